@@ -1,0 +1,50 @@
+# make demo   set up, emit an example for NumPy and run it
+# make test   set up, lint, check types and imports, run the tests
+# make docs   write the generated documentation again
+# make clean  remove what the others made
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+EXAMPLE ?= examples/hlo/attention.before.hlo
+
+.PHONY: demo test lint types contract pytest docs clean
+
+demo: $(VENV)/.ready
+	$(BIN)/xla2py emit $(EXAMPLE)
+	$(BIN)/xla2py run $(EXAMPLE)
+
+test: lint types contract pytest
+
+lint: $(VENV)/.ready-to-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+# mypy needs to see the checkout under the package's own name
+types: $(VENV)/.ready-to-test
+	mkdir -p $(VENV)/checkout
+	ln -sfn "$(CURDIR)" $(VENV)/checkout/xla2py
+	MYPYPATH=$(VENV)/checkout $(BIN)/mypy --strict -p xla2py
+
+contract: $(VENV)/.ready-to-test
+	$(BIN)/lint-imports
+
+pytest: $(VENV)/.ready-to-test
+	$(BIN)/python -m pytest -n 2
+
+docs: $(VENV)/.ready
+	$(BIN)/python -m xla2py.transpile.documentation
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.ready: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/.ready-to-test: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	touch $@ $(VENV)/.ready
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,42 @@
+"""XLA HLO programs as readable, standalone Python for NumPy, CuPy and Dask.
+
+The names in ``__all__`` are the public interface. Most are imported when first used, so ``import xla2py`` is quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from .transpile import errors
+
+if TYPE_CHECKING:
+    from .transpile.emission import GeneratedModule as GeneratedModule
+    from .transpile.emission import emit as emit
+    from .transpile.frontends import from_jax as from_jax
+    from .transpile.frontends import load as load
+    from .transpile.hlo.builder import XlaBuilder as XlaBuilder
+    from .transpile.hlo.ir import HloModule as HloModule
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "GeneratedModule": ".transpile.emission",
+    "HloModule": ".transpile.hlo.ir",
+    "XlaBuilder": ".transpile.hlo.builder",
+    "emit": ".transpile.emission",
+    "from_jax": ".transpile.frontends",
+    "load": ".transpile.frontends",
+}
+
+__all__ = ["GeneratedModule", "HloModule", "XlaBuilder", "__version__", "emit", "errors", "from_jax", "load"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOME[name], __name__), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

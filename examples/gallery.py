@@ -1,0 +1,47 @@
+"""Writes ``generated/``: what xla2py emits for the examples, before and after XLA's optimisation.
+
+``python examples/gallery.py`` writes the files again; ``--check`` only says which differ and exits with 1.
+"""
+
+import sys
+from pathlib import Path
+
+import xla2py
+
+ROOT = Path(__file__).resolve().parent.parent
+FORMS = ("before", "after")
+
+
+def modules():
+    """(path below ``generated/``, emitted module) of every example in both forms."""
+    for hlo in sorted((ROOT / "examples" / "hlo").glob("*.hlo")):
+        name, form, _ = hlo.name.split(".")
+        generated = xla2py.emit(hlo.read_text("utf-8"), name=f"examples/hlo/{hlo.name}", sources=ROOT)
+        yield Path(form) / f"{name}.py", generated
+
+
+def contents():
+    """Every file of the gallery: path below ``generated/`` and bytes."""
+    for path, generated in modules():
+        yield path, generated.source.encode()
+        if generated.constants:
+            yield path.with_suffix(".npz"), generated.constants_file()
+
+
+def main(arguments):
+    stale = []
+    for path, data in contents():
+        place = ROOT / "generated" / path
+        if place.is_file() and place.read_bytes() == data:
+            continue
+        stale.append(path)
+        if "--check" not in arguments:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(data)
+    for path in stale:
+        print(path)
+    return 1 if stale and "--check" in arguments else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

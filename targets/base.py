@@ -1,0 +1,48 @@
+"""What a target is: the array library an emitted module imports, and what of the array dialect it can say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+
+from ..transpile.array.node import Node
+
+
+def _supports_everything(node: Node) -> str | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One array library.
+
+    ``folder`` holds its own macros, which go before the shared ones. ``refuses(node)`` gives the reason why a node
+    cannot be said on this target, or None. ``scalars`` is what dtypes, scalars, ``inf`` and ``nan`` are called by,
+    where that is not the library itself. Constant arrays of up to ``largest_folded`` elements are written where they
+    are used, larger ones once, at the top of the module.
+    """
+
+    name: str
+    title: str  # how people write it
+    namespace: str  # what emitted code calls the library
+    imports: tuple[str, ...]
+    folder: str
+    refuses: Callable[[Node], str | None] = field(default=_supports_everything)
+    scalars: str = ""
+    largest_folded: int = 8
+
+
+def target_names() -> list[str]:
+    """The installed targets, by entry point ``xla2py.targets``; NumPy, which says everything, first."""
+    names = (point.name for point in entry_points(group="xla2py.targets"))
+    return sorted(names, key=lambda name: (name != "numpy", name))
+
+
+def load_target(name: str) -> Target:
+    """The target of a name. Raises ``LookupError`` naming the known ones."""
+    for point in entry_points(group="xla2py.targets"):
+        if point.name == name:
+            target: Target = point.load()
+            return target
+    raise LookupError(f"no target is called {name!r}; there are {', '.join(target_names())}")

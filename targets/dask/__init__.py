@@ -1,0 +1,14 @@
+"""The Dask target: the shared text on ``da``; ``main`` takes arrays in any chunks and returns lazy arrays."""
+
+from ..base import Target
+from .refusals import refuses
+
+TARGET = Target(
+    name="dask",
+    title="Dask",
+    namespace="da",
+    imports=("import dask.array as da", "import numpy as np"),
+    folder="dask",
+    refuses=refuses,
+    scalars="np",
+)

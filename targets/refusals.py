@@ -1,0 +1,61 @@
+"""What the tables of targets are made of: rules that give the reason why a node cannot be said, or None."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ..transpile.array.node import ForeignName, Node
+from ..transpile.array.scalars import is_known_on_host
+
+Rule = Callable[[Node], str | None]
+
+# What array libraries spell alike, of the element-wise operations.
+ELEMENTWISE = (
+    "abs acos acosh add and asin asinh atan2 atanh cbrt ceil clamp compare convert cosine cosh divide exponential "
+    "exponential-minus-one floor imag is-finite isnan log log-plus-one logistic maximum minimum multiply negate not or "
+    "power real remainder retype round-nearest-even rsqrt scalar select shift-left shift-right-arithmetic "
+    "shift-right-logical sign sine sinh sqrt subtract tan tanh xor"
+)
+
+
+def speaks(operations: str) -> dict[str, Rule]:
+    """Rows for operations that a target says always."""
+    return dict.fromkeys(operations.split(), lambda node: None)
+
+
+def lacks(operations: str, reason: str) -> dict[str, Rule]:
+    """Rows for operations that a target never says."""
+    return dict.fromkeys(operations.split(), lambda node: reason)
+
+
+def refused_by(rules: Mapping[str, Rule], traps: Mapping[str, str], node: Node) -> str | None:
+    """The reason that a table gives for a node; what it does not list is refused by name.
+
+    ``traps`` says what would go wrong without a function of the prelude, by its name.
+    """
+    if node.opcode == "prelude":
+        function = node.parameters["function"]
+        name = f"{function.module}.{function.name}" if isinstance(function, ForeignName) else function
+        return traps.get(name, f"it needs {name}(), which is written for NumPy arrays")
+    rule = rules.get(node.opcode)
+    return f"nothing is written for {node.opcode}" if rule is None else rule(node)
+
+
+def index_is_known(reason: str) -> Rule:
+    """A rule for ``getitem`` and ``setitem``: what they index by must be known on the host."""
+
+    def rule(node: Node) -> str | None:
+        indices = node.operands[2:] if node.opcode == "setitem" else node.operands[1:]
+        return None if all(map(is_known_on_host, indices)) else reason
+
+    return rule
+
+
+def choice_is_known(reason: str) -> Rule:
+    """A rule for ``conditional``: the predicate must be known on the host."""
+    return lambda node: None if is_known_on_host(node.operands[0]) else reason
+
+
+def filling_is_constant(node: Node) -> str | None:
+    """A rule for ``pad``: libraries take a number, no array, to fill with."""
+    return None if node.operands[1].is_literal else "the value to pad with is computed"

@@ -1,0 +1,61 @@
+"""Complex functions of HLO where NumPy's are inexact or lose infinities."""
+
+import numpy as np
+
+
+def complex_from_parts(real: np.ndarray, imag: np.ndarray) -> np.ndarray:
+    """`real + 1j * imag` without the NaN that infinite parts would cause there."""
+    shape = np.broadcast_shapes(real.shape, imag.shape)
+    z = np.empty(shape, np.result_type(real.dtype, np.complex64))
+    z.real, z.imag = real, imag
+    return z
+
+
+def complex_maximum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """`a` or `b`, by the real part alone; `a` where it is equal in both."""
+    return np.where(a.real >= b.real, a, b)
+
+
+def complex_minimum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """`a` or `b`, by the real part alone; `a` where it is equal in both."""
+    return np.where(a.real <= b.real, a, b)
+
+
+def complex_sign(z: np.ndarray) -> np.ndarray:
+    """`z / abs(z)`, or `z` where it is 0; NaN for infinities, unlike `np.sign`."""
+    with np.errstate(invalid="ignore"):
+        size = np.abs(z)
+        return np.where(z == 0, z, complex_from_parts(z.real / size, z.imag / size))
+
+
+def complex_rsqrt(z: np.ndarray) -> np.ndarray:
+    """`1 / np.sqrt(z)`, also for infinities."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        size = 1 / np.sqrt(np.abs(z))
+        angle = np.arctan2(z.imag, z.real + 0) / -2  # + 0 makes -0 positive
+        return complex_from_parts(size * np.cos(angle), size * np.sin(angle))
+
+
+def complex_log1p(z: np.ndarray) -> np.ndarray:
+    """`np.log1p` that stays exact near 0."""
+    x, y = z.real, z.imag
+    is_small = np.maximum(np.abs(x), np.abs(y)) < 0.5
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        near = np.log1p(x * (2 + x) + y * y) / 2
+        far = np.log(np.hypot(1 + x, y))
+    return complex_from_parts(np.where(is_small, near, far), np.arctan2(y, 1 + x))
+
+
+def complex_expm1(z: np.ndarray) -> np.ndarray:
+    """`np.expm1` that keeps real numbers real when they overflow."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        result = np.expm1(z)
+    return complex_from_parts(result.real, np.where(z.imag == 0, z.imag, result.imag))
+
+
+def complex_logistic(z: np.ndarray) -> np.ndarray:
+    """`1 / (1 + exp(-z))` without overflow."""
+    is_right = z.real >= 0
+    with np.errstate(invalid="ignore"):
+        decay = np.exp(np.where(is_right, -z, z))
+        return np.asarray(np.where(is_right, 1, decay) / (1 + decay))

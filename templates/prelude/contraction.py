@@ -1,0 +1,178 @@
+"""Matrix products with the accumulation rules of HLO, where NumPy's own are too slow, too narrow or not there.
+
+Source: the operation-semantics seed, Dot and DotGeneral; RaggedDot and ScaledDot as JAX defines them.
+"""
+
+from collections.abc import Sequence
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .precision import working_dtype
+
+Axes = Sequence[int]
+
+
+def matmul(a: np.ndarray, b: np.ndarray, dtype: Any = None) -> np.ndarray:
+    """``a`` [.., m, k] @ ``b`` [.., k, n] in ``dtype`` (default: that of ``a``).
+
+    Integers wrap at the width of the result, predicates are or-ed, narrow floats are
+    accumulated in float32.
+    """
+    dtype = np.dtype(dtype or a.dtype)
+    work = working_dtype(dtype)
+    if work.kind == "b":
+        result: np.ndarray = matmul(a.astype(np.float32), b.astype(np.float32)) != 0
+        return result
+    if work.kind in "iu":
+        return integer_matmul(a, b, work).astype(dtype, copy=False)
+    work = np.result_type(work, working_dtype(a.dtype), working_dtype(b.dtype))
+    result = a.astype(work, copy=False) @ b.astype(work, copy=False)
+    return result.astype(dtype, copy=False)
+
+
+def integer_matmul(a: np.ndarray, b: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """``a`` [.., m, k] @ ``b`` [.., k, n] of integers modulo the width of ``dtype``, by
+    exact products of floats.
+
+    Bytes multiply in float32, which holds sums below 2**24; wider integers in float64,
+    below 2**53, in 16-bit limbs.
+    """
+    in_bytes = a.dtype.itemsize == b.dtype.itemsize == 1
+    real, step = (np.float32, 256) if in_bytes else (np.float64, 1 << 20)
+    left = [(shift, part.astype(real)) for shift, part in limbs(a)]
+    right = [(shift, part.astype(real)) for shift, part in limbs(b)]
+    result = np.zeros((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1]), np.int64)
+    for (low, x), (high, y) in product(left, right):
+        if low + high < 8 * dtype.itemsize:
+            for k in range(0, a.shape[-1], step):
+                exact = np.matmul(x[..., k : k + step], y[..., k : k + step, :])
+                result += exact.astype(np.int64) << (low + high)
+    return result.astype(dtype, copy=False)
+
+
+def limbs(x: np.ndarray) -> list[tuple[int, np.ndarray]]:
+    """(shift, part) such that ``x`` is the sum of part << shift; parts have 16 bits,
+    the last one the sign.
+    """
+    top = max(0, 8 * x.dtype.itemsize - 16)
+    return [(shift, (x >> shift) & 0xFFFF) for shift in range(0, top, 16)] + [(top, x >> top if top else x)]
+
+
+def dot_general(
+    a: np.ndarray,
+    b: np.ndarray,
+    *,
+    contracting: tuple[Axes, Axes] = ((1,), (0,)),
+    batch: tuple[Axes, Axes] = ((), ()),
+    dtype: Any = None,
+) -> np.ndarray:
+    """Product summed over pairs of ``contracting`` axes: [*batch, *other axes of a,
+    *other axes of b] in ``dtype``.
+    """
+    (contract_a, contract_b), (batch_a, batch_b) = contracting, batch
+    free_a = [axis for axis in range(a.ndim) if axis not in (*contract_a, *batch_a)]
+    free_b = [axis for axis in range(b.ndim) if axis not in (*contract_b, *batch_b)]
+    sizes = [a.shape[axis] for axis in batch_a]
+    k = prod(a.shape[axis] for axis in contract_a)
+    rows, columns = [a.shape[axis] for axis in free_a], [b.shape[axis] for axis in free_b]
+    left = a.transpose(*batch_a, *free_a, *contract_a).reshape((*sizes, prod(rows), k))
+    right = b.transpose(*batch_b, *contract_b, *free_b).reshape((*sizes, k, prod(columns)))
+    return matmul(left, right, dtype).reshape((*sizes, *rows, *columns))
+
+
+def ragged_dot(
+    a: np.ndarray,
+    b: np.ndarray,
+    group_sizes: np.ndarray,
+    *,
+    ragged_axis: int = 0,
+    group_axis: int = 0,
+    contracting: tuple[Axes, Axes] = ((1,), (1,)),
+    batch: tuple[Axes, Axes] = ((), ()),
+    dtype: Any = None,
+) -> np.ndarray:
+    """``dot_general`` of groups of consecutive positions along ``ragged_axis`` of
+    ``a``, ``group_sizes`` [.., g] long.
+
+    A free ragged axis: group i is multiplied by slice i of ``b`` along ``group_axis``;
+    positions in no group give 0. A contracting one: there is one product for each
+    group, stacked first. A batch one: groups make no difference. Leading axes of
+    ``group_sizes`` are the batch axes, then the axes of the same kind before the ragged
+    one.
+    """
+    (contract_a, contract_b), (batch_a, batch_b) = contracting, batch
+    if ragged_axis in batch_a:
+        return dot_general(a, b, contracting=contracting, batch=batch, dtype=dtype)
+    if ragged_axis in contract_a:
+        place = list(contract_a).index(ragged_axis) + 1
+        axes_a, axes_b = [*batch_a, *contract_a[:place]], [*batch_b, *contract_b[:place]]
+        products = []
+        for rows, inside in ragged_groups(group_sizes, a.shape[ragged_axis], len(axes_a)):
+            x = zero_outside(a.take(rows, ragged_axis), inside, axes_a)
+            y = zero_outside(b.take(rows, axes_b[-1]), inside, axes_b)
+            products.append(dot_general(x, y, contracting=contracting, batch=batch, dtype=dtype))
+        return np.stack(products)
+    free_a = [axis for axis in range(a.ndim) if axis not in (*contract_a, *batch_a)]
+    free_b = [axis for axis in range(b.ndim) if axis not in (*contract_b, *batch_b, group_axis)]
+    sizes = [a.shape[axis] for axis in (*batch_a, *free_a)] + [b.shape[axis] for axis in free_b]
+    result = np.zeros(sizes, dtype or a.dtype)
+    ragged = len(batch_a) + free_a.index(ragged_axis)
+    contract_b, batch_b = ([axis - (axis > group_axis) for axis in axes] for axes in (contract_b, batch_b))
+    for group, (rows, inside) in enumerate(ragged_groups(group_sizes, a.shape[ragged_axis], ragged + 1)):
+        x, y = a.take(rows, ragged_axis), b.take(group, group_axis)
+        part = dot_general(x, y, contracting=(contract_a, contract_b), batch=(batch_a, batch_b), dtype=dtype)
+        result[(slice(None),) * ragged + (rows,)] += zero_outside(part, inside, range(ragged + 1))
+    return result
+
+
+def ragged_groups(group_sizes: np.ndarray, n: int, ndim: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """For each group: which of the ``n`` rows it needs, and a mask [.., rows] of
+    ``ndim`` axes of those in it.
+    """
+    ends = np.cumsum(group_sizes, axis=-1)
+    starts = ends - group_sizes
+    inside = (starts[..., None] <= np.arange(n)) & (np.arange(n) < ends[..., None])
+    groups = []
+    for mask in np.moveaxis(inside, -2, 0):
+        rows = np.flatnonzero(mask.any(axis=tuple(range(mask.ndim - 1))))
+        groups.append((rows, mask[..., rows].reshape((1,) * (ndim - mask.ndim) + mask.shape[:-1] + rows.shape)))
+    return groups
+
+
+def zero_outside(x: np.ndarray, inside: np.ndarray, axes: Axes) -> np.ndarray:
+    """``x`` where ``inside``, whose dimensions lie along ``axes`` of ``x``, and 0
+    elsewhere.
+    """
+    mask = inside.reshape(inside.shape + (1,) * (x.ndim - inside.ndim))
+    mask = np.moveaxis(mask, range(len(axes)), axes)
+    return np.where(mask, x, np.zeros((), x.dtype))
+
+
+def scaled_dot(
+    a: np.ndarray,
+    b: np.ndarray,
+    a_scale: np.ndarray,
+    b_scale: np.ndarray | None = None,
+    *,
+    contracting: tuple[Axes, Axes] = ((1,), (0,)),
+    batch: tuple[Axes, Axes] = ((), ()),
+    dtype: Any = np.float32,
+) -> np.ndarray:
+    """``dot_general`` of block-scaled operands: each scale stands for a block of n /
+    (its own size) positions.
+    """
+    left, right = block_scaled(a, a_scale), b.astype(np.float32) if b_scale is None else block_scaled(b, b_scale)
+    return dot_general(left, right, contracting=contracting, batch=batch, dtype=dtype)
+
+
+def block_scaled(x: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """``x`` times ``scale``, whose axes are shorter by whole factors and are repeated,
+    in float32.
+    """
+    wide = scale.astype(np.float32)
+    for axis, (n, blocks) in enumerate(zip(x.shape, scale.shape, strict=True)):
+        wide = wide.repeat(n // max(blocks, 1), axis)
+    return x.astype(np.float32) * wide

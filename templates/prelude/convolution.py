@@ -1,0 +1,132 @@
+"""Convolution over any number of spatial dimensions.
+
+Source: the operation-semantics seed, ConvWithGeneralPadding.
+"""
+
+from collections.abc import Sequence
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .contraction import limbs
+from .indexing import pad
+from .precision import working_dtype
+from .windows import window_taps
+
+COLUMN_BYTES = 1 << 18  # unfolded windows at a time: few enough to stay in the cache
+
+
+def convolution(
+    x: np.ndarray,
+    kernel: np.ndarray,
+    *,
+    strides: Sequence[int] | None = None,
+    padding: Sequence[tuple[int, int]] | None = None,
+    input_dilation: Sequence[int] | None = None,
+    kernel_dilation: Sequence[int] | None = None,
+    reverse_kernel: Sequence[bool] | None = None,
+    feature_groups: int = 1,
+    batch_groups: int = 1,
+    layout: str | None = None,
+    dtype: Any = None,
+) -> np.ndarray:
+    """Products of ``kernel`` with every window of ``x``, summed in ``dtype`` (of
+    ``x``).
+
+    ``x`` is [batch, *spatial, channels], ``kernel`` [*spatial, channels of a group,
+    output channels] and the result is like ``x``. ``layout`` names another order, as in
+    "NCHW,OIHW->NCHW": N batch, C channels, I and O those of the kernel, other letters
+    spatial. What is given for each spatial dimension is in the order of those of ``x``.
+    Group g of the channels (or of the batch) meets group g of the output channels.
+    """
+    spatial = [letter for letter in (layout or "").partition(",")[0] if letter not in "NC"]
+    if layout:
+        axes_x, axes_kernel, axes_result = layout.replace("->", ",").split(",")
+        x = x.transpose([axes_x.index(letter) for letter in ("N", *spatial, "C")])
+        kernel = kernel.transpose([axes_kernel.index(letter) for letter in (*spatial, "I", "O")])
+    dtype, ones = np.dtype(dtype or x.dtype), (1,) * (x.ndim - 2)
+    work = np.result_type(*(working_dtype(each) for each in (dtype, x.dtype, kernel.dtype)))
+    x, kernel = x.astype(work, copy=False), kernel.astype(work, copy=False)
+    if padding or input_dilation:
+        edges = [(0, 0), *(padding or [(0, 0)] * len(ones)), (0, 0)]
+        x = pad(x, 0, edges, [0, *(step - 1 for step in input_dilation or ones), 0])
+    if reverse_kernel:
+        kernel = np.flip(kernel, tuple(axis for axis, reverse in enumerate(reverse_kernel) if reverse))
+    if batch_groups > 1:
+        groups, feature_groups = x.reshape(batch_groups, len(x) // batch_groups, *x.shape[1:]), batch_groups
+        x = np.moveaxis(groups, 0, -2).reshape(*groups.shape[1:-1], batch_groups * groups.shape[-1])
+    result = correlate(x, kernel, strides or ones, kernel_dilation or ones, feature_groups)
+    result = result.astype(dtype, copy=False)
+    return result.transpose([("N", *spatial, "C").index(letter) for letter in axes_result]) if layout else result
+
+
+def integer_convolution(
+    x: np.ndarray, kernel: np.ndarray, *, dtype: Any = None, layout: str | None = None, **options: Any
+) -> np.ndarray:
+    """``convolution`` of integers, wrapping around, by exact sums of products of floats."""
+    dtype = np.dtype(dtype or x.dtype)
+    features = kernel.shape[layout.partition(",")[2].index("O") if layout else -1]
+    is_small = x.itemsize == kernel.itemsize == 1 and kernel.size <= 256 * features
+    real = np.float32 if is_small else np.float64  # holds sums below 2**24 or 2**53
+    total: np.ndarray = np.zeros((), np.int64)
+    for (low, part), (high, weights) in product(limbs(x), limbs(kernel)):
+        if low + high < 8 * dtype.itemsize:
+            sums = convolution(part.astype(real), weights.astype(real), layout=layout, **options)
+            total = total + (sums.astype(np.int64) << (low + high))
+    return total.astype(working_dtype(dtype)).astype(dtype, copy=False)
+
+
+def correlate(
+    x: np.ndarray, kernel: np.ndarray, strides: Sequence[int], dilation: Sequence[int], groups: int
+) -> np.ndarray:
+    """The convolution of ``x`` that is already padded, as matrix products of unfolded
+    windows.
+    """
+    if x.ndim == 2:
+        return correlate(x[:, None], kernel[None], (1,), (1,), groups)[:, 0]
+    *window, depth, features = kernel.shape
+    spans = [(size - 1) * step + 1 for size, step in zip(window, dilation, strict=True)]
+    sizes = [max(0, n - span + by) // by for n, span, by in zip(x.shape[1:-1], spans, strides, strict=True)]
+    taps, shape = prod(window), (len(x), *sizes, features)
+    if depth == 0 or prod(shape) == 0:
+        return np.zeros(shape, x.dtype)
+    if depth == 1 and groups > 1:
+        return depthwise(x, kernel, strides, dilation)
+    steps = tuple(slice(None, None, by) for by in strides)
+    if taps == groups == 1:
+        pointwise: np.ndarray = x[:, *steps] @ kernel.reshape(depth, features)
+        return pointwise
+    windows = np.lib.stride_tricks.sliding_window_view(x, spans, tuple(range(1, x.ndim - 1)))
+    windows = windows[:, *steps, :, *(slice(None, None, step) for step in dilation)]
+    windows = np.moveaxis(windows, x.ndim - 1, -1)  # [batch, *sizes, *window, channels]
+    matrix = kernel.reshape(taps, depth, groups, -1).transpose(2, 0, 1, 3).reshape(groups, taps * depth, -1)
+    row_bytes = prod(windows.shape[2:]) * x.itemsize
+    images, rows = max(1, COLUMN_BYTES // (sizes[0] * row_bytes)), max(1, COLUMN_BYTES // row_bytes)
+    result = np.empty(shape, x.dtype)
+    for image in range(0, len(x), images):
+        for row in range(0, sizes[0], rows):
+            block = windows[image : image + images, row : row + rows]
+            columns = block.reshape(-1, taps, groups, depth).transpose(2, 0, 1, 3).reshape(groups, -1, taps * depth)
+            products = (columns @ matrix).transpose(1, 0, 2)
+            target = result[image : image + images, row : row + rows]
+            target[...] = products.reshape(target.shape)
+    return result
+
+
+def depthwise(x: np.ndarray, kernel: np.ndarray, strides: Sequence[int], dilation: Sequence[int]) -> np.ndarray:
+    """``correlate`` where every group is one channel: sums of shifted images times one
+    weight for each channel.
+    """
+    *window, _, features = kernel.shape
+    x = x.repeat(features // x.shape[-1], axis=-1)
+    images = []
+    for image in x:
+        taps = window_taps(image, (*window, 1), (*strides, 1), (*dilation, 1))
+        weights = np.broadcast_to(kernel.reshape(len(taps), 1, features), (len(taps), *taps[0].shape[-2:])).copy()
+        total = taps[0] * weights[0]
+        for tap, weight in zip(taps[1:], weights[1:], strict=True):
+            total += tap * weight
+        images.append(total)
+    return np.stack(images)

@@ -1,0 +1,32 @@
+"""Arrays of which only a leading part is meant: dimensions with a bound and a dynamic size.
+
+The array has the bound's shape and its sizes are separate numbers. Element-wise operations
+need no care; what mixes positions along such an axis crops first and extends afterwards.
+Source: the operation-semantics seed, SetDimensionSize and DynamicReshape.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+def crop(x: np.ndarray, sizes: Sequence[Any]) -> np.ndarray:
+    """View of the part of ``x`` that is meant; a size of None stands for the whole
+    axis.
+    """
+    return x[tuple(slice(None) if size is None else slice(max(int(size), 0)) for size in sizes)]
+
+
+def extend(x: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    """``x`` followed by zeros up to ``shape``."""
+    result = np.zeros(shape, x.dtype)
+    result[tuple(slice(n) for n in x.shape)] = x
+    return result
+
+
+def dynamic_reshape(x: np.ndarray, sizes: Sequence[Any], new_sizes: Sequence[Any], shape: Sequence[int]) -> np.ndarray:
+    """The part of ``x`` of ``sizes`` reshaped to ``new_sizes``, within the bounds
+    ``shape``.
+    """
+    return extend(crop(x, sizes).reshape([int(size) for size in new_sizes]), shape)

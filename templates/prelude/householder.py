@@ -1,0 +1,133 @@
+"""Factors held as Householder reflectors, as the LAPACK routines of the same names return them.
+
+Reflector k is 1 - tau[k] * v @ v^H with v = [0, .., 0, 1, column k below its first entry].
+All functions take a batch of matrices; real and complex alike.
+"""
+
+import numpy as np
+
+from .linalg import triangular_solve
+
+
+def reflector(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """v [.., n] with v[0] == 1, tau and real beta [..] such that (1 - tau v v^H)^H
+    ``x`` is [beta, 0, .., 0].
+    """
+    alpha = x[..., 0]
+    tail = np.linalg.norm(x[..., 1:], axis=-1)
+    is_done = (tail == 0) & (alpha.imag == 0)
+    beta = np.where(is_done, alpha.real, -np.copysign(np.hypot(np.abs(alpha), tail), alpha.real))
+    tau = np.where(is_done, 0, (beta - alpha) / np.where(beta == 0, 1, beta)).astype(x.dtype)
+    v = x / np.where(is_done, 1, alpha - beta)[..., None]
+    v = np.where(is_done[..., None], 0, v).astype(x.dtype)
+    v[..., 0] = 1
+    return v, tau, beta
+
+
+def reflect(a: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    """(1 - tau v v^H) @ ``a`` for ``a`` [.., m, n], ``v`` [.., m] and ``tau`` [..]."""
+    column = v[..., None]
+    result: np.ndarray = a - tau[..., None, None] * (column @ (column.conj().mT @ a))
+    return result
+
+
+def apply_q(a: np.ndarray, tau: np.ndarray, c: np.ndarray, *, adjoint: bool = False) -> np.ndarray:
+    """Q @ ``c`` (or Q^H @ ``c``) of the reflectors in ``a`` [.., m, k] and ``tau`` [..,
+    k], all at once.
+    """
+    k = tau.shape[-1]
+    v = np.tril(a[..., :k], -1) + np.eye(a.shape[-2], k, dtype=a.dtype)
+    v = np.where(tau[..., None, :] == 0, 0, v).astype(a.dtype)
+    inverse = np.triu(v.conj().mT @ v, 1) + np.eye(k, dtype=a.dtype) / np.where(tau == 0, 1, tau)[..., None]
+    coefficients = triangular_solve(inverse, v.conj().mT @ c, transpose="C" if adjoint else "N")
+    result: np.ndarray = c - v @ coefficients
+    return result
+
+
+def geqrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """R above and the reflectors of Q below the diagonal of ``a`` [.., m, n] == Q @ R,
+    and tau [.., min(m, n)].
+    """
+    packed, tau = np.linalg.qr(a, mode="raw")
+    return packed.mT, tau
+
+
+def geqp3(a: np.ndarray, pivots: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """``geqrf`` of ``a`` with its columns in falling order of what is left of them;
+    their numbers from 1 on; tau.
+    """
+    a, (m, n) = a.copy(), a.shape[-2:]
+    pivots = np.broadcast_to(np.arange(1, n + 1, dtype=pivots.dtype), pivots.shape).copy()
+    tau = np.zeros((*a.shape[:-2], min(m, n)), a.dtype)
+    for k in range(min(m, n)):
+        largest = k + np.linalg.norm(a[..., k:, k:], axis=-2).argmax(-1, keepdims=True)
+        order = np.broadcast_to(np.arange(n), pivots.shape).copy()
+        np.put_along_axis(order, largest, k, -1)
+        order[..., k, None] = largest
+        a, pivots = np.take_along_axis(a, order[..., None, :], -1), np.take_along_axis(pivots, order, -1)
+        v, tau[..., k], beta = reflector(a[..., k:, k])
+        a[..., k:, k + 1 :] = reflect(a[..., k:, k + 1 :], v, tau[..., k].conj())
+        a[..., k:, k] = v
+        a[..., k, k] = beta
+    return a, pivots, tau
+
+
+def orgqr(a: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    """The first n columns of Q, whose reflectors are in ``a`` [.., m, n] and ``tau``
+    [.., k].
+    """
+    m, n = a.shape[-2:]
+    return apply_q(a, tau, np.broadcast_to(np.eye(m, n, dtype=a.dtype), (*a.shape[:-2], m, n)))
+
+
+def ormqr(a: np.ndarray, tau: np.ndarray, c: np.ndarray, *, left: bool = True, transpose: bool = False) -> np.ndarray:
+    """Q @ ``c``, or ``c`` @ Q unless ``left``, or with Q^H in place of Q if
+    ``transpose``.
+    """
+    if left:
+        return apply_q(a, tau, c, adjoint=transpose)
+    return apply_q(a, tau, c.conj().mT, adjoint=not transpose).conj().mT
+
+
+def gehrd(a: np.ndarray, *, low: int = 1, high: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Q^H @ ``a`` @ Q, 0 below its subdiagonal in columns ``low`` to ``high`` (from 1
+    on), and tau, info.
+
+    Below the subdiagonal stand the reflectors of Q instead.
+    """
+    a, n = a.copy(), a.shape[-1]
+    high = n if high is None else high
+    tau = np.zeros((*a.shape[:-2], max(n - 1, 0)), a.dtype)
+    for k in range(low - 1, high - 1):
+        rows = slice(k + 1, high)
+        v, tau[..., k], beta = reflector(a[..., rows, k])
+        a[..., :high, rows] = reflect(a[..., :high, rows].conj().mT, v, tau[..., k].conj()).conj().mT
+        a[..., rows, k + 1 :] = reflect(a[..., rows, k + 1 :], v, tau[..., k].conj())
+        a[..., rows, k] = v
+        a[..., k + 1, k] = beta
+    return a, tau, np.zeros(a.shape[:-2], np.int32)
+
+
+def sytrd(a: np.ndarray, *, uplo: str = "L") -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Q^H @ ``a`` @ Q, tridiagonal, of a Hermitian matrix of which one triangle is
+    read.
+
+    Returns it packed with the reflectors, its diagonal, its off-diagonal, tau, info.
+    """
+    if uplo == "U":  # turned by 180 degrees, it is a lower triangle
+        packed, *vectors, info = sytrd(a[..., ::-1, ::-1], uplo="L")
+        diagonal, off_diagonal, tau = (vector[..., ::-1] for vector in vectors)
+        return packed[..., ::-1, ::-1], diagonal, off_diagonal, tau, info
+    lower = np.tril(a)
+    work = lower + np.tril(a, -1).conj().mT
+    n = a.shape[-1]
+    tau = np.zeros((*a.shape[:-2], max(n - 1, 0)), a.dtype)
+    for k in range(n - 1):
+        v, tau[..., k], beta = reflector(work[..., k + 1 :, k])
+        inner = reflect(work[..., k + 1 :, k + 1 :], v, tau[..., k].conj())
+        work[..., k + 1 :, k + 1 :] = reflect(inner.conj().mT, v, tau[..., k].conj()).conj().mT
+        work[..., k + 1 :, k] = v
+        work[..., k + 1, k] = beta
+    packed = np.tril(work) + np.triu(a, 1)
+    diagonal, off_diagonal = (np.diagonal(work.real, offset, -2, -1).copy() for offset in (0, -1))
+    return packed, diagonal, off_diagonal, tau, np.zeros(a.shape[:-2], np.int32)

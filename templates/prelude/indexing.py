@@ -1,0 +1,204 @@
+"""Gather, scatter, dynamic slices and padding with the bounds rules of HLO.
+
+Source: the operation-semantics seed, Gather, Scatter, DynamicSlice, DynamicUpdateSlice, Pad.
+"""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+
+def clamp_start(start: Any, limit: int) -> Any:
+    """``start`` moved into [0, limit]; a scalar of any integer type gives an int, an
+    array an int64 array.
+    """
+    clamped = np.minimum(np.maximum(start, 0).astype(np.uint64), np.uint64(limit)).astype(np.int64)
+    return clamped if clamped.ndim else int(clamped)
+
+
+def dynamic_slice(x: np.ndarray, starts: Sequence[Any], sizes: Sequence[int]) -> np.ndarray:
+    """View of ``sizes`` elements of ``x`` from ``starts``, which are clamped so that
+    the slice fits.
+    """
+    index = []
+    for start, n, size in zip(starts, x.shape, sizes, strict=True):
+        start = clamp_start(start, n - size)
+        index.append(slice(start, start + size))
+    return x[tuple(index)]
+
+
+def dynamic_update_slice(x: np.ndarray, update: np.ndarray, starts: Sequence[Any]) -> np.ndarray:
+    """Copy of ``x`` with ``update`` written from ``starts``, which are clamped so that
+    the update fits.
+    """
+    result = x.copy()
+    dynamic_slice(result, starts, update.shape)[...] = update
+    return result
+
+
+def pad(
+    x: np.ndarray, value: Any, padding: Sequence[tuple[int, int]], interior: Sequence[int] | None = None
+) -> np.ndarray:
+    """``x`` with ``interior`` copies of ``value`` between neighbours, then (low, high)
+    ``padding``; negative crops.
+    """
+    shape, inside, kept = [], [], []
+    for n, (low, high), gap in zip(x.shape, padding, interior or (0,) * x.ndim, strict=True):
+        start, size = max(low, 0), n + max(n - 1, 0) * gap
+        shape.append(start + size + max(high, 0))
+        inside.append(slice(start, start + size, gap + 1))
+        kept.append(slice(max(-low, 0), shape[-1] - max(-high, 0)))
+    padded = np.full(shape, value, x.dtype)
+    padded[tuple(inside)] = x
+    return padded[tuple(kept)]
+
+
+def window_starts(
+    indices: np.ndarray,
+    index_vector_dim: int,
+    start_index_map: Sequence[int],
+    operand_batching_dims: Sequence[int],
+    start_indices_batching_dims: Sequence[int],
+) -> tuple[dict[int, np.ndarray], tuple[int, ...]]:
+    """Where the windows start along each indexed operand dimension, as arrays of the
+    batch shape; and that shape.
+    """
+    if index_vector_dim == indices.ndim:
+        indices = indices[..., None]
+    vectors = np.moveaxis(indices, index_vector_dim, -1)
+    batch = vectors.shape[:-1]
+    starts = {dim: vectors[..., k] for k, dim in enumerate(start_index_map)}
+    for dim, axis in zip(operand_batching_dims, start_indices_batching_dims, strict=True):
+        positions: np.ndarray = np.indices(batch, sparse=True)[axis - (axis > index_vector_dim >= 0)]
+        starts[dim] = np.broadcast_to(positions, batch)
+    return dict(sorted(starts.items())), batch
+
+
+def open_windows(starts: Sequence[np.ndarray], sizes: Sequence[int]) -> list[np.ndarray]:
+    """Index arrays that broadcast to [*batch, *sizes], one for each of the ``starts``
+    [*batch].
+    """
+    return [
+        np.add.outer(start, np.arange(size)).reshape(start.shape + (1,) * k + (size,) + (1,) * (len(sizes) - k - 1))
+        for k, (start, size) in enumerate(zip(starts, sizes, strict=True))
+    ]
+
+
+def gather(
+    x: np.ndarray,
+    indices: np.ndarray,
+    slice_sizes: Sequence[int],
+    *,
+    offset_dims: Sequence[int] = (),
+    collapsed_slice_dims: Sequence[int] = (),
+    start_index_map: Sequence[int] = (),
+    operand_batching_dims: Sequence[int] = (),
+    start_indices_batching_dims: Sequence[int] = (),
+    index_vector_dim: int = -1,
+) -> np.ndarray:
+    """One slice of ``slice_sizes`` of ``x`` for each index vector, moved inside ``x``
+    where it would not fit.
+
+    ``indices`` holds vectors along ``index_vector_dim`` (``indices.ndim``: every index
+    is a vector of its own), whose component k is a start along dimension
+    ``start_index_map[k]``. The result has the other dimensions of ``indices`` and, at
+    ``offset_dims``, the dimensions of the slices that are neither collapsed nor
+    batching.
+    """
+    starts, batch = window_starts(
+        indices, index_vector_dim, start_index_map, operand_batching_dims, start_indices_batching_dims
+    )
+    rest = [dim for dim in range(x.ndim) if dim not in starts]
+    inside = [np.asarray(clamp_start(start, x.shape[dim] - slice_sizes[dim])) for dim, start in starts.items()]
+    index: list[Any] = open_windows(inside, [slice_sizes[dim] for dim in starts])
+    index += [slice(slice_sizes[dim]) for dim in rest]
+    slices = x.transpose(*starts, *rest)[tuple(index)]
+    kept = [dim for dim in (*starts, *rest) if dim not in (*collapsed_slice_dims, *operand_batching_dims)]
+    window = tuple(slice_sizes[dim] for dim in kept)
+    slices = slices.reshape(batch + window) if starts else np.broadcast_to(slices.reshape(window), batch + window)
+    return np.moveaxis(slices, [len(batch) + kept.index(dim) for dim in sorted(kept)], offset_dims)
+
+
+def scatter(
+    operands: Any,
+    indices: np.ndarray,
+    updates: Any,
+    combine: Callable[..., Any] | None = None,
+    *,
+    update_window_dims: Sequence[int] = (),
+    inserted_window_dims: Sequence[int] = (),
+    scatter_dims_to_operand_dims: Sequence[int] = (),
+    input_batching_dims: Sequence[int] = (),
+    scatter_indices_batching_dims: Sequence[int] = (),
+    index_vector_dim: int = -1,
+) -> Any:
+    """``operands`` with one window of ``updates`` combined in for each index vector, in
+    row-major order.
+
+    ``operands`` and ``updates`` are one array each or tuples of arrays.
+    ``combine(*current, *update)`` is a ufunc or a function of arrays; None replaces.
+    ``indices`` is read as in gather, except that a window which does not fit in the
+    operand is left out. ``update_window_dims`` are the dimensions of ``updates`` that
+    run inside a window.
+    """
+    several = isinstance(operands, tuple)
+    operands, updates = (operands, updates) if several else ((operands,), (updates,))
+    shape, ndim = operands[0].shape, operands[0].ndim
+    starts, batch = window_starts(
+        indices, index_vector_dim, scatter_dims_to_operand_dims, input_batching_dims, scatter_indices_batching_dims
+    )
+    sizes = iter(updates[0].shape[dim] for dim in update_window_dims)
+    window = [1 if dim in (*inserted_window_dims, *input_batching_dims) else next(sizes) for dim in range(ndim)]
+    fits = np.ones(batch, bool)
+    for dim, start in starts.items():
+        fits &= (start >= 0) & (start <= shape[dim] - window[dim])
+
+    # Each operand becomes a table, one row for each position along indexed dimensions.
+    order = [*starts, *(dim for dim in range(ndim) if dim not in starts)]
+    split = len(starts)
+    row = np.zeros((np.count_nonzero(fits),) + (1,) * split, np.int64)
+    inside = [start[fits].astype(np.int64) for start in starts.values()]
+    for dim, positions in zip(starts, open_windows(inside, [window[dim] for dim in starts]), strict=True):
+        row = row * shape[dim] + positions
+    results, tables, values = [], [], []
+    for x, update in zip(operands, updates, strict=True):
+        result = np.array(x.transpose(order), order="C")
+        table = result.reshape(prod(result.shape[:split]), *result.shape[split:])
+        table = table[(slice(None), *(slice(window[dim]) for dim in order[split:]))]
+        update = np.moveaxis(update, update_window_dims, range(len(batch), update.ndim)).reshape(*batch, *window)[fits]
+        results.append(result.transpose(np.argsort(order)))
+        tables.append(table)
+        values.append(update.transpose(0, *(1 + dim for dim in order)).reshape(row.size, *table.shape[1:]))
+    combine_rows(tables, row.reshape(-1), values, combine)
+    return tuple(results) if several else results[0]
+
+
+def combine_rows(
+    tables: Sequence[np.ndarray], row: np.ndarray, values: Sequence[np.ndarray], combine: Callable[..., Any] | None
+) -> None:
+    """Combine ``values[k]`` into row ``row[k]`` of the tables, in place and in order."""
+    if combine is None:
+        for table, value in zip(tables, values, strict=True):
+            table[row] = value
+    elif isinstance(combine, np.ufunc) and prod(tables[0].shape[1:]) == 1:
+        inner = tuple(range(1, tables[0].ndim))
+        combine.at(tables[0].squeeze(inner), row, values[0].squeeze(inner))
+    else:
+        for chosen in occurrences(row):
+            rows = row[chosen]
+            new = combine(*(table[rows] for table in tables), *(value[chosen] for value in values))
+            for table, value in zip(tables, new if isinstance(new, tuple) else (new,), strict=True):
+                table[rows] = value
+
+
+def occurrences(keys: np.ndarray) -> list[np.ndarray]:
+    """Positions in ``keys`` [n] in rounds without repetition: first occurrences, second
+    occurrences, ..
+    """
+    order = np.argsort(keys, kind="stable")
+    position = np.arange(len(keys))
+    is_first = np.diff(keys[order], prepend=-1) != 0
+    rank = position - np.maximum.accumulate(np.where(is_first, position, 0))
+    return np.split(order[np.argsort(rank, kind="stable")], np.cumsum(np.bincount(rank))[:-1])

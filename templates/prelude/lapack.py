@@ -1,0 +1,191 @@
+"""The LAPACK routines that JAX calls on the CPU, with the results XLA's custom calls return.
+
+All take a batch of matrices [.., m, n]; info [..] is 0 where the routine succeeded. What a
+routine only uses as work space comes back as it was given.
+"""
+
+import numpy as np
+
+from .linalg import cholesky, triangular_solve
+
+LU_BLOCK = 32  # columns that are eliminated before the rest is updated
+
+
+def potrf(a: np.ndarray, *, uplo: str = "L") -> tuple[np.ndarray, np.ndarray]:
+    """``a`` with the Cholesky factor in one triangle, and info."""
+    factor = cholesky(a, lower=uplo == "L")
+    other = np.triu(a, 1) if uplo == "L" else np.tril(a, -1)
+    failed = np.isnan(factor).any(axis=(-2, -1))
+    return np.where(other != 0, other, factor), failed.astype(np.int32)
+
+
+def getrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """L (unit diagonal) and U of ``a`` with rows exchanged, the row each step exchanged
+    with (from 1 on), and info.
+    """
+    lu, count = a.copy(), min(a.shape[-2:])
+    pivots = np.zeros((*a.shape[:-2], count), np.int32)
+    info = np.zeros(a.shape[:-2], np.int32)
+    for start in range(0, count, LU_BLOCK):
+        stop = min(start + LU_BLOCK, count)
+        for j in range(start, stop):
+            column = lu[..., j:, j]
+            row = j + (np.abs(column.real) + np.abs(column.imag)).argmax(-1)
+            pivots[..., j] = row + 1
+            swapped = lu[..., j, :].copy()
+            lu[..., j, :] = np.take_along_axis(lu, row[..., None, None], -2)[..., 0, :]
+            np.put_along_axis(lu, row[..., None, None], swapped[..., None, :], -2)
+            pivot = lu[..., j, j, None]
+            info = np.where((info == 0) & (pivot[..., 0] == 0), np.int32(j + 1), info)
+            lu[..., j + 1 :, j] /= np.where(pivot == 0, 1, pivot)
+            lu[..., j + 1 :, j + 1 : stop] -= lu[..., j + 1 :, j, None] * lu[..., j, None, j + 1 : stop]
+        done = slice(start, stop)
+        right = triangular_solve(lu[..., done, done], lu[..., done, stop:], lower=True, unit_diagonal=True)
+        lu[..., done, stop:] = right
+        lu[..., stop:, stop:] -= lu[..., stop:, done] @ right
+    return lu, pivots, info
+
+
+def pivots_to_permutation(pivots: np.ndarray, size: int) -> np.ndarray:
+    """Order of ``size`` rows after exchanging row k with row ``pivots[.., k]`` (from 0
+    on), for k = 0, 1, ..
+    """
+    order = np.broadcast_to(np.arange(size, dtype=pivots.dtype), (*pivots.shape[:-1], size)).copy()
+    for k in range(pivots.shape[-1]):
+        row = pivots[..., k, None].astype(np.int64)
+        here = order[..., k, None].copy()
+        order[..., k, None] = np.take_along_axis(order, row, -1)
+        np.put_along_axis(order, row, here, -1)
+    return order
+
+
+def syevd(a: np.ndarray, *, mode: str = "V", uplo: str = "L") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Eigenvectors as columns, rising eigenvalues of Hermitian matrices given by one
+    triangle, and info.
+    """
+    a, failed = without_nan(a)
+    values, vectors = np.linalg.eigh(a, UPLO="L" if uplo == "L" else "U")
+    return nan_where(failed, vectors), nan_where(failed, values), failed.astype(np.int32)
+
+
+def without_nan(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``a`` with zeros in place of the matrices that are not finite, and which those
+    are.
+    """
+    failed = ~np.isfinite(a).all(axis=(-2, -1))
+    return np.where(failed[..., None, None], a.dtype.type(0), a), failed
+
+
+def nan_where(failed: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """``x`` with NaN for the matrices that ``failed`` [..]."""
+    return np.where(failed.reshape(failed.shape + (1,) * (x.ndim - failed.ndim)), x.dtype.type(np.nan), x)
+
+
+def gesdd(a: np.ndarray, *, mode: str = "S") -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """``a``, falling singular values, U, V^H, info; ``mode`` asks for "A" all vectors,
+    "S" min(m, n) or "N" none.
+    """
+    finite, failed = without_nan(a)
+    if mode == "N":
+        values = np.linalg.svd(finite, compute_uv=False)
+        u, vh = (np.zeros((*a.shape[:-2], n, n), a.dtype) for n in a.shape[-2:])
+    else:
+        u, values, vh = np.linalg.svd(finite, full_matrices=mode == "A")
+    return a, nan_where(failed, values), nan_where(failed, u), nan_where(failed, vh), failed.astype(np.int32)
+
+
+def geev(a: np.ndarray, *, compute_left: str = "V", compute_right: str = "V") -> tuple[np.ndarray, ...]:
+    """Eigenvalues (for a real ``a``, their real and imaginary parts), left and right
+    eigenvectors, info.
+
+    Eigenvectors are columns of length 1, zero where they were not asked for.
+    """
+    finite, failed = without_nan(a)
+    values, right = (x.astype(np.result_type(a.dtype, np.complex64)) for x in np.linalg.eig(finite))
+    left = np.zeros_like(right)
+    if compute_left == "V":
+        left = np.linalg.pinv(right).conj().mT
+        largest = np.take_along_axis(left, np.abs(left).argmax(-2, keepdims=True), -2)
+        left = left * (largest.conj() / np.abs(largest)) / np.linalg.norm(left, axis=-2, keepdims=True)
+    if compute_right != "V":
+        right = np.zeros_like(right)
+    values, left, right = (nan_where(failed, x) for x in (values, left, right))
+    parts = (values,) if a.dtype.kind == "c" else (values.real, values.imag)
+    return *parts, left, right, failed.astype(np.int32)
+
+
+def gees(a: np.ndarray, *, mode: str = "V", sort: str = "N") -> tuple[np.ndarray, ...]:
+    """Schur form T and vectors Z with ``a`` == Z @ T @ Z^H, eigenvalues (as geev), 0 of
+    them sorted, info.
+    """
+    finite, failed = without_nan(a)
+    forms, vectors = np.empty_like(a), np.zeros_like(a)
+    for index in np.ndindex(a.shape[:-2]):
+        forms[index], vectors[index] = schur(finite[index])
+    values = np.diagonal(forms, axis1=-2, axis2=-1).copy()
+    results = (nan_where(failed, forms), nan_where(failed, vectors if mode == "V" else np.zeros_like(a)))
+    none_sorted, info = np.zeros(a.shape[:-2], np.int32), failed.astype(np.int32)
+    if a.dtype.kind == "c":
+        return *results, values, none_sorted, info
+    below, above = (np.diagonal(forms, offset, -2, -1) for offset in (-1, 1))
+    half = np.sqrt(np.abs(below * above)) * (below != 0)
+    imaginary = np.zeros_like(values)
+    imaginary[..., :-1] += half
+    imaginary[..., 1:] -= half
+    return *results, values, imaginary, none_sorted, info
+
+
+def schur(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """T and unitary Z with ``a`` [n, n] == Z @ T @ Z^H, T triangular; a real T has 2x2
+    blocks for complex pairs.
+
+    One eigenvector (or pair) of what is left is turned into the first axes at a time.
+    """
+    t, z, k = a.copy(), np.eye(len(a), dtype=a.dtype), 0
+    while k < len(a) - 1:
+        values, vectors = np.linalg.eig(t[k:, k:])
+        axes = vectors[:, :1].astype(np.result_type(a.dtype, vectors.dtype))
+        if a.dtype.kind != "c":
+            axes = np.concatenate([axes.real, axes.imag], 1)[:, : 1 + bool(values[0].imag)]
+        q = np.linalg.qr(axes, mode="complete").Q.astype(a.dtype)
+        if axes.shape[1] == 2:  # turn the block so that its diagonal becomes equal
+            (p, r), (s, u) = q[:, :2].T @ t[k:, k:] @ q[:, :2]
+            angle = 0.5 * np.arctan2(u - p, r + s)
+            q[:, :2] = q[:, :2] @ [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+        t[:, k:] = t[:, k:] @ q
+        t[k:, :] = q.conj().T @ t[k:, :]
+        z[:, k:] = z[:, k:] @ q
+        k, column = k + axes.shape[1], k
+        t[k:, column:k] = 0
+    return t, z
+
+
+def gtsv(
+    lower: np.ndarray, diagonal: np.ndarray, upper: np.ndarray, b: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The three diagonals [.., n], x [.., n, k] with the tridiagonal matrix times x ==
+    ``b``, and info.
+
+    ``lower[.., 0]`` and ``upper[.., n - 1]`` are outside of the matrix.
+    """
+    n, zero = diagonal.shape[-1], np.zeros_like(diagonal[..., :1])
+    # Each equation is the coefficients of x[i], x[i + 1], x[i + 2], then its right side.
+    equations = np.concatenate([diagonal[..., None], upper[..., None], np.zeros_like(upper)[..., None], b], -1)
+    equations[..., -1:, 1] = 0
+    info = np.zeros(diagonal.shape[:-1], np.int32)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        for i in range(n - 1):
+            this, following = equations[..., i, :].copy(), equations[..., i + 1, :].copy()
+            shifted = np.concatenate([lower[..., i + 1, None], following[..., :2], following[..., 3:]], -1)
+            exchange = np.abs(shifted[..., :1]) > np.abs(this[..., :1])
+            pivot, other = np.where(exchange, shifted, this), np.where(exchange, this, shifted)
+            rest = other - other[..., :1] / pivot[..., :1] * pivot
+            equations[..., i, :] = pivot
+            equations[..., i + 1, :] = np.concatenate([rest[..., 1:3], zero, rest[..., 3:]], -1)
+        x = np.zeros((*b.shape[:-2], n + 2, b.shape[-1]), b.dtype)
+        for i in reversed(range(n)):
+            row = equations[..., i, :, None]
+            known = row[..., 1, :] * x[..., i + 1, :] + row[..., 2, :] * x[..., i + 2, :]
+            x[..., i, :] = (row[..., 3:, 0] - known) / row[..., 0, :]
+            info = np.where(row[..., 0, 0] == 0, np.int32(i + 1), info)
+    return lower, diagonal, upper, x[..., :n, :], info

@@ -1,0 +1,76 @@
+"""Cholesky factors and triangular systems: batched, one triangle read, no exceptions.
+
+Source: the operation-semantics seed, Cholesky and TriangularSolve.
+"""
+
+import numpy as np
+
+from .precision import working_dtype
+
+SOLVE_BLOCK = 32  # equations that are solved together
+
+
+def cholesky(a: np.ndarray, lower: bool = True) -> np.ndarray:
+    """Triangular factor of each matrix of ``a`` [.., n, n], of which one triangle is
+    read.
+
+    A matrix that is not positive definite gives NaN everywhere.
+    """
+    wide = a.astype(working_dtype(a.dtype), copy=False)
+    try:
+        factor = np.linalg.cholesky(wide, upper=not lower)
+    except np.linalg.LinAlgError:
+        if a.ndim > 2:
+            return np.stack([cholesky(matrix, lower) for matrix in a])
+        return np.full_like(a, np.nan)
+    failed = np.isnan(factor).any(axis=(-2, -1), keepdims=True)
+    return np.where(failed, factor.dtype.type(np.nan), factor).astype(a.dtype, copy=False)
+
+
+def triangular_solve(
+    a: np.ndarray,
+    b: np.ndarray,
+    *,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    transpose: str = "N",
+    left_side: bool = True,
+) -> np.ndarray:
+    """x [.., n, k] with op(a) @ x == ``b``, or with x @ op(a) == ``b`` [.., k, n].
+
+    Only one triangle of ``a`` [.., n, n] is read; ``unit_diagonal`` takes its diagonal
+    as 1. op is "N" nothing, "T" the transpose, "C" the conjugate transpose.
+    """
+    if not left_side:
+        flipped = {"N": "T", "T": "N", "C": "N"}[transpose]
+        matrix = a.conj() if transpose == "C" else a
+        return triangular_solve(matrix, b.mT, lower=lower, unit_diagonal=unit_diagonal, transpose=flipped).mT
+    work = np.result_type(working_dtype(a.dtype), working_dtype(b.dtype))
+    matrix, x = a.astype(work, copy=False), b.astype(work)
+    if transpose != "N":
+        matrix, lower = (matrix.conj() if transpose == "C" else matrix).mT, not lower
+    if lower:  # turned by 180 degrees, it is an upper triangle
+        matrix, x = matrix[..., ::-1, ::-1], x[..., ::-1, :]
+    for start in reversed(range(0, matrix.shape[-1], SOLVE_BLOCK)):
+        here, after = slice(start, start + SOLVE_BLOCK), slice(start + SOLVE_BLOCK, None)
+        x[..., here, :] -= matrix[..., here, after] @ x[..., after, :]
+        x[..., here, :] = back_substitute(matrix[..., here, here], x[..., here, :], unit_diagonal)
+    return (x[..., ::-1, :] if lower else x).astype(b.dtype, copy=False)
+
+
+def back_substitute(a: np.ndarray, b: np.ndarray, unit_diagonal: bool) -> np.ndarray:
+    """x with ``a`` @ x == ``b``, of ``a`` [.., n, n] the upper triangle; division by 0
+    as floats divide.
+    """
+    if unit_diagonal:
+        a = np.triu(a, 1) + np.eye(a.shape[-1], dtype=a.dtype)
+    a = np.triu(a)
+    diagonal = np.diagonal(a, axis1=-2, axis2=-1)
+    if np.isfinite(a).all() and diagonal.all():  # solve has nothing to eliminate then
+        return np.linalg.solve(a, b)
+    x = b.copy()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for i in reversed(range(a.shape[-1])):
+            x[..., i, :] /= a[..., i, i, None]
+            x[..., :i, :] -= a[..., :i, i, None] * x[..., i, None, :]
+    return x

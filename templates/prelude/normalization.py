@@ -1,0 +1,81 @@
+"""Batch normalisation over all axes but the features.
+
+HLO keeps epsilon as a float32 number, whatever the arrays are.
+Source: the operation-semantics seed, BatchNormTraining, BatchNormInference, BatchNormGrad.
+"""
+
+from math import prod
+
+import numpy as np
+
+from .precision import working_dtype
+
+
+def along_features(vector: np.ndarray, x: np.ndarray, axis: int) -> np.ndarray:
+    """``vector`` [features] in the precision of the computation, to broadcast along
+    ``axis`` of ``x``.
+    """
+    wide = vector.astype(working_dtype(vector.dtype), copy=False)
+    return wide.reshape([vector.size if k == axis else 1 for k in range(x.ndim)])
+
+
+def batch_norm_training(
+    x: np.ndarray, scale: np.ndarray, offset: np.ndarray, *, epsilon: float = 1e-5, axis: int = -1
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """``x`` normalised for each feature along ``axis``, the mean and the biased
+    variance [features].
+    """
+    axis %= x.ndim
+    others = tuple(k for k in range(x.ndim) if k != axis)
+    wide = x.astype(working_dtype(x.dtype), copy=False)
+    with np.errstate(invalid="ignore"):
+        count = wide.dtype.type(prod(x.shape[k] for k in others))
+        mean = wide.sum(axis=others) / count
+        variance = np.square(wide - along_features(mean, x, axis)).sum(axis=others) / count
+    y = batch_norm_inference(x, scale, offset, mean, variance, epsilon=epsilon, axis=axis)
+    return y, mean.astype(scale.dtype, copy=False), variance.astype(scale.dtype, copy=False)
+
+
+def batch_norm_inference(
+    x: np.ndarray,
+    scale: np.ndarray,
+    offset: np.ndarray,
+    mean: np.ndarray,
+    variance: np.ndarray,
+    *,
+    epsilon: float = 1e-5,
+    axis: int = -1,
+) -> np.ndarray:
+    """``(x - mean) / sqrt(variance + epsilon) * scale + offset``, all but ``x``
+    [features] along ``axis``.
+    """
+    axis %= x.ndim
+    scale, offset, mean, variance = (along_features(v, x, axis) for v in (scale, offset, mean, variance))
+    wide = x.astype(working_dtype(x.dtype), copy=False)
+    y: np.ndarray = (wide - mean) / np.sqrt(variance + np.float32(epsilon)) * scale + offset
+    return y.astype(x.dtype, copy=False)
+
+
+def batch_norm_grad(
+    x: np.ndarray,
+    scale: np.ndarray,
+    mean: np.ndarray,
+    variance: np.ndarray,
+    grad_output: np.ndarray,
+    *,
+    epsilon: float = 1e-5,
+    axis: int = -1,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Gradients of batch_norm_training with respect to ``x``, scale and offset."""
+    axis %= x.ndim
+    others = tuple(k for k in range(x.ndim) if k != axis)
+    grad = grad_output.astype(working_dtype(grad_output.dtype), copy=False)
+    centered = x.astype(grad.dtype, copy=False) - along_features(mean, x, axis)
+    deviation = np.sqrt(along_features(variance, x, axis) + np.float32(epsilon))
+    normalized = centered / deviation
+    grad_scale, grad_offset = (grad * normalized).sum(axis=others), grad.sum(axis=others)
+    with np.errstate(invalid="ignore"):
+        count = grad.dtype.type(prod(x.shape[k] for k in others))
+        means = [along_features(total / count, x, axis) for total in (grad_offset, grad_scale)]
+    grad_x = along_features(scale, x, axis) / deviation * (grad - means[0] - normalized * means[1])
+    return grad_x.astype(x.dtype), grad_scale.astype(scale.dtype), grad_offset.astype(scale.dtype)

@@ -1,0 +1,95 @@
+"""The orders of HLO: total order of floats, sorts by keys or by a comparator, top k."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+
+def total_order_key(x: np.ndarray) -> np.ndarray:
+    """Integers that sort as the floats `x`: -NaN, -inf, .., -0, 0, .., inf, NaN."""
+    if x.dtype.itemsize == 1:
+        x = x.astype(np.float32)
+    bits = x.view(f"i{x.dtype.itemsize}")
+    return np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)
+
+
+def sort_key(x: np.ndarray) -> np.ndarray:
+    """`total_order_key`, but one key for both zeros and one, the last, for all NaNs."""
+    ordinary = np.where(x == 0, 0, x)
+    return total_order_key(np.where(np.isnan(x), np.nan, ordinary).astype(x.dtype))
+
+
+def sort_by_keys(keys: Sequence[np.ndarray], operands: Sequence[np.ndarray], axis: int) -> tuple[np.ndarray, ...]:
+    """Stable sort of the `operands` by the first key, then by the second, and so on.
+
+    The integer key `~key` sorts downwards.
+    """
+    order = np.lexsort(keys[::-1], axis=axis)
+    return tuple(np.take_along_axis(x, order, axis) for x in operands)
+
+
+def sort_values(x: np.ndarray, axis: int, descending: bool = False) -> np.ndarray:
+    """Stable `np.sort` of floats of any type, upwards or downwards."""
+    key = ~sort_key(x) if descending else sort_key(x)
+    return sort_by_keys([key], [x], axis)[0]
+
+
+def sort_with(operands: Sequence[np.ndarray], axis: int, less: Callable[..., np.ndarray]) -> tuple[np.ndarray, ...]:
+    """Stable sort of the `operands` by any comparator, merging all rows at once.
+
+    `less(a0, b0, a1, b1, ..)` gets arrays of elements of each operand and says which of
+    the a go before the b.
+    """
+    rows = [np.moveaxis(x, axis, -1) for x in operands]
+    *batch, size = rows[0].shape
+    length = 1 << max(size - 1, 0).bit_length()
+
+    def precedes(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Compares elements by their indices; those past the end go last."""
+        sides = [index.reshape(*batch, length // 2) for index in (a, b)]
+        inside = [np.minimum(index, size - 1) for index in sides]
+        elements = [np.take_along_axis(x, i, -1) for x in rows for i in inside]
+        is_less = np.broadcast_to(less(*elements), sides[0].shape).reshape(a.shape)
+        return np.asarray((a < size) & ((b >= size) | is_less))
+
+    order = np.broadcast_to(np.arange(length), (*batch, length))
+    run = 1  # the length of the parts of `order` that are sorted
+    while run < size:
+        halves = order.reshape(*batch, length // (2 * run), 2, run)
+        left, right = halves[..., 0, :], halves[..., 1, :]
+        passed = np.zeros_like(left)  # how many of `right` go before each of `left`
+        step = run
+        while step:  # binary search
+            next_passed = passed + step
+            last = np.take_along_axis(right, np.minimum(next_passed, run) - 1, -1)
+            is_passed = (next_passed <= run) & precedes(last, left)
+            passed = np.where(is_passed, next_passed, passed)
+            step //= 2
+        # However inconsistent `less` is, the result must be a permutation.
+        passed = np.maximum.accumulate(passed, axis=-1)
+        merged = np.empty((*left.shape[:-1], 2 * run), order.dtype)
+        is_left = np.zeros(merged.shape, bool)
+        np.put_along_axis(is_left, passed + np.arange(run), True, -1)
+        merged[is_left], merged[~is_left] = left.ravel(), right.ravel()
+        order = merged.reshape(*batch, length)
+        run *= 2
+    ordered = [np.take_along_axis(x, order[..., :size], -1) for x in rows]
+    return tuple(np.moveaxis(x, -1, axis) for x in ordered)
+
+
+def top_k(x: np.ndarray, k: int, largest: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    """The `k` largest or smallest along the last axis, in order, and their indices.
+
+    Floats are in total order, and of equal numbers the first comes first.
+    """
+    key = total_order_key(x) if "float" in x.dtype.name else x
+    key = key.astype(np.int64) if key.dtype.itemsize < 8 else key
+    key = ~key if largest else key
+    if x.dtype.itemsize < 8:  # fast: sort keys and indices as one number
+        pairs = (key << 31) | np.arange(x.shape[-1])
+        if k < x.shape[-1]:
+            pairs = np.partition(pairs, k - 1)[..., :k]
+        indices = np.sort(pairs) & (2**31 - 1)
+    else:
+        indices = np.argsort(key, kind="stable")[..., :k]
+    return np.take_along_axis(x, indices, -1), indices.astype(np.int32)

@@ -1,0 +1,13 @@
+"""Which dtype to compute in."""
+
+import numpy as np
+
+
+def working_dtype(dtype: np.dtype) -> np.dtype:
+    """The dtype to accumulate in: float32 for narrower floats, int8 for narrower
+    integers, else ``dtype`` itself.
+    """
+    if dtype.kind != "b" and np.can_cast(dtype, np.int8):
+        return np.dtype(np.int8)
+    narrow_float = np.can_cast(dtype, np.float32) and not np.can_cast(dtype, np.int32)
+    return np.dtype(np.float32) if narrow_float else dtype

@@ -1,0 +1,182 @@
+"""``xla2py emit``: where results go, what is never overwritten, settings."""
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from xla2py.tests.conftest import MODEL, NAMED
+from xla2py.transpile.commands.emit import module_name
+
+
+def test_emit_writes_source_to_stdout_and_nothing_to_stderr(xla2py):
+    code, out, err = xla2py("emit", "model.hlo")
+    assert (code, err) == (0, "")
+    assert "return x + y" in out
+    assert "from model.hlo for NumPy" in out
+
+
+def test_a_file_alone_is_emitted(xla2py):
+    assert xla2py("model.hlo") == xla2py("emit", "model.hlo")
+    assert xla2py("--no-checks", "model.hlo") == xla2py("emit", "model.hlo", "--no-checks")
+
+
+def test_a_file_named_like_a_command_needs_its_folder(xla2py, folder):
+    (folder / "ops").write_text(MODEL, encoding="utf-8")
+    assert "return x + y" in xla2py("./ops")[1]
+
+
+def test_stdin_is_a_dash(xla2py, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(MODEL.encode())))
+    code, out, _ = xla2py("-")
+    assert code == 0
+    assert "from stdin for NumPy" in out
+
+
+def test_emit_to_a_file_creates_folders_and_says_nothing(xla2py):
+    assert xla2py("emit", "model.hlo", "-o", "new/folder/kernel.py") == (0, "", "")
+    assert "return x + y" in Path("new/folder/kernel.py").read_text(encoding="utf-8")
+    assert list(Path("new/folder").iterdir()) == [Path("new/folder/kernel.py")]
+
+
+def test_emit_to_a_folder_names_files_after_their_sources(xla2py):
+    assert xla2py("emit", "model.hlo", "table.hlo", "-o", "out")[0] == 0
+    assert sorted(path.name for path in Path("out").iterdir()) == ["model.py", "table.npz", "table.py"]
+
+
+def test_an_emitted_file_runs_with_its_constants(xla2py, monkeypatch):
+    xla2py("emit", "table.hlo", "-o", "kernel.py")
+    script = "import kernel, numpy; print(kernel.main(numpy.ones(100, numpy.int32)).sum())"
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == str(sum(range(100)) + 100)
+
+
+def test_constants_that_stdout_cannot_hold_are_noted(xla2py):
+    code, _, err = xla2py("emit", "table.hlo")
+    assert code == 0
+    assert "400 bytes of constants" in err
+    code, out, err = xla2py("emit", "table.hlo", "--constants", "inline")
+    assert (code, err) == (0, "")
+    assert "97, 98, 99" in out.replace("\n", " ").replace("    ", "")
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("model.hlo", "model"),
+        ("deep/er/attention.before.hlo", "attention_before"),
+        ("2-layer net.hlo.txt", "module_2_layer_net"),
+        ("../..hlo", "module"),
+        ("import.hlo", "module_import"),
+        ("-", "stdin"),
+        ("été.hlo", "été"),
+    ],
+)
+def test_module_names_can_be_imported(source, name):
+    assert module_name(source) == name
+    assert name.isidentifier()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("model.hlo", "table.hlo"),
+        ("model.hlo", "table.hlo", "-o", "one.py"),
+        ("model.hlo", "--check"),
+        ("model.hlo", "--diff"),
+        ("model.hlo", "./model.hlo", "-o", "out/"),
+    ],
+)
+def test_results_need_a_place_each(xla2py, arguments):
+    code, out, err = xla2py("emit", *arguments)
+    assert (code, out) == (2, "")
+    assert "error[XP402]" in err
+    assert not Path("out").exists()
+
+
+def test_check_tells_missing_current_and_stale_files_apart(xla2py):
+    check = ("emit", "table.hlo", "-o", "kernel.py", "--check")
+    assert xla2py(*check)[0] == 1
+    assert not Path("kernel.py").exists()
+    xla2py("emit", "table.hlo", "-o", "kernel.py")
+    assert xla2py(*check) == (0, "", "")
+    Path("kernel.npz").unlink()
+    code, _, err = xla2py(*check)
+    assert (code, err) == (1, "note: kernel.npz is missing\n")
+    Path("kernel.py").write_text("old", encoding="utf-8")
+    assert "kernel.py is stale" in xla2py(*check)[2]
+
+
+def test_diff_shows_what_would_change_and_changes_nothing(xla2py):
+    xla2py("emit", "model.hlo", "-o", "kernel.py")
+    Path("model.hlo").write_text(MODEL.replace("add(", "subtract("), encoding="utf-8")
+    before = Path("kernel.py").read_bytes()
+    code, out, err = xla2py("emit", "model.hlo", "-o", "kernel.py", "--diff")
+    assert (code, err) == (1, "")
+    assert "\n-    return x + y\n+    return x - y\n" in out
+    assert Path("kernel.py").read_bytes() == before
+
+
+def test_a_file_that_a_person_edited_is_kept(xla2py):
+    xla2py("emit", "model.hlo", "-o", "kernel.py")
+    edited = Path("kernel.py").read_text(encoding="utf-8").replace("x + y", "y + x")
+    Path("kernel.py").write_text(edited, encoding="utf-8")
+    code, _, err = xla2py("emit", "model.hlo", "-o", "kernel.py")
+    assert code == 2
+    assert "error[XP403]: kernel.py was edited since xla2py wrote it" in err
+    assert Path("kernel.py").read_text(encoding="utf-8") == edited
+    assert xla2py("emit", "model.hlo", "-o", "kernel.py", "--force")[0] == 0
+    assert "x + y" in Path("kernel.py").read_text(encoding="utf-8")
+
+
+def test_a_file_of_somebody_else_is_kept(xla2py):
+    Path("kernel.py").write_text("print('mine')\n", encoding="utf-8")
+    code, _, err = xla2py("emit", "model.hlo", "-o", "kernel.py")
+    assert code == 2
+    assert "was not written by xla2py" in err
+
+
+def test_an_unedited_file_is_replaced_with_its_mode_kept(xla2py):
+    xla2py("emit", "model.hlo", "-o", "kernel.py")
+    Path("kernel.py").chmod(0o640)
+    assert xla2py("emit", "model.hlo", "-o", "kernel.py", "--no-checks") == (0, "", "")
+    assert Path("kernel.py").stat().st_mode & 0o777 == 0o640
+    assert "check_arguments" not in Path("kernel.py").read_text(encoding="utf-8")
+
+
+def test_several_sources_are_all_done_and_the_worst_exit_code_counts(xla2py):
+    code, _, err = xla2py("emit", "unsupported.hlo", "broken.hlo", "model.hlo", "-o", "out")
+    assert code == 3
+    assert "XP112" in err and "XP305" in err
+    assert [path.name for path in Path("out").iterdir()] == ["model.py"]
+
+
+def test_settings_come_from_pyproject_and_the_command_line_wins(xla2py):
+    Path("pyproject.toml").write_text("[tool.xla2py]\nchecks = false\n", encoding="utf-8")
+    assert "check_arguments" not in xla2py("model.hlo")[1]
+    assert "check_arguments" in xla2py("model.hlo", "--checks")[1]
+
+
+def test_variables_take_names_from_the_users_own_source(xla2py):
+    Path("src").mkdir()
+    Path("src/step.py").write_text(
+        "def step(x, y):\n    velocity = x + y\n    return -velocity, velocity\n", encoding="utf-8"
+    )
+    Path("named.hlo").write_text(NAMED, encoding="utf-8")
+    assert "velocity" not in xla2py("named.hlo")[1]
+    assert "velocity = x + y" in xla2py("named.hlo", "--sources", ".")[1]
+    Path("pyproject.toml").write_text("[tool.xla2py]\nsources = '.'\n", encoding="utf-8")
+    assert "velocity = x + y" in xla2py("named.hlo")[1]
+
+
+def test_functions_of_the_user_stand_for_custom_calls(xla2py):
+    custom_call = 'custom-call(x, y), custom_call_target="my.kernel"'
+    Path("model.hlo").write_text(MODEL.replace("add(x, y)", custom_call), encoding="utf-8")
+    code, _, err = xla2py("model.hlo")
+    assert code == 3
+    assert "error[XP305]" in err and "--custom-call 'my.kernel=module:function'" in err
+    code, out, err = xla2py("model.hlo", "--custom-call", "my.kernel=kernels.fast:kernel,other=kernels:other")
+    assert (code, err) == (0, "")
+    assert "from kernels.fast import kernel" in out

@@ -1,0 +1,105 @@
+"""The commands other than ``emit``."""
+
+import re
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+
+def test_run_makes_arguments_and_shows_statistics(xla2py):
+    code, out, err = xla2py("run", "model.hlo")
+    assert code == 0
+    assert [line.split()[:2] for line in out.splitlines()[1:]] == [[n, "float32[3]"] for n in ("x", "y", "result")]
+    assert "arguments made with seed 0" in err
+    assert xla2py("run", "model.hlo")[1] == out
+    assert xla2py("run", "model.hlo", "--seed", "1")[1] != out
+
+
+@pytest.mark.parametrize("names", [("x", "y"), ("arr_0", "arr_1")])
+def test_run_takes_and_writes_arrays(xla2py, names):
+    arrays = dict(zip(names, np.arange(6, dtype=np.float32).reshape(2, 3), strict=True))
+    np.savez("in.npz", **arrays)
+    code, _, err = xla2py("run", "model.hlo", "--args", "in.npz", "-o", "out.npz")
+    assert code == 0
+    assert "seed" not in err
+    with np.load("out.npz") as results:
+        assert results["result"].tolist() == [3.0, 5.0, 7.0]
+
+
+def test_run_explains_every_argument_that_does_not_fit(xla2py):
+    np.savez("in.npz", x=np.zeros(4, np.float32), w=np.zeros(3, np.float32))
+    code, out, err = xla2py("run", "model.hlo", "--args", "in.npz")
+    assert (code, out) == (2, "")
+    assert err.count("error[XP502]") == 3
+    assert "has no array 'y'" in err and "'w' that main does not take" in err
+    assert "array 'x' is float32[4], main takes float32[3]" in err
+
+
+def test_run_does_not_unpickle(xla2py):
+    np.savez("in.npz", x=np.array([{}], dtype=object))
+    code, _, err = xla2py("run", "model.hlo", "--args", "in.npz")
+    assert code == 2
+    assert "error[XP407]" in err
+
+
+def test_run_nests_tuples_and_keeps_narrow_types(xla2py):
+    numbers = np.array([1.5, -2], ml_dtypes.bfloat16)
+    np.savez("in.npz", **{"p.0": numbers, "p.1.0": np.int32(7)})
+    code, out, _ = xla2py("run", "tuple.hlo", "--args", "in.npz", "-o", "out.npz")
+    assert code == 0
+    assert re.search(r"^result\.0 +bfloat16\[2\]", out, re.MULTILINE)
+    with np.load("out.npz") as results:
+        assert results["result.0"].view(ml_dtypes.bfloat16).tolist() == [1.5, -2]
+        assert results["result.1.0"] == 7
+
+
+def test_inspect_shows_signature_costs_and_operations(xla2py):
+    code, out, err = xla2py("inspect", "model.hlo")
+    assert (code, err) == (0, "")
+    for line in (r"^x +f32\[3\] +12 B$", r"^arithmetic +3 operations$", r"^peak memory +about 36 B$", r"^add +1$"):
+        assert re.search(line, out, re.MULTILINE), line
+    assert "unsupported" not in out
+
+
+def test_inspect_says_what_is_unsupported_where(xla2py):
+    code, out, err = xla2py("inspect", "unsupported.hlo")
+    assert (code, err) == (0, "")
+    assert re.search(r"^numpy +2 +4, 5 .*somebody's kernel", out, re.MULTILINE)
+    assert re.search(r"^numpy +1 +6 .*another kernel", out, re.MULTILINE)
+
+
+def test_ops_lists_every_opcode_for_the_targets_named(xla2py):
+    from xla2py.transpile.hlo.opcodes import OPCODES
+
+    code, out, err = xla2py("ops", "-t", "numpy")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0].split() == ["operation", "topic", "numpy"]
+    assert [line.split()[0] for line in out.splitlines()[1:]] == list(OPCODES)
+
+
+def test_layout_draws(xla2py):
+    code, out, err = xla2py("layout", "f32[2,3]{0,1}")
+    assert (code, err) == (0, "")
+    assert "dimension 0 varies fastest" in out
+
+
+def test_explain_explains_and_lists(xla2py):
+    code, out, err = xla2py("explain", "xp112")
+    assert (code, err) == (0, "")
+    assert out.startswith("## XP112: there is no such instruction\n")
+    assert "XP112  there is no such instruction" in xla2py("explain")[1]
+
+
+def test_doctor_lists_what_is_installed(xla2py):
+    code, out, err = xla2py("doctor")
+    assert (code, err) == (0, "")
+    assert re.search(r"^core +ready +numpy ", out, re.MULTILINE)
+    assert f"numpy {np.__version__}" in out
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script(xla2py, shell):
+    code, out, _ = xla2py("completion", shell)
+    assert code == 0
+    assert "_XLA2PY_COMPLETE" in out

@@ -1,0 +1,82 @@
+"""Programs, and the ``xla2py`` command run in this process, for the tests of the command."""
+
+from pathlib import Path
+
+import pytest
+
+from xla2py.transpile import cli
+
+MODEL = """
+ENTRY main {
+  x = f32[3] parameter(0)
+  y = f32[3] parameter(1)
+  ROOT z = f32[3] add(x, y)
+}
+"""
+TABLE = f"""
+ENTRY main {{
+  x = s32[100] parameter(0)
+  t = s32[100] constant({{{", ".join(map(str, range(100)))}}})
+  ROOT z = s32[100] add(x, t)
+}}
+"""
+TUPLE = """
+ENTRY main {
+  p = (bf16[2], (s32[])) parameter(0)
+  ROOT q = (bf16[2], (s32[])) copy(p)
+}
+"""
+BROKEN = "ENTRY main {\n  ROOT z = f32[3] add(x, x)\n}\n"
+UNSUPPORTED = """
+ENTRY main {
+  x = f32[3] parameter(0)
+  a = f32[3] custom-call(x), custom_call_target="somebody's kernel"
+  b = f32[3] custom-call(a), custom_call_target="somebody's kernel"
+  ROOT c = f32[3] custom-call(b), custom_call_target="another kernel"
+}
+"""
+NAMED = """
+HloModule named
+ENTRY main {
+  x = f32[3] parameter(0)
+  y = f32[3] parameter(1)
+  a = f32[3] add(x, y), metadata={op_name="jit(step)/add" source_file="src/step.py" source_line=2 source_column=15}
+  b = f32[3] negate(a), metadata={op_name="jit(step)/neg" source_file="src/step.py" source_line=3 source_column=11}
+  ROOT r = (f32[3], f32[3]) tuple(b, a)
+}
+"""
+INFEED = """
+ENTRY main {
+  t = token[] after-all()
+  ROOT a = (f32[3], token[]) infeed(t)
+}
+"""
+PROGRAMS = {
+    "model": MODEL,
+    "table": TABLE,
+    "tuple": TUPLE,
+    "infeed": INFEED,
+    "broken": BROKEN,
+    "unsupported": UNSUPPORTED,
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """A working folder with a few programs, away from the checkout's pyproject.toml."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    for name, text in PROGRAMS.items():
+        Path(f"{name}.hlo").write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def xla2py(folder, capsys):
+    """Run the command in this process; gives exit code, stdout and stderr."""
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        code = cli.run(arguments)
+        return (code, *capsys.readouterr())
+
+    return call

@@ -1,0 +1,51 @@
+"""The coverage table says of every opcode and target what emission does."""
+
+import pytest
+
+from xla2py.targets.base import target_names
+from xla2py.transpile.emission.coverage import IN_PART, ONE_REPLICA, SUPPORTED, UNSUPPORTED, coverage
+from xla2py.transpile.hlo.opcodes import OPCODES
+from xla2py.transpile.passes.to_array import RULES
+
+ORDER = [UNSUPPORTED, IN_PART, ONE_REPLICA, SUPPORTED]
+
+
+@pytest.mark.parametrize("target", target_names())
+def test_every_opcode_has_a_status(target):
+    table = coverage(target)
+    assert list(table) == list(OPCODES)
+    assert set(table.values()) <= set(ORDER)
+
+
+def test_numpy_says_whatever_is_lowered():
+    unsupported = {opcode for opcode, status in coverage("numpy").items() if status == UNSUPPORTED}
+    assert unsupported == set(OPCODES) - set(RULES) - {"parameter"}
+
+
+@pytest.mark.parametrize("target", ["cupy", "dask"])
+def test_no_target_says_more_than_numpy(target):
+    most = coverage("numpy")
+    assert [o for o, status in coverage(target).items() if ORDER.index(status) > ORDER.index(most[o])] == []
+
+
+@pytest.mark.parametrize(
+    ("opcode", "cupy", "dask"),
+    [
+        ("add", SUPPORTED, SUPPORTED),
+        ("reduce", SUPPORTED, SUPPORTED),
+        ("dot", SUPPORTED, SUPPORTED),
+        ("convert", IN_PART, IN_PART),
+        ("shift-left", IN_PART, SUPPORTED),
+        ("while", IN_PART, IN_PART),
+        ("all-gather", ONE_REPLICA, ONE_REPLICA),
+        ("erf", UNSUPPORTED, UNSUPPORTED),
+        ("send", UNSUPPORTED, UNSUPPORTED),
+    ],
+)
+def test_statuses(opcode, cupy, dask):
+    assert (coverage("cupy")[opcode], coverage("dask")[opcode]) == (cupy, dask)
+
+
+def test_an_unknown_target_is_named():
+    with pytest.raises(LookupError, match="no target is called 'fortran'"):
+        coverage("fortran")

@@ -1,0 +1,83 @@
+"""All cases, by opcode; what has none, and why; the summary that the coverage table shows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cache
+
+from xla2py.tests.operations.case import Case
+from xla2py.tests.operations.cases import (
+    communication,
+    contraction,
+    control,
+    conversions,
+    dynamic,
+    elementwise_binary,
+    elementwise_unary,
+    indexing,
+    linear_algebra,
+    movement,
+    normalisation,
+    random,
+    reductions,
+    sorting,
+)
+from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
+from xla2py.transpile.hlo.opcodes import OPCODES
+
+TABLES = (
+    communication,
+    contraction,
+    control,
+    conversions,
+    dynamic,
+    elementwise_binary,
+    elementwise_unary,
+    indexing,
+    linear_algebra,
+    movement,
+    normalisation,
+    random,
+    reductions,
+    sorting,
+)
+BATCH = 100
+
+# Opcodes without a case here.
+ELSEWHERE: dict[str, str] = {
+    **{name: "needs several replicas" for name, spec in OPCODES.items() if spec.replica_only},
+    "infeed": "needs a host that feeds it",
+    "outfeed": "needs a host that takes it",
+}
+
+
+@cache
+def cases_by_opcode() -> dict[str, list[Case]]:
+    """Every case, under its opcode."""
+    found: dict[str, list[Case]] = defaultdict(list)
+    for table in TABLES:
+        for one in table.cases():
+            found[one.opcode].append(one)
+    return dict(found)
+
+
+def batches() -> list[tuple[str, int]]:
+    """The opcodes, and the number of each batch of their cases."""
+    return [(name, k) for name, found in cases_by_opcode().items() for k in range(-(-len(found) // BATCH))]
+
+
+def batch(opcode: str, number: int) -> list[Case]:
+    return cases_by_opcode()[opcode][number * BATCH : (number + 1) * BATCH]
+
+
+def summary() -> dict[str, dict[str, object]]:
+    """For each opcode the number of its cases and the element types they cover, or where it is tested instead."""
+    order = {name: at for at, name in enumerate(ELEMENT_TYPES)}
+    result: dict[str, dict[str, object]] = {}
+    for opcode in sorted(OPCODES):
+        found = cases_by_opcode().get(opcode, [])
+        types = sorted({one.element_type for one in found}, key=order.__getitem__)
+        result[opcode] = {"cases": len(found), "element_types": types}
+        if opcode in ELSEWHERE:
+            result[opcode]["elsewhere"] = ELSEWHERE[opcode]
+    return result

@@ -1,0 +1,159 @@
+"""Matrix products: XLA CPU is the judge, exact integers and JAX where it refuses."""
+
+import jax
+import ml_dtypes
+import numpy as np
+import pytest
+
+from xla2py.templates.prelude.contraction import dot_general, matmul, ragged_dot, scaled_dot
+
+pytestmark = pytest.mark.filterwarnings("error")
+rng = np.random.default_rng(5)
+
+
+def full_range(shape, dtype):
+    """Random bits of an integer type."""
+    if np.dtype(dtype).itemsize == 1:
+        return rng.integers(-128, 128, shape).astype(dtype)
+    return np.frombuffer(rng.bytes(int(np.prod(shape)) * np.dtype(dtype).itemsize), dtype).reshape(shape)
+
+
+@pytest.mark.parametrize("k", [0, 1, 70])
+@pytest.mark.parametrize(
+    "dtype, result",
+    [
+        *(
+            (dtype, dtype)
+            for dtype in (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64)
+        ),
+        (np.int8, np.int32),
+        (np.uint8, np.int32),
+        (np.int16, np.int32),
+        (np.int32, np.int64),
+        (ml_dtypes.int4, ml_dtypes.int4),
+    ],
+)
+def test_integer_products_wrap(agrees, dtype, result, k):
+    a, b = full_range((3, k), dtype), full_range((k, 4), dtype)
+    ours = matmul(a, b, result)
+    agrees(ours, "dot", [a, b], lhs_contracting_dims=(1,), rhs_contracting_dims=(0,))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16, np.int32])
+def test_long_integer_products_are_exact(dtype):
+    extremes = np.iinfo(dtype)
+    for value in (extremes.min, extremes.max):
+        a = np.full((1, 3000), value, dtype)
+        expected = 3000 * value**2
+        assert (int(matmul(a, a.T, np.int64)[0, 0]) - expected) % 2**64 == 0
+        assert (int(matmul(a, a.T, np.int32)[0, 0]) - expected) % 2**32 == 0
+
+
+@pytest.mark.parametrize(
+    "dtype, result, rtol",
+    [
+        (bool, bool, 0),
+        (np.float16, np.float16, 2**-10),
+        (np.float16, np.float32, 1e-6),
+        (ml_dtypes.bfloat16, ml_dtypes.bfloat16, 2**-7),
+        (ml_dtypes.bfloat16, np.float32, 1e-6),
+        (ml_dtypes.float8_e4m3fn, np.float32, 1e-6),
+        (ml_dtypes.float8_e5m2, ml_dtypes.bfloat16, 2**-7),
+        (np.float32, np.float32, 1e-6),
+        (np.float64, np.float64, 1e-13),
+        (np.complex64, np.complex64, 1e-6),
+        (np.complex128, np.complex128, 1e-13),
+    ],
+)
+def test_other_products(agrees, dtype, result, rtol):
+    a, b = rng.integers(0, 4, (2, 3, 40)).astype(dtype), rng.integers(0, 4, (2, 40, 4)).astype(dtype)
+    a, b = (a & (rng.random(a.shape) < 0.2), b) if dtype is bool else (a * dtype(0.7), b)
+    agrees(
+        matmul(a, b, result),
+        "dot",
+        [a, b],
+        rtol=rtol,
+        lhs_batch_dims=(0,),
+        rhs_batch_dims=(0,),
+        lhs_contracting_dims=(2,),
+        rhs_contracting_dims=(1,),
+    )
+
+
+@pytest.mark.parametrize(
+    "shapes, contracting, batch",
+    [
+        (((3, 4), (4, 5)), ((1,), (0,)), ((), ())),
+        (((3, 4), (4, 5)), ((), ()), ((), ())),
+        (((2, 3, 4, 5), (5, 3, 6, 2)), ((3,), (0,)), ((0, 1), (3, 1))),
+        (((2, 3, 4, 5), (5, 3, 6, 2)), ((3, 1), (0, 1)), ((0,), (3,))),
+        (((2, 3), (2, 3)), ((0, 1), (0, 1)), ((), ())),
+        (((4,), (4,)), ((0,), (0,)), ((), ())),
+        (((4,), (4,)), ((), ()), ((0,), (0,))),
+        (((), (2,)), ((), ()), ((), ())),
+        (((3, 0), (0, 5)), ((1,), (0,)), ((), ())),
+        (((0, 4), (4, 5)), ((1,), (0,)), ((), ())),
+    ],
+)
+def test_dot_general(agrees, shapes, contracting, batch):
+    a, b = (np.asarray(rng.integers(-9, 9, shape)).astype(np.float32) for shape in shapes)
+    names = ["lhs_contracting_dims", "rhs_contracting_dims", "lhs_batch_dims", "rhs_batch_dims"]
+    attributes = {name: axes for name, axes in zip(names, contracting + batch, strict=True) if axes}
+    agrees(dot_general(a, b, contracting=contracting, batch=batch), "dot", [a, b], **attributes)
+
+
+def ragged_by_jax(a, b, sizes, ragged_axis, group_axis, contracting, batch):
+    is_grouped = ragged_axis not in (*contracting[0], *batch[0])
+    numbers = jax.lax.RaggedDotDimensionNumbers((contracting, batch), [ragged_axis], [group_axis] if is_grouped else [])
+    return np.asarray(jax.lax.ragged_dot_general(a, b, sizes, numbers))
+
+
+@pytest.mark.parametrize("sizes", [[2, 0, 3], [0, 0, 0], [1, 5, 3], [7, 9, 1]])
+@pytest.mark.parametrize(
+    "shape_a, shape_b, ragged_axis, group_axis, contracting, batch",
+    [
+        ((9, 4), (3, 4, 5), 0, 0, ((1,), (1,)), ((), ())),
+        ((4, 9), (4, 5, 3), 1, 2, ((0,), (0,)), ((), ())),
+        ((2, 9, 4), (3, 2, 4, 5), 1, 0, ((2,), (2,)), ((0,), (1,))),
+        ((2, 9, 4), (3, 4, 5), 1, 0, ((2,), (1,)), ((), ())),
+        ((4, 9), (9, 5), 1, 0, ((1,), (0,)), ((), ())),
+        ((2, 4, 9), (9, 5, 2), 2, 0, ((2,), (0,)), ((0,), (2,))),
+        ((2, 4, 9), (2, 9, 5), 2, 0, ((0, 2), (0, 1)), ((), ())),
+        ((9, 2, 4), (9, 4, 5), 0, 0, ((2,), (1,)), ((0,), (0,))),
+    ],
+)
+def test_ragged_dot(shape_a, shape_b, ragged_axis, group_axis, contracting, batch, sizes):
+    a, b = (rng.integers(-9, 9, shape).astype(np.float32) for shape in (shape_a, shape_b))
+    sizes = np.array(sizes, np.int32)
+    arguments = {"ragged_axis": ragged_axis, "group_axis": group_axis, "contracting": contracting, "batch": batch}
+    expected = ragged_by_jax(a, b, sizes, **arguments)
+    np.testing.assert_array_equal(ragged_dot(a, b, sizes, **arguments), expected)
+
+
+def test_ragged_dot_with_sizes_for_each_batch():
+    a, b = rng.integers(-9, 9, (2, 9, 4)).astype(np.float32), rng.integers(-9, 9, (3, 2, 4, 5)).astype(np.float32)
+    sizes = np.array([[2, 3, 1], [0, 5, 4]], np.int32)
+    arguments = {"ragged_axis": 1, "group_axis": 0, "contracting": ((2,), (2,)), "batch": ((0,), (1,))}
+    expected = ragged_by_jax(a, b, sizes, **arguments)
+    np.testing.assert_array_equal(ragged_dot(a, b, sizes, **arguments), expected)
+    b = rng.integers(-9, 9, (2, 9, 5)).astype(np.float32)
+    arguments = {"ragged_axis": 1, "group_axis": 0, "contracting": ((1,), (1,)), "batch": ((0,), (0,))}
+    expected = ragged_by_jax(a, b, sizes, **arguments)
+    np.testing.assert_array_equal(ragged_dot(a, b, sizes, **arguments), expected)
+
+
+def test_scaled_dot_repeats_each_scale_over_its_block():
+    a, b = (rng.integers(-3, 4, shape).astype(ml_dtypes.float8_e4m3fn) for shape in ((3, 64), (64, 5)))
+    a_scale = np.exp2(rng.integers(-2, 3, (3, 2))).astype(ml_dtypes.float8_e8m0fnu)
+    b_scale = np.exp2(rng.integers(-2, 3, (4, 5))).astype(ml_dtypes.float8_e8m0fnu)
+    expected = np.zeros((3, 5))
+    for i, j, k in np.ndindex(3, 5, 64):
+        expected[i, j] += float(a[i, k]) * float(a_scale[i, k // 32]) * float(b[k, j]) * float(b_scale[k // 16, j])
+    ours = scaled_dot(a, b, a_scale, b_scale)
+    assert ours.dtype == np.float32
+    np.testing.assert_allclose(ours, expected, rtol=1e-6)
+    np.testing.assert_allclose(
+        scaled_dot(a, b, a_scale, dtype=ml_dtypes.bfloat16).astype(float),
+        scaled_dot(a, b, a_scale, np.ones((1, 1), np.float32)),
+        rtol=2**-8,
+    )

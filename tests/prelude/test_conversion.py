@@ -1,0 +1,181 @@
+"""Conversions of the prelude, and what plain ``astype`` may be trusted with: XLA CPU is the judge."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from xla2py.templates.prelude.conversion import (
+    bitcast_convert,
+    bitcast_convert_packed,
+    round_to,
+    stochastic_convert,
+    to_int,
+)
+from xla2py.transpile.hlo.element_types import ELEMENT_TYPES, from_dtype
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+FLOATS = [t for t in ELEMENT_TYPES.values() if t.is_floating]
+INTEGERS = [t for t in ELEMENT_TYPES.values() if t.is_integral and t.bits > 1]
+REALS = FLOATS + INTEGERS
+float_types = pytest.mark.parametrize("source", FLOATS, ids=str)
+all_types = pytest.mark.parametrize("source", REALS, ids=str)
+
+
+def samples(element_type, count=120):
+    """All values of a narrow type; edges, limits of other types and random values of a wide one. No subnormals."""
+    dtype = element_type.dtype
+    rng = np.random.default_rng(element_type.bits)
+    if element_type.bits <= 8:
+        return np.arange(2**element_type.bits).astype(np.uint8).view(dtype)
+    if element_type.is_integral:
+        limits = np.iinfo(dtype)
+        edges = [0, 1, 2, limits.min, limits.max, limits.max // 2]
+        return np.concatenate([np.array(edges, dtype), rng.integers(limits.min, limits.max, count, dtype)])
+    powers = np.array([2.0**n for n in (-1, 1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 63, 64)])
+    edges = np.array([0, 0.1, 0.9, 1, 6, 7.5, 127.5, 255.9, 57344, np.inf, np.nan])
+    x = np.concatenate([edges, powers, powers - 1, np.nextafter(powers, 0), rng.normal(0, 50, count)])
+    with np.errstate(over="ignore"):
+        return np.concatenate([x, -x]).astype(dtype)
+
+
+def shape_text(element_type, *shape):
+    return f"{element_type}[{','.join(map(str, shape))}]"
+
+
+@pytest.fixture
+def converted(xla_each):
+    """XLA's conversions of ``x`` to all of some element types."""
+    return lambda x, targets: xla_each([("convert", shape_text(t, *x.shape)) for t in targets], [x])
+
+
+def same_bits(one, two):
+    """NaN for NaN; otherwise equal, also in the sign of zero."""
+    assert (one.dtype, one.shape) == (two.dtype, two.shape)
+    wide = np.longdouble if from_dtype(one.dtype).is_integral and one.dtype.itemsize == 8 else np.float64
+    with np.errstate(invalid="ignore"):
+        one, two = one.astype(wide), two.astype(wide)
+    np.testing.assert_array_equal(one, two)
+    np.testing.assert_array_equal(np.signbit(one[two == two]), np.signbit(two[two == two]))
+
+
+@float_types
+def test_float_to_integer_saturates_as_xla(source, converted):
+    x = samples(source)
+    if source.name == "f4e2m1fn":
+        x = x[np.abs(x.astype(np.float32)) < 6]  # XLA takes the largest number for infinity
+    for target, expected in zip(INTEGERS, converted(x, INTEGERS), strict=True):
+        same_bits(to_int(x, target.dtype), expected)
+
+
+def test_float_to_integer_limits():
+    x = np.array([np.inf, -np.inf, np.nan, 1e30, -1e30, -0.9, 2.0**63, -(2.0**63), 9.2e18])
+    expected = [2**63 - 1, -(2**63), 0, 2**63 - 1, -(2**63), 0, 2**63 - 1, -(2**63), int(9.2e18)]
+    np.testing.assert_array_equal(to_int(x, np.int64), expected)
+    np.testing.assert_array_equal(to_int(x, np.uint64)[:6], [2**64 - 1, 0, 0, int(1e30) and 2**64 - 1, 0, 0])
+    np.testing.assert_array_equal(to_int(x[:6], ml_dtypes.int4).astype(int), [7, -8, 0, 7, -8, 0])
+
+
+@float_types
+def test_float_to_float_is_astype(source, converted):
+    """Through float32 where ml_dtypes has no direct cast, to and from f8e8m0fnu."""
+    x = samples(source)
+    for target, expected in zip(FLOATS, converted(x, FLOATS), strict=True):
+        direct = "f8e8m0fnu" not in (source.name, target.name)
+        with np.errstate(over="ignore", invalid="ignore"):
+            actual = (x if direct else x.astype(np.float32)).astype(target.dtype)
+        keep = np.ones(x.shape, bool)
+        if target.name == "f4e2m1fn":  # which has no NaN; its zero then has XLA's sign
+            keep = ~np.isnan(x.astype(np.float64))
+        if source.name == "f8e8m0fnu":  # whose smallest number XLA flushes
+            keep[0] = False
+        same_bits(actual[keep], expected[keep])
+
+
+@pytest.mark.parametrize("target", [t for t in FLOATS if t.bits <= 8], ids=str)
+def test_float64_to_a_byte_is_rounded_once(target, converted):
+    """Halves between two numbers, and what float32 cannot tell from them."""
+    numbers = np.arange(2**target.bits).astype(np.uint8).view(target.dtype).astype(np.float64)
+    numbers = np.sort(numbers[np.isfinite(numbers) & (numbers > 1e-30) & (numbers < 1e30)])
+    halves = (numbers[1:] + numbers[:-1]) / 2
+    x = np.concatenate([halves, halves * (1 + 2.0**-40), halves * (1 - 2.0**-40), [1e300, np.inf]])
+    if target.name != "f8e8m0fnu":  # which has neither zero nor signs
+        x = np.concatenate([x, -x, [0, 1e-300, -1e-300]])
+    same_bits(round_to(x, target.dtype), converted(x, [target])[0])
+    assert np.isnan(round_to(np.float64("nan"), target.dtype)) or target.name == "f4e2m1fn"
+
+
+@pytest.mark.parametrize("source", INTEGERS, ids=str)
+def test_integer_to_any_is_astype(source, converted):
+    """Through int8 between types narrower than a byte, through float32 to f8e8m0fnu."""
+    x = samples(source)
+    for target, expected in zip(REALS, converted(x, REALS), strict=True):
+        y = x.astype(np.int8) if source.bits < 8 else x
+        y = y.astype(np.float32) if target.name == "f8e8m0fnu" else y
+        with np.errstate(over="ignore"):
+            same_bits(y.astype(target.dtype), expected)
+
+
+@all_types
+@pytest.mark.parametrize("target_bits", [2, 4, 8, 16, 32, 64])
+def test_bitcast_convert_agrees_with_xla(source, target_bits, xla_each):
+    targets = [t for t in REALS if t.bits == target_bits]
+    x, shape = np.resize(samples(source), (3, 5)), (3, 5)
+    if target_bits > source.bits:
+        x = np.resize(samples(source), (3, 5, target_bits // source.bits))
+    elif target_bits < source.bits:
+        shape = (3, 5, source.bits // target_bits)
+    function = bitcast_convert if min(source.bits, target_bits) >= 8 else bitcast_convert_packed
+    results = xla_each([("bitcast-convert", shape_text(t, *shape)) for t in targets], [x])
+    for target, expected in zip(targets, results, strict=True):
+        actual = function(x, target.dtype)
+        assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
+        unsigned, mask = f"u{target.dtype.itemsize}", 2**target_bits - 1
+        np.testing.assert_array_equal(actual.view(unsigned) & mask, expected.view(unsigned) & mask)
+
+
+def test_bitcast_convert_puts_the_low_bits_first():
+    np.testing.assert_array_equal(bitcast_convert(np.uint32([0x11223344]), np.uint8), [[0x44, 0x33, 0x22, 0x11]])
+    np.testing.assert_array_equal(bitcast_convert_packed(np.int8([0x21]), ml_dtypes.int4).astype(int), [[1, 2]])
+    packed = bitcast_convert_packed(np.array([1, -1], ml_dtypes.int4), np.uint8)
+    assert (packed, packed.shape) == (0xF1, ())
+
+
+def test_bitcast_convert_takes_any_memory_layout():
+    x = np.arange(12, dtype=np.uint16).reshape(3, 4)
+    for view in (x.T, x[:, ::2], x[::-1]):
+        np.testing.assert_array_equal(bitcast_convert(view, np.uint8), bitcast_convert(view.copy(), np.uint8))
+    np.testing.assert_array_equal(bitcast_convert(x[:, ::2], np.uint32), x[:, 0] + (x[:, 2].astype(np.uint32) << 16))
+
+
+@pytest.mark.parametrize(
+    "shape, narrow, wide", [((0,), (0, 4), ()), ((2, 0), (2, 0, 4), (2,)), ((), (4,), None)], ids=str
+)
+def test_bitcast_convert_of_empty_and_scalar_arrays(shape, narrow, wide):
+    assert bitcast_convert(np.zeros(shape, np.float32), np.int8).shape == narrow
+    assert bitcast_convert_packed(np.zeros(shape, np.uint16), ml_dtypes.int4).shape == narrow
+    if wide is not None:
+        assert bitcast_convert(np.zeros((*shape[:-1], 0, 4), np.int8), np.int32).shape == (*shape[:-1], 0)
+
+
+@pytest.mark.parametrize("source, random", [("f16", "u16"), ("bf16", "u16"), ("f32", "u32"), ("f64", "u64")])
+def test_stochastic_convert_agrees_with_xla(source, random, xla_each):
+    x = samples(ELEMENT_TYPES[source], 1000)
+    bits = ELEMENT_TYPES[random].dtype
+    draws = np.random.default_rng(0).integers(0, np.iinfo(bits).max, x.shape, bits, endpoint=True)
+    targets = [t for t in INTEGERS if t.is_signed]
+    results = xla_each([("stochastic-convert", shape_text(t, *x.shape)) for t in targets], [x, draws])
+    for target, expected in zip(targets, results, strict=True):
+        same_bits(stochastic_convert(x, draws, target.dtype), expected)
+
+
+def test_stochastic_convert_rounds_up_as_often_as_the_fraction_says():
+    draws = np.random.default_rng(0).integers(0, 2**32, 10_000, np.uint32)
+    assert np.mean(stochastic_convert(np.float32(-3.25), draws, np.int32)) == pytest.approx(-3.25, abs=0.02)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint64, ml_dtypes.int4], ids=str)
+def test_scalars_and_empty_arrays_keep_their_shape(dtype):
+    for x in (np.zeros((2, 0), np.float32), np.zeros((), np.float32), np.float32(0)):
+        converted = to_int(x, dtype)
+        assert (converted.shape, converted.dtype) == (x.shape, np.dtype(dtype))

@@ -1,0 +1,155 @@
+"""Convolution: XLA CPU is the judge."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from xla2py.templates.prelude.convolution import convolution, integer_convolution
+
+pytestmark = pytest.mark.filterwarnings("error")
+rng = np.random.default_rng(11)
+
+
+def small(shape, dtype=np.float32):
+    """Integers, so that sums are exact in any order."""
+    return np.asarray(rng.integers(-3, 4, shape)).astype(dtype)
+
+
+def dim_labels(layout, spatial):
+    """``b01f_01io->b01f`` for ``NHWC,HWIO->NHWC``."""
+    digits = {letter: str(k) for k, letter in enumerate(spatial)}
+    names = digits | {"N": "b", "C": "f", "I": "i", "O": "o"}
+    return "".join(names.get(letter, letter) for letter in layout.replace(",", "_"))
+
+
+def window_text(window, strides, padding, input_dilation, kernel_dilation, reverse_kernel):
+    parts = {"size": window, "stride": strides, "lhs_dilate": input_dilation, "rhs_dilate": kernel_dilation}
+    parts["pad"] = padding and [f"{low}_{high}" for low, high in padding]
+    parts["rhs_reversal"] = reverse_kernel and [int(reverse) for reverse in reverse_kernel]
+    return "{" + " ".join(f"{name}={'x'.join(map(str, values))}" for name, values in parts.items() if values) + "}"
+
+
+def check(agrees, x, kernel, layout="NHWC,HWIO->NHWC", dtype=None, rtol=0, **options):
+    spatial = [letter for letter in layout.split(",")[0] if letter not in "NC"]
+    axes_kernel = layout.split(",")[1].split("->")[0]
+    window = [kernel.shape[axes_kernel.index(letter)] for letter in spatial]
+    names = ("strides", "padding", "input_dilation", "kernel_dilation", "reverse_kernel")
+    attributes = {"window": window_text(window, *map(options.get, names))} if spatial else {}
+    attributes["dim_labels"] = dim_labels(layout, spatial)
+    attributes["feature_group_count"] = options.get("feature_groups", 1)
+    attributes["batch_group_count"] = options.get("batch_groups", 1)
+    ours = convolution(x, kernel, layout=layout, dtype=dtype, **options)
+    agrees(ours, "convolution", [x, kernel], rtol=rtol, **attributes)
+    if x.dtype.kind in "iu":
+        again = integer_convolution(x, kernel, layout=layout, dtype=dtype, **options)
+        assert again.dtype == ours.dtype
+        np.testing.assert_array_equal(again, ours)
+
+
+OPTIONS = [
+    {},
+    {"strides": (2, 1)},
+    {"padding": ((1, 1), (0, 2))},
+    {"padding": ((-1, 2), (1, -2))},
+    {"input_dilation": (2, 3)},
+    {"kernel_dilation": (2, 1)},
+    {"reverse_kernel": (True, False)},
+    {"strides": (3, 2), "padding": ((2, 3), (-1, 4)), "input_dilation": (2, 1), "kernel_dilation": (1, 2)},
+    {"strides": (2, 2), "input_dilation": (3, 2), "padding": ((1, 0), (2, 2)), "reverse_kernel": (True, True)},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("feature_groups, batch_groups", [(1, 1), (2, 1), (4, 1), (1, 2), (1, 4)])
+def test_windows_and_groups(agrees, options, feature_groups, batch_groups):
+    x, kernel = small((4, 7, 8, 4)), small((3, 2, 4 // feature_groups, 8))
+    before = x.copy(), kernel.copy()
+    check(agrees, x, kernel, feature_groups=feature_groups, batch_groups=batch_groups, **options)
+    np.testing.assert_array_equal(x, before[0])
+    np.testing.assert_array_equal(kernel, before[1])
+
+
+@pytest.mark.parametrize(
+    "layout", ["NCHW,OIHW->NCHW", "HWCN,HWOI->NHWC", "CWNH,IWHO->HCNW", "NWHC,HWIO->NHWC", "NHWC,OHWI->CNWH"]
+)
+def test_layouts(agrees, layout):
+    sizes_x = {"N": 2, "C": 4, "H": 6, "W": 7}
+    sizes_kernel = {"H": 3, "W": 2, "I": 2, "O": 6}
+    x = small([sizes_x[letter] for letter in layout.split(",")[0]])
+    kernel = small([sizes_kernel[letter] for letter in layout.split(",")[1].split("->")[0]])
+    first_is_h = layout.index("H") < layout.index("W")
+    options = {"strides": (2, 1) if first_is_h else (1, 2), "padding": ((1, 0), (0, 2))[:: 1 if first_is_h else -1]}
+    check(agrees, x, kernel, layout, feature_groups=2, **options)
+
+
+@pytest.mark.parametrize(
+    "layout, shape, kernel_shape, options",
+    [
+        ("NC,IO->NC", (3, 4), (4, 5), {}),
+        ("CN,OI->NC", (4, 3), (6, 2), {"feature_groups": 2}),
+        ("NWC,WIO->NWC", (2, 9, 3), (4, 3, 5), {"strides": (2,), "padding": ((3, 1),)}),
+        ("NDHWC,DHWIO->NDHWC", (2, 4, 5, 6, 2), (2, 3, 2, 2, 3), {"strides": (1, 2, 2), "kernel_dilation": (2, 1, 3)}),
+    ],
+)
+def test_any_number_of_spatial_dimensions(agrees, layout, shape, kernel_shape, options):
+    check(agrees, small(shape), small(kernel_shape), layout, **options)
+
+
+@pytest.mark.parametrize(
+    "shape, kernel_shape, options",
+    [
+        ((0, 5, 5, 2), (2, 2, 2, 3), {}),
+        ((2, 0, 5, 2), (2, 2, 2, 3), {"padding": ((2, 1), (0, 0))}),
+        ((2, 1, 1, 1), (1, 1, 1, 1), {}),
+        ((2, 1, 1, 1), (3, 3, 1, 1), {"padding": ((1, 1), (1, 1))}),
+        ((2, 5, 5, 0), (2, 2, 0, 3), {}),
+        ((1, 2, 2, 1), (3, 3, 1, 2), {}),
+    ],
+)
+def test_few_elements(agrees, shape, kernel_shape, options):
+    check(agrees, small(shape), small(kernel_shape), **options)
+
+
+@pytest.mark.parametrize("feature_groups", [1, 4])
+@pytest.mark.parametrize(
+    "dtype, result, rtol",
+    [
+        (np.int8, np.int32, 0),
+        (np.int8, np.int8, 0),
+        (np.uint8, np.uint8, 0),
+        (np.int32, np.int32, 0),
+        (np.float16, np.float16, 2**-10),
+        (ml_dtypes.bfloat16, ml_dtypes.bfloat16, 2**-7),
+        (ml_dtypes.bfloat16, np.float32, 1e-6),
+        (ml_dtypes.float8_e4m3fn, np.float32, 1e-6),
+        (np.float64, np.float64, 1e-13),
+        (np.complex64, np.complex64, 1e-6),
+    ],
+)
+def test_element_types(agrees, dtype, result, rtol, feature_groups):
+    x, kernel = small((2, 6, 6, 4)), small((3, 3, 4 // feature_groups, 4))
+    if np.dtype(dtype).kind in "iu":
+        x, kernel = x.astype(np.int64) * 40, kernel.astype(np.int64) * 33
+    else:
+        x, kernel = np.abs(x) * np.float32(0.7) + 1, np.abs(kernel) + 1
+    options = {"dtype": result, "rtol": rtol, "feature_groups": feature_groups}
+    check(agrees, x.astype(dtype), kernel.astype(dtype), **options)
+
+
+def test_integers_wrap_at_any_width():
+    for dtype in (np.int8, np.uint16, np.int32, np.uint32, np.int64, np.uint64):
+        x, kernel = (np.frombuffer(rng.bytes(8 * 96), dtype)[:96].reshape(shape) for shape in ((2, 8, 6), (4, 6, 4)))
+        expected = np.zeros((2, 5, 4), np.uint64)
+        for i in range(4):
+            patch = x[:, i : i + 5].astype(np.uint64)
+            expected += (patch[..., None] * kernel[i].astype(np.uint64)).sum(axis=2, dtype=np.uint64)
+        for compute in (convolution, integer_convolution):
+            np.testing.assert_array_equal(compute(x, kernel), expected.astype(dtype))
+
+
+def test_many_blocks_of_windows():
+    x, kernel = small((5, 40, 40, 8)), small((5, 5, 8, 4))
+    result = convolution(x, kernel)
+    patch = np.einsum("nhwc,hwco->no", x[:, 17:22, 30:35], kernel)
+    np.testing.assert_array_equal(result[:, 17, 30], patch)
+    np.testing.assert_array_equal(convolution(x[3:4], kernel), result[3:4])

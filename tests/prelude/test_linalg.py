@@ -1,0 +1,107 @@
+"""Cholesky factors and triangular systems: XLA CPU is the judge."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+import scipy.linalg
+
+from xla2py.templates.prelude.linalg import cholesky, triangular_solve
+
+pytestmark = pytest.mark.filterwarnings("error")
+rng = np.random.default_rng(13)
+TOLERANCE = {"float16": 2e-2, "bfloat16": 1e-1, "float32": 1e-5, "complex64": 1e-5}
+TOLERANCE |= {"float64": 1e-12, "complex128": 1e-12}
+DTYPES = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64, np.complex64, np.complex128]
+
+
+def random(shape, dtype):
+    parts = rng.standard_normal((2, *shape))
+    return (parts[0] + (1j * parts[1] if np.dtype(dtype).kind == "c" else 0)).astype(dtype)
+
+
+def positive_definite(shape, dtype):
+    wide = np.complex128 if np.dtype(dtype).kind == "c" else np.float64
+    root = random(shape, wide)
+    return (root @ root.conj().mT + shape[-1] * np.eye(shape[-1])).astype(dtype)
+
+
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_cholesky(agrees, dtype, lower):
+    a = positive_definite((2, 5, 5), dtype)
+    ours = cholesky(a, lower)
+    tolerance = TOLERANCE[np.dtype(dtype).name]
+    agrees(ours, "cholesky", [a], lower=lower, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("shape", [(0, 0), (1, 1), (0, 3, 3), (2, 0, 0), (2, 3, 1, 1)])
+def test_cholesky_of_few_elements(agrees, shape, lower):
+    a = positive_definite(shape, np.float32)
+    agrees(cholesky(a, lower), "cholesky", [a], lower=lower, rtol=1e-6)
+
+
+@pytest.mark.parametrize("lower", [True, False])
+def test_cholesky_reads_one_triangle_and_fills_failures_with_nan(agrees, lower):
+    a = positive_definite((2, 2, 4, 4), np.float32)
+    other = np.triu_indices(4, 1) if lower else np.tril_indices(4, -1)
+    a[(..., *other)] = np.nan
+    a[0, 1, 2, 2] = -1
+    a[1, 0, 1, 1] = np.nan
+    before = a.copy()
+    ours = cholesky(a, lower)
+    agrees(ours, "cholesky", [a], lower=lower, rtol=1e-5, atol=1e-6)
+    assert np.isnan(ours).all((-2, -1)).tolist() == [[False, True], [True, False]]
+    np.testing.assert_array_equal(a, before)
+
+
+def hlo_options(lower, unit_diagonal, transpose, left_side):
+    names = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
+    return {"lower": lower, "unit_diagonal": unit_diagonal, "transpose_a": names[transpose], "left_side": left_side}
+
+
+@pytest.mark.parametrize("left_side", [True, False])
+@pytest.mark.parametrize("transpose", ["N", "T", "C"])
+@pytest.mark.parametrize("unit_diagonal", [True, False])
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_triangular_solve(agrees, dtype, lower, unit_diagonal, transpose, left_side):
+    a = random((2, 5, 5), dtype)
+    a += np.eye(5, dtype=dtype) * dtype(4)
+    other = np.triu_indices(5, 1) if lower else np.tril_indices(5, -1)
+    a[(..., *other)] = np.nan
+    if unit_diagonal:
+        a[..., range(5), range(5)] = np.nan
+    b = random((2, 5, 3) if left_side else (2, 3, 5), dtype)
+    before = a.tobytes(), b.tobytes()
+    options = {"lower": lower, "unit_diagonal": unit_diagonal, "transpose": transpose, "left_side": left_side}
+    tolerance = TOLERANCE[np.dtype(dtype).name] * (30 if unit_diagonal else 1)
+    ours = triangular_solve(a, b, **options)
+    agrees(ours, "triangular-solve", [a, b], rtol=tolerance, atol=tolerance, **hlo_options(**options))
+    assert (a.tobytes(), b.tobytes()) == before
+
+
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("n", [31, 32, 33, 150])
+def test_triangular_solve_in_blocks(n, lower):
+    a, b = random((n, n), np.float64) / n + np.eye(n), random((n, 2), np.float64)
+    expected = scipy.linalg.solve_triangular(a, b, lower=lower)
+    np.testing.assert_allclose(triangular_solve(a, b, lower=lower), expected, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "shape_a, shape_b", [((0, 0), (0, 2)), ((3, 3), (3, 0)), ((0, 2, 2), (0, 2, 3)), ((1, 1), (1, 1))]
+)
+def test_triangular_solve_of_few_elements(agrees, shape_a, shape_b):
+    a, b = np.ones(shape_a, np.float32), np.ones(shape_b, np.float32)
+    options = hlo_options(True, False, "N", True)
+    agrees(triangular_solve(a, b, lower=True), "triangular-solve", [a, b], **options)
+
+
+def test_a_singular_system_divides_by_zero():
+    a, b = np.float32([[2, 0, 0], [1, 0, 0], [1, 1, 1]]), np.float32([[2], [3], [4]])
+    np.testing.assert_array_equal(triangular_solve(a, b, lower=True), np.float32([[1], [np.inf], [-np.inf]]))
+    a = np.float32([[2, 0, 0], [1, np.nan, 0], [1, 1, 1]])
+    np.testing.assert_array_equal(triangular_solve(a, b, lower=True), np.float32([[1], [np.nan], [np.nan]]))
+    a, b = np.float32([[1, np.nan], [0, 2]]), np.float32([[1], [4]])
+    np.testing.assert_array_equal(triangular_solve(a, b), np.float32([[np.nan], [2]]))

@@ -1,0 +1,206 @@
+"""Orders and sorts of the prelude: XLA CPU is the judge."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from xla2py.templates.prelude.ordering import (
+    sort_by_keys,
+    sort_key,
+    sort_values,
+    sort_with,
+    top_k,
+    total_order_key,
+)
+from xla2py.transpile.equivalence.xla_reference import run_hlo
+from xla2py.transpile.hlo.element_types import ELEMENT_TYPES, from_dtype
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+FLOATS = [t for t in ELEMENT_TYPES.values() if t.is_floating]
+float_types = pytest.mark.parametrize("element_type", FLOATS, ids=str)
+rng = np.random.default_rng(5)
+
+
+def samples(element_type):
+    """Every value of a narrow type; zeros, infinities, NaNs of both signs, ties and random values of a wide one."""
+    dtype = element_type.dtype
+    if element_type.bits <= 8:
+        x = np.arange(2**element_type.bits).astype(np.uint8).view(dtype)
+        nan = np.isnan(x.astype(np.float32))
+        return rng.permutation(np.where(nan & (np.cumsum(nan) > 1), x[0], x))  # one NaN: the order of more is XLA's own
+    special = np.array([0.0, -0.0, 1, 1, -1, np.inf, -np.inf, np.nan, np.copysign(np.nan, -1)]).astype(dtype)
+    return rng.permutation(np.concatenate([np.repeat(special, 3), rng.normal(0, 3, 70).astype(dtype)]))
+
+
+def same(one, two):
+    """Equal bits, and any NaN for a NaN of the same sign."""
+    assert (one.dtype, one.shape) == (two.dtype, two.shape)
+    np.testing.assert_array_equal(one.astype(np.float64), two.astype(np.float64))
+    np.testing.assert_array_equal(np.signbit(one.astype(np.float64)), np.signbit(two.astype(np.float64)))
+
+
+TOTAL = """less {{
+  a = {t}[] parameter(0)  b = {t}[] parameter(1)  c = s32[] parameter(2)  d = s32[] parameter(3)
+  ROOT r = pred[] compare(a, b), direction={direction}, type=TOTALORDER
+}}"""
+JAX = """less {{
+  a = {t}[] parameter(0)  b = {t}[] parameter(1)  c = s32[] parameter(2)  d = s32[] parameter(3)
+  zero = {t}[] constant(0)  none = {t}[] constant(nan)
+  a0 = pred[] compare(a, zero), direction=EQ  a1 = {t}[] select(a0, zero, a)
+  a2 = pred[] compare(a1, a1), direction=NE  a3 = {t}[] select(a2, none, a1)
+  b0 = pred[] compare(b, zero), direction=EQ  b1 = {t}[] select(b0, zero, b)
+  b2 = pred[] compare(b1, b1), direction=NE  b3 = {t}[] select(b2, none, b1)
+  ROOT r = pred[] compare(a3, b3), direction={direction}, type=TOTALORDER
+}}"""
+
+
+def xla_sort(comparator, direction, x):
+    """XLA's stable sort of ``x`` together with the positions, along the last axis."""
+    name, dims = from_dtype(x.dtype).name, ",".join(map(str, x.shape))
+    shapes = f"{name}[{dims}], s32[{dims}]"
+    text = f"""HloModule m
+    {comparator.format(t=name, direction=direction)}
+    ENTRY main {{
+      x = {name}[{dims}] parameter(0)  i = s32[{dims}] iota(), iota_dimension={x.ndim - 1}
+      ROOT r = ({shapes}) sort(x, i), dimensions={{{x.ndim - 1}}}, is_stable=true, to_apply=less
+    }}"""
+    return run_hlo(text, x)
+
+
+@float_types
+def test_total_order_key_agrees_with_xla(element_type, xla):
+    x = samples(element_type)
+    a, b = (side.ravel() for side in np.meshgrid(x, x))
+    [expected] = xla("compare", [a, b], np.empty(a.shape, bool), direction="LT", type="TOTALORDER")
+    np.testing.assert_array_equal(total_order_key(a) < total_order_key(b), expected)
+
+
+@pytest.mark.parametrize("direction", ["LT", "GT"])
+@pytest.mark.parametrize("element_type", [t for t in FLOATS if t.bits != 4], ids=str)
+def test_sort_by_total_order_agrees_with_xla(element_type, direction):
+    x = samples(element_type)
+    if element_type.name == "f8e5m2fnuz":
+        x = x[np.abs(x.astype(np.float32)) > 2.0**-13]  # XLA compares in f16, where smaller ones are subnormal
+    key = total_order_key(x) if direction == "LT" else ~total_order_key(x)
+    values, order = sort_by_keys([key], [x, np.arange(x.size, dtype=np.int32)], 0)
+    expected, expected_order = xla_sort(TOTAL, direction, x)
+    np.testing.assert_array_equal(order, expected_order)
+    same(values, expected)
+
+
+@pytest.mark.parametrize("direction", ["LT", "GT"])
+@pytest.mark.parametrize("name", ["f16", "bf16", "f32", "f64", "f8e5m2"])
+def test_sort_with_equal_zeros_and_equal_nans_agrees_with_xla(name, direction):
+    x = samples(ELEMENT_TYPES[name])
+    key = sort_key(x) if direction == "LT" else ~sort_key(x)
+    [order] = sort_by_keys([key], [np.arange(x.size, dtype=np.int32)], 0)
+    expected, expected_order = xla_sort(JAX, direction, x)
+    np.testing.assert_array_equal(order, expected_order)
+    same(sort_values(x, 0, direction == "GT"), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_numpys_stable_sort_is_that_order(dtype):
+    """But not of the types of ml_dtypes, whose comparison misplaces NaN."""
+    x = samples(from_dtype(dtype))
+    same(np.sort(x, kind="stable"), sort_values(x, 0))
+    np.testing.assert_array_equal(np.argsort(x, kind="stable"), np.argsort(sort_key(x), kind="stable"))
+
+
+def test_sort_by_several_keys_along_any_axis():
+    one, two, value = rng.integers(0, 3, (4, 30, 2)), rng.integers(0, 3, (4, 30, 2)), rng.normal(size=(4, 30, 2))
+    first, second, moved = sort_by_keys([one, ~two], [one, two, value], 1)
+    for row in np.ndindex(4, 2):
+        index = (row[0], slice(None), row[1])
+        order = sorted(range(30), key=lambda k, at=index: (one[at][k], -two[at][k]))
+        np.testing.assert_array_equal(moved[index], value[index][order])
+        np.testing.assert_array_equal(first[index] * 3 - second[index], np.sort(one[index] * 3 - two[index]))
+
+
+SHAPES = [((7,), 0), ((5, 9), 0), ((5, 9), 1), ((2, 3, 17), 1), ((1,), 0), ((64,), 0), ((33, 2), 0), ((4, 6), -1)]
+EMPTY = [((0,), 0), ((3, 0), 1), ((0, 3), 1)]
+
+
+@pytest.mark.parametrize("shape, axis", SHAPES + EMPTY, ids=str)
+def test_sort_with_is_stable_along_any_axis(shape, axis):
+    key, value = rng.integers(0, 4, shape), rng.normal(size=shape)
+    order = np.argsort(key, axis=axis, kind="stable")
+    results = sort_with([key, value], axis, lambda a0, b0, a1, b1: a0 < b0)
+    for result, operand in zip(results, [key, value], strict=True):
+        np.testing.assert_array_equal(result, np.take_along_axis(operand, order, axis))
+    results = sort_with([key, value], axis, lambda a0, b0, a1, b1: (a0 > b0) | ((a0 == b0) & (a1 < b1)))
+    order = np.lexsort((value, -key), axis=axis)
+    np.testing.assert_array_equal(results[1], np.take_along_axis(value, order, axis))
+
+
+@pytest.mark.parametrize("size", [*range(1, 20), 31, 32, 33, 100])
+def test_sort_with_of_every_length(size):
+    x = rng.integers(0, size, size)
+    np.testing.assert_array_equal(sort_with([x], 0, np.less)[0], np.sort(x))
+
+
+@pytest.mark.parametrize(
+    "less", [lambda a, b: np.True_, lambda a, b: a <= b, lambda a, b: rng.random(a.shape) < 0.5, np.not_equal]
+)
+def test_sort_with_permutes_even_by_an_inconsistent_comparator(less):
+    x = np.broadcast_to(np.arange(37), (5, 37))
+    np.testing.assert_array_equal(np.sort(sort_with([x], 1, less)[0], axis=1), x)
+
+
+def test_sort_with_an_unusual_comparator_agrees_with_xla():
+    """By the remainder of division by 7, larger ones first."""
+    text = """HloModule m
+    less {
+      a = s32[] parameter(0)  b = s32[] parameter(1)  seven = s32[] constant(7)
+      c = s32[] remainder(a, seven)  d = s32[] remainder(b, seven)
+      ROOT r = pred[] compare(c, d), direction=GT
+    }
+    ENTRY main {
+      x = s32[3,50] parameter(0)
+      ROOT r = s32[3,50] sort(x), dimensions={1}, is_stable=true, to_apply=less
+    }"""
+    x = rng.integers(-100, 100, (3, 50), np.int32)
+    [expected] = run_hlo(text, x)
+    np.testing.assert_array_equal(sort_with([x], 1, lambda a, b: np.fmod(a, 7) > np.fmod(b, 7))[0], expected)
+
+
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize(
+    "name", ["f16", "bf16", "f32", "f64", "f8e4m3fn", "f8e8m0fnu", "s8", "u8", "s32", "u32", "s64"]
+)
+def test_top_k_agrees_with_xla(name, largest, xla):
+    element_type = ELEMENT_TYPES[name]
+    if element_type.is_floating:
+        x = np.stack([samples(element_type)[:60] for _ in range(3)])
+    else:
+        limits = np.iinfo(element_type.dtype)
+        x = rng.choice(np.array([limits.min, limits.max, 0, 1, 2, 3, limits.max - 1], element_type.dtype), (3, 60))
+    for k in (1, 7, 60):
+        shape = (3, k)
+        result = (np.empty(shape, x.dtype), np.empty(shape, np.int32))
+        expected, expected_indices = xla("topk", [x], result, k=k, largest=largest)
+        values, indices = top_k(x, k, largest)
+        assert indices.dtype == np.int32
+        np.testing.assert_array_equal(indices, expected_indices)
+        same(values, expected)
+
+
+def test_top_k_of_narrow_empty_and_huge_integers():
+    values, indices = top_k(np.array([3, -8, 7, 7], ml_dtypes.int4), 2)
+    np.testing.assert_array_equal(values.astype(int), [7, 7])
+    np.testing.assert_array_equal(indices, [2, 3])
+    assert top_k(np.zeros((2, 0), np.float32), 0)[0].shape == (2, 0)
+    assert top_k(np.zeros((2, 5), np.float32), 0)[1].shape == (2, 0)
+    assert top_k(np.zeros((0, 5), np.float64), 3)[1].shape == (0, 3)
+    unsigned = np.array([2**64 - 1, 0, 2**63], np.uint64)
+    np.testing.assert_array_equal(top_k(unsigned, 3)[1], [0, 2, 1])
+    np.testing.assert_array_equal(top_k(unsigned, 3, largest=False)[1], [1, 2, 0])
+
+
+def test_operands_are_not_modified():
+    x = rng.normal(size=(3, 9)).astype(np.float32)
+    x.flags.writeable = False
+    sort_with([x], 1, np.less)
+    sort_values(x, 0, descending=True)
+    top_k(x, 2)

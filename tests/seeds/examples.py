@@ -1,0 +1,54 @@
+"""What a worked example of the specification is, and the two ways to check it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import xla2py
+from xla2py.transpile.equivalence.comparison import compare
+from xla2py.transpile.equivalence.xla_reference import run_hlo
+
+SUM = "sum { x = f32[] parameter(0)  y = f32[] parameter(1)  ROOT z = f32[] add(x, y) }"
+PRODUCT = "product { x = f32[] parameter(0)  y = f32[] parameter(1)  ROOT z = f32[] multiply(x, y) }"
+LARGEST = "largest { x = f32[] parameter(0)  y = f32[] parameter(1)  ROOT z = f32[] maximum(x, y) }"
+SMALLEST = "smallest { x = f32[] parameter(0)  y = f32[] parameter(1)  ROOT z = f32[] minimum(x, y) }"
+
+
+@dataclass(frozen=True)
+class Example:
+    """HLO text, its inputs, and the results that the specification gives (one array or a tuple of arrays)."""
+
+    name: str
+    hlo: str
+    inputs: tuple[Any, ...]
+    expected: Any
+    refused_by_xla: str = ""  # why XLA on the CPU does not run it, where it does not
+
+
+def example(name: str, body: str, inputs: tuple[Any, ...], expected: Any, *computations: str, **rest: Any) -> Example:
+    """An example whose entry computation has the lines of ``body``; callees come first."""
+    lines = [f"  {line.strip()}" for line in body.splitlines()]
+    text = "\n".join(["HloModule example", "", *computations, "ENTRY main {", *lines, "}", ""])
+    return Example(name, text, inputs, expected, **rest)
+
+
+def check_emitted(case: Example, target: str = "numpy") -> None:
+    """The emitted module returns what the specification says, and leaves its inputs alone."""
+    inputs = [np.array(array) for array in case.inputs]
+    results = xla2py.emit(case.hlo, target=target).load().main(*inputs)
+    assert_equal(case.expected, results)
+    for given, now in zip(case.inputs, inputs, strict=True):
+        np.testing.assert_array_equal(given, now)
+
+
+def check_xla(case: Example) -> None:
+    """XLA on the CPU agrees with the specification as the test quotes it."""
+    assert_equal(case.expected, run_hlo(case.hlo, *case.inputs))
+
+
+def assert_equal(expected: Any, actual: Any) -> None:
+    wrong = [str(leaf) for leaf in compare(expected, actual) if not leaf.status.is_good]
+    assert not wrong, "\n".join(wrong)

@@ -1,0 +1,327 @@
+"""Worked examples of the operation semantics: reductions, windows, sort, control flow, random numbers."""
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.tests.seeds.examples import LARGEST, PRODUCT, SMALLEST, SUM, check_emitted, check_xla, example
+
+CUBE = np.float32([[[1, 2, 3], [4, 5, 6]]] * 4)
+MATRIX = np.float32([[1, 2, 3], [4, 5, 6]])
+
+
+def cube_sum(dimensions: str, sizes: str, expected: list) -> object:
+    body = f"""x = f32[4,2,3] parameter(0)
+    zero = f32[] constant(0)
+    ROOT r = f32[{sizes}] reduce(x, zero), dimensions={{{dimensions}}}, to_apply=sum"""
+    return example(f"reduce dimensions {dimensions} of 3", body, (CUBE,), np.float32(expected), SUM)
+
+
+def matrix_sum(dimension: int, sizes: int, expected: list) -> object:
+    body = f"""x = f32[2,3] parameter(0)
+    zero = f32[] constant(0)
+    ROOT r = f32[{sizes}] reduce(x, zero), dimensions={{{dimension}}}, to_apply=sum"""
+    return example(f"reduce dimension {dimension} of 2", body, (MATRIX,), np.float32(expected), SUM)
+
+
+REDUCTIONS = [
+    example(
+        "reduce of rank 1",
+        """x = f32[4] parameter(0)
+        zero = f32[] constant(0)
+        ROOT r = f32[] reduce(x, zero), dimensions={0}, to_apply=sum""",
+        (np.float32([10, 11, 12, 13]),),
+        np.float32(46),
+        SUM,
+    ),
+    matrix_sum(0, 3, [5, 7, 9]),
+    matrix_sum(1, 2, [6, 15]),
+    cube_sum("0", "2,3", [[4, 8, 12], [16, 20, 24]]),
+    cube_sum("2", "4,2", [[6, 15]] * 4),
+    cube_sum("0,1", "3", [20, 28, 36]),
+    cube_sum("0,1,2", "", 84),
+    example(
+        "variadic reduce: max and argmax, the later of equals",
+        """v = f32[6] parameter(0)
+        k = s32[6] iota(), iota_dimension=0
+        lowest = f32[] constant(-inf)
+        none = s32[] constant(-1)
+        ROOT r = (f32[], s32[]) reduce(v, k, lowest, none), dimensions={0}, to_apply=f""",
+        (np.float32([3, 9, -4, 7, 9, 1]),),
+        (np.float32(9), np.int32(4)),
+        """f {
+          max = f32[] parameter(0)
+          argmax = s32[] parameter(1)
+          value = f32[] parameter(2)
+          index = s32[] parameter(3)
+          later = pred[] compare(value, max), direction=GE
+          v = f32[] select(later, value, max)
+          i = s32[] select(later, index, argmax)
+          ROOT r = (f32[], s32[]) tuple(v, i)
+        }""",
+        refused_by_xla="the order of evaluation is open: XLA may keep the earlier of equals",
+    ),
+    example(
+        "set-dimension-size: sums and products of the first five and six",
+        """v = f32[10] constant({1, 2, 3, 4, 5, 6, 7, 8, 9, 10})
+        five = s32[] constant(5)
+        six = s32[] constant(6)
+        v_five = f32[<=10] set-dimension-size(v, five), dimensions={0}
+        v_six = f32[<=10] set-dimension-size(v, six), dimensions={0}
+        zero = f32[] constant(0)
+        one = f32[] constant(1)
+        sum_five = f32[] reduce(v_five, zero), dimensions={0}, to_apply=sum
+        product_five = f32[] reduce(v_five, one), dimensions={0}, to_apply=product
+        sum_six = f32[] reduce(v_six, zero), dimensions={0}, to_apply=sum
+        ROOT r = (f32[], f32[], f32[]) tuple(sum_five, product_five, sum_six)""",
+        (),
+        (np.float32(15), np.float32(120), np.float32(21)),
+        SUM,
+        PRODUCT,
+    ),
+]
+
+TABLE = np.arange(24, dtype=np.float32).reshape(4, 6)[::-1].copy()
+
+WINDOWS = [
+    example(
+        "reduce-window: the largest of each 2 by 3",
+        """x = f32[4,6] parameter(0)
+        lowest = f32[] constant(-3.40282347e+38)
+        ROOT r = f32[2,2] reduce-window(x, lowest), window={size=2x3 stride=2x3}, to_apply=largest""",
+        (TABLE,),
+        np.float32([[20, 23], [8, 11]]),
+        LARGEST,
+    ),
+    example(
+        "reduce-window: the smallest of 3, stride 2, kValid",
+        """x = f32[5] constant({10000, 1000, 100, 10, 1})
+        highest = f32[] constant(3.40282347e+38)
+        ROOT r = f32[2] reduce-window(x, highest), window={size=3 stride=2}, to_apply=smallest""",
+        (),
+        np.float32([100, 1]),
+        SMALLEST,
+    ),
+    example(
+        "reduce-window: the smallest of 3, stride 2, kSame",
+        """x = f32[5] constant({10000, 1000, 100, 10, 1})
+        highest = f32[] constant(3.40282347e+38)
+        ROOT r = f32[3] reduce-window(x, highest), window={size=3 stride=2 pad=1_1}, to_apply=smallest""",
+        (),
+        np.float32([1000, 10, 1]),
+        SMALLEST,
+    ),
+    example(
+        "select-and-scatter: two overlapping windows choose the 9 and add 2 + 6",
+        """x = f32[4,5] constant({ {7, 2, 5, 3, 8}, {3, 8, 9, 3, 4}, {1, 5, 7, 5, 6}, {0, 6, 2, 10, 2} })
+        source = f32[2,2] constant({ {2, 6}, {3, 1} })
+        zero = f32[] constant(0)
+        ROOT r = f32[4,5] select-and-scatter(x, source, zero), window={size=2x3 stride=2x2}, select=ge, scatter=sum""",
+        (),
+        np.float32([[0, 0, 0, 0, 0], [0, 0, 8, 0, 0], [0, 0, 3, 0, 0], [0, 0, 0, 1, 0]]),
+        "ge { x = f32[] parameter(0)  y = f32[] parameter(1)  ROOT z = pred[] compare(x, y), direction=GE }",
+        SUM,
+    ),
+    example(
+        "select-and-scatter: windows side by side",
+        """x = f32[4,6] constant({ {7, 2, 5, 3, 8, 2}, {3, 8, 9, 3, 4, 2}, {1, 5, 7, 5, 6, 1}, {0, 6, 2, 7, 2, 8} })
+        source = f32[2,2] constant({ {2, 6}, {3, 1} })
+        zero = f32[] constant(0)
+        ROOT r = f32[4,6] select-and-scatter(x, source, zero), window={size=2x3 stride=2x3}, select=ge, scatter=sum""",
+        (),
+        np.float32([[0, 0, 0, 0, 6, 0], [0, 0, 2, 0, 0, 0], [0, 0, 3, 0, 0, 0], [0, 0, 0, 0, 0, 1]]),
+        "ge { x = f32[] parameter(0)  y = f32[] parameter(1)  ROOT z = pred[] compare(x, y), direction=GE }",
+        SUM,
+    ),
+    example(
+        "sort: three operands by the first",
+        """a = s32[2] constant({3, 1})
+        b = s32[2] constant({42, 50})
+        c = f32[2] constant({-3, 1.1})
+        ROOT r = (s32[2], s32[2], f32[2]) sort(a, b, c), dimensions={0}, to_apply=less""",
+        (),
+        (np.int32([1, 3]), np.int32([50, 42]), np.float32([1.1, -3.0])),
+        """less {
+          a0 = s32[] parameter(0)
+          a1 = s32[] parameter(1)
+          b0 = s32[] parameter(2)
+          b1 = s32[] parameter(3)
+          c0 = f32[] parameter(4)
+          c1 = f32[] parameter(5)
+          ROOT r = pred[] compare(a0, a1), direction=LT
+        }""",
+    ),
+    example(
+        "sort of a matrix: each column for itself, and each row",
+        """x = f32[2,3] constant({ {6, 2, 4}, {5, 3, 1} })
+        columns = f32[2,3] sort(x), dimensions={0}, to_apply=less
+        rows = f32[2,3] sort(x), dimensions={1}, to_apply=less
+        ROOT r = (f32[2,3], f32[2,3]) tuple(columns, rows)""",
+        (),
+        (np.float32([[5, 2, 1], [6, 3, 4]]), np.float32([[2, 4, 6], [1, 3, 5]])),
+        "less { x = f32[] parameter(0)  y = f32[] parameter(1)  ROOT z = pred[] compare(x, y), direction=LT }",
+    ),
+]
+
+BRANCHES = [f"b{n} {{ x = f32[] parameter(0)  k = f32[] constant({n}0)  ROOT r = f32[] add(x, k) }}" for n in (1, 2, 3)]
+
+CONTROL = (
+    [
+        example(
+            f"conditional {taken}",
+            """p = pred[] parameter(0)
+        x = f32[] constant(1)
+        y = f32[] constant(2)
+        ROOT r = f32[] conditional(p, x, y), true_computation=b1, false_computation=b2""",
+            (np.bool_(taken),),
+            np.float32(11 if taken else 22),
+            *BRANCHES,
+        )
+        for taken in (True, False)
+    ]
+    + [
+        example(
+            f"conditional: branch_index {index} of 3",
+            """i = s32[] parameter(0)
+        x = f32[] constant(1)
+        ROOT r = f32[] conditional(i, x, x, x), branch_computations={b1, b2, b3}""",
+            (np.int32(index),),
+            np.float32(expected),
+            *BRANCHES,
+        )
+        for index, expected in {0: 11, 1: 21, 2: 31, -1: 31, 3: 31}.items()
+    ]
+    + [
+        example(
+            "while: a thousand additions",
+            """zero = s32[] constant(0)
+        none = f32[] constant(0)
+        vector = f32[10] broadcast(none), dimensions={}
+        init = (s32[], f32[10]) tuple(zero, vector)
+        ROOT r = (s32[], f32[10]) while(init), condition=more, body=step""",
+            (),
+            (np.int32(1000), np.float32([500] * 10)),
+            """more {
+          t = (s32[], f32[10]) parameter(0)
+          i = s32[] get-tuple-element(t), index=0
+          n = s32[] constant(1000)
+          ROOT r = pred[] compare(i, n), direction=LT
+        }
+        step {
+          t = (s32[], f32[10]) parameter(0)
+          i = s32[] get-tuple-element(t), index=0
+          v = f32[10] get-tuple-element(t), index=1
+          one = s32[] constant(1)
+          half = f32[] constant(0.5)
+          constant_vector = f32[10] broadcast(half), dimensions={}
+          iteration = s32[] add(i, one)
+          new_vector = f32[10] add(v, constant_vector)
+          ROOT r = (s32[], f32[10]) tuple(iteration, new_vector)
+        }""",
+        ),
+        example(
+            "call",
+            "x = f32[] constant(5)\nROOT r = f32[] call(x), to_apply=b1",
+            (),
+            np.float32(15),
+            *BRANCHES,
+        ),
+        example(
+            "optimization barrier",
+            """x = f32[] constant(5)
+        y = s32[2] constant({1, 2})
+        t = (f32[], s32[2]) tuple(x, y)
+        ROOT r = (f32[], s32[2]) opt-barrier(t)""",
+            (),
+            (np.float32(5), np.int32([1, 2])),
+        ),
+        example(
+            "after-all joins tokens",
+            """x = f32[] constant(5)
+        a = token[] after-all()
+        b = token[] after-all()
+        c = token[] after-all(a, b)
+        ROOT r = f32[] add-dependency(x, c)""",
+            (),
+            np.float32(5),
+            refused_by_xla="the StableHLO route has no add-dependency",
+        ),
+    ]
+)
+
+EXAMPLES = REDUCTIONS + WINDOWS + CONTROL
+
+
+@pytest.mark.parametrize("case", EXAMPLES, ids=lambda case: case.name)
+def test_emitted(case):
+    check_emitted(case)
+
+
+@pytest.mark.parametrize("case", [case for case in EXAMPLES if not case.refused_by_xla], ids=lambda case: case.name)
+def test_xla_agrees(case):
+    check_xla(case)
+
+
+# -- random numbers: properties instead of values
+
+
+def run(body: str, *inputs: np.ndarray) -> object:
+    return xla2py.emit(example("random", body, inputs, None).hlo, target="numpy").load().main(*inputs)
+
+
+@pytest.mark.parametrize("name", ["f64", "f32", "f16", "bf16", "s64", "u64", "s32", "u32"])
+def test_rng_uniform_is_half_open(name):
+    sample = run(
+        f"""low = {name}[] constant(2)
+        high = {name}[] constant(6)
+        ROOT r = {name}[64,256] rng(low, high), distribution=rng_uniform"""
+    )
+    values = sample.astype(np.float64)
+    assert sample.shape == (64, 256)
+    assert values.min() >= 2 and values.max() < 6
+    center = 4 if name.startswith(("f", "b")) else 3.5
+    assert abs(values.mean() - center) < 0.1
+
+
+def test_rng_normal_has_its_mean_and_deviation():
+    sample = run(
+        """mu = f32[] constant(3)
+        sigma = f32[] constant(0.5)
+        ROOT r = f32[64,256] rng(mu, sigma), distribution=rng_normal"""
+    )
+    assert sample.dtype == np.float32 and sample.shape == (64, 256)
+    assert abs(sample.mean() - 3) < 0.05 and abs(sample.std() - 0.5) < 0.05
+
+
+@pytest.mark.parametrize(("algorithm", "words"), [("rng_three_fry", 2), ("rng_philox", 3), ("rng_default", 2)])
+def test_rng_bit_generator_is_a_function_of_its_state(algorithm, words):
+    body = f"""state = u64[{words}] parameter(0)
+    ROOT r = (u64[{words}], u32[3,50]) rng-bit-generator(state), algorithm={algorithm}"""
+    state = np.arange(1, words + 1, dtype=np.uint64)
+    first, again = run(body, state), run(body, state)
+    other = run(body, state + np.uint64(1))
+    np.testing.assert_array_equal(first[1], again[1])
+    np.testing.assert_array_equal(first[0], again[0])
+    assert (first[1] != other[1]).mean() > 0.9
+    assert (first[0] != state).any()
+
+
+def test_one_branch_runs_and_the_other_may_never_end():
+    result = run_text(
+        """HloModule example
+        always { x = f32[] parameter(0)  ROOT t = pred[] constant(true) }
+        same { ROOT x = f32[] parameter(0) }
+        forever { x = f32[] parameter(0)  ROOT r = f32[] while(x), condition=always, body=same }
+        ENTRY main {
+          p = pred[] parameter(0)
+          x = f32[] parameter(1)
+          ROOT r = f32[] conditional(p, x, x), true_computation=same, false_computation=forever
+        }""",
+        np.bool_(True),
+        np.float32(7),
+    )
+    assert result == 7
+
+
+def run_text(text: str, *inputs: np.ndarray) -> object:
+    return xla2py.emit(text, target="numpy").load().main(*inputs)

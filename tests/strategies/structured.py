@@ -1,0 +1,104 @@
+"""Programs of operations with many attributes; what an instruction may look like comes from the OpSpec table."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+
+from xla2py.transpile.equivalence.domains import Form, parameter_domains
+from xla2py.transpile.equivalence.inputs import make_inputs
+from xla2py.transpile.hlo.ir import Computation, HloModule, Instruction
+from xla2py.transpile.hlo.opcodes import OPCODES
+from xla2py.transpile.hlo.printer import print_module
+from xla2py.transpile.hlo.shape_inference import infer_shape
+from xla2py.transpile.hlo.shapes import ArrayShape, Shape, TupleShape
+
+from .program import RandomProgram
+from .recipes import RECIPES, Recipe
+
+
+def structured(name: str, random: Random) -> RandomProgram:
+    """A program of one to four independent instructions on parameters of their own."""
+    drawn = random.choices(list(RECIPES), [weight for _, weight in RECIPES.values()], k=random.randint(1, 4))
+    recipes = [RECIPES[opcode][0](random, f"{name}_{number}") for number, opcode in enumerate(drawn)]
+    instructions: list[Instruction] = []
+    results: list[Instruction] = []
+    rounded: list[int] = []
+    distinct: list[int] = []  # numbers of parameters
+    for recipe in recipes:
+        check_against_table(recipe)
+        if recipe.needs_distinct:
+            distinct.append(_parameter_count(instructions))
+        parts = _add(instructions, recipe)
+        if recipe.is_rounded:
+            rounded += range(len(results), len(results) + len(parts))
+        results += parts
+    root = Instruction("root", "tuple", TupleShape(tuple(part.shape for part in results)), tuple(results))
+    entry = Computation(f"{name}_entry", (*instructions, root), root)
+    helpers = {called.name: called for instruction in instructions for called in instruction.called}
+    module = HloModule(name, (*helpers.values(), entry), entry)
+    inputs = _inputs(module, random.getrandbits(32), distinct)
+    text = print_module(module)
+    helper_text, entry_text = text.split("\n", 1)[1].split("ENTRY ")
+    shapes = tuple(str(parameter.shape) for parameter in entry.parameters)
+    return RandomProgram(name, helper_text.lstrip(), entry_text, shapes, str(root.shape), inputs, frozenset(rounded))
+
+
+def check_against_table(recipe: Recipe) -> None:
+    """Assert that the opcode's row in the table knows the recipe's attributes and takes its number of operands."""
+    spec = OPCODES[recipe.opcode]
+    fewest, most = spec.arity
+    assert fewest <= len(recipe.operands) <= (most or len(recipe.operands))
+    assert set(recipe.attributes) <= set(spec.attributes)
+    assert {key for key, attribute in spec.attributes.items() if attribute.is_required} <= set(recipe.attributes)
+
+
+def _add(instructions: list[Instruction], recipe: Recipe) -> list[Instruction]:
+    """Append a recipe's instruction with its parameters; returns its results, a tuple's one by one."""
+    shape = infer_shape(recipe.opcode, recipe.operands, recipe.attributes, declared=recipe.declared)
+    assert shape is not None
+    operands = [_parameter(instructions, operand) for operand in recipe.operands]
+    name = f"v{len(instructions)}"
+    result = Instruction(name, recipe.opcode, shape, tuple(operands), recipe.attributes)
+    instructions.append(result)
+    if not isinstance(shape, TupleShape):
+        return [result]
+    for index, element in enumerate(shape.elements):
+        part = Instruction(f"{name}.{index}", "get-tuple-element", element, (result,), {"index": index})
+        instructions.append(part)
+    return instructions[-len(shape.elements) :]
+
+
+def _parameter(instructions: list[Instruction], shape: Shape) -> Instruction:
+    number = _parameter_count(instructions)
+    instructions.append(Instruction(f"p{number}", "parameter", shape, attributes={"parameter_number": number}))
+    return instructions[-1]
+
+
+def _parameter_count(instructions: list[Instruction]) -> int:
+    return sum(instruction.opcode == "parameter" for instruction in instructions)
+
+
+def _inputs(module: HloModule, seed: int, distinct: list[int]) -> list[np.ndarray]:
+    """Small whole numbers, so that sums are exact and indices may be out of range, but where a domain is asked for."""
+    inputs = make_inputs(module, seed)
+    generator = np.random.default_rng(seed)
+    for number, (shape, domain) in enumerate(parameter_domains(module)):
+        if number in distinct:
+            inputs[number] = (
+                generator.permutation(shape.size).reshape(shape.dimensions).astype(shape.element_type.dtype)
+            )
+        elif domain.form is Form.ANY or shape.element_type.is_integral:
+            inputs[number] = _small_numbers(shape, generator)
+    return inputs
+
+
+def _small_numbers(shape: ArrayShape, generator: np.random.Generator) -> np.ndarray:
+    element_type = shape.element_type
+    low = 0 if element_type.is_unsigned or element_type.name == "pred" else -3
+    high = 1 if element_type.name == "pred" else 6
+    numbers = generator.integers(low, high, shape.dimensions, endpoint=True)
+    if element_type.is_complex:
+        return (numbers + 1j * generator.integers(low, high, shape.dimensions)).astype(element_type.dtype)
+    return numbers.astype(element_type.dtype)

@@ -1,0 +1,71 @@
+"""Emit a program and run it: on NumPy, on Dask in given chunks, and on the stand-in for CuPy."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+import xla2py
+from xla2py.transpile.commands.arrays import nest
+from xla2py.transpile.equivalence.comparison import Budget, compare, flatten
+
+Arrays = Sequence[np.ndarray]
+
+
+def leaves(results: Any) -> list[Any]:
+    return [leaf for _, leaf in flatten(results)]
+
+
+def run(text: str, target: str, inputs: Arrays, made_of: Callable[[np.ndarray], Any]) -> list[Any]:
+    """The results of ``main`` on the inputs, each made an array of the library, as one flat list."""
+    shapes = [parameter.shape for parameter in xla2py.load(text).entry.parameters]
+    emitted = xla2py.emit(text, target, format=False).load()
+    with np.errstate(all="ignore"):
+        return leaves(emitted.main(*nest(shapes, [made_of(array) for array in inputs])))
+
+
+def on_numpy(text: str, inputs: Arrays) -> list[Any]:
+    return run(text, "numpy", inputs, np.copy)
+
+
+def on_dask(text: str, inputs: Arrays, cut: Callable[[np.ndarray], Any]) -> list[np.ndarray]:
+    """The values that Dask computes, after ``main`` computed none of them."""
+    import dask
+    import dask.array as da
+
+    with dask.config.set(scheduler=_computing):
+        lazy = run(text, "dask", inputs, cut)
+    assert all(isinstance(leaf, da.Array) for leaf in lazy)
+    with np.errstate(all="ignore"):
+        values = dask.compute(*lazy, scheduler="sync")
+    assert [(leaf.shape, leaf.dtype) for leaf in lazy] == [(np.shape(value), value.dtype) for value in values]
+    return list(values)
+
+
+def _computing(*arguments: Any, **keywords: Any) -> Any:
+    raise AssertionError("main computed")
+
+
+def on_device(text: str, inputs: Arrays) -> list[np.ndarray]:
+    """The values that the stand-in for CuPy gives."""
+    from xla2py.tests.targets.device import DeviceArray, StandIn
+
+    with mock.patch.dict(sys.modules, cupy=StandIn()):
+        results = run(text, "cupy", inputs, lambda array: DeviceArray(array.copy()))
+    assert all(isinstance(leaf, DeviceArray) for leaf in results)
+    return [leaf.on_host for leaf in results]
+
+
+def uneven(array: np.ndarray) -> Any:
+    """Chunks of two thirds and the rest."""
+    import dask.array as da
+
+    return da.from_array(array, chunks=tuple(max(1, (2 * size + 2) // 3) for size in array.shape))
+
+
+def differences(expected: list[Any], found: list[Any], budget: Budget | None = None) -> list[str]:
+    return [str(leaf) for leaf in compare(expected, found, budget) if not leaf.status.is_good]

@@ -1,0 +1,51 @@
+"""Emitted Dask code does what emitted NumPy code does, in any chunks, and computes nothing before it is asked to."""
+
+from functools import cache
+
+import pytest
+
+import xla2py
+from xla2py.tests.targets.programs.elementwise import elementwise
+from xla2py.tests.targets.programs.program import Program
+from xla2py.tests.targets.programs.table import PROGRAMS
+from xla2py.tests.targets.running import differences, on_dask, on_numpy, run, uneven
+
+da = pytest.importorskip("dask.array", reason="Dask is not installed")
+
+
+def one_chunk(array):
+    return da.from_array(array, chunks=-1)
+
+
+def single_elements(array):
+    return da.from_array(array, chunks=1 if array.size else -1)
+
+
+def plain(array):
+    return array
+
+
+@cache
+def expected(program: Program):
+    return on_numpy(program.text, program.inputs())
+
+
+@pytest.mark.parametrize("cut", [one_chunk, uneven, single_elements, plain], ids=lambda cut: cut.__name__)
+@pytest.mark.parametrize("program", [*PROGRAMS, elementwise("real", "f8e4m3fn")], ids=str)
+def test_the_results_are_lazy_and_those_of_numpy(program, cut):
+    given = program.inputs()
+    before = [array.tobytes() for array in given]
+    assert differences(expected(program), on_dask(program.text, given, cut)) == []
+    assert [array.tobytes() for array in given] == before
+
+
+def test_a_loop_that_joins_does_not_shred_its_arrays():
+    (program,) = [program for program in PROGRAMS if program.name == "a loop that swaps, pads and joins"]
+    _, x, y = run(program.text, "dask", program.inputs(), uneven)
+    assert max(x.npartitions, y.npartitions) <= 2
+
+
+def test_wrong_arguments_are_named_before_anything_else():
+    (program,) = [program for program in PROGRAMS if program.name == "softmax"]
+    with pytest.raises(TypeError, match=r"x: expected float32\[4, 3, 5\], got float64\[4, 3, 5\]"):
+        xla2py.emit(program.text, "dask").load().main(da.ones((4, 3, 5)))

@@ -1,0 +1,104 @@
+"""Rules of the house that no linter knows. The import contract itself is in pyproject.toml."""
+
+import ast
+import json
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import xla2py
+
+CHECKOUT = Path(__file__).parents[1]
+HOUSE = ("transpile", "targets", "templates")
+OPTIONAL = ("cupy", "dask", "distributed", "jax", "jaxlib", "scipy")
+
+
+def loaded_by(statement: str) -> set[str]:
+    """The top-level modules that a fresh interpreter has loaded after a statement."""
+    script = f"import json, sys; {statement}; print(json.dumps(sorted({{name.split('.')[0] for name in sys.modules}})))"
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(json.loads(result.stdout))
+
+
+def source_trees() -> Iterator[tuple[Path, ast.Module]]:
+    for folder in HOUSE:
+        for path in sorted((CHECKOUT / folder).rglob("*.py")):
+            yield path.relative_to(CHECKOUT), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def test_importing_the_package_is_light():
+    assert not loaded_by("import xla2py") & {"numpy", "ml_dtypes", "jinja2", "black", "rich", "click", *OPTIONAL}
+
+
+def test_emission_loads_no_other_array_library():
+    text = "ENTRY main { x = f32[2] parameter(0)  ROOT y = f32[2] negate(x) }"
+    assert not loaded_by(f"import xla2py; xla2py.emit('{text}')") & set(OPTIONAL)
+
+
+@pytest.mark.parametrize("name", xla2py.__all__)
+def test_public_names_exist(name):
+    assert getattr(xla2py, name) is not None
+    assert name in dir(xla2py)
+
+
+def test_other_names_do_not():
+    with pytest.raises(AttributeError, match="no attribute 'transmogrify'"):
+        _ = xla2py.transmogrify
+
+
+def test_public_names_are_found_alike_by_type_checkers_and_at_run_time():
+    tree = ast.parse((CHECKOUT / "__init__.py").read_text(encoding="utf-8"))
+    (guarded,) = [node for node in tree.body if isinstance(node, ast.If)]
+    declared = {
+        alias.name: f".{statement.module}"
+        for statement in guarded.body
+        if isinstance(statement, ast.ImportFrom)
+        for alias in statement.names
+    }
+    assert declared == xla2py._HOME
+    assert set(xla2py.__all__) == {*declared, "errors", "__version__"}
+
+
+@pytest.mark.parametrize("name", xla2py.__all__)
+def test_public_functions_and_classes_are_documented(name):
+    value = getattr(xla2py, name)
+    assert not callable(value) or (value.__doc__ or "").strip()
+
+
+def test_the_package_imports_itself_relatively():
+    absolute = [
+        str(path)
+        for path, tree in source_trees()
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").split(".")[0] == "xla2py")
+        or (isinstance(node, ast.Import) and any(alias.name.split(".")[0] == "xla2py" for alias in node.names))
+    ]
+    assert absolute == []
+
+
+def test_every_module_says_what_it_is_for():
+    silent = [str(path) for path, tree in source_trees() if tree.body and not ast.get_docstring(tree)]
+    assert silent == []
+
+
+def test_every_target_is_installed_under_its_own_name():
+    from xla2py.targets.base import load_target, target_names
+
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = project["entry-points"]["xla2py.targets"]
+    folders = {path.parent.name for path in (CHECKOUT / "targets").glob("*/__init__.py") if path.stat().st_size}
+    assert set(declared) == folders
+    assert set(declared) <= set(target_names())
+    assert all(load_target(name).name == name for name in declared)
+
+
+def test_every_command_is_a_module_of_its_own():
+    from xla2py.transpile.cli import COMMANDS
+
+    for name in COMMANDS:
+        assert import_module(f"xla2py.transpile.commands.{name}").command.name is not None

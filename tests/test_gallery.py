@@ -1,0 +1,47 @@
+"""The gallery is what the emitter writes today, formatted, and runs on NumPy alone."""
+
+import ast
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import black
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+GENERATED = ROOT / "generated"
+
+
+def gallery():
+    spec = importlib.util.spec_from_file_location("gallery", ROOT / "examples" / "gallery.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_gallery_is_current():
+    expected = dict(gallery().contents())
+    files = [path for path in GENERATED.glob("*/*") if path.suffix in (".py", ".npz")]
+    assert sorted(path.relative_to(GENERATED) for path in files) == sorted(expected)
+    stale = [str(path) for path, data in expected.items() if (GENERATED / path).read_bytes() != data]
+    assert not stale, f"write them again with examples/gallery.py: {stale}"
+
+
+@pytest.mark.parametrize("path", sorted(GENERATED.glob("*/*.py")), ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_modules_are_formatted_and_import_only_numpy(path):
+    text = path.read_text("utf-8")
+    assert black.format_str(text, mode=black.Mode(target_versions={black.TargetVersion.PY311})) == text
+    imported = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            imported.add(node.module.split(".")[0])
+    assert imported - set(sys.stdlib_module_names) <= {"numpy", "ml_dtypes"}
+
+
+def test_modules_pass_ruffs_default_rules():
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", str(GENERATED)]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout

@@ -1,0 +1,96 @@
+"""Random programs: valid, and the same on XLA as in emitted code.
+
+``XLA2PY_RANDOM_PROGRAMS`` is the number of programs a family, 150 by default; 1000 take half an
+hour at most.
+"""
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from xla2py.tests.strategies import FAMILIES, batch_text, programs, random_program
+from xla2py.tests.strategies.differential import BATCH, EXACT, failures
+from xla2py.transpile.equivalence.comparison import Status, compare
+from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+from xla2py.transpile.hlo.opcodes import OPCODES
+from xla2py.transpile.hlo.parser import parse_module
+from xla2py.transpile.hlo.verifier import verify
+
+COUNT = int(os.environ.get("XLA2PY_RANDOM_PROGRAMS", "150"))
+
+COUNTS = dict.fromkeys(FAMILIES, COUNT) | {"structured": COUNT // 3}  # XLA compiles these slowly
+
+NOT_DRAWN = {
+    "XLA on the CPU does not run them": (
+        *("acos", "acosh", "asin", "asinh", "atanh", "cosh", "sinh", "mulhi", "ragged-dot", "scaled-dot", "scan"),
+        *("stochastic-convert", "topk", "dynamic-reshape", "get-dimension-size", "set-dimension-size"),
+    ),
+    "they mean something between replicas, or to the host": (
+        *("all-gather", "all-gather-done", "all-gather-start", "all-reduce", "all-reduce-done", "all-reduce-start"),
+        *("all-to-all", "collective-broadcast", "collective-permute", "collective-permute-done"),
+        *("collective-permute-start", "ragged-all-to-all", "reduce-scatter", "partition-id", "replica-id"),
+        *("infeed", "outfeed", "recv", "recv-done", "send", "send-done"),
+    ),
+    "they pass their operand on": (
+        *("add-dependency", "after-all", "async-done", "async-start", "async-update", "copy-done", "copy-start"),
+        *("domain", "fusion", "opt-barrier"),
+    ),
+    "their results are not determined": ("rng", "rng-get-and-update-state"),
+    "their meaning lies outside of the program's text": ("bitcast", "custom-call"),
+}
+
+
+@pytest.mark.parametrize(("family", "start"), [(f, start) for f in FAMILIES for start in range(0, COUNTS[f], BATCH)])
+def test_emitted_code_does_what_xla_does(family, start):
+    batch = [random_program(family, seed) for seed in range(start, min(start + BATCH, COUNTS[family]))]
+    found = list(failures(batch))
+    assert not found, f"{len(found)} of {len(batch)} programs differ, the first:\n{found[0]}"
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_dask_does_what_xla_does_or_refuses(family):
+    found = list(failures([random_program(family, seed) for seed in range(COUNTS[family] // 3)], "dask"))
+    assert not found, f"{len(found)} programs differ, the first:\n{found[0]}"
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_programs_are_valid_and_their_inputs_fit(family):
+    for seed in range(COUNTS[family]):
+        program = random_program(family, seed)
+        module = parse_module(program.text)
+        verify(module)
+        shapes = [parameter.array_shape for parameter in module.entry.parameters]
+        assert [shape.dimensions for shape in shapes] == [array.shape for array in program.inputs]
+        assert [shape.element_type.dtype for shape in shapes] == [array.dtype for array in program.inputs]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_seed_always_gives_the_same_program(family):
+    first, second = random_program(family, 3), random_program(family, 3)
+    assert first.text == second.text != random_program(family, 4).text
+    assert [array.tobytes() for array in first.inputs] == [array.tobytes() for array in second.inputs]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_batch_computes_what_its_programs_compute(family):
+    batch = [random_program(family, seed) for seed in range(3)]
+    together = run_hlo_in_child(batch_text(batch), *(array for program in batch for array in program.inputs))
+    alone = [array for program in batch for array in run_hlo_in_child(program.text, *program.inputs)]
+    assert {result.status for result in compare(together, alone, EXACT)} == {Status.EQUAL}
+
+
+@given(st.data())
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+def test_hypothesis_draws_valid_programs(data):
+    program = data.draw(programs(data.draw(st.sampled_from(sorted(FAMILIES)))))
+    verify(parse_module(program.text))
+
+
+def test_every_opcode_is_drawn_or_has_a_reason_not_to_be():
+    texts = [random_program(family, seed).text for family in FAMILIES for seed in range(100)]
+    drawn = {instruction.opcode for text in texts for instruction in parse_module(text).instructions()}
+    explained = {opcode for opcodes in NOT_DRAWN.values() for opcode in opcodes}
+    assert drawn | explained == set(OPCODES)
+    assert not drawn & explained

@@ -1,0 +1,1 @@
+"""HLO in, Python out. Knows no array library."""

@@ -1,0 +1,107 @@
+"""What lowering makes of a module: functions in the array dialect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..hlo.ir import Computation, HloModule
+from ..hlo.shapes import Shape
+from .node import Graph, Node, Region
+
+# The results of a function, a loop or a branch: a node, None for a token, or a tuple of such.
+Tree = Any
+
+
+@dataclass(eq=False, slots=True)
+class Function:
+    """One emitted function. ``results`` is a tree of nodes of exactly the logical shapes."""
+
+    computation: Computation
+    graph: Graph
+    parameters: list[Node] = field(default_factory=list)
+    results: Tree = None
+    result_shape: Shape | None = None
+    effect: Node | None = None  # the last side effect
+
+    @property
+    def name(self) -> str:
+        return self.computation.name
+
+
+@dataclass(eq=False, slots=True)
+class Carry:
+    """A value a loop passes from one iteration to the next: ``parameter`` holds it inside the body."""
+
+    initial: Node
+    parameter: Node
+    following: Node | None = None  # the value for the next iteration
+
+
+@dataclass(eq=False, slots=True)
+class Store:
+    """``buffer[index] = value`` in every iteration: one row of a stacked output."""
+
+    carry: Carry
+    index: tuple[Any, ...]
+    indices: tuple[Node, ...]
+    value: Node
+
+
+@dataclass(eq=False, slots=True)
+class Loop:
+    """The body of a ``loop`` node; its results are the carries in order.
+
+    A counted loop has a ``counter`` over ``range(start, stop)``; any other a ``condition`` read before each
+    iteration.
+    """
+
+    region: Region
+    carries: list[Carry] = field(default_factory=list)
+    stores: list[Store] = field(default_factory=list)
+    condition: Node | None = None
+    counter: Node | None = None
+    start: int = 0
+    stop: int = 0
+    step: int = 1
+    effect: Node | None = None  # the last side effect of the body
+
+
+@dataclass(eq=False, slots=True)
+class Branch:
+    """One arm of a ``conditional`` node."""
+
+    region: Region
+    results: list[Node] = field(default_factory=list)
+    effect: Node | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Program:
+    """Functions, callees first; the last is the entry."""
+
+    module: HloModule
+    functions: list[Function]
+
+    @property
+    def entry(self) -> Function:
+        return self.functions[-1]
+
+
+def roots(function: Function) -> list[Node]:
+    """Everything that must be computed: parameters (they keep their places), results, side effects."""
+    effects = [function.effect] if function.effect is not None else []
+    return [*function.parameters, *tree_nodes(function.results), *effects]
+
+
+def tree_nodes(tree: Tree) -> list[Node]:
+    """The nodes of a tree, in order."""
+    found: list[Node] = []
+    stack = [tree]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, tuple | list):
+            stack.extend(reversed(item))
+        elif item is not None:
+            found.append(item)
+    return found

@@ -1,0 +1,72 @@
+"""Walking nodes: what a node needs, and what is alive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .node import Node, Region
+from .program import Branch, Loop
+
+
+def nested_roots(node: Node) -> list[Node]:
+    """The nodes that the bodies inside a node need: a loop's next values, condition and stores; branches' results."""
+    if node.opcode == "loop":
+        loop: Loop = node.parameters["loop"]
+        roots = [carry.following for carry in loop.carries if carry.following is not None]
+        for store in loop.stores:
+            roots += [store.value, *store.indices]
+        roots += [node for node in (loop.condition, loop.effect) if node is not None]
+        return roots
+    if node.opcode == "conditional":
+        branches: tuple[Branch, ...] = node.parameters["branches"]
+        effects = [branch.effect for branch in branches if branch.effect is not None]
+        return [result for branch in branches for result in branch.results] + effects
+    return []
+
+
+def dependencies(node: Node) -> tuple[Node, ...]:
+    """Everything that must be computed for a node: operands, what its bodies need, the effect before it."""
+    after = node.parameters.get("after")
+    extra = nested_roots(node)
+    if after is None and not extra:
+        return node.operands
+    return (*node.operands, *extra, *((after,) if after is not None else ()))
+
+
+def topological(roots: Iterable[Node]) -> list[Node]:
+    """The nodes that ``roots`` need, operands first, bodies included; without recursion."""
+    order: list[Node] = []
+    done: set[Node] = set()
+    stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(list(roots))]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            order.append(node)
+            continue
+        if node in done:
+            continue
+        done.add(node)
+        stack.append((node, True))
+        stack.extend((operand, False) for operand in reversed(dependencies(node)) if operand not in done)
+    return order
+
+
+def is_inside(region: Region, outer: Region) -> bool:
+    """``region`` is ``outer`` or nested in it."""
+    return any(part is outer for part in region.path())
+
+
+def body_nodes(roots: Iterable[Node], region: Region) -> list[Node]:
+    """The nodes that belong to a region or to bodies in it, of those that ``roots`` need."""
+    return [node for node in topological(roots) if is_inside(node.region, region)]
+
+
+def use_counts(nodes: Iterable[Node], roots: Iterable[Node] = ()) -> dict[Node, int]:
+    """How often each node is used: by the given nodes and as a root."""
+    counts: dict[Node, int] = {}
+    for node in nodes:
+        for operand in dependencies(node):
+            counts[operand] = counts.get(operand, 0) + 1
+    for root in roots:
+        counts[root] = counts.get(root, 0) + 1
+    return counts

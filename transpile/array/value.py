@@ -1,0 +1,221 @@
+"""HLO values as (node, axis map): broadcasts, transposes and unit axes cost nothing until someone needs them.
+
+``axes[d]`` is the node's axis that is logical dimension ``d``, or None where the dimension is repeated or of size 1.
+Every axis of the node is some dimension's. A broadcast, a transpose or a reshape that inserts unit dimensions only
+edits the map; NumPy's own broadcasting does the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .node import Graph, Node, literal_value
+
+FULL = ":"  # a whole axis, in an index
+NEW = None  # a new unit axis, in an index
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An HLO array: a node seen through an axis map.
+
+    ``sizes`` are the dimensions whose size is known at run time only, with the node of that size; ``shape`` then has
+    the bound.
+    """
+
+    node: Node
+    axes: tuple[int | None, ...]
+    shape: tuple[int, ...]
+    sizes: tuple[tuple[int, Node], ...] = ()
+
+    @staticmethod
+    def of(node: Node) -> Value:
+        """A node as it is."""
+        return Value(node, tuple(range(node.ndim)), node.shape)
+
+    @staticmethod
+    def repeated(node: Node, shape: tuple[int, ...]) -> Value:
+        """A 0-d node broadcast to ``shape``."""
+        return Value(node, (None,) * len(shape), shape)
+
+    @property
+    def is_plain(self) -> bool:
+        """The node has the logical shape already."""
+        return self.axes == tuple(range(len(self.axes))) and self.node.shape == self.shape
+
+    def repeats(self, dimension: int) -> bool:
+        """The dimension is larger than what the node holds."""
+        return self.axes[dimension] is None and self.shape[dimension] != 1
+
+
+def permute(graph: Graph, node: Node, order: Sequence[int]) -> Node:
+    """``np.transpose``; nothing for the identity, one node for a transpose of a transpose."""
+    order = tuple(order)
+    if order == tuple(range(node.ndim)):
+        return node
+    if node.opcode == "transpose":
+        inner = node.parameters["axes"]
+        return permute(graph, node.operands[0], tuple(inner[axis] for axis in order))
+    shape = tuple(node.shape[axis] for axis in order)
+    return graph.add("transpose", (node,), shape, node.element_type, interval=node.interval, axes=order)
+
+
+def strong(graph: Graph, node: Node) -> Node:
+    """A Python int as a NumPy scalar of the type HLO gives it; anything else itself."""
+    if not node.is_python_int or node.element_type is None:
+        return node
+    return graph.add("scalar", (node,), (), node.element_type, interval=node.interval)
+
+
+def getitem(graph: Graph, node: Node, index: Sequence[Any]) -> Node:
+    """Static indexing: items are FULL, NEW, an int or a (start, stop, step) with Python's meaning."""
+    items = tuple(index)
+    if all(item == FULL for item in items):
+        return node
+    if node.opcode in ("expand", "getitem") and len(node.operands) == 1:
+        (source,) = node.operands
+        composed = _composed(node.parameters["index"], items, source.shape)
+        if composed is not None:
+            return getitem(graph, source, composed)
+    node = strong(graph, node)
+    shape: list[int] = []
+    axis = 0
+    for item in items:
+        if item is NEW:
+            shape.append(1)
+            continue
+        if item == FULL:
+            shape.append(node.shape[axis])
+        elif isinstance(item, tuple):
+            shape.append(len(range(*slice(*item).indices(node.shape[axis]))))
+        axis += 1
+    opcode = "expand" if all(item is NEW or item == FULL for item in items) else "getitem"
+    return graph.add(opcode, (node,), tuple(shape), node.element_type, interval=node.interval, index=items)
+
+
+def _composed(inner: Sequence[Any], outer: Sequence[Any], shape: Sequence[int]) -> list[Any] | None:
+    """The index that does what ``inner`` and then ``outer`` do to an array of ``shape``; None where none is simple.
+
+    A unit axis that ``outer`` inserts where ``inner`` took one element is a slice of that element.
+    """
+    waiting = list(outer)
+    composed: list[Any] = []
+    axis = 0
+    for item in inner:
+        size = 1 if item is NEW else shape[axis]
+        axis += item is not NEW
+        if isinstance(item, int):
+            composed.append(_taken(range(item, item + 1), size) if waiting and waiting[0] is NEW else item)
+            if waiting and waiting[0] is NEW:
+                waiting.pop(0)
+            continue
+        while waiting and waiting[0] is NEW:
+            composed.append(waiting.pop(0))
+        part = waiting.pop(0) if waiting else FULL
+        if item is NEW:
+            if part not in (FULL, 0):
+                return None
+            composed += [NEW] if part == FULL else []
+        elif FULL in (item, part):
+            composed.append(part if item == FULL else item)
+        else:
+            taken = range(size)[slice(*item)]
+            taken = taken[part : part + 1] if isinstance(part, int) else taken[slice(*part)]
+            if taken.step < 0:
+                return None
+            composed.append(taken.start if isinstance(part, int) else _taken(taken, size))
+    return composed + waiting
+
+
+def _taken(positions: range, size: int) -> Any:
+    """The item of an index that takes these positions of an axis."""
+    if positions == range(size):
+        return FULL
+    stop = positions.stop if positions.stop < size else None
+    return positions.start or None, stop, positions.step if positions.step != 1 else None
+
+
+def arranged(graph: Graph, value: Value, dimensions: Sequence[int], *, leading: bool = False) -> Node:
+    """The node with one axis for each of the given logical dimensions, in that order (size 1 where not mapped).
+
+    ``dimensions`` must contain every mapped dimension. Leading unit axes are left to broadcasting unless
+    ``leading``.
+    """
+    mapped = [value.axes[d] for d in dimensions if value.axes[d] is not None]
+    node = permute(graph, value.node, [axis for axis in mapped if axis is not None])
+    index: list[Any] = [FULL if value.axes[d] is not None else NEW for d in dimensions]
+    if not leading:
+        while index and index[0] is NEW:
+            index.pop(0)
+    if NEW in index:
+        node = getitem(graph, node, index)
+    return node
+
+
+def common_order(values: Sequence[Value]) -> list[int]:
+    """The dimensions that any value maps: in the one order all full operands share, else in logical order."""
+    need = sorted({d for value in values for d, axis in enumerate(value.axes) if axis is not None})
+    orders = set()
+    for value in values:
+        held = [d for d, axis in enumerate(value.axes) if axis is not None]
+        if held:
+            orders.add(tuple(sorted(held, key=lambda d: value.axes[d] or 0)))
+    if len(orders) == 1:
+        (only,) = orders
+        return list(only)
+    return need
+
+
+def materialise(graph: Graph, value: Value) -> Node:
+    """A node of exactly the logical shape."""
+    node = value.node
+    if value.is_plain:
+        return node
+    value = replace(value, node=strong(graph, node))
+    if node.is_literal:
+        return filled(graph, node, value.shape)
+    node = arranged(graph, value, range(len(value.shape)))
+    if node.shape == value.shape:
+        return node
+    lead = len(value.shape) - node.ndim
+    if all(value.shape[d] == 1 for d in range(lead)) and node.shape == value.shape[lead:]:
+        return getitem(graph, node, (NEW,) * lead + (FULL,) * node.ndim)
+    return graph.add("broadcast_to", (node,), value.shape, node.element_type, interval=node.interval)
+
+
+def filled(graph: Graph, literal: Node, shape: tuple[int, ...]) -> Node:
+    """An array of one constant: ``np.zeros``, ``np.ones`` or ``np.full``."""
+    value = literal_value(literal)
+    opcode = "full"
+    if value.dtype.kind in "biuf" and value in (0, 1) and not np.signbit(float(value)):
+        opcode = "ones" if value else "zeros"
+    return graph.add(opcode, (literal,), shape, literal.element_type, interval=literal.interval)
+
+
+def unrepeated(graph: Graph, value: Value) -> Value:
+    """The value with the same rank as its shape says, unmapped dimensions being real axes of size 1."""
+    if value.node.is_literal:
+        units = (1,) * len(value.shape)
+        node = filled(graph, value.node, units)
+    else:
+        node = arranged(graph, value, range(len(value.shape)), leading=True)
+    return Value(node, tuple(range(node.ndim)), value.shape)
+
+
+def without_dimensions(graph: Graph, value: Value, dimensions: Sequence[int]) -> Value:
+    """The value less some dimensions, whose axes must be unmapped or of size 1."""
+    dropped = set(dimensions)
+    axes_to_index = {value.axes[d] for d in dropped if value.axes[d] is not None}
+    node = value.node
+    if axes_to_index:
+        node = getitem(graph, node, [0 if axis in axes_to_index else FULL for axis in range(node.ndim)])
+    renumber: dict[int, int] = {}
+    for axis in range(value.node.ndim):
+        if axis not in axes_to_index:
+            renumber[axis] = len(renumber)
+    axes = tuple(renumber[axis] if axis is not None else None for d, axis in enumerate(value.axes) if d not in dropped)
+    return Value(node, axes, tuple(size for d, size in enumerate(value.shape) if d not in dropped))

@@ -1,0 +1,143 @@
+"""The ``xla2py`` command: finds the subcommand, and turns every way of failing into a report and an exit code.
+
+Exit codes: 0 ok, 1 differs or stale, 2 bad usage or input, 3 unsupported operation, 4 a bug in xla2py; 130 after
+Ctrl-C and 141 where the reader of stdout went away, as shells have it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from itertools import takewhile
+
+import click
+from click.shell_completion import shell_complete
+
+from .. import __version__
+from .commands.options import debug_option
+from .commands.terminal import Session, people, report
+from .errors import Diagnostic, UsageError, XlaToPythonError
+
+# name -> what the overview says; the module of a command is imported when it runs
+COMMANDS: dict[str, str] = {
+    "emit": "Turn HLO into Python source.",
+    "run": "Emit a program, run it and show its results.",
+    "inspect": "What a program takes, gives and costs.",
+    "ops": "Which operations each target supports.",
+    "layout": "Draw how a shape lies in memory.",
+    "explain": "Explain an error code.",
+    "doctor": "Check what is installed.",
+    "completion": "Print a shell's completion script.",
+}
+PROGRAM = "xla2py"
+COMPLETION_VARIABLE = "_XLA2PY_COMPLETE"
+GROUP_FLAGS = ("--help", "-h", "--version", "--debug")
+BUG = 4
+INTERRUPTED = 130
+READER_GONE = 141
+
+
+class CommandGroup(click.Group):
+    """Commands by name from :data:`COMMANDS`; a file in a command's place means ``emit``."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(f".commands.{cmd_name}", __package__).command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, with_command(args))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS:
+            close = get_close_matches(args[0], COMMANDS, 1)
+            hint = f"did you mean 'xla2py {close[0]}'?" if close else "see 'xla2py --help'"
+            raise UsageError(Diagnostic("XP404", f"'{args[0]}' is neither a command nor a file", hint=hint))
+        return super().resolve_command(ctx, args)
+
+
+def with_command(arguments: Sequence[str]) -> list[str]:
+    """The arguments with ``emit`` put in where they start with a file or an option of ``emit``."""
+    flags = list(takewhile(GROUP_FLAGS.__contains__, arguments))
+    rest = list(arguments[len(flags) :])
+    if rest and rest[0] not in COMMANDS and (rest[0][:1] == "-" or "." in rest[0] or os.path.exists(rest[0])):
+        return [*flags, "emit", *rest]
+    return [*flags, *rest]
+
+
+@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]}, params=[debug_option()])
+@click.version_option(__version__, message="%(prog)s %(version)s")
+def cli() -> None:
+    """Turn XLA HLO programs into readable, standalone Python for NumPy, CuPy and Dask.
+
+    `xla2py FILE` is short for `xla2py emit FILE`; the file `-` is stdin.
+    """
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with arguments (default: the process's own) and give its exit code."""
+    session = Session()
+    try:
+        if instruction := os.environ.get(COMPLETION_VARIABLE):
+            return shell_complete(cli, {}, PROGRAM, COMPLETION_VARIABLE, instruction)
+        words = sys.argv[1:] if arguments is None else list(arguments)
+        with cli.make_context(PROGRAM, words, obj=session) as context:
+            code = cli.invoke(context)
+        sys.stdout.flush()
+        return int(code or 0)
+    except click.exceptions.Exit as end:  # of --help and --version
+        return end.exit_code
+    except XlaToPythonError as error:
+        report(error)
+        return error.exit_code
+    except click.ClickException as error:
+        report(_usage_error(error))
+        return UsageError.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter's last flush fails too
+        return READER_GONE
+    except MemoryError:
+        report(UsageError(Diagnostic("XP501", "there is not enough memory for this program")))
+        return UsageError.exit_code
+    except Exception as error:
+        if session.debug:
+            traceback.print_exception(error)
+        _report_bug(error, session)
+        return BUG
+
+
+def _usage_error(error: click.ClickException) -> UsageError:
+    """A click complaint as a diagnostic."""
+    context = getattr(error, "ctx", None)
+    hint = f"see '{context.command_path} --help'" if context is not None else None
+    return UsageError(Diagnostic("XP400", error.format_message().rstrip("."), hint=hint))
+
+
+def _report_bug(error: Exception, session: Session) -> None:
+    console = people()
+    console.print(f"[bold red]internal error[/]: {type(error).__name__} (this is a bug in xla2py {__version__})")
+    if not session.debug:
+        console.print("run the same command with --debug for the traceback")
+    console.print("please report it to the authors of xla2py, with the HLO and the traceback")
+
+
+def main() -> None:
+    """The console script."""
+    sys.exit(run())

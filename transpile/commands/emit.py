@@ -1,0 +1,167 @@
+"""``xla2py emit FILE...``."""
+
+from __future__ import annotations
+
+import difflib
+import keyword
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import Diagnostic, UsageError, XlaToPythonError
+from ..files import read_bytes
+from ..settings import SETTINGS, load_settings
+from .modules import read_module, run_all, shown_name
+from .options import Command, choose, require_targets, setting_options
+from .terminal import note, working
+
+if TYPE_CHECKING:
+    from ..emission import GeneratedModule
+    from ..hlo.ir import HloModule
+
+    Deliver = Callable[[GeneratedModule, Path], int]
+
+STALE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One program to emit for one target; to stdout where there is no destination."""
+
+    source: str
+    target: str
+    destination: Path | None
+
+
+@click.command(cls=Command)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@setting_options(*SETTINGS)
+@click.option("-o", "--output", metavar="FILE|DIR", help="Where to write; a folder for several results.")
+@click.option("--diff", is_flag=True, help="Write nothing; show how files would change, exit 1 if they would.")
+@click.option("--check", is_flag=True, help="Write nothing; exit 1 if a file is missing or would change.")
+@click.option("--force", is_flag=True, help="Overwrite files that were edited or that xla2py did not write.")
+def command(files: tuple[str, ...], output: str | None, diff: bool, check: bool, force: bool, **given: Any) -> int:
+    """Turn HLO into Python source, on stdout or in files.
+
+    FILE is HLO text, a serialized HloModuleProto or StableHLO; `-` is stdin. Constants of more than 64 elements go
+    to an .npz file beside the Python file.
+    """
+    options = choose(given, load_settings(Path.cwd()))
+    jobs = plan(files, require_targets(options.pop("target")), output)
+    if (diff or check) and output is None:
+        raise UsageError(Diagnostic("XP402", "--diff and --check compare with files: name them with -o"))
+    deliver = partial(_compare, show=diff) if diff or check else partial(_save, force=force)
+    return run_all(
+        [
+            partial(_emit, source, [job for job in jobs if job.source == source], options, deliver)
+            for source in dict.fromkeys(files)
+        ]
+    )
+
+
+def plan(sources: Sequence[str], targets: Sequence[str], output: str | None) -> list[Job]:
+    """Which file each program goes to for each target.
+
+    A folder gets ``NAME.py``, or ``NAME_TARGET.py`` where there are several targets. Raises ``UsageError`` (XP402)
+    where several results would share one file or stdout.
+    """
+    pairs = [(source, target) for source in dict.fromkeys(sources) for target in targets]
+    if output is None or not _is_folder(output, len(pairs)):
+        if len(pairs) > 1:
+            message = f"{len(pairs)} results cannot all go to {output or 'stdout'}"
+            raise UsageError(Diagnostic("XP402", message, hint="name a folder with -o DIR"))
+        return [Job(source, target, None if output is None else Path(output)) for source, target in pairs]
+    jobs: dict[Path, Job] = {}
+    for source, target in pairs:
+        suffix = f"_{target}" if len(targets) > 1 else ""
+        destination = Path(output, f"{module_name(source)}{suffix}.py")
+        if destination in jobs:
+            message = f"{jobs[destination].source} and {source} would both be written to {destination}"
+            raise UsageError(Diagnostic("XP402", message, hint="emit them into different folders"))
+        jobs[destination] = Job(source, target, destination)
+    return list(jobs.values())
+
+
+def _is_folder(output: str, results: int) -> bool:
+    return not output.endswith(".py") and (results > 1 or output.endswith(("/", "\\")) or Path(output).is_dir())
+
+
+def module_name(source: str) -> str:
+    """The importable name of the Python file that a source file becomes: ``my-model.v2.hlo``, ``my_model_v2``."""
+    stem = re.sub(r"\.(hlo|txt|pb|mlir|stablehlo)\b", "", shown_name(source))
+    name = re.sub(r"\W+", "_", stem).strip("_")
+    return name if name.isidentifier() and not keyword.iskeyword(name) else f"module_{name}".rstrip("_")
+
+
+def _emit(source: str, jobs: Sequence[Job], options: dict[str, Any], deliver: Deliver) -> int:
+    """Emit one program for its targets; the exit code."""
+    module = read_module(source)
+
+    def emit_for(job: Job) -> int:
+        generated = generate(module, job.target, shown_name(source), options)
+        return _show(generated) if job.destination is None else deliver(generated, job.destination)
+
+    return run_all([partial(emit_for, job) for job in jobs])
+
+
+def generate(module: HloModule, target: str, name: str, options: dict[str, Any]) -> GeneratedModule:
+    """Emit a program, with a spinner for people. Raises ``XlaToPythonError`` with places in it."""
+    from ..emission import emit
+
+    with working(f"emitting {name} for {target}"):
+        try:
+            return emit(module, target, name=name, **options)
+        except XlaToPythonError as error:
+            placed = (replace(d, source=d.source or module.source) for d in error.diagnostics)
+            raise type(error)(*placed) from error
+
+
+def _show(generated: GeneratedModule) -> int:
+    click.echo(generated.source, nl=False)
+    if generated.constants:
+        size = sum(array.nbytes for array in generated.constants.values())
+        note(f"{size} bytes of constants are not shown: -o FILE writes them, --constants inline keeps them in")
+    return 0
+
+
+def _save(generated: GeneratedModule, destination: Path, *, force: bool) -> int:
+    if not force:
+        require_unedited(destination)
+    generated.save(destination)
+    return 0
+
+
+def _compare(generated: GeneratedModule, destination: Path, *, show: bool) -> int:
+    """Whether the files hold what was generated; what is different goes to stdout (``show``) or is noted."""
+    sidecar = destination.with_suffix(".npz")
+    old = read_bytes(destination).decode("utf-8", "replace") if destination.exists() else ""
+    is_stale = old != generated.source
+    if show and is_stale:
+        lines = (old.splitlines(keepends=True), generated.source.splitlines(keepends=True))
+        click.echo("".join(difflib.unified_diff(*lines, str(destination), f"{destination} (new)")), nl=False)
+    elif is_stale:
+        note(f"{destination} is {'stale' if destination.exists() else 'missing'}")
+    if generated.constants and (not sidecar.exists() or read_bytes(sidecar) != generated.constants_file()):
+        note(f"{sidecar} is {'stale' if sidecar.exists() else 'missing'}")
+        is_stale = True
+    return STALE if is_stale else 0
+
+
+def require_unedited(path: Path) -> None:
+    """Raise ``UsageError`` (XP403) where a file holds something that is not as xla2py wrote it."""
+    from ..emission import body_sha256
+
+    text = read_bytes(path).decode("utf-8", "replace") if path.is_file() else ""
+    if not text:
+        return
+    recorded = re.search(r"^# body sha256: ([0-9a-f]{64})$", text, re.MULTILINE)
+    if recorded and recorded[1] == body_sha256(text):
+        return
+    problem = "was edited since xla2py wrote it" if recorded else "was not written by xla2py"
+    hint = "write to another file, see the difference with --diff, or overwrite it with --force"
+    raise UsageError(Diagnostic("XP403", f"{path} {problem}", hint=hint))

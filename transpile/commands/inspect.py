@@ -1,0 +1,116 @@
+"""``xla2py inspect FILE``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from ..errors import Diagnostic, UnsupportedError
+from .modules import read_module
+from .options import Command
+from .terminal import write_table
+
+if TYPE_CHECKING:
+    from ..hlo.ir import HloModule
+    from ..hlo.shapes import Shape
+    from ..inspection import Inspection
+
+UNITS = ("", "k", "M", "G", "T", "P", "E")
+LINES_LISTED = 10
+
+
+@click.command(cls=Command)
+@click.argument("file")
+def command(file: str) -> None:
+    """Show what a program takes and gives, its operations, what it costs, and what is unsupported where.
+
+    Arithmetic is counted as XLA does, a multiply-add as two operations. Memory is estimated for running one
+    operation after the other, as emitted NumPy code does.
+    """
+    from ..inspection import inspect
+
+    module = read_module(file)
+    facts = inspect(module)
+    total = sum(facts.opcodes.values())
+    click.echo(f"{module.name}: {total} instructions in {len(module.computations)} computations\n")
+    _show_signature(facts)
+    _show_costs(facts)
+    write_table(("operation", "count"), [(opcode, str(count)) for opcode, count in facts.opcodes.items()])
+    rows = unsupported(module)
+    if rows:
+        click.echo()
+        write_table(("unsupported on", "count", "lines", "because"), rows)
+
+
+def _show_signature(facts: Inspection) -> None:
+    rows = [row for name, shape in facts.parameters for row in _leaf_rows(name, shape)]
+    write_table(("value", "shape", "size"), [*rows, *_leaf_rows("result", facts.result)])
+
+
+def _leaf_rows(name: str, shape: Shape) -> Iterator[tuple[str, str, str]]:
+    """A row for each array, token.. of a value; layouts only where they are not the usual one."""
+    from ..hlo.shapes import ArrayShape, leaves
+    from ..inspection import byte_size
+    from .arrays import leaf_name
+
+    for path, leaf in leaves(shape):
+        plain = leaf.without_layout() if isinstance(leaf, ArrayShape) and leaf.layout_or_default.is_default else leaf
+        yield leaf_name(name, path), str(plain), size_text(byte_size(leaf))
+
+
+def _show_costs(facts: Inspection) -> None:
+    loops = f", with {facts.uncounted_loops} loops of unknown length counted once" if facts.uncounted_loops else ""
+    click.echo(f"\narithmetic   {count_text(facts.flops)} operations{loops}")
+    click.echo(f"data moved   {size_text(facts.bytes_moved)}")
+    click.echo(f"constants    {size_text(facts.constant_bytes)}")
+    click.echo(f"peak memory  about {size_text(facts.peak_memory)}\n")
+
+
+def unsupported(module: HloModule) -> list[tuple[str, str, str, str]]:
+    """What keeps the module from being emitted: target, number of instructions, their lines, the complaint."""
+    from ...targets.base import load_target, target_names
+    from ..emission.support import require_support
+    from ..passes import run_pipeline
+
+    rows = []
+    for target in target_names():
+        groups: dict[str, list[Diagnostic]] = {}
+        try:
+            require_support(module, load_target(target))
+            require_support(run_pipeline(module), load_target(target))
+        except UnsupportedError as error:
+            for diagnostic in error.diagnostics:
+                groups.setdefault(diagnostic.message, []).append(diagnostic)
+        rows += [(target, str(len(found)), _lines(module, found), message) for message, found in groups.items()]
+    return rows
+
+
+def _lines(module: HloModule, diagnostics: list[Diagnostic]) -> str:
+    """The lines of the module's text that diagnostics are about: ``4, 9, ..``."""
+    source = module.source
+    if source is None:
+        return ""
+    lines = sorted({source.position(diagnostic.span.start).line for diagnostic in diagnostics if diagnostic.span})
+    return ", ".join(map(str, lines[:LINES_LISTED])) + (", .." if len(lines) > LINES_LISTED else "")
+
+
+def count_text(count: int) -> str:
+    """A count with three digits and a prefix: ``1.23 G``."""
+    return _scaled(count, 1000, "")
+
+
+def size_text(size: int) -> str:
+    """A size in bytes with three digits and a binary prefix: ``1.50 KiB``."""
+    return _scaled(size, 1024, "iB") if size >= 1024 else f"{size} B"
+
+
+def _scaled(number: int, base: int, unit: str) -> str:
+    scaled, steps = float(number), 0
+    while scaled >= base and steps < len(UNITS) - 1:
+        scaled, steps = scaled / base, steps + 1
+    if not steps:
+        return str(number)
+    prefix = UNITS[steps].upper() if unit else UNITS[steps]
+    return f"{scaled:.3g} {prefix}{unit}"

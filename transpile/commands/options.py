@@ -1,0 +1,113 @@
+"""Parts that commands share: the ``--debug`` flag, and the options made from the table of settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import click
+
+from ..errors import Diagnostic, UsageError
+from ..settings import SETTINGS, Setting, Settings, Value
+from .terminal import Session
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def _set_debug(context: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        context.ensure_object(Session).debug = True
+
+
+def debug_option() -> click.Option:
+    return click.Option(
+        ["--debug"],
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_set_debug,
+        help="Show the Python traceback where xla2py itself fails.",
+    )
+
+
+class Command(click.Command):
+    """A click command that also takes ``--debug``."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params.append(debug_option())
+
+
+def _words(_context: click.Context, _option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    """Words separated by commas, without repeats."""
+    return None if value is None else tuple(dict.fromkeys(word.strip() for word in value.split(",") if word.strip()))
+
+
+def setting_options(*names: str) -> Decorator:
+    """The options of the settings named, each without a default: :func:`choose` fills in what was not given."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        for name in reversed(names):
+            function = _setting_option(SETTINGS[name])(function)
+        return function
+
+    return decorate
+
+
+def _setting_option(setting: Setting) -> Decorator:
+    help_text = f"{setting.help} Default: {_shown(setting.default)}."
+    if isinstance(setting.default, bool):
+        return click.option(f"--{setting.name}/--no-{setting.name}", default=None, help=help_text)
+    flags = (["-t"] if setting.name == "target" else []) + [f"--{setting.name}"]
+    if setting.is_folder:
+        return click.option(*flags, metavar="DIR", type=click.Path(exists=True, file_okay=False), help=help_text)
+    if setting.choices:
+        return click.option(*flags, type=click.Choice(setting.choices), help=help_text)
+    return click.option(*flags, metavar="NAMES", callback=_words, help=help_text)
+
+
+def _shown(default: Value) -> str:
+    if isinstance(default, bool):
+        return "on" if default else "off"
+    return (default if isinstance(default, str) else ",".join(default)) or "none"
+
+
+def choose(given: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    """The options of :func:`xla2py.emit`: what the command line gives, else pyproject.toml, else the default.
+
+    ``given`` has the settings under their parameter names (``disable_pass``), ``None`` where not given.
+    """
+    chosen: dict[str, Any] = {
+        name: settings[name] if (value := given[name.replace("-", "_")]) is None else value for name in SETTINGS
+    }
+    chosen["disable_passes"] = chosen.pop("disable-pass")
+    chosen["custom_calls"] = _hooks(chosen.pop("custom-call"))
+    chosen["sources"] = chosen["sources"] or None
+    return chosen
+
+
+def _hooks(words: Sequence[str]) -> dict[str, str]:
+    """``TARGET=MODULE:FUNCTION`` as function by target."""
+    hooks = {}
+    for word in words:
+        target, is_pair, function = word.rpartition("=")
+        if not is_pair:
+            raise UsageError(Diagnostic("XP413", f"'{word}' is not of the form TARGET=MODULE:FUNCTION"))
+        hooks[target] = function
+    return hooks
+
+
+def require_targets(names: Sequence[str]) -> Sequence[str]:
+    """The names, if each is that of an installed target. Raises ``UsageError`` (XP406) where one is not."""
+    from ...targets.base import target_names
+
+    known = target_names()
+    for name in names:
+        if name not in known:
+            close = get_close_matches(name, known, 1)
+            hint = f"did you mean '{close[0]}'?" if close else f"installed targets: {', '.join(known)}"
+            raise UsageError(Diagnostic("XP406", f"there is no target '{name}'", hint=hint))
+    if not names:
+        raise UsageError(Diagnostic("XP406", "no target is named", hint=f"installed targets: {', '.join(known)}"))
+    return names

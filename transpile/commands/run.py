@@ -1,0 +1,93 @@
+"""``xla2py run FILE``."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import Diagnostic, UsageError
+from ..settings import SETTINGS, load_settings
+from .emit import generate
+from .modules import read_module, shown_name
+from .options import Command, choose, require_targets, setting_options
+from .terminal import note, working, write_table
+
+if TYPE_CHECKING:
+    from ..emission import GeneratedModule
+
+RUNTIMES = ("cupy", "cupyx", "cupy_backends", "dask", "distributed")  # whose failures are not ours
+
+
+@click.command(cls=Command)
+@click.argument("source", metavar="FILE")
+@setting_options(*SETTINGS)
+@click.option("--args", "arguments", metavar="IN.npz", help="Arguments, by parameter name or as arr_0, arr_1, ..")
+@click.option("--seed", default=0, show_default=True, help="Seed of the arguments that are made without --args.")
+@click.option("-o", "--output", metavar="OUT.npz", help="Write the results to a file.")
+def command(source: str, arguments: str | None, seed: int, output: str | None, **given: Any) -> None:
+    """Emit a program, run it, and show the shapes, dtypes and statistics of its results.
+
+    Without --args, arguments are made that suit the program: indices in range, matrices that can be factored.
+    """
+    from ..equivalence.inputs import describe, make_inputs
+    from .arrays import nest, parameter_leaves, read_arguments, write_results
+
+    options = choose(given, load_settings(Path.cwd()))
+    targets = require_targets(options.pop("target"))
+    if len(targets) > 1 and given["target"] is not None:
+        raise UsageError(Diagnostic("XP402", "run takes one target"))
+    target = targets[0]
+    module = read_module(source)
+    emitted = _loaded(generate(module, target, shown_name(source), options))
+    names = list(inspect.signature(emitted.main).parameters)
+    if len(names) != len(module.entry.parameters):
+        functions = ", ".join(names[len(module.entry.parameters) :])
+        raise UsageError(Diagnostic("XP409", f"run cannot supply the functions that the program calls: {functions}"))
+    wanted = list(parameter_leaves(module, names))
+    inputs = make_inputs(module, seed) if arguments is None else read_arguments(Path(arguments), wanted)
+    with working(f"running {shown_name(source)} on {target}"):
+        results, seconds = _timed(emitted, nest([p.shape for p in module.entry.parameters], inputs), target)
+    rows = [(name, *_columns(describe(array))) for (name, _), array in zip(wanted, inputs, strict=True)]
+    rows += [(name, *_columns(describe(array))) for name, array in results.items()]
+    write_table(("value", "type", "minimum", "maximum", "mean", "not finite"), rows)
+    made = f"arguments made with seed {seed}; " if arguments is None else ""
+    note(f"{made}ran on {target} in {seconds:.3g} s")
+    if output is not None:
+        write_results(Path(output), results)
+
+
+def _loaded(generated: GeneratedModule) -> ModuleType:
+    try:
+        return generated.load()
+    except ImportError as error:
+        hint = f"pip install 'xla2py[{generated.target}]'"
+        message = f"the {generated.target} target cannot run here: {error}"
+        raise UsageError(Diagnostic("XP408", message, hint=hint)) from error
+
+
+def _timed(emitted: ModuleType, arguments: list[Any], target: str) -> tuple[dict[str, Any], float]:
+    """The results of ``main`` as NumPy arrays by name, and the seconds it took to have them."""
+    from .arrays import named_results
+
+    start = time.perf_counter()
+    try:
+        results = named_results(emitted.main(*arguments))
+    except Exception as error:
+        if type(error).__module__.split(".")[0] not in RUNTIMES:
+            raise
+        raise UsageError(Diagnostic("XP408", f"the {target} target cannot run here: {error}")) from error
+    return results, time.perf_counter() - start
+
+
+def _columns(statistics: Any) -> tuple[str, ...]:
+    """An array's statistics as columns of a table."""
+    numbers = (statistics.minimum, statistics.maximum, statistics.mean)
+    shown = ("" if number is None else f"{number:.6g}" for number in numbers)
+    odd = ((statistics.nans, "NaN"), (statistics.infinities, "inf"))
+    not_finite = ", ".join(f"{count} {name}" for count, name in odd if count)
+    return (f"{statistics.dtype}{list(statistics.shape)}", *shown, not_finite)

@@ -1,0 +1,67 @@
+"""What commands write for people: reports, notes and progress on stderr, aligned tables on stdout."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from ..diagnostics import render
+from ..errors import XlaToPythonError
+
+
+@dataclass
+class Session:
+    """One run of the command, as click's context object."""
+
+    debug: bool = False
+
+
+def people() -> Console:
+    """The console of stderr. rich itself follows ``NO_COLOR``, ``FORCE_COLOR`` and whether this is a terminal."""
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def report(error: XlaToPythonError) -> None:
+    """Show all diagnostics of an error."""
+    console = people()
+    console.print(render(error.diagnostics, console.width))
+
+
+def note(message: str) -> None:
+    people().print(Text.assemble(("note", "bold cyan"), f": {message}"))
+
+
+@contextmanager
+def working(message: str) -> Iterator[None]:
+    """Show a spinner on stderr while the body runs, where stderr is a terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    with people().status(message):
+        yield
+
+
+def write_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows on stdout in aligned columns under a header; numbers (by their first row) to the right."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    right = [bool(rows) and rows[0][i][:1].isdigit() for i in range(len(header))]
+
+    def line(cells: Sequence[str]) -> str:
+        placed = (
+            cell.rjust(width) if is_right else cell.ljust(width)
+            for cell, width, is_right in zip(cells, widths, right, strict=True)
+        )
+        return "  ".join(placed).rstrip()
+
+    console = Console(highlight=False, soft_wrap=True)
+    with console.capture() as headline:  # rich would end the process where the reader of stdout went away
+        console.print(Text(line(header), "bold"))
+    sys.stdout.write(headline.get())
+    for row in rows:
+        click.echo(line(row))

@@ -1,0 +1,171 @@
+"""The generated documents of a checkout: ``python -m xla2py.transpile.documentation`` writes them again.
+
+``docs/builder.md`` comes from the builder's examples, ``docs/errors.md`` from the catalogue of errors,
+``docs/operations.md`` from the table of opcodes and the targets, the marked parts of ``README.md`` from both and from
+``docs/example.hlo``, and that of ``docs/targets.md`` from the example programs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..targets.base import load_target, target_names
+from .builder_page import page as builder_page
+from .diagnostics import CATALOGUE, explanation_lines
+from .emission import emit
+from .emission.coverage import UNSUPPORTED, coverage
+from .emission.support import refusals
+from .files import write_atomically
+from .frontends import load
+from .hlo.element_types import ELEMENT_TYPES, Kind
+from .hlo.opcodes import OPCODES
+from .passes import run_pipeline
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+NOTICE = "<!-- Written by `python -m xla2py.transpile.documentation`. -->"
+OPERATIONS_INTRODUCTION = (
+    "`yes` says that every small program that `xla2py ops` tries passes, `in part` that it depends on the program, for",
+    "instance on whether an amount or an index is constant, `on one replica` that there is nothing to exchange.",
+    "`xla2py inspect FILE` tells what holds for a program. The last column counts the test cases in which emitted code",
+    "for NumPy is compared with XLA on the CPU; `signed`, `float` and so on stand for all element types of the kind.",
+)
+FAMILIES = {
+    "1": "The text is not HLO",
+    "2": "An instruction breaks a rule of its operation",
+    "3": "Valid HLO that cannot be expressed",
+    "4": "Files, settings and arguments",
+    "5": "Values at run time",
+}
+
+
+def errors_page(checkout: Path) -> str:
+    """All explanations, by family."""
+    lines = ["# Errors", "", NOTICE, "", "`xla2py explain CODE` shows any of these."]
+    for digit, family in FAMILIES.items():
+        lines += ["", f"## XP{digit}xx: {family}", ""]
+        for explanation in CATALOGUE.values():
+            if explanation.code[2] == digit:
+                lines += [line.replace("## ", "### ", 1) for line in explanation_lines(explanation)]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"
+
+
+def operations_page(checkout: Path) -> str:
+    """What every target does with every operation and how that is tested, by topic."""
+    lines = ["# Operations", "", NOTICE, "", *OPERATIONS_INTRODUCTION]
+    tables = {name: coverage(name) for name in target_names()}
+    tested = json.loads((checkout / "tests" / "operations" / "coverage.json").read_text(encoding="utf-8"))
+    for topic in _topics():
+        lines += ["", f"## {topic[0].upper()}{topic[1:]}", ""]
+        rows = [
+            (f"`{opcode}`", *(table[opcode] for table in tables.values()), _tested(tested[opcode]))
+            for opcode, spec in OPCODES.items()
+            if spec.topic == topic
+        ]
+        lines += _table(("operation", *map(_title, tables), "NumPy compared with XLA"), rows)
+    return "\n".join(lines) + "\n"
+
+
+def _tested(row: dict[str, Any]) -> str:
+    """How many cases there are, of which element types; or why there are none."""
+    if "elsewhere" in row:
+        return str(row["elsewhere"])
+    parts = []
+    for kind in Kind:
+        names = [name for name, element_type in ELEMENT_TYPES.items() if element_type.kind is kind]
+        found = [name for name in names if name in row["element_types"]]
+        if found:
+            parts.append(kind.value if found == names else " ".join(found))
+    return f"{row['cases']} cases: {', '.join(parts)}"
+
+
+def readme(checkout: Path) -> str:
+    """The README with its marked parts written again."""
+    return _rewritten(checkout, "README.md", example=_example, operations=_summary)
+
+
+def targets_page(checkout: Path) -> str:
+    """The page on targets with the table of programs written again."""
+    return _rewritten(checkout, "docs/targets.md", programs=_programs)
+
+
+def _rewritten(checkout: Path, page: str, **parts: Callable[[Path], Iterator[str]]) -> str:
+    """A page with what stands between the marks of each part replaced."""
+    text = (checkout / page).read_text(encoding="utf-8")
+    for name, part in parts.items():
+        begin, end = f"<!-- {name}:begin -->\n", f"<!-- {name}:end -->"
+        before, _, rest = text.partition(begin)
+        after = rest.partition(end)[2]
+        text = "\n".join([before + begin.rstrip(), *part(checkout), end + after])
+    return text
+
+
+def _example(checkout: Path) -> Iterator[str]:
+    """HLO and the NumPy code emitted for it."""
+    source = (checkout / "docs" / "example.hlo").read_text(encoding="utf-8")
+    emitted = emit(source, name="example.hlo", checks=False).source
+    function = emitted[emitted.index("def main") :]
+    yield from ("```", source.rstrip(), "```", "", "becomes", "", "```python", "import numpy as np", "", "")
+    yield from (function.rstrip(), "```")
+
+
+def _summary(checkout: Path) -> Iterator[str]:
+    """How many operations of each topic the targets support."""
+    tables = {name: coverage(name) for name in target_names()}
+    rows = []
+    for topic in _topics():
+        opcodes = [opcode for opcode, spec in OPCODES.items() if spec.topic == topic]
+        counts = [Counter(table[opcode] for opcode in opcodes) for table in tables.values()]
+        rows.append((topic, *(f"{len(opcodes) - count[UNSUPPORTED]} of {len(opcodes)}" for count in counts)))
+    yield from _table(("operations", *map(_title, tables)), rows)
+
+
+def _programs(checkout: Path) -> Iterator[str]:
+    """Which targets emit which example programs; else, which operations they refuse."""
+    targets = [load_target(name) for name in target_names()]
+    rows = []
+    for path in sorted((checkout / "examples" / "hlo").glob("*.hlo")):
+        program = run_pipeline(load(path))
+        refused = [sorted({f"`{refusal.opcode}`" for refusal in refusals(program, target)}) for target in targets]
+        cells = [", ".join(opcodes) or "yes" for opcodes in refused]
+        name, stage = path.stem.rsplit(".", 1)
+        rows.append((f"{name.replace('_', ' ')}, {stage}", *cells))
+    yield from _table(("program", *(target.title for target in targets)), rows)
+
+
+def _topics() -> list[str]:
+    return list(dict.fromkeys(spec.topic for spec in OPCODES.values()))
+
+
+def _title(target: str) -> str:
+    return load_target(target).title
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(header)} |"
+    yield f"|{'---|' * len(header)}"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+
+
+PAGES: dict[str, Callable[[Path], str]] = {
+    "docs/builder.md": lambda checkout: builder_page(),
+    "docs/errors.md": errors_page,
+    "docs/operations.md": operations_page,
+    "docs/targets.md": targets_page,
+    "README.md": readme,
+}
+
+
+def main(checkout: Path = CHECKOUT) -> None:
+    """Write all pages."""
+    for name, page in PAGES.items():
+        write_atomically(checkout / name, page(checkout).encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""From a module to Python text: the public ``emit``."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from keyword import iskeyword
+from pathlib import Path
+
+import black
+from black.mode import TargetVersion
+
+from ...targets.base import Target, load_target
+from ..errors import Diagnostic, UnsupportedError, UsageError
+from ..frontends import load
+from ..hlo.ir import HloModule
+from ..hlo.printer import print_module
+from ..hlo.verifier import verify
+from ..passes import run_pipeline
+from .generated import GeneratedModule
+from .module import Settings, body_sha256, with_body_hash, write_module
+from .names import identifier
+from .support import require_support
+
+__all__ = ["GeneratedModule", "body_sha256", "emit"]
+
+
+def emit(
+    source: HloModule | str | bytes | os.PathLike[str],
+    target: str | Target = "numpy",
+    *,
+    annotate: str = "short",
+    checks: bool = True,
+    format: bool = True,
+    constants: str = "auto",
+    disable_passes: Sequence[str] = (),
+    name: str | None = None,
+    sources: str | os.PathLike[str] | None = None,
+    custom_calls: Mapping[str, str] | None = None,
+) -> GeneratedModule:
+    """Emit a module for an array library.
+
+    ``source`` is a module, HLO text, bytes or a path. ``annotate`` is ``none`` or ``short`` (source lines behind
+    statements); ``checks=False`` drops the check of arguments; ``format=False`` skips black; ``constants="inline"``
+    keeps large constants in the text; ``name`` is what the header calls the source; ``sources`` is a folder whose
+    ``.py`` files, where the module's metadata names them, give the variables their names; ``custom_calls`` names a
+    function ``module:function`` for custom-call targets. It gets the operands and, by keyword, ``shape`` (sizes; a
+    tuple of them for a tuple) and ``backend_config``, must be pure, and is called once per execution.
+
+    Raises HloSyntaxError and HloVerificationError for bad input, UnsupportedError naming every instruction that the
+    target cannot express, UsageError for an unknown target.
+    """
+    module = source if isinstance(source, HloModule) else load(source)
+    if not isinstance(source, HloModule):
+        verify(module)
+    if sources is not None:
+        module = with_sources(module, Path(sources))
+    chosen = _target(target)
+    hooks = checked_hooks(custom_calls or {})
+    try:
+        require_support(module, chosen, hooks)
+        program = run_pipeline(module, disable_passes, hooks)
+        require_support(program, chosen, hooks)
+    except UnsupportedError as error:
+        raise UnsupportedError(*(replace(d, source=d.source or module.source) for d in error.diagnostics)) from None
+    settings = Settings(
+        annotate=annotate,
+        checks=checks,
+        constants=constants,
+        source_name=_source_name(source, module, name),
+        options=_options(annotate, checks, format, constants, disable_passes, hooks),
+        source_sha256=hashlib.sha256(print_module(module).encode()).hexdigest(),
+    )
+    written = write_module(program, chosen, settings)
+    text = _formatted(written.text) if format else written.text
+    return GeneratedModule(with_body_hash(text), identifier(module.name) or "module", chosen.name, written.constants)
+
+
+def _options(
+    annotate: str, checks: bool, format: bool, constants: str, disabled: Sequence[str], hooks: Mapping[str, str]
+) -> str:
+    """What the command line adds to emit this module again; a folder of sources has no name that fits everywhere."""
+    given = [
+        "" if annotate == "short" else f"--annotate {annotate}",
+        "" if checks else "--no-checks",
+        "" if format else "--no-format",
+        "" if constants == "auto" else f"--constants {constants}",
+        f"--disable-pass {','.join(disabled)}" if disabled else "",
+        *(f"--custom-call {target}={hook}" for target, hook in hooks.items() if target.replace("_", "").isalnum()),
+    ]
+    return "".join(f" {option}" for option in given if option)
+
+
+def with_sources(module: HloModule, folder: Path) -> HloModule:
+    """The module with the Python files that its metadata names and that lie below a folder."""
+    root = folder.resolve()
+    names = {frame.file_name for frame in module.stack_frames}
+    names |= {i.metadata.source_file for i in module.instructions() if i.metadata is not None}
+    texts = dict(module.sources)
+    for name in sorted(names):
+        path = (root / name).resolve()
+        if path.suffix == ".py" and path.is_relative_to(root) and path.is_file():
+            texts[name] = path.read_text(encoding="utf-8", errors="replace")
+    return replace(module, sources=texts)
+
+
+def checked_hooks(hooks: Mapping[str, str]) -> dict[str, str]:
+    """Custom-call hooks, each of the form ``package.module:function``: only identifiers become code."""
+    for target, hook in hooks.items():
+        module, _, function = hook.partition(":")
+        if not all(part.isidentifier() and not iskeyword(part) for part in (function, *module.split("."))):
+            message = f"the hook {hook!r} for the custom call {target!r} is not of the form module:function"
+            raise UsageError(Diagnostic("XP413", message))
+    return dict(hooks)
+
+
+def _target(target: str | Target) -> Target:
+    if isinstance(target, Target):
+        return target
+    try:
+        return load_target(target)
+    except LookupError as error:
+        raise UsageError(Diagnostic("XP406", str(error.args[0]))) from None
+
+
+def _source_name(source: object, module: HloModule, name: str | None) -> str:
+    """What the header calls the source: one line of plain characters, whatever the file was called."""
+    if name is None and isinstance(source, os.PathLike):
+        name = Path(source).name
+    chosen = name if name is not None else f"{module.name}.hlo"
+    return "".join(c if c.isalnum() or c in "._-/+ " else "_" for c in chosen)[:200]
+
+
+def _formatted(text: str) -> str:
+    return black.format_str(text, mode=black.Mode(target_versions={TargetVersion.PY311}))

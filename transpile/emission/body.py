@@ -1,0 +1,359 @@
+"""One function of the array dialect as lines of Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from ..array.node import Node, Region, literal_value
+from ..array.program import Function, Loop, Store, Tree, tree_nodes
+from ..array.traversal import nested_roots
+from .constants import ModuleConstants
+from .control_flow import ControlFlowWriter
+from .expression import ATOM, WIDTH, Expression, Renderer, index_text
+from .names import Names, argument_name, base_name, identifier, own_name
+from .plan import Plan, plan, source_line
+from .schedule import Body, Reads, Statement, schedule
+from .sources import SourceNames
+
+# Operations beside which a bare Python number takes the dtype of the array.
+_WEAK = frozenset(
+    "add subtract multiply divide remainder power maximum minimum clamp select compare and or xor shift-left "
+    "shift-right-logical shift-right-arithmetic atan2".split()
+)
+_FILLED = frozenset(("full", "pad"))  # a bare number takes the dtype of the array that it fills
+_LONG = 24  # characters of a single operation that is worth a line of its own where another is too long
+
+
+@dataclass(slots=True)
+class Line:
+    """One line of a function's body, with the source place it comes from."""
+
+    indent: int
+    text: str
+    comment: str = ""
+
+
+class FunctionWriter:
+    """Writes one function."""
+
+    def __init__(
+        self,
+        function: Function,
+        renderer: Renderer,
+        names: Names,
+        annotate: str,
+        constants: ModuleConstants,
+        source_names: SourceNames,
+    ) -> None:
+        self.function = function
+        self.renderer = renderer
+        self.names = names
+        self.annotate = annotate
+        self.constants = constants
+        self.source_names = source_names
+        self.graph = function.graph
+        self.plan: Plan = plan(function, source_names)
+        self.texts: dict[Node, Expression] = {}  # names of named nodes
+        self.lines: list[Line] = []
+        self.indent = 1
+        self.items: dict[Node, dict[int, Node]] = {}
+        self._last_place: tuple[str, int] | None = None
+        for node in self.plan.nodes:
+            if node.opcode == "item":
+                self.items.setdefault(node.operands[0], {})[node.parameters["index"]] = node
+        self._promote_next_values()
+        self.reads = Reads(self.plan.named)
+        self.control_flow = ControlFlowWriter(self)
+        self.holders: dict[str, Node] = {}  # by name: the value it stands for
+        self.pending = self._pending_reads()
+
+    def _promote_next_values(self) -> None:
+        """Next values of carries get statements, so that they can be written in place."""
+        for node in self.plan.nodes:
+            if node.opcode != "loop":
+                continue
+            loop: Loop = node.parameters["loop"]
+            for carry in loop.carries:
+                following = carry.following
+                if following is not None and following.region is loop.region and not following.is_literal:
+                    self.plan.named.add(following)
+
+    def _pending_reads(self) -> dict[Node, int]:
+        """How many statements are still to read each named value; results are read to the end."""
+        pending: dict[Node, int] = {}
+        for node in self.plan.nodes:
+            if node in self.plan.named and node.opcode not in ("parameter", "item"):
+                for read in self.reads.of(node):
+                    pending[read] = pending.get(read, 0) + 1
+            for root in nested_roots(node):
+                for read in self.reads.of_roots([root]):
+                    pending[read] = pending.get(read, 0) + 1
+        for read in self.reads.of_roots(tree_nodes(self.function.results)):
+            pending[read] = pending.get(read, 0) + 1
+        return pending
+
+    def _name(self, node: Node) -> Expression:
+        """The name of a new value: the author's, again where the value that had it is read no more."""
+        wanted = self.plan.user_names.get(node)
+        if wanted is None:
+            return Expression(self.names.fresh(base_name(node, self.graph)))
+        name = identifier(wanted)
+        holder = self.holders.get(name)
+        if holder is not None and holder.region is node.region and not self._needed_after(holder, node):
+            self.holders[name] = node
+            return Expression(name)
+        fresh = self.names.fresh(name)
+        self.holders.setdefault(fresh, node)
+        return Expression(fresh)
+
+    def _needed_after(self, holder: Node, statement: Node) -> bool:
+        own = 1 if holder in self.reads.of(statement) else 0
+        return self.pending.get(holder, 0) > own
+
+    # -- the function
+
+    def name_parameters(self) -> list[str]:
+        """Name the parameters, and take tuples apart."""
+        parameters = []
+        instructions = self.argument_instructions()
+        wanted = self.source_names.parameters(own_name(self.function), len(instructions))
+        for k, (node, instruction) in enumerate(zip(self.function.parameters, instructions, strict=True)):
+            name = self.names.fresh(wanted[k] if wanted else argument_name(instruction))
+            self.texts[node] = Expression(name)
+            parameters.append(name)
+        for node, name in zip(list(self.function.parameters), parameters, strict=True):
+            self._unpack(node, name)
+        return parameters
+
+    def write(self) -> None:
+        """Write the body."""
+        self.region(self.graph.root)
+        results = self.function.results
+        together = 4 * self.indent + len("return ")
+        if together + len(self.tree_text(results)) > WIDTH:
+            one_a_line = 4 * (self.indent + 1) + len(",")
+            for node in tree_nodes(results):
+                self._fitted(node, partial(self.array_text, node), together if node is results else one_a_line)
+        self.line(self.renderer.statement("return", self.tree_text(results)))
+
+    def prepare_arguments(self) -> None:
+        """What some libraries do to the arrays they are given before they compute with them."""
+        given = [node for node in self.plan.nodes if node.opcode in ("parameter", "item") and node in self.texts]
+        names = [self.texts[node] for node in given if node.element_type is not None and self.plan.uses.get(node)]
+        text = self.renderer.statement("prepare", names) if names else ""
+        if text:
+            self.line(text)
+
+    def argument_instructions(self) -> list[Any]:
+        instructions = self.function.computation.parameters
+        return [instructions[node.parameters["argument"]] for node in self.function.parameters]
+
+    def _unpack(self, node: Node, name: str) -> None:
+        """A tuple argument: its elements get names in one line, and theirs in the next."""
+        parts = self.items.get(node)
+        if not parts:
+            return
+        targets = []
+        for index in range(node.parameters["count"]):
+            part = parts.get(index)
+            target = self.names.fresh(f"{name}_{index}") if part is not None else "_"
+            targets.append(target)
+            if part is not None:
+                self.texts[part] = Expression(target)
+        self.assign(targets if len(targets) > 1 else [f"({targets[0]},)"], Expression(name))
+        for part in parts.values():
+            self._unpack(part, self.texts[part])
+
+    def line(self, text: str, node: Node | None = None) -> None:
+        self.lines.append(Line(self.indent, text, self._comment(text, node)))
+
+    def _comment(self, text: str, node: Node | None) -> str:
+        """The source place, where it is another than the line before's and fits behind the text."""
+        if node is None or self.annotate == "none":
+            return ""
+        place = source_line(self.graph, node)
+        if place is None or place == self._last_place:
+            return ""
+        comment = f"{place[0].replace(chr(92), '/').rsplit('/', 1)[-1]}:{place[1]}"
+        if not comment.isprintable() or 4 * self.indent + len(text) + len(comment) + 4 > WIDTH:
+            return ""
+        self._last_place = place
+        return comment
+
+    def assign(self, targets: Sequence[str], value: Expression, node: Node | None = None) -> None:
+        self.line(self.renderer.statement("assign", targets, value), node)
+
+    # -- bodies
+
+    def priority(self, node: Node) -> tuple[int, ...]:
+        return (node.number,)
+
+    def region(self, region: Region, loop: Loop | None = None, first: frozenset[Node] = frozenset()) -> Body:
+        body = schedule(region, self.plan.named, self.reads, self.priority, loop, set(first))
+        for following, carry in body.in_place.items():
+            self.texts[following] = self.texts[carry.parameter]
+        for statement in body.statements:
+            self.statement(statement)
+        return body
+
+    def statement(self, statement: Statement) -> None:
+        if isinstance(statement, Store):
+            self._store(statement)
+        elif statement.opcode == "loop":
+            self.control_flow.loop(statement)
+        elif statement.opcode == "conditional":
+            self.control_flow.conditional(statement)
+        elif statement.opcode == "setitem":
+            self._setitem(statement)
+        elif statement.results:
+            self._several(statement)
+        elif statement.element_type is None:
+            self.line(self.renderer.statement("evaluate", self._value(statement)), statement)
+        else:
+            name = self.texts.get(statement)
+            fitted = self._fitted(statement, lambda: self._value(statement), self._taken(statement))
+            if name is None:
+                name = self._name(statement)
+            self.line(self.renderer.statement("assign", [name], fitted), statement)
+            self.texts[statement] = name
+        if not isinstance(statement, Store):
+            for read in self.reads.of(statement):
+                self.pending[read] = self.pending.get(read, 0) - 1
+
+    def _value(self, node: Node) -> Expression:
+        if node.opcode == "array":
+            return self.constants.text(node) or self.folded(node)
+        return self.folded(node)
+
+    def wanted_name(self, node: Node) -> str:
+        return self.plan.user_names.get(node) or base_name(node, self.graph)
+
+    def _taken(self, node: Node) -> int:
+        """The columns of the line that assigns a node, but for its value."""
+        name = self.texts.get(node) or self.names.free(self.wanted_name(node))
+        return 4 * self.indent + len(name) + len(" = ")
+
+    def _fitted(self, node: Node, value: Callable[[], Expression], taken: int) -> Expression:
+        """The value's text, after cutting parts out of it while the line, of which ``taken`` are used, is too long."""
+        while True:
+            text = value()
+            part = self._part_to_cut(node) if taken + len(text) > WIDTH else None
+            if part is None:
+                return text
+            self.plan.named.add(part)
+            self.statement(part)
+
+    def _part_to_cut(self, node: Node) -> Node | None:
+        """The folded part with the most operations of those that fit a line, or else of all."""
+        best: Node | None = None
+        best_key = (False, 0, 0)
+        stack = list(node.operands)
+        while stack:
+            part = stack.pop()
+            if part in self.plan.named or part in self.texts:
+                continue
+            work = self.plan.work.get(part, 0)
+            if work and not part.is_python_int:
+                length = len(self._value(part))
+                key = (self._taken(part) + length <= WIDTH, work, length)
+                if key > best_key and (work > 1 or length >= _LONG):
+                    best, best_key = part, key
+            stack.extend(part.operands)
+        return best
+
+    def _several(self, node: Node) -> None:
+        """A call with several results: one target each."""
+        targets = self.targets(node)
+        targets = targets if len(targets) > 1 else [f"({targets[0]},)"]
+        taken = 4 * self.indent + len(", ".join(targets)) + len(" = ")
+        self.assign(targets, self._fitted(node, lambda: self.folded(node), taken), node)
+
+    def targets(self, node: Node) -> list[str]:
+        """Names for the results of a node; ``_`` for those nobody reads."""
+        parts = self.items.get(node, {})
+        targets: list[str] = []
+        for index in range(len(node.results)):
+            part = parts.get(index)
+            if part is None:
+                targets.append("_")
+                continue
+            if part not in self.texts:
+                self.texts[part] = Expression(self.names.fresh(self.wanted_name(part)))
+            targets.append(self.texts[part])
+        return targets
+
+    def _setitem(self, node: Node) -> None:
+        """A changed copy: ``y = x.copy()``, ``y[i] = value``."""
+        name = self.texts.get(node) or Expression(self.names.fresh(self.wanted_name(node)))
+        source = self.text(node.operands[0])
+        copied = f"{self.renderer.parenthesised(source, 16)}.copy()"
+        self.assign([name], Expression(copied, 16), node)
+        self.texts[node] = name
+        operands = [name, self.value_text(node.operands[1]), *(self.text(index) for index in node.operands[2:])]
+        index = index_text(node.parameters["index"], operands, node.ndim)
+        self.line(self.renderer.statement("store", name, index, operands[1]), node)
+
+    def _store(self, store: Store) -> None:
+        """``out[t] = value``."""
+        operands = ["", self.value_text(store.value), *(self.text(index) for index in store.indices)]
+        index = index_text(store.index, operands, store.carry.parameter.ndim)
+        target = self.texts[store.carry.parameter]
+        self.line(self.renderer.statement("store", target, index, operands[1]), store.value)
+
+    def value_text(self, node: Node) -> Expression:
+        """A stored value: a bare number takes the dtype of what it is stored in."""
+        if node.is_literal and not node.type.is_extension:
+            return self.renderer.weak_literal(literal_value(node))
+        return self.text(node)
+
+    # -- expressions
+
+    def text(self, node: Node) -> Expression:
+        """The name of a node, or its folded expression."""
+        name = self.texts.get(node)
+        if name is not None:
+            return name
+        if node.is_literal:
+            return self.renderer.typed_literal(literal_value(node), node.type)
+        if node.opcode == "integer":
+            value = node.parameters["value"]
+            return Expression(str(value), ATOM if value >= 0 else 13)
+        return self._value(node)
+
+    def array_text(self, node: Node) -> Expression:
+        """The text of a node where only an array will do."""
+        return self.renderer.as_array(node, self.text(node))
+
+    def folded(self, node: Node) -> Expression:
+        """The expression of a node over its operands' texts."""
+        fills = node.opcode in _FILLED
+        weak = fills or (node.opcode in _WEAK and _has_strong_operand(node))
+        strong = node.operands[1] if node.opcode == "clamp" else None  # np.clip takes the dtype of what it clips
+        operands = []
+        for operand in node.operands:
+            typed = operand is strong or (operand.is_literal and operand.type.is_extension and not fills)
+            if weak and not typed and operand.is_literal:
+                operands.append(self.renderer.weak_literal(literal_value(operand)))
+            else:
+                operands.append(self.text(operand))
+        return self.renderer.render(node, operands)
+
+    def tree_text(self, tree: Tree) -> Expression:
+        """A result: a name, or a Python tuple of such."""
+        if tree is None:
+            return Expression("None")
+        if isinstance(tree, Node):
+            return self.array_text(tree)
+        parts = [self.tree_text(part) for part in tree]
+        if not parts:
+            return Expression("()")
+        inner = ", ".join(f"({part})" if part.level == 1 else part for part in parts)
+        return Expression(inner if len(parts) > 1 else f"{inner},", 1)
+
+
+def _has_strong_operand(node: Node) -> bool:
+    values = node.operands[1:] if node.opcode == "select" else node.operands
+    return any(not operand.is_literal and not operand.is_python_int for operand in values)

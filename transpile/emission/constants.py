@@ -1,0 +1,49 @@
+"""Array constants: small ones in the text, middling ones at the top of the module, large ones in a file beside it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..array.node import Constant, Node
+from .expression import Expression, Renderer, nested_text
+
+LARGEST_INLINE = 64  # elements
+
+
+class ModuleConstants:
+    """The constants of one module, each written once.
+
+    Those of up to ``largest_folded`` elements are left to be written in the middle of an expression.
+    """
+
+    def __init__(self, renderer: Renderer, *, inline: bool, largest_folded: int) -> None:
+        self.renderer = renderer
+        self.largest_folded = largest_folded
+        self.inline = inline
+        self.lines: list[str] = []
+        self.sidecar: dict[str, np.ndarray] = {}
+        self.names: set[str] = set()
+        self._known: dict[Constant, Expression] = {}
+
+    def text(self, node: Node) -> Expression | None:
+        """What to read a constant array by, or None where it is written in place."""
+        constant: Constant = node.parameters["constant"]
+        if constant.array.size <= self.largest_folded:
+            return None
+        if constant not in self._known:
+            self._known[constant] = self._added(node, constant)
+        return self._known[constant]
+
+    def _added(self, node: Node, constant: Constant) -> Expression:
+        number = len(self._known) + 1
+        element_type = node.type
+        dtype = self.renderer.dtype(element_type)
+        if constant.array.size <= LARGEST_INLINE or self.inline:
+            name = f"TABLE_{number}"
+            self.names.add(name)
+            values = nested_text(constant, self.renderer.scalars)
+            self.lines.append(self.renderer.statement("table", name, values, dtype))
+            return Expression(name)
+        name = f"constant_{number}"
+        self.sidecar[name] = constant.array
+        return Expression(self.renderer.statement("stored", name, dtype if element_type.is_extension else ""), 16)

@@ -1,0 +1,202 @@
+"""Loops and branches as Python statements."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..array.node import Node
+from ..array.program import Branch, Carry, Loop
+from ..array.traversal import is_inside
+from .expression import WIDTH, Expression
+from .schedule import Body, Reads, schedule
+
+if TYPE_CHECKING:
+    from .body import FunctionWriter
+
+_COUNTERS = "ijklmn"
+
+
+class ControlFlowWriter:
+    """Writes the loops and branches of one function."""
+
+    def __init__(self, writer: FunctionWriter) -> None:
+        self.writer = writer
+
+    def loop(self, node: Node) -> None:
+        loop: Loop = node.parameters["loop"]
+        self._name_carries(node, loop)
+        self._initialise(node, loop)
+        counter = ""
+        first: frozenset[Node] = frozenset()
+        if loop.counter is not None:
+            counter = self._counter(loop)
+            self.writer.line(
+                self.writer.renderer.statement("for_range", counter, loop.start, loop.stop, loop.step), node
+            )
+        else:
+            first = self._condition_statements(loop)
+            condition = "True" if first else self.writer.text(loop.condition)  # type: ignore[arg-type]
+            self.writer.line(self.writer.renderer.statement("while", condition), node)
+        self.writer.indent += 1
+        before = len(self.writer.lines)
+        if first:
+            self._while_true(loop, first)
+        body = self.writer.region(loop.region, loop) if not first else self._rest_of_body(loop, first)
+        self._moves(body.moves)
+        if len(self.writer.lines) == before:
+            self.writer.line("pass")
+        self.writer.indent -= 1
+        if counter in _COUNTERS:
+            self.writer.names.taken.discard(counter)
+
+    def _name_carries(self, node: Node, loop: Loop) -> None:
+        parts = self.writer.items.get(node, {})
+        for k, carry in enumerate(loop.carries):
+            item = parts.get(k)
+            name = self.writer.texts.get(item) if item is not None else None
+            if name is None:
+                name = self._shared_name(node, carry) or Expression(self.writer.names.fresh(self._carry_name(carry)))
+            self.writer.texts[carry.parameter] = name
+            if item is not None:
+                self.writer.texts[item] = name
+
+    def _shared_name(self, node: Node, carry: Carry) -> Expression | None:
+        """The initial value's own name, where nobody else reads it."""
+        initial = carry.initial
+        if (
+            initial not in self.writer.texts
+            or self.writer.plan.uses.get(initial, 0) != 1
+            or initial.region is not node.region
+        ):
+            return None
+        if initial.opcode == "item" and initial.operands[0].opcode == "parameter":
+            return None
+        return self.writer.texts[initial]
+
+    def _carry_name(self, carry: Carry) -> str:
+        if carry.initial.opcode in ("empty", "copy"):
+            return "out"
+        following = carry.following
+        if following is None or following.opcode in ("parameter", "item"):
+            return "state"
+        return self.writer.wanted_name(following)
+
+    def _initialise(self, node: Node, loop: Loop) -> None:
+        """Give the carries their initial values, together where that is one short line."""
+        pairs = []
+        for carry in loop.carries:
+            name = self.writer.texts[carry.parameter]
+            value = self.writer.array_text(carry.initial)
+            if value != name:
+                pairs.append((name, value))
+        self._assign_together(pairs, node)
+
+    def _assign_together(self, pairs: list[tuple[Expression, Expression]], node: Node | None = None) -> None:
+        if not pairs:
+            return
+        names = {name for name, _ in pairs}
+        together = Expression(", ".join(value for _, value in pairs), 1)
+        line = self.writer.renderer.statement("assign", [name for name, _ in pairs], together)
+        independent = not any(self._mentions(value, names - {name}) for name, value in pairs)
+        if independent and (len(pairs) > 4 or 4 * self.writer.indent + len(line) > WIDTH):
+            for name, value in pairs:
+                self.writer.assign([name], value, node)
+        else:
+            self.writer.line(line, node)
+
+    @staticmethod
+    def _mentions(value: Expression, names: set[Expression]) -> bool:
+        return any(name in value for name in names)
+
+    def _counter(self, loop: Loop) -> str:
+        assert loop.counter is not None
+        if not self.writer.plan.uses.get(loop.counter):
+            return "_"
+        letter = next((c for c in _COUNTERS if c not in self.writer.names.taken), None)
+        name = letter or self.writer.names.fresh("index")
+        self.writer.names.taken.add(name)
+        self.writer.texts[loop.counter] = Expression(name)
+        return name
+
+    def _condition_statements(self, loop: Loop) -> frozenset[Node]:
+        """Named nodes that the condition needs from inside the loop: then it cannot stand in the loop's head."""
+        needed: set[Node] = set()
+        stack = [loop.condition]
+        while stack:
+            node = stack.pop()
+            assert node is not None
+            if not is_inside(node.region, loop.region) or node.opcode == "parameter":
+                continue
+            if node in self.writer.plan.named:
+                needed.add(node)
+            stack.extend(node.operands)
+        return frozenset(needed)
+
+    def _while_true(self, loop: Loop, first: frozenset[Node]) -> None:
+        """The statements of the condition, then ``if not condition: break``."""
+        members = {node for node in first if node.region is loop.region}
+        body = schedule(loop.region, members, self.writer.reads, self.writer.priority)
+        for statement in body.statements:
+            self.writer.statement(statement)
+        condition = self.writer.text(loop.condition)  # type: ignore[arg-type]
+        self.writer.line(self.writer.renderer.statement("break_unless", condition))
+        self.writer.indent += 1
+        self.writer.line("break")
+        self.writer.indent -= 1
+
+    def _rest_of_body(self, loop: Loop, first: frozenset[Node]) -> Body:
+        self.writer.plan.named -= first
+        kept = Reads(self.writer.plan.named | set(first))
+        self.writer.reads, outer = kept, self.writer.reads
+        body = self.writer.region(loop.region, loop)
+        self.writer.reads = outer
+        self.writer.plan.named |= first
+        return body
+
+    def _moves(self, moves: list[Carry]) -> None:
+        """The carries not written in place, in one tuple assignment."""
+        pairs = []
+        for carry in moves:
+            assert carry.following is not None
+            pairs.append((self.writer.texts[carry.parameter], self.writer.array_text(carry.following)))
+        pairs = [(name, value) for name, value in pairs if name != value]
+        if pairs:
+            value = Expression(", ".join(value for _, value in pairs), 1)
+            self.writer.line(self.writer.renderer.statement("assign", [name for name, _ in pairs], value))
+
+    def conditional(self, node: Node) -> None:
+        branches: tuple[Branch, ...] = node.parameters["branches"]
+        targets = self.writer.targets(node)
+        which = node.operands[0]
+        predicate = self.writer.text(which)
+        boolean = which.element_type is not None and which.element_type.name == "pred"
+        order = [1, 0] if boolean else range(len(branches))
+        for position, k in enumerate(order):
+            last = position == len(branches) - 1
+            if last and len(branches) > 1:
+                self.writer.line("else:")
+            else:
+                head = (
+                    predicate
+                    if boolean
+                    else Expression(f"{self.writer.renderer.parenthesised(predicate, 7)} == {k}", 6)
+                )
+                self.writer.line(self.writer.renderer.statement("elif" if position else "if", head), node)
+            self._branch(branches[k], targets)
+
+    def _branch(self, branch: Branch, targets: list[str]) -> None:
+        self.writer.indent += 1
+        before = len(self.writer.lines)
+        self.writer.region(branch.region)
+        pairs = [
+            (Expression(target), self.writer.array_text(result))
+            for target, result in zip(targets, branch.results, strict=True)
+            if target != "_"
+        ]
+        pairs = [(name, value) for name, value in pairs if name != value]
+        if pairs:
+            value = Expression(", ".join(value for _, value in pairs), 1)
+            self.writer.line(self.writer.renderer.statement("assign", [name for name, _ in pairs], value))
+        if len(self.writer.lines) == before:
+            self.writer.line("pass")
+        self.writer.indent -= 1

@@ -1,0 +1,80 @@
+"""Numbers as Python text: the shortest that reads back to the same value."""
+
+from __future__ import annotations
+
+import numpy as np
+
+_LARGEST_PLAIN = 1_000_000  # integral floats below this are written as ints
+
+
+def number(value: np.ndarray | np.generic, namespace: str) -> str:
+    """The text of a scalar as an argument: ``0.5``, ``-1``, ``True``, ``np.inf``, ``1 + 2j``."""
+    scalar = np.asarray(value)
+    kind = scalar.dtype.kind
+    if kind == "b":
+        return str(bool(scalar))
+    if kind in "iu":
+        return str(int(scalar))
+    if kind == "c":
+        return _complex(scalar, namespace)
+    if kind == "f":
+        return _real(scalar, namespace)
+    return _extension(scalar, namespace)
+
+
+def _extension(scalar: np.ndarray, namespace: str) -> str:
+    """An ml_dtypes scalar: integers exactly, floats by their own shortest text."""
+    name = scalar.dtype.name
+    if name.startswith(("int", "uint")):
+        return str(int(scalar))
+    value = float(scalar)
+    if not np.isfinite(value):
+        return _special(value, namespace)
+    return _tidy(str(scalar[()]), value)
+
+
+def _real(scalar: np.ndarray, namespace: str) -> str:
+    value = float(scalar)
+    if not np.isfinite(value):
+        return _special(value, namespace)
+    return _tidy(str(scalar[()]), value)
+
+
+def _special(value: float, namespace: str) -> str:
+    if np.isnan(value):
+        return f"{namespace}.nan"
+    return f"{namespace}.inf" if value > 0 else f"-{namespace}.inf"
+
+
+def _tidy(text: str, value: float) -> str:
+    """``2`` for 2.0, ``1e-5`` for 1e-05, ``-0.0`` with its point: the integer has no sign."""
+    if value == 0 and np.signbit(value):
+        return "-0.0"
+    if value == int(value) and abs(value) < _LARGEST_PLAIN:
+        return str(int(value))
+    if "e" not in text:
+        return text
+    mantissa, exponent = text.split("e")
+    mantissa = mantissa.removesuffix(".0")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def _complex(scalar: np.ndarray, namespace: str) -> str:
+    real, imag = scalar.real, scalar.imag
+    if (
+        np.isfinite(real)
+        and np.isfinite(imag)
+        and not (np.signbit(real) and real == 0)
+        and not (np.signbit(imag) and imag == 0)
+    ):
+        imaginary = f"{abs(imag[()])!s}".removesuffix(".0") + "j"
+        if imag == 0:
+            return _real(real, namespace)
+        if real == 0:
+            return f"-{imaginary}" if imag < 0 else imaginary
+        return f"{_real(real, namespace)} {'-' if imag < 0 else '+'} {imaginary}"
+    return f"complex({_signed(real, namespace)}, {_signed(imag, namespace)})"
+
+
+def _signed(part: np.ndarray, namespace: str) -> str:
+    return _real(part, namespace)

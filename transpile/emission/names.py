@@ -1,0 +1,257 @@
+"""Names for values, from argument paths and operations; never from anything that could be code."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+
+from ..array.node import Graph, Node
+from ..array.program import Function
+from ..hlo.element_types import PRED
+from ..hlo.ir import Instruction
+
+RESERVED = frozenset((*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "np", "cp", "da", "ml_dtypes", "main"))
+_LONGEST = 40
+
+# What a value is called after the operation that made it.
+NOUNS = {
+    "add": "total",
+    "subtract": "difference",
+    "multiply": "product",
+    "divide": "ratio",
+    "negate": "negative",
+    "maximum": "larger",
+    "minimum": "smaller",
+    "exponential": "exp",
+    "exponential-minus-one": "expm1",
+    "log-plus-one": "log1p",
+    "sqrt": "root",
+    "rsqrt": "scale",
+    "power": "power",
+    "compare": "mask",
+    "and": "mask",
+    "or": "mask",
+    "not": "mask",
+    "is-finite": "finite",
+    "isnan": "missing",
+    "select": "chosen",
+    "clamp": "clipped",
+    "convert": "converted",
+    "scalar": "value",
+    "sum": "total",
+    "mean": "mean",
+    "prod": "product",
+    "max": "peak",
+    "min": "lowest",
+    "any": "found",
+    "all": "holds",
+    "argmax": "best",
+    "argmin": "best",
+    "matmul": "dot",
+    "tensordot": "dot",
+    "einsum": "dot",
+    "arange": "positions",
+    "array": "table",
+    "full": "filled",
+    "zeros": "zeros",
+    "ones": "ones",
+    "empty": "out",
+    "copy": "out",
+    "concatenate": "joined",
+    "stack": "stacked",
+    "pad": "padded",
+    "reshape": "reshaped",
+    "broadcast_to": "repeated",
+    "take": "taken",
+    "advanced_index": "taken",
+    "getitem": "part",
+    "setitem": "updated",
+    "logistic": "gate",
+    "sine": "sin",
+    "cosine": "cos",
+    "item": "value",
+    "abs": "magnitude",
+    "sort": "ordered",
+    "argsort": "order",
+    "take_along_axis": "taken",
+    "cumsum": "running_total",
+    "cumprod": "running_product",
+    "cummax": "running_peak",
+    "cummin": "running_low",
+    "remainder": "rest",
+    "atan2": "angle",
+    "round-nearest-even": "rounded",
+    "xor": "mask",
+    "shift-left": "shifted",
+    "shift-right-logical": "shifted",
+    "shift-right-arithmetic": "shifted",
+    "bitwise_reduce": "bits",
+    "view": "bits",
+    "cbrt": "root",
+    "fft": "spectrum",
+    "axis_size": "size",
+}
+
+
+# Operations whose result is called what their operand would be called.
+_SEEN_THROUGH = frozenset(("expand", "transpose"))
+
+
+def identifier(text: str) -> str:
+    """The nearest Python identifier: ``params['w']`` gives ``params_w``; empty where nothing is left."""
+    words = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_").lower()
+    words = re.sub(r"__+", "_", words)[:_LONGEST].rstrip("_")
+    if words and words[0].isdigit():
+        words = "x" + words
+    return words
+
+
+class Names:
+    """The names taken in one function."""
+
+    def __init__(self, reserved: set[str]) -> None:
+        self.reserved = RESERVED | reserved
+        self.taken = set(self.reserved)
+        self._numbers: dict[str, int] = {}  # by base: the first number that may be free
+
+    def fresh(self, wanted: str) -> str:
+        """Take the name that :meth:`free` gives."""
+        name = self.free(wanted)
+        self.taken.add(name)
+        return name
+
+    def free(self, wanted: str) -> str:
+        """``wanted``; with an underscore where that is reserved; with the first free number where it is taken."""
+        base = identifier(wanted) or "value"
+        if base not in self.taken:
+            return base
+        if base in self.reserved and base + "_" not in self.taken:
+            return base + "_"
+        number = self._numbers.get(base, 2)
+        while f"{base}_{number}" in self.taken:
+            number += 1
+        self._numbers[base] = number
+        return f"{base}_{number}"
+
+    def kept(self, name: str) -> str:
+        """An identifier as it is where it is free."""
+        if name in self.taken:
+            return self.fresh(name)
+        self.taken.add(name)
+        return name
+
+
+def argument_name(instruction: Instruction) -> str:
+    """JAX puts the argument's path into the parameter's op_name; other front ends only name the instruction."""
+    if instruction.metadata is not None and instruction.metadata.op_name:
+        name = identifier(instruction.metadata.op_name)
+        if name and "/" not in instruction.metadata.op_name:
+            return name
+    return identifier(re.sub(r"[.]\d+$", "", instruction.name)) or "x"
+
+
+def own_name(function: Function) -> str:
+    """The name of a function without what XLA and JAX add to it."""
+    return re.sub(r"[.]\d+$", "", function.name).removeprefix("jit_")
+
+
+def base_name(node: Node, graph: Graph) -> str:
+    """What a value is called before numbering."""
+    call, index = (node.operands[0], node.parameters["index"]) if node.opcode == "item" else (node, 0)
+    if call.opcode == "prelude":
+        function = call.parameters["function"]
+        return _result_name(function if isinstance(function, str) else function.name, index)
+    if call.opcode == "call":
+        return identifier(own_name(call.parameters["function"])) + "_out"
+    while node.opcode in _SEEN_THROUGH and node.operands[0].operands:
+        node = node.operands[0]
+        if node.opcode == "prelude":
+            return base_name(node, graph)
+    noun = NOUNS.get(node.opcode, identifier(node.opcode))
+    return "bits" if noun == "mask" and node.element_type is not PRED else noun
+
+
+# What the results of prelude functions are called.
+FUNCTION_RESULTS: dict[str, tuple[str, ...]] = {
+    "advance": ("counter",),
+    "batch_norm_grad": ("d_x", "d_scale", "d_offset"),
+    "batch_norm_inference": ("normalised",),
+    "batch_norm_training": ("normalised", "mean", "variance"),
+    "bitcast_convert": ("bits",),
+    "bitcast_convert_packed": ("bits",),
+    "cholesky": ("factor",),
+    "complex_expm1": ("expm1",),
+    "complex_from_parts": ("z",),
+    "complex_log1p": ("log1p",),
+    "complex_logistic": ("gate",),
+    "complex_maximum": ("larger",),
+    "complex_minimum": ("smaller",),
+    "complex_rsqrt": ("scale",),
+    "complex_sign": ("sign",),
+    "convolution": ("convolved",),
+    "count_leading_zeros": ("leading_zeros",),
+    "crop": ("cropped",),
+    "cumulative": ("running",),
+    "dynamic_reshape": ("reshaped",),
+    "dynamic_slice": ("piece",),
+    "dynamic_update_slice": ("updated",),
+    "erf": ("error",),
+    "erf_float64": ("error",),
+    "extend": ("extended",),
+    "fold_axes": ("folded",),
+    "fold_windows": ("pooled",),
+    "fourier_transform": ("spectrum",),
+    "gather": ("gathered",),
+    "gees": ("schur", "vectors"),
+    "geev": ("eigenvalues",),
+    "geqrf": ("reflectors", "tau"),
+    "gesdd": ("workspace", "singular", "left", "right", "info"),
+    "getrf": ("lu", "pivots", "info"),
+    "int_divide": ("quotient",),
+    "int_power": ("power",),
+    "int_remainder": ("rest",),
+    "integer_convolution": ("convolved",),
+    "logistic": ("gate",),
+    "map_elements": ("mapped",),
+    "matmul": ("dot",),
+    "mulhi": ("high",),
+    "orgqr": ("orthogonal",),
+    "ormqr": ("product",),
+    "pad": ("padded",),
+    "philox_bits": ("state", "bits"),
+    "pivots_to_permutation": ("permutation",),
+    "popcount": ("counts",),
+    "potrf": ("factor", "info"),
+    "ragged_dot": ("dot",),
+    "reduce_precision": ("rounded",),
+    "reduce_window": ("pooled",),
+    "round_half_away": ("rounded",),
+    "round_to": ("rounded",),
+    "rsqrt": ("scale",),
+    "scaled_dot": ("dot",),
+    "scan": ("scanned",),
+    "scatter": ("scattered",),
+    "select_and_scatter": ("scattered",),
+    "shift_right_arithmetic": ("shifted",),
+    "shift_right_logical": ("shifted",),
+    "sign": ("sign",),
+    "sort_by_keys": ("ordered",),
+    "sort_key": ("key",),
+    "sort_with": ("ordered",),
+    "stochastic_convert": ("rounded",),
+    "syevd": ("eigenvectors", "eigenvalues", "info"),
+    "sytrd": ("reflectors", "diagonal", "off_diagonal", "tau", "info"),
+    "threefry_bits": ("state", "bits"),
+    "to_int": ("whole",),
+    "top_k": ("values", "indices"),
+    "total_order_key": ("key",),
+    "triangular_solve": ("solution",),
+}
+
+
+def _result_name(function: str, index: int) -> str:
+    names = FUNCTION_RESULTS.get(function)
+    if names is None:
+        return f"{function}_out"
+    return names[min(index, len(names) - 1)]

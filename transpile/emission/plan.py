@@ -1,0 +1,112 @@
+"""Which values get a statement of their own and which are folded into their user's line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..array.node import Graph, Node
+from ..array.program import Function, roots, tree_nodes
+from ..array.traversal import dependencies, is_inside, topological
+from .sources import SourceNames
+
+LEAVES = frozenset(("parameter", "literal", "integer", "retype"))
+VIEWS = frozenset(("expand", "getitem", "transpose", "item"))
+MOST_FOLDED = 8  # operations in one statement
+DEEPEST = 12  # levels of nesting in one expression
+
+
+@dataclass(slots=True)
+class Plan:
+    """The decisions for one function."""
+
+    nodes: list[Node]  # everything alive, operands first
+    uses: dict[Node, int]
+    named: set[Node]
+    user_names: dict[Node, str]
+    only_result: Node | None
+    work: dict[Node, int] = field(default_factory=dict)  # operations in the text of a node
+
+
+def plan(function: Function, source_names: SourceNames) -> Plan:
+    """Decide for every node that the function's results need."""
+    nodes = topological(roots(function))
+    users: dict[Node, list[Node | None]] = {}
+    for node in nodes:
+        for operand in dependencies(node):
+            users.setdefault(operand, []).append(node)
+    for root in tree_nodes(function.results):
+        users.setdefault(root, []).append(None)
+    only_result = function.results if isinstance(function.results, Node) else None
+    user_names = source_names.names(function.graph, nodes, tree_nodes(function.results))
+    made = Plan(nodes, {node: len(found) for node, found in users.items()}, set(), user_names, only_result)
+    depth: dict[Node, int] = {}
+    for node in nodes:
+        folded = [operand for operand in node.operands if operand not in made.named]
+        made.work[node] = _own_work(node) + sum(made.work[operand] for operand in folded)
+        depth[node] = 1 + max((depth[operand] for operand in folded), default=0)
+        if must_be_named(node, users.get(node, []), made, function.graph) or depth[node] > DEEPEST:
+            made.named.add(node)
+    return made
+
+
+def _own_work(node: Node) -> int:
+    return 0 if node.opcode in LEAVES or node.opcode in VIEWS or node.is_python_int else 1
+
+
+def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph) -> bool:
+    """The folding rules, first match wins."""
+    if node.opcode in ("literal", "integer", "retype"):
+        return False
+    if node.opcode == "parameter" or node.results or "effect" in node.parameters or node.opcode == "setitem":
+        return True
+    if node.opcode == "item":
+        return True
+    if _crosses_a_loop(node, users) and made.work[node] > 0:
+        return True
+    if node.is_python_int:
+        return False
+    if node.opcode == "array" and node.parameters["constant"].array.size > MOST_FOLDED:
+        return True
+    if made.work[node] == 0:
+        return False
+    if len(users) > 1:
+        return not (node.opcode == "arange" and len(users) == 2)
+    if users == [None] and node is made.only_result:
+        return False  # returned as it is
+    if made.work[node] > MOST_FOLDED or node in made.user_names:
+        return True
+    return made.work[node] >= 2 and _other_line(node, users, graph)
+
+
+def _crosses_a_loop(node: Node, users: list[Node | None]) -> bool:
+    """Computed outside a loop, read inside it."""
+    for user in users:
+        if user is None:
+            continue
+        in_body = user.opcode == "loop" and node not in user.operands
+        reader = user.parameters["loop"].region if in_body else user.region
+        if not is_inside(reader, node.region):
+            continue
+        for region in reader.path():
+            if region is node.region:
+                break
+            if region.kind == "loop":
+                return True
+    return False
+
+
+def _other_line(node: Node, users: list[Node | None], graph: Graph) -> bool:
+    """The user's own statement ends here: the consumer is on another source line."""
+    own, user = source_line(graph, node), users[0] if users else None
+    if user is not None and user.opcode == "loop":
+        return False  # a condition stands in the loop's head
+    other = source_line(graph, user) if user is not None else None
+    return own is not None and other is not None and own != other
+
+
+def source_line(graph: Graph, node: Node) -> tuple[str, int] | None:
+    """(file, line) of the user's source that a node comes from."""
+    origin = graph.origins.get(node)
+    if origin is None or origin.metadata is None or not origin.metadata.source_line:
+        return None
+    return origin.metadata.source_file, origin.metadata.source_line

@@ -1,0 +1,89 @@
+"""What a target cannot express, all of it in one error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from ...targets.base import Target
+from ..array.node import Node
+from ..array.program import Function, Program, roots
+from ..array.traversal import topological
+from ..hlo.ir import HloModule, Instruction
+from ..hlo.opcodes import OPCODES
+from ..hlo.source import Diagnostic, UnsupportedError
+from ..passes.to_array import RULES, custom_call_refusal
+
+# Meaningful among several replicas, or different on each.
+_BETWEEN_REPLICAS = frozenset(
+    opcode for opcode, spec in OPCODES.items() if spec.replica_only or opcode in ("replica-id", "partition-id")
+)
+_NO_HOOKS: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What a target does not say: an HLO operation (of that instruction, if it comes from one), and the reason."""
+
+    opcode: str
+    reason: str
+    instruction: Instruction | None
+
+
+def require_support(subject: HloModule | Program, target: Target, hooks: Mapping[str, str] = _NO_HOOKS) -> None:
+    """Raise UnsupportedError with one diagnostic for each instruction the target has no words for, like with like."""
+    if isinstance(subject, HloModule):
+        diagnostics = list(_not_lowered(subject, hooks))
+    else:
+        diagnostics = [
+            _diagnostic(refusal.instruction, f"{refusal.opcode} is not supported on {target.title}: {refusal.reason}")
+            for refusal in refusals(subject, target)
+        ]
+    if diagnostics:
+        groups: dict[str, list[Diagnostic]] = {}
+        for diagnostic in diagnostics:
+            groups.setdefault(diagnostic.message, []).append(diagnostic)
+        raise UnsupportedError(*(diagnostic for group in groups.values() for diagnostic in group))
+
+
+def _not_lowered(module: HloModule, hooks: Mapping[str, str]) -> Iterator[Diagnostic]:
+    """What no target can say."""
+    replicas = module.replica_count * module.num_partitions
+    for instruction in module.instructions():
+        if instruction.opcode == "custom-call":
+            reason = custom_call_refusal(instruction, hooks)
+            if reason is not None:
+                hint = f"give a function for it: --custom-call '{instruction['custom_call_target']}=module:function'"
+                yield Diagnostic("XP305", reason, instruction.span, hint=hint)
+        elif instruction.opcode in _BETWEEN_REPLICAS and (replicas > 1 or instruction.opcode not in RULES):
+            message = f"{instruction.opcode} needs more than one replica, and modules are emitted for one"
+            yield Diagnostic("XP304", message, instruction.span)
+        elif instruction.opcode != "parameter" and instruction.opcode not in RULES:
+            yield _diagnostic(instruction, f"{instruction.opcode} is not supported")
+
+
+def refusals(program: Program, target: Target) -> list[Refusal]:
+    """Everything in a program that a target refuses, each instruction once for each reason."""
+    return list(dict.fromkeys(refusal for function in program.functions for refusal in _refused(function, target)))
+
+
+def _refused(function: Function, target: Target) -> Iterator[Refusal]:
+    for node in topological(roots(function)):
+        reason = target.refuses(node)
+        if reason is not None:
+            instruction = _origin(function, node)
+            yield Refusal(instruction.opcode if instruction is not None else node.opcode, reason, instruction)
+
+
+def _origin(function: Function, node: Node) -> Instruction | None:
+    """The instruction a node comes from; a parameter's own for what is read from a tuple that is one."""
+    while node.opcode == "item" and node not in function.graph.origins:
+        (node,) = node.operands
+    if "argument" in node.parameters:
+        return function.computation.parameters[int(node.parameters["argument"])]
+    return function.graph.origins.get(node)
+
+
+def _diagnostic(instruction: Instruction | None, message: str) -> Diagnostic:
+    return Diagnostic("XP301", message, instruction.span if instruction is not None else None)

@@ -1,0 +1,157 @@
+"""Optimised HLO put back into a form that XLA's front door takes.
+
+jaxlib compiles only what survives the way through StableHLO, which knows neither fusions nor buffers: fusions become
+calls, bitcasts become what they mean for the layouts they join, tuple selects become conditionals, and layouts and
+notes to the compiler go.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from ..hlo.bitcasts import bitcast_as_reshape_transpose
+from ..hlo.ir import Computation, HloModule, Instruction
+from ..hlo.shapes import ArrayShape, Shape, TupleShape
+
+_KEPT_HEADER = ("num_partitions", "replica_count")
+_DROPPED = {
+    *("backend_config", "control-predecessors", "frontend_attributes", "metadata", "origin", "original_value"),
+    *("output_to_operand_aliasing", "result_accuracy", "statistics"),
+}
+_NEEDS_REWRITE = re.compile(
+    r"\b(?:fusion|bitcast|domain|[\w-]+-start)\("
+    r"|\)\s*select\("  # of tuples
+    r"|\]\{[\d,]*:"  # a layout with tiles or a memory space
+    r"|input_output_alias="
+)
+_ENTRY_LAYOUT = re.compile(r"entry_computation_layout=(.*)")
+_DIMENSION_ORDER = re.compile(r"\]\{([\d,]+)\}")
+
+
+def needs_rewrite(text: str) -> bool:
+    """Whether HLO text has something that the way through StableHLO does not take, or the caller's layouts matter."""
+    if _NEEDS_REWRITE.search(text):
+        return True
+    entry_layout = _ENTRY_LAYOUT.search(text)
+    orders = _DIMENSION_ORDER.findall(entry_layout[1]) if entry_layout else []
+    return any(order.split(",") != sorted(order.split(","), key=int, reverse=True) for order in orders)
+
+
+def rewrite_for_xla(module: HloModule) -> HloModule:
+    """The same program without fusions, bitcasts, layouts, tuple selects and notes to the compiler."""
+    rewriter = _Rewriter()
+    for computation in module.computations:
+        rewriter.rewrite(computation)
+    header = {name: module.header[name] for name in _KEPT_HEADER if name in module.header}
+    return HloModule(
+        module.name, tuple(rewriter.finished), rewriter.rewritten[id(module.entry)], header, module.stack_frames
+    )
+
+
+class _Rewriter:
+    def __init__(self) -> None:
+        self.finished: list[Computation] = []
+        self.rewritten: dict[int, Computation] = {}  # by the id of the original
+        self._instructions: list[Instruction] = []
+
+    def rewrite(self, computation: Computation) -> None:
+        self._instructions = []
+        values: dict[int, Instruction] = {}
+        for instruction in computation.instructions:
+            operands = tuple(values[id(operand)] for operand in instruction.operands)
+            rule = _RULES.get(instruction.opcode, _Rewriter._plain)
+            values[id(instruction)] = rule(self, instruction, operands)
+        root = values[id(computation.root)]
+        result = Computation(computation.name, tuple(self._instructions), root, computation.execution_thread)
+        self.rewritten[id(computation)] = result
+        self.finished.append(result)
+
+    def _add(
+        self, name: str, opcode: str, shape: Shape, operands: tuple[Instruction, ...], **attributes: Any
+    ) -> Instruction:
+        instruction = Instruction(name, opcode, shape, operands, attributes)
+        self._instructions.append(instruction)
+        return instruction
+
+    def _plain(self, old: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
+        attributes = {key: self._remapped(value) for key, value in old.attributes.items() if key not in _DROPPED}
+        return self._add(old.name, old.opcode, without_layouts(old.shape), operands, **attributes)
+
+    def _remapped(self, value: Any) -> Any:
+        if isinstance(value, Computation):
+            return self.rewritten[id(value)]
+        if isinstance(value, tuple) and value and isinstance(value[0], Computation):
+            return tuple(self.rewritten[id(part)] for part in value)
+        return value
+
+    def _fusion(self, old: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
+        to_apply = self.rewritten[id(old["calls"])]
+        return self._add(old.name, "call", without_layouts(old.shape), operands, to_apply=to_apply)
+
+    def _async_start(self, old: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
+        """The whole work: starts and updates then carry the result, and ``async-done`` is that result."""
+        called = self.rewritten[id(old["calls"])]
+        return self._add(old.name, "call", called.root.shape, operands, to_apply=called)
+
+    def _first_operand(self, old: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
+        return operands[0]
+
+    def _custom_call(self, old: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
+        """Layouts stay: LAPACK wants its matrices column-major. So does the configuration."""
+        dropped = _DROPPED - {"backend_config"}
+        attributes = {key: self._remapped(value) for key, value in old.attributes.items() if key not in dropped}
+        return self._add(old.name, old.opcode, old.shape, operands, **attributes)
+
+    def _select(self, old: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
+        if not isinstance(old.shape, TupleShape):
+            return self._plain(old, operands)
+        shape = without_layouts(old.shape)
+        parameter = Instruction("p", "parameter", shape, attributes={"parameter_number": 0})
+        branches = [
+            Computation(f"{old.name}.{side}.{len(self.finished)}", (parameter,), parameter)
+            for side in ("true", "false")
+        ]
+        self.finished.extend(branches)
+        return self._add(
+            old.name, "conditional", shape, operands, true_computation=branches[0], false_computation=branches[1]
+        )
+
+    def _bitcast(self, old: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
+        source, result = old.operands[0].array_shape, old.array_shape
+        steps = bitcast_as_reshape_transpose(source, result)
+        value = operands[0]
+        if steps is not None:
+            value = self._transpose(f"{old.name}.in", value, steps.permutation_in)
+            reshaped = ArrayShape(source.element_type, steps.dimensions)
+            value = self._add(f"{old.name}.reshape", "reshape", reshaped, (value,))
+            value = self._transpose(f"{old.name}.out", value, steps.permutation_out)
+        opcode = "copy" if source.element_type == result.element_type else "bitcast-convert"
+        return self._add(old.name, opcode, result.without_layout(), (value,))
+
+    def _transpose(self, name: str, value: Instruction, permutation: tuple[int, ...]) -> Instruction:
+        sizes = tuple(value.array_shape.dimensions[axis] for axis in permutation)
+        shape = ArrayShape(value.array_shape.element_type, sizes)
+        return self._add(name, "transpose", shape, (value,), dimensions=permutation)
+
+
+def without_layouts(shape: Shape) -> Shape:
+    """The shape with every layout in it left to the compiler."""
+    if isinstance(shape, TupleShape):
+        return TupleShape(tuple(map(without_layouts, shape.elements)))
+    return shape.without_layout() if isinstance(shape, ArrayShape) else shape
+
+
+_RULES: dict[str, Callable[[_Rewriter, Instruction, tuple[Instruction, ...]], Instruction]] = {
+    "async-done": _Rewriter._first_operand,
+    "async-start": _Rewriter._async_start,
+    "async-update": _Rewriter._first_operand,
+    "bitcast": _Rewriter._bitcast,
+    "copy-done": _Rewriter._first_operand,
+    "copy-start": _Rewriter._first_operand,
+    "custom-call": _Rewriter._custom_call,
+    "domain": _Rewriter._first_operand,
+    "fusion": _Rewriter._fusion,
+    "select": _Rewriter._select,
+}

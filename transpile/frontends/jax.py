@@ -1,0 +1,54 @@
+"""A live JAX function as a module, with the Python source that its instructions come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import Diagnostic, UsageError
+from ..hlo.ir import HloModule, StackFrame
+from ..hlo.parser import parse_module
+from ..hlo.source import SourceText
+
+
+def from_jax(fn: Callable[..., Any], *example_args: Any, **example_kwargs: Any) -> HloModule:
+    """Lower ``fn`` for arguments of the shapes and dtypes of the examples (arrays or ``jax.ShapeDtypeStruct``).
+
+    ``fn`` is a function or the result of ``jax.jit``. The module has all constants, the stack frames, and in
+    ``sources`` the ``.py`` files that ``fn`` and what it calls are in. Raises ``UsageError`` XP430 without jax, and
+    whatever tracing ``fn`` raises.
+    """
+    try:
+        import jax
+    except ImportError:
+        hint = "pip install 'xla2py[jax]'"
+        raise UsageError(Diagnostic("XP430", "lowering a JAX function needs jax", hint=hint)) from None
+    jitted: Any = fn if hasattr(fn, "lower") else jax.jit(fn)
+    text = jitted.lower(*example_args, **example_kwargs).as_text("hlo", debug_info=True)
+    module = parse_module(SourceText(text, f"<{getattr(fn, '__name__', 'jax function')}>"))
+    return replace(module, sources=_sources(_files_of_function(module.stack_frames)))
+
+
+def _files_of_function(frames: tuple[StackFrame, ...]) -> set[str]:
+    """The files of all frames but those that lead to this module: they called :func:`from_jax`."""
+    callers: set[int] = set()
+    for number, frame in enumerate(frames, 1):
+        while frame.file_name == __file__ and number and number not in callers:
+            callers.add(number)
+            number = frames[number - 1].parent
+    return {frame.file_name for number, frame in enumerate(frames, 1) if number not in callers}
+
+
+def _sources(file_names: set[str]) -> dict[str, str]:
+    """The text of those files that are Python and can be read."""
+    sources = {}
+    for name in sorted(file_names):
+        path = Path(name)
+        if path.suffix == ".py" and path.is_file():
+            try:
+                sources[name] = path.read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError):
+                continue  # the names are a convenience: without the file they come from the metadata
+    return sources

@@ -1,0 +1,178 @@
+"""Reads the attributes after an instruction's operands, by the kinds that the opcode table gives them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, NoReturn
+
+from .attribute_parsers import TEXT_PARSERS, parse_metadata
+from .attributes import AttributeKind as K
+from .attributes import AttributeSpec
+from .ir import Computation, Instruction, OpMetadata
+from .lexer import STRING, Cursor, quote
+from .literals import parse_literal
+from .opcodes import COMMON_ATTRIBUTES
+from .parser_state import ParserState, Scope, did_you_mean
+from .replica_groups import parse_replica_groups
+
+_ATTRIBUTE = re.compile(r"([A-Za-z_][\w.\-]*+)\s*=", re.ASCII)
+_PLAIN_VALUE = re.compile(r'\{[^{}"/]*+\}|[^\s,(){}"/]++')
+_PLAIN_METADATA = re.compile(r'\{(?:[^"{}/]++|"(?:[^"\\]++|\\[\s\S])*+"|\{[^{}"/]*+\})*+\}')
+_STRING_OR_COMMENT = re.compile(STRING.pattern + r"|/\*[\s\S]*?\*/|//[^\n]*")
+_WRITTEN_AS_OPERANDS = {"literal", "parameter_number"}  # constant(5), parameter(0)
+
+ReadBody = Callable[[str], Computation]
+
+
+class AttributeReader:
+    """``read_body`` parses a computation's ``{ .. }`` under the name it is given."""
+
+    def __init__(self, state: ParserState, read_body: ReadBody) -> None:
+        self._state = state
+        self._read_body = read_body
+        self._values: dict[tuple[K, str], Any] = {}
+        self._metadata: dict[str, OpMetadata] = {}
+        self._in_context: dict[K, Callable[[Scope, str], Any]] = {
+            K.COMPUTATION: self._computation,
+            K.COMPUTATIONS: self._computations,
+            K.INSTRUCTIONS: self._instructions,
+            K.SHAPE: lambda scope, owner: state.shape(),
+            K.SHAPES: lambda scope, owner: state.listed(state.shape),
+            K.LITERAL: lambda scope, owner: parse_literal(state.cursor, state.shape()),
+            K.REPLICA_GROUPS: lambda scope, owner: parse_replica_groups(state.cursor),
+        }
+
+    def read(
+        self, scope: Scope, name: str, opcode: str, allowed: Mapping[str, AttributeSpec]
+    ) -> tuple[dict[str, Any], OpMetadata | None]:
+        """Attributes and metadata of instruction ``name``; ``allowed`` beside those that any opcode may have."""
+        cursor = self._state.cursor
+        attributes: dict[str, Any] = {}
+        metadata = None
+        while cursor.accept(","):
+            match = cursor.match(_ATTRIBUTE)
+            if match is None:
+                cursor.unexpected("an attribute")
+            key = match[1]
+            spec = allowed.get(key) or COMMON_ATTRIBUTES.get(key)
+            if spec is None or (key in _WRITTEN_AS_OPERANDS and opcode in ("constant", "parameter")):
+                self._refuse(opcode, match, allowed)
+            if key in attributes or (key == "metadata" and metadata is not None):
+                raise cursor.error("XP121", f"the attribute {quote(key)} is there twice", match.start(1), match.end(1))
+            if key == "metadata":
+                metadata = self._read_metadata()
+            else:
+                attributes[key] = self._value(scope, f"{name}.{key}", key, spec)
+        return attributes, metadata
+
+    def _refuse(self, opcode: str, match: re.Match[str], allowed: Mapping[str, AttributeSpec]) -> NoReturn:
+        names = [key for key in (*allowed, *COMMON_ATTRIBUTES) if key not in _WRITTEN_AS_OPERANDS]
+        guess = did_you_mean(match[1], names)
+        hint = f"{guess + ' ' if guess else ''}allowed: {', '.join(names)}"
+        message = f"{opcode} has no attribute {quote(match[1])}"
+        raise self._state.cursor.error("XP120", message, match.start(1), match.end(1), hint)
+
+    # -- values that their text gives
+
+    def _value(self, scope: Scope, owner: str, key: str, spec: AttributeSpec) -> Any:
+        in_context = self._in_context.get(spec.kind)
+        if in_context is not None:
+            return in_context(scope, owner)
+        cursor = self._state.cursor
+        start = cursor.skip()
+        plain = _PLAIN_VALUE.match(cursor.text, start)
+        if plain is not None:
+            text = plain.group()
+            cursor.position = plain.end()
+        else:
+            text = _value_text(cursor, key, spec.kind)
+        value = self._values.get((spec.kind, text))
+        if value is None:
+            try:
+                value = self._values[spec.kind, text] = TEXT_PARSERS[spec.kind](text)
+            except ValueError as complaint:
+                raise cursor.error("XP123", f"{quote(key)} {complaint}", start) from None
+        if spec.choices and value not in spec.choices:
+            hint = f"known: {', '.join(choice for choice in dict.fromkeys(spec.choices) if choice)}"
+            raise cursor.error("XP123", f"{quote(key)} cannot be {quote(text)}", start, None, hint)
+        return value
+
+    def _read_metadata(self) -> OpMetadata:
+        cursor = self._state.cursor
+        start = cursor.skip()
+        match = _PLAIN_METADATA.match(cursor.text, start)
+        if match is not None:
+            text = match.group()
+            cursor.position = match.end()
+        else:
+            text = _without_comments(cursor.balanced())
+        metadata = self._metadata.get(text)
+        if metadata is None:
+            try:
+                metadata = self._metadata[text] = self._located(parse_metadata(text))
+            except ValueError as complaint:
+                raise cursor.error("XP123", f"`metadata` {complaint}", start) from None
+        return metadata
+
+    def _located(self, metadata: OpMetadata) -> OpMetadata:
+        """With the place of its stack frame, where it has only that."""
+        number = metadata.stack_frame_id
+        if metadata.source_file or not 0 < number <= len(self._state.frames):
+            return metadata
+        frame = self._state.frames[number - 1]
+        return replace(
+            metadata,
+            source_file=frame.file_name,
+            source_line=frame.line,
+            source_end_line=frame.end_line,
+            source_column=frame.column,
+            source_end_column=frame.end_column,
+        )
+
+    # -- values that need the module
+
+    def _instructions(self, scope: Scope, owner: str) -> tuple[Instruction, ...]:
+        def read() -> Instruction:
+            name, span = self._state.name("an instruction")
+            found = scope.names.get(name)
+            if found is None:
+                raise self._state.undefined_instruction(scope, name, span)
+            return found
+
+        return self._state.listed(read)
+
+    def _computation(self, scope: Scope, owner: str) -> Computation:
+        """The name of a computation defined before, or its body in braces."""
+        state = self._state
+        if state.cursor.looking_at("{"):
+            return self._read_body(state.fresh_name(owner))
+        name, span = state.name("a computation")
+        found = state.computations.get(name)
+        if found is None:
+            raise state.undefined_computation(name, span)
+        return found
+
+    def _computations(self, scope: Scope, owner: str) -> tuple[Computation, ...]:
+        if not self._state.cursor.looking_at("{"):
+            return (self._computation(scope, owner),)
+        return self._state.listed(lambda: self._computation(scope, owner))
+
+
+def _value_text(cursor: Cursor, key: str, kind: K) -> str:
+    """The text of a value that is a string, nests braces or has comments inside."""
+    start = cursor.skip()
+    if cursor.looking_at("{"):
+        text = cursor.balanced()
+        return text if kind is K.RAW else _without_comments(text)
+    if cursor.looking_at('"'):
+        cursor.string()
+        return cursor.text[start : cursor.position]
+    if kind is not K.PADDING:  # that of a scalar is empty
+        cursor.unexpected(f"the value of {quote(key)}")
+    return ""
+
+
+def _without_comments(text: str) -> str:
+    return _STRING_OR_COMMENT.sub(lambda match: match.group() if match.group().startswith('"') else " ", text)

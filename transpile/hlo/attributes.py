@@ -1,0 +1,135 @@
+"""Typed values of HLO attributes and the kinds of attribute an opcode may carry.
+
+Attributes that are plain numbers, flags, strings, tuples of ints, computations or shapes are Python's own ints,
+bools, strs, tuples, :class:`~.ir.Computation` and :class:`~.shapes.Shape`; the rest are the classes below.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class WindowDimension:
+    """One dimension of a window: HLO's ``size stride pad lhs_dilate rhs_dilate rhs_reversal``."""
+
+    size: int
+    stride: int = 1
+    padding_low: int = 0
+    padding_high: int = 0
+    base_dilation: int = 1  # lhs_dilate
+    window_dilation: int = 1  # rhs_dilate
+    window_reversal: bool = False  # rhs_reversal
+
+    @property
+    def dilated_size(self) -> int:
+        return 0 if self.size == 0 else (self.size - 1) * self.window_dilation + 1
+
+    def output_size(self, input_size: int) -> int:
+        """How many places this window takes over ``input_size`` elements (XLA's ``StridedBound``)."""
+        dilated = 0 if input_size == 0 else (input_size - 1) * self.base_dilation + 1
+        padded = dilated + self.padding_low + self.padding_high
+        if padded <= 0 or self.dilated_size > padded:
+            return 0
+        return (padded - self.dilated_size) // self.stride + 1
+
+
+Window = tuple[WindowDimension, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConvolutionDimensionNumbers:
+    """``dim_labels=b01f_01io->b01f``: which dimension of each array plays which part."""
+
+    input_batch: int
+    input_feature: int
+    input_spatial: tuple[int, ...]
+    kernel_input_feature: int
+    kernel_output_feature: int
+    kernel_spatial: tuple[int, ...]
+    output_batch: int
+    output_feature: int
+    output_spatial: tuple[int, ...]
+    text: str = ""  # as read: keeps ``?`` labels
+
+
+@dataclass(frozen=True, slots=True)
+class PaddingDimension:
+    """``low_high_interior`` of one dimension; low and high may be negative (a crop)."""
+
+    low: int
+    high: int
+    interior: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SliceDimension:
+    """``[start:limit:stride]`` of one dimension."""
+
+    start: int
+    limit: int
+    stride: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaGroups:
+    """``replica_groups`` in any spelling. ``groups`` is the expanded list, ``text`` the spelling as read."""
+
+    groups: tuple[tuple[int, ...], ...]
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """An attribute kept word for word: backend_config, sharding, origin, sparsity_config, .. (balanced text)."""
+
+    text: str
+
+
+class AttributeKind(Enum):
+    """How an attribute is written in HLO text and which Python value it becomes."""
+
+    INTEGER = "integer"  # int
+    INTEGERS = "integers"  # tuple[int, ...]  {0,1}
+    BOOL = "bool"  # bool
+    BOOLS = "bools"  # tuple[bool, ...]  {true,false}
+    FLOAT = "float"  # float
+    WORD = "word"  # str, one of `choices` where given: LT, kLoop, rng_uniform
+    STRING = "string"  # str, quoted, unescaped
+    COMPUTATION = "computation"  # Computation
+    COMPUTATIONS = "computations"  # tuple[Computation, ...]
+    WINDOW = "window"  # Window
+    DIM_LABELS = "dim_labels"  # ConvolutionDimensionNumbers
+    PADDING = "padding"  # tuple[PaddingDimension, ...]
+    SLICE = "slice"  # tuple[SliceDimension, ...]
+    REPLICA_GROUPS = "replica_groups"  # ReplicaGroups
+    PAIRS = "pairs"  # tuple[tuple[int, int], ...]
+    PRECISIONS = "precisions"  # tuple[str, ...]  {highest,default}
+    SHAPE = "shape"  # Shape
+    SHAPES = "shapes"  # tuple[Shape, ...]
+    LITERAL = "literal"  # numpy array or tuple of them
+    INSTRUCTIONS = "instructions"  # tuple[Instruction, ...]  control-predecessors
+    RAW = "raw"  # Raw: balanced braces or a quoted string, kept as written
+
+
+_NO_DEFAULT = object()
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeSpec:
+    """One attribute an opcode may carry: its kind, its default when absent, the words it admits."""
+
+    kind: AttributeKind
+    default: Any = _NO_DEFAULT
+    choices: tuple[str, ...] = ()
+
+    @property
+    def is_required(self) -> bool:
+        return self.default is _NO_DEFAULT
+
+    def default_value(self, attribute: str, opcode: str) -> Any:
+        if self.is_required:
+            raise KeyError(f"{opcode} has no {attribute}")
+        return self.default

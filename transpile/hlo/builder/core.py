@@ -1,0 +1,333 @@
+"""What every operation of the builder is made with: instructions, operands, constants and sub-computations."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from ..element_types import C64, ELEMENT_TYPES, F32, PRED, S32, ElementType, from_dtype
+from ..ir import Computation, HloModule, Instruction
+from ..shape_inference import infer_shape, require_declared
+from ..shape_rules.common import array_parts, refuse, shape_text, sizes_text
+from ..shapes import ArrayShape, Shape, TupleShape
+from ..verifier import verify
+from .arguments import as_shape, integer
+from .op import XlaOp
+
+Operand = XlaOp | bool | int | float | complex | np.generic | npt.NDArray[Any] | Sequence[Any]
+"""What an operation takes: an op of the same builder, or a number, an array or a list that becomes a constant."""
+
+Type = ElementType | str | npt.DTypeLike
+"""An element type: ``F32``, its HLO name ``"f32"``, or a NumPy dtype."""
+
+_NOT_IN_NAMES = re.compile(r"[^\w.\-]", re.ASCII)
+_PYTHON_SCALARS = (bool, int, float, complex)
+_PYTHON_TYPES = {"b": PRED, "i": S32, "u": S32, "O": S32, "f": F32, "c": C64}  # by the kind of NumPy's dtype
+
+
+def as_element_type(type_: Type) -> ElementType:
+    """The element type that a name, a dtype or an element type says; XP232 for anything else."""
+    if isinstance(type_, ElementType):
+        return type_
+    if isinstance(type_, str) and type_ in ELEMENT_TYPES:
+        return ELEMENT_TYPES[type_]
+    try:
+        return from_dtype(type_)
+    except (KeyError, TypeError):
+        refuse("XP232", f"{type_!r} is not an element type", hint=f"known: {', '.join(ELEMENT_TYPES)}")
+
+
+def as_array_shape(name: str, shape: Shape) -> ArrayShape:
+    if not isinstance(shape, ArrayShape):
+        refuse("XP210", f"{name}: an array is wanted, not {shape_text(shape)}")
+    return shape
+
+
+class BuilderCore:
+    """Instructions in order, and the ways to add one."""
+
+    def __init__(self, name: str) -> None:
+        """``name`` becomes the module's and the entry computation's."""
+        self.name = name
+        self._instructions: list[Instruction] = []
+        self._names: set[str] = set()
+        self._counter = itertools.count(1)
+        self._parameter_numbers: set[int] = set()
+        self._last_token: XlaOp | None = None
+        self._built: Computation | None = None  # kept, so that calling a builder twice is calling one computation
+
+    # -- leaves
+
+    def parameter(self, parameter_number: int, shape: Shape | str, name: str = "") -> XlaOp:
+        """Parameter ``parameter_number`` (from 0, each number once: XP205) of the computation."""
+        parameter_number, shape = integer("parameter", parameter_number), as_shape("parameter", shape)
+        if parameter_number in self._parameter_numbers or parameter_number < 0:
+            problem = "is there already" if parameter_number >= 0 else "is negative"
+            refuse("XP205", f"{self.name}: parameter {parameter_number} {problem}")
+        self._parameter_numbers.add(parameter_number)
+        attributes = {"parameter_number": parameter_number}
+        return self._instruction("parameter", (), attributes, declared=shape, name=name or f"p{parameter_number}")
+
+    def constant(self, value: npt.ArrayLike, element_type: Type | None = None) -> XlaOp:
+        """An array constant. Without a type Python numbers are pred, s32, f32 or c64, an array keeps its dtype."""
+        try:
+            natural = _natural_type(value)
+        except ValueError:
+            refuse("XP232", f"{self.name}: the parts of a constant differ in length: {value!r:.80}")
+        wanted = natural if element_type is None else as_element_type(element_type)
+        if _scalar_kind(natural) > _scalar_kind(wanted):
+            refuse("XP212", f"{self.name}: {natural} values cannot be a constant of type {wanted}")
+        try:
+            literal = np.array(value, wanted.dtype)
+        except OverflowError:  # NumPy's judgement of Python integers
+            literal = None
+        if literal is None or (wanted.is_integral and not np.array_equal(literal.astype(object), _objects(value))):
+            refuse("XP232", f"{self.name}: a constant does not fit into {wanted}: {value!r:.80}")
+        return self._instruction("constant", (), {"literal": literal})
+
+    def constant_literal(self, literal: npt.ArrayLike) -> XlaOp:
+        """An array constant, as :meth:`constant` (XLA's name)."""
+        return self.constant(literal)
+
+    def constant_r0(self, value: complex, element_type: Type) -> XlaOp:
+        """A scalar constant."""
+        return self.constant(value, element_type)
+
+    def constant_r1(self, values: Sequence[complex], element_type: Type) -> XlaOp:
+        """A vector constant."""
+        return self.constant(values, element_type)
+
+    def zero(self, element_type: Type) -> XlaOp:
+        """A scalar 0."""
+        return self.constant(0, element_type)
+
+    def one(self, element_type: Type) -> XlaOp:
+        """A scalar 1."""
+        return self.constant(1, element_type)
+
+    def min_value(self, element_type: Type) -> XlaOp:
+        """The smallest value of a real type: minus infinity where it has one."""
+        return self.constant(_extreme(as_element_type(element_type), smallest=True), element_type)
+
+    def max_value(self, element_type: Type) -> XlaOp:
+        """The largest value of a real type: infinity where it has one."""
+        return self.constant(_extreme(as_element_type(element_type), smallest=False), element_type)
+
+    # -- building
+
+    def build(self, root: XlaOp | None = None, *, replica_count: int = 1, num_partitions: int = 1) -> HloModule:
+        """The module whose entry computation has these operations; ``root`` is the last one unless given.
+
+        Raises one ``HloVerificationError`` with everything that is invalid in it, replica groups included. The
+        builder can go on and build again.
+        """
+        entry = self.build_computation(root)
+        counts = {"replica_count": replica_count, "num_partitions": num_partitions}
+        for key, count in counts.items():
+            if integer(key, count) < 1:
+                refuse("XP218", f"{key} has to be positive, not {count}")
+        header = {key: count for key, count in counts.items() if count != 1}
+        module = HloModule(entry.name, tuple(_callees_first(entry)), entry, header)
+        verify(module)
+        return module
+
+    def build_computation(self, root: XlaOp | None = None) -> Computation:
+        """The operations so far as a computation that others can call."""
+        if not self._instructions:
+            refuse("XP232", f"{self.name}: a computation needs at least one operation")
+        last = self._instructions[-1] if root is None else self._operand(root).instruction
+        built = self._built
+        if built is None or built.root is not last or len(built.instructions) != len(self._instructions):
+            built = self._built = Computation(_legal_name(self.name), tuple(self._instructions), last)
+        return built
+
+    def _instruction(
+        self,
+        opcode: str,
+        operands: Sequence[XlaOp],
+        attributes: Mapping[str, Any],
+        declared: Shape | None = None,
+        name: str = "",
+    ) -> XlaOp:
+        """Add an instruction; its shape is inferred, or ``declared`` where the rules leave it open."""
+        shape = infer_shape(opcode, [operand.shape for operand in operands], attributes, declared=declared)
+        if shape is not None and declared is not None:
+            require_declared(opcode, shape, declared)
+        shape = declared if declared is not None else shape
+        assert shape is not None, f"{opcode} has no rule for its shape"
+        for part in array_parts(shape):
+            if min(part.dimensions, default=0) < 0:
+                refuse("XP218", f"{opcode}: sizes cannot be negative: {sizes_text(part.dimensions)}")
+        instruction = Instruction(
+            self._unique(name or f"{opcode}.{next(self._counter)}"),
+            opcode,
+            shape,
+            tuple(operand.instruction for operand in operands),
+            {key: value for key, value in attributes.items() if value is not None},
+        )
+        self._instructions.append(instruction)
+        return XlaOp(self, instruction)  # type: ignore[arg-type]
+
+    def _unique(self, wanted: str) -> str:
+        wanted = name = _legal_name(wanted)
+        for number in itertools.count(1):
+            if name not in self._names:
+                break
+            name = f"{wanted}.{number}"
+        self._names.add(name)
+        return name
+
+    # -- operands
+
+    def _operand(self, value: Operand, like: XlaOp | None = None) -> XlaOp:
+        """The op that a value is; Python numbers take the element type of ``like``, where that loses nothing."""
+        if isinstance(value, XlaOp):
+            if value.builder is not self:
+                refuse(
+                    "XP231",
+                    f"{value.instruction.name} belongs to the builder {value.builder.name}, not to {self.name}",
+                    hint="pass it to the sub-computation as an operand",
+                )
+            return value
+        if like is not None and isinstance(like.shape, ArrayShape) and _is_python(value):
+            natural, wanted = _natural_type(value), like.shape.element_type
+            if _scalar_kind(natural) > _scalar_kind(wanted) or (natural is PRED) != (wanted is PRED):
+                refuse("XP212", f"{self.name}: {value!r} cannot be a constant of type {wanted}")
+            return self.constant(value, wanted)
+        if isinstance(value, str | bytes | None | dict):
+            refuse("XP232", f"{self.name}: {value!r} is neither an operation nor a value for a constant")
+        return self.constant(value)
+
+    def _operands(self, values: Operand | Sequence[Operand]) -> list[XlaOp]:
+        """One operand or a sequence of them."""
+        if isinstance(values, list | tuple):
+            return [self._operand(value) for value in values]
+        return [self._operand(values)]
+
+    def _token(self) -> XlaOp:
+        """The token that orders the next side effect behind the ones before it."""
+        if self._last_token is None:
+            self._last_token = self._instruction("after-all", (), {})
+        return self._last_token
+
+    # -- sub-computations
+
+    def _callee(self, function: Callee, parameters: Sequence[Shape], role: str) -> Computation:
+        """The computation that a callee is; a Python function is called with one op for each parameter shape."""
+        if isinstance(function, Computation):
+            return function
+        if isinstance(function, HloModule):
+            return function.entry
+        if isinstance(function, BuilderCore):
+            return function.build_computation()
+        if not callable(function):
+            refuse("XP232", f"{role}: a computation, a builder or a function is wanted, not {function!r}")
+        name = getattr(function, "__name__", role)
+        inner = type(self)(role if name == "<lambda>" else name)
+        called: Callable[..., Any] = function
+        if isinstance(getattr(function, "__self__", None), BuilderCore):  # b.max: in the computation's own builder
+            called = getattr(inner, name)
+        names = zip(parameters, _parameter_names(called), strict=False)
+        arguments = [inner.parameter(number, shape, name) for number, (shape, name) in enumerate(names)]
+        try:
+            inspect.signature(called).bind(*arguments)
+        except TypeError as problem:
+            refuse("XP217", f"{role}: the function is called with {len(arguments)} arguments: {problem}")
+        except ValueError:
+            pass  # a built-in without a signature
+        result = called(*arguments)
+        return inner.build_computation(inner._packed(result))
+
+    def _packed(self, result: Any) -> XlaOp:
+        """What a Python function returns, as one op: a tuple or list becomes a tuple."""
+        if isinstance(result, tuple | list):
+            parts = [self._packed(part) for part in result]
+            return self._instruction("tuple", parts, {}, declared=TupleShape(tuple(part.shape for part in parts)))
+        return self._operand(result)
+
+
+Callee = Computation | HloModule | BuilderCore | Callable[..., Any]
+"""A sub-computation: built, of another builder, or a Python function over :class:`~.op.XlaOp`."""
+
+
+def _parameter_names(function: Callable[..., Any]) -> Iterator[str]:
+    """The names a function gives its positional parameters, then ``p<number>``."""
+    try:
+        names = [
+            parameter.name
+            for parameter in inspect.signature(function).parameters.values()
+            if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+        ]
+    except (TypeError, ValueError):
+        names = []
+    yield from names
+    for number in itertools.count(len(names)):
+        yield f"p{number}"
+
+
+def _callees_first(entry: Computation) -> list[Computation]:
+    """All computations that ``entry`` reaches, callees before callers, without recursion."""
+    ordered: list[Computation] = []
+    done: set[int] = set()
+    stack: list[tuple[Computation, bool]] = [(entry, False)]
+    while stack:
+        computation, is_expanded = stack.pop()
+        if id(computation) in done:
+            continue
+        if is_expanded:
+            done.add(id(computation))
+            ordered.append(computation)
+            continue
+        stack.append((computation, True))
+        called = [callee for instruction in computation.instructions for callee in instruction.called]
+        stack.extend((callee, False) for callee in reversed(called))
+    return ordered
+
+
+def _legal_name(name: str) -> str:
+    """A name HLO text can carry: other characters become underscores, as in XLA."""
+    legal = _NOT_IN_NAMES.sub("_", name)
+    return legal if legal[:1].isalpha() or legal.startswith("_") else f"_{legal}"
+
+
+def _objects(value: npt.ArrayLike) -> npt.NDArray[np.object_]:
+    return np.asarray(value).astype(object)
+
+
+def _is_python(value: Any) -> bool:
+    """Python numbers, whose type is open, and lists of them."""
+    if isinstance(value, list | tuple):
+        return all(_is_python(part) for part in value)
+    return type(value) in _PYTHON_SCALARS
+
+
+def _natural_type(value: npt.ArrayLike) -> ElementType:
+    """The element type of a constant that is given none."""
+    array = np.asarray(value)
+    return _PYTHON_TYPES[array.dtype.kind] if array.size and _is_python(value) else as_element_type(array.dtype)
+
+
+def _scalar_kind(element_type: ElementType) -> int:
+    return 3 if element_type.is_complex else 2 if element_type.is_floating else 1 if element_type.is_integral else 0
+
+
+def _extreme(element_type: ElementType, *, smallest: bool) -> Any:
+    if element_type is PRED:
+        return not smallest
+    if element_type.is_complex:
+        refuse("XP211", f"{element_type} has no smallest or largest value")
+    if element_type.is_integral:
+        bits = element_type.bits - element_type.is_signed
+        return (-(2**bits) if element_type.is_signed else 0) if smallest else 2**bits - 1
+    infinity = np.asarray(-np.inf if smallest else np.inf).astype(element_type.dtype)
+    if np.isinf(infinity.astype(np.float64)):
+        return infinity
+    limits = ml_dtypes.finfo(element_type.dtype)
+    return limits.min if smallest else limits.max

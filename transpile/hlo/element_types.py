@@ -1,0 +1,129 @@
+"""The element types of HLO and the NumPy dtypes that hold them.
+
+Source: the list of primitive types in XLA's ``xla_data.proto``; the shapes-and-layouts seed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+import ml_dtypes
+import numpy as np
+
+
+class Kind(Enum):
+    """What arithmetic an element type has."""
+
+    PRED = "pred"
+    SIGNED = "signed"
+    UNSIGNED = "unsigned"
+    FLOAT = "float"
+    COMPLEX = "complex"
+
+
+@dataclass(frozen=True, slots=True)
+class ElementType:
+    """One element type, e.g. ``f32``.
+
+    ``bits`` is the width of one element (8 for ``pred``, 4 for ``s4``); ``dtype`` is the NumPy dtype an array of
+    this type has in emitted code and in literals.
+    """
+
+    name: str
+    kind: Kind
+    bits: int
+    dtype: np.dtype = field(compare=False)
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_floating(self) -> bool:
+        return self.kind is Kind.FLOAT
+
+    @property
+    def is_complex(self) -> bool:
+        return self.kind is Kind.COMPLEX
+
+    @property
+    def is_integral(self) -> bool:
+        """Signed or unsigned integer; ``pred`` is neither."""
+        return self.kind in (Kind.SIGNED, Kind.UNSIGNED)
+
+    @property
+    def is_signed(self) -> bool:
+        return self.kind is Kind.SIGNED
+
+    @property
+    def is_unsigned(self) -> bool:
+        return self.kind is Kind.UNSIGNED
+
+    @property
+    def is_low_precision(self) -> bool:
+        """A float narrower than 32 bits: sums and dots accumulate in float32."""
+        return self.is_floating and self.bits < 32
+
+    @property
+    def is_extension(self) -> bool:
+        """Held by an ``ml_dtypes`` dtype: NumPy alone does not know it."""
+        return self.dtype.type.__module__.split(".")[0] == "ml_dtypes"
+
+    @property
+    def real(self) -> ElementType:
+        """The type of the parts of a complex element; any other type itself."""
+        return {"c64": F32, "c128": F64}.get(self.name, self)
+
+
+def _table() -> dict[str, ElementType]:
+    rows: list[tuple[str, Kind, int, object]] = [
+        ("pred", Kind.PRED, 8, np.bool_),
+        ("s1", Kind.SIGNED, 1, ml_dtypes.int1),
+        ("s2", Kind.SIGNED, 2, ml_dtypes.int2),
+        ("s4", Kind.SIGNED, 4, ml_dtypes.int4),
+        ("s8", Kind.SIGNED, 8, np.int8),
+        ("s16", Kind.SIGNED, 16, np.int16),
+        ("s32", Kind.SIGNED, 32, np.int32),
+        ("s64", Kind.SIGNED, 64, np.int64),
+        ("u1", Kind.UNSIGNED, 1, ml_dtypes.uint1),
+        ("u2", Kind.UNSIGNED, 2, ml_dtypes.uint2),
+        ("u4", Kind.UNSIGNED, 4, ml_dtypes.uint4),
+        ("u8", Kind.UNSIGNED, 8, np.uint8),
+        ("u16", Kind.UNSIGNED, 16, np.uint16),
+        ("u32", Kind.UNSIGNED, 32, np.uint32),
+        ("u64", Kind.UNSIGNED, 64, np.uint64),
+        ("f4e2m1fn", Kind.FLOAT, 4, ml_dtypes.float4_e2m1fn),
+        ("f8e3m4", Kind.FLOAT, 8, ml_dtypes.float8_e3m4),
+        ("f8e4m3", Kind.FLOAT, 8, ml_dtypes.float8_e4m3),
+        ("f8e4m3fn", Kind.FLOAT, 8, ml_dtypes.float8_e4m3fn),
+        ("f8e4m3b11fnuz", Kind.FLOAT, 8, ml_dtypes.float8_e4m3b11fnuz),
+        ("f8e4m3fnuz", Kind.FLOAT, 8, ml_dtypes.float8_e4m3fnuz),
+        ("f8e5m2", Kind.FLOAT, 8, ml_dtypes.float8_e5m2),
+        ("f8e5m2fnuz", Kind.FLOAT, 8, ml_dtypes.float8_e5m2fnuz),
+        ("f8e8m0fnu", Kind.FLOAT, 8, ml_dtypes.float8_e8m0fnu),
+        ("bf16", Kind.FLOAT, 16, ml_dtypes.bfloat16),
+        ("f16", Kind.FLOAT, 16, np.float16),
+        ("f32", Kind.FLOAT, 32, np.float32),
+        ("f64", Kind.FLOAT, 64, np.float64),
+        ("c64", Kind.COMPLEX, 64, np.complex64),
+        ("c128", Kind.COMPLEX, 128, np.complex128),
+    ]
+    return {name: ElementType(name, kind, bits, np.dtype(dtype)) for name, kind, bits, dtype in rows}  # type: ignore[call-overload]
+
+
+ELEMENT_TYPES: dict[str, ElementType] = _table()
+PRED = ELEMENT_TYPES["pred"]
+S1, S2, S4, S8, S16, S32, S64 = (ELEMENT_TYPES[f"s{bits}"] for bits in (1, 2, 4, 8, 16, 32, 64))
+U1, U2, U4, U8, U16, U32, U64 = (ELEMENT_TYPES[f"u{bits}"] for bits in (1, 2, 4, 8, 16, 32, 64))
+F4E2M1FN, F8E3M4, F8E4M3, F8E4M3FN = (ELEMENT_TYPES[name] for name in ("f4e2m1fn", "f8e3m4", "f8e4m3", "f8e4m3fn"))
+F8E4M3B11FNUZ, F8E4M3FNUZ = ELEMENT_TYPES["f8e4m3b11fnuz"], ELEMENT_TYPES["f8e4m3fnuz"]
+F8E5M2, F8E5M2FNUZ, F8E8M0FNU = (ELEMENT_TYPES[name] for name in ("f8e5m2", "f8e5m2fnuz", "f8e8m0fnu"))
+BF16, F16, F32, F64 = (ELEMENT_TYPES[name] for name in ("bf16", "f16", "f32", "f64"))
+C64, C128 = ELEMENT_TYPES["c64"], ELEMENT_TYPES["c128"]
+
+_BY_DTYPE = {element_type.dtype: element_type for element_type in ELEMENT_TYPES.values()}
+
+
+def from_dtype(dtype: object) -> ElementType:
+    """The element type that a NumPy (or ml_dtypes) dtype holds. Raises ``KeyError`` for any other dtype."""
+    return _BY_DTYPE[np.dtype(dtype)]  # type: ignore[call-overload]

@@ -1,0 +1,259 @@
+"""One instruction: ``ROOT %name = shape opcode(operands), attributes``.
+
+An instruction's span covers its name up to the end of its operands. Operands may be typed, may be elements of a tuple
+(``%p#0``), or whole instructions without attributes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from .async_sugar import async_form, start_asynchronously, wait_for
+from .attribute_reader import AttributeReader
+from .ir import Instruction
+from .lexer import NAME, quote
+from .literals import parse_literal
+from .lone_instruction import assume_called, assume_operand
+from .opcodes import OPCODES, OpSpec
+from .parser_state import ParserState, Scope, did_you_mean
+from .shape_parser import SHAPE_TEXT, TYPE_NAMES, looks_like_shape
+from .shapes import Shape, TupleShape, compatible
+from .source import Span, XlaToPythonError
+
+# `ROOT %name = shape opcode(`, the form of nearly every instruction.
+_HEAD = re.compile(rf"(?:(ROOT)\s+)?({NAME.pattern})\s+=\s+({SHAPE_TEXT})\s+([a-z][a-z\-]*+)\(", re.ASCII)
+_ROOT = re.compile(r"ROOT\b(?!\s*=)")
+_OPCODE = re.compile(r"[a-z][\w\-]*+(?=\s*\()", re.ASCII)
+_PLAIN_OPERANDS = re.compile(r"([\w.\-%,\s]*+)\)", re.ASCII)
+_OPERAND_NAME = re.compile(r"[\w.\-]+", re.ASCII)
+_TUPLE_INDEX = re.compile(r"#\s*(\d{1,9})(?!\d)")
+
+_NO_ATTRIBUTES: Mapping[str, Any] = MappingProxyType({})
+_ASYNC_ATTRIBUTES = OPCODES["async-start"].attributes
+_REQUIRED = {
+    opcode: tuple(key for key, spec in row.attributes.items() if spec.is_required) for opcode, row in OPCODES.items()
+}
+
+
+class _Head(NamedTuple):
+    """What stands before the operands."""
+
+    name: str
+    span: Span  # of the name, or of the opcode where there is no name
+    shape: Shape | None
+    opcode: str
+    opcode_start: int
+    is_root: bool = False
+    is_operand: bool = False  # written inside another instruction's parentheses: no attributes follow
+
+
+class InstructionParser:
+    def __init__(self, state: ParserState, attributes: AttributeReader) -> None:
+        self._state = state
+        self._text = state.text
+        self._cursor = state.cursor
+        self._attributes = attributes
+
+    def parse(self, scope: Scope) -> Instruction:
+        """The instruction that comes next, added to ``scope``. Raises ``HloSyntaxError``."""
+        cursor = self._cursor
+        head = self._head()
+        if head.name in TYPE_NAMES:
+            message, hint = f"{quote(head.name)} is a type, not a name", f"call it `{head.name}_`"
+            raise cursor.error("XP102", message, *head.span, hint)
+        instruction = self._rest(scope, head)
+        if head.name in scope.names:
+            message = f"{quote(head.name)} is defined twice in computation {quote(scope.computation)}"
+            raise cursor.error("XP114", message, *head.span)
+        scope.names[head.name] = instruction
+        if head.is_root:
+            if scope.root is not None:
+                message = f"computation {quote(scope.computation)} has two roots"
+                raise cursor.error("XP119", message, *head.span, label="the second ROOT")
+            scope.root = instruction
+        return instruction
+
+    def _head(self) -> _Head:
+        """``ROOT %name = shape opcode(``; the shape may be missing."""
+        cursor = self._cursor
+        match = _HEAD.match(self._text, cursor.skip())
+        shape = cursor.shapes.get(match[3]) if match is not None else None
+        if match is not None and shape is not None:
+            cursor.position = match.end()
+            return _Head(
+                match[2].removeprefix("%"), Span(*match.span(2)), shape, match[4], match.start(4), bool(match[1])
+            )
+        is_root = cursor.match(_ROOT) is not None
+        name, span = self._state.name("the name of an instruction")
+        if self._text.startswith("=", span.end):
+            hint = "write a space before `=`: `name=` is how attributes are written"
+            raise cursor.error("XP102", f"{quote(name + '=')} is no name", span.start, span.end + 1, hint)
+        cursor.expect("=", "after the name of the instruction")
+        shape = self._state.shape() if looks_like_shape(cursor) else None
+        start = cursor.skip()
+        opcode = cursor.expect_match(_OPCODE, "an opcode with operands in parentheses")
+        cursor.expect("(")
+        return _Head(name, span, shape, opcode, start, is_root)
+
+    def _rest(self, scope: Scope, head: _Head) -> Instruction:
+        """What follows ``opcode(``: operands and attributes."""
+        cursor, shape, opcode = self._cursor, head.shape, head.opcode
+        spec = OPCODES.get(opcode)
+        if spec is None:
+            return self._short_async(scope, head)
+        attributes: dict[str, Any] = {}
+        operands: tuple[Instruction, ...] = ()
+        if opcode == "constant":
+            attributes["literal"] = self._literal(shape)
+        elif opcode == "parameter":
+            attributes["parameter_number"] = self._parameter_number(scope)
+        else:
+            operands = self._operands(scope, opcode, shape)
+        span = Span(head.span.start, cursor.position)
+        fewest, most = spec.arity
+        if len(operands) < fewest or (most is not None and len(operands) > most):
+            self._refuse_operand_count(spec, len(operands), span)
+        if self._state.is_lone and not head.is_operand:
+            assume_called(self._state, opcode, operands, shape)
+        metadata = None
+        if not head.is_operand and self._text.startswith(",", cursor.skip()):
+            written, metadata = self._attributes.read(scope, head.name, opcode, spec.attributes)
+            attributes.update(written)
+        self._check_required(spec, attributes, span)
+        if shape is None:
+            shape = self._infer(opcode, operands, attributes, span)
+        instruction = Instruction(head.name, opcode, shape, operands, attributes or _NO_ATTRIBUTES, metadata, span)
+        if opcode == "parameter":
+            scope.parameters[attributes["parameter_number"]] = instruction
+        return scope.add(instruction)
+
+    def _short_async(self, scope: Scope, head: _Head) -> Instruction:
+        cursor, opcode = self._cursor, head.opcode
+        form = async_form(opcode)
+        if form is None:
+            message, hint = f"unknown opcode {quote(opcode)}", did_you_mean(opcode, OPCODES)
+            raise cursor.error("XP110", message, head.opcode_start, head.opcode_start + len(opcode), hint)
+        operands = self._operands(scope, form.wrapped.opcode, head.shape)
+        span = Span(head.span.start, cursor.position)
+        attributes: dict[str, Any] = {}
+        metadata = None
+        if not head.is_operand:
+            allowed = {**_ASYNC_ATTRIBUTES, **form.wrapped.attributes}
+            attributes, metadata = self._attributes.read(scope, head.name, opcode, allowed)
+        if form.part != "start":
+            arguments = (head.name, head.shape, operands, attributes, metadata, span)
+            return scope.add(wait_for(self._state, form, *arguments))
+        self._check_required(form.wrapped, attributes, span)
+        if head.shape is None:
+            raise cursor.error("XP140", f"{opcode} needs its shape before the opcode", *span)
+        started = (head.name, head.shape, operands, attributes, metadata, span)
+        return scope.add(start_asynchronously(self._state, form.wrapped, *started))
+
+    def _literal(self, shape: Shape | None) -> Any:
+        cursor = self._cursor
+        if looks_like_shape(cursor) and not cursor.looking_at("("):
+            declared = self._state.shape()  # constant(f32[2] {1, 2}): how older dumps wrote arrays
+            shape = shape or declared
+        if shape is None:
+            raise cursor.error("XP140", "a constant needs its shape before the opcode")
+        literal = parse_literal(cursor, shape)
+        cursor.expect(")", "after the literal")
+        return literal
+
+    def _parameter_number(self, scope: Scope) -> int:
+        cursor = self._cursor
+        start = cursor.skip()
+        number = cursor.integer("a parameter number")
+        if number < 0:
+            raise cursor.error("XP115", "a parameter number cannot be negative", start)
+        if number in scope.parameters:
+            message = f"computation {quote(scope.computation)} has two parameters {number}"
+            raise cursor.error("XP115", message, start)
+        cursor.expect(")", "after the parameter number")
+        return number
+
+    def _refuse_operand_count(self, spec: OpSpec, count: int, span: Span) -> None:
+        fewest, most = spec.arity
+        expected = f"{fewest}" if most == fewest else f"at least {fewest}" if most is None else f"{fewest} to {most}"
+        message = f"{spec.opcode} takes {expected} operand{'s' if expected != '1' else ''}, not {count}"
+        raise self._cursor.error("XP111", message, *span)
+
+    def _check_required(self, spec: OpSpec, attributes: Mapping[str, Any], span: Span) -> None:
+        missing = [key for key in _REQUIRED[spec.opcode] if key not in attributes]
+        if missing:
+            message = f"{spec.opcode} needs {' and '.join(quote(key) for key in missing)}"
+            raise self._cursor.error("XP122", message, *span)
+
+    def _infer(self, opcode: str, operands: tuple[Instruction, ...], attributes: dict[str, Any], span: Span) -> Shape:
+        from .shape_inference import infer_shape  # here, because nearly every text has all its shapes
+
+        try:
+            shape = infer_shape(opcode, [operand.shape for operand in operands], attributes)
+        except XlaToPythonError as error:
+            source = self._state.source
+            placed = [replace(diagnostic, span=span, source=source) for diagnostic in error.diagnostics]
+            raise type(error)(*placed) from None
+        if shape is None:
+            raise self._cursor.error("XP140", f"{opcode} needs its shape before the opcode", *span)
+        return shape
+
+    # -- operands
+
+    def _operands(self, scope: Scope, opcode: str, result: Shape | None) -> tuple[Instruction, ...]:
+        """The operands after ``(``, and the closing parenthesis. ``result`` is the shape of what they make."""
+        cursor = self._cursor
+        plain = _PLAIN_OPERANDS.match(self._text, cursor.position)
+        if plain is not None:
+            names = _OPERAND_NAME.findall(plain[1])
+            found = [scope.names.get(name) for name in names]
+            # Anything odd goes the general way, which knows what is wrong, and where.
+            if None not in found and plain[1].count(",") == max(len(names) - 1, 0):
+                cursor.position = plain.end()
+                return tuple(found)  # type: ignore[arg-type]
+        operands: list[Instruction] = []
+        while not cursor.accept(")"):
+            if operands:
+                cursor.expect(",", "between operands")
+            operands.append(self._operand(scope, opcode, result))
+        return tuple(operands)
+
+    def _operand(self, scope: Scope, opcode: str, result: Shape | None) -> Instruction:
+        cursor, state = self._cursor, self._state
+        start = cursor.skip()
+        declared = state.shape() if looks_like_shape(cursor) else None
+        nested = cursor.match(_OPCODE)
+        if nested is not None:
+            cursor.expect("(")
+            cursor.enter(start)
+            opcode = nested.group()
+            span = Span(start, nested.end())
+            head = _Head(state.fresh_name(opcode), span, declared, opcode, nested.start(), is_operand=True)
+            operand = self._rest(scope, head)
+            cursor.leave()
+            return operand
+        name, span = state.name("an operand")
+        known = scope.names.get(name)
+        if known is not None:
+            operand = known
+        elif state.is_lone:
+            operand = assume_operand(state, scope, name, span, declared, opcode, result)
+        else:
+            raise state.undefined_instruction(scope, name, span)
+        while (index := cursor.match(_TUPLE_INDEX)) is not None:
+            operand = self._element(scope, operand, int(index[1]), Span(start, cursor.position))
+        if declared is not None and declared is not operand.shape and not compatible(declared, operand.shape):
+            raise cursor.error("XP141", f"{quote(name)} has shape {operand.shape}, not {declared}", start)
+        return operand
+
+    def _element(self, scope: Scope, operand: Instruction, index: int, span: Span) -> Instruction:
+        """``%p#0``: what ``get-tuple-element(%p), index=0`` gives."""
+        if not isinstance(operand.shape, TupleShape) or index >= len(operand.shape.elements):
+            message = f"{quote(operand.name)} of shape {operand.shape} has no element {index}"
+            raise self._cursor.error("XP141", message, *span)
+        name = self._state.fresh_name("get-tuple-element")
+        shape = operand.shape.elements[index]
+        return scope.add(Instruction(name, "get-tuple-element", shape, (operand,), {"index": index}, None, span))

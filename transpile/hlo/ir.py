@@ -1,0 +1,151 @@
+"""The typed, immutable form of an HLO module.
+
+An :class:`Instruction` refers to its operands and called computations as objects, so a module is a graph without
+names to resolve. Attribute values have the types of :mod:`.attributes`, under HLO's own attribute names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+from .shapes import ArrayShape, Shape, TupleShape
+from .source import SourceText, Span
+
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+
+def _empty() -> Mapping[str, Any]:
+    return _EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class OpMetadata:
+    """Where an instruction comes from: JAX's primitive, name stack and Python source line."""
+
+    op_type: str = ""
+    op_name: str = ""
+    source_file: str = ""
+    source_line: int = 0
+    source_end_line: int = 0
+    source_column: int = 0
+    source_end_column: int = 0
+    stack_frame_id: int = 0
+    extra: tuple[tuple[str, str], ...] = ()  # deduplicated_name, scheduling_name, profile_type.. as read
+
+
+@dataclass(frozen=True, slots=True)
+class StackFrame:
+    """One Python frame of the header's stack tables, resolved to names. ``parent`` is a frame id, 0 for none."""
+
+    file_name: str
+    function_name: str
+    line: int
+    end_line: int
+    column: int
+    end_column: int
+    parent: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Instruction:
+    """One HLO instruction. Compared by identity."""
+
+    name: str
+    opcode: str
+    shape: Shape
+    operands: tuple[Instruction, ...] = ()
+    attributes: Mapping[str, Any] = field(default_factory=_empty)
+    metadata: OpMetadata | None = None
+    span: Span | None = field(default=None, repr=False)
+
+    def __getitem__(self, attribute: str) -> Any:
+        """The value of an attribute; its OpSpec's default where it was not written. Raises ``KeyError``."""
+        value = self.attributes.get(attribute)
+        if value is not None:
+            return value
+        from .opcodes import OPCODES
+
+        return OPCODES[self.opcode].attributes[attribute].default_value(attribute, self.opcode)
+
+    @property
+    def array_shape(self) -> ArrayShape:
+        """The shape of an instruction known to give an array."""
+        assert isinstance(self.shape, ArrayShape), f"{self.name} is not an array: {self.shape}"
+        return self.shape
+
+    @property
+    def element_shapes(self) -> tuple[Shape, ...]:
+        """The shapes of the results: the elements of a tuple, or the one array."""
+        return self.shape.elements if isinstance(self.shape, TupleShape) else (self.shape,)
+
+    @property
+    def called(self) -> tuple[Computation, ...]:
+        """The computations this instruction calls, in attribute order."""
+        found: list[Computation] = []
+        for value in self.attributes.values():
+            if isinstance(value, Computation):
+                found.append(value)
+            elif isinstance(value, tuple) and value and isinstance(value[0], Computation):
+                found.extend(value)
+        return tuple(found)
+
+    def replace(self, **changes: Any) -> Instruction:
+        return replace(self, **changes)
+
+    def __repr__(self) -> str:
+        operands = ", ".join(operand.name for operand in self.operands)
+        return f"<{self.name} = {self.shape} {self.opcode}({operands})>"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Computation:
+    """Instructions in an order in which operands come first; the root need not be the last."""
+
+    name: str
+    instructions: tuple[Instruction, ...]
+    root: Instruction
+    execution_thread: str = "main"
+    span: Span | None = field(default=None, repr=False)
+
+    @property
+    def parameters(self) -> tuple[Instruction, ...]:
+        found = [i for i in self.instructions if i.opcode == "parameter"]
+        return tuple(sorted(found, key=lambda i: i.attributes["parameter_number"]))
+
+    def __repr__(self) -> str:
+        return f"<computation {self.name}: {len(self.instructions)} instructions>"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class HloModule:
+    """A whole program. ``computations`` lists callees before callers, ``entry`` last or anywhere.
+
+    ``header`` keeps every attribute of the ``HloModule`` line as typed by the parser (``replica_count``,
+    ``num_partitions``, ``entry_computation_layout``, ``input_output_alias``, ..).
+    """
+
+    name: str
+    computations: tuple[Computation, ...]
+    entry: Computation
+    header: Mapping[str, Any] = field(default_factory=_empty)
+    stack_frames: tuple[StackFrame, ...] = ()  # stack_frames[id - 1]
+    sources: Mapping[str, str] = field(default_factory=_empty)  # user's Python source by file name, when given
+    source: SourceText | None = field(default=None, repr=False)  # the HLO text that the spans point into
+
+    @property
+    def replica_count(self) -> int:
+        return int(self.header.get("replica_count", 1))
+
+    @property
+    def num_partitions(self) -> int:
+        return int(self.header.get("num_partitions", 1))
+
+    def instructions(self) -> Iterator[Instruction]:
+        for computation in self.computations:
+            yield from computation.instructions
+
+    def __repr__(self) -> str:
+        return f"<HloModule {self.name}: {len(self.computations)} computations>"

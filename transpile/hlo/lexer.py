@@ -1,0 +1,204 @@
+"""A cursor over HLO text: white space, comments, names, numbers, strings and balanced braces.
+
+HLO's tokens depend on where they stand (``2_-1x0_0`` is a padding, ``b01f_01io->b01f`` labels, ``1,0:T(8)`` a layout),
+so the text is never cut into tokens beforehand: whoever knows what comes next asks the cursor for it with a compiled
+pattern. That also keeps memory flat, and lets the parser take common forms in one bite.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NoReturn
+
+from .shapes import Shape
+from .source import Diagnostic, HloSyntaxError, SourceText, Span
+
+SPACE = re.compile(r"(?:[ \t\r\n]++|//[^\n]*+|/\*[\s\S]*?\*/)*+")
+_MAY_SKIP = frozenset(" \t\r\n/")
+NAME = re.compile(r"%?[A-Za-z_][\w.\-]*+", re.ASCII)
+INTEGER = re.compile(r"-?\d++(?![\w.])", re.ASCII)
+WORD = re.compile(r"[\w.\-]++", re.ASCII)
+STRING = re.compile(r'"((?:[^"\\]++|\\[\s\S])*+)"')
+# Up to the next quote, brace or comment: what a brace matcher may jump over.
+_UNTIL_NESTING = re.compile(r'[^"{}/]*+')
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|[\s\S])")
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+_FOUND = re.compile(r'%?[\w.\-]+|"[^"\n]{0,20}"?|->|<=|[\s\S]', re.ASCII)
+
+MAX_NESTING = 64  # tuples in tuples, bodies in bodies, instructions in operands
+
+
+class Cursor:
+    """A place in a text that moves forward. Every error it raises points at where it stands."""
+
+    __slots__ = ("depth", "position", "shapes", "source", "text")
+
+    def __init__(self, source: SourceText, position: int = 0) -> None:
+        self.source = source
+        self.text = source.text
+        self.position = position
+        self.depth = 0
+        self.shapes: dict[str, Shape] = {}  # by their text; the same few come again and again
+
+    # -- moving
+
+    def skip(self) -> int:
+        """Pass white space and comments; returns the new position."""
+        text, position = self.text, self.position
+        if text[position : position + 1] in _MAY_SKIP:
+            match = SPACE.match(text, position)
+            assert match is not None  # the pattern matches the empty string
+            self.position = position = match.end()
+        return position
+
+    def accept(self, text: str) -> bool:
+        """Pass ``text`` if it comes next."""
+        if not self.text.startswith(text, self.skip()):
+            return False
+        self.position += len(text)
+        return True
+
+    def expect(self, text: str, where: str = "") -> None:
+        """Pass ``text`` or raise."""
+        if not self.accept(text):
+            self.unexpected(f"`{text}`{' ' + where if where else ''}")
+
+    def looking_at(self, text: str) -> bool:
+        return self.text.startswith(text, self.skip())
+
+    def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Pass what ``pattern`` matches here, if anything."""
+        match = pattern.match(self.text, self.skip())
+        if match is not None:
+            self.position = match.end()
+        return match
+
+    def expect_match(self, pattern: re.Pattern[str], what: str) -> str:
+        match = self.match(pattern)
+        if match is None:
+            self.unexpected(what)
+        return match.group()
+
+    def at_end(self) -> bool:
+        return self.skip() == len(self.text)
+
+    # -- tokens
+
+    def integer(self, what: str = "an integer") -> int:
+        start = self.skip()
+        text = self.expect_match(INTEGER, what)
+        value = int(text) if len(text) < 21 else 1 << 70
+        if not -(1 << 63) <= value < 1 << 63:
+            raise self.error("XP102", f"the integer {shorten(text)} does not fit into 64 bits", start)
+        return value
+
+    def string(self, what: str = "a quoted string") -> str:
+        match = self.match(STRING)
+        if match is None:
+            if self.looking_at('"'):
+                raise self.error("XP104", "a string is never closed", self.position, self.position + 1)
+            self.unexpected(what)
+        return unescape(match.group(1))
+
+    def balanced(self) -> str:
+        """The text from the ``{`` that comes next to its matching ``}``, both included; strings may hold braces."""
+        start = self.skip()
+        if not self.text.startswith("{", start):
+            self.unexpected("`{`")
+        text, at, depth = self.text, start, 0
+        while True:
+            match = _UNTIL_NESTING.match(text, at)
+            assert match is not None
+            at = match.end()
+            character = text[at : at + 1]
+            if character == '"':
+                string = STRING.match(text, at)
+                if string is None:
+                    raise self.error("XP104", "a string is never closed", at, at + 1)
+                at = string.end()
+                continue
+            if character == "/":
+                at = self._after_comment(at) if text.startswith("/*", at) else at + 1
+                continue
+            if not character:
+                raise self.error("XP103", "this brace is never closed: the text ends before", start, start + 1)
+            depth += 1 if character == "{" else -1
+            at += 1
+            if depth == 0:
+                self.position = at
+                return text[start:at]
+
+    def _after_comment(self, start: int) -> int:
+        end = self.text.find("*/", start + 2)
+        if end < 0:
+            raise self.error("XP104", "a comment is never closed", start, start + 2)
+        return end + 2
+
+    def enter(self, start: int) -> None:
+        """Go one level deeper; raises where the text nests deeper than any program does."""
+        self.depth += 1
+        if self.depth > MAX_NESTING:
+            raise self.error("XP105", f"nested more than {MAX_NESTING} levels deep", start, start + 1)
+
+    def leave(self) -> None:
+        self.depth -= 1
+
+    # -- errors
+
+    def error(
+        self,
+        code: str,
+        message: str,
+        start: int | None = None,
+        end: int | None = None,
+        hint: str | None = None,
+        label: str | None = None,
+    ) -> HloSyntaxError:
+        """A syntax error for the span ``start..end`` (default: from ``start`` to here)."""
+        first = self.position if start is None else start
+        last = max(self.position if end is None else end, first)
+        return HloSyntaxError(Diagnostic(code, message, Span(first, last), self.source, hint, label))
+
+    def unexpected(self, expected: str, hint: str | None = None) -> NoReturn:
+        """Raise: something else stands where ``expected`` should."""
+        start = self.skip()
+        found = _FOUND.match(self.text, start)
+        if found is None:
+            raise self.error("XP103", f"the text ends where {expected} should follow", start, start, hint)
+        if found.group() == "/" and self.text.startswith("/*", start):
+            raise self.error("XP104", "a comment is never closed", start, start + 2)
+        if found.group().startswith('"') and STRING.match(self.text, start) is None:
+            raise self.error("XP104", "a string is never closed", start, start + 1)
+        message = f"expected {expected}, found {quote(found.group())}"
+        raise self.error("XP102", message, start, found.end(), hint, label=f"expected {expected}")
+
+
+def unescape(text: str) -> str:
+    """Resolve the C escapes of a quoted string."""
+    if "\\" not in text:
+        return text
+
+    def replace(match: re.Match[str]) -> str:
+        code = match.group(1)
+        if code[0] == "x" and len(code) > 1:
+            return chr(int(code[1:], 16))
+        if code[0] in "01234567":
+            return chr(int(code, 8) & 0xFF)
+        return _ESCAPES.get(code, code)
+
+    return _ESCAPE.sub(replace, text)
+
+
+def escape(text: str) -> str:
+    """A string as HLO writes it between quotes."""
+    text = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+    return "".join(c if c >= " " else f"\\{ord(c):03o}" for c in text)
+
+
+def shorten(text: str, limit: int = 40) -> str:
+    return text if len(text) <= limit else text[: limit - 2] + ".."
+
+
+def quote(text: str) -> str:
+    """A piece of the input inside a message: short, printable, in back quotes."""
+    return f"`{shorten(text.encode('unicode_escape').decode('ascii'))}`" if text else "nothing"

@@ -1,0 +1,137 @@
+"""Single values of literals: how HLO writes them and which of them an element type holds."""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import cache, lru_cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from .element_types import ElementType, Kind
+
+VALUE = re.compile(
+    r"-?(?:(?P<integer>\d++)(?P<fraction>(?:\.\d*+)?(?:[eE][+-]?\d++)?)"
+    r"|(?P<special>inf|nan(?:\((?P<payload>0x[\da-fA-F]++)\))?))(?![\w.])"
+    r"|(?P<word>true|false)(?![\w.])",
+    re.ASCII,
+)
+
+
+class WrongKindError(ValueError):
+    """A value of another kind than the element type holds: a fraction for integers, a word for numbers."""
+
+
+def parse_value(match: re.Match[str], element_type: ElementType) -> int | float | None:
+    """What a match of ``VALUE`` stands for in a type that is not complex; ``None`` where it is out of range.
+
+    The payload of a NaN is left to :func:`nan_bits`. Raises ``WrongKindError``.
+    """
+    if element_type.is_floating:
+        return _float(match, element_type)
+    if match["word"] and element_type.kind is Kind.PRED:
+        return int(match["word"] == "true")
+    if match["integer"] is None or match["fraction"]:
+        raise WrongKindError
+    digits = match["integer"].lstrip("0")
+    if len(digits) > 20:  # Python converts long digit strings in quadratic time
+        return None
+    low, high = integer_range(element_type)
+    value = -int(digits or "0") if match.group().startswith("-") else int(digits or "0")
+    return value if low <= value <= high else None
+
+
+def _float(match: re.Match[str], element_type: ElementType) -> float | None:
+    if match["word"]:
+        raise WrongKindError
+    if match["payload"]:
+        return math.nan
+    value = float(match.group())
+    if match["special"] is None:
+        return value if is_in_range(value, element_type) else None
+    return value if math.isinf(value) or has_nan(element_type) else None
+
+
+@lru_cache(maxsize=4096)
+def scalar_array(text: str, element_type: ElementType) -> npt.NDArray[Any] | None:
+    """The read-only array of rank 0 that a plain number gives; ``None`` where a closer look is needed."""
+    match = VALUE.fullmatch(text)
+    if match is None or match["payload"] or element_type.is_complex:
+        return None
+    try:
+        value = parse_value(match, element_type)
+    except WrongKindError:
+        return None
+    if value is None:
+        return None
+    with np.errstate(all="ignore"):
+        result = np.asarray(value).astype(element_type.dtype)
+    result.flags.writeable = False
+    return result
+
+
+@cache
+def integer_range(element_type: ElementType) -> tuple[int, int]:
+    """The smallest and the largest value of an integer type; 0 and 1 for ``pred``."""
+    if element_type.kind is Kind.PRED:
+        return 0, 1
+    if element_type.is_signed:
+        return -(1 << element_type.bits - 1), (1 << element_type.bits - 1) - 1
+    return 0, (1 << element_type.bits) - 1
+
+
+def is_in_range(value: float, element_type: ElementType) -> bool:
+    """Whether a finite number rounds to a finite one of the type."""
+    return abs(value) <= largest_magnitude(element_type) and (
+        has_zero(element_type) or not np.isnan(np.float64(value).astype(element_type.dtype))
+    )
+
+
+@cache
+def largest_magnitude(element_type: ElementType) -> float:
+    """The largest magnitude that still rounds to a finite value: about half a step above the largest value."""
+    info = ml_dtypes.finfo(element_type.dtype)
+    largest = float(info.max)
+    if element_type.bits == 64:
+        return largest
+    middle = largest + 2.0 ** (math.frexp(largest)[1] - 2 - mantissa_bits(element_type))
+    with np.errstate(over="ignore"):
+        return middle if np.isfinite(np.float64(middle).astype(element_type.dtype)) else math.nextafter(middle, 0)
+
+
+@cache
+def mantissa_bits(element_type: ElementType) -> int:
+    return int(ml_dtypes.finfo(element_type.dtype).nmant)
+
+
+@cache
+def has_zero(element_type: ElementType) -> bool:
+    """Whether the type holds zero and negative numbers: all but the exponent-only ``f8e8m0fnu``."""
+    return float(ml_dtypes.finfo(element_type.dtype).min) < 0
+
+
+@cache
+def has_nan(element_type: ElementType) -> bool:
+    with np.errstate(invalid="ignore"):
+        return bool(np.isnan(np.float64(np.nan).astype(element_type.dtype)))
+
+
+@cache
+def has_nan_payloads(element_type: ElementType) -> bool:
+    """Whether NaNs carry a mantissa, as in IEEE 754: those of the types that have an infinity."""
+    with np.errstate(over="ignore"):
+        return bool(np.isinf(np.float64(np.inf).astype(element_type.dtype)))
+
+
+def nan_bits(match: re.Match[str], element_type: ElementType) -> int | None:
+    """The bit pattern of ``-nan(0x7)``: all exponent bits set, the payload as mantissa; ``None`` if it does not fit."""
+    bits = mantissa_bits(element_type)
+    payload = int(match["payload"], 16)
+    if not 0 < payload < 1 << bits or not has_nan_payloads(element_type):
+        return None
+    exponent = (1 << element_type.bits - 1 - bits) - 1
+    sign = int(match.group().startswith("-"))
+    return sign << element_type.bits - 1 | exponent << bits | payload

@@ -1,0 +1,262 @@
+"""A module as HLO text: XLA's short form, with every constant in full.
+
+The text depends on the module alone, reads back as an equal module, and XLA's own parser takes it. Names that HLO does
+not allow are changed as little as needed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from .attributes import AttributeKind as K
+from .attributes import ReplicaGroups, Window
+from .header import HEADER_ATTRIBUTES
+from .ir import Computation, HloModule, Instruction, OpMetadata, StackFrame
+from .lexer import escape
+from .literal_printer import literal_shape_text, literal_text
+from .opcodes import COMMON_ATTRIBUTES, OPCODES
+from .shape_parser import TYPE_NAMES
+from .shapes import Shape
+
+_NAME = re.compile(r"[A-Za-z_][\w.\-]*", re.ASCII)
+_NOT_IN_NAMES = re.compile(r"[^\w.\-]", re.ASCII)
+# Words that XLA reads as a name only behind a percent sign.
+_KEYWORDS = frozenset(
+    (
+        *("ENTRY", "HloModule", "ROOT", "false", "inf", "manual", "maximal", "nan", "replicated", "true", "unknown"),
+        *("last_tile_dim_replicate", "last_tile_dims", "shard_as", "shard_like", "unreduced"),
+    )
+)
+
+
+def print_module(module: HloModule) -> str:
+    """The module as HLO text, without user sources. Called computations stand before their callers."""
+    return "".join(_Printer(module).lines())
+
+
+class _Printer:
+    def __init__(self, module: HloModule) -> None:
+        self._module = module
+        self._frames = module.stack_frames
+        self._computations = list(_callees_first([*module.computations, module.entry]))
+        self._computation_names = _unique_names(self._computations)
+        self._names: dict[int, str] = {}
+        self._shapes: dict[int, str] = {}
+        self._write: dict[K, Callable[[Any], str]] = {
+            **_VALUES,
+            K.COMPUTATION: lambda value: self._computation_names[id(value)],
+            K.COMPUTATIONS: lambda value: f"{{{', '.join(self._computation_names[id(c)] for c in value)}}}",
+            K.INSTRUCTIONS: lambda value: f"{{{', '.join(self._names[id(i)] for i in value)}}}",
+        }
+
+    def lines(self) -> Iterator[str]:
+        module = self._module
+        name = _legal(module.name) if module.name else self._computation_names[id(module.entry)]
+        attributes = (f", {key}={_header_value(key, value)}" for key, value in module.header.items())
+        yield f"HloModule {name}{''.join(attributes)}\n"
+        yield from _stack_tables(module.stack_frames)
+        for computation in self._computations:
+            yield "\n"
+            yield from self._computation(computation)
+
+    def _computation(self, computation: Computation) -> Iterator[str]:
+        self._names = _unique_names(computation.instructions)
+        entry = "ENTRY " if computation is self._module.entry else ""
+        yield f"{entry}{self._computation_names[id(computation)]} {{\n"
+        for instruction in computation.instructions:
+            root = "ROOT " if instruction is computation.root else ""
+            yield f"  {root}{self._instruction(instruction)}\n"
+        thread = computation.execution_thread
+        yield "}\n" if thread == "main" else f'}}, execution_thread="{escape(thread)}"\n'
+
+    def _instruction(self, instruction: Instruction) -> str:
+        attributes = dict(instruction.attributes)
+        if instruction.opcode == "constant":
+            operands = literal_text(attributes.pop("literal"))
+        elif instruction.opcode == "parameter":
+            operands = str(attributes.pop("parameter_number"))
+        else:
+            operands = ", ".join([self._names[id(operand)] for operand in instruction.operands])
+        text = f"{self._names[id(instruction)]} = {self._shape(instruction.shape)} {instruction.opcode}({operands})"
+        specs = OPCODES[instruction.opcode].attributes
+        for key, value in attributes.items():
+            text += f", {key}={self._write[(specs.get(key) or COMMON_ATTRIBUTES[key]).kind](value)}"
+        return text if instruction.metadata is None else f"{text}, metadata={self._metadata(instruction.metadata)}"
+
+    def _shape(self, shape: Shape) -> str:
+        text = self._shapes.get(id(shape))
+        if text is None:
+            text = self._shapes[id(shape)] = str(shape)
+        return text
+
+    def _metadata(self, metadata: OpMetadata) -> str:
+        number = metadata.stack_frame_id
+        frame = self._frames[number - 1] if 0 < number <= len(self._frames) else None
+        fields = [f'{key}="{escape(value)}"' for key in ("op_type", "op_name") if (value := getattr(metadata, key))]
+        if frame is None or _place(metadata) != _frame_place(frame):
+            if metadata.source_file:
+                fields.append(f'source_file="{escape(metadata.source_file)}"')
+            fields += [f"{key}={value}" for key in _PLACE[1:] if (value := getattr(metadata, key))]
+        if number:
+            fields.append(f"stack_frame_id={number}")
+        return f"{{{' '.join(fields + [f'{key}={value}' for key, value in metadata.extra])}}}"
+
+
+# -- order and names
+
+
+def _callees_first(computations: Iterable[Computation]) -> Iterator[Computation]:
+    """The computations and all they call, each once, as listed but callees first."""
+    done: set[int] = set()
+    for computation in computations:
+        stack = [(computation, iter(_called(computation)))]
+        while stack:
+            current, called = stack[-1]
+            callee = next((c for c in called if id(c) not in done), None)
+            if callee is not None and id(current) not in done:
+                stack.append((callee, iter(_called(callee))))
+                continue
+            stack.pop()
+            if id(current) not in done:
+                done.add(id(current))
+                yield current
+
+
+def _called(computation: Computation) -> list[Computation]:
+    return [called for instruction in computation.instructions for called in instruction.called]
+
+
+def _unique_names(items: Iterable[Computation | Instruction]) -> dict[int, str]:
+    """A legal name for each item by its ``id``; names that are legal and unique stay as they are."""
+    names: dict[int, str] = {}
+    taken: set[str] = set()
+    odd = []
+    for item in items:
+        if item.name not in taken and _NAME.fullmatch(item.name) and item.name not in TYPE_NAMES:
+            taken.add(item.name)
+            names[id(item)] = f"%{item.name}" if item.name in _KEYWORDS else item.name
+        else:
+            odd.append(item)
+    for item in odd:
+        stem = name = _legal(item.name)
+        number = 0
+        while name in taken:
+            number += 1
+            name = f"{stem}.{number}"
+        taken.add(name)
+        names[id(item)] = f"%{name}" if name in _KEYWORDS else name
+    return names
+
+
+def _legal(name: str) -> str:
+    name = _NOT_IN_NAMES.sub("_", name)
+    if not _NAME.fullmatch(name):
+        name = f"_{name}"
+    return f"{name}_" if name in TYPE_NAMES else name
+
+
+# -- header
+
+
+def _header_value(key: str, value: Any) -> str:
+    kind = HEADER_ATTRIBUTES[key]
+    return str(value) if kind is None else _VALUES[kind](value)
+
+
+def _stack_tables(frames: tuple[StackFrame, ...]) -> Iterator[str]:
+    if not frames:
+        return
+    files: dict[str, int] = {}
+    functions: dict[str, int] = {}
+    locations: dict[str, int] = {}
+    rows: list[str] = []
+    for number, frame in enumerate(frames, 1):
+        file = files.setdefault(frame.file_name, len(files) + 1)
+        function = functions.setdefault(frame.function_name, len(functions) + 1)
+        place = f"line={frame.line} end_line={frame.end_line} column={frame.column} end_column={frame.end_column}"
+        record = f"{{file_name_id={file} function_name_id={function} {place}}}"
+        location = locations.setdefault(record, len(locations) + 1)
+        # A parent is counted from 1 for none.
+        rows.append(f"{number} {{file_location_id={location} parent_frame_id={frame.parent + 1}}}\n")
+    yield "\nFileNames\n"
+    yield from (f'{number} "{escape(name)}"\n' for name, number in files.items())
+    yield "\nFunctionNames\n"
+    yield from (f'{number} "{escape(name)}"\n' for name, number in functions.items())
+    yield "\nFileLocations\n"
+    yield from (f"{number} {record}\n" for record, number in locations.items())
+    yield "\nStackFrames\n"
+    yield from rows
+
+
+_PLACE = ("source_file", "source_line", "source_end_line", "source_column", "source_end_column")
+
+
+def _place(metadata: OpMetadata) -> tuple[object, ...]:
+    return tuple(getattr(metadata, key) for key in _PLACE)
+
+
+def _frame_place(frame: StackFrame) -> tuple[object, ...]:
+    return (frame.file_name, frame.line, frame.end_line, frame.column, frame.end_column)
+
+
+# -- attribute values
+
+
+def _bool(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _list(items: Iterable[object], separator: str = ",") -> str:
+    return f"{{{separator.join(map(str, items))}}}"
+
+
+def _window(window: Window) -> str:
+    fields = {
+        "size": [str(d.size) for d in window],
+        "stride": [str(d.stride) for d in window],
+        "pad": [f"{d.padding_low}_{d.padding_high}" for d in window],
+        "lhs_dilate": [str(d.base_dilation) for d in window],
+        "rhs_dilate": [str(d.window_dilation) for d in window],
+        "rhs_reversal": [str(int(d.window_reversal)) for d in window],
+    }
+    usual = {"stride": {"1"}, "pad": {"0_0"}, "lhs_dilate": {"1"}, "rhs_dilate": {"1"}, "rhs_reversal": {"0"}}
+    written = (
+        f"{key}={'x'.join(values)}" for key, values in fields.items() if values and set(values) != usual.get(key)
+    )
+    return _list(written, " ")
+
+
+def _replica_groups(value: ReplicaGroups) -> str:
+    return value.text or _list(_list(group) for group in value.groups)
+
+
+def _interior(value: int) -> str:
+    return f"_{value}" if value else ""
+
+
+def _stride(value: int) -> str:
+    return f":{value}" if value != 1 else ""
+
+
+_VALUES: dict[K, Callable[[Any], str]] = {
+    K.INTEGER: str,
+    K.INTEGERS: _list,
+    K.BOOL: _bool,
+    K.BOOLS: lambda value: _list(map(_bool, value)),
+    K.FLOAT: lambda value: repr(float(value)),
+    K.WORD: str,
+    K.STRING: lambda value: f'"{escape(value)}"',
+    K.WINDOW: _window,
+    K.DIM_LABELS: lambda value: value.text,
+    K.PADDING: lambda value: "x".join(f"{d.low}_{d.high}{_interior(d.interior)}" for d in value),
+    K.SLICE: lambda value: _list((f"[{d.start}:{d.limit}{_stride(d.stride)}]" for d in value), ", "),
+    K.REPLICA_GROUPS: _replica_groups,
+    K.PAIRS: lambda value: _list(map(_list, value)),
+    K.PRECISIONS: _list,
+    K.SHAPE: str,
+    K.SHAPES: lambda value: _list(value, ", "),
+    K.LITERAL: lambda value: f"{literal_shape_text(value)} {literal_text(value)}",
+    K.RAW: lambda value: value.text,
+}

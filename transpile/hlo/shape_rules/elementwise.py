@@ -1,0 +1,222 @@
+"""Shape rules of the element-wise operations (operation-semantics seed, Element-wise sections)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..element_types import C64, C128, F32, F64, PRED, ElementType
+from ..shapes import ArrayShape, Shape, TupleShape
+from .common import (
+    Operation,
+    Rule,
+    agree,
+    array_of,
+    declared_array,
+    dynamic_flags,
+    is_scalar,
+    require_same_sizes,
+    require_same_type,
+    require_type,
+    shape_text,
+    with_type,
+)
+
+_Allowed = tuple[Callable[[ElementType], bool], str]
+
+_FLOAT: _Allowed = (lambda t: t.is_floating, "floating-point")
+_FLOAT_OR_COMPLEX: _Allowed = (lambda t: t.is_floating or t.is_complex, "floating-point or complex")
+_INTEGER: _Allowed = (lambda t: t.is_integral, "integer")
+_INTEGER_OR_PRED: _Allowed = (lambda t: t.is_integral or t is PRED, "pred or integer")
+_SIGNED: _Allowed = (lambda t: t.is_signed or t.is_floating or t.is_complex, "signed integer, float or complex")
+_NUMBER: _Allowed = (lambda t: t is not PRED, "numeric")
+_ANY: _Allowed = (lambda t: True, "any")
+
+
+def _unary(allowed: _Allowed) -> Rule:
+    def rule(op: Operation) -> Shape:
+        operand = op.array(0)
+        require_type(op, operand, *allowed)
+        return operand.without_layout()
+
+    return rule
+
+
+def _real_part(allowed: _Allowed) -> Rule:
+    """As unary, but complex elements give their part's type."""
+
+    def rule(op: Operation) -> Shape:
+        operand = op.array(0)
+        require_type(op, operand, *allowed)
+        return with_type(operand, operand.element_type.real)
+
+    return rule
+
+
+def _is_finite(op: Operation) -> Shape:
+    operand = op.array(0)
+    require_type(op, operand, *_FLOAT)
+    return with_type(operand, PRED)
+
+
+def _joined(op: Operation, shapes: tuple[ArrayShape, ...]) -> ArrayShape:
+    """The common shape of element-wise operands; HLO has no implicit broadcast. Dynamic where any of them is."""
+    require_same_sizes(op, shapes)
+    dynamic = [any(flags) for flags in zip(*map(dynamic_flags, shapes), strict=True)]
+    return array_of(shapes[0].element_type, shapes[0].dimensions, dynamic)
+
+
+def _binary(allowed: _Allowed) -> Rule:
+    def rule(op: Operation) -> Shape:
+        operands = op.arrays()
+        require_type(op, operands[0], *allowed)
+        require_same_type(op, operands)
+        return _joined(op, operands)
+
+    return rule
+
+
+def _complex(op: Operation) -> Shape:
+    operands = op.arrays()
+    require_type(op, operands[0], lambda t: t is F32 or t is F64, "f32 or f64")
+    element_type = require_same_type(op, operands)
+    return with_type(_joined(op, operands), C64 if element_type is F32 else C128)
+
+
+def _stochastic_convert(op: Operation) -> Shape | None:
+    operand, random = op.arrays()
+    require_type(op, operand, *_FLOAT)
+    if not random.element_type.is_unsigned:
+        op.refuse("XP211", f"the random bits have to be unsigned integers, not {random.element_type}")
+    if random.element_type.bits != operand.element_type.bits:
+        op.refuse(
+            "XP212",
+            f"{random.element_type} random bits for {operand.element_type} elements: widths differ",
+        )
+    require_same_sizes(op, (operand, random))
+    declared = declared_array(op)
+    return None if declared is None else with_type(operand, declared.element_type)
+
+
+def default_comparison(element_type: ElementType) -> str:
+    """The ``type`` a compare of this element type has when none is written."""
+    if element_type.is_floating or element_type.is_complex:
+        return "FLOAT"
+    return "SIGNED" if element_type.is_signed else "UNSIGNED"
+
+
+def _compare(op: Operation) -> Shape:
+    operands = op.arrays()
+    element_type = require_same_type(op, operands)
+    allowed = {default_comparison(element_type)} | ({"TOTALORDER"} if element_type.is_floating else set())
+    if (kind := op["type"]) is not None and kind not in allowed:
+        op.refuse("XP211", f"type={kind} does not fit {element_type}, which has {' or '.join(sorted(allowed))}")
+    if element_type.is_complex and op["direction"] not in ("EQ", "NE"):
+        op.refuse("XP211", f"complex numbers have no order, so direction={op['direction']} means nothing")
+    return with_type(_joined(op, operands), PRED)
+
+
+def _clamp(op: Operation) -> Shape:
+    low, operand, high = op.arrays()
+    require_same_type(op, (low, operand, high))
+    for bound in (low, high):
+        if not bound.is_scalar:
+            require_same_sizes(op, (operand, bound), "operand and bound")
+    return operand.without_layout()
+
+
+def _select(op: Operation) -> Shape:
+    predicate = op.array(0, "the predicate")
+    require_type(op, predicate, lambda t: t is PRED, "pred")
+    on_true, on_false = op.operands[1:]
+    if isinstance(on_true, ArrayShape) and isinstance(on_false, ArrayShape):
+        require_same_type(op, (on_true, on_false), "branches")
+        require_same_sizes(op, (on_true, on_false), "branches")
+        if predicate.is_scalar:
+            return on_true.without_layout()
+        require_same_sizes(op, (on_true, predicate), "branches and predicate")
+        return with_type(_joined(op, (on_true, on_false)), on_true.element_type)
+    if not (isinstance(on_true, TupleShape) and agree(on_true, on_false)):
+        op.refuse("XP213", f"the branches have to have one shape: {shape_text(on_true)}, {shape_text(on_false)}")
+    if not is_scalar(predicate):
+        op.refuse("XP213", f"tuples need a scalar predicate, not {shape_text(predicate)}")
+    return on_true
+
+
+def _convert(op: Operation) -> Shape | None:
+    operand, declared = op.array(0), declared_array(op)
+    return None if declared is None else with_type(operand, declared.element_type)
+
+
+def _bitcast_convert(op: Operation) -> Shape | None:
+    operand, declared = op.array(0), declared_array(op)
+    if declared is None:
+        return None
+    return bitcast_converted(op, operand, declared.element_type)
+
+
+def bitcast_converted(op: Operation, operand: ArrayShape, target: ElementType) -> ArrayShape:
+    """The shape after reinterpreting elements: a narrower type adds a minor dimension, a wider one removes it."""
+    source = operand.element_type
+    if source.is_complex != target.is_complex:
+        op.refuse("XP211", f"between complex and real types: {source} to {target}")
+    if (source is PRED) != (target is PRED):
+        op.refuse("XP211", f"pred has no bit pattern of its own: {source} to {target}")
+    narrow, wide = sorted((source.bits, target.bits))
+    if wide % narrow:
+        op.refuse("XP211", f"the widths of {source} and {target} do not divide")
+    ratio, dynamic = wide // narrow, dynamic_flags(operand)
+    if ratio == 1:
+        return with_type(operand, target)
+    if target.bits < source.bits:
+        return array_of(target, (*operand.dimensions, ratio), (*dynamic, False))
+    if not operand.dimensions or operand.dimensions[-1] != ratio:
+        op.refuse(
+            "XP213",
+            f"from {source} to {target} the last dimension has to be {ratio}: {shape_text(operand)}",
+        )
+    return array_of(target, operand.dimensions[:-1], dynamic[:-1])
+
+
+def _reduce_precision(op: Operation) -> Shape:
+    operand = op.array(0)
+    require_type(op, operand, *_FLOAT)
+    if op["exponent_bits"] < 1:
+        op.refuse("XP218", f"exponent_bits has to be at least 1, not {op['exponent_bits']}")
+    if op["mantissa_bits"] < 0:
+        op.refuse("XP218", f"mantissa_bits cannot be negative: {op['mantissa_bits']}")
+    return operand.without_layout()
+
+
+_UNARY: dict[str, _Allowed] = {
+    "ceil floor round-nearest-afz round-nearest-even cbrt erf": _FLOAT,
+    "acos acosh asin asinh atanh cosine cosh exponential exponential-minus-one log log-plus-one logistic "
+    "rsqrt sine sinh sqrt tan tanh": _FLOAT_OR_COMPLEX,
+    "count-leading-zeros popcnt": _INTEGER,
+    "not": _INTEGER_OR_PRED,
+    "negate": _NUMBER,
+    "sign": _SIGNED,
+}
+_BINARY: dict[str, _Allowed] = {
+    "add maximum minimum multiply": _ANY,
+    "divide power remainder subtract": _NUMBER,
+    "atan2": _FLOAT_OR_COMPLEX,
+    "and or xor": _INTEGER_OR_PRED,
+    "mulhi shift-left shift-right-arithmetic shift-right-logical": _INTEGER,
+}
+
+RULES: dict[str, Rule] = {
+    **{name: _unary(allowed) for names, allowed in _UNARY.items() for name in names.split()},
+    **{name: _binary(allowed) for names, allowed in _BINARY.items() for name in names.split()},
+    "abs": _real_part(_SIGNED),
+    "real": _real_part(_FLOAT_OR_COMPLEX),
+    "imag": _real_part(_FLOAT_OR_COMPLEX),
+    "is-finite": _is_finite,
+    "complex": _complex,
+    "stochastic-convert": _stochastic_convert,
+    "compare": _compare,
+    "clamp": _clamp,
+    "select": _select,
+    "convert": _convert,
+    "bitcast-convert": _bitcast_convert,
+    "reduce-precision": _reduce_precision,
+}

@@ -1,0 +1,103 @@
+"""Source text, places in it, and the one exception that points at them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+
+class Span(NamedTuple):
+    """Half-open range of character offsets in a :class:`SourceText`."""
+
+    start: int
+    end: int
+
+
+class Position(NamedTuple):
+    """A place for people: lines and columns count from 1."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """The text a module was read from. ``name`` is what errors call it: a path, ``<stdin>`` or ``<string>``."""
+
+    text: str
+    name: str = "<string>"
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        starts = [0]
+        find = self.text.find
+        at = find("\n")
+        while at >= 0:
+            starts.append(at + 1)
+            at = find("\n", at + 1)
+        return starts
+
+    def position(self, offset: int) -> Position:
+        line = bisect_right(self._line_starts, offset)
+        return Position(line, offset - self._line_starts[line - 1] + 1)
+
+    def line(self, number: int) -> str:
+        """The text of a line (from 1), without its line break."""
+        start = self._line_starts[number - 1]
+        end = self.text.find("\n", start)
+        return self.text[start : len(self.text) if end < 0 else end].rstrip("\r")
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One complaint: a catalogue code such as ``XP101``, a message, a place and a hint."""
+
+    code: str
+    message: str
+    span: Span | None = None
+    source: SourceText | None = field(default=None, repr=False)
+    hint: str | None = None
+    label: str | None = None  # short text behind the carets
+
+    @property
+    def location(self) -> str:
+        """``file:line:column``, or the file alone, or nothing."""
+        if self.source is None:
+            return ""
+        if self.span is None:
+            return self.source.name
+        line, column = self.source.position(self.span.start)
+        return f"{self.source.name}:{line}:{column}"
+
+
+class XlaToPythonError(Exception):
+    """Base of every error a user can cause. Carries one or more diagnostics; ``str`` shows them plainly."""
+
+    exit_code = 2
+
+    def __init__(self, *diagnostics: Diagnostic) -> None:
+        super().__init__(*diagnostics)
+        self.diagnostics = diagnostics
+
+    def __str__(self) -> str:
+        lines = []
+        for diagnostic in self.diagnostics:
+            where = diagnostic.location
+            lines.append(f"{where + ': ' if where else ''}{diagnostic.code}: {diagnostic.message}")
+        return "\n".join(lines)
+
+
+class HloSyntaxError(XlaToPythonError):
+    """The text is not HLO."""
+
+
+class HloVerificationError(XlaToPythonError):
+    """The text is HLO, but an instruction breaks a rule of its operation."""
+
+
+class UnsupportedError(XlaToPythonError):
+    """Valid HLO that a target cannot express; all of it in one error."""
+
+    exit_code = 3

@@ -1,0 +1,184 @@
+"""Whether a module is valid HLO: structure, attributes, and every declared shape against its rule.
+
+All complaints of a module come in one ``HloVerificationError``, each at its instruction. Layouts and which sizes are
+dynamic are not compared, as in XLA's verifier before layout assignment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+
+from .header import EntryComputationLayout
+from .ir import Computation, HloModule, Instruction
+from .layouts import check_layout
+from .opcodes import COMMON_ATTRIBUTES, OPCODES
+from .shape_inference import SHAPE_RULES, require_declared, require_operand_count
+from .shape_rules.common import Operation, agree, array_parts, refuse, shape_text
+from .shapes import UNBOUNDED
+from .source import Diagnostic, HloVerificationError, SourceText, Span, UnsupportedError
+
+# What the operand of the second half of an asynchronous pair may be.
+_FIRST_HALVES: dict[str, tuple[str, ...]] = {
+    "async-update": ("async-start", "async-update"),
+    "async-done": ("async-start", "async-update"),
+    "all-reduce-done": ("all-reduce-start",),
+    "all-gather-done": ("all-gather-start",),
+    "collective-permute-done": ("collective-permute-start",),
+    "copy-done": ("copy-start",),
+    # Pipelined loops carry the context of a transfer through a tuple.
+    "send-done": ("send", "get-tuple-element"),
+    "recv-done": ("recv", "get-tuple-element"),
+}
+_TRANSFERS = frozenset({"send", "recv"})
+
+
+def verify(module: HloModule, source: SourceText | None = None) -> None:
+    """Check a whole module; returns when it is valid.
+
+    Raises one ``HloVerificationError`` with a diagnostic (XP2xx) for every faulty instruction, computation or header
+    entry; ``source`` is the text that their spans are places of. Source: XLA's ``hlo_verifier.cc``.
+    """
+    complaints: list[Diagnostic] = []
+    for span, check in _checks(module):
+        try:
+            check()
+        except HloVerificationError as error:
+            complaints += (replace(d, span=d.span or span, source=d.source or source) for d in error.diagnostics)
+    if complaints:
+        raise HloVerificationError(*complaints)
+
+
+def _checks(module: HloModule) -> Iterator[tuple[Span | None, Callable[[], None]]]:
+    """Every check with the place it is about, in the order of the text."""
+    known = {id(computation) for computation in module.computations}
+    for computation in module.computations:
+        yield computation.span, partial(_check_parameter_numbers, computation)
+        defined: set[int] = set()
+        for instruction in computation.instructions:
+            yield instruction.span, partial(_check_structure, instruction, defined, known)
+            yield instruction.span, partial(_check_instruction, instruction, module)
+            defined.add(id(instruction))
+        yield computation.span, partial(_check_root, computation, defined)
+    yield module.entry.span, partial(_check_entry, module, known)
+
+
+def _check_parameter_numbers(computation: Computation) -> None:
+    numbers = sorted(
+        i.attributes["parameter_number"]
+        for i in computation.instructions
+        if i.opcode == "parameter" and "parameter_number" in i.attributes
+    )
+    for expected, number in enumerate(numbers):
+        if number != expected:
+            problem = f"has parameter {number} twice" if number < expected else f"has no parameter {expected}"
+            refuse("XP205", f"computation {computation.name} {problem}", "parameters are numbered 0, 1, 2, ..")
+
+
+def _check_root(computation: Computation, defined: set[int]) -> None:
+    if id(computation.root) not in defined:
+        refuse("XP207", f"the root {computation.root.name} is not an instruction of computation {computation.name}")
+
+
+def _check_structure(instruction: Instruction, defined: set[int], known: set[int]) -> None:
+    for operand in instruction.operands:
+        if id(operand) not in defined:
+            refuse("XP207", f"{instruction.name}: its operand {operand.name} is not defined before it")
+    for computation in instruction.called:
+        if id(computation) not in known:
+            refuse("XP207", f"{instruction.name}: the computation {computation.name} is not part of the module")
+
+
+def _check_instruction(instruction: Instruction, module: HloModule) -> None:
+    opcode = instruction.opcode
+    if opcode not in OPCODES:
+        refuse("XP200", f"there is no opcode {opcode!r}")
+    require_operand_count(opcode, len(instruction.operands))
+    _check_attributes(instruction)
+    _check_shape(instruction)
+    _check_pair(instruction)
+    operation = Operation(
+        opcode,
+        tuple(operand.shape for operand in instruction.operands),
+        instruction.attributes,
+        instruction.shape,
+        module.replica_count,
+        module.num_partitions,
+    )
+    expected = SHAPE_RULES[opcode](operation)
+    if expected is not None:
+        require_declared(opcode, expected, instruction.shape)
+
+
+def _check_attributes(instruction: Instruction) -> None:
+    """Required attributes are there, unknown ones are not, words are among their choices."""
+    opcode, specs = instruction.opcode, OPCODES[instruction.opcode].attributes
+    for name, spec in specs.items():
+        if spec.is_required and instruction.attributes.get(name) is None and not _may_be_none(instruction, name):
+            refuse("XP202", f"{opcode} needs the attribute {name}")
+    for name, value in instruction.attributes.items():
+        known = specs.get(name) or COMMON_ATTRIBUTES.get(name)
+        if known is None:
+            refuse("XP202", f"{opcode} has no attribute {name}", f"it has: {', '.join(specs) or 'none of its own'}")
+        if known.choices and value is not None and value not in known.choices:
+            refuse("XP203", f"{opcode}: {name} is one of {', '.join(known.choices)}, not {value}")
+
+
+def _may_be_none(instruction: Instruction, name: str) -> bool:
+    """The literal of a token constant is ``None``."""
+    return name == "literal" and name in instruction.attributes
+
+
+def _check_shape(instruction: Instruction) -> None:
+    """The declared shape by itself: bounded sizes, layouts that fit."""
+    for shape in array_parts(instruction.shape):
+        if UNBOUNDED in shape.dimensions:
+            refuse("XP208", f"{instruction.name}: {shape_text(shape)} has an unbounded size", "give a bound: <=N")
+        if shape.layout is not None:
+            try:
+                check_layout(shape)
+            except UnsupportedError:
+                continue  # a layout nobody can index is still a layout
+
+
+def _check_pair(instruction: Instruction) -> None:
+    """The second half of an asynchronous pair follows its first half, with the same channel."""
+    wanted = _FIRST_HALVES.get(instruction.opcode)
+    if wanted is None:
+        return
+    first = instruction.operands[0]
+    if first.opcode not in wanted:
+        refuse("XP222", f"{instruction.opcode} has to follow {' or '.join(wanted)}, not {first.opcode}")
+    if first.opcode in _TRANSFERS:
+        for attribute in ("channel_id", "is_host_transfer"):
+            before, after = first[attribute], instruction[attribute]
+            if before != after and after is not None:
+                refuse("XP222", f"{instruction.opcode} has {attribute}={after}, but {first.name} has {before}")
+    elif first.opcode.startswith("async"):
+        wrapped, here = first["calls"], instruction["calls"]
+        if here is not None and wrapped is not None and here is not wrapped and here.name != wrapped.name:
+            refuse("XP222", f"{instruction.opcode} wraps {here.name}, but {first.name} wraps {wrapped.name}")
+
+
+def _check_entry(module: HloModule, known: set[int]) -> None:
+    """The entry is in the module and has the signature that the header says."""
+    entry, layout = module.entry, module.header.get("entry_computation_layout")
+    if id(entry) not in known:
+        refuse("XP207", f"the entry computation {entry.name} is not part of the module")
+    if not isinstance(layout, EntryComputationLayout):
+        return
+    parameters = [i for i in entry.instructions if i.opcode == "parameter"]
+    parameters.sort(key=lambda i: int(i.attributes.get("parameter_number") or 0))
+    if len(parameters) != len(layout.parameters):
+        refuse(
+            "XP206",
+            f"entry_computation_layout has {len(layout.parameters)} parameters, but {entry.name} has {len(parameters)}",
+        )
+    for instruction, shape in zip((*parameters, entry.root), (*layout.parameters, layout.result), strict=True):
+        if not agree(instruction.shape, shape):
+            refuse(
+                "XP206",
+                f"entry_computation_layout says {shape_text(shape)}, "
+                f"but {instruction.name} is {shape_text(instruction.shape)}",
+            )

@@ -1,0 +1,83 @@
+"""Rewriting a function of the array dialect: a new node for an old one, everything above it rebuilt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..array.node import Node
+from ..array.program import Branch, Function, Loop, Tree, roots
+from ..array.traversal import topological
+from ..hlo.opcodes import OPCODES
+
+Rule = Callable[[Node, tuple[Node, ...]], Node | None]
+
+ELEMENTWISE = frozenset(opcode for opcode, spec in OPCODES.items() if spec.is_elementwise)
+
+
+def rewrite(function: Function, rule: Rule) -> None:
+    """Replace each node by ``rule(node, rewritten operands)``, or where that is None by the same operation on them.
+
+    Operands come before their users; bodies of loops and branches are part of it.
+    """
+    graph = function.graph
+    region, instruction = graph.region, graph.instruction
+    made: dict[Node, Node] = {}
+    for node in topological(roots(function)):
+        operands = tuple(made[operand] for operand in node.operands)
+        graph.region, graph.instruction = node.region, graph.origins.get(node)
+        graph.number = node.number
+        made[node] = rule(node, operands) or _rebuilt(function, node, operands, made)
+        if made[node] is not node and node in graph.results:
+            graph.results.setdefault(made[node], graph.results[node])
+    graph.region, graph.instruction, graph.number = region, instruction, None
+    function.results = _mapped(function.results, made)
+    function.effect = made[function.effect] if function.effect is not None else None
+
+
+def _rebuilt(function: Function, node: Node, operands: tuple[Node, ...], made: dict[Node, Node]) -> Node:
+    parameters = dict(node.parameters)
+    if node.opcode == "loop":
+        _update_loop(parameters["loop"], operands, made)
+    elif node.opcode == "conditional":
+        branches: tuple[Branch, ...] = parameters["branches"]
+        for branch in branches:
+            branch.results = [made[result] for result in branch.results]
+            branch.effect = made[branch.effect] if branch.effect is not None else None
+    after = parameters.get("after")
+    if operands == node.operands and (after is None or made[after] is after):
+        return node
+    if after is not None:
+        parameters["after"] = made[after]
+    pinned = (bool(node.results) and node.opcode in ("loop", "conditional")) or "effect" in parameters
+    return function.graph.add(
+        node.opcode,
+        operands,
+        node.shape,
+        node.element_type,
+        python_int=node.is_python_int,
+        interval=node.interval,
+        results=node.results,
+        pinned=pinned,
+        **parameters,
+    )
+
+
+def _update_loop(loop: Loop, initials: tuple[Node, ...], made: dict[Node, Node]) -> None:
+    for carry, initial in zip(loop.carries, initials, strict=True):
+        carry.initial = initial
+        if carry.following is not None:
+            carry.following = made[carry.following]
+    for store in loop.stores:
+        store.value = made[store.value]
+        store.indices = tuple(made[index] for index in store.indices)
+    if loop.condition is not None:
+        loop.condition = made[loop.condition]
+    if loop.effect is not None:
+        loop.effect = made[loop.effect]
+
+
+def _mapped(tree: Tree, made: dict[Node, Node]) -> Any:
+    if isinstance(tree, tuple):
+        return tuple(_mapped(part, made) for part in tree)
+    return made[tree] if isinstance(tree, Node) else tree

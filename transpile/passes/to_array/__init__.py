@@ -1,0 +1,41 @@
+"""From the HLO dialect to the array dialect."""
+
+from . import (
+    communication,
+    contraction,
+    control,
+    convolution,
+    custom_calls,
+    dynamic_sizes,
+    elementwise,
+    indexing,
+    linear_algebra,
+    normalization,
+    random,
+    reduction,
+    sorting,
+    structure,
+    windows,
+)
+from .custom_calls import refusal as custom_call_refusal
+from .lowering import RULES, ModuleLowering, Options
+
+__all__ = ["RULES", "ModuleLowering", "Options", "custom_call_refusal"]
+
+_RULE_MODULES = (
+    communication,
+    contraction,
+    control,
+    convolution,
+    custom_calls,
+    dynamic_sizes,
+    elementwise,
+    indexing,
+    linear_algebra,
+    normalization,
+    random,
+    reduction,
+    sorting,
+    structure,
+    windows,
+)

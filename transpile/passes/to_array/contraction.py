@@ -1,0 +1,220 @@
+"""dot in NumPy's words: ``@`` where it says it, else ``matmul`` of transposed views, ``tensordot``, ``einsum``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from ...array.node import Node, Slot
+from ...array.value import Value, materialise, permute, without_dimensions
+from ...hlo.element_types import ElementType
+from ...hlo.ir import Instruction
+from ...hlo.shape_rules.common import Operation
+from ...hlo.shape_rules.contractions import scaled_dot_order
+from ...hlo.shapes import ArrayShape
+from .elementwise import accumulated_type, converted
+from .lowering import FunctionLowering, lowers
+
+
+@dataclass(slots=True)
+class _Side:
+    """One operand: its value and which of its dimensions play which part, by dimension number."""
+
+    value: Value
+    batch: list[int]
+    contracting: list[int]
+
+    @property
+    def free(self) -> list[int]:
+        used = {*self.batch, *self.contracting}
+        return [d for d in range(len(self.value.shape)) if d not in used]
+
+
+@lowers("dot")
+def dot(lowering: FunctionLowering, instruction: Instruction, lhs: Value, rhs: Value) -> Value:
+    names = ("lhs_batch_dims", "lhs_contracting_dims", "rhs_batch_dims", "rhs_contracting_dims")
+    return dot_of(lowering, instruction.array_shape, lhs, rhs, {name: instruction[name] for name in names})
+
+
+def dot_of(
+    lowering: FunctionLowering, shape: ArrayShape, lhs: Value, rhs: Value, dimensions: dict[str, tuple[int, ...]]
+) -> Value:
+    """A dot with HLO's dimension numbers, accumulated for the type of its result."""
+    left = _Side(lhs, list(dimensions["lhs_batch_dims"]), list(dimensions["lhs_contracting_dims"]))
+    right = _Side(rhs, list(dimensions["rhs_batch_dims"]), list(dimensions["rhs_contracting_dims"]))
+    result = contract(lowering, left, right, shape.element_type)
+    return Value(result.node, result.axes, shape.dimensions)
+
+
+def contract(lowering: FunctionLowering, left: _Side, right: _Side, element_type: ElementType) -> Value:
+    """The contraction of two sides; result dimensions are batch, left free, right free."""
+    accumulator = accumulated_type(element_type)
+    in_bytes = element_type.is_integral and _products(left, right) >= _MANY
+    if not in_bytes:
+        left.value = converted(lowering, left.value, accumulator)
+        right.value = converted(lowering, right.value, accumulator)
+    sizes = [left.value.shape[d] for d in left.batch]
+    sizes += [left.value.shape[d] for d in left.free] + [right.value.shape[d] for d in right.free]
+    _drop_units(lowering, left, right)
+    for side in (left, right):
+        if side.value.node.is_literal or any(side.value.repeats(d) for d in side.contracting):
+            side.value = Value.of(materialise(lowering.graph, side.value))
+    result = _product(lowering, left, right, tuple(sizes), accumulator)
+    return converted(lowering, result, element_type)
+
+
+_MANY = 1 << 18  # products of integers from which NumPy's own loops are too slow
+
+
+def _products(left: _Side, right: _Side) -> int:
+    """How many multiplications the contraction takes."""
+    return prod(left.value.shape) * prod(right.value.shape[d] for d in right.free)
+
+
+def _matmul(lowering: FunctionLowering, a: Node, b: Node, shape: tuple[int, ...], element_type: ElementType) -> Node:
+    """``a @ b``; many products of integers by exact products of floats, which have fast libraries."""
+    if a.element_type is element_type and not element_type.is_integral:
+        return lowering.graph.add("matmul", (a, b), shape, element_type)
+    if a.element_type is element_type and b.element_type is element_type and prod(shape) * a.shape[-1] < _MANY:
+        return lowering.graph.add("matmul", (a, b), shape, element_type)
+    if a.ndim > 1 and b.ndim > 1:
+        return lowering.call("matmul", (a, b), shape, element_type, arguments=(Slot(0), Slot(1), element_type)).node
+    wide = [converted(lowering, Value.of(node), element_type).node for node in (a, b)]
+    return lowering.graph.add("matmul", (wide[0], wide[1]), shape, element_type)
+
+
+def _drop_units(lowering: FunctionLowering, left: _Side, right: _Side) -> None:
+    """Contracting dimensions of size 1 say nothing."""
+    units = [k for k, d in enumerate(left.contracting) if left.value.shape[d] == 1]
+    if not units:
+        return
+    for side in (left, right):
+        gone = [side.contracting[k] for k in units]
+        kept = [d for d in range(len(side.value.shape)) if d not in gone]
+        side.value = without_dimensions(lowering.graph, side.value, gone)
+        side.batch = [kept.index(d) for d in side.batch]
+        side.contracting = [kept.index(d) for k, d in enumerate(side.contracting) if k not in units]
+
+
+def _product(
+    lowering: FunctionLowering, left: _Side, right: _Side, sizes: tuple[int, ...], element_type: ElementType
+) -> Value:
+    """Choose the form. Dimensions that a side only repeats do not reach NumPy."""
+    batch_count = len(left.batch)
+    left_result = {d: k for k, d in enumerate([*left.batch, *left.free])}
+    right_result = dict(zip(right.batch, range(batch_count), strict=True))
+    right_result |= {d: batch_count + len(left.free) + k for k, d in enumerate(right.free)}
+    if not left.contracting:
+        return _outer(lowering, left, right, left_result, right_result, sizes, element_type)
+    # Letters: one for each result dimension and each contracted pair, as in einsum.
+    letters_left = _letters(left, left_result)
+    letters_right = _letters(right, right_result)
+    batch = [k for k in letters_left if k >= 0 and k in letters_right]
+    contracted = [k for k in letters_left if k < 0]
+    left_free = [k for k in letters_left if k >= 0 and k not in batch]
+    right_free = [k for k in letters_right if k >= 0 and k not in batch]
+    left_node, right_node = left.value.node, right.value.node
+    graph = lowering.graph
+    if not (len(contracted) == 1 and len(left_free) == len(right_free) == 1):
+        left_node = converted(lowering, Value.of(left_node), element_type).node
+        right_node = converted(lowering, Value.of(right_node), element_type).node
+    order = [*batch, *left_free, *right_free]
+    shape = tuple(sizes[k] for k in order)
+
+    def arranged(node: Node, letters: list[int], wanted: list[int]) -> Node:
+        return permute(graph, node, [letters.index(k) for k in wanted])
+
+    if (
+        len(contracted) == 1
+        and not batch
+        and len(right_free) <= 1
+        and (letters_left[-1] == contracted[0] or len(left_free) <= 1)
+    ):
+        a = arranged(left_node, letters_left, [*left_free, *contracted])
+        b = arranged(right_node, letters_right, [*contracted, *right_free])
+        node = _matmul(lowering, a, b, shape, element_type)
+    elif not batch:
+        axes = (
+            tuple(letters_left.index(k) for k in contracted),
+            tuple(letters_right.index(k) for k in contracted),
+        )
+        node = graph.add("tensordot", (left_node, right_node), shape, element_type, axes=axes)
+    elif len(contracted) == 1 and len(left_free) == 1 and len(right_free) == 1:
+        a = arranged(left_node, letters_left, [*batch, *left_free, *contracted])
+        b = arranged(right_node, letters_right, [*batch, *contracted, *right_free])
+        node = _matmul(lowering, a, b, shape, element_type)
+    else:
+        names = {k: "abcdefghijklmnopqrstuvwxyz"[i] for i, k in enumerate([*order, *contracted])}
+        left_text, right_text, text = ("".join(names[k] for k in part) for part in (letters_left, letters_right, order))
+        subscripts = f"{left_text},{right_text}->{text}"
+        node = graph.add("einsum", (left_node, right_node), shape, element_type, subscripts=subscripts)
+    axes_of_result = tuple(order.index(k) if k in order else None for k in range(len(sizes)))
+    return Value(node, axes_of_result, sizes)
+
+
+def _letters(side: _Side, result: dict[int, int]) -> list[int]:
+    """For each axis of the node: its result dimension, or -1 - k for the k-th contracted pair."""
+    letters = [0] * side.value.node.ndim
+    for d, axis in enumerate(side.value.axes):
+        if axis is not None:
+            letters[axis] = result[d] if d in result else -1 - side.contracting.index(d)
+    return letters
+
+
+def _outer(
+    lowering: FunctionLowering,
+    left: _Side,
+    right: _Side,
+    left_result: dict[int, int],
+    right_result: dict[int, int],
+    sizes: tuple[int, ...],
+    element_type: ElementType,
+) -> Value:
+    """Nothing is contracted: an element-wise product of broadcast operands."""
+    values = []
+    for side, result in ((left, left_result), (right, right_result)):
+        side.value = converted(lowering, side.value, element_type)
+        axes: list[int | None] = [None] * len(sizes)
+        for d, axis in enumerate(side.value.axes):
+            axes[result[d]] = axis
+        values.append(Value(side.value.node, tuple(axes), sizes))
+    return lowering.elementwise("multiply", element_type, *values, shape=sizes)
+
+
+def _numbers(instruction: Instruction) -> dict[str, Any]:
+    """The prelude's form of dimension numbers; what is usual is left out."""
+    contracting = (instruction["lhs_contracting_dims"], instruction["rhs_contracting_dims"])
+    batch = (instruction["lhs_batch_dims"], instruction["rhs_batch_dims"])
+    return {"contracting": contracting} | ({"batch": batch} if any(batch) else {})
+
+
+@lowers("ragged-dot")
+def ragged_dot(lowering: FunctionLowering, instruction: Instruction, lhs: Value, rhs: Value, sizes: Value) -> Value:
+    """Groups of consecutive positions of one dimension of the left operand, each with its own right operand."""
+    shape = instruction.array_shape
+    (ragged_axis,) = instruction["lhs_ragged_dims"]
+    group_dims = instruction["rhs_group_dims"]
+    keywords = {"ragged_axis": ragged_axis} | ({"group_axis": group_dims[0]} if group_dims else {})
+    nodes = (lowering.plain(lhs), lowering.plain(rhs), lowering.plain(sizes))
+    return lowering.call(
+        "ragged_dot",
+        nodes,
+        shape.dimensions,
+        shape.element_type,
+        **keywords,
+        **_numbers(instruction),
+        dtype=shape.element_type,
+    )
+
+
+@lowers("scaled-dot")
+def scaled_dot(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Value:
+    """A dot of operands that come with a scale for each block."""
+    shape = instruction.array_shape
+    shapes = tuple(operand.shape for operand in instruction.operands)
+    order = scaled_dot_order(Operation(instruction.opcode, shapes, instruction.attributes))
+    nodes = tuple(lowering.plain(operands[index]) for index in order)
+    return lowering.call(
+        "scaled_dot", nodes, shape.dimensions, shape.element_type, **_numbers(instruction), dtype=shape.element_type
+    )

@@ -1,0 +1,61 @@
+"""convolution: the prelude's, with what is usual left out of the call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...array.value import Value
+from ...hlo.attributes import ConvolutionDimensionNumbers, Window
+from ...hlo.ir import Instruction
+from .lowering import FunctionLowering, lowers
+
+_SPATIAL = "HWDEFGJKLMPQRSTUVXYZ"
+
+
+@lowers("convolution")
+def convolution(lowering: FunctionLowering, instruction: Instruction, x: Value, kernel: Value) -> Value:
+    shape = instruction.array_shape
+    numbers: ConvolutionDimensionNumbers = instruction["dim_labels"]
+    # The prelude takes what is given for each spatial dimension in the order of those of x.
+    order = sorted(range(len(numbers.input_spatial)), key=numbers.input_spatial.__getitem__)
+    window: Window = tuple(instruction["window"][k] for k in order)
+    columns: dict[str, tuple[tuple[Any, ...], Any]] = {
+        "strides": (tuple(d.stride for d in window), 1),
+        "padding": (tuple((d.padding_low, d.padding_high) for d in window), (0, 0)),
+        "input_dilation": (tuple(d.base_dilation for d in window), 1),
+        "kernel_dilation": (tuple(d.window_dilation for d in window), 1),
+        "reverse_kernel": (tuple(d.window_reversal for d in window), False),
+    }
+    keywords: dict[str, Any] = {
+        key: values for key, (values, usual) in columns.items() if any(value != usual for value in values)
+    }
+    if instruction["feature_group_count"] != 1:
+        keywords["feature_groups"] = instruction["feature_group_count"]
+    if instruction["batch_group_count"] != 1:
+        keywords["batch_groups"] = instruction["batch_group_count"]
+    layout = layout_text(numbers)
+    spatial = _SPATIAL[: len(window)]
+    if layout != f"N{spatial}C,{spatial}IO->N{spatial}C":
+        keywords["layout"] = layout
+    nodes = (lowering.plain(x), lowering.plain(kernel))
+    if shape.element_type is not nodes[0].element_type:
+        keywords["dtype"] = shape.element_type
+    function = "integer_convolution" if shape.element_type.is_integral else "convolution"
+    return lowering.call(function, nodes, shape.dimensions, shape.element_type, **keywords)
+
+
+def layout_text(numbers: ConvolutionDimensionNumbers) -> str:
+    """``NHWC,HWIO->NHWC``: N batch, C channels, I and O the kernel's, other letters spatial."""
+
+    def spelled(first: int, second: int, spatial: tuple[int, ...], names: str) -> str:
+        letters = {first: names[0], second: names[1]} | dict(zip(spatial, _SPATIAL, strict=False))
+        return "".join(letters[d] for d in range(len(letters)))
+
+    n = numbers
+    return (
+        spelled(n.input_batch, n.input_feature, n.input_spatial, "NC")
+        + ","
+        + spelled(n.kernel_input_feature, n.kernel_output_feature, n.kernel_spatial, "IO")
+        + "->"
+        + spelled(n.output_batch, n.output_feature, n.output_spatial, "NC")
+    )

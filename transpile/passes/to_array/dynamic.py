@@ -1,0 +1,186 @@
+"""Dimensions whose size is known at run time only.
+
+The array has the bound's shape; its size travels beside it. What lies beyond the size is replaced by what changes
+nothing before it could be mixed in, as XLA's own dynamic padder does; a result is cut to its size when it leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ...array.node import Node, Slot
+from ...array.value import Value
+from ...hlo.element_types import PRED, S32
+from ...hlo.ir import Instruction
+from ...hlo.opcodes import OPCODES
+from ...hlo.shapes import UNBOUNDED, ArrayShape
+from ...hlo.source import Diagnostic, UnsupportedError
+
+if TYPE_CHECKING:
+    from .lowering import FunctionLowering, Lowered, Rule
+
+Sizes = tuple[tuple[int, Node], ...]
+
+
+def dynamic_rule(rule: Rule, lowering: FunctionLowering, instruction: Instruction, operands: list[Lowered]) -> Lowered:
+    """Apply a rule to operands of which some have dynamic sizes; the sizes go on to the result."""
+    opcode = instruction.opcode
+    if opcode in _PASS_THROUGH:
+        return rule(lowering, instruction, *operands)
+    values = [operand for operand in operands if isinstance(operand, Value)]
+    if opcode in _IN_FULL:
+        return _in_full(rule, lowering, instruction, values)
+    sizes = _result_sizes(instruction, values)
+    masked = [_masked(lowering, instruction, k, values) for k in range(len(values))]
+    result = rule(lowering, instruction, *masked)
+    if isinstance(result, Value):
+        return replace(result, sizes=sizes)
+    return tuple(replace(part, sizes=sizes) for part in result)
+
+
+# Rules that take their operands as they come, sizes and all.
+_PASS_THROUGH = frozenset(
+    "tuple copy opt-barrier get-dimension-size set-dimension-size dynamic-reshape outfeed call fusion "
+    "custom-call".split()
+)
+# Operations on the part that is meant, whose results are then extended to the bound again.
+_IN_FULL = frozenset(("sort", "reverse"))
+
+
+def _in_full(rule: Rule, lowering: FunctionLowering, instruction: Instruction, values: list[Value]) -> Lowered:
+    sizes = values[0].sizes
+    parts = [Value.of(cropped(lowering, value)) for value in values]
+    results = rule(lowering, instruction, *parts)
+    several = results if isinstance(results, tuple) else (results,)
+    whole = tuple(
+        replace(
+            lowering.call("extend", (lowering.plain(r),), v.shape, v.node.type, arguments=(Slot(0), v.shape)),
+            sizes=sizes,
+        )
+        for r, v in zip(several, values, strict=True)
+    )
+    return whole if isinstance(results, tuple) else whole[0]
+
+
+def _result_sizes(instruction: Instruction, values: list[Value]) -> Sizes:
+    """The sizes of the result's dimensions. Raises where the operation has no rule for dynamic sizes."""
+    if OPCODES[instruction.opcode].is_elementwise:
+        return tuple({d: size for value in values for d, size in value.sizes}.items())
+    rule = _RESULT_DIMENSIONS.get(instruction.opcode)
+    found: dict[int, Node] = {}
+    for k, value in enumerate(values):
+        for d, size in value.sizes:
+            place = rule(instruction, k, d) if rule is not None else None
+            if place is None:
+                message = f"{instruction.opcode} with a size known at run time only, in dimension {d} of operand {k}"
+                raise UnsupportedError(Diagnostic("XP306", f"{message}, is not supported", instruction.span))
+            if place >= 0:
+                found[place] = size
+    return tuple(found.items())
+
+
+def _reduced(instruction: Instruction, operand: int, dimension: int) -> int | None:
+    gone = instruction["dimensions"]
+    return -1 if dimension in gone else dimension - sum(d < dimension for d in gone)
+
+
+def _dotted(instruction: Instruction, operand: int, dimension: int) -> int | None:
+    sides = [
+        (list(instruction[f"{side}_batch_dims"]), list(instruction[f"{side}_contracting_dims"]))
+        for side in ("lhs", "rhs")
+    ]
+    batch, contracting = sides[operand]
+    if dimension in contracting:
+        return -1
+    if dimension in batch:
+        return batch.index(dimension)
+    ranks = [shape.array_shape.rank for shape in instruction.operands[:2]]
+    free = [d for d in range(ranks[operand]) if d not in (*batch, *contracting)]
+    before = len(batch) + (ranks[0] - len(sides[0][0]) - len(sides[0][1]) if operand else 0)
+    return before + free.index(dimension)
+
+
+def _reshaped(instruction: Instruction, operand: int, dimension: int) -> int | None:
+    """Only where unit dimensions come and go."""
+    old, new = instruction.operands[0].array_shape.dimensions, instruction.array_shape.dimensions
+    kept, wanted = [d for d, n in enumerate(old) if n != 1], [d for d, n in enumerate(new) if n != 1]
+    same = [old[d] for d in kept] == [new[d] for d in wanted]
+    return wanted[kept.index(dimension)] if same and dimension in kept else None
+
+
+def _windowed(instruction: Instruction, operand: int, dimension: int) -> int | None:
+    """Dimensions that the window leaves alone."""
+    part = instruction["window"][dimension]
+    return dimension if part.size == 1 and part.stride == 1 and not part.padding_low and not part.padding_high else None
+
+
+# opcode: (instruction, operand, its dimension) -> the result's dimension, -1 where it is gone, None where unknown.
+_RESULT_DIMENSIONS: dict[str, Callable[[Instruction, int, int], int | None]] = {
+    "transpose": lambda instruction, operand, d: instruction["dimensions"].index(d),
+    "broadcast": lambda instruction, operand, d: instruction["dimensions"][d],
+    "reduce": _reduced,
+    "dot": _dotted,
+    "reshape": _reshaped,
+    "reduce-window": _windowed,
+    "slice": lambda instruction, operand, d: (
+        d if instruction["slice"][d].limit == instruction.operands[0].array_shape.dimensions[d] else None
+    ),
+    "map": lambda instruction, operand, d: d,
+}
+
+
+def _masked(lowering: FunctionLowering, instruction: Instruction, operand: int, values: list[Value]) -> Value:
+    """An operand with what lies beyond its sizes replaced by what changes nothing."""
+    value = values[operand]
+    plain = replace(value, sizes=())
+    if instruction.opcode == "reduce":
+        mixed: Any = instruction["dimensions"]
+        filling = values[operand + len(values) // 2] if operand < len(values) // 2 else None
+    elif instruction.opcode == "dot":
+        mixed = instruction["lhs_contracting_dims" if operand == 0 else "rhs_contracting_dims"]
+        filling = Value.of(lowering.graph.literal(0, value.node.type))
+    else:
+        return plain
+    for dimension, size in value.sizes:
+        if dimension in mixed and filling is not None:
+            inside = _inside(lowering, value.shape, dimension, size)
+            fill = Value.repeated(filling.node, value.shape)
+            plain = lowering.elementwise("select", value.node.type, inside, plain, fill, shape=value.shape)
+    return plain
+
+
+def _inside(lowering: FunctionLowering, shape: tuple[int, ...], dimension: int, size: Node) -> Value:
+    n = shape[dimension]
+    node = lowering.graph.add("arange", (), (n,), S32, interval=(0, max(n - 1, 0)), stop=n)
+    axes = tuple(0 if d == dimension else None for d in range(len(shape)))
+    bound = Value.repeated(size, shape)
+    return lowering.elementwise("compare", PRED, Value(node, axes, shape), bound, shape=shape, direction="LT")
+
+
+def cropped(lowering: FunctionLowering, value: Value) -> Node:
+    """The part of an array that is meant, as a node; the array itself where its shape is static."""
+    node = lowering.plain(value)
+    if not value.sizes:
+        return node
+    sizes = dict(value.sizes)
+    operands = (node, *sizes.values())
+    slots = {d: Slot(1 + k) for k, d in enumerate(sizes)}
+    arguments = (Slot(0), tuple(slots.get(d) for d in range(len(value.shape))))
+    return lowering.call("crop", operands, value.shape, node.type, arguments=arguments).node
+
+
+def extended(lowering: FunctionLowering, node: Node, shape: ArrayShape) -> Value:
+    """An argument of the function with its own sizes, in an array of the bound's shape."""
+    if UNBOUNDED in shape.dimensions:
+        raise UnsupportedError(Diagnostic("XP306", f"{shape} has a size without a bound"))
+    sizes = []
+    for d, is_dynamic in enumerate(shape.dynamic):
+        if is_dynamic:
+            size = lowering.graph.add("axis_size", (node,), (), S32, interval=(0, shape.dimensions[d]), axis=d)
+            sizes.append((d, size))
+    whole = lowering.call(
+        "extend", (node,), shape.dimensions, shape.element_type, arguments=(Slot(0), shape.dimensions)
+    )
+    return replace(whole, sizes=tuple(sizes))

@@ -1,0 +1,73 @@
+"""Arithmetic on scalar constants, where the result is exact on every library."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...hlo.element_types import ElementType
+
+_EXACT: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "abs": np.abs,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "sqrt": np.sqrt,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+    "select": lambda which, a, b: a if which else b,
+    "clamp": lambda low, x, high: np.minimum(np.maximum(x, low), high),
+}
+_COMPARISONS = {
+    "EQ": operator.eq,
+    "NE": operator.ne,
+    "LT": operator.lt,
+    "LE": operator.le,
+    "GT": operator.gt,
+    "GE": operator.ge,
+}
+
+
+def fold(
+    opcode: str, operands: list[np.ndarray], element_type: ElementType, parameters: dict[str, Any]
+) -> np.ndarray | None:
+    """The value of an element-wise operation on scalars, or None where it is left to run time."""
+    if any(operand.dtype.kind not in "biufc" for operand in operands):
+        return None  # ml_dtypes: arithmetic of their own
+    with np.errstate(all="ignore"):
+        if opcode == "compare":
+            return np.asarray(_COMPARISONS[parameters["direction"]](*operands))
+        if opcode == "convert":
+            return _convert(operands[0], element_type)
+        if opcode == "divide" and element_type.is_floating:
+            return np.asarray(operands[0] / operands[1])
+        if opcode == "negate" and operands[0].dtype.kind != "b":
+            return np.asarray(-operands[0])
+        if opcode == "not":
+            return np.asarray(~operands[0])
+        function = _EXACT.get(opcode)
+        if function is None or (opcode in ("maximum", "minimum", "clamp") and element_type.is_complex):
+            return None
+        result = np.asarray(function(*operands))
+        return result if result.dtype == element_type.dtype else None
+
+
+def _convert(operand: np.ndarray, element_type: ElementType) -> np.ndarray | None:
+    """Only where every library agrees: no float to integer out of range, no low precision."""
+    if element_type.is_extension or element_type.bits < 8:
+        return None
+    if operand.dtype.kind == "c" and not element_type.is_complex:
+        operand = operand.real
+    if operand.dtype.kind == "f" and element_type.is_integral:
+        bounds = np.iinfo(element_type.dtype)
+        if not np.isfinite(operand) or not bounds.min <= float(operand) <= bounds.max:
+            return None
+    return operand.astype(element_type.dtype)

@@ -1,0 +1,238 @@
+"""reduce: standard reducers as NumPy's own reductions, the rest through the prelude."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...array.node import Node, Slot, Ufunc, literal_value
+from ...array.value import Value, materialise
+from ...hlo.element_types import PRED, ElementType
+from ...hlo.ir import Computation, Instruction
+from ...hlo.shapes import TupleShape
+from .elementwise import accumulated_type, apply, converted, is_sub_byte
+from .lowering import FunctionLowering, Lowered, lowers
+from .reducers import arg_reducer, simple_reducer
+
+# How NumPy spells the reduction of a binary operation: opcode of the array dialect, by kind of element.
+_SPELLING = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
+_PRED_SPELLING = {"add": "any", "or": "any", "maximum": "any", "multiply": "all", "and": "all", "minimum": "all"}
+_IDEMPOTENT = frozenset(("max", "min", "any", "all", "and", "or"))
+
+
+@lowers("reduce")
+def reduce(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
+    count = len(operands) // 2
+    arrays, initials = operands[:count], operands[count:]
+    dimensions = instruction["dimensions"]
+    computation = instruction["to_apply"]
+    if count == 1:
+        opcode = simple_reducer(computation)
+        spelling = spelling_of(opcode, arrays[0].node.type)
+        if opcode is not None and spelling is not None:
+            return reduced(lowering, opcode, spelling, arrays[0], initials[0], dimensions)
+    elif count == 2:
+        result = _arg_reduce(lowering, instruction, arrays, initials)
+        if result is not None:
+            return result
+    return general_reduce(lowering, instruction, computation, arrays, initials, dimensions)
+
+
+def spelling_of(opcode: str | None, element_type: ElementType) -> str | None:
+    """What NumPy calls the reduction by a binary operation, or None where it has none."""
+    if opcode is None or (element_type.is_complex and opcode in ("maximum", "minimum")):
+        return None
+    if element_type is PRED:
+        return _PRED_SPELLING.get(opcode)
+    if opcode in ("and", "or", "xor"):
+        return "bitwise_reduce"
+    return _SPELLING.get(opcode)
+
+
+def identity(opcode: str, element_type: ElementType) -> np.ndarray | None:
+    """The value that changes nothing, or None where there is none that all libraries hold."""
+    dtype = element_type.dtype
+    if opcode in ("add", "or", "xor"):
+        return np.asarray(0, dtype)
+    if opcode == "multiply":
+        return np.asarray(1, dtype)
+    if opcode == "and":
+        return np.asarray(True) if element_type is PRED else np.asarray(0, dtype) - np.asarray(1, dtype)
+    if element_type is PRED:
+        return np.asarray(opcode == "minimum")
+    if element_type.is_integral and element_type.bits >= 8:
+        bounds = np.iinfo(dtype)
+        return np.asarray(bounds.min if opcode == "maximum" else bounds.max, dtype)
+    if element_type.is_floating and not element_type.is_extension:
+        return np.asarray(-np.inf if opcode == "maximum" else np.inf, dtype)
+    return np.asarray(-np.inf if opcode == "maximum" else np.inf, dtype) if element_type.name == "bf16" else None
+
+
+def is_identity(node: Node, opcode: str) -> bool:
+    if not node.is_literal:
+        return False
+    neutral = identity(opcode, node.type)
+    value = literal_value(node)
+    return neutral is not None and bool(value == neutral)
+
+
+def reduced(
+    lowering: FunctionLowering,
+    opcode: str,
+    spelling: str,
+    array: Value,
+    initial: Value,
+    dimensions: Sequence[int],
+) -> Value:
+    """A standard reduction, the initial value combined in once."""
+    element_type = array.node.type
+    shape = tuple(size for d, size in enumerate(array.shape) if d not in dimensions)
+    array = _whole(opcode, array, dimensions)
+    start = Value.repeated(initial.node, shape)
+    if not dimensions:
+        result = array
+    elif any(array.shape[d] == 0 for d in dimensions):
+        return start
+    else:
+        result = _summed(lowering, opcode, spelling, array, dimensions, shape)
+    if is_identity(initial.node, opcode):
+        return result
+    return apply(lowering, opcode, element_type, (start, result), shape, {})
+
+
+def _whole(opcode: str, array: Value, dimensions: Sequence[int]) -> Value:
+    """XLA reduces long axes in two steps, windows side by side and then their results: one step says it."""
+    node = array.node
+    if node.opcode != "prelude" or node.parameters["function"] != "reduce_window" or not array.is_plain:
+        return array
+    _, _, combine, sizes = node.parameters["arguments"]
+    keywords = node.parameters["keywords"]
+    strides = keywords.get("strides", (1,) * node.ndim)
+    split = [d for d, size in enumerate(sizes) if size != 1]
+    dense = not {"base_dilation", "window_dilation"} & set(keywords)
+    if combine != Ufunc(opcode) or strides != sizes or not dense or not set(split) <= set(dimensions):
+        return array
+    source = node.operands[0]
+    padding = keywords.get("padding", ((0, 0),) * node.ndim)
+    covered = all(
+        low >= 0 and high >= 0 and (n + low + high) // size * size >= n + low
+        for n, (low, high), size in zip(source.shape, padding, sizes, strict=True)
+    )
+    untouched = all(padding[d] == (0, 0) for d in range(node.ndim) if d not in split)
+    return Value.of(source) if covered and untouched else array
+
+
+def _summed(
+    lowering: FunctionLowering,
+    opcode: str,
+    spelling: str,
+    array: Value,
+    dimensions: Sequence[int],
+    shape: tuple[int, ...],
+) -> Value:
+    element_type = array.node.type
+    widens = spelling in ("sum", "prod") or is_sub_byte(element_type)
+    accumulator = accumulated_type(element_type) if widens else element_type
+    if spelling not in _IDEMPOTENT and any(array.repeats(d) for d in dimensions):
+        array = Value.of(materialise(lowering.graph, array))
+    gone = sorted(axis for d in dimensions if (axis := array.axes[d]) is not None)
+    kept = [axis for axis in range(array.node.ndim) if axis not in gone]
+    axes = tuple(
+        kept.index(axis) if axis is not None else None for d, axis in enumerate(array.axes) if d not in dimensions
+    )
+    if not gone:
+        return Value(array.node, axes, shape)
+    source = converted(lowering, array, accumulator).node
+    if spelling in ("sum", "prod") and source.opcode == "convert" and accumulator.is_integral:
+        (narrow,) = source.operands  # the dtype of the sum says it already
+        source = narrow if np.can_cast(narrow.type.dtype, accumulator.dtype) else source
+    node_shape = tuple(source.shape[axis] for axis in kept)
+    extra: dict[str, Any] = {"ufunc": opcode} if spelling == "bitwise_reduce" else {}
+    node = lowering.graph.add(
+        spelling,
+        (source,),
+        node_shape,
+        accumulator,
+        interval=source.interval if spelling in ("max", "min") else None,
+        axes=tuple(gone),
+        **extra,
+    )
+    return converted(lowering, Value(node, axes, shape), element_type)
+
+
+def _arg_reduce(
+    lowering: FunctionLowering, instruction: Instruction, arrays: Sequence[Value], initials: Sequence[Value]
+) -> Lowered:
+    """argmax and argmin from the two-operand reduce that means them, or None."""
+    name = arg_reducer(instruction["to_apply"])
+    dimensions = instruction["dimensions"]
+    array, index = arrays
+    if name is None or len(dimensions) != 1 or not array.shape[dimensions[0]]:
+        return None
+    (dimension,) = dimensions
+    axis = array.axes[dimension]
+    counts_from_zero = index.node.opcode == "arange" and index.axes[dimension] == 0
+    worst = is_identity(initials[0].node, "maximum" if name == "argmax" else "minimum")
+    zero = initials[1].node.is_literal and not literal_value(initials[1].node)
+    if axis is None or not counts_from_zero or not worst or not zero or array.node.type.is_extension:
+        return None
+    shape = tuple(size for d, size in enumerate(array.shape) if d != dimension)
+    spelling = "max" if name == "argmax" else "min"
+    best = _summed(lowering, spelling + "imum", spelling, array, dimensions, shape)
+    node_shape = tuple(size for k, size in enumerate(array.node.shape) if k != axis)
+    interval = (0, array.shape[dimension] - 1)
+    place = lowering.graph.add(name, (array.node,), node_shape, index.node.type, interval=interval, axis=axis)
+    return best, Value(place, best.axes, shape)
+
+
+def general_reduce(
+    lowering: FunctionLowering,
+    instruction: Instruction,
+    computation: Computation,
+    arrays: Sequence[Value],
+    initials: Sequence[Value],
+    dimensions: Sequence[int],
+) -> Lowered:
+    """Any combiner, any number of operands: the prelude's fold over the reduced axes."""
+    combine = lowering.function_of(computation)
+    nodes = tuple(lowering.plain(value) for value in (*arrays, *initials))
+    count = len(arrays)
+    slots = tuple(Slot(k) for k in range(2 * count))
+    if isinstance(instruction.shape, TupleShape):
+        arguments: tuple[Any, ...] = (slots[:count], slots[count:], combine, tuple(dimensions))
+        return lowering.call_many("fold_axes", nodes, instruction.element_shapes, arguments=arguments)
+    shape = instruction.array_shape
+    arguments = (*slots, combine, tuple(dimensions))
+    return lowering.call("fold_axes", nodes, shape.dimensions, shape.element_type, arguments=arguments)
+
+
+@lowers("map")
+def map_(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Value:
+    """The computation on whole arrays."""
+    shape = instruction.array_shape
+    if simple_reducer(instruction["to_apply"]) is None and not operands:
+        result = lowering.computation(instruction["to_apply"], [])
+        return Value.repeated(result.node, shape.dimensions)
+    function = lowering.function_of(instruction["to_apply"])
+    nodes = tuple(lowering.plain(value) for value in operands)
+    slots = tuple(Slot(k) for k in range(len(nodes)))
+    return lowering.call("map_elements", nodes, shape.dimensions, shape.element_type, arguments=(function, *slots))
+
+
+@lowers("scan")
+def scan(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
+    """Inputs sliced along a dimension, carries handed on; outputs stacked, then the last carries."""
+    shapes = instruction.element_shapes
+    carries = instruction.attributes.get("num_carries")
+    count = len(operands) - (carries if carries is not None else len(shapes) // 2)
+    nodes = tuple(lowering.plain(value) for value in operands)
+    slots = tuple(Slot(k) for k in range(len(nodes)))
+    function = lowering.function_of(instruction["to_apply"])
+    (axis,) = instruction["dimensions"] or (0,)
+    keywords: dict[str, Any] = ({"axis": axis} if axis else {}) | (
+        {"reverse": True} if instruction["is_reverse"] else {}
+    )
+    arguments = (function, slots[:count], slots[count:])
+    return lowering.call_many("scan", nodes, shapes, arguments=arguments, **keywords)

@@ -1,0 +1,148 @@
+"""reduce-window and select-and-scatter: cumulative operations as such, pooling through the prelude."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...array.node import Node, Slot, Ufunc
+from ...array.value import FULL, Value, getitem
+from ...hlo.attributes import Window, WindowDimension
+from ...hlo.element_types import PRED
+from ...hlo.ir import Computation, Instruction
+from ...hlo.shapes import TupleShape
+from .elementwise import accumulated_type, converted
+from .lowering import FunctionLowering, Lowered, lowers
+from .reducers import canonical, simple_reducer
+from .reduction import is_identity, reduced, spelling_of
+from .structure import reshaped
+
+_CUMULATIVE = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
+
+
+@lowers("reduce-window")
+def reduce_window(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
+    count = len(operands) // 2
+    window: Window = instruction["window"]
+    computation: Computation = instruction["to_apply"]
+    opcode = simple_reducer(computation) if count == 1 else None
+    if opcode is not None:
+        simple = _cumulative(lowering, opcode, operands[0], operands[1], window)
+        simple = simple or _blocks(lowering, opcode, operands[0], operands[1], window)
+        if simple is not None:
+            return simple
+    nodes = tuple(lowering.plain(value) for value in operands)
+    sizes = tuple(dimension.size for dimension in window)
+    keywords = window_keywords(window)
+    if opcode is not None and is_identity(operands[1].node, opcode):
+        shape = instruction.array_shape
+        arguments: tuple[Any, ...] = (Slot(0), Slot(1), lowering.combiner(computation), sizes)
+        return lowering.call(
+            "reduce_window", nodes, shape.dimensions, shape.element_type, arguments=arguments, **keywords
+        )
+    slots = tuple(Slot(k) for k in range(2 * count))
+    function = "fold_windows"
+    last: tuple[Any, ...] = (lowering.function_of(computation), sizes)
+    running = _running(window, operands[0].shape)
+    if running is not None:
+        function, last = "cumulative", last[:1]
+        keywords = {"axis": running[0], **({"reverse": True} if running[1] else {})}
+    if not isinstance(instruction.shape, TupleShape):
+        shape = instruction.array_shape
+        arguments = (*slots, *last)
+        return lowering.call(function, nodes, shape.dimensions, shape.element_type, arguments=arguments, **keywords)
+    arguments = (slots[:count], slots[count:], *last)
+    return lowering.call_many(function, nodes, instruction.element_shapes, arguments=arguments, **keywords)
+
+
+def window_keywords(window: Window) -> dict[str, Any]:
+    """What differs from a dense window of stride 1 without padding."""
+    columns = {
+        "strides": (tuple(d.stride for d in window), 1),
+        "padding": (tuple((d.padding_low, d.padding_high) for d in window), (0, 0)),
+        "base_dilation": (tuple(d.base_dilation for d in window), 1),
+        "window_dilation": (tuple(d.window_dilation for d in window), 1),
+    }
+    return {key: values for key, (values, usual) in columns.items() if any(value != usual for value in values)}
+
+
+def _is_trivial(dimension: WindowDimension) -> bool:
+    return dimension == WindowDimension(1, window_dilation=dimension.window_dilation)
+
+
+def _running(window: Window, shape: tuple[int, ...]) -> tuple[int, bool] | None:
+    """The dimension whose every window reaches from one end to an element, and whether that is the last end."""
+    active = [d for d, dimension in enumerate(window) if not _is_trivial(dimension)]
+    if len(active) != 1:
+        return None
+    (d,) = active
+    part, size = window[d], shape[d]
+    pads = (part.padding_low, part.padding_high)
+    plain = part.size == size and part.stride == part.base_dilation == part.window_dilation == 1
+    return (d, pads[0] == 0) if plain and pads in ((size - 1, 0), (0, size - 1)) else None
+
+
+def _cumulative(lowering: FunctionLowering, opcode: str, array: Value, initial: Value, window: Window) -> Value | None:
+    """A window as long as its axis, padded on one side only, is a running sum, product, maximum or minimum."""
+    running = _running(window, array.shape)
+    element_type = array.node.type
+    unordered = element_type.is_complex and opcode in ("maximum", "minimum")
+    if running is None or opcode not in _CUMULATIVE or element_type is PRED or unordered:
+        return None
+    d, backwards = running
+    axis = array.axes[d]
+    if axis is None or not is_identity(initial.node, opcode):
+        return None
+    accumulator = accumulated_type(element_type) if opcode in ("add", "multiply") else element_type
+    source = converted(lowering, array, accumulator).node
+    flip = [(None, None, -1) if k == axis else FULL for k in range(source.ndim)]
+    if backwards:
+        source = getitem(lowering.graph, source, flip)
+    node: Node = lowering.graph.add(_CUMULATIVE[opcode], (source,), source.shape, accumulator, axis=axis)
+    if backwards:
+        node = getitem(lowering.graph, node, flip)
+    return converted(lowering, Value(node, array.axes, array.shape), element_type)
+
+
+def _blocks(lowering: FunctionLowering, opcode: str, array: Value, initial: Value, window: Window) -> Value | None:
+    """Windows side by side without padding: a reshape into blocks, then a plain reduction."""
+    spelling = spelling_of(opcode, array.node.type)
+    usual = all(
+        d.stride == d.size and d.padding_low == d.padding_high == 0 and d.base_dilation == d.window_dilation == 1
+        for d in window
+    )
+    whole = all(size % d.size == 0 for size, d in zip(array.shape, window, strict=True))
+    if spelling is None or not usual or not whole or 0 in array.shape:
+        return None
+    shape: list[int] = []
+    reduced_dimensions: list[int] = []
+    for size, d in zip(array.shape, window, strict=True):
+        shape.append(size // d.size)
+        if d.size != 1:
+            reduced_dimensions.append(len(shape))
+            shape.append(d.size)
+    blocks = reshaped(lowering, array, tuple(shape))
+    return reduced(lowering, opcode, spelling, blocks, initial, reduced_dimensions)
+
+
+@lowers("select-and-scatter")
+def select_and_scatter(
+    lowering: FunctionLowering, instruction: Instruction, operand: Value, source: Value, initial: Value
+) -> Value:
+    shape = instruction.array_shape
+    window: Window = instruction["window"]
+    nodes = tuple(lowering.plain(value) for value in (operand, source, initial))
+    select = _comparison(lowering, instruction["select"])
+    scatter = lowering.combiner(instruction["scatter"])
+    sizes = tuple(d.size for d in window)
+    arguments = (Slot(0), Slot(1), Slot(2), select, scatter, sizes)
+    keywords = window_keywords(window)
+    return lowering.call(
+        "select_and_scatter", nodes, shape.dimensions, shape.element_type, arguments=arguments, **keywords
+    )
+
+
+def _comparison(lowering: FunctionLowering, computation: Computation) -> Any:
+    """``a >= b`` and its kin are ufuncs."""
+    names = {"(a < b)": "less", "(a <= b)": "less-equal", "(b < a)": "greater", "(b <= a)": "greater-equal"}
+    name = names.get(canonical(computation))
+    return Ufunc(name) if name is not None else lowering.function_of(computation)

@@ -1,0 +1,151 @@
+"""What a user can choose about emission, and the ``[tool.xla2py]`` table of pyproject.toml.
+
+One table of settings serves the options of the commands, the table in pyproject.toml and its error messages. The
+command line wins over the file, the file over the defaults here.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from .errors import Diagnostic, UsageError
+from .files import file_error
+from .hlo.source import SourceText, Span
+
+Value = bool | str | tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One choice, under the name it has in pyproject.toml and, after ``--``, on the command line.
+
+    The type of ``default`` is the type of the setting: a flag, a word, or several words.
+    """
+
+    name: str
+    default: Value
+    help: str
+    choices: tuple[str, ...] = ()
+    is_folder: bool = False  # in pyproject.toml relative to that file
+
+    def problem(self, value: object) -> str | None:
+        """What is wrong with a value from pyproject.toml."""
+        if isinstance(self.default, bool):
+            return None if isinstance(value, bool) else "expected true or false"
+        words = [value] if isinstance(value, str) else value
+        if isinstance(self.default, str) and not isinstance(value, str):
+            return "expected a string"
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            return "expected a list of strings"
+        unknown = [word for word in words if self.choices and word not in self.choices]
+        return f"'{unknown[0]}' is not one of {', '.join(self.choices)}" if unknown else None
+
+    def read(self, value: Any, folder: Path) -> Value:
+        """A value from a pyproject.toml in ``folder``, checked by :meth:`problem`, as the type of the default."""
+        if isinstance(self.default, tuple):
+            return (value,) if isinstance(value, str) else tuple(value)
+        return str(folder / value) if self.is_folder and value else value
+
+
+SETTINGS: dict[str, Setting] = {
+    setting.name: setting
+    for setting in (
+        Setting("target", ("numpy",), "Array libraries to emit for, separated by commas."),
+        Setting("annotate", "short", "Comments that lead back to the source.", ("none", "short")),
+        Setting("checks", True, "Let main check the shapes and dtypes of its arguments."),
+        Setting("format", True, "Run black on the result."),
+        Setting("constants", "auto", "Large constants: in an .npz beside the module, or inline.", ("auto", "inline")),
+        Setting("sources", "", "Folder of the program's own Python files, for variable names.", is_folder=True),
+        Setting("custom-call", (), "Your functions for custom calls: TARGET=MODULE:FUNCTION, separated by commas."),
+        Setting("disable-pass", (), "Rewrites to leave out, separated by commas."),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The values of ``[tool.xla2py]`` and the file they come from."""
+
+    values: Mapping[str, Value] = field(default_factory=dict)
+    path: Path | None = None
+
+    def __getitem__(self, name: str) -> Value:
+        """The value of a setting: as written, or its default. Raises ``KeyError`` for a name not in SETTINGS."""
+        return self.values.get(name, SETTINGS[name].default)
+
+
+def load_settings(folder: Path) -> Settings:
+    """The ``[tool.xla2py]`` table of the nearest pyproject.toml that has one, in a folder or above it.
+
+    Raises :class:`UsageError`: ``XP410`` for a file that is not TOML, ``XP411`` for unknown names, ``XP412`` for
+    values of the wrong kind; each with its place in the file.
+    """
+    folder = folder.resolve()
+    for parent in (folder, *folder.parents):
+        path = parent / "pyproject.toml"
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            raise file_error("read", path, error) from error
+        except UnicodeDecodeError as error:
+            raise UsageError(Diagnostic("XP410", f"{path} is not UTF-8 text")) from error
+        if "xla2py" not in text:
+            continue
+        table = _table(SourceText(text, str(path)))
+        if table is not None:
+            return Settings({name: SETTINGS[name].read(value, parent) for name, value in table.items()}, path)
+    return Settings()
+
+
+def _table(source: SourceText) -> dict[str, Any] | None:
+    try:
+        tool = tomllib.loads(source.text).get("tool")
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(Diagnostic("XP410", f"not TOML: {error}", _error_span(source, str(error)), source)) from error
+    table = tool.get("xla2py") if isinstance(tool, dict) else None
+    if table is None:
+        return None
+    if not isinstance(table, dict):
+        raise UsageError(Diagnostic("XP412", "tool.xla2py is not a table", _key_span(source, "xla2py"), source))
+    complaints = [complaint for name, value in table.items() if (complaint := _complaint(name, value, source))]
+    if complaints:
+        raise UsageError(*complaints)
+    return dict(table)
+
+
+def _complaint(name: str, value: object, source: SourceText) -> Diagnostic | None:
+    setting = SETTINGS.get(name)
+    if setting is None:
+        close = get_close_matches(name, SETTINGS, 1)
+        hint = f"did you mean '{close[0]}'?" if close else f"known settings: {', '.join(SETTINGS)}"
+        return Diagnostic("XP411", f"unknown setting '{name}' in [tool.xla2py]", _key_span(source, name), source, hint)
+    problem = setting.problem(value)
+    if problem is None:
+        return None
+    return Diagnostic("XP412", f"setting '{name}' in [tool.xla2py]: {problem}", _key_span(source, name), source)
+
+
+def _key_span(source: SourceText, name: str) -> Span | None:
+    """Where a key of the table is written, as far as a search finds it."""
+    table = re.search(r"^\s*\[tool\.xla2py\]", source.text, re.MULTILINE)
+    key = re.compile(rf"(?<![\w-])(['\"]?){re.escape(name)}\1\s*[=.\]]")
+    found = key.search(source.text, table.end() if table else 0)
+    return Span(found.start(), found.start() + len(name) + 2 * len(found[1])) if found else None
+
+
+def _error_span(source: SourceText, message: str) -> Span | None:
+    """The place that a TOMLDecodeError names in its message."""
+    place = re.search(r"\(at line (\d+), column (\d+)\)", message)
+    if place is None:
+        return Span(len(source.text), len(source.text))
+    lines = source.text.split("\n")
+    offset = sum(len(line) + 1 for line in lines[: int(place[1]) - 1]) + int(place[2]) - 1
+    return Span(offset, offset + 1)
