@@ -1,5 +1,7 @@
 """Conversions of the prelude, and what plain ``astype`` may be trusted with: XLA CPU is the judge."""
 
+from fractions import Fraction
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -158,15 +160,32 @@ def test_bitcast_convert_of_empty_and_scalar_arrays(shape, narrow, wide):
         assert bitcast_convert(np.zeros((*shape[:-1], 0, 4), np.int8), np.int32).shape == (*shape[:-1], 0)
 
 
+def rounded_by_draw(x, draw, bits, element_type):
+    """The definition, in exact arithmetic: up in size where the draw lies below the fraction, then saturated."""
+    limits = np.iinfo(element_type.dtype) if element_type.bits >= 8 else ml_dtypes.iinfo(element_type.dtype)
+    if np.isnan(x):
+        return 0
+    if np.isinf(x):
+        return int(limits.max if x > 0 else limits.min)
+    size = Fraction(float(abs(x)))
+    whole = size.numerator // size.denominator
+    size = whole + (int(draw) < int((size - whole) * 2**bits))
+    return max(int(limits.min), min(int(limits.max), size if x > 0 else -size))
+
+
 @pytest.mark.parametrize("source, random", [("f16", "u16"), ("bf16", "u16"), ("f32", "u32"), ("f64", "u64")])
-def test_stochastic_convert_agrees_with_xla(source, random, xla_each):
+def test_stochastic_convert_is_its_definition_and_agrees_with_xla(source, random, xla_each):
     x = samples(ELEMENT_TYPES[source], 1000)
     bits = ELEMENT_TYPES[random].dtype
     draws = np.random.default_rng(0).integers(0, np.iinfo(bits).max, x.shape, bits, endpoint=True)
     targets = [t for t in INTEGERS if t.is_signed]
     results = xla_each([("stochastic-convert", shape_text(t, *x.shape)) for t in targets], [x, draws])
-    for target, expected in zip(targets, results, strict=True):
-        same_bits(stochastic_convert(x, draws, target.dtype), expected)
+    for target, by_xla in zip(targets, results, strict=True):
+        actual = stochastic_convert(x, draws, target.dtype)
+        exact = [rounded_by_draw(*pair, 8 * bits.itemsize, target) for pair in zip(x, draws, strict=True)]
+        assert actual.astype(object).tolist() == exact
+        # On some processors XLA's vector code rounds -0.0 to -1, so not every element has to agree.
+        assert np.mean(actual == by_xla) > 0.99
 
 
 def test_stochastic_convert_rounds_up_as_often_as_the_fraction_says():
