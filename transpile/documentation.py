@@ -1,8 +1,9 @@
 """The generated documents of a checkout: ``python -m xla2py.transpile.documentation`` writes them again.
 
 ``docs/builder.md`` comes from the builder's examples, ``docs/errors.md`` from the catalogue of errors,
-``docs/operations.md`` from the table of opcodes and the targets, the marked parts of ``README.md`` from both and from
-``docs/example.hlo``, and that of ``docs/targets.md`` from the example programs.
+``docs/operations.md`` from the table of opcodes and the targets, ``docs/reading.md`` from the programs of
+``examples/by_hand``, the marked parts of ``README.md`` from operations, targets and ``docs/example.hlo``, and that of
+``docs/targets.md`` from the example programs.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from .frontends import load
 from .hlo.element_types import ELEMENT_TYPES, Kind
 from .hlo.opcodes import OPCODES
 from .passes import run_pipeline
+from .reading_page import page as reading_page
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 NOTICE = "<!-- Written by `python -m xla2py.transpile.documentation`. -->"
@@ -156,6 +158,7 @@ PAGES: dict[str, Callable[[Path], str]] = {
     "docs/builder.md": lambda checkout: builder_page(),
     "docs/errors.md": errors_page,
     "docs/operations.md": operations_page,
+    "docs/reading.md": lambda checkout: reading_page(checkout, NOTICE),
     "docs/targets.md": targets_page,
     "README.md": readme,
 }

@@ -1,0 +1,16 @@
+"""A gated feed-forward layer in bfloat16 with float32 sums."""
+
+import ml_dtypes
+import numpy as np
+
+
+def main(params_down, params_gate, params_scale, params_up, x):
+    wide = x.astype(np.float32)
+    root = np.sqrt((wide * wide).mean(axis=-1, keepdims=True) + 1e-6)
+    normed = (wide / root).astype(ml_dtypes.bfloat16) * params_scale
+    normed = normed.astype(np.float32)
+    gate = normed @ params_gate.astype(np.float32)
+    up = normed @ params_up.astype(np.float32)
+    hidden = (gate / (1 + np.exp(-gate)) * up).astype(ml_dtypes.bfloat16)
+    down = hidden.astype(np.float32) @ params_down.astype(np.float32)
+    return x + down.astype(ml_dtypes.bfloat16)

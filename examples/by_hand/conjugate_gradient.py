@@ -1,0 +1,20 @@
+"""A symmetric linear system by conjugate gradients."""
+
+import numpy as np
+
+
+def main(matrix, rhs, tolerance):
+    x = np.zeros_like(rhs)
+    residual = direction = rhs
+    square = rhs @ rhs
+    count = np.int32(0)
+    while square > tolerance * tolerance and count < 100:
+        image = matrix @ direction
+        step = square / (direction @ image)
+        x = x + step * direction
+        residual = residual - step * image
+        new_square = residual @ residual
+        direction = residual + new_square / square * direction
+        square = new_square
+        count = count + 1
+    return x, count, np.sqrt(square)

@@ -1,0 +1,170 @@
+"""The reading test: emitted code beside what a person wrote for the same program.
+
+``examples/by_hand/NAME.py`` holds the NumPy that an expert would write for ``examples/NAME.py``, with the emitted
+``main``'s signature. Both are measured alike, without what is not the program: docstrings, imports, the check of
+arguments, and functions of the prelude, which stand for a library. ``python -m xla2py.transpile.reading_page`` prints
+the page ``docs/reading.md``.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from .emission import emit
+from .emission.prelude import prelude
+from .hlo.parser import parse_module
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+
+# The most emitted statements for one written by hand: (median over the programs, any program).
+GOALS = {"with sources": (1.0, 1.5), "without": (1.3, 2.0)}
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What a reader of a module has to take in.
+
+    ``statements``: all of Python's, a ``def`` or the head of a loop counted as one, however many lines it takes;
+    ``lines``: those that are not blank; ``characters``: of those lines, without indentation and comments;
+    ``helpers``: how many different functions of the prelude are called.
+    """
+
+    statements: int
+    lines: int
+    characters: int
+    helpers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One program: its size as HLO, and the measures of its three texts."""
+
+    name: str
+    instructions: int
+    by_hand: Measure
+    emitted: dict[str, Measure]  # by whether the author's source is at hand: the keys of GOALS
+
+    def ratio(self, form: str) -> float:
+        """Emitted statements for one written by hand."""
+        return self.emitted[form].statements / self.by_hand.statements
+
+
+def measure(source: str) -> Measure:
+    """Measure the text of a module."""
+    lines = source.splitlines()
+    counted: set[int] = set()
+    statements = 0
+    helpers: set[str] = set()
+    for part in _program(ast.parse(source)):
+        within = list(ast.walk(part))
+        statements += sum(_counts(node) for node in within)
+        names = (node.func.id for node in within if isinstance(node, ast.Call) and isinstance(node.func, ast.Name))
+        helpers |= {name for name in names if name in prelude().definitions} - {"check_arguments"}
+        counted.update(range(part.lineno, (part.end_lineno or part.lineno) + 1))
+    texts = [lines[number - 1].split("  # ")[0].strip() for number in sorted(counted)]
+    texts = [text for text in texts if text and not text.startswith(("#", "check_arguments("))]
+    return Measure(statements, len(texts), sum(map(len, texts)), len(helpers))
+
+
+def _program(tree: ast.Module) -> Iterator[ast.stmt]:
+    """The functions and tables of a module that are no part of the prelude."""
+    library = {*prelude().definitions, "__all__", "SIGNATURE"}
+    for statement in tree.body:
+        if isinstance(statement, ast.FunctionDef):
+            names = {statement.name}
+        elif isinstance(statement, ast.Assign | ast.AnnAssign):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            names = {target.id for target in targets if isinstance(target, ast.Name)}
+        else:
+            continue
+        if not names & library:
+            yield statement
+
+
+def _counts(node: ast.AST) -> bool:
+    """A statement, but for ``def main``, docstrings and the check of arguments."""
+    if not isinstance(node, ast.stmt) or (isinstance(node, ast.FunctionDef) and node.name == "main"):
+        return False
+    if not isinstance(node, ast.Expr):
+        return True
+    call = node.value
+    checks = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "check_arguments"
+    return not checks and not isinstance(call, ast.Constant)
+
+
+def readings(checkout: Path = CHECKOUT) -> list[Reading]:
+    """All programs that are written by hand too, by name."""
+    found = []
+    for path in sorted((checkout / "examples" / "by_hand").glob("*.py")):
+        hlo = (checkout / "examples" / "hlo" / f"{path.stem}.before.hlo").read_text(encoding="utf-8")
+        emitted = {
+            form: measure(emit(hlo, sources=folder).source)
+            for form, folder in zip(GOALS, (checkout, None), strict=True)
+        }
+        instructions = sum(1 for _ in parse_module(hlo).instructions())
+        found.append(Reading(path.stem, instructions, measure(path.read_text(encoding="utf-8")), emitted))
+    return found
+
+
+def summary(found: list[Reading], form: str) -> tuple[float, float]:
+    """The median and the greatest ratio of statements."""
+    ratios = [reading.ratio(form) for reading in found]
+    return median(ratios), max(ratios)
+
+
+def page(checkout: Path = CHECKOUT, notice: str = "") -> str:
+    """``docs/reading.md``."""
+    found = readings(checkout)
+    lines = [
+        "# Reading test",
+        "",
+        notice,
+        "",
+        *_INTRODUCTION,
+        "",
+        "| | median | greatest | goal |",
+        "|---|---|---|---|",
+    ]
+    for form, goals in GOALS.items():
+        middle, greatest = summary(found, form)
+        lines.append(f"| {form} | {middle:.2f} | {greatest:.2f} | at most {goals[0]} and {goals[1]} |")
+    lines += ["", *_COLUMNS, "", f"| {' | '.join(_HEADER)} |", f"|{'---|' * len(_HEADER)}"]
+    for reading in found:
+        measures = [reading.by_hand, *(reading.emitted[form] for form in GOALS)]
+        cells = [f"[{reading.name}](../examples/by_hand/{reading.name}.py)", str(reading.instructions)]
+        cells.append(" / ".join(str(m.statements) for m in measures))
+        cells.append(" / ".join(f"{reading.ratio(form):.2f}" for form in GOALS))
+        cells.append(" / ".join(f"{m.statements / reading.instructions:.2f}" for m in measures))
+        cells += [" / ".join(str(getattr(m, part)) for m in measures) for part in ("lines", "characters", "helpers")]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+_INTRODUCTION = (
+    "`examples/by_hand/` holds what a person would write in NumPy for some of the examples, with the same arguments",
+    "and results. How much more is there to read in what xla2py writes? Emitted statements for one written by hand,",
+    "with the author's Python at hand for names (`--sources`) and without:",
+)
+_COLUMNS = (
+    "In the columns below: by hand / with sources / without. Every statement of Python counts as one, also `def` and",
+    "the head of a loop; docstrings, imports, the check of arguments and what a module carries of the prelude do not",
+    "count. Characters are without indentation and comments; helpers are the different prelude functions called.",
+)
+_HEADER = (
+    "program",
+    "HLO instructions",
+    "statements",
+    "ratio",
+    "statements an instruction",
+    "lines",
+    "characters",
+    "helpers",
+)
+
+
+if __name__ == "__main__":
+    print(page(), end="")
