@@ -99,7 +99,7 @@ def test_every_code_used_is_explained_and_every_code_explained_is_used():
 
 @pytest.mark.parametrize("explanation", CATALOGUE.values(), ids=CATALOGUE)
 def test_an_explanation_is_complete(explanation):
-    assert re.fullmatch(r"XP[1-5]\d\d", explanation.code)
+    assert re.fullmatch(r"XP[1-7]\d\d", explanation.code)
     assert explanation.title == explanation.title.strip() != ""
     assert explanation.meaning.endswith(".") and explanation.advice.endswith((".", ":"))
     assert explanation.example

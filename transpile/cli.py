@@ -26,6 +26,7 @@ from .errors import Diagnostic, UsageError, XlaToPythonError
 COMMANDS: dict[str, str] = {
     "emit": "Turn HLO into Python source.",
     "run": "Emit a program, run it and show its results.",
+    "vendor": "Generated modules inside another project.",
     "inspect": "What a program takes, gives and costs.",
     "ops": "Which operations each target supports.",
     "layout": "Draw how a shape lies in memory.",

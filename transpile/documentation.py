@@ -42,6 +42,8 @@ FAMILIES = {
     "3": "Valid HLO that cannot be expressed",
     "4": "Files, settings and arguments",
     "5": "Values at run time",
+    "6": "Differential testing and reports",
+    "7": "Vendored modules, and what a target's machines lack",
 }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -67,6 +67,8 @@ SETTINGS: dict[str, Setting] = {
     )
 }
 
+TABLES = ("module",)  # of [tool.xla2py], read elsewhere: the vendored modules
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -80,19 +82,39 @@ class Settings:
         return self.values.get(name, SETTINGS[name].default)
 
 
+def emission_options(values: Mapping[str, Value]) -> dict[str, Any]:
+    """The keyword arguments of :func:`xla2py.emit` for settings, but for the target; defaults where a name is missing.
+
+    Raises :class:`UsageError` (``XP413``) for a custom call that is not ``TARGET=MODULE:FUNCTION``.
+    """
+    chosen: dict[str, Any] = {name: values.get(name, SETTINGS[name].default) for name in SETTINGS}
+    del chosen["target"]
+    chosen["disable_passes"] = chosen.pop("disable-pass")
+    chosen["custom_calls"] = _hooks(chosen.pop("custom-call"))
+    chosen["sources"] = chosen["sources"] or None
+    return chosen
+
+
+def _hooks(words: Sequence[str]) -> dict[str, str]:
+    """``TARGET=MODULE:FUNCTION`` as function by target."""
+    hooks = {}
+    for word in words:
+        target, is_pair, function = word.rpartition("=")
+        if not is_pair:
+            raise UsageError(Diagnostic("XP413", f"'{word}' is not of the form TARGET=MODULE:FUNCTION"))
+        hooks[target] = function
+    return hooks
+
+
 def load_settings(folder: Path) -> Settings:
     """The ``[tool.xla2py]`` table of the nearest pyproject.toml that has one, in a folder or above it.
 
     Raises :class:`UsageError`: ``XP410`` for a file that is not TOML, ``XP411`` for unknown names, ``XP412`` for
     values of the wrong kind; each with its place in the file.
     """
-    folder = folder.resolve()
-    for parent in (folder, *folder.parents):
-        path = parent / "pyproject.toml"
+    for path in pyproject_above(folder):
         try:
-            text = path.read_text(encoding="utf-8")
-        except (FileNotFoundError, NotADirectoryError):
-            continue
+            text = path.read_text(encoding="utf-8-sig")
         except OSError as error:
             raise file_error("read", path, error) from error
         except UnicodeDecodeError as error:
@@ -101,24 +123,39 @@ def load_settings(folder: Path) -> Settings:
             continue
         table = _table(SourceText(text, str(path)))
         if table is not None:
-            return Settings({name: SETTINGS[name].read(value, parent) for name, value in table.items()}, path)
+            return Settings({name: SETTINGS[name].read(value, path.parent) for name, value in table.items()}, path)
     return Settings()
 
 
-def _table(source: SourceText) -> dict[str, Any] | None:
+def pyproject_above(folder: Path) -> Iterator[Path]:
+    """The pyproject.toml files in a folder and above it, nearest first."""
+    folder = folder.resolve()
+    for parent in (folder, *folder.parents):
+        path = parent / "pyproject.toml"
+        if path.is_file():
+            yield path
+
+
+def read_toml(source: SourceText) -> dict[str, Any]:
+    """The tables of a TOML text. Raises :class:`UsageError` (``XP410``) with the place where it is none."""
     try:
-        tool = tomllib.loads(source.text).get("tool")
+        return tomllib.loads(source.text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(Diagnostic("XP410", f"not TOML: {error}", _error_span(source, str(error)), source)) from error
+
+
+def _table(source: SourceText) -> dict[str, Any] | None:
+    tool = read_toml(source).get("tool")
     table = tool.get("xla2py") if isinstance(tool, dict) else None
     if table is None:
         return None
     if not isinstance(table, dict):
         raise UsageError(Diagnostic("XP412", "tool.xla2py is not a table", _key_span(source, "xla2py"), source))
-    complaints = [complaint for name, value in table.items() if (complaint := _complaint(name, value, source))]
+    settings = {name: value for name, value in table.items() if name not in TABLES}
+    complaints = [complaint for name, value in settings.items() if (complaint := _complaint(name, value, source))]
     if complaints:
         raise UsageError(*complaints)
-    return dict(table)
+    return settings
 
 
 def _complaint(name: str, value: object, source: SourceText) -> Diagnostic | None:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ..errors import Diagnostic, UsageError
-from ..settings import SETTINGS, Setting, Settings, Value
+from ..settings import SETTINGS, Setting, Settings, Value, emission_options
 from .terminal import Session
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -74,28 +74,12 @@ def _shown(default: Value) -> str:
 
 
 def choose(given: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
-    """The options of :func:`xla2py.emit`: what the command line gives, else pyproject.toml, else the default.
+    """The targets and the options of :func:`xla2py.emit`: the command line's, else pyproject.toml's, else the default.
 
     ``given`` has the settings under their parameter names (``disable_pass``), ``None`` where not given.
     """
-    chosen: dict[str, Any] = {
-        name: settings[name] if (value := given[name.replace("-", "_")]) is None else value for name in SETTINGS
-    }
-    chosen["disable_passes"] = chosen.pop("disable-pass")
-    chosen["custom_calls"] = _hooks(chosen.pop("custom-call"))
-    chosen["sources"] = chosen["sources"] or None
-    return chosen
-
-
-def _hooks(words: Sequence[str]) -> dict[str, str]:
-    """``TARGET=MODULE:FUNCTION`` as function by target."""
-    hooks = {}
-    for word in words:
-        target, is_pair, function = word.rpartition("=")
-        if not is_pair:
-            raise UsageError(Diagnostic("XP413", f"'{word}' is not of the form TARGET=MODULE:FUNCTION"))
-        hooks[target] = function
-    return hooks
+    chosen = {name: settings[name] if (value := given[name.replace("-", "_")]) is None else value for name in SETTINGS}
+    return {"target": chosen["target"], **emission_options(chosen)}
 
 
 def require_targets(names: Sequence[str]) -> Sequence[str]:

@@ -1,0 +1,172 @@
+"""``xla2py vendor add|check|update|diff|eject``."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..settings import SETTINGS, load_settings
+from .modules import run_all
+from .options import Command, choose, require_targets, setting_options
+from .terminal import note, working, write_table
+
+if TYPE_CHECKING:
+    from ..vendoring import Project, VendoredModule
+
+    Act = Callable[[Project, VendoredModule], int]
+
+ACTION_NEEDED = 1
+
+
+@click.group()
+def command() -> None:
+    """Generated modules inside another project, listed in its pyproject.toml.
+
+    The nearest pyproject.toml, in this folder or above it, counts; a folder named in place of a module stands for
+    all modules below it.
+    """
+
+
+def _each(paths: tuple[str, ...], act: Act) -> int:
+    """Act on the modules that paths name, or on all modules of this folder's project; the highest exit code."""
+    from ..vendoring import find_project
+
+    def in_project(folder: Path, wanted: list[Path]) -> int:
+        project = find_project(folder)
+        modules = project.below(wanted)
+        if not modules:
+            note(f"{project.path} lists no modules: xla2py vendor add")
+        return run_all([partial(act, project, module) for module in modules])
+
+    if not paths:
+        return in_project(Path.cwd(), [])
+    places = [Path(path) for path in paths]
+    return run_all([partial(in_project, p if p.is_dir() else p.parent, [p]) for p in places])
+
+
+modules_argument = click.argument("modules", metavar="[MODULE|FOLDER]...", nargs=-1)
+
+
+@command.command(cls=Command)
+@click.argument("source", metavar="FILE")
+@click.option("-o", "--output", metavar="MODULE", required=True, help="The Python file, below pyproject.toml.")
+@setting_options(*SETTINGS)
+def add(source: str, output: str, **given: Any) -> int:
+    """Emit FILE as a module of this project and list it in pyproject.toml.
+
+    Options given here are kept for later updates.
+    """
+    from ..vendoring import add_module, find_project
+
+    place = Path(output)
+    project = find_project(_existing(place.parent))
+    options = {name: value for name in SETTINGS if (value := given[name.replace("-", "_")]) is not None}
+    options.pop("target", None)
+    target, *others = require_targets(choose(given, load_settings(project.folder))["target"])
+    if others:
+        raise click.UsageError("a module is for one target: give -t one name")
+    if options.get("sources"):
+        options["sources"] = Path(options["sources"]).resolve().relative_to(project.folder)
+    with working(f"emitting {source} for {target}"):
+        project, module = add_module(project, Path(source), place, target, options)
+    note(f"wrote {module.output} and listed it in {project.path}")
+    return 0
+
+
+def _existing(folder: Path) -> Path:
+    """The nearest folder above a path that exists."""
+    return next(parent for parent in (folder.resolve(), *folder.resolve().parents) if parent.is_dir())
+
+
+@command.command(cls=Command)
+@modules_argument
+@click.option("--output-format", type=click.Choice(["text", "json"]), default="text", help="Default: text.")
+def check(modules: tuple[str, ...], output_format: str) -> int:
+    """Tell which modules are not what their sources give today; exit 1 where somebody has to act.
+
+    States: fresh; stale generator (a newer xla2py writes it differently: nothing to do in haste); edited (no complaint
+    where the manifest says `edited = true`); stale source; conflict; missing.
+    """
+    from ..vendoring import inspect_module
+
+    found = []
+
+    def act(project: Project, module: VendoredModule) -> int:
+        freshness = inspect_module(project, module)
+        found.append(freshness)
+        return ACTION_NEEDED if freshness.needs_action else 0
+
+    code = _each(modules, act)
+    rows = [(f.module.output, f.state.value, f.is_edited, f.module.source) for f in found]
+    if output_format == "json":
+        keys = ("output", "state", "edited", "source")
+        click.echo(json.dumps([dict(zip(keys, row, strict=True)) for row in rows], indent=2))
+    elif rows:
+        shown = [
+            (output, state + " and edited" * (edited and state.startswith("stale")), source)
+            for output, state, edited, source in rows
+        ]
+        write_table(("module", "state", "source"), shown)
+    return code
+
+
+@command.command(cls=Command)
+@modules_argument
+@click.option("--discard-edits", is_flag=True, help="Write edited modules anew, without the edits.")
+def update(modules: tuple[str, ...], discard_edits: bool) -> int:
+    """Write modules anew where their source, their settings or xla2py changed.
+
+    Edits are merged with what is new. Where both changed the same lines, both versions are in the file between marks,
+    and the exit code is 1.
+    """
+    from ..vendoring import Outcome, update_module
+
+    def act(project: Project, module: VendoredModule) -> int:
+        with working(f"updating {module.output}"):
+            outcome = update_module(project, module, discard_edits=discard_edits)
+        click.echo(f"{module.output}: {outcome.value}")
+        return ACTION_NEEDED if outcome is Outcome.CONFLICT else 0
+
+    return _each(modules, act)
+
+
+@command.command(cls=Command)
+@modules_argument
+@click.option("--edits", is_flag=True, help="Show instead what people changed since the modules were written.")
+def diff(modules: tuple[str, ...], edits: bool) -> int:
+    """Show what an update would change, and write nothing; exit 1 where it would change something."""
+    from ..vendoring.update import ancestor, prepare_update
+
+    def act(project: Project, module: VendoredModule) -> int:
+        update = prepare_update(project, module)
+        now = update.old.file.text if update.old is not None else ""
+        pair = (now, update.new)
+        if edits:
+            base = ancestor(project, module, update.old, update.generated) if update.old is not None else None
+            pair = (now if base is None else base, now)
+        old, new = (text.splitlines(keepends=True) for text in pair)
+        names = (f"{module.output} (generated)", module.output) if edits else (module.output, f"{module.output} (new)")
+        click.echo("".join(difflib.unified_diff(old, new, *names)), nl=False)
+        return ACTION_NEEDED if old != new else 0
+
+    return _each(modules, act)
+
+
+@command.command(cls=Command)
+@click.argument("modules", metavar="MODULE...", nargs=-1, required=True)
+def eject(modules: tuple[str, ...]) -> int:
+    """Hand modules over to the project: they leave the manifest, and xla2py does not touch them again."""
+    from ..vendoring import eject_module
+
+    def act(project: Project, module: VendoredModule) -> int:
+        eject_module(project, module)
+        click.echo(f"{module.output} is yours; {project.path.name} lists it no more")
+        return 0
+
+    return _each(modules, act)

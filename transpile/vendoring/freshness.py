@@ -1,0 +1,98 @@
+"""Is a vendored module what xla2py would write today?"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from ..emission import GeneratedModule, body_sha256, emit
+from ..files import read_bytes
+from ..frontends import load
+from ..hlo.verifier import verify
+from ..settings import emission_options
+from .manifest import Project, VendoredModule
+from .merge import has_conflicts
+from .text_files import TextFile
+
+_HEADER = re.compile(r"^# (source|body) sha256: ([0-9a-f]{64})$", re.MULTILINE)
+
+
+class State(Enum):
+    """What the source, the generator or a person did since a module was written; the worst that holds."""
+
+    FRESH = "fresh"
+    STALE_GENERATOR = "stale generator"  # the same source is written differently now
+    EDITED = "edited"
+    STALE_SOURCE = "stale source"
+    CONFLICT = "conflict"  # an update left marks in it
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """The state of a module. ``is_edited`` is also told beside a stale source or generator."""
+
+    module: VendoredModule
+    state: State
+    is_edited: bool = False
+
+    @property
+    def needs_action(self) -> bool:
+        """Whether somebody should update or eject: not for a newer generator, nor for edits that are meant."""
+        meant = self.state is State.EDITED and self.module.edited
+        return self.state not in (State.FRESH, State.STALE_GENERATOR) and not meant
+
+
+@dataclass(frozen=True, slots=True)
+class VendoredFile:
+    """The file of a module as it lies there. ``recorded`` has the ``source`` and ``body`` hashes of its header."""
+
+    path: Path
+    file: TextFile
+    recorded: dict[str, str]
+
+    @property
+    def is_edited(self) -> bool:
+        return self.recorded.get("body") != body_sha256(self.file.text)
+
+
+def read_vendored(project: Project, module: VendoredModule) -> VendoredFile | None:
+    """The file of a module, None where there is none. Raises ``UsageError`` where it cannot be read (XP401, XP703)."""
+    path = project.place(module.output)
+    if not path.exists():
+        return None
+    file = TextFile.decode(read_bytes(path), path)
+    return VendoredFile(path, file, dict(_HEADER.findall(file.text)))
+
+
+def regenerate(project: Project, module: VendoredModule) -> GeneratedModule:
+    """What xla2py writes for a module now. Raises what ``load``, ``verify`` and ``emit`` raise."""
+    program = load(project.place(module.source), name=module.source)
+    verify(program, program.source)
+    options = emission_options({**project.settings.values, **module.options})
+    return emit(program, module.target, name=module.source, **options)
+
+
+def inspect_module(project: Project, module: VendoredModule) -> Freshness:
+    """Compare a module's file with its source and this generator. Raises what :func:`regenerate` raises."""
+    file = read_vendored(project, module)
+    generated = regenerate(project, module)
+    if file is None or not has_constants(file.path, generated):
+        return Freshness(module, State.MISSING)
+    if has_conflicts(file.file.text):
+        return Freshness(module, State.CONFLICT, is_edited=True)
+    now = dict(_HEADER.findall(generated.source))
+    is_edited = file.is_edited
+    if file.recorded.get("source") != now["source"]:
+        return Freshness(module, State.STALE_SOURCE, is_edited)
+    if is_edited:
+        return Freshness(module, State.EDITED, is_edited)
+    return Freshness(module, State.FRESH if file.recorded["body"] == now["body"] else State.STALE_GENERATOR)
+
+
+def has_constants(path: Path, generated: GeneratedModule) -> bool:
+    """Whether the constants that a module needs lie beside it."""
+    sidecar = path.with_suffix(".npz")
+    return not generated.constants or (sidecar.exists() and read_bytes(sidecar) == generated.constants_file())

@@ -1,0 +1,195 @@
+"""Which modules a project vendors: the tables ``[[tool.xla2py.module]]`` of its pyproject.toml.
+
+Each has ``source`` and ``output``, relative to the file, and optionally ``target``, ``edited`` and any setting of
+``[tool.xla2py]``, which it overrides.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import tomlkit
+import tomlkit.exceptions
+from tomlkit.items import AoT, Table
+
+from ..errors import Diagnostic, UsageError
+from ..files import read_bytes, write_atomically
+from ..hlo.source import SourceText
+from ..settings import SETTINGS, Settings, Value, load_settings, pyproject_above, read_toml
+from .text_files import TextFile
+
+OPTIONS = {name: setting for name, setting in SETTINGS.items() if name != "target"}
+_KEYS = ("source", "output", "target", "edited", *OPTIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class VendoredModule:
+    """One entry. ``source`` and ``output`` are POSIX paths relative to the project's folder."""
+
+    source: str
+    output: str
+    target: str = "numpy"
+    edited: bool = False  # edits are there to stay: not a reason to complain
+    options: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A pyproject.toml and the modules that it lists."""
+
+    path: Path
+    modules: tuple[VendoredModule, ...]
+    settings: Settings
+
+    @property
+    def folder(self) -> Path:
+        return self.path.parent
+
+    def place(self, name: str) -> Path:
+        """The path of a ``source`` or ``output``."""
+        return self.folder / PurePosixPath(name)
+
+    def below(self, paths: list[Path]) -> list[VendoredModule]:
+        """The modules whose output is one of the paths or in a folder of them; all where none is given."""
+        outputs = [self.place(module.output).resolve() for module in self.modules]
+        wanted = [path.resolve() for path in paths]
+        for path in wanted:
+            if not any(output.is_relative_to(path) for output in outputs):
+                known = ", ".join(module.output for module in self.modules) or "none"
+                hint = f"modules of {self.path}: {known}"
+                raise UsageError(Diagnostic("XP701", f"{path} is no vendored module and holds none", hint=hint))
+        return [
+            module
+            for module, output in zip(self.modules, outputs, strict=True)
+            if not wanted or any(output.is_relative_to(path) for path in wanted)
+        ]
+
+
+def find_project(folder: Path) -> Project:
+    """The project of a folder: the nearest pyproject.toml, in it or above, that lists modules, else the nearest.
+
+    Raises ``UsageError``: XP700 where there is none, XP410 to XP412 for what is wrong in it, with its place.
+    """
+    nearest = None
+    for path in pyproject_above(folder):
+        source = SourceText(TextFile.decode(read_bytes(path), path).text, str(path))
+        entries = _entries(source)
+        if entries:
+            return Project(path, _modules(entries, source), load_settings(path.parent))
+        nearest = nearest or path
+    if nearest is None:
+        message = f"there is no pyproject.toml in {folder} or above it"
+        raise UsageError(Diagnostic("XP700", message, hint="vendored modules are listed there; create one"))
+    return Project(nearest, (), load_settings(nearest.parent))
+
+
+def _entries(source: SourceText) -> list[Any]:
+    tool = read_toml(source).get("tool")
+    table = tool.get("xla2py") if isinstance(tool, dict) else None
+    entries = table.get("module", []) if isinstance(table, dict) else []
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        message = "tool.xla2py.module is not an array of tables"
+        raise UsageError(Diagnostic("XP412", message, None, source, "write [[tool.xla2py.module]]"))
+    return entries
+
+
+def _modules(entries: list[dict[str, Any]], source: SourceText) -> tuple[VendoredModule, ...]:
+    problems = [Diagnostic(code, text, None, source) for entry in entries for code, text in _problems(entry)]
+    outputs = [entry.get("output") for entry in entries]
+    repeated = sorted({str(output) for output in outputs if outputs.count(output) > 1})
+    problems += [
+        Diagnostic("XP702", f"several modules have the output '{output}'", None, source) for output in repeated
+    ]
+    if problems:
+        raise UsageError(*problems)
+    folder = Path(source.name).parent
+    return tuple(
+        VendoredModule(
+            entry["source"],
+            entry["output"],
+            entry.get("target", "numpy"),
+            entry.get("edited", False),
+            {name: OPTIONS[name].read(value, folder) for name, value in entry.items() if name in OPTIONS},
+        )
+        for entry in entries
+    )
+
+
+def _problems(entry: dict[str, Any]) -> list[tuple[str, str]]:
+    """What is wrong with one entry, as codes and messages."""
+    title = f"module '{entry.get('output', '?')}'"
+    kinds = {"source": str, "output": str, "target": str, "edited": bool}
+    problems = [("XP411", f"{title} has the unknown key '{name}'") for name in entry if name not in _KEYS]
+    problems += [("XP412", f"{title} has no {name}") for name in ("source", "output") if name not in entry]
+    problems += [
+        ("XP412", f"{title}: {name} is not a {'string' if kind is str else 'flag'}")
+        for name, kind in kinds.items()
+        if name in entry and not isinstance(entry[name], kind)
+    ]
+    for name, setting in OPTIONS.items():
+        if name in entry and (problem := setting.problem(entry[name])):
+            problems.append(("XP412", f"{title}, setting '{name}': {problem}"))
+    output = entry.get("output")
+    if isinstance(output, str) and not is_inside(output):
+        problems.append(("XP702", f"{title} does not lie below the folder of pyproject.toml as a .py file"))
+    return problems
+
+
+def is_inside(output: str) -> bool:
+    """Whether an output is a relative POSIX path of a Python file that stays below its folder."""
+    path = PurePosixPath(output)
+    return not path.is_absolute() and ".." not in path.parts and "\\" not in output and path.suffix == ".py"
+
+
+def relative_name(project: Project, path: Path) -> str:
+    """A path as the manifest has it. Raises ``ValueError`` where it lies on another drive."""
+    return PurePosixPath(Path(os.path.relpath(path.resolve(), project.folder.resolve())).as_posix()).as_posix()
+
+
+def with_module(project: Project, module: VendoredModule) -> Project:
+    """Write an entry at the end of the manifest; comments, order and line ends of the file stay."""
+    entry = tomlkit.table()
+    entry.update({"source": module.source, "output": module.output})
+    if module.target != "numpy":
+        entry["target"] = module.target
+    if module.edited:
+        entry["edited"] = True
+    entry.update({name: list(value) if isinstance(value, tuple) else value for name, value in module.options.items()})
+
+    def append(entries: AoT) -> None:
+        entries.append(entry)
+
+    return _rewritten(project, append)
+
+
+def without_module(project: Project, module: VendoredModule) -> Project:
+    """Take an entry out of the manifest."""
+
+    def remove(entries: AoT) -> None:
+        for i, entry in enumerate(entries):
+            if entry.get("output") == module.output:
+                del entries[i]
+                return
+
+    return _rewritten(project, remove)
+
+
+def _rewritten(project: Project, change: Any) -> Project:
+    file = TextFile.decode(read_bytes(project.path), project.path)
+    document = tomlkit.parse(file.text)
+    tool = document.setdefault("tool", tomlkit.table(is_super_table=True))
+    table = tool.setdefault("xla2py", tomlkit.table(is_super_table=True))
+    assert isinstance(table, Table)
+    if "module" not in table:
+        table.append("module", tomlkit.aot())
+    entries = table["module"]
+    assert isinstance(entries, AoT)
+    change(entries)
+    if not entries:
+        del table["module"]
+    write_atomically(project.path, file.encode(tomlkit.dumps(document).rstrip("\n") + "\n"))
+    return find_project(project.folder)

@@ -1,0 +1,71 @@
+"""Three-way merge of lines: two people changed one text, both changes are wanted.
+
+Source: S. Khanna, K. Kunal, B. C. Pierce, "A Formal Investigation of Diff3", FSTTCS 2007.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import pairwise
+
+EDITED, SEPARATOR, GENERATED = "<<<<<<< edited", "=======", ">>>>>>> generated"
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """The merged text, and how many places have both versions in it, between marks, for a person to choose."""
+
+    text: str
+    conflicts: int
+
+
+def merge(base: str, edited: str, generated: str) -> Merge:
+    """``edited`` and ``generated`` both come from ``base``: their common text, with the changes of each."""
+    lines = [text.splitlines(keepends=True) for text in (base, edited, generated)]
+    merged: list[str] = []
+    conflicts = 0
+    for original, ours, theirs in _chunks(*lines):
+        if theirs in (original, ours):
+            merged += ours
+        elif ours == original:
+            merged += theirs
+        else:
+            conflicts += 1
+            merged += [f"{EDITED}\n", *_ended(ours), f"{SEPARATOR}\n", *_ended(theirs), f"{GENERATED}\n"]
+    return Merge("".join(merged), conflicts)
+
+
+def has_conflicts(text: str) -> bool:
+    """Whether marks of an earlier merge are still in a text."""
+    return any(line in (EDITED, GENERATED) for line in text.splitlines())
+
+
+def _ended(lines: Sequence[str]) -> list[str]:
+    return [line if line.endswith("\n") else f"{line}\n" for line in lines]
+
+
+def _chunks(base: list[str], ours: list[str], theirs: list[str]) -> Iterator[tuple[list[str], list[str], list[str]]]:
+    """The texts cut at the same places: what all three share, and what lies between."""
+    places = [(0, 0, 0), *_common(base, ours, theirs), (len(base), len(ours), len(theirs))]
+    for start, end in pairwise(places):
+        parts = [text[a:b] for text, a, b in zip((base, ours, theirs), start, end, strict=True)]
+        yield parts[0], parts[1], parts[2]
+
+
+def _common(base: list[str], ours: list[str], theirs: list[str]) -> Iterator[tuple[int, int, int]]:
+    """Start and end of each run of lines that all three have, as places in each."""
+    in_ours, in_theirs = (SequenceMatcher(None, base, other, False).get_matching_blocks() for other in (ours, theirs))
+    i = j = 0
+    while i < len(in_ours) and j < len(in_theirs):
+        mine, other = in_ours[i], in_theirs[j]
+        start = max(mine.a, other.a)
+        end = min(mine.a + mine.size, other.a + other.size)
+        if start < end:
+            yield start, start - mine.a + mine.b, start - other.a + other.b
+            yield end, end - mine.a + mine.b, end - other.a + other.b
+        if mine.a + mine.size < other.a + other.size:
+            i += 1
+        else:
+            j += 1

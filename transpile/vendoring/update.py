@@ -1,0 +1,169 @@
+"""Writing vendored modules. A person's edits are merged with what is new, never lost.
+
+What was generated is kept in the folder ``.xla2py`` beside pyproject.toml, one file for each module, named by the hash
+that the module's header carries: the common ancestor of the next merge. The new ancestor is written first, then the
+constants, then the module, and only then is the old ancestor removed, so that an update that is cut short at any moment
+leaves the old module or the new one, each with its ancestor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path, PurePosixPath
+
+from ..emission import GeneratedModule, body_sha256
+from ..emission.module import without_header
+from ..errors import Diagnostic, UsageError
+from ..files import file_error, read_bytes, write_atomically
+from ..settings import Value
+from .freshness import VendoredFile, read_vendored, regenerate
+from .manifest import Project, VendoredModule, is_inside, relative_name, with_module, without_module
+from .merge import has_conflicts, merge
+from .text_files import TextFile
+
+BASES = ".xla2py"
+
+
+class Outcome(Enum):
+    """What an update did."""
+
+    UNCHANGED = "unchanged"
+    CREATED = "created"
+    UPDATED = "updated"
+    MERGED = "merged with your edits"
+    CONFLICT = "merged, with conflicts to resolve"
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A module before and after an update, not yet written. ``old`` is None where there is no file."""
+
+    outcome: Outcome
+    old: VendoredFile | None
+    new: str
+    generated: GeneratedModule
+    conflicts: int = 0
+
+
+def add_module(
+    project: Project, source: Path, output: Path, target: str, options: Mapping[str, Value]
+) -> tuple[Project, VendoredModule]:
+    """Emit ``source`` to ``output`` and list it in the manifest; the new project and entry.
+
+    Raises ``UsageError``: XP702 where the output lies outside the project or is listed already, XP403 where the file
+    is not one that xla2py wrote; and what reading and emitting the source raises.
+    """
+    module = VendoredModule(relative_name(project, source), relative_name(project, output), target, options=options)
+    if not is_inside(module.output):
+        message = f"{output} is not a .py file below {project.folder}, the folder of the project"
+        raise UsageError(Diagnostic("XP702", message, hint="name a place inside the project with -o"))
+    if any(module.output == other.output for other in project.modules):
+        hint = f"xla2py vendor update {module.output}"
+        raise UsageError(Diagnostic("XP702", f"{module.output} is vendored already", hint=hint))
+    old = read_vendored(project, module)
+    if old is not None and old.is_edited:
+        problem = "was edited since xla2py wrote it" if old.recorded else "was not written by xla2py"
+        hint = "name another file with -o, or move this one away"
+        raise UsageError(Diagnostic("XP403", f"{output} {problem}", hint=hint))
+    write_update(project, module, prepare_update(project, module))
+    return with_module(project, module), module
+
+
+def update_module(project: Project, module: VendoredModule, *, discard_edits: bool = False) -> Outcome:
+    """Write a module anew where something changed. Raises what :func:`prepare_update` raises."""
+    update = prepare_update(project, module, discard_edits=discard_edits)
+    write_update(project, module, update)
+    return update.outcome
+
+
+def prepare_update(project: Project, module: VendoredModule, *, discard_edits: bool = False) -> Update:
+    """What an update would write.
+
+    Raises ``UsageError``: XP704 where marks of an earlier conflict are still in the file, XP705 where it was edited
+    and what it was edited from is not known any more; and what reading and emitting the source raises.
+    """
+    generated = regenerate(project, module)
+    old = read_vendored(project, module)
+    if old is None:
+        return Update(Outcome.CREATED, None, generated.source, generated)
+    if discard_edits or not old.is_edited:
+        outcome = Outcome.UNCHANGED if old.file.text == generated.source else Outcome.UPDATED
+        return Update(outcome, old, generated.source, generated)
+    if has_conflicts(old.file.text):
+        message = f"{module.output} still has the marks of a conflict"
+        raise UsageError(Diagnostic("XP704", message, hint="choose between the versions, then update again"))
+    base = ancestor(project, module, old, generated)
+    if base is None:
+        message = f"{module.output} was edited, and what xla2py had written is not known any more"
+        hint = "eject it to keep the edits, or update with --discard-edits"
+        raise UsageError(Diagnostic("XP705", message, hint=hint))
+    merged = merge(base, old.file.text, generated.source)
+    outcome = Outcome.CONFLICT if merged.conflicts else Outcome.MERGED
+    if merged.text == old.file.text:
+        outcome = Outcome.UNCHANGED
+    return Update(outcome, old, merged.text, generated, merged.conflicts)
+
+
+def ancestor(project: Project, module: VendoredModule, old: VendoredFile, generated: GeneratedModule) -> str | None:
+    """What xla2py had written before a module was edited, None where that is lost."""
+    recorded = old.recorded.get("body", "")
+    if recorded == body_sha256(generated.source):
+        return generated.source
+    path = _base_path(project, module, recorded)
+    if not path.is_file():
+        return None
+    base = TextFile.decode(read_bytes(path), path).text
+    return base if body_sha256(base) == recorded else None
+
+
+def write_update(project: Project, module: VendoredModule, update: Update) -> None:
+    """Write the module and what belongs to it, in the order that the module's docstring explains."""
+    path = project.place(module.output)
+    generated = update.generated
+    base = _base_path(project, module, body_sha256(generated.source))
+    write_if_new(base, generated.source.encode())
+    if generated.constants:
+        write_if_new(path.with_suffix(".npz"), generated.constants_file())
+    if update.outcome is not Outcome.UNCHANGED:
+        file = update.old.file if update.old is not None else TextFile("")
+        write_atomically(path, file.encode(update.new))
+    _remove_bases(project, module, keep=base)
+
+
+def eject_module(project: Project, module: VendoredModule) -> Project:
+    """Hand a module over: it leaves the manifest and loses the header that says it is generated.
+
+    The file, with any edits, stays; so do its constants. Raises ``UsageError`` (XP401) where a file cannot be written.
+    """
+    old = read_vendored(project, module)
+    if old is not None and old.recorded:
+        write_atomically(old.path, old.file.encode(without_header(old.file.text)))
+    _remove_bases(project, module, keep=None)
+    return without_module(project, module)
+
+
+def write_if_new(path: Path, content: bytes) -> None:
+    """Write a file unless it holds these bytes already."""
+    if not path.is_file() or read_bytes(path) != content:
+        write_atomically(path, content)
+
+
+def _base_path(project: Project, module: VendoredModule, body: str) -> Path:
+    return project.folder / BASES / f"{_base_stem(module)}-{body[:16]}.base"
+
+
+def _base_stem(module: VendoredModule) -> str:
+    """``src/kernels/mlp.py`` as one file name."""
+    return ".".join(PurePosixPath(module.output).with_suffix("").parts)
+
+
+def _remove_bases(project: Project, module: VendoredModule, *, keep: Path | None) -> None:
+    folder = project.folder / BASES
+    for path in sorted(folder.glob(f"{_base_stem(module)}-*.base")):
+        if path != keep and len(path.stem) == len(_base_stem(module)) + 17:
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise file_error("remove", path, error) from error
