@@ -62,10 +62,10 @@ def add(source: str, output: str, **given: Any) -> int:
 
     Options given here are kept for later updates.
     """
-    from ..vendoring import add_module, find_project
+    from ..vendoring import add_module, nearest_project
 
     place = Path(output)
-    project = find_project(_existing(place.parent))
+    project = nearest_project(_existing(place.parent))
     options = {name: value for name in SETTINGS if (value := given[name.replace("-", "_")]) is not None}
     options.pop("target", None)
     target, *others = require_targets(choose(given, load_settings(project.folder))["target"])

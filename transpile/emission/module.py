@@ -246,7 +246,7 @@ def _header(target: Target, settings: Settings) -> list[str]:
         f"# source sha256: {settings.source_sha256}",
         "# body sha256: @BODY@",
         f"# regenerate: {command}",
-        "# license: yours, without conditions",
+        "# license: yours, without conditions; functions copied from xla2py: 0BSD",
     ]
 
 

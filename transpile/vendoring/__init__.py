@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .freshness import Freshness, State, inspect_module
-from .manifest import Project, VendoredModule, find_project
+from .manifest import Project, VendoredModule, find_project, nearest_project
 from .update import Outcome, add_module, eject_module, update_module
 
 __all__ = [
@@ -16,5 +16,6 @@ __all__ = [
     "eject_module",
     "find_project",
     "inspect_module",
+    "nearest_project",
     "update_module",
 ]

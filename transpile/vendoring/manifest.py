@@ -7,7 +7,7 @@ Each has ``source`` and ``output``, relative to the file, and optionally ``targe
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -74,17 +74,22 @@ def find_project(folder: Path) -> Project:
 
     Raises ``UsageError``: XP700 where there is none, XP410 to XP412 for what is wrong in it, with its place.
     """
-    nearest = None
+    projects = (read_project(path) for path in pyproject_above(folder))
+    return next((project for project in projects if project.modules), None) or nearest_project(folder)
+
+
+def nearest_project(folder: Path) -> Project:
+    """The project that new modules in a folder belong to. Raises what :func:`find_project` raises."""
     for path in pyproject_above(folder):
-        source = SourceText(TextFile.decode(read_bytes(path), path).text, str(path))
-        entries = _entries(source)
-        if entries:
-            return Project(path, _modules(entries, source), load_settings(path.parent))
-        nearest = nearest or path
-    if nearest is None:
-        message = f"there is no pyproject.toml in {folder} or above it"
-        raise UsageError(Diagnostic("XP700", message, hint="vendored modules are listed there; create one"))
-    return Project(nearest, (), load_settings(nearest.parent))
+        return read_project(path)
+    message = f"there is no pyproject.toml in {folder} or above it"
+    raise UsageError(Diagnostic("XP700", message, hint="vendored modules are listed there; create one"))
+
+
+def read_project(path: Path) -> Project:
+    """A pyproject.toml. Raises ``UsageError``, XP410 to XP412, for what is wrong in it, with its place."""
+    source = SourceText(TextFile.decode(read_bytes(path), path).text, str(path))
+    return Project(path, _modules(_entries(source), source), load_settings(path.parent))
 
 
 def _entries(source: SourceText) -> list[Any]:
@@ -161,6 +166,8 @@ def with_module(project: Project, module: VendoredModule) -> Project:
     entry.update({name: list(value) if isinstance(value, tuple) else value for name, value in module.options.items()})
 
     def append(entries: AoT) -> None:
+        if entries and not entries[-1].as_string().endswith("\n\n"):
+            entries[-1].add(tomlkit.nl())
         entries.append(entry)
 
     return _rewritten(project, append)
@@ -178,7 +185,7 @@ def without_module(project: Project, module: VendoredModule) -> Project:
     return _rewritten(project, remove)
 
 
-def _rewritten(project: Project, change: Any) -> Project:
+def _rewritten(project: Project, change: Callable[[AoT], None]) -> Project:
     file = TextFile.decode(read_bytes(project.path), project.path)
     document = tomlkit.parse(file.text)
     tool = document.setdefault("tool", tomlkit.table(is_super_table=True))
@@ -192,4 +199,4 @@ def _rewritten(project: Project, change: Any) -> Project:
     if not entries:
         del table["module"]
     write_atomically(project.path, file.encode(tomlkit.dumps(document).rstrip("\n") + "\n"))
-    return find_project(project.folder)
+    return read_project(project.path)
