@@ -10,7 +10,7 @@ returns: float32[2], int32[], int32[]
 # source sha256: ccdb0ba891e36575ad98697cd3750e7cbe13f2f7b2a7591d11b92956a6d9a303
 # body sha256: 7d065d274a0a0031e021932dad3702db12cede2721cbea6779764064d0db0597
 # regenerate: xla2py emit examples/hlo/adaptive_ode.after.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

@@ -8,7 +8,7 @@ returns: float32[2, 8, 64, 32]
 # source sha256: bfa7e39e35405e2e1dad08bcf9403e52bc5acc2e6d55db01a8a5e662e7b1003d
 # body sha256: 6ab0c6de22865acbfa8e3d9268534ccab8b3df8d4e55c5959996001e9a0b8b53
 # regenerate: xla2py emit examples/hlo/attention.after.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

@@ -12,7 +12,7 @@ returns: bfloat16[16, 64]
 # source sha256: a26b5cee3410e234495d280e362a60ed6db3b5f0675331a7a5effee01e49124a
 # body sha256: 6f62d3a0d4bfa318f9d37d2d8fd91579cbf27aa593f34e6e1e360e18d08f609c
 # regenerate: xla2py emit examples/hlo/bf16_mixed_precision.after.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import ml_dtypes

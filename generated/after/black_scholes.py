@@ -10,7 +10,7 @@ returns: float32[1000], float32[1000], float32[1000]
 # source sha256: 5e12552b3a71050d3716b7622958e1e8aa43624c0a2d4298ed23b41daeb7f7d2
 # body sha256: 43032684209a54a4fa6230dbbc04c799ab0aa8972c30d9563868a78a057a1b0a
 # regenerate: xla2py emit examples/hlo/black_scholes.after.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

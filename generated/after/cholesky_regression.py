@@ -11,7 +11,7 @@ returns: float32[8], float32[5, 8], float32[]
 # source sha256: 4bb3992d23d71e626b3c00451eae322891d20b7cc15754829b608b21c99cb0bb
 # body sha256: 8989ed9ffde7b3063ce68342f574a7e870bda07e7afc484f9a0ce27c21423a40
 # regenerate: xla2py emit examples/hlo/cholesky_regression.after.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from collections.abc import Sequence
 from typing import Any
 

@@ -21,7 +21,7 @@ returns: float32[10], float32[16, 10], float32[3, 3, 3, 8], float32[3, 3, 8, 16]
 # source sha256: 8b0c5cf5c318d0bbfbfd754971031038407b8248af78965ec817b7ac161bc5da
 # body sha256: a6312b02c6c2a5dd0b215b2aac391fcbab3d83fb896ca0d0a765e909e2af4bdc
 # regenerate: xla2py emit examples/hlo/cnn_train_step.after.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any

@@ -10,7 +10,7 @@ returns: float32[48], int32[], float32[]
 # source sha256: 2c6204694d499c5d5be4856601fdb98b2ba1f8a78d0704cb184ec6f1ad55776b
 # body sha256: 30108774fa932cc12c62ec84ef1a27b8dc9242ba0eb1449ae82618b0bb13b99a
 # regenerate: xla2py emit examples/hlo/conjugate_gradient.after.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

@@ -9,7 +9,7 @@ returns: float32[3, 256], float32[3, 129]
 # source sha256: 9e2b0c84239245f423815c3b54828e12c4f32e2000006dbfede04b0b831d3bfa
 # body sha256: 1366450eb05ebb9a3e81825b7dd3c1e1aef1be30d8f1e9287d4b550a6a8b200b
 # regenerate: xla2py emit examples/hlo/fft_convolution.after.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

@@ -8,7 +8,7 @@ returns: uint8[32, 32], int32[30]
 # source sha256: f04265ff44b36878547759b7bdec68cea1f677bca7cec6045d815bd40a619779
 # body sha256: c63571e036f8a33cb87d1fc3119139511e901001ba92f1680ce9908cabf98942
 # regenerate: xla2py emit examples/hlo/game_of_life.after.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

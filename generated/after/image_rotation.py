@@ -9,7 +9,7 @@ returns: float32[24, 32, 3], float32[24, 32]
 # source sha256: d9878ec5077ac220ce4aaee3153a69e4b5ab462694208efa784f14187b74e5e5
 # body sha256: 15afc34c48a151fe6035102f78205400c37245107795b4cd672b662114b32bd4
 # regenerate: xla2py emit examples/hlo/image_rotation.after.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from collections.abc import Sequence
 from math import prod
 from typing import Any

@@ -10,7 +10,7 @@ returns: float32[16, 48]
 # source sha256: c23ee4c588b89952d41b47ab2786a8cc8a21ba5cf4f0bacd3b463608c5226818
 # body sha256: 36ec5e9385421b071f48b698a69d0bd551313bdd8a65e14ce981da86b07ce53c
 # regenerate: xla2py emit examples/hlo/int8_quantized_matmul.after.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

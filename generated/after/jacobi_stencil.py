@@ -8,7 +8,7 @@ returns: float32[40, 60], float32[]
 # source sha256: 6e848706a581300a52e179a306c2c7476f912df1c89614437e682735f737d4b6
 # body sha256: e7b4b2928f4227e6c0168648746303a21bfe0657a8d0d29a69be98bd21d5c53f
 # regenerate: xla2py emit examples/hlo/jacobi_stencil.after.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

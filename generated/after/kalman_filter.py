@@ -13,7 +13,7 @@ returns: float32[30, 4], float32[]
 # source sha256: a8dc376bb70c6d542c273d8301ba346d73b322e7e160c6ed4581788f7015c7ea
 # body sha256: f8dfad54f7525089d60e134f6c210ef3d1ff3a39d416575af73f1f2c8a52497b
 # regenerate: xla2py emit examples/hlo/kalman_filter.after.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from collections.abc import Sequence
 from typing import Any
 

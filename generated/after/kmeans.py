@@ -9,7 +9,7 @@ returns: float32[6, 2], int32[300], float32[]
 # source sha256: cc3dfa192df4d0901f591ac847a1d5738f1d4779fccf87a9960e04404986cd1f
 # body sha256: f790eb31656a8c69fa1deecec3eaea213d8a48a367dd980dabe9c6a02fcfc8f8
 # regenerate: xla2py emit examples/hlo/kmeans.after.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any

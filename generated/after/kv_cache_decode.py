@@ -12,7 +12,7 @@ returns: int32[8], float32[24, 4, 8], float32[24, 4, 8]
 # source sha256: 1a5e340d7d797ea7fc2c77f1ac1ec83f33111594f5a63e7d4aecbaa080aee62d
 # body sha256: be8f28d2f64faa86d6566ea92a10e648d34d17d86fa8d461bd0e36e54a46b2ca
 # regenerate: xla2py emit examples/hlo/kv_cache_decode.after.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

@@ -11,7 +11,7 @@ returns: float32[24, 4, 32], float32[4, 32]
 # source sha256: baa3601064e3ee2f4e988ec07bb931befc6caefa37a73eea464c7aa7e4ffe892
 # body sha256: 036f64b20410c17d5bf4959c70f0dcac326cbc1f07bdc5730194161471032747
 # regenerate: xla2py emit examples/hlo/lstm.after.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

@@ -9,7 +9,7 @@ returns: int32[40, 60]
 # source sha256: a78322f3a050f9752dc98015ad861109375019e3af28870ec5c7567beef707a3
 # body sha256: f01e189e20c6ea85774c69b1fbf00f781a7bbbf8a19e4dacf46c6b51dd420dd1
 # regenerate: xla2py emit examples/hlo/mandelbrot.after.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

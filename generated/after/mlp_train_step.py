@@ -31,7 +31,7 @@ returns: float32[128], float32[64, 128], float32[32], float32[128, 32], float32[
 # source sha256: ee37d3599cfe68c6205461e4ce67fa40d5e3ddb19bf2ce37d253107cb6243558
 # body sha256: adbbaf3f6a89726da285e8517bbc17a68884764b666a0bd2b940a47b8d6ee96b
 # regenerate: xla2py emit examples/hlo/mlp_train_step.after.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any

@@ -9,7 +9,7 @@ returns: float32[6], float32[6], float32[6]
 # source sha256: 2c00813d6d871d369395eb61c1db8b60a145f649239729fc197038363f823329
 # body sha256: 790e26c93b1b4bfa73c7e0845b3d998f4592296e0e1954430fd2e5584f7686ac
 # regenerate: xla2py emit examples/hlo/qr_svd_least_squares.after.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

@@ -9,7 +9,7 @@ returns: float32[2, 24, 4, 16]
 # source sha256: 7b06f19ba6bbf3e3c7ba32b0c730b042cf06fe329df2753f32ba61726a7d229c
 # body sha256: 287e2ddeb84366ecaad123533d2f4de4f27fd53099b7a75eac9e92d90a0b63de
 # regenerate: xla2py emit examples/hlo/rotary_embedding.after.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path

@@ -12,7 +12,7 @@ returns: int32[40], float32[40], float32[40, 3], int32[40, 3], float32[5], float
 # source sha256: 245402e231c7c9f479dbd41a67a4135fed669b6ca797a89cabe339010ee945a8
 # body sha256: 20537b265288e45e5dcc5af63f3629201ab5de6d0a1bf22abf18d8163589f94c
 # regenerate: xla2py emit examples/hlo/sort_topk_segment_sum.after.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any

@@ -9,7 +9,7 @@ returns: float32[16], float32[4, 8], int32[20], bool[]
 # source sha256: 3cf62c2da1651ba2610a4f11ff49c6a950232ab13af13a4317b634f89f7bb134
 # body sha256: ab9437a994e0ae6e59c5031b42f7911fa0e270a443ee4b9a0b4034b7174e28e2
 # regenerate: xla2py emit examples/hlo/threefry_sampling.after.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

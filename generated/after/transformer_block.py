@@ -17,7 +17,7 @@ returns: float32[2, 32, 64]
 # source sha256: c5bb26d8aefb64d0b3f5672d73b7c605955eb5bf427a5b2ac15e48a17eac812e
 # body sha256: a47e67b42b32bdf3fdfdae47061fbb31394f537d5396d0909ea9a6b3e4d7dcfc
 # regenerate: xla2py emit examples/hlo/transformer_block.after.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

@@ -11,7 +11,7 @@ returns: int32[50], float32[]
 # source sha256: 1a2d944e991461e4857e3b8f068cd393fe9d6725e50b5bcccfd1e5e1d167d107
 # body sha256: 1f70bfae0202dc7529df0cf7266723af4902f1eff4d4edb37e59127eecffa1fd
 # regenerate: xla2py emit examples/hlo/viterbi.after.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

@@ -10,7 +10,7 @@ returns: float32[2], int32[], int32[]
 # source sha256: 0d9bb9aaaddac4202737b45ea798fce43903dc1d2c0d7120a316750e4eb94dfa
 # body sha256: 56a4c9e99ae9b47d7783a2bde4e8c1b7ca0cda2a217f296102d296bfe44cd091
 # regenerate: xla2py emit examples/hlo/adaptive_ode.before.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

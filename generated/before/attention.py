@@ -8,7 +8,7 @@ returns: float32[2, 8, 64, 32]
 # source sha256: 87fe15f8e71ef9f01becb7e18fc8b6ab3b9bca5b065ab54ec23f8c9c5a65f279
 # body sha256: e78bbd060296809451194832d3a7e2b1c7e84a752fcb50080262bc74b5578ee3
 # regenerate: xla2py emit examples/hlo/attention.before.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

@@ -12,7 +12,7 @@ returns: bfloat16[16, 64]
 # source sha256: be5a150fe04ac463e51412add27b1511746cbee69769e503e1ac08913e316625
 # body sha256: e23d95ecd27d5f5507840d185ccc8e8f6b3e23b409cd479d00e1a188ab11cc50
 # regenerate: xla2py emit examples/hlo/bf16_mixed_precision.before.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import ml_dtypes

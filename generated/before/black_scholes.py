@@ -10,7 +10,7 @@ returns: float32[1000], float32[1000], float32[1000]
 # source sha256: 02a567746084c9c441f3baf74e46a5ae508d0656acb494f921ad40094f0becb0
 # body sha256: cd9c101cbe140ff4cf968933d5801f83cddfc1e0f221ed72188c3d146bf5b648
 # regenerate: xla2py emit examples/hlo/black_scholes.before.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

@@ -11,7 +11,7 @@ returns: float32[8], float32[5, 8], float32[]
 # source sha256: 079a6433eabe5dd9f58e5294c2545af2225e274b6d23d3f2a3c0a4582abbc937
 # body sha256: 4506f9eb69437f8d1da41afc25ca9e822f9a567eb5222df80e078201f5f9603c
 # regenerate: xla2py emit examples/hlo/cholesky_regression.before.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

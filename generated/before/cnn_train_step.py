@@ -21,7 +21,7 @@ returns: float32[10], float32[16, 10], float32[3, 3, 3, 8], float32[3, 3, 8, 16]
 # source sha256: 2c4d677d8e54388eef2abb02fcfc94490ee4a5062d43cb0758131c2628e46b91
 # body sha256: dba90e1fee26a4ce8f2117bead864abb2c5bb814192c49ca94f7245dd6130b45
 # regenerate: xla2py emit examples/hlo/cnn_train_step.before.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any

@@ -10,7 +10,7 @@ returns: float32[48], int32[], float32[]
 # source sha256: 84859d57ac17405c38e093d6ad25a2e8a8f6db8a96a04d5aeb01324ef5f47e51
 # body sha256: 6c9df7094c156920ee9b9d7be684de51184e6b099632e993a015b6d6da9c8e58
 # regenerate: xla2py emit examples/hlo/conjugate_gradient.before.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

@@ -9,7 +9,7 @@ returns: float32[3, 256], float32[3, 129]
 # source sha256: 1e532276f4dca659e3407738683fc0bc9a307aeafed9b4acf815d27c159f7deb
 # body sha256: 9b542d58d1c1fedd84ab769f7539792285114f79e6e1fa3696e7b31a6e1bcdb0
 # regenerate: xla2py emit examples/hlo/fft_convolution.before.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

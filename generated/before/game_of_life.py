@@ -8,7 +8,7 @@ returns: uint8[32, 32], int32[30]
 # source sha256: 0414494b604d023004e636c3d9dbd6f2dfb9a51a509f5eaef48a6e8bef8072cc
 # body sha256: 45f4a1715050c8fe7b91ee88b07a11e2e3ba707b35aebc5c5b2d4eb3038536fd
 # regenerate: xla2py emit examples/hlo/game_of_life.before.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

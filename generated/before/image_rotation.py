@@ -9,7 +9,7 @@ returns: float32[24, 32, 3], float32[24, 32]
 # source sha256: 736ffb55607420b8ded6a6356caea07ae9bb83c2be5837af68be7ecaadc42187
 # body sha256: 9b8d327263e597e77c68faf2b1891cd5a33d439c94ea64ac25759a8e34d613fd
 # regenerate: xla2py emit examples/hlo/image_rotation.before.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from collections.abc import Sequence
 from math import prod
 from typing import Any

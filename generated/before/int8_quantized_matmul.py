@@ -10,7 +10,7 @@ returns: float32[16, 48]
 # source sha256: 28a824d64b1785daf5de64def241c083175f03f2fd6d36362d09156e2b7d9ed8
 # body sha256: 8ee7596bf89eb1b2ca4924fa65db2022c148436101087b6a814b7d865e1b7293
 # regenerate: xla2py emit examples/hlo/int8_quantized_matmul.before.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

@@ -8,7 +8,7 @@ returns: float32[40, 60], float32[]
 # source sha256: 2ce8ca42c8cafe22ea7273cf3ba4fb1957fee0ab5fc2ddbe6ebd035464dd05f6
 # body sha256: e47fa5196a4fd68ef672abbb0536f680f99dae83fe2d197d1996749dddaa3d7c
 # regenerate: xla2py emit examples/hlo/jacobi_stencil.before.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any

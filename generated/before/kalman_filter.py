@@ -13,7 +13,7 @@ returns: float32[30, 4], float32[]
 # source sha256: e54e27fdc1934f2eda1da2602d976c85f3dd3bc8029e809f3a1a8d969cc38961
 # body sha256: 6ae7b0f0b20b5fc21f9748c232c96038ede33b873e604e1e42fabbf8368b2830
 # regenerate: xla2py emit examples/hlo/kalman_filter.before.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any

@@ -9,7 +9,7 @@ returns: float32[6, 2], int32[300], float32[]
 # source sha256: a4b6d9692d146533dd62b847a0e51901b551210a99dba330f4e5f6d89d065edf
 # body sha256: e49a0b66ba08d664a81ff13daef51d48184d160fc98fcd69ee47a67ea2736463
 # regenerate: xla2py emit examples/hlo/kmeans.before.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any

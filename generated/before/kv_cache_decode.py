@@ -12,7 +12,7 @@ returns: int32[8], float32[24, 4, 8], float32[24, 4, 8]
 # source sha256: 8e9c1cd4855ee3296641e0086667539ad63aed2c647a594d4409b45d969d3207
 # body sha256: 6c6997f100783dc3a55d2e410b68439e7025e09cf4e0b4df14bee9abf71a493a
 # regenerate: xla2py emit examples/hlo/kv_cache_decode.before.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

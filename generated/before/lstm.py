@@ -11,7 +11,7 @@ returns: float32[24, 4, 32], float32[4, 32]
 # source sha256: 1c791b4774ac58905ff7460b2edb1b78e20aea3b24120cb6503d59bad9a1251d
 # body sha256: af9628f671561e17b7c7a6d296bcfa925055b7ed09f9c646bda3ced38d404286
 # regenerate: xla2py emit examples/hlo/lstm.before.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

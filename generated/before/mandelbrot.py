@@ -9,7 +9,7 @@ returns: int32[40, 60]
 # source sha256: a151b61a7dd4763d04cd14f454d6531b68ec885659cca18d43dd106a74e4cc46
 # body sha256: 957dcaa96e8ef2614d92198ee090feb1488966ab18dfb44f0d340e2cc092fbdc
 # regenerate: xla2py emit examples/hlo/mandelbrot.before.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

@@ -31,7 +31,7 @@ returns: float32[128], float32[64, 128], float32[32], float32[128, 32], float32[
 # source sha256: a0e7efe39ff96c69cc6aa851a58584d28cf0a326ee3923650d7a2e1317bd9732
 # body sha256: 6c0cb10682d14d28a8c596c16e3f25aacce6bf20d80a26a48af50637b10d55e0
 # regenerate: xla2py emit examples/hlo/mlp_train_step.before.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any

@@ -9,7 +9,7 @@ returns: float32[24, 3], float32[24, 3], float32[40]
 # source sha256: c61c006e03af9f6dca9338d8a103377aa46375abdbe2448915d39de8d1c5e133
 # body sha256: 8ae4b05f6f29f8f03f3deafc00327f3445271928371c12d506f68ab60c97eeed
 # regenerate: xla2py emit examples/hlo/nbody.before.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

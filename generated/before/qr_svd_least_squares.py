@@ -9,7 +9,7 @@ returns: float32[6], float32[6], float32[6]
 # source sha256: a5f23bdc484d8b989733662d826807328c77cd0ad5b6d2f19bba589f13a07728
 # body sha256: 55fe9ac6af04047cf4f59e2eea7ed744049fa2330367fde265d37a5496ce8f7b
 # regenerate: xla2py emit examples/hlo/qr_svd_least_squares.before.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

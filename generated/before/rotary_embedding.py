@@ -9,7 +9,7 @@ returns: float32[2, 24, 4, 16]
 # source sha256: b233f27fa97a93da3aa1bad2a0e546dca0cbd4a4b9a5185d61dc1a24e31c764b
 # body sha256: 3e467c27bcfecfb1c965113a7eef75ff5fe113924bc4d4e39ccf7dcfadd7d192
 # regenerate: xla2py emit examples/hlo/rotary_embedding.before.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path

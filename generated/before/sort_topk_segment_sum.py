@@ -12,7 +12,7 @@ returns: int32[40], float32[40], float32[40, 3], int32[40, 3], float32[5], float
 # source sha256: 173075fd014e79160d76c49177d6e4544a8d61779ad056fce56d074845c5a1f8
 # body sha256: 9c9125fb4de869afc40e5211d9cc8bf194a6dcdadd9003d483993f178d22a5de
 # regenerate: xla2py emit examples/hlo/sort_topk_segment_sum.before.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any

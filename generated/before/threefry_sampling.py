@@ -9,7 +9,7 @@ returns: float32[16], float32[4, 8], int32[20], bool[]
 # source sha256: a99929fba5fb2f0a2b9da5c7afdafaf8be69f68cf9105243b968104b7f353e7d
 # body sha256: becf3dcf3a39a1ebe3efa7757465c9b2c51de4a9888493260bb0866d3c35370f
 # regenerate: xla2py emit examples/hlo/threefry_sampling.before.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

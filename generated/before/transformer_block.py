@@ -17,7 +17,7 @@ returns: float32[2, 32, 64]
 # source sha256: bddc9927d6927da3e76689a1dc8c6940acc531e3419aaf006161937c49b65810
 # body sha256: 140c272dcec9aa6de71f8bbfef72a5bed8dbb0c3ba8f28bdb30683dbd43384f7
 # regenerate: xla2py emit examples/hlo/transformer_block.before.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np

@@ -11,7 +11,7 @@ returns: int32[50], float32[]
 # source sha256: b54e97bf8e7dcb3fb7066a1b82da44999acf6c39b5f3a96b812239c04b0bea67
 # body sha256: 65e468adb3dd9f53eda8302e2675677bde0fc80782957cd3b3b9d53b1f316e2f
 # regenerate: xla2py emit examples/hlo/viterbi.before.hlo -t numpy
-# license: yours, without conditions
+# license: yours, without conditions; functions copied from xla2py: 0BSD
 from typing import Any
 
 import numpy as np
