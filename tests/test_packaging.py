@@ -36,6 +36,7 @@ def source_files() -> set[str]:
     paths = [path for folder in HOUSE for path in (CHECKOUT / folder).rglob("*") if path.suffix in kinds]
     return {f"xla2py/{path.relative_to(CHECKOUT).as_posix()}" for path in paths} | {
         "xla2py/__init__.py",
+        "xla2py/templates/prelude/LICENSE",
         "xla2py/py.typed",
     }
 
