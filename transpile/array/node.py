@@ -137,6 +137,7 @@ class Graph:
         self.instruction: Instruction | None = None  # what is being lowered: the origin of new nodes
         self.origins: dict[Node, Instruction] = {}
         self.results: dict[Node, list[Instruction]] = {}  # the instructions whose value a node is, innermost first
+        self.replaced: dict[Node, Node] = {}  # by rewrites: the node that took a node's place
         self.effects: dict[Region, Node] = {}  # the last node with a side effect
         self._table: dict[Any, Node] = {}
         self.number: int | None = None  # of new nodes while rewriting: that of the node they stand for
@@ -146,6 +147,12 @@ class Graph:
     def count(self) -> int:
         """How many nodes there are."""
         return len(self._made)
+
+    def current(self, node: Node) -> Node:
+        """What rewrites have made of a node; it may have other unit axes."""
+        while node in self.replaced:
+            node = self.replaced[node]
+        return node
 
     def nodes_since(self, count: int) -> list[Node]:
         """The nodes made since there were ``count``."""

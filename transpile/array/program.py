@@ -5,12 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..hlo.ir import Computation, HloModule
+from ..hlo.ir import Computation, HloModule, Instruction
 from ..hlo.shapes import Shape
 from .node import Graph, Node, Region
 
 # The results of a function, a loop or a branch: a node, None for a token, or a tuple of such.
 Tree = Any
+
+
+@dataclass(eq=False, slots=True)
+class Scope:
+    """One lowering of a computation: what each instruction became, and the computations lowered in place for it.
+
+    A computation that is written in place at two calls has two scopes. ``values`` are of type ``Lowered``; their
+    nodes may have been rewritten since, see :meth:`.node.Graph.current`.
+    """
+
+    computation: Computation
+    region: Region
+    values: dict[Instruction, Any] = field(default_factory=dict)
+    called: dict[tuple[Instruction, Computation], Scope] = field(default_factory=dict)
 
 
 @dataclass(eq=False, slots=True)
@@ -23,6 +37,7 @@ class Function:
     results: Tree = None
     result_shape: Shape | None = None
     effect: Node | None = None  # the last side effect
+    scope: Scope | None = None
 
     @property
     def name(self) -> str:
@@ -40,12 +55,13 @@ class Carry:
 
 @dataclass(eq=False, slots=True)
 class Store:
-    """``buffer[index] = value`` in every iteration: one row of a stacked output."""
+    """``buffer[index] = value`` in every iteration: one row of a stacked output. ``result`` is the changed buffer."""
 
     carry: Carry
     index: tuple[Any, ...]
     indices: tuple[Node, ...]
     value: Node
+    result: Node
 
 
 @dataclass(eq=False, slots=True)

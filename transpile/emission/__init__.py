@@ -75,7 +75,9 @@ def emit(
     )
     written = write_module(program, chosen, settings)
     text = _formatted(written.text) if format else written.text
-    return GeneratedModule(with_body_hash(text), identifier(module.name) or "module", chosen.name, written.constants)
+    return GeneratedModule(
+        with_body_hash(text), identifier(module.name) or "module", chosen.name, written.constants, written.functions
+    )
 
 
 def _options(

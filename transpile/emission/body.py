@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -29,11 +29,28 @@ _LONG = 24  # characters of a single operation that is worth a line of its own w
 
 @dataclass(slots=True)
 class Line:
-    """One line of a function's body, with the source place it comes from."""
+    """One line of a function's body, with the source place it comes from and what it computes.
+
+    ``values`` are the nodes whose text stands in it (and candidates whose text does not: compare), ``inside`` the
+    names bound when the body of a loop begins, ``after`` those bound when the statement is done.
+    """
 
     indent: int
     text: str
     comment: str = ""
+    values: dict[Node, str] = field(default_factory=dict)
+    inside: dict[Node, str] = field(default_factory=dict)
+    after: dict[Node, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFunction:
+    """An emitted function and its lines, in order; ``parameters`` are the names of its arguments."""
+
+    function: Function
+    name: str
+    parameters: dict[Node, str]
+    lines: list[Line]
 
 
 class FunctionWriter:
@@ -58,6 +75,7 @@ class FunctionWriter:
         self.plan: Plan = plan(function, source_names)
         self.texts: dict[Node, Expression] = {}  # names of named nodes
         self.lines: list[Line] = []
+        self.written: dict[Node, str] = {}  # expressions since the last line
         self.indent = 1
         self.items: dict[Node, dict[int, Node]] = {}
         self._last_place: tuple[str, int] | None = None
@@ -139,6 +157,11 @@ class FunctionWriter:
                 self._fitted(node, partial(self.array_text, node), together if node is results else one_a_line)
         self.line(self.renderer.statement("return", self.tree_text(results)))
 
+    def written_function(self, parameters: list[str]) -> WrittenFunction:
+        """What has been written, with what each line computes."""
+        names = dict(zip(self.function.parameters, parameters, strict=True))
+        return WrittenFunction(self.function, self.renderer.function_names[self.function], names, self.lines)
+
     def prepare_arguments(self) -> None:
         """What some libraries do to the arrays they are given before they compute with them."""
         given = [node for node in self.plan.nodes if node.opcode in ("parameter", "item") and node in self.texts]
@@ -164,11 +187,17 @@ class FunctionWriter:
             if part is not None:
                 self.texts[part] = Expression(target)
         self.assign(targets if len(targets) > 1 else [f"({targets[0]},)"], Expression(name))
+        self.bound(*parts.values())
         for part in parts.values():
             self._unpack(part, self.texts[part])
 
     def line(self, text: str, node: Node | None = None) -> None:
-        self.lines.append(Line(self.indent, text, self._comment(text, node)))
+        self.lines.append(Line(self.indent, text, self._comment(text, node), self.written))
+        self.written = {}
+
+    def bound(self, *nodes: Node) -> None:
+        """The last line has given these nodes their names."""
+        self.lines[-1].after.update((node, self.texts[node]) for node in nodes)
 
     def _comment(self, text: str, node: Node | None) -> str:
         """The source place, where it is another than the line before's and fits behind the text."""
@@ -219,14 +248,15 @@ class FunctionWriter:
                 name = self._name(statement)
             self.line(self.renderer.statement("assign", [name], fitted), statement)
             self.texts[statement] = name
+            self.bound(statement)
         if not isinstance(statement, Store):
             for read in self.reads.of(statement):
                 self.pending[read] = self.pending.get(read, 0) - 1
 
     def _value(self, node: Node) -> Expression:
-        if node.opcode == "array":
-            return self.constants.text(node) or self.folded(node)
-        return self.folded(node)
+        text = self.constants.text(node) if node.opcode == "array" else None
+        self.written[node] = text = text or self.folded(node)
+        return text
 
     def wanted_name(self, node: Node) -> str:
         return self.plan.user_names.get(node) or base_name(node, self.graph)
@@ -269,7 +299,8 @@ class FunctionWriter:
         targets = self.targets(node)
         targets = targets if len(targets) > 1 else [f"({targets[0]},)"]
         taken = 4 * self.indent + len(", ".join(targets)) + len(" = ")
-        self.assign(targets, self._fitted(node, lambda: self.folded(node), taken), node)
+        self.assign(targets, self._fitted(node, lambda: self._value(node), taken), node)
+        self.bound(*self.items.get(node, {}).values())
 
     def targets(self, node: Node) -> list[str]:
         """Names for the results of a node; ``_`` for those nobody reads."""
@@ -295,6 +326,7 @@ class FunctionWriter:
         operands = [name, self.value_text(node.operands[1]), *(self.text(index) for index in node.operands[2:])]
         index = index_text(node.parameters["index"], operands, node.ndim)
         self.line(self.renderer.statement("store", name, index, operands[1]), node)
+        self.bound(node)
 
     def _store(self, store: Store) -> None:
         """``out[t] = value``."""
@@ -302,6 +334,7 @@ class FunctionWriter:
         index = index_text(store.index, operands, store.carry.parameter.ndim)
         target = self.texts[store.carry.parameter]
         self.line(self.renderer.statement("store", target, index, operands[1]), store.value)
+        self.lines[-1].after[store.result] = target
 
     def value_text(self, node: Node) -> Expression:
         """A stored value: a bare number takes the dtype of what it is stored in."""

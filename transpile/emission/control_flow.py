@@ -37,6 +37,11 @@ class ControlFlowWriter:
             first = self._condition_statements(loop)
             condition = "True" if first else self.writer.text(loop.condition)  # type: ignore[arg-type]
             self.writer.line(self.writer.renderer.statement("while", condition), node)
+        inside = self.writer.lines[-1].inside
+        inside.update((carry.parameter, self.writer.texts[carry.parameter]) for carry in loop.carries)
+        if loop.counter is not None:
+            inside[loop.counter] = counter
+        self.writer.bound(*self.writer.items.get(node, {}).values())
         self.writer.indent += 1
         before = len(self.writer.lines)
         if first:
@@ -182,6 +187,8 @@ class ControlFlowWriter:
                     else Expression(f"{self.writer.renderer.parenthesised(predicate, 7)} == {k}", 6)
                 )
                 self.writer.line(self.writer.renderer.statement("elif" if position else "if", head), node)
+                if not position:
+                    self.writer.bound(*self.writer.items.get(node, {}).values())
             self._branch(branches[k], targets)
 
     def _branch(self, branch: Branch, targets: list[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import linecache
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -12,16 +13,22 @@ from types import ModuleType
 import numpy as np
 
 from ..files import write_atomically
+from .body import WrittenFunction
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedModule:
-    """An emitted module. ``constants`` are the arrays of the ``.npz`` file beside it, by name; often none."""
+    """An emitted module. ``constants`` are the arrays of the ``.npz`` file beside it, by name; often none.
+
+    ``functions`` says which values of the array dialect each statement computes, in the order of the text; those of
+    the prelude are not among them. :func:`.places.statements` finds them in the source.
+    """
 
     source: str
     name: str
     target: str
     constants: dict[str, np.ndarray] = field(default_factory=dict)
+    functions: Sequence[WrittenFunction] = field(default=(), repr=False, compare=False)
 
     def save(self, path: str | os.PathLike[str]) -> list[Path]:
         """Write the source, and the constants as ``.npz`` of the same name, atomically; the files written."""

@@ -17,7 +17,7 @@ from ..array.node import ForeignName, Node, PreludeName
 from ..array.program import Function, Program, roots
 from ..array.traversal import topological
 from ..hlo.shapes import ArrayShape, Shape, TupleShape, dimension_texts
-from .body import FunctionWriter
+from .body import FunctionWriter, WrittenFunction
 from .constants import ModuleConstants
 from .expression import WIDTH, Renderer
 from .names import Names, identifier, own_name
@@ -44,10 +44,11 @@ class Settings:
 
 @dataclass(slots=True)
 class Written:
-    """The text of a module before formatting, and the arrays that go beside it."""
+    """The text of a module before formatting, the arrays that go beside it, and what each line computes."""
 
     text: str
     constants: dict[str, np.ndarray] = field(default_factory=dict)
+    functions: list[WrittenFunction] = field(default_factory=list)
 
 
 def write_module(program: Program, target: Target, settings: Settings) -> Written:
@@ -66,6 +67,7 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
     reserved |= set(renderer.function_names.values())
     source_names = SourceNames(program.module)
     texts = []
+    written: list[WrittenFunction] = []
     parameters: list[str] = []
     for function in (program.entry, *reversed(program.functions[:-1])):
         names = Names(reserved | constants.names)
@@ -78,6 +80,7 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
             writer.prepare_arguments()
         writer.write()
         texts.append(_function_text(function, writer, named))
+        written.append(writer.written_function(named))
     if settings.checks and program.entry.parameters:
         renderer.used_prelude["check_arguments"] = None
     if constants.sidecar:
@@ -96,7 +99,7 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
         functions=texts,
         definitions=[definition.source for definition in definitions],
     )
-    return Written(text, constants.sidecar)
+    return Written(text, constants.sidecar, written)
 
 
 def _calls(program: Program) -> Iterator[Node]:

@@ -28,8 +28,11 @@ def rewrite(function: Function, rule: Rule) -> None:
         graph.region, graph.instruction = node.region, graph.origins.get(node)
         graph.number = node.number
         made[node] = rule(node, operands) or _rebuilt(function, node, operands, made)
-        if made[node] is not node and node in graph.results:
-            graph.results.setdefault(made[node], graph.results[node])
+        if made[node] is not node:
+            graph.replaced[node] = made[node]
+            graph.replaced.pop(made[node], None)
+            if node in graph.results:
+                graph.results.setdefault(made[node], graph.results[node])
     graph.region, graph.instruction, graph.number = region, instruction, None
     function.results = _mapped(function.results, made)
     function.effect = made[function.effect] if function.effect is not None else None

@@ -408,7 +408,7 @@ def _find_stores(graph: Graph, loop: Loop) -> None:
             or node.region is not loop.region
         ):
             continue
-        loop.stores.append(Store(carry, node.parameters["index"], node.operands[2:], node.operands[1]))
+        loop.stores.append(Store(carry, node.parameters["index"], node.operands[2:], node.operands[1], node))
         carry.following = None
         covered = (
             loop.counter is not None

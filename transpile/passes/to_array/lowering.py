@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...array.node import Graph, Node, Slot, Ufunc, literal_value
-from ...array.program import Function, Program, tree_nodes
+from ...array.program import Function, Program, Scope, tree_nodes
 from ...array.value import Value, arranged, common_order, materialise, strong
 from ...hlo.element_types import ElementType
 from ...hlo.ir import Computation, HloModule, Instruction
@@ -79,6 +79,7 @@ class ModuleLowering:
                 argument(parameter.shape, function, number) for number, parameter in enumerate(computation.parameters)
             ]
             results = lowering.materialised_tree(lowering.computation(computation, arguments))
+            function.scope = lowering.scope
             function.effect = function.graph.effects.get(function.graph.root)
             function.results = results if is_entry or isinstance(results, Node) else tuple(tree_nodes(results))
             function.result_shape = computation.root.shape
@@ -92,6 +93,7 @@ class FunctionLowering:
     def __init__(self, module: ModuleLowering, graph: Graph) -> None:
         self.module = module
         self.graph = graph
+        self.scope: Scope | None = None  # of the computation being lowered; in the end, of the function's own
         self.nesting = 0
         self.exploring = False  # inside a first lowering of a loop, which only learns
         self.postponed = False  # a call was written in place for that alone
@@ -140,7 +142,10 @@ class FunctionLowering:
                 Diagnostic("XP302", f"computations are nested more than {MAX_NESTING} levels deep", computation.span)
             )
         outer = self.graph.instruction
-        environment: dict[Instruction, Lowered] = {}
+        outer_scope, self.scope = self.scope, Scope(computation, self.graph.region)
+        if outer_scope is not None and outer is not None:
+            outer_scope.called[outer, computation] = self.scope
+        environment = self.scope.values
         for instruction in computation.instructions:
             if instruction.opcode == "parameter":
                 environment[instruction] = arguments[instruction.attributes["parameter_number"]]
@@ -149,6 +154,7 @@ class FunctionLowering:
             operands = [environment[operand] for operand in instruction.operands]
             environment[instruction] = self.instruction(instruction, operands)
         self.graph.instruction = outer
+        self.scope = outer_scope or self.scope
         self.nesting -= 1
         return environment[computation.root]
 

@@ -1,0 +1,32 @@
+"""Where the lines that the emitter wrote stand in the formatted text.
+
+Formatting moves lines and breaks them, and never changes the order of statements: the n-th line of a function's body
+is its n-th statement, except that ``else:`` is none.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from .body import Line, WrittenFunction
+
+
+def statements(tree: ast.Module, function: WrittenFunction) -> list[tuple[Line, ast.stmt]]:
+    """Each line of an emitted function with its statement in the syntax tree of the module, unedited."""
+    (definition,) = [part for part in tree.body if isinstance(part, ast.FunctionDef) and part.name == function.name]
+    lines = [line for line in function.lines if line.text != "else:"]
+    return list(zip(lines, _in_order(definition.body), strict=True))
+
+
+def bodies(statement: ast.stmt) -> list[list[ast.stmt]]:
+    """The lists of statements inside a statement, in the order of the text."""
+    return [part for name in ("body", "orelse", "finalbody") if (part := getattr(statement, name, []))]
+
+
+def _in_order(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a body and of the bodies inside, in the order of the text."""
+    for statement in body:
+        yield statement
+        for inner in bodies(statement):
+            yield from _in_order(inner)
