@@ -1,12 +1,15 @@
 """Writes ``generated/``: what xla2py emits for the examples, before and after XLA's optimisation.
 
-``python examples/gallery.py`` writes the files again; ``--check`` only says which differ and exits with 1.
+``python examples/gallery.py`` writes the files again, and the modules that ``examples/vendoring`` vendors; ``--check``
+only says which differ and exits with 1.
 """
 
 import sys
 from pathlib import Path
 
 import xla2py
+from xla2py.transpile.vendoring import Outcome, find_project, inspect_module, update_module
+from xla2py.transpile.vendoring.freshness import State
 
 ROOT = Path(__file__).resolve().parent.parent
 FORMS = ("before", "after")
@@ -38,6 +41,13 @@ def main(arguments):
         if "--check" not in arguments:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(data)
+    project = find_project(ROOT / "examples" / "vendoring")
+    for module in project.modules:
+        if "--check" in arguments:
+            is_fresh = inspect_module(project, module).state is State.FRESH
+        else:
+            is_fresh = update_module(project, module) is Outcome.UNCHANGED
+        stale += [] if is_fresh else [project.place(module.output).relative_to(ROOT)]
     for path in stale:
         print(path)
     return 1 if stale and "--check" in arguments else 0

@@ -23,6 +23,7 @@ from ..settings import SETTINGS, Settings, Value, load_settings, pyproject_above
 from .text_files import TextFile
 
 OPTIONS = {name: setting for name, setting in SETTINGS.items() if name != "target"}
+_HEADER = "[[tool.xla2py.module]]"
 _KEYS = ("source", "output", "target", "edited", *OPTIONS)
 
 
@@ -165,12 +166,7 @@ def with_module(project: Project, module: VendoredModule) -> Project:
         entry["edited"] = True
     entry.update({name: list(value) if isinstance(value, tuple) else value for name, value in module.options.items()})
 
-    def append(entries: AoT) -> None:
-        if entries and not entries[-1].as_string().endswith("\n\n"):
-            entries[-1].add(tomlkit.nl())
-        entries.append(entry)
-
-    return _rewritten(project, append)
+    return _rewritten(project, lambda entries: entries.append(entry))
 
 
 def without_module(project: Project, module: VendoredModule) -> Project:
@@ -185,7 +181,7 @@ def without_module(project: Project, module: VendoredModule) -> Project:
     return _rewritten(project, remove)
 
 
-def _rewritten(project: Project, change: Callable[[AoT], None]) -> Project:
+def _rewritten(project: Project, change: Callable[[AoT], object]) -> Project:
     file = TextFile.decode(read_bytes(project.path), project.path)
     document = tomlkit.parse(file.text)
     tool = document.setdefault("tool", tomlkit.table(is_super_table=True))
@@ -198,5 +194,7 @@ def _rewritten(project: Project, change: Callable[[AoT], None]) -> Project:
     change(entries)
     if not entries:
         del table["module"]
-    write_atomically(project.path, file.encode(tomlkit.dumps(document).rstrip("\n") + "\n"))
+    before, header, last = tomlkit.dumps(document).rpartition(_HEADER)
+    text = f"{before.rstrip()}\n\n{header}{last}" if before.strip() and header else before + header + last
+    write_atomically(project.path, file.encode(f"{text.rstrip()}\n"))
     return read_project(project.path)
