@@ -18,6 +18,7 @@ from ...hlo.element_types import ElementType
 from ...hlo.ir import Computation, HloModule, Instruction
 from ...hlo.shapes import ArrayShape, Shape, TupleShape
 from ...hlo.source import Diagnostic, UnsupportedError
+from .counters import counted
 from .dynamic import cropped, dynamic_rule, extended
 from .folding import fold
 from .intervals import elementwise_interval
@@ -207,23 +208,13 @@ class FunctionLowering:
     def node(self, opcode: str, nodes: tuple[Node, ...], element_type: ElementType, **parameters: Any) -> Node:
         """An element-wise node; its shape is NumPy's broadcast of the operands'."""
         if any(node.is_python_int for node in nodes):
-            counted = self._python_int(opcode, nodes, element_type)
-            if counted is not None:
-                return counted
+            total = counted(self.graph, opcode, nodes, element_type)
+            if total is not None:
+                return total
         nodes = self.strengthened(opcode, nodes)
         shape = np.broadcast_shapes(*(node.shape for node in nodes))
         interval = elementwise_interval(opcode, nodes, element_type)
         return self.graph.add(opcode, nodes, shape, element_type, interval=interval, **parameters)
-
-    def _python_int(self, opcode: str, nodes: tuple[Node, ...], element_type: ElementType) -> Node | None:
-        """Arithmetic on counters that cannot leave its type stays Python's own."""
-        if opcode not in ("add", "subtract", "multiply") or not all(n.is_python_int or n.is_literal for n in nodes):
-            return None
-        interval = elementwise_interval(opcode, nodes, element_type)
-        if interval is None:
-            return None
-        plain = tuple(self.graph.integer(int(literal_value(n))) if n.is_literal else n for n in nodes)
-        return self.graph.add(opcode, plain, (), element_type, python_int=True, interval=interval)
 
     def strengthened(self, opcode: str, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
         """Python ints need one strong operand beside them that gives the result its dtype."""

@@ -1,0 +1,101 @@
+"""Loop counters and arithmetic on them: Python ints in one form, ``48 - i``, whatever HLO's steps were."""
+
+from __future__ import annotations
+
+from ...array.node import Graph, Node, literal_value
+from ...hlo.element_types import ElementType
+from .intervals import elementwise_interval
+
+Affine = tuple[dict[Node, int], int]  # the sum of nodes times their coefficients, and a constant
+
+
+def integer_value(node: Node) -> int | None:
+    """The value of an integer constant."""
+    if node.opcode == "integer":
+        return int(node.parameters["value"])
+    if node.is_literal and node.type.is_integral:
+        return int(literal_value(node))
+    return None
+
+
+def affine(node: Node) -> Affine:
+    """A Python int as a sum; what is no sum stands for itself."""
+    value = integer_value(node)
+    if value is not None:
+        return {}, value
+    if node.is_python_int and node.opcode == "retype":
+        return affine(node.operands[0])
+    if node.is_python_int and node.opcode in ("add", "subtract", "multiply"):
+        return _combined(node.opcode, *map(affine, node.operands)) or ({node: 1}, 0)
+    return {node: 1}, 0
+
+
+def _combined(opcode: str, left: Affine, right: Affine) -> Affine | None:
+    """The sum, difference or product; None for a product of two that vary."""
+    (terms, constant), (others, other) = left, right
+    if opcode == "multiply":
+        if terms and others:
+            return None
+        factor = other if terms else constant
+        scaled = {node: coefficient * factor for node, coefficient in (terms or others).items() if factor}
+        return scaled, constant * other
+    sign = 1 if opcode == "add" else -1
+    merged = dict(terms)
+    for node, coefficient in others.items():
+        merged[node] = merged.get(node, 0) + sign * coefficient
+    return {node: coefficient for node, coefficient in merged.items() if coefficient}, constant + sign * other
+
+
+def counted(graph: Graph, opcode: str, nodes: tuple[Node, ...], element_type: ElementType) -> Node | None:
+    """``opcode`` of Python ints and constants as one Python int; None where it might leave its type."""
+    if opcode not in ("add", "subtract", "multiply") or not all(n.is_python_int or n.is_literal for n in nodes):
+        return None
+    interval = elementwise_interval(opcode, nodes, element_type)
+    if interval is None:
+        return None
+    total = _combined(opcode, *map(affine, nodes))
+    if total is None:
+        return graph.add(opcode, nodes, (), element_type, python_int=True, interval=interval)
+    return from_affine(graph, *total, element_type)
+
+
+def from_affine(graph: Graph, terms: dict[Node, int], constant: int, element_type: ElementType | None) -> Node:
+    """A Python int of the element type: what is added first, then what is subtracted, the constant where it fits."""
+    if not terms:
+        assert element_type is not None
+        return graph.literal(constant, element_type)
+    pieces = sorted(((coefficient, node) for node, coefficient in terms.items()), key=lambda p: (p[0] < 0, p[1].number))
+    total: Node | None = None
+    if constant and pieces[0][0] < 0:
+        total, constant = graph.integer(constant), 0
+    for coefficient, node in pieces:
+        term = node if abs(coefficient) == 1 else _sum(graph, "multiply", graph.integer(abs(coefficient)), node)
+        if total is None:
+            total = term if coefficient > 0 else _sum(graph, "subtract", graph.integer(0), term)
+        else:
+            total = _sum(graph, "add" if coefficient > 0 else "subtract", total, term)
+    assert total is not None
+    if constant:
+        total = _sum(graph, "add" if constant > 0 else "subtract", total, graph.integer(abs(constant)))
+    if total.element_type is element_type:
+        return total
+    if total in terms:
+        return graph.add("retype", (total,), (), element_type, python_int=True, interval=total.interval)
+    return graph.add(
+        total.opcode,
+        total.operands,
+        (),
+        element_type,
+        python_int=True,
+        interval=total.interval,
+    )
+
+
+def _sum(graph: Graph, opcode: str, left: Node, right: Node) -> Node:
+    (a, b), (c, d) = left.interval or (0, 0), right.interval or (0, 0)
+    assert left.interval is not None and right.interval is not None
+    if opcode == "multiply":
+        interval = min(a * c, a * d, b * c, b * d), max(a * c, a * d, b * c, b * d)
+    else:
+        interval = (a + c, b + d) if opcode == "add" else (a - d, b - c)
+    return graph.add(opcode, (left, right), (), None, python_int=True, interval=interval)

@@ -1,0 +1,200 @@
+"""What one lowering of a loop teaches the next: what never changes, what counts, what steps with it, what stays in
+bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ...array.node import Interval, Node
+from ...array.program import Loop
+from ...array.traversal import topological
+from ...array.value import Value
+from .counters import affine, integer_value
+from .intervals import fits
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One lowering of a loop: the loop, and what each leaf of the state is inside and becomes."""
+
+    loop: Loop
+    inside: list[Value]
+    following: list[Value]
+    condition: Value
+
+
+@dataclass(slots=True)
+class Knowledge:
+    """About the leaves of a loop's state, by position.
+
+    ``steps`` are the leaves that are arithmetic on the loop's variable: (coefficient, constant). The variable is a
+    leaf of the state, or runs the other way where the body only asks for that.
+    """
+
+    unchanged: set[int] = field(default_factory=set)
+    assumed: dict[int, Interval] = field(default_factory=dict)  # bounds to be proved by induction
+    is_proved: bool = False
+    start: int = 0
+    stop: int = 0
+    step: int = 0  # 0: the loop does not count
+    counter: int | None = None  # the leaf that the condition compares
+    steps: dict[int, tuple[int, int]] = field(default_factory=dict)
+    turned: bool = False
+
+    @property
+    def is_counted(self) -> bool:
+        return self.step != 0
+
+    @property
+    def trip_count(self) -> int:
+        return len(range(self.start, self.stop, self.step))
+
+    @property
+    def interval(self) -> Interval:
+        """The least and the greatest value of the loop's variable inside the body."""
+        last = self.start + (self.trip_count - 1) * self.step
+        return min(self.start, last), max(self.start, last)
+
+    def after(self, leaf: int) -> int:
+        """The value of a leaf that steps, behind the loop."""
+        coefficient, constant = self.steps[leaf]
+        return coefficient * (self.start + self.trip_count * self.step) + constant
+
+    # -- learning
+
+    def assume(self, leaves: Sequence[Value]) -> None:
+        """Integers whose first value has bounds might keep them: a body that only permutes them does."""
+        for k, leaf in enumerate(leaves):
+            interval = leaf.node.interval
+            if interval is not None and interval[0] < interval[1] and leaf.node.type.is_integral:
+                self.assumed[k] = interval
+        self.is_proved = not self.assumed
+
+    def learn(self, attempt: Attempt, leaves: Sequence[Value]) -> bool:
+        """True where another lowering would come out better, or must be done because an assumption was wrong."""
+        if not self.is_proved:
+            refuted = [k for k, interval in self.assumed.items() if not _keeps(attempt.following[k].node, interval)]
+            for k in refuted:
+                del self.assumed[k]
+            self.is_proved = not refuted
+            if refuted:
+                return True  # what this lowering seems to show may rest on what is not so
+        found = self._learn_unchanged(attempt)
+        if not self.is_counted:
+            return self._learn_counter(attempt, leaves) or found
+        return self._turn(attempt) or found
+
+    def _learn_unchanged(self, attempt: Attempt) -> bool:
+        unchanged = {
+            k
+            for k, (inside, following) in enumerate(zip(attempt.inside, attempt.following, strict=True))
+            if following.node is inside.node and following.axes == inside.axes
+        }
+        found = bool(unchanged - self.unchanged)
+        self.unchanged |= unchanged
+        return found
+
+    def _learn_counter(self, attempt: Attempt, leaves: Sequence[Value]) -> bool:
+        compared = _compared(attempt)
+        if compared is None:
+            return False
+        position, stop, direction = compared
+        step = _step(attempt.inside[position], attempt.following[position])
+        start = integer_value(leaves[position].node)
+        if step is None or start is None or not _ends(direction, start, stop, step):
+            return False
+        self.counter, self.start, self.stop, self.step = position, start, stop, step
+        for k, (leaf, inside, following) in enumerate(zip(leaves, attempt.inside, attempt.following, strict=True)):
+            first, own = integer_value(leaf.node), _step(inside, following)
+            if k in self.unchanged or first is None or own is None or own % step:
+                continue
+            coefficient = own // step
+            self.steps[k] = coefficient, first - coefficient * start
+            ends = sorted((first, self.after(k)))
+            if not fits((ends[0], ends[1]), leaf.node.type):
+                del self.steps[k]
+        return True
+
+    def _turn(self, attempt: Attempt) -> bool:
+        """Where the body reads nothing of the counter but ``48 - i``, or ``i + 1``, count that instead."""
+        loop = attempt.loop
+        if self.turned or loop.counter is None or not self.trip_count:
+            return False
+        roots = [value.node for k, value in enumerate(attempt.following) if k not in self.steps]
+        users = _counter_terms(loop.counter, [*roots, *([loop.effect] if loop.effect is not None else [])])
+        if len(users) != 1:
+            return False
+        (coefficient, constant) = users.pop()
+        if abs(coefficient) != 1 or (coefficient, constant) == (1, 0):
+            return False
+        self.turned = True
+        count = self.trip_count
+        self.start = coefficient * self.start + constant
+        self.step *= coefficient
+        self.stop = self.start + count * self.step
+        # The old variable is coefficient * (new - constant).
+        self.steps = {k: (a * coefficient, b - a * coefficient * constant) for k, (a, b) in self.steps.items()}
+        return True
+
+
+def _keeps(node: Node, interval: Interval) -> bool:
+    return node.interval is not None and interval[0] <= node.interval[0] and node.interval[1] <= interval[1]
+
+
+def _counter_terms(counter: Node, roots: Iterable[Node]) -> set[tuple[int, int]]:
+    """As what the nodes that are no arithmetic on the counter read it: (coefficient, constant)."""
+    nodes = topological(roots)
+    sums = {node for node in nodes if node.is_python_int and counter in affine(node)[0]}
+    read = [node for node in nodes if node not in sums]
+    found = {operand for node in read for operand in node.operands if operand in sums}
+    found |= {root for root in roots if root in sums}
+    terms = {node: affine(node) for node in found}
+    return {
+        (factors[counter], constant) if factors.keys() == {counter} else (1, 0) for factors, constant in terms.values()
+    }
+
+
+def _compared(attempt: Attempt) -> tuple[int, int, str] | None:
+    """(leaf, stop, direction) where the condition compares one carried integer with a constant."""
+    node = attempt.condition.node
+    if node.opcode != "compare":
+        return None
+    left, right = node.operands
+    direction = node.parameters["direction"]
+    if integer_value(left) is not None:
+        left, right = right, left
+        direction = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}.get(direction, direction)
+    stop = integer_value(right)
+    position = next(
+        (k for k, value in enumerate(attempt.inside) if value.node is left and left.opcode == "parameter"), None
+    )
+    if stop is None or position is None:
+        return None
+    bounds = {
+        "LT": (stop, "LT"),
+        "LE": (stop + 1, "LT"),
+        "GT": (stop, "GT"),
+        "GE": (stop - 1, "GT"),
+        "NE": (stop, "NE"),
+    }
+    return (position, *bounds[direction]) if direction in bounds else None
+
+
+def _step(inside: Value, following: Value) -> int | None:
+    """The constant that a carried integer grows by in each iteration."""
+    node = following.node
+    if node.opcode not in ("add", "subtract") or inside.node not in node.operands or inside.node.ndim:
+        return None
+    other = node.operands[1] if node.operands[0] is inside.node else node.operands[0]
+    amount = integer_value(other)
+    if not amount or (node.opcode == "subtract" and node.operands[0] is not inside.node):
+        return None
+    return amount if node.opcode == "add" else -amount
+
+
+def _ends(direction: str, start: int, stop: int, step: int) -> bool:
+    """Counting from ``start`` by ``step`` reaches the condition's end without passing the type's bounds."""
+    if direction == "NE":
+        return (stop - start) % step == 0 and (stop - start) // step >= 0
+    return (step > 0) == (direction == "LT")
