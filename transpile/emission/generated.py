@@ -14,6 +14,7 @@ import numpy as np
 
 from ..files import write_atomically
 from .body import WrittenFunction
+from .line_map import LineMap, map_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,10 @@ class GeneratedModule:
     target: str
     constants: dict[str, np.ndarray] = field(default_factory=dict)
     functions: Sequence[WrittenFunction] = field(default=(), repr=False, compare=False)
+
+    def line_map(self) -> LineMap:
+        """Which lines of the source compute which HLO instructions, and where in the user's source these come from."""
+        return map_lines(self.source, self.functions)
 
     def save(self, path: str | os.PathLike[str]) -> list[Path]:
         """Write the source, and the constants as ``.npz`` of the same name, atomically; the files written."""

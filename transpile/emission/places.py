@@ -12,11 +12,16 @@ from collections.abc import Iterator, Sequence
 from .body import Line, WrittenFunction
 
 
+def definition_of(tree: ast.Module, function: WrittenFunction) -> ast.FunctionDef:
+    """The definition of an emitted function in the syntax tree of its module."""
+    (definition,) = [part for part in tree.body if isinstance(part, ast.FunctionDef) and part.name == function.name]
+    return definition
+
+
 def statements(tree: ast.Module, function: WrittenFunction) -> list[tuple[Line, ast.stmt]]:
     """Each line of an emitted function with its statement in the syntax tree of the module, unedited."""
-    (definition,) = [part for part in tree.body if isinstance(part, ast.FunctionDef) and part.name == function.name]
     lines = [line for line in function.lines if line.text != "else:"]
-    return list(zip(lines, _in_order(definition.body), strict=True))
+    return list(zip(lines, _in_order(definition_of(tree, function).body), strict=True))
 
 
 def bodies(statement: ast.stmt) -> list[list[ast.stmt]]:
