@@ -121,6 +121,24 @@ def gather(
     return np.moveaxis(slices, [len(batch) + kept.index(dim) for dim in sorted(kept)], offset_dims)
 
 
+def scatter_at(x: np.ndarray, index: Any, values: Any, combine: np.ufunc | None = None) -> np.ndarray:
+    """A copy of ``x`` with ``values`` at ``x[index]``, combined in by a ufunc if given;
+    those outside of ``x`` are left out.
+
+    ``index`` is an array of integers or a tuple of several, one for each of the first
+    axes of ``x``.
+    """
+    places = np.broadcast_arrays(*index) if isinstance(index, tuple) else [np.asarray(index)]
+    inside = np.logical_and.reduce([(i >= 0) & (i < n) for i, n in zip(places, x.shape, strict=False)])
+    kept = np.broadcast_to(values, inside.shape + x.shape[len(places) :])[inside]
+    result, chosen = x.copy(), tuple(i[inside] for i in places)
+    if combine is None:
+        result[chosen] = kept
+    else:
+        combine.at(result, chosen, kept)
+    return result
+
+
 def scatter(
     operands: Any,
     indices: np.ndarray,

@@ -19,7 +19,7 @@ from xla2py.transpile.passes import run_pipeline
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "hlo"
 SOME = ("attention", "kmeans", "kv_cache_decode", "lstm", "transformer_block", "viterbi")
-PASSES = ("axis_maps", "functions", "keepdims", "loops", "means")
+PASSES = ("axis_maps", "functions", "gathers", "keepdims", "loops", "means", "scatters")
 
 # Runs the source on stdin in an interpreter that has NumPy and ml_dtypes only.
 ALONE = """

@@ -12,9 +12,9 @@ from ..array.program import Function, Loop, Store, Tree, tree_nodes
 from ..array.traversal import nested_roots
 from .constants import ModuleConstants
 from .control_flow import ControlFlowWriter
-from .expression import ATOM, WIDTH, Expression, Renderer, index_text
+from .expression import ATOM, UFUNCS, WIDTH, Expression, Renderer, index_text
 from .names import Names, argument_name, base_name, identifier, own_name
-from .plan import Plan, plan, source_line
+from .plan import CHANGES, Plan, plan, source_line
 from .schedule import Body, Reads, Statement, schedule
 from .sources import SourceNames
 
@@ -235,7 +235,7 @@ class FunctionWriter:
             self.control_flow.loop(statement)
         elif statement.opcode == "conditional":
             self.control_flow.conditional(statement)
-        elif statement.opcode == "setitem":
+        elif statement.opcode in CHANGES:
             self._setitem(statement)
         elif statement.results:
             self._several(statement)
@@ -317,7 +317,7 @@ class FunctionWriter:
         return targets
 
     def _setitem(self, node: Node) -> None:
-        """A changed copy: ``y = x.copy()``, ``y[i] = value``."""
+        """A changed copy: ``y = x.copy()``, ``y[i] = value`` or ``np.add.at(y, i, value)``."""
         name = self.texts.get(node) or Expression(self.names.fresh(self.wanted_name(node)))
         source = self.text(node.operands[0])
         copied = f"{self.renderer.parenthesised(source, 16)}.copy()"
@@ -325,7 +325,12 @@ class FunctionWriter:
         self.texts[node] = name
         operands = [name, self.value_text(node.operands[1]), *(self.text(index) for index in node.operands[2:])]
         index = index_text(node.parameters["index"], operands, node.ndim)
-        self.line(self.renderer.statement("store", name, index, operands[1]), node)
+        if node.opcode == "update_at":
+            ufunc = UFUNCS[node.parameters["ufunc"].opcode]
+            places = f"({index})" if len(node.operands) > 3 else index
+            self.line(self.renderer.statement("update_at", ufunc, name, places, operands[1]), node)
+        else:
+            self.line(self.renderer.statement("store", name, index, operands[1]), node)
         self.bound(node)
 
     def _store(self, store: Store) -> None:

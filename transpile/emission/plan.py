@@ -11,6 +11,7 @@ from .sources import SourceNames
 
 LEAVES = frozenset(("parameter", "literal", "integer", "retype"))
 VIEWS = frozenset(("expand", "getitem", "transpose", "item"))
+CHANGES = frozenset(("setitem", "update_at"))  # a copy, and then a statement that changes it
 MOST_FOLDED = 8  # operations in one statement
 DEEPEST = 12  # levels of nesting in one expression
 
@@ -57,7 +58,7 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
     """The folding rules, first match wins."""
     if node.opcode in ("literal", "integer", "retype"):
         return False
-    if node.opcode == "parameter" or node.results or "effect" in node.parameters or node.opcode == "setitem":
+    if node.opcode == "parameter" or node.results or "effect" in node.parameters or node.opcode in CHANGES:
         return True
     if node.opcode == "item":
         return True

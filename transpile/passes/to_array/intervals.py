@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import ceil, floor, inf, isfinite
 
-from ...array.node import Interval, Node
+from ...array.node import Interval, Node, literal_value
 from ...hlo.element_types import ElementType
 
 
@@ -31,9 +32,70 @@ def elementwise_interval(opcode: str, nodes: tuple[Node, ...], element_type: Ele
         return None
     intervals = [node.interval for node in nodes]
     if opcode == "select":
-        intervals = intervals[1:]
+        intervals = _chosen_intervals(nodes)
+    elif opcode in ("maximum", "minimum", "and"):  # one known side is enough
+        intervals = [interval or type_interval(element_type) for interval in intervals]
     result = rule(*intervals)
     return result if result is not None and fits(result, element_type) else None
+
+
+def _chosen_intervals(nodes: tuple[Node, ...]) -> list[Interval | None]:
+    """The intervals of what a select chooses between; of ``where(i < 0, i + n, i)`` each where it is chosen."""
+    which, negative, other = nodes
+    intervals = [negative.interval, other.interval]
+    wraps = (
+        which.opcode == "compare"
+        and which.parameters["direction"] == "LT"
+        and which.operands[0] is other
+        and which.operands[1].interval == (0, 0)
+        and negative.opcode == "add"
+        and other in negative.operands
+    )
+    if not wraps or other.interval is None:
+        return intervals
+    left, right = negative.operands
+    added = (right if left is other else left).interval
+    low, high = other.interval
+    if added is None or low >= 0:
+        return [other.interval, other.interval] if low >= 0 else intervals
+    shifted = (low + added[0], min(high, -1) + added[1])
+    return [shifted, (0, high) if high >= 0 else shifted]
+
+
+def cut_interval(node: Node, element_type: ElementType) -> Interval | None:
+    """The interval of a float cut to an integer, where minima and maxima bound it; NaN becomes 0."""
+    bounds = _float_bounds(node)
+    if bounds is None or not all(map(isfinite, bounds)):
+        return None
+    result = min(int(bounds[0]), 0), max(int(bounds[1]), 0)
+    return result if fits(result, element_type) else None
+
+
+_MONOTONE = {"floor": floor, "ceil": ceil, "round-nearest-even": round}
+
+
+def _float_bounds(node: Node) -> tuple[float, float] | None:
+    """Bounds of the elements of a float node that are no NaN; None where nothing is known."""
+    if node.is_literal:
+        value = float(literal_value(node))
+        return value, value
+    if node.opcode == "convert" and node.operands[0].interval is not None:
+        low, high = node.operands[0].interval
+        return float(low), float(high)
+    if node.opcode in _MONOTONE:
+        bounds = _float_bounds(node.operands[0])
+        if bounds is None:
+            return None
+        low, high = (_MONOTONE[node.opcode](bound) if isfinite(bound) else bound for bound in bounds)
+        return low, high
+    if node.opcode in ("maximum", "minimum", "clamp"):
+        given = [_float_bounds(operand) or (-inf, inf) for operand in node.operands]
+        if node.opcode == "clamp":
+            low, x, high = given
+            return min(max(x[0], low[0]), high[0]), min(max(x[1], low[1]), high[1])
+        choose = max if node.opcode == "maximum" else min
+        return choose(bound[0] for bound in given), choose(bound[1] for bound in given)
+    return None
 
 
 def _add(a: Interval | None, b: Interval | None) -> Interval | None:
@@ -71,6 +133,27 @@ def _clamp(low: Interval | None, x: Interval | None, high: Interval | None) -> I
     return _minimum(_maximum(x, low), high)
 
 
+def _and(a: Interval | None, b: Interval | None) -> Interval | None:
+    """Of numbers of which one is not negative."""
+    bounds = [interval[1] for interval in (a, b) if interval and interval[0] >= 0]
+    return (0, min(bounds)) if bounds else None
+
+
+def _remainder(a: Interval | None, b: Interval | None) -> Interval | None:
+    if not b or b[0] <= 0:
+        return None
+    largest = b[1] - 1
+    return (0 if a and a[0] >= 0 else -largest, 0 if a and a[1] <= 0 else largest)
+
+
+def _divide(a: Interval | None, b: Interval | None) -> Interval | None:
+    return (a[0] // b[1], a[1] // b[0]) if a and b and a[0] >= 0 and b[0] > 0 else None
+
+
+def _shift_right(a: Interval | None, b: Interval | None) -> Interval | None:
+    return (a[0] >> b[1], a[1] >> b[0]) if a and b and a[0] >= 0 and b[0] >= 0 and b[1] < 64 else None
+
+
 def _same(a: Interval | None) -> Interval | None:
     return a
 
@@ -84,4 +167,8 @@ _RULES: dict[str, Callable[..., Interval | None]] = {
     "minimum": _minimum,
     "clamp": _clamp,
     "convert": _same,
+    "and": _and,
+    "remainder": _remainder,
+    "divide": _divide,
+    "shift-right-logical": _shift_right,
 }

@@ -21,7 +21,7 @@ from ...hlo.source import Diagnostic, UnsupportedError
 from .counters import counted
 from .dynamic import cropped, dynamic_rule, extended
 from .folding import fold
-from .intervals import elementwise_interval
+from .intervals import cut_interval, elementwise_interval
 from .reducers import simple_reducer
 
 Lowered = Any  # Value | tuple[Lowered, ...] | None (a token)
@@ -213,7 +213,10 @@ class FunctionLowering:
                 return total
         nodes = self.strengthened(opcode, nodes)
         shape = np.broadcast_shapes(*(node.shape for node in nodes))
-        interval = elementwise_interval(opcode, nodes, element_type)
+        if parameters.get("function") == "to_int":
+            interval = cut_interval(nodes[0], element_type)
+        else:
+            interval = elementwise_interval(opcode, nodes, element_type)
         return self.graph.add(opcode, nodes, shape, element_type, interval=interval, **parameters)
 
     def strengthened(self, opcode: str, nodes: tuple[Node, ...]) -> tuple[Node, ...]:

@@ -37,7 +37,8 @@ def _constant(lowering: FunctionLowering, literal: Any, shape: Any) -> Lowered:
         return Value.repeated(lowering.graph.literal(0, element_type), raw.shape)
     if _is_splat(raw):
         return Value.repeated(lowering.graph.literal(raw.flat[0], element_type), raw.shape)
-    node = lowering.graph.add("array", (), raw.shape, element_type, constant=Constant.of(raw))
+    interval = (int(raw.min()), int(raw.max())) if element_type.is_integral and element_type.bits >= 8 else None
+    node = lowering.graph.add("array", (), raw.shape, element_type, interval=interval, constant=Constant.of(raw))
     return Value.of(node)
 
 

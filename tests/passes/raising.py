@@ -1,0 +1,57 @@
+"""What tests of raising passes are made of: the text of ``main``, and values raised, unraised and on XLA."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import xla2py
+from xla2py.transpile.equivalence.comparison import Budget, compare
+from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+
+ROUNDED = Budget(relative=1e-5, absolute=1e-6)
+EXACT = Budget(relative=0, absolute=0)
+
+
+def hlo(function: Callable[..., Any], *arguments: Any) -> str:
+    """What JAX lowers a function to, before XLA optimises it."""
+    import jax
+
+    return str(jax.jit(function, keep_unused=True).lower(*arguments).compiler_ir(dialect="hlo").as_hlo_text())
+
+
+def optimised(function: Callable[..., Any], *arguments: Any) -> str:
+    """What XLA makes of it."""
+    import jax
+
+    return str(jax.jit(function, keep_unused=True).lower(*arguments).compile().as_text())
+
+
+def entry(*lines: str, functions: str = "") -> str:
+    """A module of one computation; the last line is its root."""
+    *before, root = lines
+    return "\n".join(["HloModule m", functions, "ENTRY main {", *before, f"ROOT {root}", "}"])
+
+
+def main(text: str, **options: Any) -> str:
+    """The body of the emitted ``main``, without the check of its arguments."""
+    source = xla2py.emit(text, checks=False, annotate="none", **options).source
+    function = next(node for node in ast.parse(source).body if getattr(node, "name", "") == "main")
+    lines = source.splitlines()[function.body[0].lineno - 1 : function.end_lineno]
+    return "\n".join(line.removeprefix("    ") for line in lines)
+
+
+def assert_agrees(text: str, *inputs: Any, without: str, budget: Budget = ROUNDED) -> None:
+    """The module computes what XLA does, with the pass and without it, and leaves its arguments alone."""
+    arrays = [np.asarray(array) for array in inputs]
+    expected = run_hlo_in_child(text, *arrays)
+    for disabled in ([], [without]):
+        given = [array.copy() for array in arrays]
+        actual = xla2py.emit(text, format=False, disable_passes=disabled).load().main(*given)
+        results = compare(expected, actual, budget)
+        assert results and all(result.status.is_good for result in results), "\n".join(map(str, results))
+        for before, after in zip(arrays, given, strict=True):
+            np.testing.assert_array_equal(before, after, "an argument was modified")

@@ -1,0 +1,99 @@
+"""gather as indexing: clamps where an index may be out of bounds, none where it cannot be."""
+
+import numpy as np
+import pytest
+
+from xla2py.tests.passes.raising import EXACT, assert_agrees, entry, hlo, main, optimised
+
+jnp = pytest.importorskip("jax.numpy")
+X = np.arange(60, dtype=np.float32).reshape(5, 4, 3)
+FLAT = np.arange(10, dtype=np.float32)
+WILD = np.array([0, 3, -1, 7, -9, 2**31 - 1, -(2**31)], np.int32)
+
+
+def rows(index: str, shape: str = "s32[3,1]", dimensions: str = "f32[3,4]", collapsed: str = "0") -> str:
+    numbers = f"offset_dims={{1}}, collapsed_slice_dims={{{collapsed}}}, start_index_map={{0}}, index_vector_dim=1"
+    return entry(
+        "x = f32[5,4] parameter(0)",
+        f"i = {shape} {index}",
+        f"g = {dimensions} gather(x, i), {numbers}, slice_sizes={{1,4}}",
+    )
+
+
+def test_constant_indices_in_bounds_need_no_clamp():
+    text = rows("constant({{4},{0},{4}})")
+    assert "mode" not in main(text) and "gather" not in main(text)
+    assert_agrees(text, X[..., 0], without="gathers", budget=EXACT)
+
+
+def test_constant_indices_out_of_bounds_are_clamped():
+    text = rows("constant({{5},{0},{-1}})")
+    assert 'mode="clip"' in main(text)
+    assert_agrees(text, X[..., 0], without="gathers", budget=EXACT)
+
+
+def test_one_constant_row_is_a_plain_index():
+    text = rows("constant({{9}})", "s32[1,1]", "f32[1,4]")
+    assert main(text) == "return x[4:]"
+    assert_agrees(text, X[..., 0], without="gathers", budget=EXACT)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x, i: x[i], 'np.take(x, np.where(i < 0, i + 5, i), axis=0, mode="clip")'),
+        (lambda x, i: x[:, jnp.clip(i, 0, 3)], "return x[:, np.minimum(3, np.maximum(0, i))]"),
+        (lambda x, i: x[jnp.clip(i, 0, 4)], "return x[np.minimum(4, np.maximum(0, i))]"),
+        (lambda x, i: x.at[i].get(mode="fill", fill_value=-1), "np.where("),
+        (lambda x, i: x[jnp.argmax(x, axis=0), :, 1], "x.argmax(axis=0)"),
+        (lambda x, i: x[1, i, 2], "np.take(x[1, :, 2], "),
+        (lambda x, i: jnp.take_along_axis(x, jnp.argsort(x, axis=1), axis=1), "np.take_along_axis(x, "),
+        (lambda x, i: jnp.take_along_axis(x[..., 0], jnp.argmax(x[..., 0], 1)[:, None], 1), "[np.arange(5"),
+    ],
+    ids=["unknown", "second axis", "clipped", "filled", "argmax", "column", "along", "picked"],
+)
+@pytest.mark.parametrize("form", [hlo, optimised])
+def test_indexing_of_jax(function, expected, form):
+    text = form(function, X, WILD)
+    emitted = main(text)
+    assert "gather(" not in emitted
+    if form is hlo:
+        assert expected in emitted
+    assert_agrees(text, X, WILD, without="gathers", budget=EXACT)
+
+
+def test_windows_longer_than_one_element_stay_with_the_prelude():
+    text = entry(
+        "x = f32[10] parameter(0)",
+        "i = s32[7,1] parameter(1)",
+        "g = f32[7,3] gather(x, i), offset_dims={1}, collapsed_slice_dims={}, start_index_map={0}, index_vector_dim=1, "
+        "slice_sizes={3}",
+    )
+    assert "gather(" in main(text)
+    assert_agrees(text, FLAT, WILD[:, None], without="gathers", budget=EXACT)
+
+
+def test_an_axis_of_one_element_and_parts_of_axes():
+    text = entry(
+        "x = f32[1,10] parameter(0)",
+        "i = s32[7,2] parameter(1)",
+        "g = f32[7,4] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0,1}, "
+        "index_vector_dim=1, slice_sizes={1,4}",
+    )
+    assert_agrees(text, FLAT[None], np.stack([WILD, WILD], 1), without="gathers", budget=EXACT)
+    text = text.replace("start_index_map={0,1}", "start_index_map={0}").replace("s32[7,2]", "s32[7,1]")
+    assert "gather(" not in main(text)
+    assert_agrees(text, FLAT[None], WILD[:, None], without="gathers", budget=EXACT)
+
+
+def test_an_empty_batch():
+    text = rows("parameter(1)", "s32[0,1]", "f32[0,4]")
+    assert_agrees(text, X[..., 0], np.zeros((0, 1), np.int32), without="gathers", budget=EXACT)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint32, np.int64])
+def test_indices_of_any_integer_type(dtype):
+    kind = {"u": "u", "i": "s"}[np.dtype(dtype).kind] + str(8 * np.dtype(dtype).itemsize)
+    text = rows("parameter(1)", f"{kind}[3,1]")
+    top = np.iinfo(dtype)
+    assert_agrees(text, X[..., 0], np.array([[top.max], [1], [top.min]], dtype), without="gathers", budget=EXACT)

@@ -1,0 +1,86 @@
+"""scatter as assignment: in place where it is proved to fit, and what is out of bounds left out where it is not."""
+
+import numpy as np
+import pytest
+
+from xla2py.tests.passes.raising import EXACT, assert_agrees, hlo, main, optimised
+
+jnp = pytest.importorskip("jax.numpy")
+X = np.arange(20, dtype=np.float32).reshape(5, 4)
+ROWS = np.arange(28, dtype=np.float32).reshape(7, 4) + 100
+WILD = np.array([0, 3, -1, 7, -9, 2**31 - 1, 3], np.int32)
+INSIDE = np.array([0, 3, 3, 1, 0, 4, 3], np.int32)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x, y, i: x.at[i].add(y), "scatter_at(x, np.where(i < 0, i + 5, i), y, np.add)"),
+        (lambda x, y, i: x.at[i].set(y), "scatter_at(x, np.where(i < 0, i + 5, i), y)"),
+        (lambda x, y, i: x.at[jnp.clip(i, 0, 4)].add(y), "np.add.at(updated, "),
+        (lambda x, y, i: x.at[jnp.clip(i, 0, 4)].max(y), "np.maximum.at(updated, "),
+        (lambda x, y, i: x.at[jnp.clip(i, 0, 4)].min(2.0), ", 2)"),
+        (lambda x, y, i: x.at[jnp.clip(i, 0, 4)].set(y), "] = y"),
+        (lambda x, y, i: x.at[:, jnp.clip(i, 0, 3)].add(y.T[:, :, None].sum(-1)[:1]), "np.add.at("),
+        (lambda x, y, i: x.at[jnp.clip(i, 0, 4), jnp.clip(i, 0, 3)].multiply(y[:, 0]), "np.multiply.at(updated, ("),
+        (lambda x, y, i: x.at[1:4, 2:].set(y[:3, :2]), "updated[1:4, 2:4] = y[:3, :2]"),
+        (lambda x, y, i: x.at[2].add(y[0]), "updated[2] = x[2] + y[0]"),
+        (lambda x, y, i: x.at[2, 3].set(7), "updated[2, 3] = 7"),
+        (lambda x, y, i: x.at[jnp.argmax(x[:, 0])].set(y[0]), "updated[x[:, 0].argmax()"),
+        (lambda x, y, i: x.at[i[0]].set(y[0]), ", y[0])"),
+        (lambda x, y, i: x.at[i, :2].set(y[:, :2]), "scatter("),  # a window of part of a row
+    ],
+)
+@pytest.mark.parametrize("form", [hlo, optimised])
+@pytest.mark.parametrize("index", [WILD, INSIDE], ids=["wild", "inside"])
+def test_updates_of_jax(function, expected, form, index):
+    text = form(function, X, ROWS, index)
+    if form is hlo:
+        assert expected in main(text)
+    assert_agrees(text, X, ROWS, index, without="scatters", budget=EXACT)
+
+
+def test_segment_sum_and_bincount():
+    jax = pytest.importorskip("jax")
+    text = hlo(lambda y, i: jax.ops.segment_sum(y, i, num_segments=5), ROWS, WILD)
+    assert "scatter(" not in main(text)
+    assert_agrees(text, ROWS, WILD, without="scatters")
+    text = hlo(lambda i: jnp.bincount(i, length=5), INSIDE)
+    assert_agrees(text, INSIDE, without="scatters", budget=EXACT)
+
+
+def test_several_operands_and_general_combiners_stay_with_the_prelude():
+    lines = """HloModule m
+half { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  c = f32[] subtract(b, a)
+  h = f32[] constant(0.5)
+  ROOT d = f32[] multiply(c, h) }
+ENTRY main {
+  x = f32[5,4] parameter(0)
+  i = s32[7,1] parameter(1)
+  y = f32[7,4] parameter(2)
+  ROOT s = f32[5,4] scatter(x, i, y), update_window_dims={1}, inserted_window_dims={0},
+    scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=half
+}"""
+    assert "scatter(" in main(lines)
+    assert_agrees(lines, X, WILD[:, None], ROWS, without="scatters")
+
+
+def test_the_value_that_is_changed_is_copied():
+    text = hlo(lambda x, y: (x, x.at[1].set(y)), X, ROWS[0])
+    assert "updated = x.copy()" in main(text)
+    assert_agrees(text, X, ROWS[0], without="scatters", budget=EXACT)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.float16, np.complex64])
+def test_element_types(dtype):
+    x, y = X.astype(dtype), ROWS.astype(dtype)
+    for function in (lambda x, y, i: x.at[i].add(y), lambda x, y, i: x.at[jnp.clip(i, 0, 4)].set(y)):
+        assert_agrees(hlo(function, x, y, WILD), x, y, WILD, without="scatters")
+
+
+def test_empty_updates_and_empty_operands():
+    function = lambda x, y, i: x.at[i].add(y)  # noqa: E731
+    for x, y, i in ((X, ROWS[:0], WILD[:0]), (X[:, :0], ROWS[:, :0], WILD)):
+        assert_agrees(hlo(function, x, y, i), x, y, i, without="scatters")

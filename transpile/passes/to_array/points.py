@@ -1,0 +1,104 @@
+"""Where the windows of a gather or a scatter start: one value for each indexed dimension of the operand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...array.node import Node, literal_value
+from ...array.value import NEW, Value, without_dimensions
+from ...hlo.attributes import SliceDimension
+from ...hlo.element_types import S32
+from .lowering import FunctionLowering
+from .structure import arange, sliced
+
+
+def start_points(
+    lowering: FunctionLowering,
+    indices: Value,
+    vector_dimension: int,
+    start_map: Sequence[int],
+    batching: Sequence[tuple[int, int]] = (),
+) -> dict[int, Value]:
+    """By operand dimension, in order: the starts, of the shape of ``indices`` less the vectors' dimension.
+
+    ``batching`` are pairs (operand dimension, dimension of ``indices``) that advance together.
+    """
+    found = {
+        dimension: without_units(lowering, _component(lowering, indices, vector_dimension, k))
+        for k, dimension in enumerate(start_map)
+    }
+    shape = tuple(n for d, n in enumerate(indices.shape) if d != vector_dimension)
+    for dimension, place in batching:
+        place -= place > vector_dimension
+        positions = arange(lowering, shape[place], S32)
+        axes = tuple(0 if d == place and shape[place] != 1 else None for d in range(len(shape)))
+        node = positions if shape[place] != 1 else lowering.graph.literal(0, S32)
+        found[dimension] = Value(node, axes, shape)
+    return dict(sorted(found.items()))
+
+
+def _component(lowering: FunctionLowering, indices: Value, vector_dimension: int, k: int) -> Value:
+    """Component k of every index vector."""
+    if vector_dimension == len(indices.shape):
+        return indices
+    node, axis = indices.node, indices.axes[vector_dimension]
+    count = indices.shape[vector_dimension]
+    joins = node.opcode in ("stack", "concatenate") and node.parameters["axis"] == axis and indices.is_plain
+    if joins and len(node.operands) == count:
+        part = _unrepeated(node.operands[k])
+        if node.opcode == "concatenate":
+            return without_dimensions(lowering.graph, part, [vector_dimension])
+        return part
+    cut = tuple(
+        SliceDimension(k, k + 1) if d == vector_dimension else SliceDimension(0, size)
+        for d, size in enumerate(indices.shape)
+    )
+    value = sliced(lowering, indices, cut)
+    value = without_dimensions(lowering.graph, value, [vector_dimension])
+    return _constant(lowering, value)
+
+
+def _constant(lowering: FunctionLowering, value: Value) -> Value:
+    """An element of a constant array as the number that it is."""
+    node = value.node
+    if node.ndim or node.opcode != "getitem" or node.operands[0].opcode != "array":
+        return value
+    element = node.operands[0].parameters["constant"].array[tuple(node.parameters["index"])]
+    return Value(lowering.graph.literal(element, node.type), value.axes, value.shape)
+
+
+def _unrepeated(node: Node) -> Value:
+    """A node as what it repeats: ``broadcast_to`` and new unit axes become an axis map."""
+    axes: list[int | None] = list(range(node.ndim))
+    shape = node.shape
+    if node.opcode == "broadcast_to":
+        (source,) = node.operands
+        lead = node.ndim - source.ndim
+        axes = [d - lead if d >= lead else None for d in range(node.ndim)]
+        node = source
+    if node.opcode == "expand":
+        held = [k for k, item in enumerate(node.parameters["index"]) if item is not NEW]
+        axes = [held.index(axis) if axis in held else None for axis in axes]
+        (node,) = node.operands
+    elif node.opcode in ("full", "zeros", "ones"):
+        (node,) = node.operands
+        axes = [None] * len(shape)
+    return Value(node, tuple(axes), shape)
+
+
+def without_units(lowering: FunctionLowering, value: Value) -> Value:
+    """The value with no axis in its node for dimensions of size 1."""
+    units = [d for d, size in enumerate(value.shape) if size == 1 and value.axes[d] is not None]
+    if not units:
+        return value
+    core = without_dimensions(lowering.graph, value, units)
+    rest = iter(core.axes)
+    axes = tuple(None if d in units else next(rest) for d in range(len(value.shape)))
+    return Value(core.node, axes, value.shape)
+
+
+def known(value: Value) -> int | None:
+    """The number that every start of a dimension is, where it is a constant."""
+    if value.node.is_literal:
+        return int(literal_value(value.node))
+    return value.node.parameters["value"] if value.node.opcode == "integer" else None

@@ -1,0 +1,176 @@
+"""scatter: ``x[i] = y`` and ``np.add.at``, a short function where places may be out of bounds, else a long one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...array.node import Node, Slot, Ufunc
+from ...array.program import Function
+from ...array.value import Value, arranged, common_order, permute, without_dimensions
+from ...hlo.attributes import SliceDimension
+from ...hlo.ir import Instruction
+from ...hlo.shapes import ArrayShape
+from .elementwise import apply
+from .indexing import is_within, updated
+from .lowering import FunctionLowering, Lowered, lowers
+from .points import known, start_points
+from .structure import sliced
+
+_NUMBERS = (
+    "update_window_dims",
+    "inserted_window_dims",
+    "scatter_dims_to_operand_dims",
+    "input_batching_dims",
+    "scatter_indices_batching_dims",
+)
+
+
+@lowers("scatter")
+def scatter(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
+    count = (len(operands) - 1) // 2
+    numbers = {key: instruction[key] for key in _NUMBERS if instruction[key]}
+    indices = operands[count]
+    if instruction["index_vector_dim"] != len(indices.shape) - 1:
+        numbers["index_vector_dim"] = instruction["index_vector_dim"]
+    computation = instruction["to_apply"]
+    replaces = computation.root is computation.parameters[-1] and count == 1
+    combine = None if replaces else lowering.combiner(computation)
+    if count == 1 and "scatters" not in lowering.module.options.disabled and not isinstance(combine, Function):
+        simple = _Scatter.of(lowering, instruction, *operands).lowered(combine)
+        if simple is not None:
+            return simple if isinstance(instruction.shape, ArrayShape) else (simple,)
+    nodes = tuple(lowering.plain(value) for value in operands)
+    slots = tuple(Slot(k) for k in range(len(nodes)))
+    if count == 1:
+        shape = instruction.element_shapes[0]
+        assert isinstance(shape, ArrayShape)
+        arguments: tuple[Any, ...] = (*slots, combine) if combine is not None else slots
+        result = lowering.call("scatter", nodes, shape.dimensions, shape.element_type, arguments=arguments, **numbers)
+        return result if instruction.shape is shape else (result,)
+    arguments = (slots[:count], slots[count], slots[count + 1 :], combine)
+    return lowering.call_many("scatter", nodes, instruction.element_shapes, arguments=arguments, **numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scatter:
+    """A scatter into one operand: where its windows start, and how large they are."""
+
+    lowering: FunctionLowering
+    operand: Value
+    updates: Value
+    points: dict[int, Value]
+    window: tuple[int, ...]  # sizes, by dimension of the operand
+    window_places: tuple[int | None, ...]  # by dimension of the operand, in the updates
+    batch: tuple[int, ...]  # dimensions of the updates that are no window's
+
+    @staticmethod
+    def of(
+        lowering: FunctionLowering, instruction: Instruction, operand: Value, indices: Value, updates: Value
+    ) -> _Scatter:
+        batching = list(
+            zip(instruction["input_batching_dims"], instruction["scatter_indices_batching_dims"], strict=True)
+        )
+        start_map = instruction["scatter_dims_to_operand_dims"]
+        points = start_points(lowering, indices, instruction["index_vector_dim"], start_map, batching)
+        inserted = {*instruction["inserted_window_dims"], *instruction["input_batching_dims"]}
+        rest = iter(instruction["update_window_dims"])
+        places = tuple(None if d in inserted else next(rest) for d in range(len(operand.shape)))
+        window = tuple(1 if place is None else updates.shape[place] for place in places)
+        batch = tuple(d for d in range(len(updates.shape)) if d not in places)
+        return _Scatter(lowering, operand, updates, points, window, places, batch)
+
+    def lowered(self, combine: Ufunc | None) -> Value | None:
+        """The scatter as indexing, or None."""
+        if 0 in self.updates.shape:
+            return self.operand
+        if all(self.updates.shape[d] == 1 for d in self.batch):
+            one = self._one_window(combine)
+            if one is not None:
+                return one
+        return self._rows(combine)
+
+    def _one_window(self, combine: Ufunc | None) -> Value | None:
+        """``x[1:3, i] = y``: a single window that is proved to fit."""
+        starts: dict[int, Node] = {}
+        for d, (size, limit) in enumerate(zip(self.window, self.operand.shape, strict=True)):
+            node = self.points[d].node if d in self.points else self.lowering.graph.integer(0)
+            fixed = known(self.points[d]) if d in self.points else 0
+            if fixed is not None:
+                node = self.lowering.graph.integer(fixed)
+            if not is_within(node, limit - size) or not (size == 1 or node.is_python_int):
+                return None
+            if size != limit:
+                starts[d] = node
+        update = without_dimensions(self.lowering.graph, self.updates, self.batch)
+        held = iter(update.axes)
+        update = Value(
+            update.node, tuple(None if place is None else next(held) for place in self.window_places), self.window
+        )
+        if combine is not None:
+            if any(node.opcode != "integer" for node in starts.values()):
+                return None
+            fixed_starts = {d: node.parameters["value"] for d, node in starts.items()}
+            cut = tuple(
+                SliceDimension(fixed_starts.get(d, 0), fixed_starts.get(d, 0) + n) for d, n in enumerate(self.window)
+            )
+            current = sliced(self.lowering, self.operand, cut)
+            element_type = self.operand.node.type
+            update = apply(self.lowering, combine.opcode, element_type, (current, update), self.window, {})
+        if not starts:
+            return update
+        return updated(self.lowering, self.lowering.plain(self.operand), update, starts)
+
+    def _rows(self, combine: Ufunc | None) -> Value | None:
+        """Single elements, or what lies behind them along dimensions that are not indexed: ``x[i, j] = y``."""
+        lowering, graph = self.lowering, self.lowering.graph
+        shape = self.operand.shape
+        if any(size != (1 if d in self.points else shape[d]) for d, size in enumerate(self.window)):
+            return None
+        if not self.points or 0 in shape:
+            return None
+        indexed = list(self.points)
+        rest = [d for d in range(len(shape)) if d not in self.points]
+        batch = [k for k, d in enumerate(self.batch) if self.updates.shape[d] != 1]
+        if not set(batch) <= {
+            k for value in self.points.values() for k, axis in enumerate(value.axes) if axis is not None
+        }:
+            return None  # all windows along a dimension go to the same place
+        need = [k for k in common_order(list(self.points.values())) if k in batch]
+        index = [arranged(graph, value, need) for value in self.points.values()]
+        order = [*(self.batch[k] for k in need), *(place for d in rest if (place := self.window_places[d]) is not None)]
+        values = self._values(order)
+        fits = all(is_within(node, shape[d] - 1) for d, node in zip(indexed, index, strict=True))
+        node = permute(graph, lowering.plain(self.operand), [*indexed, *rest])
+        slots = tuple(Slot(2 + k) for k in range(len(index)))
+        if fits:
+            opcode = "setitem" if combine is None else "update_at"
+            extra = {} if combine is None else {"ufunc": combine}
+            made = graph.add(opcode, (node, values, *index), node.shape, node.element_type, index=slots, **extra)
+        else:
+            strong = tuple(lowering.strong(part) for part in (node, values, *index))
+            where: Any = slots if len(slots) > 1 else slots[0]
+            arguments = (Slot(0), where, Slot(1)) + (() if combine is None else (combine,))
+            made = graph.add(
+                "prelude",
+                strong,
+                node.shape,
+                node.element_type,
+                function="scatter_at",
+                arguments=arguments,
+                keywords={},
+            )
+        placed = [*indexed, *rest]
+        return Value(made, tuple(placed.index(d) for d in range(len(shape))), shape)
+
+    def _values(self, order: Sequence[int]) -> Node:
+        """The updates with these dimensions; the others have size 1."""
+        graph = self.lowering.graph
+        dropped = [d for d in range(len(self.updates.shape)) if d not in order]
+        core = without_dimensions(graph, self.updates, dropped)
+        left = [d for d in range(len(self.updates.shape)) if d in order]
+        turned = [left.index(d) for d in order]
+        if core.node.is_literal:
+            return core.node
+        return self.lowering.strong(arranged(graph, core, turned))
