@@ -16,7 +16,9 @@ from xla2py.transpile.equivalence.comparison import Budget, compare
 from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
 from xla2py.transpile.hlo.parser import parse_module
 from xla2py.transpile.hlo.verifier import verify
+from xla2py.transpile.passes import PIPELINE
 
+RAISING = (*(each.__name__ for each in PIPELINE), "gathers", "scatters")
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
@@ -94,3 +96,12 @@ def test_emitted_code_computes_what_xla_does(name, stage):
     assert_close(computed_by_xla(name, stage), actual, budget_for(module))
     for before, after in zip(inputs(name), arguments, strict=True):
         np.testing.assert_array_equal(before, after, "an argument was modified")
+
+
+@pytest.mark.parametrize("stage", LOWER.STAGES)
+@pytest.mark.parametrize("name", LOWER.NAMES)
+def test_code_without_any_raising_computes_the_same(name, stage):
+    module = xla2py.load(LOWER.hlo_file(name, stage))
+    unraised = xla2py.emit(module, format=False, disable_passes=RAISING)
+    actual = unraised.load().main(*inputs(name))
+    assert_close(computed_by_xla(name, stage), actual, budget_for(module))

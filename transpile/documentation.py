@@ -133,8 +133,9 @@ def _programs(checkout: Path) -> Iterator[str]:
     targets = [load_target(name) for name in target_names()]
     rows = []
     for path in sorted((checkout / "examples" / "hlo").glob("*.hlo")):
-        program = run_pipeline(load(path))
-        refused = [sorted({f"`{refusal.opcode}`" for refusal in refusals(program, target)}) for target in targets]
+        module = load(path)
+        programs = [(run_pipeline(module, refuses=target.refuses), target) for target in targets]
+        refused = [sorted({f"`{refusal.opcode}`" for refusal in refusals(*pair)}) for pair in programs]
         cells = [", ".join(opcodes) or "yes" for opcodes in refused]
         name, stage = path.stem.rsplit(".", 1)
         rows.append((f"{name.replace('_', ' ')}, {stage}", *cells))

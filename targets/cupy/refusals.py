@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ...transpile.array.node import Node
+from math import isfinite
+
+from ...transpile.array.node import Node, literal_value
 from ...transpile.array.scalars import is_known_on_host
 from ..refusals import (
     ELEMENTWISE,
@@ -47,6 +49,12 @@ def _same_width(node: Node) -> str | None:
     return None if node.operands[0].type.bits == node.type.bits else "the elements change width"
 
 
+def _with_a_number(node: Node) -> str | None:
+    """cupy.logaddexp gives NaN for two infinities of the same sign."""
+    finite = any(operand.is_literal and isfinite(literal_value(operand)) for operand in node.operands)
+    return None if finite else "cupy.logaddexp gives NaN for equal infinities"
+
+
 def _counted(node: Node) -> str | None:
     counted = node.parameters["loop"].counter is not None
     return None if counted else "the number of iterations is not known, and each test would wait for the device"
@@ -63,15 +71,17 @@ RULES: dict[str, Rule] = {
     **speaks(ELEMENTWISE),
     **dict.fromkeys(("atan2", "cbrt"), _real),
     **dict.fromkeys(("shift-left", "shift-right-arithmetic", "shift-right-logical"), _shift),
+    **speaks("square"),
+    "logaddexp": _with_a_number,
     "view": _same_width,
     # leaves and structure
-    **speaks("parameter literal integer item arange array full zeros ones empty copy"),
+    **speaks("parameter literal integer item arange tri eye tril triu diagonal array full zeros ones empty copy"),
     **speaks("expand transpose reshape broadcast_to concatenate stack call"),
     **dict.fromkeys(("getitem", "setitem"), index_is_known(_WAITS)),
     **dict.fromkeys(("take", "advanced_index"), _indices_have_axes_or_are_known),
     "pad": filling_is_constant,
     # reductions and contractions
-    **speaks("sum mean prod max min any all argmax argmin cumsum cumprod matmul tensordot einsum"),
+    **speaks("sum mean var std prod max min any all argmax argmin cumsum cumprod matmul tensordot einsum"),
     **lacks("cummax cummin", "cupy.maximum and cupy.minimum have no accumulate"),
     **lacks("bitwise_reduce", "cupy's bitwise functions have no reduce"),
     # control

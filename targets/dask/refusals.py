@@ -59,16 +59,17 @@ def _one_row_of_indices(node: Node) -> str | None:
 RULES: dict[str, Rule] = {
     # element-wise
     **speaks(ELEMENTWISE),
+    **speaks("square logaddexp"),
     "view": _same_width,
     # leaves and structure
-    **speaks("parameter literal integer item arange array full zeros ones empty copy"),
+    **speaks("parameter literal integer item arange tri eye tril triu diagonal array full zeros ones empty copy"),
     **speaks("expand transpose broadcast_to concatenate stack call"),
     "reshape": _not_empty,
     **dict.fromkeys(("getitem", "setitem"), index_is_known("indexing by a lazy number would compute it")),
     **dict.fromkeys(("take", "advanced_index"), _one_row_of_indices),
     "pad": lambda node: _not_empty(node) or filling_is_constant(node),
     # reductions and contractions
-    **speaks("sum mean prod any all cumsum cumprod matmul tensordot einsum"),
+    **speaks("sum mean var std prod any all cumsum cumprod matmul tensordot einsum"),
     **dict.fromkeys(("max", "min", "argmax", "argmin"), _not_empty),
     **lacks("cummax cummin", "da.maximum and da.minimum have no accumulate"),
     **lacks("bitwise_reduce", "dask's bitwise functions have no reduce"),

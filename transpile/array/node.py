@@ -7,7 +7,7 @@ one object. A :class:`Region` is a body of code (function, loop, branch) that a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -140,6 +140,7 @@ class Graph:
         self.replaced: dict[Node, Node] = {}  # by rewrites: the node that took a node's place
         self.effects: dict[Region, Node] = {}  # the last node with a side effect
         self._table: dict[Any, Node] = {}
+        self.refuses: Callable[[Node], str | None] = lambda node: None  # why the target cannot say what is raised
         self.number: int | None = None  # of new nodes while rewriting: that of the node they stand for
         self._made: list[Node] = []
 

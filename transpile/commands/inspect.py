@@ -77,9 +77,10 @@ def unsupported(module: HloModule) -> list[tuple[str, str, str, str]]:
     rows = []
     for target in target_names():
         groups: dict[str, list[Diagnostic]] = {}
+        chosen = load_target(target)
         try:
-            require_support(module, load_target(target))
-            require_support(run_pipeline(module), load_target(target))
+            require_support(module, chosen)
+            require_support(run_pipeline(module, refuses=chosen.refuses), chosen)
         except UnsupportedError as error:
             for diagnostic in error.diagnostics:
                 groups.setdefault(diagnostic.message, []).append(diagnostic)

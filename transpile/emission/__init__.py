@@ -61,7 +61,7 @@ def emit(
     hooks = checked_hooks(custom_calls or {})
     try:
         require_support(module, chosen, hooks)
-        program = run_pipeline(module, disable_passes, hooks)
+        program = run_pipeline(module, disable_passes, hooks, chosen.refuses)
         require_support(program, chosen, hooks)
     except UnsupportedError as error:
         raise UnsupportedError(*(replace(d, source=d.source or module.source) for d in error.diagnostics)) from None

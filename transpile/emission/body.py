@@ -21,7 +21,7 @@ from .sources import SourceNames
 # Operations beside which a bare Python number takes the dtype of the array.
 _WEAK = frozenset(
     "add subtract multiply divide remainder power maximum minimum clamp select compare and or xor shift-left "
-    "shift-right-logical shift-right-arithmetic atan2".split()
+    "shift-right-logical shift-right-arithmetic atan2 logaddexp".split()
 )
 _FILLED = frozenset(("full", "pad"))  # a bare number takes the dtype of the array that it fills
 _LONG = 24  # characters of a single operation that is worth a line of its own where another is too long

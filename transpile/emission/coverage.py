@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 
-from ...targets.base import load_target
+from ...targets.base import Target, load_target
 from ..array.program import Program
 from ..builder_examples import example, operations
 from ..hlo.ir import HloModule
@@ -88,7 +88,7 @@ def coverage(target: str) -> dict[str, str]:
     chosen = load_target(target)
     seen: Counter[str] = Counter()
     refused: Counter[str] = Counter()
-    for opcodes, program in _programs():
+    for opcodes, program in _programs(chosen):
         seen.update(opcodes)
         refused.update({refusal.opcode for refusal in refusals(program, chosen)})
     return {opcode: _status(opcode, seen[opcode], refused[opcode]) for opcode in OPCODES}
@@ -107,9 +107,12 @@ def _is_lowered(opcode: str) -> bool:
 
 
 @cache
-def _programs() -> tuple[tuple[frozenset[str], Program], ...]:
+def _programs(target: Target) -> tuple[tuple[frozenset[str], Program], ...]:
     """The programs in the array dialect with the opcodes that each was written with."""
-    return tuple((frozenset(i.opcode for i in module.instructions()), run_pipeline(module)) for module in _modules())
+    return tuple(
+        (frozenset(i.opcode for i in module.instructions()), run_pipeline(module, refuses=target.refuses))
+        for module in _modules()
+    )
 
 
 def _modules() -> Iterator[HloModule]:

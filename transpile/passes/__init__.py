@@ -4,23 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from ..array.node import Node
 from ..array.program import Function, Program
 from ..hlo.ir import HloModule
+from .clips import clips
 from .keepdims import keepdims
 from .means import means
+from .quotients import quotients
+from .softplus import softplus
+from .squares import squares
+from .sums import sums
 from .to_array import ModuleLowering, Options
+from .triangles import triangles
+from .variances import variances
 
 ArrayPass = Callable[[Function], None]
 
 # The passes over functions of the array dialect, in order. Each may be left out by name.
-PIPELINE: tuple[ArrayPass, ...] = (means, keepdims)
+PIPELINE: tuple[ArrayPass, ...] = (
+    sums,
+    means,
+    clips,
+    keepdims,
+    quotients,
+    variances,
+    triangles,
+    softplus,
+    squares,
+)
 
 
 def run_pipeline(
-    module: HloModule, disabled: Sequence[str] = (), custom_calls: Mapping[str, str] | None = None
+    module: HloModule,
+    disabled: Sequence[str] = (),
+    custom_calls: Mapping[str, str] | None = None,
+    refuses: Callable[[Node], str | None] = lambda node: None,
 ) -> Program:
-    """Lower a verified module to the array dialect and rewrite it there."""
+    """Lower a verified module to the array dialect and rewrite it there.
+
+    What ``refuses`` gives a reason for is not raised: the target says it in more words.
+    """
     program = ModuleLowering(module, Options(disabled, custom_calls)).lower()
+    for function in program.functions:
+        function.graph.refuses = refuses
     for array_pass in PIPELINE:
         if array_pass.__name__ not in disabled:
             for function in program.functions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..array.node import Node
+from ..array.node import Graph, Node
 from ..array.program import Branch, Function, Loop, Tree, roots
 from ..array.traversal import topological
 from ..hlo.opcodes import OPCODES
@@ -52,8 +52,17 @@ def _rebuilt(function: Function, node: Node, operands: tuple[Node, ...], made: d
         return node
     if after is not None:
         parameters["after"] = made[after]
+    return _copied(function.graph, node, operands, parameters)
+
+
+def with_operands(graph: Graph, node: Node, operands: tuple[Node, ...]) -> Node:
+    """The same operation on other operands of the same shapes; for a node without bodies and effects."""
+    return node if operands == node.operands else _copied(graph, node, operands, node.parameters)
+
+
+def _copied(graph: Graph, node: Node, operands: tuple[Node, ...], parameters: dict[str, Any]) -> Node:
     pinned = (bool(node.results) and node.opcode in ("loop", "conditional")) or "effect" in parameters
-    return function.graph.add(
+    return graph.add(
         node.opcode,
         operands,
         node.shape,

@@ -1,0 +1,63 @@
+"""Patterns: what they match, in which order, and what they bind."""
+
+import pytest
+
+from xla2py.tests.passes.raising import entry
+from xla2py.transpile.hlo.parser import parse_module
+from xla2py.transpile.passes import run_pipeline
+from xla2py.transpile.passes.matching import pattern
+
+
+def root(*lines: str):
+    raised = ("means", "sums", "clips", "quotients", "variances", "triangles", "softplus", "squares")
+    return run_pipeline(parse_module(entry(*lines)), raised).entry.results
+
+
+X, Y = "x = f32[4] parameter(0)", "y = f32[4] parameter(1)"
+SUM = root(X, Y, "a = f32[4] exponential(x)", "s = f32[4] add(a, y)")
+NUMBER = root(X, "two = f32[] constant(2)", "t = f32[4] broadcast(two), dimensions={}", "s = f32[4] divide(t, x)")
+LESS = root(X, Y, "c = pred[4] compare(x, y), direction=LT")
+TWICE = root(X, Y, "a = f32[4] multiply(x, x)", "s = f32[4] subtract(a, y)")
+
+
+@pytest.mark.parametrize(
+    ("text", "node", "names"),
+    [
+        ("add(a, b)", SUM, {"a", "b"}),
+        ("add(exponential(a), b)", SUM, {"a", "b"}),
+        ("add(b, exponential(a))", SUM, {"a", "b"}),
+        ("add((e := exponential(a)), b)", SUM, {"a", "b", "e"}),
+        ("divide(A, x)", NUMBER, {"A", "x"}),
+        ("divide(2, x)", NUMBER, {"x"}),
+        ('compare(a, b, direction="LT")', LESS, {"a", "b"}),
+        ("compare(a, b, direction=d)", LESS, {"a", "b", "d"}),
+        ("subtract(multiply(a, a), b)", TWICE, {"a", "b"}),
+    ],
+)
+def test_matches(text, node, names):
+    assert set(pattern(text).match(node)) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "node"),
+    [
+        ("subtract(a, b)", SUM),
+        ("add(a, a)", SUM),
+        ("add(exponential(a), a)", SUM),
+        ("add(log(a), b)", SUM),
+        ("divide(x, 2)", NUMBER),
+        ("divide(x, A)", NUMBER),
+        ("divide(2.5, x)", NUMBER),
+        ("divide(-2, x)", NUMBER),
+        ('compare(a, b, direction="GT")', LESS),
+        ("subtract(multiply(a, b), b)", TWICE),
+        ("prelude.add(a, b)", SUM),
+    ],
+)
+def test_near_misses(text, node):
+    assert pattern(text).match(node) is None
+
+
+def test_a_name_stands_for_one_node():
+    found = pattern("subtract(multiply(a, a), b)").match(TWICE)
+    assert found["a"] is TWICE.operands[0].operands[0] and found["b"] is TWICE.operands[1]

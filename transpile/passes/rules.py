@@ -1,0 +1,96 @@
+"""Tables of rewrites: what a pattern matches becomes what another expression builds.
+
+``Rule("multiply(x, (r := divide(1, s)))", "divide(x, s)", once=("r",))``: both sides are expressions in the notation
+of :mod:`.matching`. The right side has the type of what it replaces; a comparison in it is of type pred.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..array.node import Graph, Node
+from ..array.program import Function, roots
+from ..array.traversal import topological, use_counts
+from ..hlo.element_types import PRED, ElementType
+from .matching import Bindings, operation, pattern
+from .rewriting import rewrite, with_operands
+from .to_array.intervals import elementwise_interval
+
+Make = Callable[[Graph, Node, Bindings], Node | None]
+_DEEPEST = 8  # rewrites of one node in a row
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """``give`` in place of ``match``: an expression, or a function of the graph, the matched node and the bindings,
+    which may still say no by None.
+
+    The named parts in ``once`` must have no other user; ``when`` says for which element types.
+    """
+
+    match: str
+    give: str | Make
+    once: tuple[str, ...] = ()
+    when: Callable[[ElementType], bool] = lambda element_type: True
+
+    def apply(self, graph: Graph, node: Node, uses: dict[Node, int]) -> Node | None:
+        if node.element_type is None or not self.when(node.type):
+            return None
+        found = pattern(self.match).match(node)
+        if found is None or any(uses.get(found[name], 0) > 1 for name in self.once):
+            return None
+        if isinstance(self.give, str):
+            made: Node | None = _built(graph, ast.parse(self.give, mode="eval").body, node.type, found)
+        else:
+            made = self.give(graph, node, found)
+        return made if made is not None and made.shape == node.shape and not graph.refuses(made) else None
+
+
+def is_full_float(element_type: ElementType) -> bool:
+    """A float that is computed in itself: rewriting changes the rounding of the last bit, and no more."""
+    return element_type.is_floating and not element_type.is_extension and element_type.bits >= 32
+
+
+def apply_rules(function: Function, rules: Sequence[Rule]) -> None:
+    """Rewrite by the first rule that matches, operands before their users, until none does."""
+    by_opcode: dict[str, list[Rule]] = {}
+    for rule in rules:
+        by_opcode.setdefault(pattern(rule.match).opcode, []).append(rule)
+    uses = use_counts(topological(roots(function)), roots(function))
+    graph = function.graph
+
+    def rewritten(node: Node, operands: tuple[Node, ...]) -> Node | None:
+        if node.opcode in ("loop", "conditional") or "effect" in node.parameters:
+            return None
+        current = with_operands(graph, node, operands)
+        for _ in range(_DEEPEST):
+            found = (rule.apply(graph, current, uses) for rule in by_opcode.get(current.opcode, ()))
+            following = next((one for one in found if one is not None), None)
+            if following is None:
+                break
+            current = following
+        if current is not node:
+            uses[current] = uses.get(current, 0) + uses.get(node, 0)
+        return current
+
+    rewrite(function, rewritten)
+
+
+def _built(graph: Graph, tree: ast.expr, element_type: ElementType, bound: Bindings) -> Node:
+    """The node of an expression over what the names stand for."""
+    if isinstance(tree, ast.Name):
+        node: Node = bound[tree.id]
+        return node
+    if isinstance(tree, ast.Call):
+        opcode, _ = operation(tree)
+        parameters = {keyword.arg or "": ast.literal_eval(keyword.value) for keyword in tree.keywords}
+        operands = tuple(_built(graph, argument, element_type, bound) for argument in tree.args)
+        result = PRED if opcode in ("compare", "isnan", "is-finite") else element_type
+        shape = np.broadcast_shapes(*(operand.shape for operand in operands))
+        interval = elementwise_interval(opcode, operands, result)
+        return graph.add(opcode, operands, shape, result, interval=interval, **parameters)
+    return graph.literal(ast.literal_eval(tree), element_type)

@@ -1,0 +1,34 @@
+"""``y * y`` of a ``y`` that nothing else reads is ``np.square(y)``: no name is needed for it."""
+
+from __future__ import annotations
+
+from ..array.node import Node
+from ..array.program import Function, roots
+from ..array.traversal import topological, use_counts
+from .rewriting import ELEMENTWISE, rewrite
+
+_SQUARED = ELEMENTWISE - {"convert"}
+
+
+def squares(function: Function) -> None:
+    """Raise products of a value with itself."""
+    uses = use_counts(topological(roots(function)), roots(function))
+    graph = function.graph
+
+    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+        if not _is_square(node, uses):
+            return None
+        made = graph.add("square", operands[:1], node.shape, node.element_type)
+        return None if graph.refuses(made) else made
+
+    rewrite(function, rule)
+
+
+def _is_square(node: Node, uses: dict[Node, int]) -> bool:
+    if node.opcode != "multiply" or node.operands[0] is not node.operands[1]:
+        return False
+    (factor, _) = node.operands
+    numeric = node.type.is_floating or node.type.is_complex
+    return (
+        numeric and not node.type.is_extension and factor.opcode in _SQUARED and factor.ndim > 0 and uses[factor] == 2
+    )
