@@ -13,6 +13,8 @@ from .transpile import errors
 if TYPE_CHECKING:
     from .transpile.emission import GeneratedModule as GeneratedModule
     from .transpile.emission import emit as emit
+    from .transpile.equivalence.checking import check as check
+    from .transpile.equivalence.results import CheckReport as CheckReport
     from .transpile.frontends import from_jax as from_jax
     from .transpile.frontends import load as load
     from .transpile.hlo.builder import XlaBuilder as XlaBuilder
@@ -21,15 +23,28 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "CheckReport": ".transpile.equivalence.results",
     "GeneratedModule": ".transpile.emission",
     "HloModule": ".transpile.hlo.ir",
     "XlaBuilder": ".transpile.hlo.builder",
+    "check": ".transpile.equivalence.checking",
     "emit": ".transpile.emission",
     "from_jax": ".transpile.frontends",
     "load": ".transpile.frontends",
 }
 
-__all__ = ["GeneratedModule", "HloModule", "XlaBuilder", "__version__", "emit", "errors", "from_jax", "load"]
+__all__ = [
+    "CheckReport",
+    "GeneratedModule",
+    "HloModule",
+    "XlaBuilder",
+    "__version__",
+    "check",
+    "emit",
+    "errors",
+    "from_jax",
+    "load",
+]
 
 
 def __getattr__(name: str) -> object:

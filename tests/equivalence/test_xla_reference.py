@@ -100,20 +100,20 @@ def test_absent_jax_is_a_coded_error(monkeypatch):
 def test_worker_answers_refuses_survives_a_crash_and_a_timeout():
     worker = ReferenceWorker()
     x = np.float32([1, 2, 3])
-    assert worker.ask("run_hlo", ADD_ONE, x, timeout=60)[0].tolist() == [2, 3, 4]
+    assert worker.ask(run_hlo, ADD_ONE, x, timeout=60)[0].tolist() == [2, 3, 4]
     with pytest.raises(XlaToPythonError, match="XP461"):
-        worker.ask("run_hlo", "HloModule m\nENTRY e { nonsense }", timeout=60)
+        worker.ask(run_hlo, "HloModule m\nENTRY e { nonsense }", timeout=60)
     crash = "%a = f32[4] negate(f32[4] negate(f32[4] parameter(0)))"
     with pytest.raises(XlaToPythonError, match="XP462"):
-        worker.ask("run_hlo", crash, timeout=60)
-    assert worker.ask("run_hlo", ADD_ONE, x, timeout=60)[0].tolist() == [2, 3, 4]
+        worker.ask(run_hlo, crash, timeout=60)
+    assert worker.ask(run_hlo, ADD_ONE, x, timeout=60)[0].tolist() == [2, 3, 4]
     forever = """HloModule m
 cond { i = s32[] parameter(0)  ROOT t = pred[] constant(true) }
 body { i = s32[] parameter(0)  one = s32[] constant(1)  ROOT r = s32[] add(i, one) }
 ENTRY e { i = s32[] parameter(0)  ROOT w = s32[] while(i), condition=cond, body=body }
 """
     with pytest.raises(XlaToPythonError, match="XP463"):
-        worker.ask("run_hlo", forever, np.int32(0), timeout=3)
+        worker.ask(run_hlo, forever, np.int32(0), timeout=3)
     worker.stop()
 
 

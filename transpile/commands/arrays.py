@@ -17,7 +17,7 @@ from ..errors import Diagnostic, InputValueError, UsageError
 from ..files import read_bytes, write_atomically
 from ..hlo.element_types import ElementType
 from ..hlo.ir import HloModule
-from ..hlo.shapes import ArrayShape, Shape, TupleShape, leaves
+from ..hlo.shapes import ArrayShape, leaves
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -36,18 +36,6 @@ def parameter_leaves(module: HloModule, names: Sequence[str]) -> Iterator[tuple[
         for path, shape in leaves(parameter.shape):
             if isinstance(shape, ArrayShape):
                 yield leaf_name(name, path), shape
-
-
-def nest(shapes: Sequence[Shape], arrays: Sequence[Array]) -> list[Any]:
-    """The arguments of ``main`` from flat arrays: tuples as Python tuples, tokens as ``None``."""
-    waiting = iter(arrays)
-
-    def value(shape: Shape) -> Any:
-        if isinstance(shape, TupleShape):  # the parser allows 100 levels
-            return tuple(value(element) for element in shape.elements)
-        return next(waiting) if isinstance(shape, ArrayShape) else None
-
-    return [value(shape) for shape in shapes]
 
 
 def read_arguments(path: Path, wanted: Sequence[tuple[str, ArrayShape]]) -> list[Array]:

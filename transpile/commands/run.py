@@ -34,8 +34,8 @@ def command(source: str, arguments: str | None, seed: int, output: str | None, *
 
     Without --args, arguments are made that suit the program: indices in range, matrices that can be factored.
     """
-    from ..equivalence.inputs import describe, make_inputs
-    from .arrays import nest, parameter_leaves, read_arguments, write_results
+    from ..equivalence.inputs import describe, make_inputs, nest
+    from .arrays import parameter_leaves, read_arguments, write_results
 
     options = choose(given, load_settings(Path.cwd()))
     targets = require_targets(options.pop("target"))

@@ -40,7 +40,7 @@ _FLUSHED = {"bf16", "f32", "f64"}  # the CPU's flush-to-zero reaches these: thei
 
 
 class Status(Enum):
-    """The verdict on one leaf, best first."""
+    """The verdict on a result, best first; the last three are those of runs that gave none."""
 
     EQUAL = "equal"
     CLOSE = "close"
@@ -49,6 +49,9 @@ class Status(Enum):
     INF = "inf"  # an infinity on one side only, or of the other sign
     SHAPE = "shape"
     DTYPE = "dtype"
+    UNSUPPORTED = "unsupported"
+    TIMEOUT = "timeout"
+    CRASH = "crash"
 
     @property
     def is_good(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ..hlo.element_types import ElementType, Kind
 from ..hlo.ir import HloModule
-from ..hlo.shapes import ArrayShape
+from ..hlo.shapes import ArrayShape, Shape, TupleShape
 from .domains import Domain, Form, parameter_domains
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -128,6 +128,18 @@ def _sprinkle(array: Array, element_type: ElementType, generator: np.random.Gene
             specials = np.array(numbers).astype(element_type.dtype)
     mask = generator.uniform(size=array.shape) < SPECIAL_SHARE
     return np.where(mask, generator.choice(specials, array.shape), array).astype(element_type.dtype)
+
+
+def nest(shapes: Sequence[Shape], arrays: Sequence[Array]) -> list[Any]:
+    """The arguments of ``main`` from flat arrays: tuples as Python tuples, tokens as ``None``."""
+    waiting = iter(arrays)
+
+    def value(shape: Shape) -> Any:
+        if isinstance(shape, TupleShape):  # the parser allows 100 levels
+            return tuple(value(element) for element in shape.elements)
+        return next(waiting) if isinstance(shape, ArrayShape) else None
+
+    return [value(shape) for shape in shapes]
 
 
 @dataclass(frozen=True, slots=True)

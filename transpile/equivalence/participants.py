@@ -1,0 +1,98 @@
+"""Who runs a program in a differential test: emitted modules on the targets, and the references.
+
+Each target and each reference has one worker process, shared by all programs and cases; what goes wrong in it is a
+:class:`.results.Run` with a failure.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from ..emission.generated import GeneratedModule
+from ..errors import XlaToPythonError
+from . import tasks
+from .comparison import Status
+from .reference_process import xla_environment
+from .results import Run
+from .worker import Limits, RemoteError, Worker, WorkerDied, WorkerTimeout
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+REFERENCES: dict[str, Callable[[str, Sequence[Array]], list[Array]]] = {
+    "xla": tasks.run_xla,
+    "interpreter": tasks.run_interpreter,
+}
+_PREPARE: dict[str, Callable[[], None]] = {
+    "numpy": tasks.prepare_numpy,
+    "dask": tasks.prepare_dask,
+    "cupy": tasks.prepare_cupy,
+    "xla": tasks.prepare_xla,
+    "interpreter": tasks.prepare_xla,
+}
+_BY_DEVICE = {"cupy"}  # CUDA maps far more addresses than it uses, so its processes have no limit on them
+
+
+@dataclass
+class Workers:
+    """The processes of all targets and references, each started when first used. A context manager."""
+
+    limits: Limits = field(default_factory=Limits)
+    _workers: dict[str, Worker] = field(default_factory=dict, init=False)
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End all processes. They are started again when used again."""
+        for worker in self._workers.values():
+            worker.stop()
+
+    def run_generated(self, generated: GeneratedModule, arguments: Sequence[Any]) -> Run:
+        """Run an emitted module, or one with an edited ``source``, on the arguments of its ``main``.
+
+        ``arguments`` are NumPy arrays, nested in tuples where parameters are tuples (:func:`.inputs.nest`).
+        """
+        return self.call(generated.target, tasks.run_generated, generated, list(arguments))
+
+    def run_reference(self, reference: str, text: str, arrays: Sequence[Array]) -> Run:
+        """Run HLO text on ``xla`` or ``interpreter``, on the flattened parameters."""
+        return self.call(reference, REFERENCES[reference], text, list(arrays))
+
+    def call(self, participant: str, function: Callable[..., list[Array]], *arguments: Any) -> Run:
+        """Call a function of :mod:`.tasks` in the process of a participant; every way to fail is part of the answer."""
+        limits = Limits(self.limits.seconds, None) if participant in _BY_DEVICE else self.limits
+        try:
+            answer = self.worker(participant).ask(function, *arguments, limits=limits)
+        except XlaToPythonError as error:
+            return Run(participant, Status.UNSUPPORTED, str(error))
+        except WorkerTimeout as error:
+            return Run(participant, Status.TIMEOUT, str(error), seconds=limits.seconds)
+        except WorkerDied as error:
+            return Run(participant, Status.CRASH, str(error))
+        except RemoteError as error:
+            return Run(participant, Status.CRASH, str(error), error.traceback)
+        return Run(participant, seconds=answer.seconds, peak_bytes=answer.peak_bytes, results=tuple(answer.value))
+
+    def worker(self, participant: str) -> Worker:
+        """The process of a target or a reference."""
+        if participant not in self._workers:
+            environment = xla_environment() if participant in REFERENCES else {}
+            self._workers[participant] = Worker(_PREPARE.get(participant, tasks.prepare_numpy), environment)
+        return self._workers[participant]
+
+
+def failed_emission(target: str, error: Exception) -> Run:
+    """The run of a program that the emitter itself failed on."""
+    text = "".join(traceback.format_exception(error))
+    return Run(target, Status.CRASH, f"emission failed: {type(error).__name__}: {error}", text)

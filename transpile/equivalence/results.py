@@ -1,0 +1,160 @@
+"""What a differential test found: runs, the cases they belong to, and the report on everything that was checked.
+
+All of it is data, frozen, and becomes JSON and back (:mod:`.result_json`); arrays are left out there, since the seed or
+the file of a case brings its inputs back.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .comparison import LeafResult, Status
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_ORDER = {status: number for number, status in enumerate(Status)}
+
+
+def worst(statuses: Iterable[Status]) -> Status:
+    """The worst of some verdicts; ``equal`` where there are none."""
+    return max(statuses, key=_ORDER.__getitem__, default=Status.EQUAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What came of running a program once on a target or a reference.
+
+    ``failure`` is ``crash``, ``timeout`` or ``unsupported``, or ``None`` where there are results. ``peak_bytes`` is the
+    memory that the process needed at its peak, above what it had before; 0 where the platform does not tell.
+    """
+
+    participant: str
+    failure: Status | None = None
+    message: str = ""
+    traceback: str = ""
+    seconds: float = 0.0
+    peak_bytes: int = 0
+    results: tuple[Array, ...] = field(default=(), repr=False, compare=False, metadata={"json": False})
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The results of one participant beside those of another: one verdict for each array of the result.
+
+    ``known`` says why differences were to be expected; such differences do not count.
+    """
+
+    participant: str
+    against: str
+    leaves: tuple[LeafResult, ...]
+    known: tuple[str, ...] = ()
+
+    @property
+    def found(self) -> Status:
+        """The worst verdict on an array."""
+        return worst(leaf.status for leaf in self.leaves)
+
+    @property
+    def status(self) -> Status:
+        """The verdict that counts: a known difference is as good as ``close``."""
+        return Status.CLOSE if self.known and not self.found.is_good else self.found
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One set of inputs, the runs on it, and how their results compare.
+
+    The participants whose results agree with one another form a party. ``accepted`` is the first participant of the
+    largest party (of the reference's, among equals), and every other one is compared with it. ``wrong`` are those
+    outside of that party if it is a majority; two who disagree leave it open who is wrong.
+    """
+
+    campaign: str
+    seed: int
+    runs: tuple[Run, ...]
+    comparisons: tuple[Comparison, ...] = ()
+    accepted: str = ""
+    wrong: tuple[str, ...] = ()
+    inputs: tuple[Array, ...] = field(default=(), repr=False, compare=False, metadata={"json": False})
+
+    def run(self, participant: str) -> Run | None:
+        return next((run for run in self.runs if run.participant == participant), None)
+
+    def comparison(self, participant: str) -> Comparison | None:
+        return next((one for one in self.comparisons if one.participant == participant), None)
+
+    def status(self, participant: str) -> Status:
+        """The verdict on one participant: of its run where that failed, else of its results."""
+        run, comparison = self.run(participant), self.comparison(participant)
+        if run is None:
+            return Status.UNSUPPORTED
+        if run.failure is not None:
+            return run.failure
+        return comparison.status if comparison is not None else Status.EQUAL
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramReport:
+    """One program: its HLO, what was emitted for each target, and its cases.
+
+    ``sources`` and ``refusals`` are by participant: what was emitted, and why the program could not be tried there.
+    """
+
+    name: str
+    path: str
+    hlo: str
+    targets: tuple[str, ...]
+    references: tuple[str, ...] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)
+    refusals: Mapping[str, str] = field(default_factory=dict)
+    cases: tuple[Case, ...] = ()
+
+    @property
+    def participants(self) -> tuple[str, ...]:
+        return (*self.references, *self.targets)
+
+    def status(self, participant: str) -> Status:
+        """The worst verdict on a participant in any case."""
+        if participant in self.refusals:
+            return Status.UNSUPPORTED
+        return worst(case.status(participant) for case in self.cases)
+
+    @property
+    def differs(self) -> bool:
+        """Whether a target crashed or hung, or results differ in a way that nobody knew of."""
+        failures = (run.failure for case in self.cases for run in case.runs if run.participant in self.targets)
+        differences = (not one.status.is_good for case in self.cases for one in case.comparisons)
+        return any(failure in (Status.CRASH, Status.TIMEOUT) for failure in failures) or any(differences)
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether any target's results were compared with somebody's."""
+        return any(case.comparisons for case in self.cases)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """All programs that were checked, and in what environment (versions by name).
+
+    ``unused`` and ``expired`` name entries of the file of known differences that met no difference, or are out of date.
+    """
+
+    programs: tuple[ProgramReport, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    unused: tuple[str, ...] = ()
+    expired: tuple[str, ...] = ()
+
+    @property
+    def is_good(self) -> bool:
+        """Whether every program was compared and nothing differs."""
+        return not any(program.differs or not program.is_compared for program in self.programs)
+
+    def counts(self) -> dict[Status, int]:
+        """How many verdicts on targets there are of each kind, over all programs."""
+        found = Counter(program.status(target) for program in self.programs for target in program.targets)
+        return {status: found[status] for status in Status if found[status]}

@@ -1,0 +1,81 @@
+"""What workers do: functions that run in a child process, on flat NumPy arrays in and out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from ..emission.generated import GeneratedModule
+from .comparison import flatten
+from .xla_reference import CompiledHlo, compile_hlo, interpret_hlo
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def run_generated(generated: GeneratedModule, arguments: Sequence[Any]) -> list[Array]:
+    """Load an emitted module and call its ``main``; the arrays of the result in order, as NumPy arrays.
+
+    ``arguments`` are those of ``main``: NumPy arrays, tuples of them, ``None`` for a token. They are made read-only, so
+    code that writes into its arguments fails.
+    """
+    for _, array in flatten(list(arguments)):
+        array.setflags(write=False)
+    if generated.target == "dask":
+        arguments = _map_arrays(_in_blocks, arguments)
+    results = [leaf for _, leaf in flatten(generated.load().main(*arguments))]
+    if generated.target == "dask":
+        results = import_module("dask").compute(*results)
+    return [np.asarray(leaf.get() if hasattr(leaf, "get") else leaf) for leaf in results]
+
+
+def _map_arrays(function: Callable[[Array], Any], value: Any) -> Any:
+    """The value with every array in its tuples and lists replaced."""
+    if isinstance(value, tuple | list):
+        return tuple(_map_arrays(function, part) for part in value)
+    return None if value is None else function(value)
+
+
+def _in_blocks(array: Array) -> Any:
+    """A dask array of two blocks along each dimension, of different size where it is odd."""
+    return import_module("dask.array").from_array(array, chunks=tuple(max(1, size - size // 2) for size in array.shape))
+
+
+def run_xla(text: str, arguments: Sequence[Array]) -> list[Array]:
+    """Run HLO text on XLA's CPU backend; see :func:`.xla_reference.run_hlo`."""
+    return _compiled(text)(*arguments)
+
+
+@lru_cache(maxsize=4)
+def _compiled(text: str) -> CompiledHlo:
+    return compile_hlo(text)
+
+
+def run_interpreter(text: str, arguments: Sequence[Array]) -> list[Array]:
+    """Run HLO text in StableHLO's interpreter; see :func:`.xla_reference.interpret_hlo`."""
+    return interpret_hlo(text, *arguments)
+
+
+def prepare_numpy() -> None:
+    """Imports that would else count for the first program."""
+    for name in ("numpy.linalg", "numpy.fft", "ml_dtypes"):
+        import_module(name)
+
+
+def prepare_dask() -> None:
+    prepare_numpy()
+    import_module("dask.array")
+
+
+def prepare_cupy() -> None:
+    """Also makes the context on the device. Raises what CuPy raises where there is no GPU."""
+    prepare_numpy()
+    import_module("cupy").zeros(1)
+
+
+def prepare_xla() -> None:
+    """Also starts XLA's threads."""
+    run_xla("HloModule m\nENTRY e { ROOT p = f32[] parameter(0) }\n", [np.zeros((), np.float32)])

@@ -1,0 +1,152 @@
+"""A process that calls functions for us, with limits on time and memory: a crash or a hang ends it, not the caller.
+
+``Worker.ask`` sends a function of this package, by name, and its arguments; the child answers with what the function
+returned or raised, how long it took and how much memory it needed. A worker that died is started again when asked next.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as ResultTimeout
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+MIB = 1 << 20
+_STARTING_SECONDS = 300.0  # for imports on a busy machine
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one call may use: ``seconds`` of time, and ``memory`` bytes above what the process had before, or any."""
+
+    seconds: float = 60.0
+    memory: int | None = 4096 * MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a function returned in the child, with the seconds and the bytes of memory (at its peak) that it took."""
+
+    value: Any
+    seconds: float
+    peak_bytes: int
+
+
+class WorkerDied(Exception):
+    """The process ended during a call; the message says how, as far as its log tells."""
+
+
+class WorkerTimeout(Exception):
+    """The process was ended because it did not answer in time."""
+
+
+class RemoteError(Exception):
+    """An exception in the child that is none of ours: its type and message, and ``traceback``."""
+
+    def __init__(self, kind: str, message: str, traceback: str) -> None:
+        super().__init__(kind, message, traceback)
+        self.kind, self.message, self.traceback = kind, message, traceback
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.message}" if self.message else self.kind
+
+
+def _do_nothing() -> None:
+    pass
+
+
+@dataclass
+class Worker:
+    """A child process for calls, one at a time. ``prepare`` runs once in it, outside of the limits."""
+
+    prepare: Callable[[], object] = _do_nothing
+    environment: Mapping[str, str] = field(default_factory=dict)
+    _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+    _log: IO[bytes] | None = field(default=None, init=False)
+    _reader: ThreadPoolExecutor | None = field(default=None, init=False)
+
+    def ask(self, function: Callable[..., Any], *arguments: Any, limits: Limits | None = None) -> Answer:
+        """Call a module-level function in the child. Raises what it raises (``RemoteError`` for what is not ours),
+        :class:`WorkerDied` and :class:`WorkerTimeout`.
+        """
+        limits = limits or Limits()
+        if self._process is None or self._process.poll() is not None:
+            self._start()
+            self._request(self.prepare, (), None, _STARTING_SECONDS)
+        return self._request(function, arguments, limits.memory, limits.seconds)
+
+    def stop(self) -> None:
+        """End the process, if there is one."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    _close_quietly(pipe)
+        if self._reader is not None:
+            self._reader.shutdown()
+            self._reader = None
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
+    def _start(self) -> None:
+        self.stop()
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="worker-answers")
+        self._process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-m", f"{__package__}.worker_process"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env={**os.environ, **self.environment},
+        )
+
+    def _request(
+        self, function: Callable[..., Any], arguments: tuple[Any, ...], memory: int | None, seconds: float
+    ) -> Answer:
+        process, reader = self._process, self._reader
+        assert process is not None and process.stdin is not None and process.stdout is not None and reader is not None
+        try:
+            pickle.dump((function, arguments, memory), process.stdin, protocol=5)
+            process.stdin.flush()
+            answer = reader.submit(pickle.load, process.stdout).result(seconds)
+        except ResultTimeout:
+            self.stop()
+            raise WorkerTimeout(f"no answer within {seconds:g} seconds") from None
+        except (EOFError, BrokenPipeError, pickle.UnpicklingError):
+            last_words = self._last_words()
+            self.stop()
+            raise WorkerDied(last_words) from None
+        except BaseException:  # an interrupt, say: the answer to come must not become the next request's
+            self.stop()
+            raise
+        if isinstance(answer, BaseException):
+            raise answer
+        assert isinstance(answer, Answer)
+        return answer
+
+    def _last_words(self) -> str:
+        """How the process ended, and the line of its log that says why."""
+        assert self._process is not None and self._log is not None
+        code = self._process.wait()
+        ending = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        self._log.seek(0)
+        lines = self._log.read().decode(errors="replace").splitlines()
+        telling = [line for line in lines if "Check failed" in line or line.startswith("F")] or lines[-1:]
+        return f"{ending}: {telling[-1].strip()}" if telling else ending
+
+
+def _close_quietly(pipe: IO[bytes]) -> None:
+    try:
+        pipe.close()
+    except BrokenPipeError:
+        return
