@@ -10,8 +10,8 @@ from unittest import mock
 import numpy as np
 
 import xla2py
-from xla2py.transpile.commands.arrays import nest
 from xla2py.transpile.equivalence.comparison import Budget, compare, flatten
+from xla2py.transpile.equivalence.inputs import nest
 
 Arrays = Sequence[np.ndarray]
 
