@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any
 
@@ -63,7 +63,8 @@ class Workers:
 
         ``arguments`` are NumPy arrays, nested in tuples where parameters are tuples (:func:`.inputs.nest`).
         """
-        return self.call(generated.target, tasks.run_generated, generated, list(arguments))
+        runnable = replace(generated, functions=())  # what its lines compute is large, and no concern of the process
+        return self.call(generated.target, tasks.run_generated, runnable, list(arguments))
 
     def run_reference(self, reference: str, text: str, arrays: Sequence[Array]) -> Run:
         """Run HLO text on ``xla`` or ``interpreter``, on the flattened parameters."""
