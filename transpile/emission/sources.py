@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from ..array.node import Graph, Node
 from ..array.traversal import dependencies
 from ..hlo.ir import HloModule, Instruction
+from ..hlo.stack_frames import driver_frames
 
 Place = tuple[str, int, int]  # file, line from 1, column from 0
 
@@ -26,7 +27,7 @@ class SourceNames:
 
     def __init__(self, module: HloModule) -> None:
         self.frames = module.stack_frames
-        self.driver = _driver(module)
+        self.driver = driver_frames(module)
         self.targets: dict[Place, str] = {}
         self.signatures: dict[str, list[list[str]]] = {}  # by function name: the parameters of each definition
         for file_name, text in sorted(module.sources.items()):
@@ -93,37 +94,6 @@ class SourceNames:
         # Of several, the last that the expression makes is its value.
         last = {site: max(found, key=lambda node: node.number) for site, found in leaving.items()}
         return {node: site[0] for site, node in last.items()}
-
-
-def _driver(module: HloModule) -> frozenset[int]:
-    """The frames of whoever called the tracer: around the traced function, or around every instruction."""
-    traced = module.name.removeprefix("jit_")
-    around_traced = {
-        f.parent for f in module.stack_frames if f.function_name.replace("<", "_").replace(">", "_") == traced
-    }
-    if around_traced:
-        return frozenset(_chain(module, around_traced))
-    common: set[int] | None = None
-    for frame_id in {i.metadata.stack_frame_id for i in module.instructions() if i.metadata is not None}:
-        around: set[int] = set()
-        while 0 < frame_id <= len(module.stack_frames) and frame_id not in around:
-            frame_id = module.stack_frames[frame_id - 1].parent
-            around.add(frame_id)
-        if around and around != {0}:
-            common = around if common is None else common & around
-    return frozenset(common or ())
-
-
-def _chain(module: HloModule, frame_ids: set[int]) -> set[int]:
-    """The frames and all around them."""
-    found: set[int] = set()
-    waiting = list(frame_ids)
-    while waiting:
-        frame_id = waiting.pop()
-        if 0 < frame_id <= len(module.stack_frames) and frame_id not in found:
-            found.add(frame_id)
-            waiting.append(module.stack_frames[frame_id - 1].parent)
-    return found
 
 
 def _used_outside(nodes: list[Node], results: list[Node], sites: dict[Node, Site]) -> Iterator[Node]:

@@ -10,6 +10,7 @@ from ..hlo.ir import HloModule
 from .clips import clips
 from .keepdims import keepdims
 from .means import means
+from .outlining import outlining
 from .quotients import quotients
 from .softplus import softplus
 from .squares import squares
@@ -44,6 +45,8 @@ def run_pipeline(
 
     What ``refuses`` gives a reason for is not raised: the target says it in more words.
     """
+    if outlining.__name__ not in disabled:
+        module = outlining(module)
     program = ModuleLowering(module, Options(disabled, custom_calls)).lower()
     for function in program.functions:
         function.graph.refuses = refuses

@@ -1,0 +1,157 @@
+"""A Python function that was traced many times without ``jit`` is emitted once."""
+
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.transpile.hlo.verifier import verify
+from xla2py.transpile.passes.outlining import outlining
+
+LAYERS = 32
+
+
+def layer(x, weight, bias):
+    hidden = jnp.tanh(x @ weight + bias)
+    mean = hidden.mean(axis=-1, keepdims=True)
+    return x + (hidden - mean) / jnp.sqrt(hidden.var(axis=-1, keepdims=True) + 1e-5)
+
+
+def stacked(layer, x, weights, biases):
+    for weight, bias in zip(weights, biases, strict=True):
+        x = layer(x, weight, bias)
+    return x
+
+
+def traced(x, weights, biases):
+    return stacked(layer, x, weights, biases)
+
+
+def jitted(x, weights, biases):
+    return stacked(jax.jit(layer), x, weights, biases)
+
+
+def trained(x, weights, biases):
+    def loss(weights):
+        return (stacked(layer, x, weights, biases) ** 2).mean()
+
+    value, gradients = jax.value_and_grad(loss)(weights)
+    return value, [weight - 0.1 * gradient for weight, gradient in zip(weights, gradients, strict=True)]
+
+
+def rematerialised(x, weights, biases):
+    return jax.grad(lambda weights: stacked(jax.checkpoint(layer), x, weights, biases).sum())(weights)
+
+
+def arguments(count):
+    rng = np.random.default_rng(0)
+    draws = [
+        (0.3 * rng.normal(size=shape)).astype(np.float32) for shape in [(4, 8), *[(8, 8)] * count, *[(8,)] * count]
+    ]
+    return draws[0], draws[1 : count + 1], draws[count + 1 :]
+
+
+def hlo(function, *given):
+    return jax.jit(function).lower(*given).as_text("hlo", debug_info=True)
+
+
+def assert_computes(source, function, *given, tolerance=1e-4):
+    found = source.load().main(*jax.tree.leaves(given))
+    results = found if isinstance(found, tuple) else (found,)
+    for expected, actual in zip(jax.tree.leaves(function(*given)), results, strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("function", [traced, jitted])
+def test_thirty_two_layers_are_one_function_and_thirty_two_calls(function):
+    given = arguments(LAYERS)
+    emitted = xla2py.emit(hlo(function, *given), checks=False)
+    program = emitted.source[emitted.source.index("def main") :]
+    assert re.findall(r"^def (\w+)", program, re.MULTILINE) == ["main", "layer"]
+    assert len(re.findall(r"\blayer\(", program)) == LAYERS + 1
+    assert program.count("np.tanh(") == 1
+    assert_computes(emitted, function, *given)
+
+
+@pytest.mark.parametrize("function", [trained, rematerialised])
+def test_so_are_the_gradients_of_a_layer(function):
+    given = arguments(LAYERS)
+    emitted = xla2py.emit(hlo(function, *given), checks=False)
+    program = emitted.source[emitted.source.index("def main") :]
+    assert len(re.findall(r"^def d_layer\(", program, re.MULTILINE)) == 1
+    assert len(re.findall(r"\bd_layer\(", program)) == LAYERS + 1
+    assert_computes(emitted, function, *given)
+
+
+@pytest.mark.parametrize("function", [traced, trained, rematerialised])
+def test_the_outlined_module_is_valid_and_without_the_pass_the_text_is_as_right(function):
+    given = arguments(3)
+    text = hlo(function, *given)
+    module = outlining(xla2py.load(text))
+    assert any(computation.name.startswith(("layer.", "d_layer.")) for computation in module.computations)
+    verify(module)
+    unchanged = xla2py.emit(text, checks=False, disable_passes=["outlining"])
+    assert "def layer" not in unchanged.source
+    assert_computes(unchanged, function, *given)
+
+
+def rows(x):
+    def centred(row, scale):
+        centre = row - row.mean()
+        return jnp.sin(centre) * scale + jnp.cos(centre) / (1 + jnp.exp(-row))
+
+    return centred(x[0], 2.0), centred(x[1], 2.0), centred(x[2], 3.0)
+
+
+def test_calls_that_differ_in_a_constant_share_a_function_that_is_given_it():
+    x = np.linspace(0, 1, 12, dtype=np.float32).reshape(3, 4)
+    emitted = xla2py.emit(hlo(rows, x), checks=False)
+    assert len(re.findall(r"\bcentred\(", emitted.source)) == 4
+    assert "3" in re.search(r"centred\(x\[2\].*\)", emitted.source)[0]
+    assert_computes(emitted, rows, x)
+
+
+def two_shapes(x, y):
+    def activated(v):
+        return jnp.sin(v) * jnp.cos(v) + jnp.exp(-v) / (1 + jnp.exp(v))
+
+    return activated(x), activated(y)
+
+
+def flipped(x):
+    def step(v, flip):
+        return jnp.sin(v) * jnp.cos(v[::-1] if flip else v + 1) + jnp.exp(-v) / (1 + jnp.exp(v))
+
+    return step(x, True), step(x, False)
+
+
+@pytest.mark.parametrize(("function", "shapes"), [(two_shapes, [(4,), (2, 3)]), (flipped, [(4,)])])
+def test_calls_with_other_shapes_or_another_body_stay_apart(function, shapes):
+    given = [np.ones(shape, np.float32) for shape in shapes]
+    text = hlo(function, *given)
+    module = xla2py.load(text)
+    assert outlining(module) is module
+    assert_computes(xla2py.emit(text, checks=False), function, *given)
+
+
+def chained(x):
+    def half(v, other):
+        return jnp.sin(v) * jnp.cos(v) + jnp.exp(-v), jnp.tanh(other) * jnp.sqrt(1 + other * other)
+
+    first, second = half(x, x)
+    third, fourth = half(second, first)
+    return third + fourth
+
+
+def test_calls_that_feed_each_other():
+    x = np.ones(4, np.float32)
+    emitted = xla2py.emit(hlo(chained, x), checks=False)
+    assert_computes(emitted, chained, x)
+
+
+def test_a_module_without_stack_frames_is_left_alone():
+    module = xla2py.load("ENTRY main { x = f32[2] parameter(0) ROOT y = f32[2] sine(x) }")
+    assert outlining(module) is module

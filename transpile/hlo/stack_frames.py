@@ -1,0 +1,67 @@
+"""The Python calls around an instruction, from the stack tables of a module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .ir import HloModule, Instruction
+
+
+def driver_frames(module: HloModule) -> frozenset[int]:
+    """The frames of whoever called the tracer: around the traced function, or around every instruction."""
+    traced = module.name.removeprefix("jit_")
+    named = {
+        frame_id
+        for frame_id, f in enumerate(module.stack_frames, 1)
+        if f.function_name.replace("<", "_").replace(">", "_") == traced
+    }
+    # A jaxpr that was traced inside and kept has the whole stack a second time below its caller.
+    around = {frame_id: _with_parents(module, [module.stack_frames[frame_id - 1].parent]) for frame_id in named}
+    outermost = [found for found in around.values() if not found & named]
+    if outermost:
+        return frozenset().union(*outermost)
+    common: set[int] | None = None
+    for frame_id in {i.metadata.stack_frame_id for i in module.instructions() if i.metadata is not None}:
+        around: set[int] = set()
+        while 0 < frame_id <= len(module.stack_frames) and frame_id not in around:
+            frame_id = module.stack_frames[frame_id - 1].parent
+            around.add(frame_id)
+        if around and around != {0}:
+            common = around if common is None else common & around
+    return frozenset(common or ())
+
+
+def _with_parents(module: HloModule, frame_ids: Iterable[int]) -> set[int]:
+    found: set[int] = set()
+    waiting = list(frame_ids)
+    while waiting:
+        frame_id = waiting.pop()
+        if 0 < frame_id <= len(module.stack_frames) and frame_id not in found:
+            found.add(frame_id)
+            waiting.append(module.stack_frames[frame_id - 1].parent)
+    return found
+
+
+class CallChains:
+    """For each instruction the frames around it, outermost first, without the driver's."""
+
+    def __init__(self, module: HloModule) -> None:
+        self.frames = module.stack_frames
+        self._driver = driver_frames(module)
+        self._known: dict[int, tuple[int, ...]] = {}
+
+    def of(self, instruction: Instruction) -> tuple[int, ...]:
+        """Frame ids; empty where the instruction has no stack."""
+        metadata = instruction.metadata
+        return self._chain(metadata.stack_frame_id) if metadata is not None and metadata.stack_frame_id else ()
+
+    def _chain(self, frame_id: int) -> tuple[int, ...]:
+        found = self._known.get(frame_id)
+        if found is None:
+            chain: list[int] = []
+            current = frame_id
+            while 0 < current <= len(self.frames) and current not in self._driver and current not in chain:
+                chain.append(current)
+                current = self.frames[current - 1].parent
+            found = self._known[frame_id] = tuple(reversed(chain))
+        return found

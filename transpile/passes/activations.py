@@ -1,0 +1,170 @@
+"""Python functions that were traced several times: the copies of their instructions in one computation.
+
+A tracer inlines every call of a plain Python function. The stack tables still say which call an instruction comes
+from; the instructions of one call are a copy of those of another where they agree in everything but what they are
+given. A call in a Python loop has the same frames each time round: there copies are told apart by their order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..hlo.ir import Computation, Instruction
+from ..hlo.opcodes import OPCODES
+from ..hlo.shapes import ArrayShape
+from ..hlo.stack_frames import CallChains
+
+Label = tuple[Any, ...]  # what is at the same place in every copy: frames below the call, opcode, how many of them
+Copy = dict[Label, Instruction]
+
+# What must stay where it is, or says nothing by itself.
+_STAYING = frozenset(("parameter", "domain", "after-all", "add-dependency", "rng", "rng-get-and-update-state"))
+_LEAVES = frozenset(("constant", "iota"))
+STRUCTURE = _LEAVES | frozenset(("broadcast", "reshape", "transpose", "bitcast", "tuple", "get-tuple-element"))
+_REPEATED = frozenset(("broadcast", "reshape", "convert"))  # of a constant: as cheap as the constant
+
+
+@dataclass(frozen=True, slots=True)
+class Activations:
+    """One Python function: its name, and what its calls became.
+
+    ``is_gradient``: of the code that runs it backward. ``structure`` are broadcasts, reshapes and the like that come
+    from inside the calls: they belong to the copy that they serve.
+    """
+
+    function_name: str
+    is_gradient: bool
+    copies: list[Copy]
+    callers: list[int]  # the frame that each call stands in
+    structure: frozenset[Instruction]
+
+
+def work(instructions: Iterable[Instruction]) -> int:
+    """How many instructions compute something."""
+    return sum(instruction.opcode not in STRUCTURE for instruction in instructions)
+
+
+def is_movable(instruction: Instruction) -> bool:
+    """Whether it can stand in a function: sizes known, no side effect, nothing to do with other replicas."""
+    opcode = instruction.opcode
+    if opcode in _STAYING or opcode.startswith("async") or OPCODES[opcode].topic == "communication":
+        return False
+    if any(isinstance(shape, ArrayShape) and shape.is_dynamic for shape in instruction.element_shapes):
+        return False
+    inner = (i for computation in instruction.called for i in computation.instructions if i.opcode != "parameter")
+    return not instruction.attributes.get("custom_call_has_side_effect") and all(map(is_movable, inner))
+
+
+class Constants:
+    """Instructions that are cheap and depend on nothing; equal ones have equal keys."""
+
+    def __init__(self) -> None:
+        self._keys: dict[Instruction, Any] = {}
+
+    def key(self, instruction: Instruction) -> Any:
+        """A hashable description, None where the instruction is no such thing."""
+        if instruction not in self._keys:
+            self._keys[instruction] = self._described(instruction)
+        return self._keys[instruction]
+
+    def _described(self, instruction: Instruction) -> Any:
+        shape = instruction.shape
+        if instruction.opcode == "constant" and instruction.array_shape.size != 1:
+            return None
+        if instruction.opcode in _LEAVES:
+            return instruction.opcode, shape, described(instruction.attributes)
+        if instruction.opcode in _REPEATED:
+            inner = self.key(instruction.operands[0])
+            return None if inner is None else (instruction.opcode, shape, described(instruction.attributes), inner)
+        return None
+
+
+def described(value: Any) -> Any:
+    """The value of an attribute as something to compare; computations by what they compute."""
+    if isinstance(value, Mapping):
+        return tuple((key, described(item)) for key, item in sorted(value.items()))
+    if isinstance(value, tuple | list):
+        return tuple(map(described, value))
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, Computation):
+        places = {instruction: k for k, instruction in enumerate(value.instructions)}
+        rows = [
+            (i.opcode, i.shape, tuple(places[o] for o in i.operands), described(i.attributes))
+            for i in value.instructions
+        ]
+        return tuple(rows), places[value.root]
+    return repr(value)
+
+
+def activations(computation: Computation, chains: CallChains) -> Iterator[Activations]:
+    """The functions called in a computation whose instructions come more than once, in alike copies."""
+    for (_, name, is_gradient), calls in _by_function(computation, chains).items():
+        found = [(copy, caller) for caller, labelled in calls.items() for copy in _split(labelled) if len(copy) > 1]
+        structure = frozenset(i for labelled in calls.values() for _, i in labelled if i.opcode in STRUCTURE)
+        alike: dict[Any, list[tuple[Copy, int]]] = {}
+        for copy, caller in found:
+            signature = frozenset((label, i.shape, described(i.attributes)) for label, i in copy.items())
+            alike.setdefault(signature, []).append((copy, caller))
+        for group in alike.values():
+            if len(group) > 1:
+                yield Activations(
+                    name, is_gradient, [copy for copy, _ in group], [caller for _, caller in group], structure
+                )
+
+
+def _by_function(
+    computation: Computation, chains: CallChains
+) -> dict[tuple[str, str, bool], dict[int, list[tuple[Label, Instruction]]]]:
+    """(file, function, whether in a gradient): by the frame of the caller, the instructions inside the call."""
+    found: dict[tuple[str, str, bool], dict[int, list[tuple[Label, Instruction]]]] = {}
+    for instruction in _by_depth(computation):
+        if not is_movable(instruction):
+            continue
+        chain = chains.of(instruction)
+        op_name = instruction.metadata.op_name if instruction.metadata is not None else ""
+        backward, primitive = "transpose(" in op_name, op_name.rsplit("/", 1)[-1]
+        seen: set[tuple[str, str, bool]] = set()
+        for k in range(1, len(chain)):
+            frame = chains.frames[chain[k] - 1]
+            function = (frame.file_name, frame.function_name, backward)
+            if function in seen:
+                continue
+            seen.add(function)
+            inner = tuple(
+                (f.file_name, f.function_name, f.line, f.column) for f in (chains.frames[n - 1] for n in chain[k:])
+            )
+            found.setdefault(function, {}).setdefault(chain[k - 1], []).append(
+                ((inner, instruction.opcode, instruction.shape, primitive), instruction)
+            )
+    return found
+
+
+def _by_depth(computation: Computation) -> list[Instruction]:
+    """By the longest way from a parameter: what one copy makes for the next one comes first, however it is written."""
+    depth: dict[Instruction, int] = {}
+    for instruction in computation.instructions:
+        depth[instruction] = 1 + max((depth[operand] for operand in instruction.operands), default=0)
+    return sorted(computation.instructions, key=depth.__getitem__)
+
+
+def _split(labelled: list[tuple[Label, Instruction]]) -> list[Copy]:
+    """The copies that one place of call left: as many as most labels come."""
+    labelled = [(label, instruction) for label, instruction in labelled if instruction.opcode not in STRUCTURE]
+    counts = Counter(label for label, _ in labelled)
+    if not counts:
+        return []
+    repeats = Counter(counts.values()).most_common(1)[0][0]
+    copies: list[Copy] = [{} for _ in range(repeats)]
+    seen: Counter[Label] = Counter()
+    for label, instruction in labelled:
+        if counts[label] % repeats == 0:
+            copy, number = divmod(seen[label], counts[label] // repeats)
+            copies[copy][(*label, number)] = instruction
+            seen[label] += 1
+    return copies

@@ -1,0 +1,371 @@
+"""A Python function that was traced several times becomes one function that is called several times."""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from ..hlo.ir import Computation, HloModule, Instruction, OpMetadata
+from ..hlo.shapes import TupleShape
+from ..hlo.stack_frames import CallChains
+from .activations import STRUCTURE, Activations, Constants, Copy, Label, activations, described, work
+
+_LEAST_WORK = 5  # operations of a function worth its name
+_MOST_VALUES = 24  # inputs and outputs
+_WORD = re.compile(r"[A-Za-z]\w*", re.ASCII)
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+def outlining(module: HloModule) -> HloModule:
+    """The module with its repeated Python functions as computations that are called."""
+    if not module.stack_frames:
+        return module
+    return _Outlining(module).module()
+
+
+@dataclass(frozen=True, slots=True)
+class _Outline:
+    """What the copies of a function have in common: the labels of its body in order, its inputs and outputs.
+
+    ``inputs`` holds what each copy gets, ``sources`` where in the body: label and operand.
+    """
+
+    found: Activations
+    body: list[Label]
+    inputs: list[tuple[Instruction, ...]]
+    slots: dict[tuple[Label, int], int]
+    outputs: list[Label]
+
+    @property
+    def saving(self) -> int:
+        """Operations that need not be read again, less the values that every call lists."""
+        count = len(self.found.copies)
+        each = work(self.found.copies[0][label] for label in self.body)
+        values = len(self.inputs) + len(self.outputs)
+        if each < _LEAST_WORK or values > _MOST_VALUES or not self.outputs:
+            return 0
+        return 2 * (count - 1) * each - count * values
+
+
+class _Outlining:
+    def __init__(self, module: HloModule) -> None:
+        self.original = module
+        self.chains = CallChains(module)
+        self.constants = Constants()
+        self.names = {computation.name for computation in module.computations}
+        self.made: list[Computation] = []
+
+    def module(self) -> HloModule:
+        """Callees come first, so each computation finds what it calls already rewritten."""
+        rewritten: dict[Computation, Computation] = {}
+        called = _called_as_code(self.original)
+        for computation in self.original.computations:
+            changed = _calling(computation, rewritten)
+            if computation in called:
+                changed = self.outlined(changed)
+            if changed is not computation:
+                rewritten[computation] = changed
+            self.made.append(changed)
+        if not rewritten:
+            return self.original
+        entry = rewritten.get(self.original.entry, self.original.entry)
+        return replace(self.original, computations=tuple(self.made), entry=entry)
+
+    def outlined(self, computation: Computation) -> Computation:
+        """With the function that saves most outlined, and so on; then the same in the bodies of those functions."""
+        while True:
+            outlines = [self.outline(computation, found) for found in activations(computation, self.chains)]
+            worth = [outline for outline in reversed(outlines) if outline is not None and outline.saving > 0]
+            for outline in sorted(worth, key=lambda outline: -outline.saving):  # of equals the innermost function
+                function = self.function(outline)
+                replaced = self.with_calls(computation, outline, function)
+                if replaced is not None:
+                    break
+            else:
+                return computation
+            self.made.append(self.outlined(function))
+            computation = _calling(replaced, {function: self.made[-1]})
+
+    # -- what the copies have in common
+
+    def outline(self, computation: Computation, found: Activations) -> _Outline | None:
+        """The largest common body of the copies; None where their function has no name."""
+        if not _IDENTIFIER.fullmatch(_short(found.function_name)):
+            return None
+        copies = found.copies
+        _absorb(computation, found)
+        while True:
+            inside = [{instruction: label for label, instruction in copy.items()} for copy in copies]
+            slots, inputs, differing = self._inputs(copies, inside)
+            if not differing:
+                break
+            for copy in copies:
+                for label in differing:
+                    del copy[label]
+        outputs = _outputs(computation, copies)
+        order = {instruction: k for k, instruction in enumerate(computation.instructions)}
+        body = sorted(copies[0], key=lambda label: order[copies[0][label]])
+        return _Outline(found, body, inputs, slots, outputs)
+
+    def _inputs(
+        self, copies: list[Copy], inside: list[dict[Instruction, Label]]
+    ) -> tuple[dict[tuple[Label, int], int], list[tuple[Instruction, ...]], set[Label]]:
+        """Which operands come from outside, and the labels whose operands do so in some copies only."""
+        slots: dict[tuple[Label, int], int] = {}
+        inputs: dict[tuple[Instruction, ...], int] = {}
+        differing: set[Label] = set()
+        for label in copies[0]:
+            for k in range(len(copies[0][label].operands)):
+                operands = tuple(copy[label].operands[k] for copy in copies)
+                places = {own.get(operand) for own, operand in zip(inside, operands, strict=True)}
+                if len(places) > 1:
+                    differing.add(label)
+                elif places == {None}:
+                    keys = {self.constants.key(operand) for operand in operands}
+                    if len(keys) > 1 or None in keys:
+                        slots[label, k] = inputs.setdefault(operands, len(inputs))
+        shapes_differ = [o for o in inputs if len({operand.shape for operand in o}) > 1]
+        differing |= {label for (label, k), n in slots.items() if list(inputs)[n] in shapes_differ}
+        return slots, list(inputs), differing
+
+    # -- writing
+
+    def function(self, outline: _Outline) -> Computation:
+        """The computation of the first copy over parameters for its inputs."""
+        first = outline.found.copies[0]
+        parameters = [
+            Instruction(f"{_common_name(same)}.{k}", "parameter", same[0].shape, attributes={"parameter_number": k})
+            for k, same in enumerate(outline.inputs)
+        ]
+        made: dict[Instruction, Instruction] = {}
+        instructions = list(parameters)
+
+        def operand(label: Label, k: int, given: Instruction) -> Instruction:
+            slot = outline.slots.get((label, k))
+            return parameters[slot] if slot is not None else made.get(given) or constant(given)
+
+        def constant(given: Instruction) -> Instruction:
+            made[given] = given.replace(operands=tuple(made.get(o) or constant(o) for o in given.operands))
+            instructions.append(made[given])
+            return made[given]
+
+        for label in outline.body:
+            given = first[label]
+            operands = tuple(operand(label, k, o) for k, o in enumerate(given.operands))
+            made[given] = given.replace(operands=operands)
+            instructions.append(made[given])
+        results = tuple(made[first[label]] for label in outline.outputs)
+        root = results[0]
+        if len(results) > 1:
+            root = Instruction("results", "tuple", TupleShape(tuple(r.shape for r in results)), results)
+            instructions.append(root)
+        name = ("d_" if outline.found.is_gradient else "") + _short(outline.found.function_name)
+        return Computation(self._free_name(name), tuple(instructions), root)
+
+    def _free_name(self, base: str) -> str:
+        number = next(n for n in range(1, len(self.names) + 2) if f"{base}.{n}" not in self.names)
+        self.names.add(f"{base}.{number}")
+        return f"{base}.{number}"
+
+    def with_calls(self, computation: Computation, outline: _Outline, function: Computation) -> Computation | None:
+        """The computation with a call for each copy; None where some copy needs what is made of its own results."""
+        replaced: dict[Instruction, Instruction] = {}  # an output of a copy: what gives it now
+        added: list[Instruction] = []
+        gone: set[Instruction] = set()
+        name = function.name.replace(".", "_")
+        for number, (copy, caller) in enumerate(zip(outline.found.copies, outline.found.callers, strict=True)):
+            operands = tuple(same[number] for same in outline.inputs)
+            outputs = [copy[label] for label in outline.outputs]
+            metadata = self._called_at(caller, outputs[0])
+            call = Instruction(
+                f"{name}.call.{number}", "call", function.root.shape, operands, {"to_apply": function}, metadata
+            )
+            added.append(call)
+            if len(outputs) == 1:
+                replaced[outputs[0]] = call
+            else:
+                for k, output in enumerate(outputs):
+                    item = Instruction(
+                        f"{call.name}.{k}", "get-tuple-element", output.shape, (call,), {"index": k}, metadata
+                    )
+                    added.append(item)
+                    replaced[output] = item
+            gone.update(copy.values())
+        kept = [instruction for instruction in computation.instructions if instruction not in gone]
+        ordered = _ordered([*kept, *added], replaced, {i: k for k, i in enumerate(computation.instructions)})
+        if ordered is None:
+            return None
+        return _rebuilt(computation, ordered, replaced, {})
+
+    def _called_at(self, caller: int, output: Instruction) -> OpMetadata:
+        """A call has the place of the line that it stands in."""
+        frame = self.chains.frames[caller - 1]
+        return OpMetadata(
+            op_name=output.metadata.op_name if output.metadata is not None else "",
+            source_file=frame.file_name,
+            source_line=frame.line,
+            source_end_line=frame.end_line,
+            source_column=frame.column,
+            source_end_column=frame.end_column,
+            stack_frame_id=caller,
+        )
+
+
+def _short(function_name: str) -> str:
+    """``solve.<locals>.attempt`` is called ``attempt``."""
+    return function_name.rsplit(".", 1)[-1]
+
+
+def _common_name(given: tuple[Instruction, ...]) -> str:
+    """What the arguments of all calls end in: ``w`` for ``params[0]['w']`` and ``params[1]['w']``."""
+    ends: list[list[str]] = []
+    for instruction in given:
+        path = instruction.metadata.op_name if instruction.metadata is not None else ""
+        ends.append(_WORD.findall(path)[::-1] if instruction.opcode == "parameter" else [])
+    common = []
+    for words in zip(*ends, strict=False):
+        if len(set(words)) > 1:
+            break
+        common.append(words[0])
+    return "_".join(reversed(common)) or "x"
+
+
+def _called_as_code(module: HloModule) -> set[Computation]:
+    """The entry, and the computations that loops, branches and calls run: not the reducers of single elements."""
+    called = {module.entry}
+    for instruction in module.instructions():
+        if instruction.opcode in ("while", "conditional", "call"):
+            called.update(instruction.called)
+    return called
+
+
+def _absorb(computation: Computation, found: Activations) -> None:
+    """Broadcasts, reshapes and the like that serve one copy only belong to it, under the label of what they serve.
+
+    What comes from another place than the function stays outside where it works on what is given: ``b[0]``.
+    """
+    copies = found.copies
+    users = _users(computation.instructions)
+    owner = {instruction: n for n, copy in enumerate(copies) for instruction in copy.values()}
+    label_of = {instruction: label for copy in copies for label, instruction in copy.items()}
+
+    def take(instruction: Instruction, number: int, label: Label) -> None:
+        owner[instruction], label_of[instruction] = number, label
+        copies[number][label] = instruction
+
+    for instruction in reversed(computation.instructions):
+        if instruction in owner or instruction.opcode not in STRUCTURE or instruction is computation.root:
+            continue
+        serving = users.get(instruction, [])
+        owners = {owner.get(user) for user, _ in serving}
+        inner = (
+            instruction in found.structure
+            or instruction.opcode == "broadcast"
+            or any(operand in owner for operand in instruction.operands)
+        )
+        if len(owners) == 1 and None not in owners and inner and instruction.operands:
+            user, k = min(serving, key=lambda use: (repr(label_of[use[0]]), use[1]))
+            take(instruction, owner[user], (*label_of[user], "operand", k))
+    for instruction in computation.instructions:
+        if instruction in owner or instruction.opcode not in STRUCTURE or len(instruction.operands) != 1:
+            continue
+        number = owner.get(instruction.operands[0])
+        served = {owner.get(user) for user, _ in users.get(instruction, [])}
+        if number is not None and instruction is not computation.root and (instruction in found.structure or served):
+            label = (*label_of[instruction.operands[0]], "of", instruction.opcode, instruction.shape)
+            take(instruction, number, (*label, instruction.attributes.get("index")))
+    common = set.intersection(*(set(copy) for copy in copies))
+    differing = {
+        label
+        for label in common
+        if len({(copy[label].opcode, copy[label].shape, described(copy[label].attributes)) for copy in copies}) > 1
+    }
+    for copy in copies:
+        for label in set(copy) - common | differing:
+            del copy[label]
+
+
+def _users(instructions: Iterable[Instruction]) -> dict[Instruction, list[tuple[Instruction, int]]]:
+    found: dict[Instruction, list[tuple[Instruction, int]]] = {}
+    for instruction in instructions:
+        for k, operand in enumerate(instruction.operands):
+            found.setdefault(operand, []).append((instruction, k))
+    return found
+
+
+def _outputs(computation: Computation, copies: list[Copy]) -> list[Label]:
+    """The labels that something outside of their copy reads, in some copy, in the order of the first."""
+    owner = {instruction: n for n, copy in enumerate(copies) for instruction in copy.values()}
+    users = _users(computation.instructions)
+    read: set[Label] = set()
+    for number, copy in enumerate(copies):
+        for label, instruction in copy.items():
+            outside = any(owner.get(user) != number for user, _ in users.get(instruction, []))
+            if outside or instruction is computation.root:
+                read.add(label)
+    order = {instruction: k for k, instruction in enumerate(computation.instructions)}
+    return sorted(read, key=lambda label: order[copies[0][label]])
+
+
+def _ordered(
+    instructions: list[Instruction], replaced: dict[Instruction, Instruction], places: dict[Instruction, int]
+) -> list[Instruction] | None:
+    """Operands first, else in the old order; None where that cannot be."""
+    position = dict(places)
+    for old, new in replaced.items():
+        position[new] = places[old]
+        for call in (o for o in new.operands if o not in places):
+            position[call] = min(places[old], position.get(call, places[old]))
+    waiting: dict[Instruction, int] = {}
+    after: dict[Instruction, list[Instruction]] = {}
+    for instruction in instructions:
+        before = {replaced.get(operand, operand) for operand in instruction.operands}
+        waiting[instruction] = len(before)
+        for operand in before:
+            after.setdefault(operand, []).append(instruction)
+    number = {instruction: k for k, instruction in enumerate(instructions)}
+    heap = [(position.get(i, 0), number[i]) for i in instructions if not waiting[i]]
+    heapq.heapify(heap)
+    ordered: list[Instruction] = []
+    while heap:
+        _, k = heapq.heappop(heap)
+        ordered.append(instructions[k])
+        for follower in after.get(instructions[k], []):
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                heapq.heappush(heap, (position.get(follower, 0), number[follower]))
+    return ordered if len(ordered) == len(instructions) else None
+
+
+def _calling(computation: Computation, rewritten: dict[Computation, Computation]) -> Computation:
+    """The computation with its calls going to the rewritten computations."""
+    if not any(called in rewritten for i in computation.instructions for called in i.called):
+        return computation
+    return _rebuilt(computation, list(computation.instructions), {}, rewritten)
+
+
+def _rebuilt(
+    computation: Computation,
+    instructions: list[Instruction],
+    replaced: dict[Instruction, Instruction],
+    rewritten: dict[Computation, Computation],
+) -> Computation:
+    """With these instructions in this order, some operands and called computations standing for others."""
+    made: dict[Instruction, Instruction] = {}
+    for instruction in instructions:
+        operands = tuple(made[replaced.get(operand, operand)] for operand in instruction.operands)
+        attributes = instruction.attributes
+        if any(called in rewritten for called in instruction.called):
+            attributes = {key: _exchanged(value, rewritten) for key, value in attributes.items()}
+        changed = operands != instruction.operands or attributes is not instruction.attributes
+        made[instruction] = instruction.replace(operands=operands, attributes=attributes) if changed else instruction
+    root = made[replaced.get(computation.root, computation.root)]
+    return replace(computation, instructions=tuple(made.values()), root=root)
+
+
+def _exchanged(value: object, rewritten: dict[Computation, Computation]) -> object:
+    if isinstance(value, Computation):
+        return rewritten.get(value, value)
+    return tuple(_exchanged(part, rewritten) for part in value) if isinstance(value, tuple) else value
