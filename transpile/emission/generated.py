@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +35,10 @@ class GeneratedModule:
     def line_map(self) -> LineMap:
         """Which lines of the source compute which HLO instructions, and where in the user's source these come from."""
         return map_lines(self.source, self.functions)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process gets the text and the constants only."""
+        return GeneratedModule, (self.source, self.name, self.target, self.constants)
 
     def save(self, path: str | os.PathLike[str]) -> list[Path]:
         """Write the source, and the constants as ``.npz`` of the same name, atomically; the files written."""
