@@ -6,6 +6,7 @@ only says which differ and exits with 1.
 
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import xla2py
 from xla2py.transpile.vendoring import Outcome, find_project, inspect_module, update_module
@@ -25,10 +26,10 @@ def modules():
 
 def contents():
     """Every file of the gallery: path below ``generated/`` and bytes."""
-    for path, generated in modules():
-        yield path, generated.source.encode()
-        if generated.constants:
-            yield path.with_suffix(".npz"), generated.constants_file()
+    with TemporaryDirectory() as folder:
+        for path, generated in modules():
+            for file in generated.save(Path(folder) / path):
+                yield file.relative_to(folder), file.read_bytes()
 
 
 def main(arguments):

@@ -7,6 +7,7 @@ Ctrl-C and 141 where the reader of stdout went away, as shells have it.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -76,7 +77,7 @@ def with_command(arguments: Sequence[str]) -> list[str]:
     """The arguments with ``emit`` put in where they start with a file or an option of ``emit``."""
     flags = list(takewhile(GROUP_FLAGS.__contains__, arguments))
     rest = list(arguments[len(flags) :])
-    if rest and rest[0] not in COMMANDS and (rest[0][:1] == "-" or "." in rest[0] or os.path.exists(rest[0])):
+    if rest and rest[0] not in COMMANDS and (re.search(r"^-|[.:]", rest[0]) or os.path.exists(rest[0])):
         return [*flags, "emit", *rest]
     return [*flags, *rest]
 

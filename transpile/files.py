@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from .errors import Diagnostic, UsageError
 
@@ -29,16 +31,24 @@ def write_atomically(path: Path, content: bytes) -> None:
     Creates missing folders, follows symbolic links, keeps the mode of an existing file and writes straight into what
     is no regular file (a pipe, /dev/null). Raises :class:`UsageError` (``XP401``) where the system refuses.
     """
+    with replacing(path) as stream:
+        stream.write(content)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A stream whose content becomes a file's, as :func:`write_atomically` says, where the body raises nothing."""
     try:
         place = path.resolve()
         if place.exists() and not place.is_file():
-            place.write_bytes(content)
+            with place.open("wb") as stream:
+                yield stream
             return
         place.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
         try:
             with os.fdopen(handle, "wb") as stream:
-                stream.write(content)
+                yield stream
             os.chmod(temporary, _mode(place))
             os.replace(temporary, place)
         except BaseException:

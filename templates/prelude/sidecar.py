@@ -1,15 +1,36 @@
 """Large constants, kept beside an emitted module."""
 
-from collections.abc import Mapping
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 
 @cache
-def constants() -> Mapping[str, Any]:
-    """The large constants of this module, from the .npz file of its name."""
-    stored: Mapping[str, Any] = np.load(Path(__file__).with_suffix(".npz"), allow_pickle=False)
-    return stored
+def constant(name: str, digest: str) -> np.ndarray:
+    """A constant of this module from the .npz file of its name; `digest` begins the SHA-256 of its bytes."""
+    path = Path(__file__).with_suffix(".npz")
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            return verified(stored[name], digest, path)
+    except (FileNotFoundError, KeyError):
+        raise FileNotFoundError(f"{path}, with the constants of this module, is missing or another module's") from None
+
+
+@cache
+def mapped_constant(name: str, digest: str) -> np.ndarray:
+    """A constant of this module from a file of its own, which is read when it is used; `digest` as in `constant`."""
+    path = Path(__file__).with_suffix(".constants") / f"{name}.npy"
+    try:
+        return verified(np.load(path, mmap_mode="r", allow_pickle=False), digest, path)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path}, a constant of this module, is missing") from None
+
+
+def verified(array: np.ndarray, digest: str, path: Path) -> np.ndarray:
+    """The array, if its bytes are those that the module was written for."""
+    octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    if not sha256(octets.data).hexdigest().startswith(digest):
+        raise ValueError(f"{path} has changed since this module was written: write both again")
+    return array

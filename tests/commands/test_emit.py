@@ -180,3 +180,84 @@ def test_functions_of_the_user_stand_for_custom_calls(xla2py):
     code, out, err = xla2py("model.hlo", "--custom-call", "my.kernel=kernels.fast:kernel,other=kernels:other")
     assert (code, err) == (0, "")
     assert "from kernels.fast import kernel" in out
+
+
+# -- folders and functions
+
+
+def test_a_folder_stands_for_its_programs(xla2py, folder):
+    Path("dump").mkdir()
+    for name in ("module_0001.jit_f", "module_0002.jit_f"):
+        Path(f"dump/{name}.before_optimizations.txt").write_text(MODEL, encoding="utf-8")
+        Path(f"dump/{name}.cpu_after_optimizations.txt").write_text("not looked at", encoding="utf-8")
+    assert xla2py("emit", "dump", "-o", "out/") == (0, "", "")
+    assert sorted(path.name for path in Path("out").iterdir()) == ["module_0001_jit_f.py", "module_0002_jit_f.py"]
+    Path("empty").mkdir()
+    code, _, err = xla2py("emit", "empty", "-o", "out/")
+    assert code == 2 and "XP723" in err
+
+
+KERNELS = """
+import jax, jax.numpy as jnp, xla2py
+def scaled(x, factors):
+    return jnp.tanh(x) * factors[0]
+lowered = jax.jit(jnp.sin).lower(jnp.ones(3))
+exported = jax.export.export(jax.jit(jnp.cos))(jnp.ones(3))
+builder = xla2py.XlaBuilder("built")
+x = builder.parameter(0, "f32[4]", "x")
+built = builder.build(x + x)
+number = 3
+def broken(x):
+    raise ValueError("no such thing")
+"""
+
+
+@pytest.fixture
+def kernels(folder, monkeypatch):
+    pytest.importorskip("jax")
+    name = f"kernels_of_{folder.name}".replace("-", "_")
+    (folder / f"{name}.py").write_text(KERNELS, encoding="utf-8")
+    yield name
+    sys.modules.pop(name, None)
+
+
+def test_a_function_with_the_shapes_of_its_arguments_is_a_program(xla2py, kernels):
+    code, out, err = xla2py(f"{kernels}:scaled(f32[2,3], (f32[]))", "--no-checks")
+    assert (code, err) == (0, "")
+    assert "return np.tanh(x) * factors_0" in out
+    assert f"regenerate: xla2py emit '{kernels}:scaled(f32[2,3], (f32[]))' -t numpy --no-checks" in out
+    assert xla2py("emit", f"{kernels}:scaled(f32[2,3], (f32[]))", "-o", "out/")[0] == 0
+    assert Path("out/scaled.py").exists()
+    assert xla2py("run", f"{kernels}:scaled(f32[2,3], (f32[]))")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "name, expected", [("lowered", "np.sin("), ("exported", "np.cos("), ("built", "x + x"), ("built()", "x + x")]
+)
+def test_a_program_made_in_python_is_one(xla2py, kernels, name, expected):
+    code, out, err = xla2py("emit", f"{kernels}:{name}")
+    assert (code, err) == (0, "")
+    assert expected in out
+
+
+@pytest.mark.parametrize(
+    "name, code, message",
+    [
+        ("nothing", "XP721", "cannot import nothing"),
+        ("scaled", "XP722", "shapes of the function's arguments"),
+        ("scaled(f32[2,3])", "XP722", "TypeError"),
+        ("scaled(f32[2,3)", "XP1", "kernels"),
+        ("broken(f32[2])", "XP722", "no such thing"),
+        ("number", "XP722", "type int"),
+        ("scaled(token[], f32[])", "XP722", "token"),
+    ],
+)
+def test_an_object_that_is_no_program_is_refused(xla2py, kernels, name, code, message):
+    exit_code, out, err = xla2py("emit", f"{kernels}:{name}")
+    assert (exit_code, out) == (2, "")
+    assert f"error[{code}" in err and message in err
+
+
+def test_a_module_that_is_not_there_is_refused(xla2py):
+    code, _, err = xla2py("emit", "nowhere.to_be_found:f(f32[])")
+    assert code == 2 and "XP721" in err and "ModuleNotFoundError" in err

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -79,14 +80,15 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """An array in a node's parameters, hashed by its bytes."""
+    """An array in a node's parameters, compared by a digest of its bytes: large ones are not held twice."""
 
     array: np.ndarray = field(compare=False)
     key: tuple[Any, ...] = ()
 
     @staticmethod
     def of(array: np.ndarray) -> Constant:
-        return Constant(array, (array.dtype.str, str(array.dtype), array.shape, array.tobytes()))
+        octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        return Constant(array, (array.dtype.str, str(array.dtype), array.shape, sha256(octets.data).digest()))
 
 
 @dataclass(frozen=True, slots=True)

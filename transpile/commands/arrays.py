@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..emission.generated import storable
 from ..emission.module import type_text
+from ..emission.sidecars import storable
 from ..equivalence.comparison import flatten
 from ..errors import Diagnostic, InputValueError, UsageError
 from ..files import read_bytes, write_atomically

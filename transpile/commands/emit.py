@@ -15,8 +15,9 @@ import click
 
 from ..errors import Diagnostic, UsageError, XlaToPythonError
 from ..files import read_bytes
+from ..frontends.functions import is_reference
 from ..settings import SETTINGS, load_settings
-from .modules import read_module, run_all, shown_name
+from .modules import expanded, read_module, run_all, shown_name
 from .options import Command, choose, require_targets, setting_options
 from .terminal import note, working
 
@@ -48,10 +49,12 @@ class Job:
 def command(files: tuple[str, ...], output: str | None, diff: bool, check: bool, force: bool, **given: Any) -> int:
     """Turn HLO into Python source, on stdout or in files.
 
-    FILE is HLO text, a serialized HloModuleProto or StableHLO; `-` is stdin. Constants of more than 64 elements go
-    to an .npz file beside the Python file.
+    FILE is HLO text, a serialized HloModuleProto or StableHLO; a folder of them, as --xla_dump_to writes it; a JAX
+    function with its arguments, 'module:function(f32[4,8], s32[])'; `-` is stdin. Constants of more than 64 elements go
+    to an .npz file beside the Python file, those above 64 MiB to .npy files in a folder there.
     """
     options = choose(given, load_settings(Path.cwd()))
+    files = tuple(expanded(files))
     jobs = plan(files, require_targets(options.pop("target")), output)
     if (diff or check) and output is None:
         raise UsageError(Diagnostic("XP402", "--diff and --check compare with files: name them with -o"))
@@ -93,7 +96,8 @@ def _is_folder(output: str, results: int) -> bool:
 
 def module_name(source: str) -> str:
     """The importable name of the Python file that a source file becomes: ``my-model.v2.hlo``, ``my_model_v2``."""
-    stem = re.sub(r"\.(hlo|txt|pb|mlir|stablehlo)\b", "", shown_name(source))
+    stem = re.sub(r"\.(hlo|txt|pb|mlirbc|mlir|stablehlo|before_optimizations)\b", "", shown_name(source))
+    stem = re.sub(r"^.*:|\(.*$", "", stem) if is_reference(source) else stem
     name = re.sub(r"\W+", "_", stem).strip("_")
     return name if name.isidentifier() and not keyword.iskeyword(name) else f"module_{name}".rstrip("_")
 
@@ -138,7 +142,6 @@ def _save(generated: GeneratedModule, destination: Path, *, force: bool) -> int:
 
 def _compare(generated: GeneratedModule, destination: Path, *, show: bool) -> int:
     """Whether the files hold what was generated; what is different goes to stdout (``show``) or is noted."""
-    sidecar = destination.with_suffix(".npz")
     old = read_bytes(destination).decode("utf-8", "replace") if destination.exists() else ""
     is_stale = old != generated.source
     if show and is_stale:
@@ -146,9 +149,10 @@ def _compare(generated: GeneratedModule, destination: Path, *, show: bool) -> in
         click.echo("".join(difflib.unified_diff(*lines, str(destination), f"{destination} (new)")), nl=False)
     elif is_stale:
         note(f"{destination} is {'stale' if destination.exists() else 'missing'}")
-    if generated.constants and (not sidecar.exists() or read_bytes(sidecar) != generated.constants_file()):
-        note(f"{sidecar} is {'stale' if sidecar.exists() else 'missing'}")
-        is_stale = True
+    for sidecar in generated.sidecars(destination):
+        if not sidecar.is_current():
+            note(f"{sidecar.path} is {'stale' if sidecar.path.exists() else 'missing'}")
+            is_stale = True
     return STALE if is_stale else 0
 
 

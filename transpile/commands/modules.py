@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..errors import XlaToPythonError
+from ..frontends.folders import programs_in
+from ..frontends.functions import is_reference
 from ..hlo.ir import HloModule
 from .terminal import report, working
 
@@ -15,19 +17,31 @@ STDIN = "-"
 
 def read_module(argument: str) -> HloModule:
     """Load and verify a file, or stdin for ``-``. Raises ``XlaToPythonError`` with places in it."""
-    from ..frontends import load
+    from ..frontends import load, load_program
     from ..hlo.verifier import verify
 
     name = "<stdin>" if argument == STDIN else argument
     with working(f"reading {name}"):
-        module = load(sys.stdin.buffer.read() if argument == STDIN else Path(argument), name=name)
+        is_stdin = argument == STDIN
+        module = load(sys.stdin.buffer.read(), name=name) if is_stdin else load_program(argument, Path.cwd())
         verify(module, module.source)
     return module
 
 
 def shown_name(argument: str) -> str:
     """What headers call a source: its file name without folders, which differ between machines."""
-    return "stdin" if argument == STDIN else Path(argument).name
+    if argument == STDIN:
+        return "stdin"
+    return argument if is_reference(argument) else Path(argument).name
+
+
+def expanded(arguments: Sequence[str]) -> list[str]:
+    """The arguments with the programs of a folder in its place, each once. Raises what ``programs_in`` raises."""
+    found: dict[str, None] = {}
+    for argument in arguments:
+        folder = Path(argument)
+        found.update(dict.fromkeys(map(str, programs_in(folder)) if folder.is_dir() else [argument]))
+    return list(found)
 
 
 def run_all(actions: Sequence[Callable[[], int]]) -> int:

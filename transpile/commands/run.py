@@ -32,8 +32,10 @@ RUNTIMES = ("cupy", "cupyx", "cupy_backends", "dask", "distributed")  # whose fa
 def command(source: str, arguments: str | None, seed: int, output: str | None, **given: Any) -> None:
     """Emit a program, run it, and show the shapes, dtypes and statistics of its results.
 
-    Without --args, arguments are made that suit the program: indices in range, matrices that can be factored.
+    Without --args, the arguments are those of a HloSnapshot, or made to suit the program: indices in range, matrices
+    that can be factored.
     """
+    from ..equivalence.comparison import flatten
     from ..equivalence.inputs import describe, make_inputs, nest
     from .arrays import parameter_leaves, read_arguments, write_results
 
@@ -49,13 +51,17 @@ def command(source: str, arguments: str | None, seed: int, output: str | None, *
         functions = ", ".join(names[len(module.entry.parameters) :])
         raise UsageError(Diagnostic("XP409", f"run cannot supply the functions that the program calls: {functions}"))
     wanted = list(parameter_leaves(module, names))
-    inputs = make_inputs(module, seed) if arguments is None else read_arguments(Path(arguments), wanted)
+    if arguments is not None:
+        inputs, made = read_arguments(Path(arguments), wanted), ""
+    elif module.arguments:
+        inputs, made = [array for _, array in flatten(module.arguments)], "arguments of the snapshot; "
+    else:
+        inputs, made = make_inputs(module, seed), f"arguments made with seed {seed}; "
     with working(f"running {shown_name(source)} on {target}"):
         results, seconds = _timed(emitted, nest([p.shape for p in module.entry.parameters], inputs), target)
     rows = [(name, *_columns(describe(array))) for (name, _), array in zip(wanted, inputs, strict=True)]
     rows += [(name, *_columns(describe(array))) for name, array in results.items()]
     write_table(("value", "type", "minimum", "maximum", "mean", "not finite"), rows)
-    made = f"arguments made with seed {seed}; " if arguments is None else ""
     note(f"{made}ran on {target} in {seconds:.3g} s")
     if output is not None:
         write_results(Path(output), results)

@@ -74,7 +74,7 @@ def add(source: str, output: str, **given: Any) -> int:
     if options.get("sources"):
         options["sources"] = Path(options["sources"]).resolve().relative_to(project.folder)
     with working(f"emitting {source} for {target}"):
-        project, module = add_module(project, Path(source), place, target, options)
+        project, module = add_module(project, source, place, target, options)
     note(f"wrote {module.output} and listed it in {project.path}")
     return 0
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +15,7 @@ from ...targets.base import Target, load_target
 from ..errors import Diagnostic, UnsupportedError, UsageError
 from ..frontends import load
 from ..hlo.ir import HloModule
-from ..hlo.printer import print_module
+from ..hlo.printer import module_sha256
 from ..hlo.verifier import verify
 from ..passes import run_pipeline
 from .generated import GeneratedModule
@@ -71,7 +70,7 @@ def emit(
         constants=constants,
         source_name=_source_name(source, module, name),
         options=_options(annotate, checks, format, constants, disable_passes, hooks),
-        source_sha256=hashlib.sha256(print_module(module).encode()).hexdigest(),
+        source_sha256=module_sha256(module),
     )
     written = write_module(program, chosen, settings)
     text = _formatted(written.text) if format else written.text
@@ -132,7 +131,7 @@ def _source_name(source: object, module: HloModule, name: str | None) -> str:
     if name is None and isinstance(source, os.PathLike):
         name = Path(source).name
     chosen = name if name is not None else f"{module.name}.hlo"
-    return "".join(c if c.isalnum() or c in "._-/+ " else "_" for c in chosen)[:200]
+    return "".join(c if c.isalnum() or c in "._-/+ :()[]," else "_" for c in chosen)[:200]
 
 
 def _formatted(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Array constants: small ones in the text, middling ones at the top of the module, large ones in a file beside it."""
+"""Array constants: small ones in the text, middling ones at the top of the module, large ones in files beside it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from ..array.node import Constant, Node
 from .expression import Expression, Renderer, nested_text
+from .sidecars import digest, is_mapped
 
 LARGEST_INLINE = 64  # elements
 
@@ -46,4 +47,7 @@ class ModuleConstants:
             return Expression(name)
         name = f"constant_{number}"
         self.sidecar[name] = constant.array
-        return Expression(self.renderer.statement("stored", name, dtype if element_type.is_extension else ""), 16)
+        function = "mapped_constant" if is_mapped(constant.array) else "constant"
+        self.renderer.used_prelude[function] = None
+        bits = dtype if element_type.is_extension else ""
+        return Expression(self.renderer.statement("stored", function, name, digest(constant.array), bits), 16)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import linecache
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -16,11 +15,12 @@ import numpy as np
 from ..files import write_atomically
 from .body import WrittenFunction
 from .line_map import LineMap, map_lines
+from .sidecars import Sidecar, sidecars, storable
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedModule:
-    """An emitted module. ``constants`` are the arrays of the ``.npz`` file beside it, by name; often none.
+    """An emitted module. ``constants`` are the arrays in files beside it, by name; often none.
 
     ``functions`` says which values of the array dialect each statement computes, in the order of the text; those of
     the prelude are not among them. :func:`.places.statements` finds them in the source.
@@ -41,20 +41,17 @@ class GeneratedModule:
         return GeneratedModule, (self.source, self.name, self.target, self.constants)
 
     def save(self, path: str | os.PathLike[str]) -> list[Path]:
-        """Write the source, and the constants as ``.npz`` of the same name, atomically; the files written."""
+        """Write the constants beside the source, then the source, each file in one step; the files written."""
         path = Path(path)
-        files = {path: self.source.encode()}
-        if self.constants:
-            files[path.with_suffix(".npz")] = self.constants_file()
-        for place, data in files.items():
-            write_atomically(place, data)
-        return list(files)
+        files = list(self.sidecars(path))
+        for sidecar in files:
+            sidecar.write()
+        write_atomically(path, self.source.encode())
+        return [path, *(sidecar.path for sidecar in files)]
 
-    def constants_file(self) -> bytes:
-        """The bytes of the ``.npz`` file; the same constants give the same bytes."""
-        buffer = io.BytesIO()
-        np.savez(buffer, **{name: storable(array) for name, array in self.constants.items()})  # type: ignore[arg-type]
-        return buffer.getvalue()
+    def sidecars(self, path: Path) -> Iterator[Sidecar]:
+        """The files with constants that the module needs beside it where its source is at a path."""
+        return sidecars(self.constants, path)
 
     def load(self) -> ModuleType:
         """The module, imported from memory. Tracebacks and debuggers show its lines."""
@@ -65,12 +62,6 @@ class GeneratedModule:
         exec(compile(self.source, filename, "exec"), module.__dict__)
         if self.constants:
             stored = {name: storable(array) for name, array in self.constants.items()}
-            module.__dict__["constants"] = lambda: stored
+            for function in ("constant", "mapped_constant"):
+                module.__dict__[function] = lambda name, _digest: stored[name]
         return module
-
-
-def storable(array: np.ndarray) -> np.ndarray:
-    """NumPy's file format has no names for the dtypes of ml_dtypes: their bits are stored."""
-    if array.dtype.type.__module__.split(".")[0] == "ml_dtypes":
-        return array.view(f"u{array.dtype.itemsize}")
-    return array

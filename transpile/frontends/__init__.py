@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from ..errors import Diagnostic, UsageError
@@ -12,11 +13,13 @@ from ..hlo.ir import HloModule
 from ..hlo.lexer import escape
 from ..hlo.parser import parse_module
 from ..hlo.source import HloSyntaxError, SourceText, Span
+from .functions import is_reference, load_function
+from .hlo_proto import read_literal, snapshot_arguments
 from .jax import from_jax
-from .jaxlib_conversion import hlo_text
+from .jaxlib_conversion import to_hlo
 from .sniffing import Kind, sniff
 
-__all__ = ["from_jax", "load"]
+__all__ = ["from_jax", "load", "load_program"]
 
 _TEXT = re.compile(r"\s*(?:HloModule\b|ENTRY\b|(?:ROOT\s+)?%?[\w.\-]+\s+=\s)")
 _BYTE_ORDER_MARK = "\ufeff"
@@ -26,8 +29,8 @@ def load(source: str | bytes | os.PathLike[str] | HloModule, *, name: str | None
     """The module in a file, a text or bytes; a module is returned as it is.
 
     A ``str`` with a line break, or one that begins like HLO, is text; any other is a path. What the content is decides
-    how it is read: HLO text, a serialized HloModuleProto or HloProto, StableHLO as MLIR text or bytecode (these by
-    jaxlib, the ``xla`` extra). ``name`` is what errors call the source.
+    how it is read: HLO text, a serialized HloModuleProto, HloProto or HloSnapshot, StableHLO as MLIR text, bytecode or
+    portable artifact (these by jaxlib, the ``xla`` extra). ``name`` is what errors call the source.
 
     Raises ``HloSyntaxError`` (XP1xx) for malformed text and ``UsageError``: XP401 where a file cannot be read, XP430
     without jaxlib, XP431 where jaxlib refuses the content.
@@ -39,6 +42,16 @@ def load(source: str | bytes | os.PathLike[str] | HloModule, *, name: str | None
     if isinstance(source, str) and ("\n" in source or not source.strip() or _TEXT.match(source)):
         return _from_bytes(source.encode("utf-8", "surrogatepass"), name or "<string>")
     return _from_bytes(_read(source), name or os.fspath(source))
+
+
+def load_program(argument: str, folder: Path, name: str | None = None) -> HloModule:
+    """The program that a word of a command or of a manifest names: a file, or ``module:function(shapes)`` in Python.
+
+    Both are looked for from ``folder``. Raises what :func:`load` and :func:`.functions.load_function` raise.
+    """
+    if is_reference(argument):
+        return load_function(argument, folder)
+    return load(folder / argument, name=name or argument)
 
 
 def _read(path: str | os.PathLike[str]) -> bytes:
@@ -54,10 +67,15 @@ def _from_bytes(content: bytes, name: str) -> HloModule:
     kind = sniff(content)
     if kind is Kind.HLO_TEXT:
         return parse_module(SourceText(_decode(content, name), name))
-    text = hlo_text(content, kind, name)
+    converted = to_hlo(content, kind, name)
+    text = converted.text
     if kind is Kind.STABLEHLO_TEXT:  # lines of the text itself, where it has no locations
         text = text.replace('source_file="-"', f'source_file="{escape(Path(name).name)}"')
-    return parse_module(SourceText(text, name))
+    literals = {instruction: read_literal(literal) for instruction, literal in converted.literals.items()}
+    module = parse_module(SourceText(text, name), literals)
+    if kind is Kind.HLO_SNAPSHOT:
+        module = replace(module, arguments=snapshot_arguments(memoryview(content)))
+    return module
 
 
 def _decode(content: bytes, name: str) -> str:

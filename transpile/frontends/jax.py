@@ -11,6 +11,8 @@ from ..errors import Diagnostic, UsageError
 from ..hlo.ir import HloModule, StackFrame
 from ..hlo.parser import parse_module
 from ..hlo.source import SourceText
+from .hlo_proto import read_literal, without_large_literals
+from .jaxlib_conversion import module_text
 
 
 def from_jax(fn: Callable[..., Any], *example_args: Any, **example_kwargs: Any) -> HloModule:
@@ -26,8 +28,12 @@ def from_jax(fn: Callable[..., Any], *example_args: Any, **example_kwargs: Any) 
         hint = "pip install 'xla2py[jax]'"
         raise UsageError(Diagnostic("XP430", "lowering a JAX function needs jax", hint=hint)) from None
     jitted: Any = fn if hasattr(fn, "lower") else jax.jit(fn)
-    text = jitted.lower(*example_args, **example_kwargs).as_text("hlo", debug_info=True)
-    module = parse_module(SourceText(text, f"<{getattr(fn, '__name__', 'jax function')}>"))
+    lowered = jitted.lower(*example_args, **example_kwargs)
+    proto = memoryview(lowered.compiler_ir("hlo").as_serialized_hlo_module_proto())
+    small, literals = without_large_literals(proto)
+    text = module_text(small) if literals else lowered.as_text("hlo", debug_info=True)
+    source = SourceText(text, f"<{getattr(fn, '__name__', 'jax function')}>")
+    module = parse_module(source, {name: read_literal(literal) for name, literal in literals.items()})
     return replace(module, sources=_sources(_files_of_function(module.stack_frames)))
 
 

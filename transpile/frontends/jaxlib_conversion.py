@@ -1,19 +1,23 @@
 """Protos and StableHLO to HLO text, by jaxlib, in a child process: malformed input may abort XLA, not the caller.
 
-Run as a module it is that child: bytes on stdin, HLO text on stdout. These are jaxlib's private names; a test says
-which of them a new jaxlib lacks.
+Run as a module it is that child: bytes on stdin, HLO text on stdout, and for StableHLO the literals that are too large
+for a text. These are jaxlib's private names; a test says which of them a new jaxlib lacks.
 """
 
 from __future__ import annotations
 
 import importlib
+import json
 import subprocess
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ..errors import Diagnostic, UsageError
 from ..hlo.source import SourceText
-from .sniffing import Kind, module_in_hlo_proto
+from .hlo_proto import without_large_literals
+from .sniffing import STABLEHLO, Kind, module_in
 
 JAXLIB_NAMES = {
     "HloModule": "jaxlib._hlo",
@@ -26,17 +30,27 @@ _REFUSED = 4
 _INSTALL = "pip install 'xla2py[xla]'"
 
 
-def hlo_text(content: bytes, kind: Kind, name: str) -> str:
-    """The HLO text of a serialized module or of StableHLO.
+@dataclass(frozen=True, slots=True)
+class ConvertedModule:
+    """HLO text, and the LiteralProtos of the constants that it leaves out (``{...}``), by instruction."""
+
+    text: str
+    literals: Mapping[str, memoryview]
+
+
+def to_hlo(content: bytes, kind: Kind, name: str) -> ConvertedModule:
+    """A serialized module or StableHLO as HLO text. Large literals are views of ``content`` where they stand in it.
 
     ``name`` is what errors call the input. Raises ``UsageError``: XP430 without jaxlib, XP431 where jaxlib refuses the
     input, crashes on it or does not answer.
     """
-    if kind is Kind.HLO_PROTO:
-        content = module_in_hlo_proto(content) or content
+    literals: dict[str, memoryview] = {}
+    sent: bytes | memoryview = content
+    if kind not in STABLEHLO:
+        sent, literals = without_large_literals(module_in(memoryview(content), kind))
     command = [sys.executable, "-P", "-m", __name__, kind.name]
     try:
-        answer = subprocess.run(command, input=content, capture_output=True, timeout=_SECONDS, check=False)
+        answer = subprocess.run(command, input=sent, capture_output=True, timeout=_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         raise _error("XP431", f"jaxlib did not read {kind.value} within {_SECONDS} seconds", name) from None
     if answer.returncode == _NO_JAXLIB:
@@ -45,7 +59,13 @@ def hlo_text(content: bytes, kind: Kind, name: str) -> str:
         said = answer.stderr.decode(errors="replace").strip().splitlines()
         reason = said[-1] if answer.returncode == _REFUSED and said else "it crashed"
         raise _error("XP431", f"jaxlib cannot read this as {kind.value}: {reason}", name)
-    return answer.stdout.decode()
+    sizes, _, _ = answer.stdout.partition(b"\n")
+    text_size, literal_sizes = json.loads(sizes)
+    start = len(sizes) + 1 + text_size
+    for instruction, size in literal_sizes.items():
+        literals[instruction] = memoryview(answer.stdout)[start : start + size]
+        start += size
+    return ConvertedModule(answer.stdout[len(sizes) + 1 :][:text_size].decode(), literals)
 
 
 def _error(code: str, message: str, name: str, hint: str | None = None) -> UsageError:
@@ -61,27 +81,36 @@ def _name(name: str) -> Any:
     return getattr(importlib.import_module(JAXLIB_NAMES[name]), name)
 
 
-def _convert(content: bytes, kind: Kind) -> str:
-    if kind in (Kind.STABLEHLO_TEXT, Kind.STABLEHLO_BYTECODE):
-        module = _name("mlir").mlir_module_to_xla_computation(content, False, False).get_hlo_module()
-    else:
-        module = _name("HloModule").from_serialized_hlo_module_proto(content)
+def module_text(proto: bytes | memoryview) -> str:
+    """The text of a HloModuleProto, by the jaxlib of this process; all literals that it has are printed."""
     options = _name("HloPrintOptions")()
     options.print_large_constants = True
-    return str(module.to_string(options))
+    return str(_name("HloModule").from_serialized_hlo_module_proto(bytes(proto)).to_string(options))
+
+
+def _convert(content: bytes, kind: Kind) -> ConvertedModule:
+    if kind not in STABLEHLO:
+        return ConvertedModule(module_text(content), {})
+    computation = _name("mlir").mlir_module_to_xla_computation(content, False, False)
+    proto, literals = without_large_literals(memoryview(computation.as_serialized_hlo_module_proto()))
+    return ConvertedModule(module_text(proto), literals)
 
 
 def main(kind: Kind) -> int:
     """The child: its exit status says what happened, its last line on stderr why."""
     content = sys.stdin.buffer.read()
     try:
-        text = _convert(content, kind)
+        converted = _convert(content, kind)
     except ImportError:
         return _NO_JAXLIB
     except Exception as error:  # whatever jaxlib raises: the input is not what it should be
         print(str(error).splitlines()[0] if str(error) else type(error).__name__, file=sys.stderr)
         return _REFUSED
-    sys.stdout.buffer.write(text.encode())
+    text = converted.text.encode()
+    sizes = (len(text), {name: len(literal) for name, literal in converted.literals.items()})
+    parts: list[bytes | memoryview] = [json.dumps(sizes).encode(), b"\n", text, *converted.literals.values()]
+    for part in parts:
+        sys.stdout.buffer.write(part)
     return 0
 
 

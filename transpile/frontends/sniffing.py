@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from enum import Enum
+
+from ..errors import UsageError
+from .hlo_proto import COMPUTATIONS, HLO_IN_SNAPSHOT, MODULE_IN_HLO_PROTO
+from .protobuf import fields, messages
 
 
 class Kind(Enum):
     HLO_TEXT = "HLO text"
     HLO_MODULE_PROTO = "a serialized HloModuleProto"
     HLO_PROTO = "a serialized HloProto"
+    HLO_SNAPSHOT = "a serialized HloSnapshot"
     STABLEHLO_TEXT = "StableHLO text"
     STABLEHLO_BYTECODE = "StableHLO bytecode"
 
 
+STABLEHLO = (Kind.STABLEHLO_TEXT, Kind.STABLEHLO_BYTECODE)
 _MLIR_BYTECODE = b"ML\xefR"
 _MLIR_TEXT = re.compile(
     rb'(?:\s+|//[^\n]*+)*+(?:#\w+\s*=|!\w+\s*=|(?:"?builtin\.)?module"?\s*(?:@|attributes|\()|"?func\.func\b'
     rb'|(?:builtin\.)?module\s*\{\s*(?:"?func\.func\b|\}))'
 )
-_LENGTH_DELIMITED = 2
-# Field numbers of the messages in XLA's hlo.proto.
-_COMPUTATIONS = 3
 _HIGHEST_FIELD = 64
-_MODULE_IN_HLO_PROTO = 1
 
 
 def sniff(content: bytes) -> Kind:
@@ -33,58 +34,28 @@ def sniff(content: bytes) -> Kind:
         return Kind.STABLEHLO_BYTECODE
     if _MLIR_TEXT.match(content):
         return Kind.STABLEHLO_TEXT
-    if _is_module_message(content):
-        return Kind.HLO_MODULE_PROTO
-    if module_in_hlo_proto(content) is not None:
-        return Kind.HLO_PROTO
-    return Kind.HLO_TEXT
+    return _message_kind(memoryview(content)) or Kind.HLO_TEXT
 
 
-def module_in_hlo_proto(content: bytes) -> bytes | None:
-    """The HloModuleProto inside an HloProto; ``None`` where the bytes are none."""
-    for field, payload in _fields(content):
-        if field == _MODULE_IN_HLO_PROTO and payload is not None and _is_module_message(payload):
-            return payload
+def module_in(content: memoryview, kind: Kind) -> memoryview:
+    """The HloModuleProto in a message of some kind. The kind is what :func:`sniff` says."""
+    path = {Kind.HLO_PROTO: (MODULE_IN_HLO_PROTO,), Kind.HLO_SNAPSHOT: (HLO_IN_SNAPSHOT, MODULE_IN_HLO_PROTO)}
+    for number in path.get(kind, ()):
+        content = next(messages(content, number))
+    return content
+
+
+def _message_kind(content: memoryview) -> Kind | None:
+    for kind in (Kind.HLO_SNAPSHOT, Kind.HLO_PROTO, Kind.HLO_MODULE_PROTO):
+        try:
+            if _is_module_message(module_in(content, kind)):
+                return kind
+        except (UsageError, StopIteration):
+            continue
     return None
 
 
-def _is_module_message(content: bytes) -> bool:
+def _is_module_message(content: memoryview) -> bool:
     """Whether the bytes are a protobuf message with computations, as HloModuleProto has."""
-    kinds = {field: payload is not None for field, payload in _fields(content)}
-    return kinds.get(_COMPUTATIONS, False) and max(kinds) <= _HIGHEST_FIELD and -1 not in kinds
-
-
-def _fields(content: bytes) -> Iterator[tuple[int, bytes | None]]:
-    """Field numbers of a protobuf message with the payload of length-delimited ones; -1 where it is no message."""
-    at, end = 0, len(content)
-    while at < end:
-        tag, at = _varint(content, at)
-        field, wire_type = tag >> 3, tag & 7
-        payload = None
-        if wire_type == _LENGTH_DELIMITED:
-            length, at = _varint(content, at)
-            payload = content[at : at + length] if at + length <= end else None
-            at += length
-        elif wire_type == 0:
-            _, at = _varint(content, at)
-        elif wire_type in (1, 5):
-            at += 8 if wire_type == 1 else 4
-        else:
-            at = end + 1
-        if field < 1 or at > end:
-            yield -1, None
-            return
-        yield field, payload
-
-
-def _varint(content: bytes, at: int) -> tuple[int, int]:
-    """A base-128 number and the offset after it, which lies beyond the end where the number is cut off."""
-    value = 0
-    for shift in range(0, 70, 7):
-        if at >= len(content):
-            break
-        value |= (content[at] & 0x7F) << shift
-        at += 1
-        if content[at - 1] < 0x80:
-            return value, at
-    return 0, len(content) + 1
+    numbers = {field.number: isinstance(field.value, memoryview) for field in fields(content)}
+    return numbers.get(COMPUTATIONS, False) and max(numbers) <= _HIGHEST_FIELD

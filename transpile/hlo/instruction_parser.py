@@ -16,7 +16,7 @@ from .async_sugar import async_form, start_asynchronously, wait_for
 from .attribute_reader import AttributeReader
 from .ir import Instruction
 from .lexer import NAME, quote
-from .literals import parse_literal
+from .literals import left_out, parse_literal
 from .lone_instruction import assume_called, assume_operand
 from .opcodes import OPCODES, OpSpec
 from .parser_state import ParserState, Scope, did_you_mean
@@ -108,7 +108,7 @@ class InstructionParser:
         attributes: dict[str, Any] = {}
         operands: tuple[Instruction, ...] = ()
         if opcode == "constant":
-            attributes["literal"] = self._literal(shape)
+            attributes["literal"] = self._literal(head.name, shape)
         elif opcode == "parameter":
             attributes["parameter_number"] = self._parameter_number(scope)
         else:
@@ -153,14 +153,15 @@ class InstructionParser:
         started = (head.name, head.shape, operands, attributes, metadata, span)
         return scope.add(start_asynchronously(self._state, form.wrapped, *started))
 
-    def _literal(self, shape: Shape | None) -> Any:
+    def _literal(self, name: str, shape: Shape | None) -> Any:
         cursor = self._cursor
         if looks_like_shape(cursor) and not cursor.looking_at("("):
             declared = self._state.shape()  # constant(f32[2] {1, 2}): how older dumps wrote arrays
             shape = shape or declared
         if shape is None:
             raise cursor.error("XP140", "a constant needs its shape before the opcode")
-        literal = parse_literal(cursor, shape)
+        known = self._state.literals.get(name)
+        literal = parse_literal(cursor, shape) if known is None else left_out(cursor, shape, known)
         cursor.expect(")", "after the literal")
         return literal
 

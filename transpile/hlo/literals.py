@@ -39,6 +39,7 @@ DUMP_IN_FULL = (
 _MAX_RANK = 64  # of a NumPy array
 _BULK_SIZE = 32  # fewer elements are not worth the preparation
 _PLAIN = re.compile(r"[\w.+\-]++(?=\s*+[,)])", re.ASCII)
+_LEFT_OUT = re.compile(r"\{\s*\.\.\.\s*\}")
 _ELIDED = re.compile(r"(?:\{\s*)*+\.\.\.")
 _VALUE_BYTES = b"0123456789+-.eE \t\r\ninf"  # all a plain number consists of; ``nan`` goes the exact way
 _ODD = re.compile(rb"(?<![eE])\+|(?<!\d)\.|\d{19}|[\d.f][ \t\r\n]*[{(]|[})][ \t\r\n]*[\d.\-i{(]")
@@ -69,6 +70,23 @@ def parse_literal(cursor: Cursor, shape: Shape) -> Literal:
         values = _ExactReader(cursor, shape).read()
     values.flags.writeable = False
     return values
+
+
+def left_out(cursor: Cursor, shape: Shape, value: Literal) -> Literal:
+    """The ``value`` of a literal that the text leaves out, if that is what comes next, else the literal there.
+
+    Raises ``HloSyntaxError`` (XP131) where the value does not have the shape.
+    """
+    start = cursor.skip()
+    match = _LEFT_OUT.match(cursor.text, start)
+    if match is None:
+        return parse_literal(cursor, shape)
+    cursor.position = match.end()
+    is_array = isinstance(shape, ArrayShape) and isinstance(value, np.ndarray)
+    if not is_array or (value.dtype, value.shape) != (shape.element_type.dtype, shape.dimensions):
+        raise cursor.error("XP131", f"the value kept beside the text is not of shape {shape}", start, match.end())
+    value.flags.writeable = False
+    return value
 
 
 def _parse_tuple(cursor: Cursor, shape: TupleShape) -> tuple[Any, ...]:

@@ -9,6 +9,8 @@ any order.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from .attribute_reader import AttributeReader
@@ -16,6 +18,7 @@ from .header import parse_header, parse_stack_frames
 from .instruction_parser import InstructionParser
 from .ir import Computation, HloModule
 from .lexer import NAME, WORD, quote
+from .literals import Literal
 from .parser_state import ParserState, Scope
 from .shapes import Shape, compatible
 from .source import SourceText, Span
@@ -26,19 +29,21 @@ _LONE_INSTRUCTION = re.compile(r"(?:ROOT\s+)?%?[\w.\-]+\s+=")
 _THREAD = re.compile(r"execution_thread\s*=")
 
 
-def parse_module(source: SourceText | str) -> HloModule:
+def parse_module(source: SourceText | str, literals: Mapping[str, Literal] = MappingProxyType({})) -> HloModule:
     """The module that a text says: a whole module, computations without a header, or a lone instruction.
+
+    ``literals`` are the values of constants that the text leaves out (``{...}``), by instruction.
 
     Missing layouts stay ``None``, missing result shapes are inferred. Raises ``HloSyntaxError`` with a place and a code
     ``XP1xx``, and what shape inference raises. Source: XLA's ``hlo_parser.cc``.
     """
-    return _ModuleParser(SourceText(source) if isinstance(source, str) else source).parse()
+    return _ModuleParser(SourceText(source) if isinstance(source, str) else source, literals).parse()
 
 
 class _ModuleParser:
-    def __init__(self, source: SourceText) -> None:
+    def __init__(self, source: SourceText, literals: Mapping[str, Literal]) -> None:
         self._source = source
-        self._state = ParserState(source)
+        self._state = ParserState(source, literals)
         self._cursor = self._state.cursor
         self._instructions = InstructionParser(self._state, AttributeReader(self._state, self._inline_computation))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import islice
@@ -11,6 +11,7 @@ from typing import Any
 
 from .ir import Computation, Instruction, StackFrame
 from .lexer import NAME, Cursor, quote
+from .literals import Literal
 from .shape_parser import parse_shape
 from .shapes import Shape
 from .source import HloSyntaxError, SourceText, Span
@@ -35,8 +36,9 @@ class Scope:
 
 
 class ParserState:
-    def __init__(self, source: SourceText) -> None:
+    def __init__(self, source: SourceText, literals: Mapping[str, Literal]) -> None:
         self.source = source
+        self.literals = literals  # of constants that the text leaves out
         self.text = source.text
         self.cursor = Cursor(source)
         self.computations: dict[str, Computation] = {}

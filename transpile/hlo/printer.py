@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha256
 from typing import Any
+
+import numpy as np
 
 from .attributes import AttributeKind as K
 from .attributes import ReplicaGroups, Window
@@ -16,11 +19,13 @@ from .header import HEADER_ATTRIBUTES
 from .ir import Computation, HloModule, Instruction, OpMetadata, StackFrame
 from .lexer import escape
 from .literal_printer import literal_shape_text, literal_text
+from .literals import Literal
 from .opcodes import COMMON_ATTRIBUTES, OPCODES
 from .shape_parser import TYPE_NAMES
 from .shapes import Shape
 
 _NAME = re.compile(r"[A-Za-z_][\w.\-]*", re.ASCII)
+_LARGEST_HASHED_AS_TEXT = 1024  # elements of a constant
 _NOT_IN_NAMES = re.compile(r"[^\w.\-]", re.ASCII)
 # Words that XLA reads as a name only behind a percent sign.
 _KEYWORDS = frozenset(
@@ -33,12 +38,27 @@ _KEYWORDS = frozenset(
 
 def print_module(module: HloModule) -> str:
     """The module as HLO text, without user sources. Called computations stand before their callers."""
-    return "".join(_Printer(module).lines())
+    return "".join(_Printer(module, literal_text).lines())
+
+
+def module_sha256(module: HloModule) -> str:
+    """The hash of a module's text, in hexadecimal digits, with digests in place of large constants."""
+    text_hash = sha256()
+    for line in _Printer(module, _short_literal_text).lines():
+        text_hash.update(line.encode())
+    return text_hash.hexdigest()
+
+
+def _short_literal_text(literal: Literal) -> str:
+    if not isinstance(literal, np.ndarray) or literal.size <= _LARGEST_HASHED_AS_TEXT:
+        return literal_text(literal)
+    return sha256(np.ascontiguousarray(literal).reshape(-1).view(np.uint8).data).hexdigest()
 
 
 class _Printer:
-    def __init__(self, module: HloModule) -> None:
+    def __init__(self, module: HloModule, literal_text: Callable[[Literal], str]) -> None:
         self._module = module
+        self._literal_text = literal_text
         self._frames = module.stack_frames
         self._computations = list(_callees_first([*module.computations, module.entry]))
         self._computation_names = _unique_names(self._computations)
@@ -74,7 +94,7 @@ class _Printer:
     def _instruction(self, instruction: Instruction) -> str:
         attributes = dict(instruction.attributes)
         if instruction.opcode == "constant":
-            operands = literal_text(attributes.pop("literal"))
+            operands = self._literal_text(attributes.pop("literal"))
         elif instruction.opcode == "parameter":
             operands = str(attributes.pop("parameter_number"))
         else:

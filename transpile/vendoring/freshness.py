@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..emission import GeneratedModule, body_sha256, emit
 from ..files import read_bytes
-from ..frontends import load
+from ..frontends import load_program
 from ..hlo.verifier import verify
 from ..settings import emission_options
 from .manifest import Project, VendoredModule
@@ -69,7 +69,7 @@ def read_vendored(project: Project, module: VendoredModule) -> VendoredFile | No
 
 def regenerate(project: Project, module: VendoredModule) -> GeneratedModule:
     """What xla2py writes for a module now. Raises what ``load``, ``verify`` and ``emit`` raise."""
-    program = load(project.place(module.source), name=module.source)
+    program = load_program(module.source, project.folder)
     verify(program, program.source)
     options = emission_options({**project.settings.values, **module.options})
     return emit(program, module.target, name=module.source, **options)
@@ -94,5 +94,4 @@ def inspect_module(project: Project, module: VendoredModule) -> Freshness:
 
 def has_constants(path: Path, generated: GeneratedModule) -> bool:
     """Whether the constants that a module needs lie beside it."""
-    sidecar = path.with_suffix(".npz")
-    return not generated.constants or (sidecar.exists() and read_bytes(sidecar) == generated.constants_file())
+    return all(sidecar.is_current() for sidecar in generated.sidecars(path))

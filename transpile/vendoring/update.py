@@ -17,6 +17,7 @@ from ..emission import GeneratedModule, body_sha256
 from ..emission.module import without_header
 from ..errors import Diagnostic, UsageError
 from ..files import file_error, read_bytes, write_atomically
+from ..frontends.functions import is_reference
 from ..settings import Value
 from .freshness import VendoredFile, read_vendored, regenerate
 from .manifest import Project, VendoredModule, is_inside, relative_name, with_module, without_module
@@ -48,14 +49,17 @@ class Update:
 
 
 def add_module(
-    project: Project, source: Path, output: Path, target: str, options: Mapping[str, Value]
+    project: Project, source: str, output: Path, target: str, options: Mapping[str, Value]
 ) -> tuple[Project, VendoredModule]:
     """Emit ``source`` to ``output`` and list it in the manifest; the new project and entry.
+
+    ``source`` is a path or a function, ``module:function(shapes)``, that can be imported from the project's folder.
 
     Raises ``UsageError``: XP702 where the output lies outside the project or is listed already, XP403 where the file
     is not one that xla2py wrote; and what reading and emitting the source raises.
     """
-    module = VendoredModule(relative_name(project, source), relative_name(project, output), target, options=options)
+    name = source if is_reference(source) else relative_name(project, Path(source))
+    module = VendoredModule(name, relative_name(project, output), target, options=options)
     if not is_inside(module.output):
         message = f"{output} is not a .py file below {project.folder}, the folder of the project"
         raise UsageError(Diagnostic("XP702", message, hint="name a place inside the project with -o"))
@@ -124,8 +128,9 @@ def write_update(project: Project, module: VendoredModule, update: Update) -> No
     generated = update.generated
     base = _base_path(project, module, body_sha256(generated.source))
     write_if_new(base, generated.source.encode())
-    if generated.constants:
-        write_if_new(path.with_suffix(".npz"), generated.constants_file())
+    for sidecar in generated.sidecars(path):
+        if not sidecar.is_current():
+            sidecar.write()
     if update.outcome is not Outcome.UNCHANGED:
         file = update.old.file if update.old is not None else TextFile("")
         write_atomically(path, file.encode(update.new))

@@ -18,6 +18,8 @@ from ...hlo.source import Diagnostic, UnsupportedError
 from .elementwise import converted
 from .lowering import FunctionLowering, Lowered, lowers
 
+_COMPARED_AT_ONCE = 65536  # elements: of a large constant, the first of these tell
+
 
 @lowers("constant")
 def constant(lowering: FunctionLowering, instruction: Instruction) -> Lowered:
@@ -43,8 +45,9 @@ def _constant(lowering: FunctionLowering, literal: Any, shape: Any) -> Lowered:
 
 
 def _is_splat(array: np.ndarray) -> bool:
-    data = array.reshape(-1).view(np.uint8).reshape(array.size, -1)
-    return bool((data == data[0]).all())
+    elements = array.reshape(-1).view(np.uint8).reshape(array.size, -1)
+    parts = (elements[i : i + _COMPARED_AT_ONCE] for i in range(0, array.size, _COMPARED_AT_ONCE))
+    return all((part == elements[0]).all() for part in parts)
 
 
 @lowers("iota")

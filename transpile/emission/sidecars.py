@@ -1,0 +1,79 @@
+"""Constants too large for a text, in files beside an emitted module: an ``.npz``, and ``.npy`` files to be mapped."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..files import replacing
+
+LARGEST_IN_ARCHIVE = 64 * 2**20  # bytes; what is larger is a file of its own, mapped into memory where it is used
+DIGEST_DIGITS = 16  # of the SHA-256 that the module has of each constant
+ARCHIVE, FOLDER = ".npz", ".constants"
+
+
+def storable(array: np.ndarray) -> np.ndarray:
+    """NumPy's file format has no names for the dtypes of ml_dtypes: their bits are stored."""
+    if array.dtype.type.__module__.split(".")[0] == "ml_dtypes":
+        return array.view(f"u{array.dtype.itemsize}")
+    return array
+
+
+def is_mapped(array: np.ndarray) -> bool:
+    """Whether a constant is a file of its own."""
+    return array.nbytes > LARGEST_IN_ARCHIVE
+
+
+def digest(array: np.ndarray) -> str:
+    """What an emitted module checks a constant by: the start of the SHA-256 of its bytes in row-major order."""
+    octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return hashlib.sha256(octets.data).hexdigest()[:DIGEST_DIGITS]
+
+
+@dataclass(frozen=True, slots=True)
+class Sidecar:
+    """One file beside a module: an ``.npz`` with several arrays, or an ``.npy`` with one."""
+
+    path: Path
+    arrays: Mapping[str, np.ndarray]
+
+    def write(self) -> None:
+        """Write the file in one step, array by array. Raises ``UsageError`` (XP401) where the system refuses."""
+        with replacing(self.path) as stream:
+            if self.path.suffix == ARCHIVE:
+                np.savez(stream, **{name: storable(array) for name, array in self.arrays.items()})  # type: ignore[arg-type]
+            else:
+                (array,) = self.arrays.values()
+                np.save(stream, storable(array))
+
+    def is_current(self) -> bool:
+        """Whether the file holds these arrays and no others."""
+        try:
+            if self.path.suffix == ARCHIVE:
+                with np.load(self.path, allow_pickle=False) as stored:
+                    return set(stored) == set(self.arrays) and all(
+                        _same(array, stored[name]) for name, array in self.arrays.items()
+                    )
+            return all(_same(array, np.load(self.path, mmap_mode="r")) for array in self.arrays.values())
+        except (OSError, ValueError, EOFError, zipfile.BadZipFile):
+            return False
+
+
+def sidecars(constants: Mapping[str, np.ndarray], module: Path) -> Iterator[Sidecar]:
+    """The files that a module at a path needs beside it: ``NAME.npz``, and ``NAME.constants/*.npy``."""
+    archived = {name: array for name, array in constants.items() if not is_mapped(array)}
+    if archived:
+        yield Sidecar(module.with_suffix(ARCHIVE), archived)
+    for name, array in constants.items():
+        if is_mapped(array):
+            yield Sidecar(module.with_suffix(FOLDER) / f"{name}.npy", {name: array})
+
+
+def _same(array: np.ndarray, stored: np.ndarray) -> bool:
+    wanted = storable(array)
+    return (wanted.dtype, wanted.shape) == (stored.dtype, stored.shape) and digest(wanted) == digest(stored)

@@ -1,0 +1,32 @@
+"""The programs in a folder, which XLA may have filled (``--xla_dump_to``)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from ..errors import Diagnostic, UsageError
+
+_SUFFIXES = {".hlo", ".mlir", ".mlirbc", ".pb", ".stablehlo"}
+# A module in a dump, before optimisation. The proto comes first: it has the large constants that the text leaves out.
+_DUMPED = re.compile(r"(?P<module>module_\d+\..+)\.before_optimizations\.(?P<kind>hlo\.pb|txt|hlo)")
+_DUMP_KINDS = ("hlo.pb", "txt", "hlo")
+
+
+def programs_in(folder: Path) -> list[Path]:
+    """The files that hold programs, by name; of each module that XLA dumped the one before optimisation.
+
+    Raises ``UsageError`` (XP723) where there is none.
+    """
+    dumped: dict[str, Path] = {}
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    for kind in _DUMP_KINDS:
+        for path in files:
+            match = _DUMPED.fullmatch(path.name)
+            if match and match["kind"] == kind:
+                dumped.setdefault(match["module"], path)
+    found = [dumped[name] for name in sorted(dumped)] or [path for path in files if path.suffix in _SUFFIXES]
+    if not found:
+        hint = f"files end in {', '.join(sorted(_SUFFIXES))}, or are those that --xla_dump_to writes"
+        raise UsageError(Diagnostic("XP723", f"there is no program in the folder {folder}", hint=hint))
+    return found
