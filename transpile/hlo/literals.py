@@ -82,8 +82,8 @@ def left_out(cursor: Cursor, shape: Shape, value: Literal) -> Literal:
     if match is None:
         return parse_literal(cursor, shape)
     cursor.position = match.end()
-    is_array = isinstance(shape, ArrayShape) and isinstance(value, np.ndarray)
-    if not is_array or (value.dtype, value.shape) != (shape.element_type.dtype, shape.dimensions):
+    declared = (shape.element_type.dtype, shape.dimensions) if isinstance(shape, ArrayShape) else None
+    if not isinstance(value, np.ndarray) or (value.dtype, value.shape) != declared:
         raise cursor.error("XP131", f"the value kept beside the text is not of shape {shape}", start, match.end())
     value.flags.writeable = False
     return value
