@@ -81,6 +81,10 @@ def getitem(graph: Graph, node: Node, index: Sequence[Any]) -> Node:
         composed = _composed(node.parameters["index"], items, source.shape)
         if composed is not None:
             return getitem(graph, source, composed)
+    if node.opcode == "stack" and len(items) > node.parameters["axis"] and NEW not in items:
+        axis = node.parameters["axis"]
+        if isinstance(items[axis], int):
+            return getitem(graph, node.operands[items[axis]], items[:axis] + items[axis + 1 :])
     node = strong(graph, node)
     shape: list[int] = []
     axis = 0

@@ -8,6 +8,7 @@ from ..array.node import Node
 from ..array.program import Function, Program
 from ..hlo.ir import HloModule
 from .clips import clips
+from .idioms import idioms
 from .keepdims import keepdims
 from .means import means
 from .outlining import outlining
@@ -15,6 +16,7 @@ from .quotients import quotients
 from .softplus import softplus
 from .squares import squares
 from .sums import sums
+from .threefry import threefry
 from .to_array import ModuleLowering, Options
 from .triangles import triangles
 from .variances import variances
@@ -23,6 +25,8 @@ ArrayPass = Callable[[Function], None]
 
 # The passes over functions of the array dialect, in order. Each may be left out by name.
 PIPELINE: tuple[ArrayPass, ...] = (
+    idioms,
+    threefry,
     sums,
     means,
     clips,

@@ -40,7 +40,8 @@ def _cuts(whole: tuple[int, ...], pieces: tuple[int, ...]) -> list[tuple[int, li
     found: list[tuple[int, list[int]]] = []
     at = 0
     for axis, size in enumerate(whole):
-        run, product = [], 1
+        run: list[int] = []
+        product = 1
         while at < len(pieces) and (product < size or (not run and pieces[at] == size)):
             product *= pieces[at]
             run.append(at)

@@ -71,7 +71,7 @@ def cut_interval(node: Node, element_type: ElementType) -> Interval | None:
     return result if fits(result, element_type) else None
 
 
-_MONOTONE = {"floor": floor, "ceil": ceil, "round-nearest-even": round}
+_MONOTONE: dict[str, Callable[[float], int]] = {"floor": floor, "ceil": ceil, "round-nearest-even": round}
 
 
 def _float_bounds(node: Node) -> tuple[float, float] | None:
@@ -86,13 +86,13 @@ def _float_bounds(node: Node) -> tuple[float, float] | None:
         bounds = _float_bounds(node.operands[0])
         if bounds is None:
             return None
-        low, high = (_MONOTONE[node.opcode](bound) if isfinite(bound) else bound for bound in bounds)
-        return low, high
+        rounded = [float(_MONOTONE[node.opcode](bound)) if isfinite(bound) else bound for bound in bounds]
+        return rounded[0], rounded[1]
     if node.opcode in ("maximum", "minimum", "clamp"):
         given = [_float_bounds(operand) or (-inf, inf) for operand in node.operands]
         if node.opcode == "clamp":
-            low, x, high = given
-            return min(max(x[0], low[0]), high[0]), min(max(x[1], low[1]), high[1])
+            below, x, above = given
+            return min(max(x[0], below[0]), above[0]), min(max(x[1], below[1]), above[1])
         choose = max if node.opcode == "maximum" else min
         return choose(bound[0] for bound in given), choose(bound[1] for bound in given)
     return None

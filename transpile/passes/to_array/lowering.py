@@ -198,6 +198,8 @@ class FunctionLowering:
             if folded is not None:
                 return Value.repeated(self.graph.literal(folded, element_type), logical)
         node = self.node(opcode, nodes, element_type, **parameters)
+        if node.interval is not None and node.interval[0] == node.interval[1] and not node.is_python_int:
+            return Value.repeated(self.graph.literal(node.interval[0], element_type), logical)
         axes: list[int | None] = [None] * len(logical)
         offset = node.ndim - len(need)
         for position, dimension in enumerate(need):

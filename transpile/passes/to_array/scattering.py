@@ -146,7 +146,7 @@ class _Scatter:
         slots = tuple(Slot(2 + k) for k in range(len(index)))
         if fits:
             opcode = "setitem" if combine is None else "update_at"
-            extra = {} if combine is None else {"ufunc": combine}
+            extra: dict[str, Any] = {} if combine is None else {"ufunc": combine}
             made = graph.add(opcode, (node, values, *index), node.shape, node.element_type, index=slots, **extra)
         else:
             strong = tuple(lowering.strong(part) for part in (node, values, *index))

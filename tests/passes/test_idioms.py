@@ -1,0 +1,66 @@
+"""Functions that XLA spells out: recognised in every form that JAX gives them, and nothing that is nearly one."""
+
+import numpy as np
+import pytest
+
+from xla2py.tests.passes.raising import ROUNDED, assert_agrees, hlo, main, optimised
+from xla2py.transpile.equivalence.comparison import Budget
+from xla2py.transpile.passes.idioms import library
+
+jax = pytest.importorskip("jax")
+special = pytest.importorskip("jax.scipy.special")
+EDGES = [0.0, -0.0, 0.5, -0.5, 0.99999994, 1.0, -1.0, 1.5, -1.5, 2.0, 9.2, 9.5, -9.5, 1e30, np.inf, -np.inf, np.nan]
+X = np.concatenate([np.float32(EDGES), np.linspace(-10, 10, 101, dtype=np.float32)])
+
+FUNCTIONS = [
+    (jax.lax.erfc, "return erfc(x)"),
+    (lambda x: jax.lax.erfc(abs(x)), "return erfc(np.abs(x))"),
+    (jax.lax.erf_inv, "return erf_inv(x)"),
+    (special.ndtr, "return normal_cdf(x)"),
+    (jax.grad(lambda x: special.ndtr(x).sum()), "1.1283792"),
+]
+
+
+@pytest.mark.parametrize(("function", "expected"), FUNCTIONS)
+@pytest.mark.parametrize("form", [hlo, optimised])
+def test_functions_of_jax(function, expected, form):
+    text = form(function, X)
+    assert expected in main(text) and "where" not in main(text)
+    assert_agrees(text, X, without="idioms", budget=Budget(relative=1e-5, absolute=1e-30))
+
+
+@pytest.mark.parametrize("target", ["cupy", "dask"])
+def test_targets_without_the_prelude_get_the_long_form(target):
+    assert "erfc" not in main(hlo(jax.lax.erfc, X), target=target)
+
+
+@pytest.mark.parametrize("idiom", [pytest.param(idiom, id=str(idiom.root)) for idiom in library()])
+def test_every_pattern_matches_itself(idiom):
+    assert idiom.match(idiom.root) is idiom.argument
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("constant(-88.7228394)", "constant(-88)"),
+        ("constant(0.0232682)", "constant(0.0232683)"),
+        ("direction=LT", "direction=LE"),
+        ("log-plus-one", "log"),
+    ],
+)
+def test_a_number_or_a_comparison_changed_is_no_idiom(old, new):
+    changed = 0
+    for function in (jax.lax.erfc, jax.lax.erf_inv):
+        text = hlo(function, X)
+        if old in text:
+            changed += 1
+            text = text.replace(old, new)
+            assert "np.where" in main(text)
+            assert_agrees(text, X, without="idioms", budget=ROUNDED)
+    assert changed
+
+
+def test_two_arguments_are_no_idiom():
+    text = hlo(lambda x, y: jax.lax.select(abs(x) < 1, jax.lax.erfc(x), jax.lax.erfc(y)), X, X[::-1])
+    assert main(text).count("erfc(") == 2
+    assert_agrees(text, X, X[::-1], without="idioms", budget=Budget(relative=1e-5, absolute=1e-30))

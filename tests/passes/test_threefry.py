@@ -1,0 +1,85 @@
+"""Random numbers of JAX, exact to the bit: keys, bits and distributions by name, and loops that only look like it."""
+
+import numpy as np
+import pytest
+
+from xla2py.tests.passes.raising import EXACT, assert_agrees, hlo, main, optimised
+from xla2py.transpile.equivalence.comparison import Budget
+
+jax = pytest.importorskip("jax")
+random = pytest.importorskip("jax.random")
+KEY = np.array([0xDEADBEEF, 42], np.uint32)
+ULP = Budget(relative=1e-6, absolute=1e-6)
+
+
+def draw(function):
+    """The function of a typed key as a function of its two words."""
+    return lambda words: function(random.wrap_key_data(words))
+
+
+FUNCTIONS = [
+    (lambda key: random.key_data(random.split(key, 5)), "return split_key(words, 5)", EXACT),
+    (lambda key: random.key_data(random.fold_in(key, 123)), "return fold_in(words, 123)", EXACT),
+    (lambda key: random.bits(key, (3, 4)), "return random_bits(words, (3, 4))", EXACT),
+    (lambda key: random.bits(key), "return random_bits(words, ())", EXACT),
+    (lambda key: random.bits(key, (6, 1, 2)), "return random_bits(words, (6, 1, 2))", EXACT),
+    (lambda key: random.uniform(key, (7,)), "return random_uniform(words, (7,))", EXACT),
+    (lambda key: random.uniform(key, (7,), minval=2, maxval=5), "return random_uniform(words, (7,), 2, 5)", EXACT),
+    (lambda key: random.uniform(key, (7,), minval=-0.5, maxval=0.1), "random_uniform(words, (7,), -0.5, 0.1)", ULP),
+    (lambda key: random.normal(key, (50, 3)), "return random_normal(words, (50, 3))", ULP),
+    (lambda key: random.bernoulli(key, 0.3, (9,)), "return random_uniform(words, (9,)) < 0.3", EXACT),
+    (lambda key: random.normal(random.split(key)[1], (5,)), "random_normal(split_key(words, 2)[1], (5,))", ULP),
+    (lambda key: random.gumbel(key, (5,)), "-np.log(-np.log(random_uniform(words, (5,), 1.1754944e-38)))", ULP),
+]
+
+
+@pytest.mark.parametrize(("function", "expected", "budget"), FUNCTIONS, ids=[row[1] for row in FUNCTIONS])
+@pytest.mark.parametrize("form", [hlo, optimised])
+def test_draws_of_jax(function, expected, budget, form):
+    text = form(draw(function), KEY)
+    assert "for " not in main(text)
+    if form is hlo:
+        assert expected in main(text)
+    assert_agrees(text, KEY, without="threefry", budget=budget)
+
+
+@pytest.mark.parametrize(
+    ("function", "budget"),
+    [
+        (lambda key: random.randint(key, (9,), 0, 10), EXACT),
+        (lambda key: random.permutation(key, 6), EXACT),
+        (lambda key: random.exponential(key, (6,)), ULP),
+        (lambda key: random.truncated_normal(key, -1, 1, (6,)), ULP),
+        (lambda key: jax.vmap(lambda k: random.uniform(k, (3,)))(random.split(key, 4)), EXACT),
+    ],
+)
+def test_other_draws_compute_the_same(function, budget):
+    assert_agrees(hlo(draw(function), KEY), KEY, without="threefry", budget=budget)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("constant({13, 15, 26, 6})", "constant({13, 15, 26, 7})"),
+        ("constant(466688986)", "constant(466688987)"),
+        ("constant(1065353216)", "constant(1065353217)"),
+        ("constant(5)", "constant(4)"),
+        ("constant(9)", "constant(8)"),
+    ],
+)
+def test_near_misses(old, new):
+    text = hlo(draw(lambda key: random.uniform(key, (7,))), KEY)
+    assert old in text
+    text = text.replace(old, new)
+    assert "random_uniform" not in main(text)
+    assert_agrees(text, KEY, without="threefry", budget=EXACT)
+
+
+def test_a_key_that_is_not_one_array_stays_a_loop():
+    text = hlo(lambda a, b: draw(lambda key: random.bits(key, (4,)))(jax.numpy.stack([a[0], b[0]])), KEY, KEY)
+    assert_agrees(text, KEY, KEY, without="threefry", budget=EXACT)
+
+
+@pytest.mark.parametrize("target", ["cupy", "dask"])
+def test_targets_without_the_prelude_get_the_loop(target):
+    assert "for " in main(hlo(draw(lambda key: random.bits(key, (4,))), KEY), target=target)
