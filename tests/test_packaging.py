@@ -32,7 +32,7 @@ def wheel(tmp_path_factory) -> Path:
 
 def source_files() -> set[str]:
     """What a wheel should hold of the checkout, by path in the wheel."""
-    kinds = (".py", ".j2", ".toml")
+    kinds = (".py", ".j2", ".toml", ".hlo")
     paths = [path for folder in HOUSE for path in (CHECKOUT / folder).rglob("*") if path.suffix in kinds]
     return {f"xla2py/{path.relative_to(CHECKOUT).as_posix()}" for path in paths} | {
         "xla2py/__init__.py",

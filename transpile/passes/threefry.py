@@ -233,8 +233,8 @@ def _steps(node: Node) -> tuple[int, tuple[int, ...]] | None:
     if node.opcode == "convert":
         return given[0]
     if node.opcode == "expand":
-        steps = iter(given[0][1])
-        return given[0][0], tuple(0 if item is NEW else next(steps) for item in node.parameters["index"])
+        held = iter(given[0][1])
+        return given[0][0], tuple(0 if item is NEW else next(held) for item in node.parameters["index"])
     if node.opcode == "reshape" and node.operands[0].ndim == 1 and given[0][1] == (1,):
         return given[0][0], tuple(prod(node.shape[axis + 1 :]) for axis in range(node.ndim))
     rank = node.ndim
