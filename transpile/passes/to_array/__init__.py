@@ -18,6 +18,7 @@ from . import (
     scattering,
     sorting,
     structure,
+    transfers,
     windows,
 )
 from .custom_calls import refusal as custom_call_refusal
@@ -43,5 +44,6 @@ _RULE_MODULES = (
     scattering,
     sorting,
     structure,
+    transfers,
     windows,
 )

@@ -1,40 +1,143 @@
-"""Collectives on one replica, and the host's infeed and outfeed.
+"""Collectives: methods of the group that runs the program; and the host's infeed, outfeed and transfers.
 
-On one replica a collective is the identity of the right shape, once its groups are seen to name no other replica.
-Infeed and outfeed call the functions handed to ``main``, in program order.
+Where every device is in a group of its own, as in a module for one, a collective is the identity of the right shape.
+What talks to the host calls the functions handed to the program, in program order.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...array.node import Node, Slot, Ufunc
 from ...array.value import Value
+from ...hlo.device_groups import Groups, device_count, device_groups, device_pairs
 from ...hlo.element_types import U32
 from ...hlo.ir import Instruction
 from ...hlo.shapes import ArrayShape, TupleShape
 from ...hlo.source import Diagnostic, UnsupportedError
 from .control import flattened, unflattened
+from .elementwise import accumulated_type, converted
 from .lowering import FunctionLowering, Lowered, lowers
 
 
-def _require_one_replica(instruction: Instruction) -> None:
-    """Raise where the groups name other replicas than the one there is."""
-    groups = instruction.attributes.get("replica_groups")
-    if groups is not None and any(len(group) > 1 for group in groups.groups):
-        message = f"{instruction.opcode} over {groups.text or groups.groups} needs more than one replica"
-        raise UnsupportedError(Diagnostic("XP304", message, instruction.span))
+def _groups(lowering: FunctionLowering, instruction: Instruction) -> Groups | None:
+    """The groups of devices; None where each is alone."""
+    groups = _checked_groups(lowering, instruction)
+    return groups if any(len(group) > 1 for group in groups) else None
 
 
-@lowers("all-reduce", "all-reduce-start", "reduce-scatter", "all-gather", "all-to-all", "collective-broadcast")
-def collective(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
-    _require_one_replica(instruction)
+def _checked_groups(lowering: FunctionLowering, instruction: Instruction) -> Groups:
+    module = lowering.module.module
+    groups = device_groups(instruction, module.replica_count, module.num_partitions)
+    _require_devices(lowering, instruction, (device for group in groups for device in group))
+    return groups
+
+
+def _require_devices(lowering: FunctionLowering, instruction: Instruction, devices: Iterable[int]) -> None:
+    """Raise where an instruction names devices that the module does not have."""
+    highest = max(devices, default=0)
+    if highest >= device_count(lowering.module.module):
+        message = f"{instruction.opcode} names replica {highest}, and the module is for {_counts(lowering)}"
+        hint = "say in the HloModule line how many there are: replica_count=N or num_partitions=N"
+        raise UnsupportedError(Diagnostic("XP304", message, instruction.span, hint=hint))
+
+
+def _counts(lowering: FunctionLowering) -> str:
+    count = device_count(lowering.module.module)
+    return "one" if count == 1 else str(count)
+
+
+def _collective(
+    lowering: FunctionLowering,
+    instruction: Instruction,
+    method: str,
+    operands: Sequence[Node],
+    shapes: Sequence[ArrayShape],
+    *statics: Any,
+    arguments: tuple[Any, ...] | None = None,
+    **keywords: Any,
+) -> tuple[Value, ...]:
+    """A call of a method of the group, in order among the side effects."""
+    channel = instruction.attributes.get("channel_id")
+    slots = tuple(Slot(k) for k in range(len(operands)))
+    return lowering.effect(
+        "collective",
+        tuple(operands),
+        shapes,
+        method=method,
+        arguments=(*(slots if arguments is None else arguments), *statics),
+        keywords=keywords,
+        channel=instruction.name if channel is None else channel,
+    )
+
+
+def _of_groups(lowering: FunctionLowering, groups: Groups) -> dict[str, Any]:
+    """The keyword for groups; nothing for one of all devices in order."""
+    everyone = tuple(range(device_count(lowering.module.module)))
+    return {} if groups == (everyone,) else {"groups": groups}
+
+
+def _each(
+    lowering: FunctionLowering,
+    instruction: Instruction,
+    method: str,
+    operands: Sequence[Value],
+    results: Sequence[Any],
+    *statics: Any,
+    **keywords: Any,
+) -> Lowered:
+    """The same call for every operand; a tuple of their results where there are several."""
+    values: list[Value] = []
+    for operand, shape in zip(operands, results, strict=True):
+        node = lowering.plain(operand)
+        wanted = ArrayShape(node.type, shape.dimensions)
+        values += _collective(lowering, instruction, method, [node], [wanted], *statics, **keywords)
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def _axis(axis: int) -> dict[str, int]:
+    return {"axis": axis} if axis else {}
+
+
+def _as_shape_says(instruction: Instruction, operands: Sequence[Value]) -> Lowered:
     return operands[0] if isinstance(instruction.shape, ArrayShape) else tuple(operands)
 
 
-@lowers("all-gather-start")
-def all_gather_start(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
-    """(operands, results), of which the -done takes the results."""
-    _require_one_replica(instruction)
-    value: Lowered = operands[0] if len(operands) == 1 else tuple(operands)
-    return value, value
+@lowers("all-reduce", "all-reduce-start", "reduce-scatter")
+def reducing(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
+    """Narrow floats are combined in float32 and rounded once."""
+    groups = _groups(lowering, instruction)
+    if groups is None:
+        return _as_shape_says(instruction, operands)
+    combine = lowering.combiner(instruction["to_apply"])
+    scatters = instruction.opcode == "reduce-scatter"
+    keywords = {**(_axis(instruction["dimensions"][0]) if scatters else {}), **_of_groups(lowering, groups)}
+    method = "reduce_scatter" if scatters else "all_reduce"
+    results = []
+    for operand, shape in zip(operands, instruction.element_shapes, strict=True):
+        own = operand.node.type
+        wide = converted(lowering, operand, accumulated_type(own)) if isinstance(combine, Ufunc) else operand
+        result = _each(lowering, instruction, method, [wide], [shape], combine, **keywords)
+        results.append(converted(lowering, result, own))
+    return _as_shape_says(instruction, results)
+
+
+@lowers("all-gather", "all-gather-start")
+def all_gather(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
+    """``-start`` gives (operands, results), of which the ``-done`` takes the results."""
+    starts = instruction.opcode == "all-gather-start"
+    given: Lowered = operands[0] if len(operands) == 1 else operands
+    groups = _groups(lowering, instruction)
+    if groups is None:
+        return (given, given) if starts else given
+    shape = instruction.shape.elements[1] if starts else instruction.shape  # type: ignore[attr-defined]
+    shapes = shape.elements if isinstance(shape, TupleShape) else (shape,)
+    keywords = {**_axis(instruction["dimensions"][0]), **_of_groups(lowering, groups)}
+    gathered = _each(lowering, instruction, "all_gather", operands, shapes, **keywords)
+    return (given, gathered) if starts else gathered
 
 
 @lowers("all-gather-done", "collective-permute-done")
@@ -42,30 +145,77 @@ def second_of_start(lowering: FunctionLowering, instruction: Instruction, operan
     return operand[1]
 
 
+@lowers("all-reduce-done")
+def all_reduce_done(lowering: FunctionLowering, instruction: Instruction, operand: Lowered) -> Lowered:
+    return operand
+
+
+@lowers("all-to-all")
+def all_to_all(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
+    """Without dimensions, operand ``i`` goes to member ``i`` of the group."""
+    groups = _groups(lowering, instruction)
+    dimensions = instruction["dimensions"]
+    if groups is None:
+        return _as_shape_says(instruction, operands)
+    keywords = _of_groups(lowering, groups)
+    if dimensions is not None:
+        keywords = {**_axis(dimensions[0]), **keywords}
+        return _each(lowering, instruction, "all_to_all", operands, [instruction.array_shape], **keywords)
+    nodes = [lowering.strong(lowering.plain(operand)) for operand in operands]
+    slots = (tuple(Slot(k) for k in range(len(nodes))),)
+    shapes = [ArrayShape(node.type, node.shape) for node in nodes]
+    return _collective(lowering, instruction, "all_to_all_of_tuple", nodes, shapes, arguments=slots, **keywords)
+
+
+@lowers("collective-broadcast")
+def collective_broadcast(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
+    """A device that is in no group receives zeros."""
+    groups = _checked_groups(lowering, instruction)
+    if len(groups) == device_count(lowering.module.module):
+        return _as_shape_says(instruction, operands)
+    keywords = _of_groups(lowering, groups)
+    return _each(lowering, instruction, "collective_broadcast", operands, instruction.element_shapes, **keywords)
+
+
 @lowers("collective-permute", "collective-permute-start")
 def collective_permute(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
-    """Replica 0 receives from itself, or zeros where nobody sends to it."""
-    pairs = instruction["source_target_pairs"]
-    if any(replica != 0 for pair in pairs for replica in pair):
-        message = f"{instruction.opcode} between replicas {pairs} needs more than one replica"
-        raise UnsupportedError(Diagnostic("XP304", message, instruction.span))
-    value = operands[0]
-    received = value if (0, 0) in pairs else Value.repeated(lowering.graph.literal(0, value.node.type), value.shape)
-    return received if instruction.opcode == "collective-permute" else (value, received)
+    """Who is no target receives zeros."""
+    if instruction.attributes.get("slice_sizes") is not None:
+        message = f"{instruction.opcode} of slices in place is not supported"
+        raise UnsupportedError(Diagnostic("XP301", message, instruction.span))
+    module = lowering.module.module
+    pairs = device_pairs(instruction, module.replica_count, module.num_partitions)
+    _require_devices(lowering, instruction, (device for pair in pairs for device in pair))
+    given: Lowered = operands[0] if len(operands) == 1 else operands
+    if device_count(module) == 1:
+        zeros = tuple(Value.repeated(lowering.graph.literal(0, v.node.type), v.shape) for v in operands)
+        received = given if pairs else zeros[0] if len(zeros) == 1 else zeros
+    else:
+        shapes = [ArrayShape(operand.node.type, operand.shape) for operand in operands]
+        received = _each(lowering, instruction, "collective_permute", operands, shapes, pairs)
+    return received if instruction.opcode == "collective-permute" else (given, received)
 
 
 @lowers("ragged-all-to-all")
 def ragged_all_to_all(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Value:
-    """On one replica: rows of the input copied to their places in the output."""
-    _require_one_replica(instruction)
-    shape = instruction.array_shape
+    """The sizes to receive say nothing that the others' sizes to send do not."""
+    groups = _groups(lowering, instruction)
     nodes = tuple(lowering.plain(value) for value in operands[:5])
-    return lowering.call("copy_ragged_rows", nodes, shape.dimensions, shape.element_type)
+    shape = ArrayShape(nodes[1].type, nodes[1].shape)
+    if groups is None:
+        return lowering.call("copy_ragged_rows", nodes, shape.dimensions, shape.element_type)
+    keywords = _of_groups(lowering, groups)
+    (result,) = _collective(lowering, instruction, "ragged_all_to_all", nodes, [shape], **keywords)
+    return result
 
 
 @lowers("replica-id", "partition-id")
-def replica_id(lowering: FunctionLowering, instruction: Instruction) -> Value:
-    return Value.of(lowering.graph.literal(0, U32))
+def identifier(lowering: FunctionLowering, instruction: Instruction) -> Value:
+    module = lowering.module.module
+    count = module.replica_count if instruction.opcode == "replica-id" else module.num_partitions
+    if count == 1:
+        return Value.of(lowering.graph.literal(np.uint32(0), U32))
+    return Value.of(lowering.graph.add(instruction.opcode, (), (), U32, interval=(0, count - 1)))
 
 
 @lowers("infeed")

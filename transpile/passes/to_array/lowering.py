@@ -18,6 +18,7 @@ from ...hlo.element_types import ElementType
 from ...hlo.ir import Computation, HloModule, Instruction
 from ...hlo.shapes import ArrayShape, Shape, TupleShape
 from ...hlo.source import Diagnostic, UnsupportedError
+from ...hlo.transfers import transfer_schedule
 from .counters import counted
 from .dynamic import cropped, dynamic_rule, extended
 from .folding import fold
@@ -98,6 +99,7 @@ class FunctionLowering:
         self.nesting = 0
         self.exploring = False  # inside a first lowering of a loop, which only learns
         self.postponed = False  # a call was written in place for that alone
+        self.sent: dict[int, list[Lowered]] = {}  # by channel: what the only device has sent to itself
 
     # -- computations
 
@@ -147,7 +149,7 @@ class FunctionLowering:
         if outer_scope is not None and outer is not None:
             outer_scope.called[outer, computation] = self.scope
         environment = self.scope.values
-        for instruction in computation.instructions:
+        for instruction in transfer_schedule(computation):
             if instruction.opcode == "parameter":
                 environment[instruction] = arguments[instruction.attributes["parameter_number"]]
                 continue

@@ -1,0 +1,80 @@
+"""What replicas that run one program together are to each other.
+
+A device is one partition of one replica, ``replica_id * partitions + partition_id``, as in XLA. Everything that
+devices exchange goes through one method, :meth:`Replica.exchange`; the network below it has two: ``post`` a message,
+which never waits, and ``take`` one, which does. Source: the operation-semantics seed; XLA's CollectiveOpGroupMode.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+
+class ReplicaError(RuntimeError):
+    """The replicas cannot go on together."""
+
+
+class ReplicaMismatch(ReplicaError):
+    """The replicas have taken different ways: another collective, another shape, or an end too early."""
+
+
+class ReplicaLost(ReplicaError):
+    """A replica that others wait for has gone."""
+
+
+class ReplicaTimeout(ReplicaError):
+    """A replica has waited for another for longer than it may."""
+
+
+class Replica:
+    """One device among those that run a program together; the collectives are methods of its subclasses."""
+
+    def __init__(self, device: int, replicas: int, partitions: int, network: Any) -> None:
+        self.device = device
+        self.count = replicas * partitions
+        self.replica_id = np.uint32(device // partitions)
+        self.partition_id = np.uint32(device % partitions)
+        self.network = network
+        self.sent: Counter[Any] = Counter()
+        self.received: Counter[Any] = Counter()
+
+    def exchange(
+        self, send: Mapping[int, Any], receive: Iterable[int], tag: str, channel: int | None = None
+    ) -> dict[int, Any]:
+        """Send an array to each device that ``send`` names; what those in ``receive`` have sent, by device.
+
+        Messages between two devices are numbered, on each channel by itself; ``tag`` has to be the same on both sides.
+        Raises ReplicaMismatch where it is not, ReplicaLost and ReplicaTimeout where nothing comes.
+        """
+        copies = {id(array): array.copy() for array in send.values()}  # the sender may write into its own
+        for peer, array in send.items():
+            self.network.post(self.device, peer, (channel, self.sent[peer, channel]), tag, copies[id(array)])
+            self.sent[peer, channel] += 1
+        arrays = {}
+        for peer in receive:
+            key = channel, self.received[peer, channel]
+            self.received[peer, channel] += 1
+            theirs, arrays[peer] = self.network.take(self.device, peer, key, tag)
+            if theirs != tag:
+                message = f"replica {self.device} does {tag}, but replica {peer} does {theirs}"
+                raise ReplicaMismatch(message)
+        return arrays
+
+    def members(self, groups: Sequence[Sequence[int]] | None) -> Sequence[int]:
+        """The devices of the group that this one is in, in order; none where it is in none."""
+        if groups is None:
+            return range(self.count)
+        return next((group for group in groups if self.device in group), ())
+
+    def swapped(self, parts: Sequence[Any], members: Sequence[int], tag: str) -> list[Any]:
+        """Part ``i`` goes to member ``i``; what the members have sent, in their order."""
+        arrays = self.exchange(dict(zip(members, parts, strict=True)), members, tag)
+        return [arrays[member] for member in members]
+
+    def tag(self, collective: str, x: Any, channel: int | str | None) -> str:
+        """What both sides of an exchange have to agree on. Without a channel, that is the line of the call."""
+        place = f"line {sys._getframe(2).f_lineno}" if channel is None else f"channel {channel}"
+        return f"{collective} of {x.dtype}{list(x.shape)} ({place})"

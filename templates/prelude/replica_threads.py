@@ -1,0 +1,107 @@
+"""Replicas as threads of one process."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from .replica import ReplicaLost, ReplicaMismatch
+
+
+class Threads:
+    """The network between replicas that are threads of one process."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.changed = threading.Condition()
+        self.messages: dict[Any, tuple[str, Any]] = {}  # by target, source and key
+        self.waiting: dict[int, tuple[Any, str]] = {}  # what each device waits for
+        self.ended: set[int] = set()
+        self.failure: BaseException | None = None  # the first
+
+    def post(self, source: int, target: int, key: Any, tag: str, array: Any) -> None:
+        """Leave a message for a device."""
+        with self.changed:
+            self.messages[target, source, key] = tag, array
+            self.changed.notify_all()
+
+    def take(self, target: int, source: int, key: Any, tag: str) -> tuple[str, Any]:
+        """Wait for a message; its tag and its array. Raises ReplicaError as soon as it is known that none will come."""
+        wanted = target, source, key
+        with self.changed:
+            self.waiting[target] = wanted, tag
+            while wanted not in self.messages:
+                self.require_hope(target, source, tag)
+                self.changed.wait()
+            del self.waiting[target]
+            return self.messages.pop(wanted)
+
+    def require_hope(self, target: int, source: int, tag: str) -> None:
+        """Raise where a message that has not come cannot come any more."""
+        if self.failure is not None:
+            raise ReplicaLost(f"replica {target} stopped in {tag}: another one failed")
+        if source in self.ended:
+            raise ReplicaMismatch(f"replica {target} waits in {tag}, but replica {source} has ended")
+        moving = len(self.waiting) + len(self.ended) < self.count
+        if not moving and not any(wanted in self.messages for wanted, _ in self.waiting.values()):
+            circle = "; ".join(
+                f"replica {device} waits for replica {wanted[1]} in {what}"
+                for device, (wanted, what) in sorted(self.waiting.items())
+            )
+            raise ReplicaMismatch(f"the replicas wait for each other: {circle}")
+
+    def end(self, device: int, failure: BaseException | None) -> None:
+        """A device has ended; the first failure stops all."""
+        with self.changed:
+            self.ended.add(device)
+            self.waiting.pop(device, None)
+            self.failure = self.failure or failure
+            self.changed.notify_all()
+
+    def check_end(self) -> None:
+        """Raise the first failure, or ReplicaMismatch where a message was never taken."""
+        if self.failure is not None:
+            raise self.failure
+        for (target, source, _), (tag, _) in self.messages.items():
+            raise ReplicaMismatch(f"replica {source} does {tag}, but replica {target} has ended")
+
+
+def in_threads(
+    replica: Callable[..., Any],
+    group: Callable[..., Any],
+    replicas: int,
+    partitions: int,
+    replica_args: Sequence[Sequence[Any]],
+    feeds: Mapping[str, Sequence[Any]],
+) -> list[Any]:
+    """Run a program on every device at once, each in a thread; the results, by device. The first failure is raised."""
+    count = replicas * partitions
+    require_one_each(count, replica_args, feeds)
+    network = Threads(count)
+
+    def run(device: int) -> Any:
+        g = group(device, replicas, partitions, network)
+        failure: BaseException | None = None
+        try:
+            return replica(g, *replica_args[device], **{name: feed[device] for name, feed in feeds.items()})
+        except BaseException as error:
+            error.add_note(f"in replica {device}")
+            failure = error
+        finally:
+            network.end(device, failure)
+
+    with ThreadPoolExecutor(count, thread_name_prefix="replica") as threads:
+        try:
+            results = list(threads.map(run, range(count)))
+        except BaseException as error:  # an interrupt while waiting
+            network.end(count, error)
+            raise
+    network.check_end()
+    return results
+
+
+def require_one_each(count: int, replica_args: Sequence[Any], feeds: Mapping[str, Sequence[Any]]) -> None:
+    """Raise ValueError unless there is something for every replica."""
+    for name, given in {"replica_args": replica_args, **feeds}.items():
+        if len(given) != count:
+            raise ValueError(f"{name}: the program has {count} replicas, got {len(given)}")

@@ -1,0 +1,59 @@
+"""Which devices take part in a collective together.
+
+A device is one partition of one replica: ``replica_id * num_partitions + partition_id``. What the ids in
+``replica_groups`` and ``source_target_pairs`` name depends on ``channel_id`` and ``use_global_device_ids``.
+Source: XLA's CollectiveOpGroupMode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from .ir import HloModule, Instruction
+
+Groups = tuple[tuple[int, ...], ...]
+Pairs = tuple[tuple[int, int], ...]
+
+# With a channel these go across partitions; the others then go across replicas and partitions.
+_ACROSS_PARTITIONS = frozenset(
+    "all-to-all ragged-all-to-all collective-broadcast collective-permute collective-permute-start".split()
+)
+
+
+def device_count(module: HloModule) -> int:
+    """How many devices run the module together."""
+    return module.replica_count * module.num_partitions
+
+
+def device_groups(instruction: Instruction, replicas: int, partitions: int) -> Groups:
+    """The groups of devices that a collective runs among, each in the order of its result."""
+    attribute = instruction.attributes.get("replica_groups")
+    named: Sequence[Sequence[int]] = attribute.groups if attribute is not None else ()
+    if instruction.attributes.get("use_global_device_ids"):
+        return _groups(named or [range(replicas * partitions)])
+    if instruction.attributes.get("channel_id") is None:
+        named = named or [range(replicas)]
+        return _groups([r * partitions + p for r in group] for p in range(partitions) for group in named)
+    if instruction.opcode in _ACROSS_PARTITIONS:
+        named = named or [range(partitions)]
+        return _groups([r * partitions + p for p in group] for r in range(replicas) for group in named)
+    named = named or [range(replicas)]
+    return _groups([r * partitions + p for r in group for p in range(partitions)] for group in named)
+
+
+def _groups(groups: Iterable[Iterable[int]]) -> Groups:
+    return tuple(tuple(group) for group in groups)
+
+
+def device_pairs(instruction: Instruction, replicas: int, partitions: int) -> Pairs:
+    """The (source, target) devices of a collective-permute."""
+    pairs: Pairs = instruction["source_target_pairs"]
+    across_partitions = instruction.attributes.get("channel_id") is not None
+    return expanded(pairs, replicas, partitions, across_partitions)
+
+
+def expanded(pairs: Pairs, replicas: int, partitions: int, across_partitions: bool) -> Pairs:
+    """Pairs of partitions, of every replica; or pairs of replicas, of every partition."""
+    if across_partitions:
+        return tuple((r * partitions + s, r * partitions + t) for r in range(replicas) for s, t in pairs)
+    return tuple((s * partitions + p, t * partitions + p) for p in range(partitions) for s, t in pairs)

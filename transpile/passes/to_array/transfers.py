@@ -1,0 +1,102 @@
+"""send and recv: between devices, of a device to itself, with the host.
+
+A recv takes its data where its -done stands; a send is done where it starts. Source: the operation-semantics seed,
+Recv and Send.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...array.program import tree_nodes
+from ...array.traversal import is_inside
+from ...array.value import Value
+from ...hlo.device_groups import Pairs, device_count
+from ...hlo.ir import Instruction
+from ...hlo.shapes import ArrayShape, Shape, leaves
+from ...hlo.source import Diagnostic, UnsupportedError
+from ...hlo.transfers import transfer_pairs, transfers
+from .control import flattened, unflattened
+from .lowering import FunctionLowering, Lowered, lowers
+
+
+def _channel(instruction: Instruction) -> int:
+    return int(instruction["channel_id"] or 0)
+
+
+def _pairs(lowering: FunctionLowering, instruction: Instruction) -> Pairs:
+    """Who sends to whom. Raises UnsupportedError XP761 where a channel has but one end, or leads out of the module."""
+    module = lowering.module.module
+    ends = transfers(module)[_channel(instruction)]
+    if len(ends) == 1:
+        other = "recv" if instruction.opcode == "send" else "send"
+        message = f"channel {_channel(instruction)} has a {instruction.opcode} and no {other}"
+        hint = "for a transfer with the host, say is_host_transfer=true"
+        raise UnsupportedError(Diagnostic("XP761", message, instruction.span, hint=hint))
+    pairs = transfer_pairs(ends["send"], ends["recv"], module.replica_count, module.num_partitions)
+    highest = max((device for pair in pairs for device in pair), default=0)
+    if highest >= device_count(module):
+        message = f"channel {_channel(instruction)} names replica {highest} of {device_count(module)}"
+        raise UnsupportedError(Diagnostic("XP761", message, instruction.span))
+    return pairs
+
+
+@lowers("send")
+def send(lowering: FunctionLowering, instruction: Instruction, data: Lowered, token: Lowered) -> Lowered:
+    nodes = tuple(lowering.plain(value) for value in flattened(data))
+    channel = _channel(instruction)
+    if instruction["is_host_transfer"]:
+        lowering.effect("to_host", nodes, [], channel=channel)
+        return data, None, None
+    pairs = _pairs(lowering, instruction)
+    if device_count(lowering.module.module) == 1:
+        lowering.sent.setdefault(channel, []).append(data)
+    else:
+        for node in nodes:
+            lowering.effect("send", (node,), [], channel=channel, pairs=pairs)
+    return data, None, None
+
+
+@lowers("recv")
+def recv(lowering: FunctionLowering, instruction: Instruction, token: Lowered) -> Lowered:
+    if not instruction["is_host_transfer"]:
+        _pairs(lowering, instruction)
+    return None, None, None
+
+
+@lowers("send-done")
+def send_done(lowering: FunctionLowering, instruction: Instruction, context: Lowered) -> Lowered:
+    return None
+
+
+@lowers("recv-done")
+def recv_done(lowering: FunctionLowering, instruction: Instruction, context: Lowered) -> Lowered:
+    (first,) = instruction.operands
+    channel, data = _channel(first), first.element_shapes[0]
+    shapes = list(_arrays(data))
+    if first["is_host_transfer"]:
+        values = lowering.effect("from_host", (), shapes, channel=channel) if shapes else ()
+        return unflattened(data, iter(values)), None
+    if device_count(lowering.module.module) == 1:
+        return _own(lowering, instruction, channel), None
+    pairs = _pairs(lowering, first)
+    received: list[Value] = []
+    for shape in shapes:
+        zeros = Value.repeated(lowering.graph.literal(0, shape.element_type), shape.dimensions)
+        received += lowering.effect("recv", (lowering.plain(zeros),), [shape], channel=channel, pairs=pairs)
+    return unflattened(data, iter(received)), None
+
+
+def _arrays(shape: Shape) -> Iterator[ArrayShape]:
+    return (leaf for _, leaf in leaves(shape) if isinstance(leaf, ArrayShape))
+
+
+def _own(lowering: FunctionLowering, instruction: Instruction, channel: int) -> Lowered:
+    """What the one device has sent to itself."""
+    waiting = lowering.sent.get(channel)
+    sent = waiting.pop(0) if waiting else None
+    here = lowering.graph.region
+    if sent is None or not all(is_inside(here, value.node.region) for value in tree_nodes(sent)):
+        message = f"on channel {channel} nothing is sent before {instruction.name}"
+        raise UnsupportedError(Diagnostic("XP761", message, instruction.span))
+    return sent
