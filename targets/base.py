@@ -20,7 +20,8 @@ class Target:
     ``folder`` holds its own macros, which go before the shared ones. ``refuses(node)`` gives the reason why a node
     cannot be said on this target, or None. ``scalars`` is what dtypes, scalars, ``inf`` and ``nan`` are called by,
     where that is not the library itself. Constant arrays of up to ``largest_folded`` elements are written where they
-    are used, larger ones once, at the top of the module.
+    are used, larger ones once, at the top of the module. ``runners`` run a program of several replicas, which is
+    written as for the target ``replicas`` where that is another.
     """
 
     name: str
@@ -31,6 +32,8 @@ class Target:
     refuses: Callable[[Node], str | None] = field(default=_supports_everything)
     scalars: str = ""
     largest_folded: int = 8
+    runners: tuple[str, ...] = ("run_local",)
+    replicas: Target | None = None
 
 
 def target_names() -> list[str]:

@@ -132,7 +132,9 @@ def _emitted(shown: BuilderExample) -> str:
         source = emit(shown.build(), annotate="none", checks=False).source
     except UnsupportedError as error:
         return "\n".join(f"# {diagnostic.message}" for diagnostic in error.diagnostics)
-    (function,) = [f for f in ast.parse(source).body if isinstance(f, ast.FunctionDef) and f.name == "main"]
+    (function,) = [
+        f for f in ast.parse(source).body if isinstance(f, ast.FunctionDef) and f.name in ("main", "replica")
+    ]
     body = source.splitlines()[function.body[0].lineno - 1 : function.end_lineno]
     return textwrap.dedent("\n".join(line for line in body if line.strip()))
 

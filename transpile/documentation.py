@@ -20,7 +20,7 @@ from .builder_page import page as builder_page
 from .diagnostics import CATALOGUE, explanation_lines
 from .emission import emit
 from .emission.coverage import UNSUPPORTED, coverage
-from .emission.support import refusals
+from .emission.support import refusals, written_as
 from .files import write_atomically
 from .frontends import load
 from .hlo.element_types import ELEMENT_TYPES, Kind
@@ -32,7 +32,7 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 NOTICE = "<!-- Written by `python -m xla2py.transpile.documentation`. -->"
 OPERATIONS_INTRODUCTION = (
     "`yes` says that every small program that `xla2py ops` tries passes, `in part` that it depends on the program, for",
-    "instance on whether an amount or an index is constant, `on one replica` that there is nothing to exchange.",
+    "instance on whether an amount or an index is constant. What replicas exchange is in [replicas.md](replicas.md).",
     "`xla2py inspect FILE` tells what holds for a program. The last column counts the test cases in which emitted code",
     "for NumPy is compared with XLA on the CPU; `signed`, `float` and so on stand for all element types of the kind.",
 )
@@ -134,7 +134,8 @@ def _programs(checkout: Path) -> Iterator[str]:
     rows = []
     for path in sorted((checkout / "examples" / "hlo").glob("*.hlo")):
         module = load(path)
-        programs = [(run_pipeline(module, refuses=target.refuses), target) for target in targets]
+        written = [written_as(target, module) for target in targets]
+        programs = [(run_pipeline(module, refuses=target.refuses), target) for target in written]
         refused = [sorted({f"`{refusal.opcode}`" for refusal in refusals(*pair)}) for pair in programs]
         cells = [", ".join(opcodes) or "yes" for opcodes in refused]
         name, stage = path.stem.rsplit(".", 1)

@@ -84,6 +84,8 @@ RULES: dict[str, Rule] = {
     **speaks("sum mean var std prod max min any all argmax argmin cumsum cumprod matmul tensordot einsum"),
     **lacks("cummax cummin", "cupy.maximum and cupy.minimum have no accumulate"),
     **lacks("bitwise_reduce", "cupy's bitwise functions have no reduce"),
+    # several replicas
+    **speaks("collective send recv replica-id partition-id"),
     # control
     "loop": _counted,
     "conditional": choice_is_known("branching on a value on the device waits for it"),

@@ -1,5 +1,8 @@
 """The Dask target: the shared text on ``da``; ``main`` takes arrays in any chunks and returns lazy arrays."""
 
+from dataclasses import replace
+
+from .. import numpy
 from ..base import Target
 from .refusals import refuses
 
@@ -11,4 +14,6 @@ TARGET = Target(
     folder="dask",
     refuses=refuses,
     scalars="np",
+    # One replica is plain NumPy; a cluster runs several.
+    replicas=replace(numpy.TARGET, name="dask", title="Dask"),
 )

@@ -13,13 +13,14 @@ import numpy as np
 
 from .replica import Replica
 
-Groups = Sequence[Sequence[int]] | None
-Pairs = Sequence[tuple[int, int]]
-
 
 class AllReduce(Replica):
     def all_reduce(
-        self, x: Any, combine: Callable[[Any, Any], Any], groups: Groups = None, channel: int | str | None = None
+        self,
+        x: Any,
+        combine: Callable[[Any, Any], Any],
+        groups: Sequence[Sequence[int]] | None = None,
+        channel: int | str | None = None,
     ) -> Any:
         """The ``x`` of the whole group, combined in the group's order: the same bits on all."""
         tag, members = self.tag("all_reduce", x, channel), self.members(groups)
@@ -37,7 +38,7 @@ class ReduceScatter(Replica):
         x: Any,
         combine: Callable[[Any, Any], Any],
         axis: int = 0,
-        groups: Groups = None,
+        groups: Sequence[Sequence[int]] | None = None,
         channel: int | str | None = None,
     ) -> Any:
         """Of the combined ``x``, the shard along ``axis`` that belongs to this place in the group."""
@@ -46,14 +47,18 @@ class ReduceScatter(Replica):
 
 
 class AllGather(Replica):
-    def all_gather(self, x: Any, axis: int = 0, groups: Groups = None, channel: int | str | None = None) -> Any:
+    def all_gather(
+        self, x: Any, axis: int = 0, groups: Sequence[Sequence[int]] | None = None, channel: int | str | None = None
+    ) -> Any:
         """The ``x`` of the whole group, joined along ``axis``."""
         tag, members = self.tag("all_gather", x, channel), self.members(groups)
         return np.concatenate(self.swapped([x] * len(members), members, tag), axis)
 
 
 class AllToAll(Replica):
-    def all_to_all(self, x: Any, axis: int = 0, groups: Groups = None, channel: int | str | None = None) -> Any:
+    def all_to_all(
+        self, x: Any, axis: int = 0, groups: Sequence[Sequence[int]] | None = None, channel: int | str | None = None
+    ) -> Any:
         """Block ``i`` of ``x`` along ``axis`` goes to member ``i``; what arrives, joined along it."""
         tag, members = self.tag("all_to_all", x, channel), self.members(groups)
         return np.concatenate(self.swapped(np.split(x, len(members), axis), members, tag), axis)
@@ -61,7 +66,7 @@ class AllToAll(Replica):
 
 class AllToAllOfTuple(Replica):
     def all_to_all_of_tuple(
-        self, parts: Sequence[Any], groups: Groups = None, channel: int | str | None = None
+        self, parts: Sequence[Any], groups: Sequence[Sequence[int]] | None = None, channel: int | str | None = None
     ) -> Sequence[Any]:
         """Part ``i`` goes to member ``i``; what arrives, in the group's order."""
         return self.swapped(parts, self.members(groups), self.tag("all_to_all", parts[0], channel))
@@ -75,7 +80,7 @@ class RaggedAllToAll(Replica):
         starts: Any,
         sizes: Any,
         places: Any,
-        groups: Groups = None,
+        groups: Sequence[Sequence[int]] | None = None,
         channel: int | str | None = None,
     ) -> Any:
         """Rows of ``x`` of different numbers go to the members, which put them into their ``output``.
@@ -97,7 +102,7 @@ class RaggedAllToAll(Replica):
 
 
 class CollectivePermute(Replica):
-    def collective_permute(self, x: Any, pairs: Pairs, channel: int | str | None = None) -> Any:
+    def collective_permute(self, x: Any, pairs: Sequence[tuple[int, int]], channel: int | str | None = None) -> Any:
         """The ``x`` of the device that sends here by ``pairs`` of (source, target); zeros where none does."""
         tag = self.tag("collective_permute", x, channel)
         targets = {target: x for source, target in pairs if source == self.device}
@@ -107,7 +112,9 @@ class CollectivePermute(Replica):
 
 
 class CollectiveBroadcast(Replica):
-    def collective_broadcast(self, x: Any, groups: Groups = None, channel: int | str | None = None) -> Any:
+    def collective_broadcast(
+        self, x: Any, groups: Sequence[Sequence[int]] | None = None, channel: int | str | None = None
+    ) -> Any:
         """The ``x`` of the group's first member; zeros for who is in no group."""
         tag, members = self.tag("collective_broadcast", x, channel), self.members(groups)
         if not members:
@@ -117,12 +124,12 @@ class CollectiveBroadcast(Replica):
 
 
 class Channels(Replica):
-    def send(self, x: Any, channel: int, pairs: Pairs) -> None:
+    def send(self, x: Any, channel: int, pairs: Sequence[tuple[int, int]]) -> None:
         """Send ``x`` to where ``pairs`` of (source, target) say, and go on."""
         targets = {target: x for source, target in pairs if source == self.device}
         self.exchange(targets, (), self.tag("transfer", x, channel), channel)
 
-    def recv(self, otherwise: Any, channel: int, pairs: Pairs) -> Any:
+    def recv(self, otherwise: Any, channel: int, pairs: Sequence[tuple[int, int]]) -> Any:
         """What another device sends on a channel; ``otherwise``, an array of the same shape, where none does."""
         sources = [source for source, target in pairs if target == self.device]
         arrays = self.exchange({}, sources, self.tag("transfer", otherwise, channel), channel)

@@ -87,6 +87,7 @@ def in_threads(
         except BaseException as error:
             error.add_note(f"in replica {device}")
             failure = error
+            return None
         finally:
             network.end(device, failure)
 

@@ -58,11 +58,13 @@ def check_emitted(module: HloModule, inputs: Sequence[Any], expected: Any) -> No
 
 
 def check_on_replicas(make: Make, inputs: Sequence[Sequence[Any]], expected: Sequence[Any]) -> None:
-    """Replica ``i`` gets ``inputs[i]`` and has to give ``expected[i]``; XLA judges."""
+    """Replica ``i`` gets ``inputs[i]`` and has to give ``expected[i]``: by XLA, and by the emitted code."""
     module = build(make, *inputs[0], replica_count=len(inputs))
     arrays = [[np.asarray(array) for array in row] for row in inputs]
     results = run_hlo_on_devices_in_child(print_module(module), arrays)
-    for want, have in zip(expected, results, strict=True):
+    emitted = xla2py.emit(module).load().run_local(arrays)
+    for want, by_xla, have in zip(expected, results, emitted, strict=True):
+        assert_equal(want, by_xla)
         assert_equal(want, have)
 
 

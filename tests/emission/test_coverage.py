@@ -3,11 +3,11 @@
 import pytest
 
 from xla2py.targets.base import target_names
-from xla2py.transpile.emission.coverage import IN_PART, ONE_REPLICA, SUPPORTED, UNSUPPORTED, coverage
+from xla2py.transpile.emission.coverage import IN_PART, SUPPORTED, UNSUPPORTED, coverage
 from xla2py.transpile.hlo.opcodes import OPCODES
 from xla2py.transpile.passes.to_array import RULES
 
-ORDER = [UNSUPPORTED, IN_PART, ONE_REPLICA, SUPPORTED]
+ORDER = [UNSUPPORTED, IN_PART, SUPPORTED]
 
 
 @pytest.mark.parametrize("target", target_names())
@@ -37,9 +37,9 @@ def test_no_target_says_more_than_numpy(target):
         ("convert", IN_PART, IN_PART),
         ("shift-left", IN_PART, SUPPORTED),
         ("while", IN_PART, IN_PART),
-        ("all-gather", ONE_REPLICA, ONE_REPLICA),
+        ("all-gather", SUPPORTED, SUPPORTED),
         ("erf", UNSUPPORTED, UNSUPPORTED),
-        ("send", UNSUPPORTED, UNSUPPORTED),
+        ("send", IN_PART, IN_PART),
     ],
 )
 def test_statuses(opcode, cupy, dask):

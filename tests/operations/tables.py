@@ -45,7 +45,7 @@ BATCH = 100
 
 # Opcodes without a case here.
 ELSEWHERE: dict[str, str] = {
-    **{name: "needs several replicas" for name, spec in OPCODES.items() if spec.replica_only},
+    **{name: "in tests/replicas" for name, spec in OPCODES.items() if spec.replica_only},
     "infeed": "needs a host that feeds it",
     "outfeed": "needs a host that takes it",
 }

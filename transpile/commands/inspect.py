@@ -71,13 +71,13 @@ def _show_costs(facts: Inspection) -> None:
 def unsupported(module: HloModule) -> list[tuple[str, str, str, str]]:
     """What keeps the module from being emitted: target, number of instructions, their lines, the complaint."""
     from ...targets.base import load_target, target_names
-    from ..emission.support import require_support
+    from ..emission.support import require_support, written_as
     from ..passes import run_pipeline
 
     rows = []
     for target in target_names():
         groups: dict[str, list[Diagnostic]] = {}
-        chosen = load_target(target)
+        chosen = written_as(load_target(target), module)
         try:
             require_support(module, chosen)
             require_support(run_pipeline(module, refuses=chosen.refuses), chosen)

@@ -21,7 +21,7 @@ from ..passes import run_pipeline
 from .generated import GeneratedModule
 from .module import Settings, body_sha256, with_body_hash, write_module
 from .names import identifier
-from .support import require_support
+from .support import require_support, written_as
 
 __all__ = ["GeneratedModule", "body_sha256", "emit"]
 
@@ -56,7 +56,7 @@ def emit(
         verify(module)
     if sources is not None:
         module = with_sources(module, Path(sources))
-    chosen = _target(target)
+    chosen = written_as(_target(target), module)
     hooks = checked_hooks(custom_calls or {})
     try:
         require_support(module, chosen, hooks)

@@ -18,11 +18,10 @@ from ..hlo.opcodes import OPCODES
 from ..hlo.parser import parse_module
 from ..passes import run_pipeline
 from ..passes.to_array import RULES
-from .support import refusals
+from .support import refusals, written_as
 
 SUPPORTED = "yes"
 IN_PART = "in part"
-ONE_REPLICA = "on one replica"
 UNSUPPORTED = "no"
 
 # The forms that are easy on every array library; the examples of the builder have the general ones.
@@ -82,6 +81,30 @@ ENTRY main {
 }
 """
 
+# Collectives in two halves, which the builder does not make.
+_STARTED = """HloModule started, replica_count=2
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+ENTRY main {
+  x = f32[4] parameter(0)
+  a = f32[4] all-reduce-start(x), to_apply=sum
+  b = f32[4] all-reduce-done(a)
+  c = (f32[4], f32[8]) all-gather-start(b), dimensions={0}
+  d = f32[8] all-gather-done(c)
+  e = (f32[8], f32[8]) collective-permute-start(d), source_target_pairs={{0,1}}
+  f = f32[8] collective-permute-done(e)
+  t = token[] after-all()
+  g = (f32[8], u32[], token[]) recv(t), channel_id=1
+  h = (f32[8], u32[], token[]) send(f, t), channel_id=1
+  i = (f32[8], token[]) recv-done(g), channel_id=1
+  j = token[] send-done(h), channel_id=1
+  ROOT k = f32[8] get-tuple-element(i), index=0
+}
+"""
+
 
 def coverage(target: str) -> dict[str, str]:
     """What can be done with each opcode on a target. Raises ``LookupError`` for a name that is no target's."""
@@ -90,16 +113,14 @@ def coverage(target: str) -> dict[str, str]:
     refused: Counter[str] = Counter()
     for opcodes, program in _programs(chosen):
         seen.update(opcodes)
-        refused.update({refusal.opcode for refusal in refusals(program, chosen)})
+        refused.update({refusal.opcode for refusal in refusals(program, written_as(chosen, program.module))})
     return {opcode: _status(opcode, seen[opcode], refused[opcode]) for opcode in OPCODES}
 
 
 def _status(opcode: str, seen: int, refused: int) -> str:
     if not _is_lowered(opcode) or (refused and refused >= seen):
         return UNSUPPORTED
-    if refused:
-        return IN_PART
-    return ONE_REPLICA if OPCODES[opcode].replica_only else SUPPORTED
+    return IN_PART if refused else SUPPORTED
 
 
 def _is_lowered(opcode: str) -> bool:
@@ -117,6 +138,7 @@ def _programs(target: Target) -> tuple[tuple[frozenset[str], Program], ...]:
 
 def _modules() -> Iterator[HloModule]:
     yield parse_module(_EASY)
+    yield parse_module(_STARTED)
     for module in (example(name).build() for name in operations()):
-        if module.replica_count == 1 and all(_is_lowered(i.opcode) for i in module.instructions()):
+        if all(_is_lowered(i.opcode) for i in module.instructions()):
             yield module

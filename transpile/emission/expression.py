@@ -66,6 +66,7 @@ class Renderer:
         self.function_names: dict[Function, str] = {}
         self.used_prelude: dict[str, None] = {}
         self.foreign_names: dict[ForeignName, str] = {}
+        self.shared_channels: set[int | str] = set()  # that several calls of collectives share
         self.used_extension_types = False
         self.environment = jinja2.Environment(
             loader=jinja2.FileSystemLoader([str(TEMPLATES)]),
@@ -81,6 +82,8 @@ class Renderer:
             scalars=self.scalars,
             index=self.index,
             arguments=self.arguments,
+            literal=lambda item: self.argument(item, ()),
+            shared_channels=self.shared_channels,
             called_function=self.called_function,
             function_name=self.function_names.__getitem__,
             as_array=self.as_array,

@@ -100,6 +100,23 @@ NOUNS = {
     "cbrt": "root",
     "fft": "spectrum",
     "axis_size": "size",
+    "recv": "received",
+    "infeed": "fed",
+    "from_host": "received",
+    "replica-id": "replica_id",
+    "partition-id": "partition_id",
+}
+
+# What the results of collectives are called.
+_COLLECTIVES = {
+    "all_reduce": "reduced",
+    "reduce_scatter": "shard",
+    "all_gather": "gathered",
+    "all_to_all": "exchanged",
+    "all_to_all_of_tuple": "exchanged",
+    "ragged_all_to_all": "exchanged",
+    "collective_permute": "received",
+    "collective_broadcast": "received",
 }
 
 
@@ -171,6 +188,8 @@ def base_name(node: Node, graph: Graph) -> str:
     if call.opcode == "prelude":
         function = call.parameters["function"]
         return _result_name(function if isinstance(function, str) else function.name, index)
+    if call.opcode == "collective":
+        return _COLLECTIVES[call.parameters["method"]]
     if call.opcode == "call":
         return identifier(own_name(call.parameters["function"])) + "_out"
     while node.opcode in _SEEN_THROUGH and node.operands[0].operands:

@@ -10,15 +10,11 @@ from ...targets.base import Target
 from ..array.node import Node
 from ..array.program import Function, Program, roots
 from ..array.traversal import topological
+from ..hlo.device_groups import device_count
 from ..hlo.ir import HloModule, Instruction
-from ..hlo.opcodes import OPCODES
 from ..hlo.source import Diagnostic, UnsupportedError
 from ..passes.to_array import RULES, custom_call_refusal
 
-# Meaningful among several replicas, or different on each.
-_BETWEEN_REPLICAS = frozenset(
-    opcode for opcode, spec in OPCODES.items() if spec.replica_only or opcode in ("replica-id", "partition-id")
-)
 _NO_HOOKS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -29,6 +25,11 @@ class Refusal:
     opcode: str
     reason: str
     instruction: Instruction | None
+
+
+def written_as(target: Target, module: HloModule) -> Target:
+    """The target whose words a module is written in: for several replicas it may be another."""
+    return target.replicas if target.replicas is not None and device_count(module) > 1 else target
 
 
 def require_support(subject: HloModule | Program, target: Target, hooks: Mapping[str, str] = _NO_HOOKS) -> None:
@@ -49,16 +50,12 @@ def require_support(subject: HloModule | Program, target: Target, hooks: Mapping
 
 def _not_lowered(module: HloModule, hooks: Mapping[str, str]) -> Iterator[Diagnostic]:
     """What no target can say."""
-    replicas = module.replica_count * module.num_partitions
     for instruction in module.instructions():
         if instruction.opcode == "custom-call":
             reason = custom_call_refusal(instruction, hooks)
             if reason is not None:
                 hint = f"give a function for it: --custom-call '{instruction['custom_call_target']}=module:function'"
                 yield Diagnostic("XP305", reason, instruction.span, hint=hint)
-        elif instruction.opcode in _BETWEEN_REPLICAS and (replicas > 1 or instruction.opcode not in RULES):
-            message = f"{instruction.opcode} needs more than one replica, and modules are emitted for one"
-            yield Diagnostic("XP304", message, instruction.span)
         elif instruction.opcode != "parameter" and instruction.opcode not in RULES:
             yield _diagnostic(instruction, f"{instruction.opcode} is not supported")
 

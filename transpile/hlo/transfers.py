@@ -19,7 +19,6 @@ _TRANSFER_PAIRS = re.compile(r'_xla_send_recv_source_target_pairs\s*=\s*"?\{((?:
 _ONE_DEVICE = re.compile(r"\{maximal device=(\d+)\}")
 
 
-
 def transfer_pairs(send: Instruction, recv: Instruction, replicas: int, partitions: int) -> Pairs:
     """The (source, target) devices of a channel.
 
@@ -54,7 +53,7 @@ def transfers(module: HloModule) -> dict[int, dict[str, Instruction]]:
 def transfer_schedule(computation: Computation) -> Sequence[Instruction]:
     """The instructions in an order in which, on each channel, recv comes before send and that before both dones.
 
-    The order of the text is kept where these rules leave it. Raises UnsupportedError XP760 where there is none.
+    The order of the text is kept where these rules leave it. Raises UnsupportedError XP360 where there is none.
     """
     before = _before(computation)
     if not before:
@@ -79,7 +78,7 @@ def _circle(instructions: Sequence[Instruction]) -> UnsupportedError:
     last = next(i for i in instructions if i.opcode in ("send", "recv", "send-done", "recv-done"))
     message = f"the transfers wait for each other: {' before '.join(i.name for i in instructions)}"
     hint = "on a channel, recv comes before send, and send before recv-done and send-done"
-    return UnsupportedError(Diagnostic("XP760", message, last.span, hint=hint))
+    return UnsupportedError(Diagnostic("XP360", message, last.span, hint=hint))
 
 
 def _before(computation: Computation) -> dict[Instruction, list[Instruction]]:

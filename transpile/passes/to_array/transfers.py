@@ -25,19 +25,19 @@ def _channel(instruction: Instruction) -> int:
 
 
 def _pairs(lowering: FunctionLowering, instruction: Instruction) -> Pairs:
-    """Who sends to whom. Raises UnsupportedError XP761 where a channel has but one end, or leads out of the module."""
+    """Who sends to whom. Raises UnsupportedError XP361 where a channel has but one end, or leads out of the module."""
     module = lowering.module.module
     ends = transfers(module)[_channel(instruction)]
     if len(ends) == 1:
         other = "recv" if instruction.opcode == "send" else "send"
         message = f"channel {_channel(instruction)} has a {instruction.opcode} and no {other}"
         hint = "for a transfer with the host, say is_host_transfer=true"
-        raise UnsupportedError(Diagnostic("XP761", message, instruction.span, hint=hint))
+        raise UnsupportedError(Diagnostic("XP361", message, instruction.span, hint=hint))
     pairs = transfer_pairs(ends["send"], ends["recv"], module.replica_count, module.num_partitions)
     highest = max((device for pair in pairs for device in pair), default=0)
     if highest >= device_count(module):
         message = f"channel {_channel(instruction)} names replica {highest} of {device_count(module)}"
-        raise UnsupportedError(Diagnostic("XP761", message, instruction.span))
+        raise UnsupportedError(Diagnostic("XP361", message, instruction.span))
     return pairs
 
 
@@ -98,5 +98,5 @@ def _own(lowering: FunctionLowering, instruction: Instruction, channel: int) -> 
     here = lowering.graph.region
     if sent is None or not all(is_inside(here, value.node.region) for value in tree_nodes(sent)):
         message = f"on channel {channel} nothing is sent before {instruction.name}"
-        raise UnsupportedError(Diagnostic("XP761", message, instruction.span))
+        raise UnsupportedError(Diagnostic("XP361", message, instruction.span))
     return sent

@@ -1,7 +1,7 @@
 import numpy as np
 
 import xla2py
-from xla2py.templates.prelude.communication import copy_ragged_rows
+from xla2py.templates.prelude.ragged import copy_ragged_rows
 
 MODULE = """
 ENTRY main {

@@ -1,0 +1,90 @@
+"""What a module for several replicas has besides its body: the group that the body is given, and what runs it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ..array.node import Node
+from ..array.program import Program, roots
+from ..array.traversal import topological
+from ..hlo.device_groups import device_count
+from .expression import Renderer
+
+GROUP = "g"  # what the body calls the group
+ENTRY = "replica"
+# The prelude function behind each runner.
+RUNNERS = {"run_local": "in_threads", "run_replicas": "on_workers"}
+# The classes of the prelude that have the methods a body calls.
+_CLASSES = {
+    "all_reduce": "AllReduce",
+    "reduce_scatter": "ReduceScatter",
+    "all_gather": "AllGather",
+    "all_to_all": "AllToAll",
+    "all_to_all_of_tuple": "AllToAllOfTuple",
+    "ragged_all_to_all": "RaggedAllToAll",
+    "collective_permute": "CollectivePermute",
+    "collective_broadcast": "CollectiveBroadcast",
+    "send": "Channels",
+    "recv": "Channels",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Replicas:
+    """How the body of one replica calls the others, and the runners that a target offers."""
+
+    replicas: int
+    partitions: int
+    runners: tuple[str, ...]
+    classes: tuple[str, ...]  # of the prelude, which the group is made of
+    channels: frozenset[int | str] = field(default_factory=frozenset)  # that several calls share
+
+    @property
+    def count(self) -> int:
+        return self.replicas * self.partitions
+
+    @property
+    def names(self) -> set[str]:
+        """What the module defines, so that no value may be called so."""
+        return {GROUP, ENTRY, "Group", *self.runners}
+
+    @property
+    def prelude_names(self) -> list[str]:
+        return [*self.classes, *(RUNNERS[runner] for runner in self.runners)]
+
+    def runner_texts(self, renderer: Renderer, host: list[str]) -> list[str]:
+        """The runners; ``host`` are the functions that the body takes from the host."""
+        return [renderer.statement(runner, self, host) for runner in self.runners]
+
+    def group(self, renderer: Renderer) -> str:
+        return renderer.statement("group", self.classes)
+
+    def summary(self) -> str:
+        """A line of the module's docstring."""
+        if self.partitions == 1:
+            return f"One of {self.replicas} replicas."
+        if self.replicas == 1:
+            return f"One of {self.partitions} partitions."
+        return f"One of {self.replicas} replicas of {self.partitions} partitions each."
+
+
+def replicas_of(program: Program, runners: tuple[str, ...]) -> Replicas | None:
+    """How a program talks to its other replicas; None for a program of one."""
+    module = program.module
+    if device_count(module) == 1:
+        return None
+    nodes = list(_calls(program))
+    methods = {node.parameters.get("method", node.opcode) for node in nodes}
+    classes = sorted({_CLASSES[method] for method in methods}) or ["Replica"]
+    uses = Counter(node.parameters["channel"] for node in nodes if node.opcode == "collective")
+    shared = frozenset(channel for channel, count in uses.items() if count > 1)
+    return Replicas(module.replica_count, module.num_partitions, runners, tuple(classes), shared)
+
+
+def _calls(program: Program) -> Iterator[Node]:
+    for function in program.functions:
+        for node in topological(roots(function)):
+            if node.opcode in ("collective", "send", "recv"):
+                yield node
