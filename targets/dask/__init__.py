@@ -15,5 +15,5 @@ TARGET = Target(
     refuses=refuses,
     scalars="np",
     # One replica is plain NumPy; a cluster runs several.
-    replicas=replace(numpy.TARGET, name="dask", title="Dask"),
+    replicas=replace(numpy.TARGET, name="dask", title="Dask", runners=("run_local", "run_replicas")),
 )

@@ -25,6 +25,10 @@ class ReplicaLost(ReplicaError):
     """A replica that others wait for has gone."""
 
 
+class ReplicaStopped(ReplicaError):
+    """A replica has stopped because another one failed."""
+
+
 class ReplicaTimeout(ReplicaError):
     """A replica has waited for another for longer than it may."""
 

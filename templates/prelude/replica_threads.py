@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from .replica import ReplicaLost, ReplicaMismatch
+from .replica import ReplicaMismatch, ReplicaStopped
 
 
 class Threads:
@@ -39,7 +39,7 @@ class Threads:
     def require_hope(self, target: int, source: int, tag: str) -> None:
         """Raise where a message that has not come cannot come any more."""
         if self.failure is not None:
-            raise ReplicaLost(f"replica {target} stopped in {tag}: another one failed")
+            raise ReplicaStopped(f"replica {target} stopped in {tag}: another one failed")
         if source in self.ended:
             raise ReplicaMismatch(f"replica {target} waits in {tag}, but replica {source} has ended")
         moving = len(self.waiting) + len(self.ended) < self.count
