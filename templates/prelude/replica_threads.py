@@ -13,6 +13,7 @@ class Threads:
 
     def __init__(self, count: int) -> None:
         self.count = count
+        self.snapshots = None
         self.changed = threading.Condition()
         self.messages: dict[Any, tuple[str, Any]] = {}  # by target, source and key
         self.waiting: dict[int, tuple[Any, str]] = {}  # what each device waits for

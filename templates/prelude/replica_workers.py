@@ -13,6 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -24,14 +25,15 @@ from distributed.core import Status
 from distributed.protocol import Serialized
 
 from .replica import ReplicaError, ReplicaLost, ReplicaMismatch, ReplicaStopped, ReplicaTimeout
+from .replica_snapshots import Snapshots, newest_snapshots
 from .replica_threads import require_one_each
 
 
 class Seat:
     """The place of one replica on its worker: the connections to the others, and what has arrived on them."""
 
-    def __init__(self, token: str, device: int, count: int, timeout: float) -> None:
-        self.token, self.device, self.timeout = token, device, timeout
+    def __init__(self, token: str, device: int, count: int, timeout: float, snapshots: Snapshots | None) -> None:
+        self.token, self.device, self.timeout, self.snapshots = token, device, timeout, snapshots
         self.worker: Any = get_worker()
         self.key: Any = None  # of the task that runs here
         self.loop = self.worker.loop.asyncio_loop
@@ -258,14 +260,16 @@ class Run:
         return None
 
     def fail(self, futures: Sequence[Any], lost: ReplicaError | None) -> None:
-        """Raise why a run has failed: give the others a second to say, and take what is no consequence of another."""
-        deadline = time.monotonic() + 1
-        while time.monotonic() < deadline and any(future.status == "pending" for future in futures):
+        """Raise why a run has failed. A replica that only stopped because of another waits a moment for that one."""
+        deadline = time.monotonic() + (1.0 if lost is None else 0.5)
+        while True:
+            failures = [future.exception() for future in futures if future.status == "error"]
+            first = min(failures, key=lambda error: CAUSES.get(type(error).__name__, 0), default=None)
+            if first is not None and type(first).__name__ != "ReplicaStopped":
+                raise first
+            if time.monotonic() > deadline or all(future.status != "pending" for future in futures):
+                raise lost or first or ReplicaLost("the cluster has given up the run")
             time.sleep(0.02)
-        failures = [future.exception() for future in futures if future.status == "error"]
-        failures += [] if lost is None else [lost]
-        failures += [ReplicaLost("the cluster has given up the run")]
-        raise min(failures, key=lambda error: CAUSES.get(type(error).__name__, 0))
 
     def results(self, futures: Sequence[Any]) -> list[Any]:
         """The results, by device. Raises ReplicaLost where a worker goes before it has handed its own over."""
@@ -282,7 +286,7 @@ class Run:
 
 
 # What a failure is a consequence of, the cause first; before them comes whatever else a program raises.
-CAUSES = {"ReplicaMismatch": 1, "ReplicaLost": 2, "ReplicaTimeout": 3, "ReplicaStopped": 4}
+CAUSES = {"ReplicaMismatch": 1, "ReplicaTimeout": 2, "ReplicaLost": 3, "ReplicaStopped": 4}
 
 
 def on_workers(
@@ -294,34 +298,43 @@ def on_workers(
     feeds: Mapping[str, Sequence[Any]],
     workers: Sequence[str] | None,
     timeout: float,
+    snapshot: Any,
+    every: int,
+    retries: int,
 ) -> list[Any]:
     """Run a program with one replica on each of as many workers; the results, by device.
 
     Nothing is left behind: neither tasks nor connections. ``timeout`` is the longest, in seconds, that a replica waits
-    for another. Raises ReplicaLost, ReplicaMismatch and ReplicaTimeout, or what a replica has raised.
+    for another. Where a replica is lost, the run begins again from the newest snapshots, up to ``retries`` times.
+    Raises ReplicaLost, ReplicaMismatch and ReplicaTimeout, or what a replica has raised.
     """
     count = counts[0] * counts[1]
     require_one_each(count, replica_args, feeds)
     carry_constants(replica)
-    run = Run(client, placed(client, count, workers, timeout), timeout)
-    try:
-        sat = [(run.token, device, count, timeout) for device in range(count)]
-        seats = run.submit("replica-seat", ByValue(Seat), sat)
-        run.wait(seats, timeout)
-        tasks = [
-            (
-                seats[device],
-                run.addresses,
-                list(replica_args[device]),
-                {name: feed[device] for name, feed in feeds.items()},
+    program = ByValue(Seat), ByValue(partial(run_seated, replica, group, counts))
+    given = [
+        (list(arguments), {name: feed[device] for name, feed in feeds.items()})
+        for device, arguments in enumerate(replica_args)
+    ]
+    folders: list[str] = []
+    while True:
+        run = Run(client, placed(client, count, workers, timeout), timeout)
+        begin = newest_snapshots(folders, count)
+        folders.append(str(Path(snapshot or "").resolve() / run.token))
+        snapshots = None if snapshot is None else Snapshots(folders[-1], every, begin)
+        try:
+            seats = run.submit(
+                "replica-seat", program[0], [(run.token, d, count, timeout, snapshots) for d in range(count)]
             )
-            for device in range(count)
-        ]
-        running = run.submit("replica", ByValue(partial(run_seated, replica, group, counts)), tasks)
-        run.wait(running)
-        return run.results(running)
-    finally:
-        client.cancel(run.futures, force=True)
+            run.wait(seats, timeout)
+            running = run.submit("replica", program[1], [(seats[d], run.addresses, *given[d]) for d in range(count)])
+            run.wait(running)
+            return run.results(running)
+        except ReplicaLost:
+            if snapshot is None or len(folders) > retries:
+                raise
+        finally:
+            client.cancel(run.futures, force=True)
 
 
 def carry_constants(replica: Callable[..., Any]) -> None:

@@ -28,11 +28,11 @@ class ControlFlowWriter:
         self._initialise(node, loop)
         counter = ""
         first: frozenset[Node] = frozenset()
+        resumable = node in self.writer.renderer.resumable
+        start = self._resume(loop) if resumable else loop.start
         if loop.counter is not None:
-            counter = self._counter(loop)
-            self.writer.line(
-                self.writer.renderer.statement("for_range", counter, loop.start, loop.stop, loop.step), node
-            )
+            counter = self._counter(loop, named=resumable)
+            self.writer.line(self.writer.renderer.statement("for_range", counter, start, loop.stop, loop.step), node)
         else:
             first = self._condition_statements(loop)
             condition = "True" if first else self.writer.text(loop.condition)  # type: ignore[arg-type]
@@ -48,6 +48,8 @@ class ControlFlowWriter:
             self._while_true(loop, first)
         body = self.writer.region(loop.region, loop) if not first else self._rest_of_body(loop, first)
         self._moves(body.moves)
+        if resumable:
+            self._snapshot(loop, counter)
         if len(self.writer.lines) == before:
             self.writer.line("pass")
         self.writer.indent -= 1
@@ -113,9 +115,29 @@ class ControlFlowWriter:
     def _mentions(value: Expression, names: set[Expression]) -> bool:
         return any(name in value for name in names)
 
-    def _counter(self, loop: Loop) -> str:
+    def _resume(self, loop: Loop) -> str:
+        """Begin with what a snapshot holds; what the counter begins with."""
+        names = [self.writer.texts[carry.parameter] for carry in loop.carries]
+        start = self.writer.names.fresh("start") if loop.counter is not None else ""
+        counted = loop.counter is not None
+        self.writer.line(
+            self.writer.renderer.statement(
+                "resume", [start, *names] if counted else names, [loop.start, *names] if counted else names
+            )
+        )
+        return start
+
+    def _snapshot(self, loop: Loop, counter: str) -> None:
+        """The end of an iteration: what the next one begins with."""
+        values: list[str] = [self.writer.texts[carry.parameter] for carry in loop.carries]
+        if counter:
+            step = f"{counter} + {loop.step}" if loop.step > 0 else f"{counter} - {-loop.step}"
+            values = [step, *values]
+        self.writer.line(self.writer.renderer.statement("snapshot", values))
+
+    def _counter(self, loop: Loop, *, named: bool = False) -> str:
         assert loop.counter is not None
-        if not self.writer.plan.uses.get(loop.counter):
+        if not named and not self.writer.plan.uses.get(loop.counter):
             return "_"
         letter = next((c for c in _COUNTERS if c not in self.writer.names.taken), None)
         name = letter or self.writer.names.fresh("index")

@@ -17,6 +17,7 @@ from ..array.node import Constant, ForeignName, Node, PreludeName, Slot, Ufunc
 from ..array.program import Function
 from ..array.scalars import is_scalar_expression
 from ..hlo.element_types import ElementType
+from ..hlo.ir import Instruction
 from .literals import number
 
 WIDTH = 88  # columns, black's
@@ -66,7 +67,8 @@ class Renderer:
         self.function_names: dict[Function, str] = {}
         self.used_prelude: dict[str, None] = {}
         self.foreign_names: dict[ForeignName, str] = {}
-        self.shared_channels: set[int | str] = set()  # that several calls of collectives share
+        self.shared_channels: set[int | Instruction] = set()  # that several calls of collectives share
+        self.resumable: set[Node] = set()  # loops that can go on from a snapshot
         self.used_extension_types = False
         self.environment = jinja2.Environment(
             loader=jinja2.FileSystemLoader([str(TEMPLATES)]),

@@ -23,7 +23,7 @@ from .constants import ModuleConstants
 from .expression import WIDTH, Renderer
 from .names import Names, identifier, own_name
 from .prelude import prelude
-from .replicas import ENTRY, GROUP, Replicas, replicas_of
+from .replicas import ENTRY, GROUP, HOST_FUNCTIONS, Replicas, replicas_of
 from .sources import SourceNames
 
 _HEADER_LINE = re.compile(
@@ -31,7 +31,6 @@ _HEADER_LINE = re.compile(
 )
 
 _THIRD_PARTY = ("numpy", "cupy", "cupyx", "cloudpickle", "dask", "distributed", "ml_dtypes")
-HOST_FUNCTIONS = ("infeed", "outfeed", "to_host", "from_host")  # handed to the program by its caller
 
 
 @dataclass(slots=True)
@@ -68,6 +67,7 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
     if replicas is not None:
         renderer.used_prelude.update(dict.fromkeys(replicas.prelude_names))
         renderer.shared_channels.update(replicas.channels)
+        renderer.resumable.update(replicas.resumable)
         reserved |= replicas.names | _brought_in(replicas.prelude_names)
     module_names = Names(reserved)
     renderer.foreign_names.update((name, module_names.kept(name.name)) for name in _foreign_names(program))

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 
 from ..array.node import Node
 from ..array.program import Program, roots
-from ..array.traversal import topological
+from ..array.traversal import nested_roots, topological
 from ..hlo.device_groups import device_count
+from ..hlo.ir import Instruction
 from .expression import Renderer
 
 GROUP = "g"  # what the body calls the group
 ENTRY = "replica"
+HOST_FUNCTIONS = ("infeed", "outfeed", "to_host", "from_host")  # handed to the program by its caller
 # The prelude function behind each runner.
 RUNNERS = {"run_local": "in_threads", "run_replicas": "on_workers"}
 # The classes of the prelude that have the methods a body calls.
@@ -39,7 +41,8 @@ class Replicas:
     partitions: int
     runners: tuple[str, ...]
     classes: tuple[str, ...]  # of the prelude, which the group is made of
-    channels: frozenset[int | str] = field(default_factory=frozenset)  # that several calls share
+    channels: frozenset[int | Instruction] = field(default_factory=frozenset)  # that several calls share
+    resumable: frozenset[Node] = field(default_factory=frozenset)  # loops that can go on from a snapshot
 
     @property
     def count(self) -> int:
@@ -80,11 +83,27 @@ def replicas_of(program: Program, runners: tuple[str, ...]) -> Replicas | None:
     classes = sorted({_CLASSES[method] for method in methods}) or ["Replica"]
     uses = Counter(node.parameters["channel"] for node in nodes if node.opcode == "collective")
     shared = frozenset(channel for channel, count in uses.items() if count > 1)
-    return Replicas(module.replica_count, module.num_partitions, runners, tuple(classes), shared)
+    resumable = _resumable(program) if "run_replicas" in runners else frozenset()
+    classes += ["Resumable"] if resumable else []
+    return Replicas(module.replica_count, module.num_partitions, runners, tuple(sorted(classes)), shared, resumable)
+
+
+def _resumable(program: Program) -> frozenset[Node]:
+    """The outermost loops among whose operations are collectives; none where the host cannot be asked again."""
+    nodes = topological(roots(program.entry))
+    if any(node.opcode in HOST_FUNCTIONS for node in nodes):
+        return frozenset()
+    root = program.entry.graph.root
+    loops = [node for node in nodes if node.opcode == "loop" and node.region is root]
+    return frozenset(loop for loop in loops if any(map(_communicates, topological(nested_roots(loop)))))
+
+
+def _communicates(node: Node) -> bool:
+    return node.opcode in ("collective", "send", "recv") and "effect" in node.parameters
 
 
 def _calls(program: Program) -> Iterator[Node]:
     for function in program.functions:
         for node in topological(roots(function)):
-            if node.opcode in ("collective", "send", "recv"):
+            if _communicates(node):
                 yield node

@@ -70,7 +70,7 @@ def _collective(
         method=method,
         arguments=(*(slots if arguments is None else arguments), *statics),
         keywords=keywords,
-        channel=instruction.name if channel is None else channel,
+        channel=instruction if channel is None else channel,
     )
 
 

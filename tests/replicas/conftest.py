@@ -1,0 +1,18 @@
+"""One cluster for all tests, started by the first that wants it."""
+
+import pytest
+
+from xla2py.tests.replicas.clusters import cluster
+
+
+@pytest.fixture(scope="session")
+def four_workers(tmp_path_factory):
+    with cluster(tmp_path_factory.mktemp("cluster"), 4) as made:
+        yield made
+
+
+@pytest.fixture
+def workers(four_workers):
+    """The cluster, with all its workers."""
+    four_workers.refill()
+    return four_workers

@@ -1,0 +1,104 @@
+"""kill -9 at random moments: never a hang, never a wrong result.
+
+``XLA2PY_KILLS=50`` says how many; a handful by default. With ``-s`` the figures are printed.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from xla2py.tests.replicas import programs
+from xla2py.tests.replicas.programs import SeveralDevices
+from xla2py.tests.replicas.test_cluster import assert_clean, assert_same_bits, imported
+
+KILLS = int(os.environ.get("XLA2PY_KILLS", "4"))
+ITERATIONS = 400
+LONG = programs.COUNTED.replace("[5,4]", f"[{ITERATIONS},4]").replace("constant(5)", f"constant({ITERATIONS})")
+
+
+@dataclass
+class Killer:
+    """Kills a worker after some seconds, and starts another in its place."""
+
+    workers: object
+    after: float
+    victim: str
+    at: float = 0.0
+    thread: threading.Thread = field(init=False)
+
+    def __post_init__(self):
+        self.thread = threading.Thread(target=self.strike)
+        self.thread.start()
+
+    def strike(self):
+        time.sleep(self.after)
+        self.workers.kill(self.victim)
+        self.at = time.monotonic()
+        self.workers.add_worker()
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    """The module, its inputs, and the right results."""
+    one = SeveralDevices("", LONG)
+    module = imported(one, tmp_path_factory.mktemp("kills"))
+    return module, one.inputs(), module.run_local(one.inputs())
+
+
+def test_a_run_goes_on_from_its_snapshots(workers, program, tmp_path):
+    """Killed when there are snapshots: the run that ends is not the one that began, and the bits are the same."""
+    module, inputs, expected = program
+    victim = workers.workers()[2]
+
+    def strike():
+        while not list(tmp_path.glob("*/1-100-*.npz")):
+            time.sleep(0.01)
+        workers.kill(victim)
+        workers.add_worker()
+
+    striking = threading.Thread(target=strike)
+    striking.start()
+    results = module.run_replicas(workers.client, inputs, timeout=60, snapshot=tmp_path, every=5)
+    striking.join()
+    assert_same_bits(results, expected)
+    assert len(list(tmp_path.iterdir())) == 2
+    first = min(int(path.name.split("-")[1]) for path in sorted(tmp_path.iterdir())[0].glob("*.npz"))
+    assert first >= 5
+
+
+def test_kills_at_random_moments(workers, program, tmp_path):
+    module, inputs, expected = program
+    chance = random.Random(0)
+    figures = {"right": 0, "resumed": 0, "lost": 0}
+    noticed = []
+    for number in range(KILLS):
+        workers.refill()
+        killer = Killer(workers, chance.uniform(0.0, 2.5), chance.choice(workers.workers()))
+        folder = tmp_path / str(number) if number % 2 else None
+        began = time.monotonic()
+        try:
+            results = module.run_replicas(workers.client, inputs, timeout=60, snapshot=folder, every=5)
+        except Exception as error:
+            ended = time.monotonic()
+            assert type(error).__name__ == "ReplicaLost", repr(error)
+            assert folder is None
+            killer.thread.join()
+            noticed.append(ended - killer.at)
+            figures["lost"] += 1
+        else:
+            assert_same_bits(results, expected)
+            figures["right"] += 1
+            figures["resumed"] += folder is not None and len(list(folder.iterdir())) > 1
+        assert time.monotonic() - began < 120
+        killer.thread.join()
+        assert_clean(workers)
+    assert figures["right"] + figures["lost"] == KILLS
+    if noticed:
+        print(f"\n{figures}; noticed after {np.median(noticed):.2f} s, at most {max(noticed):.2f} s")
