@@ -76,13 +76,12 @@ class Resumable(Replica):
 
 def newest_snapshots(folders: Iterable[str], count: int) -> dict[int, str]:
     """By loop, the newest snapshot that all devices have, with no message under way; as ``Snapshots.begin``."""
-    found: dict[tuple[int, int, str], int] = {}
+    found: dict[tuple[int, int, str], int] = {}  # how many devices have it
     for folder in folders:
         for path in Path(folder).glob("*-*-*.npz"):
-            loop, iteration, _ = path.stem.split("-")
-            key = int(loop), int(iteration), folder
+            key = int(path.stem.split("-")[0]), int(path.stem.split("-")[1]), folder
             found[key] = found.get(key, 0) + 1
-    begin = {}
+    begin: dict[int, str] = {}
     for (loop, iteration, folder), files in sorted(found.items()):
         prefix = f"{folder}/{loop}-{iteration}"
         if files == count and is_quiet(prefix, count):
@@ -92,7 +91,8 @@ def newest_snapshots(folders: Iterable[str], count: int) -> dict[int, str]:
 
 def is_quiet(prefix: str, count: int) -> bool:
     """As many messages have been received as sent, between any two devices and on each channel."""
-    sent, received = {}, {}
+    sent: dict[tuple[int, int, int], int] = {}
+    received: dict[tuple[int, int, int], int] = {}
     for device in range(count):
         with np.load(f"{prefix}-{device}.npz", allow_pickle=False) as stored:
             for peer, channel, out, back in stored["exchanged"].tolist():

@@ -247,12 +247,13 @@ class Run:
 
     def missing(self) -> ReplicaError | None:
         """That a worker has gone, or gives no sign of life."""
-        known = self.client.scheduler_info(n_workers=-1)["workers"]
+        alive = self.client.nthreads()
+        known = self.client.scheduler_info(n_workers=-1)["workers"]  # now and then only some of them
         now = time.monotonic()
         for device, address in enumerate(self.addresses):
-            if address not in known:
+            if address not in alive:
                 return ReplicaLost(f"replica {device} was lost: its worker {address} has gone")
-            sign = known[address]["last_seen"]
+            sign = known[address]["last_seen"] if address in known else now
             if self.heard.get(address, (None, 0.0))[0] != sign:
                 self.heard[address] = sign, now
             elif now - self.heard[address][1] > self.timeout:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...array.program import tree_nodes
 from ...array.traversal import is_inside
 from ...array.value import Value
 from ...hlo.device_groups import Pairs, device_count
@@ -96,7 +95,7 @@ def _own(lowering: FunctionLowering, instruction: Instruction, channel: int) -> 
     waiting = lowering.sent.get(channel)
     sent = waiting.pop(0) if waiting else None
     here = lowering.graph.region
-    if sent is None or not all(is_inside(here, value.node.region) for value in tree_nodes(sent)):
+    if sent is None or not all(is_inside(here, value.node.region) for value in flattened(sent)):
         message = f"on channel {channel} nothing is sent before {instruction.name}"
         raise UnsupportedError(Diagnostic("XP361", message, instruction.span))
     return sent
