@@ -311,7 +311,7 @@ def on_workers(
     """
     count = counts[0] * counts[1]
     require_one_each(count, replica_args, feeds)
-    carry_constants(replica)
+    carry_constants(replica.__globals__)
     program = ByValue(Seat), ByValue(partial(run_seated, replica, group, counts))
     given = [
         (list(arguments), {name: feed[device] for name, feed in feeds.items()})
@@ -338,12 +338,15 @@ def on_workers(
             client.cancel(run.futures, force=True)
 
 
-def carry_constants(replica: Callable[..., Any]) -> None:
-    """Large constants travel with the program: the workers do not have the file beside it."""
-    names = replica.__globals__
-    if "constants" in names:
-        stored = dict(names["constants"]())
-        names["constants"] = lambda: stored
+def carry_constants(names: dict[str, Any]) -> None:
+    """Let large constants travel with a program: the workers do not have the files beside its module."""
+    path = Path(names["__file__"])
+    stored = {file.stem: np.load(file, allow_pickle=False) for file in path.with_suffix(".constants").glob("*.npy")}
+    if path.with_suffix(".npz").is_file():
+        with np.load(path.with_suffix(".npz"), allow_pickle=False) as archive:
+            stored.update(archive)
+    if stored:
+        names["constant"] = names["mapped_constant"] = lambda name, digest: stored[name]
 
 
 def placed(client: Any, count: int, workers: Sequence[str] | None, timeout: float) -> list[str]:
