@@ -9,7 +9,7 @@ from ...array.node import Node, Slot, literal_value
 from ...array.value import FULL, Value, materialise, without_dimensions
 from ...hlo.attributes import SliceDimension
 from ...hlo.ir import Instruction
-from .intervals import type_interval
+from .intervals import changed_interval, type_interval
 from .lowering import FunctionLowering, lowers
 from .structure import sliced
 
@@ -156,7 +156,11 @@ def updated(lowering: FunctionLowering, node: Node, update: Value, starts: dict[
         nodes.append(start)
         slot = Slot(len(nodes) - 1)
         index[d] = slot if update.shape[d] == 1 else (slot, update.shape[d])
-    return Value.of(lowering.graph.add("setitem", tuple(nodes), node.shape, node.element_type, index=tuple(index)))
+    interval = changed_interval(node, written)
+    made = lowering.graph.add(
+        "setitem", tuple(nodes), node.shape, node.element_type, interval=interval, index=tuple(index)
+    )
+    return Value.of(made)
 
 
 def clamped(lowering: FunctionLowering, index: Node, size: int) -> Node:

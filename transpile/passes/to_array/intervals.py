@@ -74,6 +74,18 @@ def cut_interval(node: Node, element_type: ElementType) -> Interval | None:
 _MONOTONE: dict[str, Callable[[float], int]] = {"floor": floor, "ceil": ceil, "round-nearest-even": round}
 
 
+def result_interval(node: Node, index: int) -> Interval | None:
+    """The interval of one of several results: the rows that LU exchanges are counted from 1 on."""
+    if node.opcode == "prelude" and node.parameters["function"] == "getrf" and index == 1:
+        return 1, max(node.operands[0].shape[-2], 1)
+    return None
+
+
+def changed_interval(array: Node, written: Node) -> Interval | None:
+    """The interval of an array into which something was written."""
+    return _union(array.interval, written.interval)
+
+
 def _float_bounds(node: Node) -> tuple[float, float] | None:
     """Bounds of the elements of a float node that are no NaN; None where nothing is known."""
     if node.is_literal:

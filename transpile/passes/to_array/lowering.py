@@ -22,7 +22,7 @@ from ...hlo.transfers import transfer_schedule
 from .counters import counted
 from .dynamic import cropped, dynamic_rule, extended
 from .folding import fold
-from .intervals import cut_interval, elementwise_interval
+from .intervals import cut_interval, elementwise_interval, result_interval
 from .reducers import simple_reducer
 
 Lowered = Any  # Value | tuple[Lowered, ...] | None (a token)
@@ -325,7 +325,9 @@ class FunctionLowering:
     def items(self, node: Node) -> tuple[Value, ...]:
         """The results of a node that has several."""
         return tuple(
-            Value.of(self.graph.add("item", (node,), shape, element_type, index=index))
+            Value.of(
+                self.graph.add("item", (node,), shape, element_type, interval=result_interval(node, index), index=index)
+            )
             for index, (shape, element_type) in enumerate(node.results)
         )
 

@@ -14,6 +14,7 @@ from ...hlo.ir import Instruction
 from ...hlo.shapes import ArrayShape
 from .elementwise import apply
 from .indexing import is_within, updated
+from .intervals import changed_interval
 from .lowering import FunctionLowering, Lowered, lowers
 from .points import known, start_points
 from .structure import sliced
@@ -146,7 +147,9 @@ class _Scatter:
         slots = tuple(Slot(2 + k) for k in range(len(index)))
         if fits:
             opcode = "setitem" if combine is None else "update_at"
-            extra: dict[str, Any] = {} if combine is None else {"ufunc": combine}
+            extra: dict[str, Any] = (
+                {"interval": changed_interval(node, values)} if combine is None else {"ufunc": combine}
+            )
             made = graph.add(opcode, (node, values, *index), node.shape, node.element_type, index=slots, **extra)
         else:
             strong = tuple(lowering.strong(part) for part in (node, values, *index))
