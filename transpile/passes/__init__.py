@@ -12,6 +12,7 @@ from .idioms import idioms
 from .keepdims import keepdims
 from .means import means
 from .outlining import outlining
+from .products import products
 from .quotients import quotients
 from .softplus import softplus
 from .squares import squares
@@ -27,6 +28,7 @@ ArrayPass = Callable[[Function], None]
 PIPELINE: tuple[ArrayPass, ...] = (
     idioms,
     threefry,
+    products,
     sums,
     means,
     clips,

@@ -1,0 +1,62 @@
+"""Matrix products turned round."""
+
+import numpy as np
+import pytest
+
+from xla2py.tests.passes.raising import assert_agrees, hlo, main, optimised
+
+jnp = pytest.importorskip("jax.numpy")
+A = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
+B = np.linspace(-2, 1, 20, dtype=np.float32).reshape(4, 5)
+Q = np.linspace(-1, 1, 2 * 5 * 3 * 4, dtype=np.float32).reshape(2, 5, 3, 4)
+W = np.linspace(0, 1, 2 * 3 * 6 * 5, dtype=np.float32).reshape(2, 3, 6, 5)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda a, b: (b.T @ a.T).T, "return a @ b"),
+        (lambda a, b: (b.T @ a.T * 0.5).T, "return a @ b * 0.5"),
+        (lambda a, b: jnp.exp(b.T @ a.T).T - 1, "return np.exp(a @ b) - 1"),
+        (lambda a, b: (b.T @ a.T).T + (b.T @ a.T * 2).T, "dot = a @ b\nreturn dot + dot * 2"),
+    ],
+)
+def test_products(function, expected):
+    text = hlo(function, A, B)
+    assert main(text) == expected
+    assert_agrees(text, A, B, without="products")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a, b: b.T @ a.T,  # read as it is
+        lambda a, b: (a @ b).T,  # nothing to gain
+        lambda a, b: ((b.T @ a.T).T, b.T @ a.T),
+        lambda a, b: ((b.T @ a.T) + b.T[:, :3]).T,  # another array in between
+        lambda a, b: (b.T @ a[0]).T,
+    ],
+)
+def test_products_that_stay(function):
+    text = hlo(function, A, B)
+    assert main(text) == main(text, disable_passes=["products"])
+    assert_agrees(text, A, B, without="products")
+
+
+@pytest.mark.parametrize("form", [hlo, optimised])
+def test_attention(form):
+    text = form(lambda q, w: jnp.einsum("bhqk,bkhd->bqhd", w, q), Q, W)
+    assert "w @ q.transpose(0, 2, 1, 3)" in main(text)
+    assert_agrees(text, Q, W, without="products")
+
+
+def test_empty_products():
+    a, b = np.zeros((3, 0), np.float32), np.zeros((0, 5), np.float32)
+    assert_agrees(hlo(lambda a, b: (b.T @ a.T).T, a, b), a, b, without="products")
+
+
+def test_weights_of_a_dense_layer():
+    jax = pytest.importorskip("jax")
+    text = hlo(jax.grad(lambda w, x: jnp.tanh(x @ w).sum()), B, A)
+    assert "x.T @ " in main(text) and ").T" not in main(text)
+    assert_agrees(text, B, A, without="products")
