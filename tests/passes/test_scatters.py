@@ -84,3 +84,21 @@ def test_empty_updates_and_empty_operands():
     function = lambda x, y, i: x.at[i].add(y)  # noqa: E731
     for x, y, i in ((X, ROWS[:0], WILD[:0]), (X[:, :0], ROWS[:, :0], WILD)):
         assert_agrees(hlo(function, x, y, i), x, y, i, without="scatters")
+
+
+def test_rows_exchanged_in_a_loop():
+    """The old value of a carry is read behind the copy that its new value starts from."""
+    jax = pytest.importorskip("jax")
+
+    def exchange(order, rows):
+        def step(k, order):
+            there = rows[k] % 5
+            here = order[k]
+            order = order.at[k].set(order[there])
+            return order.at[there].set(here)
+
+        return jax.lax.fori_loop(0, 5, step, order)
+
+    order, rows = np.arange(5, dtype=np.float32), np.array([3, 3, 4, 4, 4], np.uint32)
+    for form in (hlo, optimised):
+        assert_agrees(form(exchange, order, rows), order, rows, without="scatters", budget=EXACT)

@@ -165,6 +165,7 @@ def _try(
             or following in body.in_place
             or carry.parameter in read_by_moves
             or _clobbers(statement, carry)
+            or _is_read_behind_copy(statement, carry, reads)
         ):
             return k
         readers = [m for m in edges if m is not statement and carry.parameter in reading[m]]
@@ -174,6 +175,13 @@ def _try(
             edges[statement].add(reader)
         body.in_place[following] = carry
     return None
+
+
+def _is_read_behind_copy(statement: Node, carry: Carry, reads: Reads) -> bool:
+    """A changed copy of something else takes the carry's name before it reads the old value for the change."""
+    if statement.opcode not in ("setitem", "update_at") or statement.operands[0] is carry.parameter:
+        return False
+    return carry.parameter in reads.of_roots(statement.operands[1:])
 
 
 def _clobbers(statement: Node, carry: Carry) -> bool:
