@@ -59,6 +59,18 @@ def pivots_to_permutation(pivots: np.ndarray, size: int) -> np.ndarray:
     return order
 
 
+def solve(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """x with ``a`` @ x == ``b``, of a matrix ``a`` [n, n] and ``b`` [n] or [n, k].
+
+    Where ``a`` is singular, inf and NaN come of dividing by 0.
+    """
+    lu, pivots, _ = getrf(a)
+    right = b[pivots_to_permutation(pivots - 1, len(b))]
+    columns = right if b.ndim == 2 else right[:, None]
+    half = triangular_solve(lu, columns, lower=True, unit_diagonal=True)
+    return triangular_solve(lu, half).reshape(b.shape)
+
+
 def syevd(a: np.ndarray, *, mode: str = "V", uplo: str = "L") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Eigenvectors as columns, rising eigenvalues of Hermitian matrices given by one
     triangle, and info.

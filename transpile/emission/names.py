@@ -255,6 +255,7 @@ FUNCTION_RESULTS: dict[str, tuple[str, ...]] = {
     "random_bits": ("bits",),
     "random_uniform": ("uniform",),
     "random_normal": ("normal",),
+    "solve": ("solution",),
     "erf_inv": ("value",),
     "erfc": ("tail",),
     "normal_cdf": ("probability",),

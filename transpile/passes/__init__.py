@@ -8,6 +8,7 @@ from ..array.node import Node
 from ..array.program import Function, Program
 from ..hlo.ir import HloModule
 from .clips import clips
+from .factors import factors
 from .idioms import idioms
 from .keepdims import keepdims
 from .means import means
@@ -15,6 +16,7 @@ from .outlining import outlining
 from .products import products
 from .quotients import quotients
 from .softplus import softplus
+from .solves import solves
 from .squares import squares
 from .sums import sums
 from .threefry import threefry
@@ -28,6 +30,7 @@ ArrayPass = Callable[[Function], None]
 PIPELINE: tuple[ArrayPass, ...] = (
     idioms,
     threefry,
+    solves,
     products,
     sums,
     means,
@@ -36,6 +39,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     quotients,
     variances,
     triangles,
+    factors,
     softplus,
     squares,
 )

@@ -1,0 +1,30 @@
+"""``jnp.linalg.cholesky``: LAPACK's factor, NaN where it reports a failure, the other triangle cleared."""
+
+from __future__ import annotations
+
+from ..array.node import Graph, Node, Slot
+from ..array.program import Function
+from .matching import Bindings
+from .rules import Rule, apply_rules
+
+_MASKED = 'select(compare((info := item(factored)), 0, direction="EQ"), (factor := item(factored)), nan)'
+
+
+def _cholesky(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    factored = found["factored"]
+    parts = [found[name].parameters["index"] for name in ("factor", "info")]
+    call = factored.parameters if factored.opcode == "prelude" else {"function": None}
+    lower = call["function"] == "potrf" and call["keywords"].get("uplo") == "L"
+    (a,) = factored.operands if lower else (None,)
+    if a is None or parts != [0, 1] or node.parameters["diagonal"] or a.ndim != 2:
+        return None
+    made = graph.add("prelude", (a,), a.shape, a.element_type, function="cholesky", arguments=(Slot(0),), keywords={})
+    return graph.add("tril", (made,), node.shape, node.element_type, diagonal=0)
+
+
+RULES = (Rule(f"tril({_MASKED})", _cholesky),)
+
+
+def factors(function: Function) -> None:
+    """Raise masked factors to calls that mask by themselves."""
+    apply_rules(function, RULES)
