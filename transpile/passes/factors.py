@@ -11,12 +11,12 @@ _MASKED = 'select(compare((info := item(factored)), 0, direction="EQ"), (factor 
 
 
 def _cholesky(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    factored = found["factored"]
+    factored: Node = found["factored"]
     parts = [found[name].parameters["index"] for name in ("factor", "info")]
-    call = factored.parameters if factored.opcode == "prelude" else {"function": None}
-    lower = call["function"] == "potrf" and call["keywords"].get("uplo") == "L"
-    (a,) = factored.operands if lower else (None,)
-    if a is None or parts != [0, 1] or node.parameters["diagonal"] or a.ndim != 2:
+    if factored.opcode != "prelude" or factored.parameters["function"] != "potrf" or parts != [0, 1]:
+        return None
+    (a,) = factored.operands
+    if factored.parameters["keywords"].get("uplo") != "L" or node.parameters["diagonal"] or a.ndim != 2:
         return None
     made = graph.add("prelude", (a,), a.shape, a.element_type, function="cholesky", arguments=(Slot(0),), keywords={})
     return graph.add("tril", (made,), node.shape, node.element_type, diagonal=0)
