@@ -33,10 +33,17 @@ class Pattern:
         self._tree = ast.parse(text, mode="eval").body
         assert isinstance(self._tree, ast.Call), f"a pattern is an operation: {text}"
         self.opcode = operation(self._tree)[0]
+        self.operands = self._tree.args
 
     def match(self, node: Node) -> Bindings | None:
         """What the names stand for in the first way in which the pattern matches the node, or None."""
         return next(_matches(self._tree, node, {}), None) if node.opcode == self.opcode else None
+
+
+def match_operands(text: str, operands: Sequence[Node]) -> Bindings | None:
+    """What the names of a pattern stand for in an operation that is not made yet, by its operands."""
+    trees = pattern(text).operands
+    return next(_matches_all(trees, operands, {}), None) if len(trees) == len(operands) else None
 
 
 @cache

@@ -12,6 +12,7 @@ from ...array.value import Value
 from ...hlo.element_types import ELEMENT_TYPES, F32, PRED, S8, U8, ElementType
 from ...hlo.ir import Instruction
 from ...hlo.shapes import TupleShape
+from ..matching import match_operands
 from .folding import fold
 from .intervals import fits
 from .lowering import FunctionLowering, lowers
@@ -174,6 +175,11 @@ def _literal(value: Value) -> np.ndarray | None:
 def _simpler_compare(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
     if a.node is b.node and a.axes == b.axes and a.node.type.is_floating and instruction["type"] != "TOTALORDER":
         return _compared_with_itself(lowering, instruction["direction"], a)
+    direction = instruction["direction"]
+    if a.node.element_type is PRED and b.node.is_literal and direction in ("EQ", "NE") and a.shape == b.shape:
+        if bool(literal_value(b.node)) == (direction == "EQ"):
+            return a
+        return lowering.elementwise("not", PRED, a, shape=a.shape)
     left, right = a.node.interval, b.node.interval
     if left is None or right is None:
         return None
@@ -208,7 +214,29 @@ def _simpler_select(
     on, off = _literal(a), _literal(b)
     if on is not None and off is not None and on.dtype == np.bool_ and bool(on) and not bool(off):
         return which if which.shape == a.shape else Value.repeated(which.node, a.shape)
-    return a if a.node is b.node and a.axes == b.axes else None
+    if a.node is b.node and a.axes == b.axes:
+        return a
+    return _floored_remainder(lowering, which, a, b)
+
+
+# Python's ``%`` by a positive number, as JAX makes it of HLO's remainder.
+_REST = "(rest := prelude.int_remainder(x, DIVISOR))"
+_FLOORED = (
+    f"select(and_(compare({_REST}, 0, direction='LT'), compare(rest, 0, direction='NE')), add(rest, DIVISOR), rest)"
+)
+
+
+def _floored_remainder(lowering: FunctionLowering, which: Value, a: Value, b: Value) -> Value | None:
+    if not which.axes == a.axes == b.axes or a.node.element_type is None or not a.node.type.is_integral:
+        return None
+    found = match_operands(_FLOORED, (which.node, a.node, b.node))
+    if found is None or not literal_value(found["DIVISOR"]) > 0:
+        return None
+    interval = (0, int(literal_value(found["DIVISOR"])) - 1)
+    node = lowering.graph.add(
+        "remainder", (found["x"], found["DIVISOR"]), b.node.shape, b.node.element_type, interval=interval
+    )
+    return Value(node, b.axes, b.shape)
 
 
 def _simpler_clamp(
