@@ -4,6 +4,13 @@ import numpy as np
 
 from .floats import erf
 
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    """``1 / (1 + exp(-x))``."""
+    with np.errstate(over="ignore"):  # exp(-x) is inf where the result is 0
+        return 1 / (1 + np.exp(-x))
+
+
 ERFC_MIDDLE = np.array(  # of x**2, below 1
     [7.853861e-05, -0.0008010194, 0.005188328, -0.026853813, 0.112835854, -0.37612626, 1.1283791], np.float32
 )

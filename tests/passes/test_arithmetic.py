@@ -181,3 +181,16 @@ def test_squares():
     assert "square" not in main(hlo(lambda x, y: x * x, *PAIRS))  # of a name
     assert "square" not in main(hlo(lambda x, y: (x + y) * (x - y), *PAIRS))
     assert "square" not in main(hlo(lambda x, y: (x + y, (x + y) * (x + y)), *PAIRS))  # read twice
+
+
+# -- sigmoids
+
+
+@pytest.mark.parametrize("form", [hlo, optimised])
+def test_sigmoids(form):
+    text = form(lambda x, y: jax.nn.sigmoid(x) * y + jax.nn.sigmoid(x + 1), *PAIRS)
+    assert main(text).count("sigmoid(") == 2
+    assert_agrees(text, *PAIRS, without="sigmoids")
+    assert "sigmoid" not in main(hlo(lambda x: jax.nn.sigmoid(x), EDGES))  # one is written out
+    assert "sigmoid" not in main(hlo(lambda x, y: (1 / (2 + jnp.exp(-x)), 2 / (1 + jnp.exp(-y))), *PAIRS))
+    assert "sigmoid" not in main(text, target="dask")

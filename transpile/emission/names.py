@@ -258,6 +258,7 @@ FUNCTION_RESULTS: dict[str, tuple[str, ...]] = {
     "solve": ("solution",),
     "erf_inv": ("value",),
     "erfc": ("tail",),
+    "sigmoid": ("gate",),
     "normal_cdf": ("probability",),
     "potrf": ("factor", "info"),
     "ragged_dot": ("dot",),

@@ -15,6 +15,7 @@ from .means import means
 from .outlining import outlining
 from .products import products
 from .quotients import quotients
+from .sigmoids import sigmoids
 from .softplus import softplus
 from .solves import solves
 from .squares import squares
@@ -36,6 +37,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     means,
     clips,
     keepdims,
+    sigmoids,
     quotients,
     variances,
     triangles,
