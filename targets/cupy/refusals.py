@@ -75,7 +75,7 @@ RULES: dict[str, Rule] = {
     "logaddexp": _with_a_number,
     "view": _same_width,
     # leaves and structure
-    **speaks("parameter literal integer item arange tri eye tril triu diagonal array full zeros ones empty copy"),
+    **speaks("parameter literal integer item arange tri eye tril triu diagonal roll array full zeros ones empty copy"),
     **speaks("expand transpose reshape broadcast_to concatenate stack call"),
     **dict.fromkeys(("getitem", "setitem"), index_is_known(_WAITS)),
     **dict.fromkeys(("take", "advanced_index"), _indices_have_axes_or_are_known),

@@ -62,7 +62,7 @@ RULES: dict[str, Rule] = {
     **speaks("square logaddexp"),
     "view": _same_width,
     # leaves and structure
-    **speaks("parameter literal integer item arange tri eye tril triu diagonal array full zeros ones empty copy"),
+    **speaks("parameter literal integer item arange tri eye tril triu diagonal roll array full zeros ones empty copy"),
     **speaks("expand transpose broadcast_to concatenate stack call"),
     "reshape": _not_empty,
     **dict.fromkeys(("getitem", "setitem"), index_is_known("indexing by a lazy number would compute it")),

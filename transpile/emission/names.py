@@ -45,6 +45,7 @@ NOUNS = {
     "std": "deviation",
     "square": "square",
     "tri": "mask",
+    "roll": "rolled",
     "diagonal": "diagonal",
     "eye": "identity",
     "tril": "lower",

@@ -15,6 +15,7 @@ from .means import means
 from .outlining import outlining
 from .products import products
 from .quotients import quotients
+from .rolls import rolls
 from .sigmoids import sigmoids
 from .softplus import softplus
 from .solves import solves
@@ -33,6 +34,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     threefry,
     solves,
     products,
+    rolls,
     sums,
     means,
     clips,

@@ -1,0 +1,39 @@
+"""``np.concatenate([x[k:], x[:k]])`` is ``np.roll(x, -k)``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..array.node import Graph, Node
+from ..array.program import Function
+from ..array.value import FULL
+from .matching import Bindings
+from .rules import Rule, apply_rules
+
+
+def _roll(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    x, axis = found["x"], node.parameters["axis"]
+    if x.shape != node.shape:
+        return None
+    tail, head = (_part(found[name], axis, x.shape[axis]) for name in ("tail", "head"))
+    if tail is None or head is None or head.start != 0 or tail.stop != x.shape[axis] or head.stop != tail.start:
+        return None
+    shift = len(tail) if len(tail) < len(head) else -len(head)
+    return graph.add("roll", (x,), x.shape, x.element_type, interval=x.interval, shift=shift, axis=axis)
+
+
+def _part(index: tuple[Any, ...], axis: int, size: int) -> range | None:
+    """What an index takes of one axis, if it takes all of the others and one piece of this."""
+    if len(index) <= axis or any(item != FULL for k, item in enumerate(index) if k != axis):
+        return None
+    item = index[axis]
+    taken = range(size)[slice(*item)] if isinstance(item, tuple) else None
+    return taken if taken is not None and taken.step == 1 else None
+
+
+RULES = (Rule("concatenate(getitem(x, index=tail), getitem(x, index=head))", _roll),)
+
+
+def rolls(function: Function) -> None:
+    """Raise arrays of which the two parts were exchanged."""
+    apply_rules(function, RULES)
