@@ -15,7 +15,7 @@ from .control_flow import ControlFlowWriter
 from .expression import ATOM, UFUNCS, WIDTH, Expression, Renderer, index_text
 from .names import Names, argument_name, base_name, identifier, own_name
 from .plan import CHANGES, Plan, plan, source_line
-from .schedule import Body, Reads, Statement, schedule
+from .schedule import Body, Reads, Statement, schedule, statement_of
 from .sources import SourceNames
 
 # Operations beside which a bare Python number takes the dtype of the array.
@@ -86,6 +86,7 @@ class FunctionWriter:
         self.reads = Reads(self.plan.named)
         self.control_flow = ControlFlowWriter(self)
         self.holders: dict[str, Node] = {}  # by name: the value it stands for
+        self.taken_until: dict[Node, set[Node]] = {}  # by carry: what may have its name until its next value does
         self.pending = self._pending_reads()
 
     def _promote_next_values(self) -> None:
@@ -120,7 +121,10 @@ class FunctionWriter:
             return Expression(self.names.fresh(base_name(node, self.graph)))
         name = identifier(wanted)
         holder = self.holders.get(name)
-        if holder is not None and holder.region is node.region and not self._needed_after(holder, node):
+        free = holder is not None and node in self.taken_until.get(holder, {node})
+        if holder is not None and free and holder.region is node.region and not self._needed_after(holder, node):
+            if holder in self.taken_until:
+                self.taken_until[node] = self.taken_until[holder]
             self.holders[name] = node
             return Expression(name)
         fresh = self.names.fresh(name)
@@ -137,10 +141,13 @@ class FunctionWriter:
         """Name the parameters, and take tuples apart."""
         parameters = []
         instructions = self.argument_instructions()
-        wanted = self.source_names.parameters(own_name(self.function), len(instructions))
-        for k, (node, instruction) in enumerate(zip(self.function.parameters, instructions, strict=True)):
-            name = self.names.fresh(wanted[k] if wanted else argument_name(instruction))
+        computation = self.function.computation
+        wanted = self.source_names.functions.parameters(computation, own_name(self.function).removeprefix("d_"))
+        for node, instruction in zip(self.function.parameters, instructions, strict=True):
+            given = wanted[node.parameters["argument"]]
+            name = self.names.fresh(given or argument_name(instruction))
             self.texts[node] = Expression(name)
+            self.holders[name] = node
             parameters.append(name)
         for node, name in zip(list(self.function.parameters), parameters, strict=True):
             self._unpack(node, name)
@@ -224,9 +231,30 @@ class FunctionWriter:
         body = schedule(region, self.plan.named, self.reads, self.priority, loop, set(first))
         for following, carry in body.in_place.items():
             self.texts[following] = self.texts[carry.parameter]
+        if loop is not None:
+            self._hold_carries(body, loop)
         for statement in body.statements:
             self.statement(statement)
         return body
+
+    def _hold_carries(self, body: Body, loop: Loop) -> None:
+        """A value of the body may take a carry's name until the carry's next value does."""
+        place = {statement: k for k, statement in enumerate(body.statements)}
+        end = len(body.statements)
+        read_last: dict[Node, int] = {}
+        for statement, k in place.items():
+            read_last.update(dict.fromkeys(self.reads.of(statement), k))
+        for carry in body.moves:
+            read_last.update(dict.fromkeys(self.reads.of_roots([carry.following] if carry.following else []), end))
+        for carry in loop.carries:
+            following = carry.following
+            if following is None or following is carry.parameter:
+                continue
+            written = place[statement_of(following)] if following in body.in_place else end
+            self.holders[self.texts[carry.parameter]] = carry.parameter
+            self.taken_until[carry.parameter] = {
+                node for node in self.plan.named if node.region is loop.region and read_last.get(node, -1) <= written
+            }
 
     def statement(self, statement: Statement) -> None:
         if isinstance(statement, Store):
@@ -239,6 +267,8 @@ class FunctionWriter:
             self._setitem(statement)
         elif statement.results:
             self._several(statement)
+        elif statement.opcode == "array" and (self.constants.text(statement) or "").isidentifier():
+            self.texts[statement] = self._value(statement)  # a table of the module has its name
         elif statement.element_type is None:
             self.line(self.renderer.statement("evaluate", self._value(statement)), statement)
         else:

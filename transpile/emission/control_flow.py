@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from ..array.node import Node
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from .body import FunctionWriter
 
 _COUNTERS = "ijklmn"
+_WORD = re.compile(r"\w+")
 
 
 class ControlFlowWriter:
@@ -58,14 +60,32 @@ class ControlFlowWriter:
 
     def _name_carries(self, node: Node, loop: Loop) -> None:
         parts = self.writer.items.get(node, {})
+        wanted = self._source_names(node, loop)
         for k, carry in enumerate(loop.carries):
             item = parts.get(k)
             name = self.writer.texts.get(item) if item is not None else None
+            if name is None and carry in wanted:
+                name = self._shared_name(node, carry)
+                if name is None or name != wanted[carry]:
+                    name = Expression(self.writer.names.fresh(wanted[carry]))
             if name is None:
                 name = self._shared_name(node, carry) or Expression(self.writer.names.fresh(self._carry_name(carry)))
             self.writer.texts[carry.parameter] = name
             if item is not None:
                 self.writer.texts[item] = name
+
+    def _source_names(self, node: Node, loop: Loop) -> dict[Carry, str]:
+        """What the author calls the carried values and the stacked outputs."""
+        origin = self.writer.graph.origins.get(node)
+        if origin is None or origin.opcode != "while":
+            return {}
+        stores = {store.carry for store in loop.stores}
+        stacked = [carry for carry in loop.carries if carry in stores]
+        carries = [carry for carry in loop.carries if carry not in stores]
+        functions = self.writer.source_names.functions
+        found = zip(carries, functions.carried(origin, len(carries)) or [], strict=False)
+        outputs = zip(stacked, functions.stacked(origin, len(stacked), len(loop.carries)) or [], strict=False)
+        return dict([*found, *outputs])
 
     def _shared_name(self, node: Node, carry: Carry) -> Expression | None:
         """The initial value's own name, where nobody else reads it."""
@@ -113,7 +133,7 @@ class ControlFlowWriter:
 
     @staticmethod
     def _mentions(value: Expression, names: set[Expression]) -> bool:
-        return any(name in value for name in names)
+        return any(word in names for word in _WORD.findall(value))
 
     def _resume(self, loop: Loop) -> str:
         """Begin with what a snapshot holds; what the counter begins with."""

@@ -76,6 +76,8 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
         return False  # returned as it is
     if made.work[node] > MOST_FOLDED or node in made.user_names:
         return True
+    if node.opcode == "call" and any(user is not None and user.opcode == "call" for user in users):
+        return True
     return made.work[node] >= 2 and _other_line(node, users, graph)
 
 

@@ -14,6 +14,7 @@ from ..array.node import Graph, Node
 from ..array.traversal import dependencies
 from ..hlo.ir import HloModule, Instruction
 from ..hlo.stack_frames import driver_frames
+from .source_functions import SourceFunctions
 
 Place = tuple[str, int, int]  # file, line from 1, column from 0
 
@@ -29,17 +30,10 @@ class SourceNames:
         self.frames = module.stack_frames
         self.driver = driver_frames(module)
         self.targets: dict[Place, str] = {}
-        self.signatures: dict[str, list[list[str]]] = {}  # by function name: the parameters of each definition
-        for file_name, text in sorted(module.sources.items()):
-            tree = parsed(text)
+        trees = {file_name: parsed(text) for file_name, text in sorted(module.sources.items())}
+        for file_name, tree in trees.items():
             self.targets.update(targets(file_name, tree))
-            for name, parameters in signatures(tree):
-                self.signatures.setdefault(name, []).append(parameters)
-
-    def parameters(self, function: str, count: int) -> list[str] | None:
-        """The author's names for the parameters of a function, where there is one definition that fits."""
-        fitting = [found for found in self.signatures.get(function, []) if len(found) == count]
-        return fitting[0] if len(fitting) == 1 else None
+        self.functions = SourceFunctions(module, trees)
 
     def site(self, instruction: Instruction) -> Site | None:
         """The author's name for an instruction's value, and where it is given: the place and the calls around it."""
@@ -91,9 +85,16 @@ class SourceNames:
         leaving: dict[Site, list[Node]] = {}
         for node in _used_outside(nodes, results, sites):
             leaving.setdefault(sites[node], []).append(node)
-        # Of several, the last that the expression makes is its value.
+        # Of several, the last that the expression makes is its value; so are its likes, where it runs several times.
         last = {site: max(found, key=lambda node: node.number) for site, found in leaving.items()}
-        return {node: site[0] for site, node in last.items()}
+        return {node: site[0] for site, found in leaving.items() for node in found if _is_like(node, last[site])}
+
+
+def _is_like(node: Node, other: Node) -> bool:
+    """What an expression gives when it runs again: the same operation from the same instruction of the source."""
+    return node is other or (
+        node.opcode == "call" == other.opcode and node.parameters["function"] is other.parameters["function"]
+    )
 
 
 def _used_outside(nodes: list[Node], results: list[Node], sites: dict[Node, Site]) -> Iterator[Node]:
@@ -101,7 +102,7 @@ def _used_outside(nodes: list[Node], results: list[Node], sites: dict[Node, Site
     outside = {node for node in results if node in sites}
     for user in nodes:
         for operand in dependencies(user):
-            if operand in sites and sites.get(user) != sites[operand]:
+            if operand in sites and (sites.get(user) != sites[operand] or _is_like(user, operand)):
                 outside.add(operand)
     return (node for node in nodes if node in outside)
 
@@ -112,14 +113,6 @@ def parsed(text: str) -> ast.Module:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ast.Module([], [])
-
-
-def signatures(tree: ast.Module) -> Iterator[tuple[str, list[str]]]:
-    """The functions of a file and their positional parameters."""
-    for statement in ast.walk(tree):
-        if isinstance(statement, ast.FunctionDef):
-            arguments = statement.args
-            yield statement.name, [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
 
 
 def targets(file_name: str, tree: ast.Module) -> dict[Place, str]:

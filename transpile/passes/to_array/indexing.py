@@ -9,7 +9,8 @@ from ...array.node import Node, Slot, literal_value
 from ...array.value import FULL, Value, materialise, without_dimensions
 from ...hlo.attributes import SliceDimension
 from ...hlo.ir import Instruction
-from .intervals import changed_interval, type_interval
+from .counters import affine, from_affine
+from .intervals import changed_interval, fits, type_interval
 from .lowering import FunctionLowering, lowers
 from .structure import sliced
 
@@ -93,15 +94,22 @@ def _call_with_starts(
 
 def indexed(lowering: FunctionLowering, operand: Value, starts: dict[int, Node], shape: tuple[int, ...]) -> Value:
     """``x[i]`` or ``x[i : i + size]`` with starts known to be in bounds; a single element leaves the node."""
+    graph = lowering.graph
+    if _counts(operand, starts):
+        return Value(from_affine(graph, *affine(starts[0]), operand.node.type), (None,), shape)
+    source, offsets = _without_slices(operand.node, starts, operand.axes)
     index: list[Any] = [FULL] * operand.node.ndim
-    nodes: list[Node] = [operand.node]
+    nodes: list[Node] = [source]
     dropped = set()
-    node_shape = list(operand.node.shape)
+    node_shape = list(source.shape)
     for d, start in starts.items():
         axis = operand.axes[d]
         if axis is None:
             continue
-        nodes.append(start)
+        terms, constant = affine(start)
+        nodes.append(
+            from_affine(graph, terms, constant + offsets[axis], start.element_type) if offsets[axis] else start
+        )
         slot = Slot(len(nodes) - 1)
         if shape[d] == 1:
             index[axis] = slot
@@ -120,6 +128,27 @@ def indexed(lowering: FunctionLowering, operand: Value, starts: dict[int, Node],
     )
     axes = tuple(kept.index(axis) if axis is not None and axis not in dropped else None for axis in operand.axes)
     return Value(node, axes, shape)
+
+
+def _counts(operand: Value, starts: dict[int, Node]) -> bool:
+    """``np.arange(n)[t]`` is ``t``."""
+    if operand.node.opcode != "arange" or operand.axes != (0,) or not starts[0].is_python_int:
+        return False
+    return starts[0].interval is not None and fits(starts[0].interval, operand.node.type)
+
+
+def _without_slices(node: Node, starts: dict[int, Node], axes: Sequence[int | None]) -> tuple[Node, list[int]]:
+    """``x[1:][t]`` is ``x[t + 1]``: the array that was sliced, and where the slices start along each axis."""
+    none = [0] * node.ndim
+    if node.opcode != "getitem" or len(node.operands) != 1 or node.operands[0].ndim != node.ndim:
+        return node, none
+    counted = {axes[d] for d, start in starts.items() if start.is_python_int and start.element_type is not None}
+    offsets = []
+    for axis, item in enumerate(node.parameters["index"]):
+        if item != FULL and (axis not in counted or not isinstance(item, tuple) or item[2] not in (None, 1)):
+            return node, none
+        offsets.append((item[0] or 0) if isinstance(item, tuple) else 0)
+    return (node.operands[0], offsets) if min(offsets) >= 0 else (node, none)
 
 
 @lowers("dynamic-update-slice")

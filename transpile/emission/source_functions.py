@@ -1,0 +1,188 @@
+"""What the author called the parameters of functions, and the values that a loop carries.
+
+A function is found by the frames of its instructions; which parameter is which by the expressions that use them, for
+the order in HLO is not the author's.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from ..hlo.ir import Computation, HloModule, Instruction
+from ..hlo.stack_frames import CallChains
+
+
+class SourceFunctions:
+    """The functions in the Python files of a module."""
+
+    def __init__(self, module: HloModule, trees: Mapping[str, ast.Module]) -> None:
+        self.chains = CallChains(module)
+        self.definitions: dict[tuple[str, str], list[ast.FunctionDef]] = {}
+        self.expressions: dict[tuple[str, int, int], set[str]] = {}  # by place: the names read there
+        self.unpacked: dict[tuple[str, int, int], list[str]] = {}  # by place: the names that its value is taken into
+        for file_name, tree in trees.items():
+            for node in ast.walk(tree):
+                if isinstance(node, ast.FunctionDef):
+                    self.definitions.setdefault((file_name, node.name), []).append(node)
+                elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
+                    names = [part.id for part in _flat(node.targets[0]) if isinstance(part, ast.Name)]
+                    self.unpacked[file_name, node.value.lineno, node.value.col_offset] = names
+                elif isinstance(node, ast.expr):
+                    place = (file_name, node.lineno, node.col_offset)
+                    self.expressions.setdefault(place, set()).update(_names_read(node))
+
+    # -- parameters
+
+    def parameters(self, computation: Computation, name: str) -> list[str | None]:
+        """The author's name for each parameter of a function; None where the uses leave it open."""
+        instructions = computation.parameters
+        definition = next(
+            (
+                found
+                for (_, own), listed in self.definitions.items()
+                if own == name and len(listed) == 1
+                for found in listed
+            ),
+            None,
+        )
+        if definition is None:
+            return [None] * len(instructions)
+        wanted = _arguments(definition)
+        possible = [self._possible(computation, p, name, set(wanted)) for p in instructions]
+        if len(wanted) == len(instructions) and all(
+            not names or own in names for own, names in zip(wanted, possible, strict=True)
+        ):
+            return list(wanted)
+        chosen = _only_choices(possible)
+        left = [name for name in wanted if name not in chosen]
+        if len(wanted) == len(instructions) and len(left) == 1:
+            chosen[chosen.index(None)] = left[0]
+        return chosen
+
+    def _possible(self, computation: Computation, parameter: Instruction, name: str, wanted: set[str]) -> set[str]:
+        """The arguments that every expression reads which uses a parameter."""
+        found: set[str] | None = None
+        for user in _users(computation, parameter):
+            for frame_id in self.chains.of(user):
+                frame = self.chains.frames[frame_id - 1]
+                if frame.function_name.rsplit(".", 1)[-1] == name:
+                    read = self.expressions.get((frame.file_name, frame.line, frame.column), set()) & wanted
+                    found = read if found is None else found & read
+        return found or set()
+
+    # -- loops
+
+    def carried(self, loop: Instruction, count: int) -> list[str] | None:
+        """The author's names for ``count`` values that a loop carries: the parameters of its step, or what it takes
+        them apart into."""
+        definition = self._step(loop)
+        if definition is None:
+            return None
+        parameters = _arguments(definition)
+        if len(parameters) == 2 and not _returns_pairs(definition):
+            parameters = parameters[::-1]  # a step of fori_loop is given the counter first
+        for name in parameters:
+            names = _taken_apart(definition, name)
+            if len(names) == count and name != "_":
+                return ["state" if part == "_" else part for part in names]
+        return None
+
+    def stacked(self, loop: Instruction, count: int, total: int) -> list[str] | None:
+        """The author's names for the last ``count`` of the ``total`` results of a loop, its stacked outputs."""
+        for frame_id in self.chains.of(loop)[-1:]:
+            frame = self.chains.frames[frame_id - 1]
+            names = self.unpacked.get((frame.file_name, frame.line, frame.column), [])
+            if count and len(names) == total and "_" not in names[-count:]:
+                return names[-count:]
+        return None
+
+    def _step(self, loop: Instruction) -> ast.FunctionDef | None:
+        """The function that most instructions of the body are from, below where the loop stands."""
+        around = {self._function(frame_id) for frame_id in self.chains.of(loop)}
+        votes: Counter[tuple[str, str, int]] = Counter()
+        for instruction in _with_called(loop["body"]):
+            for frame_id in self.chains.of(instruction):
+                if self._function(frame_id) not in around:
+                    votes[(*self._function(frame_id), self.chains.frames[frame_id - 1].line)] += 1
+                    break
+        for (file_name, name, line), _ in votes.most_common(1):
+            for definition in self.definitions.get((file_name, name), []):
+                if definition.lineno <= line <= (definition.end_lineno or line):
+                    return definition
+        return None
+
+    def _function(self, frame_id: int) -> tuple[str, str]:
+        frame = self.chains.frames[frame_id - 1]
+        return frame.file_name, frame.function_name.rsplit(".", 1)[-1]
+
+
+def _with_called(computation: Computation) -> Iterator[Instruction]:
+    """The instructions of a computation and of those that it calls."""
+    for instruction in computation.instructions:
+        yield instruction
+        if instruction.opcode == "call":
+            yield from _with_called(instruction["to_apply"])
+
+
+def _users(computation: Computation, value: Instruction) -> Iterator[Instruction]:
+    """The users of a value that have a place in the source, through those that have none."""
+    waiting, seen = [value], {value}
+    while waiting:
+        current = waiting.pop()
+        for user in computation.instructions:
+            if current in user.operands and user not in seen:
+                seen.add(user)
+                if user.metadata is not None and user.metadata.stack_frame_id:
+                    yield user
+                else:
+                    waiting.append(user)
+
+
+def _only_choices(possible: list[set[str]]) -> list[str | None]:
+    """Names that are left to one parameter alone, one after the other."""
+    chosen: list[str | None] = [None] * len(possible)
+    left = [set(names) for names in possible]
+    while True:
+        single = next((k for k, names in enumerate(left) if len(names) == 1 and chosen[k] is None), None)
+        if single is None:
+            return chosen
+        (name,) = left[single]
+        chosen[single] = name
+        for k, names in enumerate(left):
+            if k != single:
+                names.discard(name)
+
+
+def _names_read(node: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+def _arguments(definition: ast.FunctionDef) -> list[str]:
+    return [argument.arg for argument in (*definition.args.posonlyargs, *definition.args.args)]
+
+
+def _returns_pairs(definition: ast.FunctionDef) -> bool:
+    """Every ``return`` gives two values, as a step of a scan does."""
+    values = [node.value for node in ast.walk(definition) if isinstance(node, ast.Return)]
+    return all(isinstance(value, ast.Tuple) and len(value.elts) == 2 for value in values)
+
+
+def _taken_apart(definition: ast.FunctionDef, name: str) -> list[str]:
+    """``a, (b, c) = state``: the names in order; the name itself where it is not taken apart."""
+    for statement in ast.walk(definition):
+        if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Name):
+            continue
+        target = statement.targets[0]
+        if statement.value.id == name and isinstance(target, ast.Tuple):
+            return [part.id for part in _flat(target) if isinstance(part, ast.Name)]
+    return [name]
+
+
+def _flat(target: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(target, ast.Tuple | ast.List):
+        for part in target.elts:
+            yield from _flat(part)
+    else:
+        yield target
