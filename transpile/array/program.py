@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +39,7 @@ class Function:
     result_shape: Shape | None = None
     effect: Node | None = None  # the last side effect
     scope: Scope | None = None
+    originals: Mapping[Instruction, tuple[Instruction, ...]] = field(default_factory=dict)  # of what passes made
 
     @property
     def name(self) -> str:

@@ -28,10 +28,11 @@ def instructions_by_line(functions: Sequence[WrittenFunction]) -> dict[Spot, tup
     """The instructions of each line that computes any: callees' first, then in the module's order."""
     order = [i for computation in _computations(functions[0].function.computation) for i in computation.instructions]
     spots = _all_spots(functions, order)
-    by_line: dict[Spot, list[Instruction]] = {}
+    originals = functions[0].function.originals
+    by_line: dict[Spot, dict[Instruction, None]] = {}
     for instruction in order:
         for spot in spots[instruction]:
-            by_line.setdefault(spot, []).append(instruction)
+            by_line.setdefault(spot, {}).update(dict.fromkeys(originals.get(instruction, (instruction,))))
     return {spot: tuple(by_line[spot]) for spot in sorted(by_line)}
 
 

@@ -12,8 +12,12 @@ from .factors import factors
 from .idioms import idioms
 from .keepdims import keepdims
 from .means import means
+<<<<<<< HEAD
 from .outlining import outlining
 from .products import products
+=======
+from .outlining import Originals, outlining
+>>>>>>> 440abe5 (Outlined instructions know what they stand for: the line map covers every copy)
 from .quotients import quotients
 from .rolls import rolls
 from .sigmoids import sigmoids
@@ -59,11 +63,13 @@ def run_pipeline(
 
     What ``refuses`` gives a reason for is not raised: the target says it in more words.
     """
+    originals: Originals = {}
     if outlining.__name__ not in disabled:
-        module = outlining(module)
+        module, originals = outlining(module)
     program = ModuleLowering(module, Options(disabled, custom_calls)).lower()
     for function in program.functions:
         function.graph.refuses = refuses
+        function.originals = originals
     for array_pass in PIPELINE:
         if array_pass.__name__ not in disabled:
             for function in program.functions:

@@ -18,11 +18,15 @@ _WORD = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
-def outlining(module: HloModule) -> HloModule:
+Originals = dict[Instruction, tuple[Instruction, ...]]  # what each new instruction stands for
+
+
+def outlining(module: HloModule) -> tuple[HloModule, Originals]:
     """The module with its repeated Python functions as computations that are called."""
     if not module.stack_frames:
-        return module
-    return _Outlining(module).module()
+        return module, {}
+    outlined = _Outlining(module)
+    return outlined.module(), outlined.originals
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +60,27 @@ class _Outlining:
         self.constants = Constants()
         self.names = {computation.name for computation in module.computations}
         self.made: list[Computation] = []
+        self.originals: Originals = {}
+
+    def stands_for(self, made: Instruction, given: Iterable[Instruction]) -> None:
+        """Note what an instruction was made from."""
+        found = (original for instruction in given for original in self.originals.get(instruction, (instruction,)))
+        self.originals[made] = tuple(dict.fromkeys(found))
+
+    def stand_for_called(self, given: tuple[Instruction, ...]) -> None:
+        """The computations that the first instruction calls stand for those of its likes."""
+        for computations in zip(*(instruction.called for instruction in given), strict=True):
+            if len(set(computations)) > 1:
+                for same in zip(*(computation.instructions for computation in computations), strict=True):
+                    self.stands_for(same[0], same)
+                    self.stand_for_called(same)
 
     def module(self) -> HloModule:
         """Callees come first, so each computation finds what it calls already rewritten."""
         rewritten: dict[Computation, Computation] = {}
         called = _called_as_code(self.original)
         for computation in self.original.computations:
-            changed = _calling(computation, rewritten)
+            changed = self.calling(computation, rewritten)
             if computation in called:
                 changed = self.outlined(changed)
             if changed is not computation:
@@ -86,7 +104,7 @@ class _Outlining:
             else:
                 return computation
             self.made.append(self.outlined(function))
-            computation = _calling(replaced, {function: self.made[-1]})
+            computation = self.calling(replaced, {function: self.made[-1]})
 
     # -- what the copies have in common
 
@@ -134,32 +152,39 @@ class _Outlining:
 
     def function(self, outline: _Outline) -> Computation:
         """The computation of the first copy over parameters for its inputs."""
-        first = outline.found.copies[0]
+        copies = outline.found.copies
+        first = copies[0]
         parameters = [
             Instruction(f"{_common_name(same)}.{k}", "parameter", same[0].shape, attributes={"parameter_number": k})
             for k, same in enumerate(outline.inputs)
         ]
+        self.originals.update((parameter, ()) for parameter in parameters)
         made: dict[Instruction, Instruction] = {}
         instructions = list(parameters)
 
-        def operand(label: Label, k: int, given: Instruction) -> Instruction:
-            slot = outline.slots.get((label, k))
-            return parameters[slot] if slot is not None else made.get(given) or constant(given)
+        def add(given: tuple[Instruction, ...], operands: tuple[Instruction, ...]) -> Instruction:
+            new = made[given[0]] = given[0].replace(operands=operands)
+            self.stands_for(new, given)
+            self.stand_for_called(given)
+            instructions.append(new)
+            return new
 
-        def constant(given: Instruction) -> Instruction:
-            made[given] = given.replace(operands=tuple(made.get(o) or constant(o) for o in given.operands))
-            instructions.append(made[given])
-            return made[given]
+        def constant(given: tuple[Instruction, ...]) -> Instruction:
+            inner = zip(*(instruction.operands for instruction in given), strict=True)
+            return made.get(given[0]) or add(given, tuple(map(constant, inner)))
 
         for label in outline.body:
-            given = first[label]
-            operands = tuple(operand(label, k, o) for k, o in enumerate(given.operands))
-            made[given] = given.replace(operands=operands)
-            instructions.append(made[given])
+            given = tuple(copy[label] for copy in copies)
+            operands = []
+            for k, same in enumerate(zip(*(instruction.operands for instruction in given), strict=True)):
+                slot = outline.slots.get((label, k))
+                operands.append(parameters[slot] if slot is not None else constant(same))
+            add(given, tuple(operands))
         results = tuple(made[first[label]] for label in outline.outputs)
         root = results[0]
         if len(results) > 1:
             root = Instruction("results", "tuple", TupleShape(tuple(r.shape for r in results)), results)
+            self.originals[root] = ()
             instructions.append(root)
         name = ("d_" if outline.found.is_gradient else "") + _short(outline.found.function_name)
         return Computation(self._free_name(name), tuple(instructions), root)
@@ -183,6 +208,7 @@ class _Outlining:
                 f"{name}.call.{number}", "call", function.root.shape, operands, {"to_apply": function}, metadata
             )
             added.append(call)
+            self.stands_for(call, outputs)
             if len(outputs) == 1:
                 replaced[outputs[0]] = call
             else:
@@ -191,13 +217,14 @@ class _Outlining:
                         f"{call.name}.{k}", "get-tuple-element", output.shape, (call,), {"index": k}, metadata
                     )
                     added.append(item)
+                    self.stands_for(item, [output])
                     replaced[output] = item
             gone.update(copy.values())
         kept = [instruction for instruction in computation.instructions if instruction not in gone]
         ordered = _ordered([*kept, *added], replaced, {i: k for k, i in enumerate(computation.instructions)})
         if ordered is None:
             return None
-        return _rebuilt(computation, ordered, replaced, {})
+        return self.rebuilt(computation, ordered, replaced, {})
 
     def _called_at(self, caller: int, output: Instruction) -> OpMetadata:
         """A call has the place of the line that it stands in."""
@@ -211,6 +238,33 @@ class _Outlining:
             source_end_column=frame.end_column,
             stack_frame_id=caller,
         )
+
+    def calling(self, computation: Computation, rewritten: dict[Computation, Computation]) -> Computation:
+        """The computation with its calls going to the rewritten computations."""
+        if not any(called in rewritten for i in computation.instructions for called in i.called):
+            return computation
+        return self.rebuilt(computation, list(computation.instructions), {}, rewritten)
+
+    def rebuilt(
+        self,
+        computation: Computation,
+        instructions: list[Instruction],
+        replaced: dict[Instruction, Instruction],
+        rewritten: dict[Computation, Computation],
+    ) -> Computation:
+        """With these instructions in this order, some operands and called computations standing for others."""
+        made: dict[Instruction, Instruction] = {}
+        for instruction in instructions:
+            operands = tuple(made[replaced.get(operand, operand)] for operand in instruction.operands)
+            attributes = instruction.attributes
+            if any(called in rewritten for called in instruction.called):
+                attributes = {key: _exchanged(value, rewritten) for key, value in attributes.items()}
+            made[instruction] = instruction
+            if operands != instruction.operands or attributes is not instruction.attributes:
+                made[instruction] = instruction.replace(operands=operands, attributes=attributes)
+                self.stands_for(made[instruction], [instruction])
+        root = made[replaced.get(computation.root, computation.root)]
+        return replace(computation, instructions=tuple(made.values()), root=root)
 
 
 def _short(function_name: str) -> str:
@@ -337,32 +391,6 @@ def _ordered(
             if not waiting[follower]:
                 heapq.heappush(heap, (position.get(follower, 0), number[follower]))
     return ordered if len(ordered) == len(instructions) else None
-
-
-def _calling(computation: Computation, rewritten: dict[Computation, Computation]) -> Computation:
-    """The computation with its calls going to the rewritten computations."""
-    if not any(called in rewritten for i in computation.instructions for called in i.called):
-        return computation
-    return _rebuilt(computation, list(computation.instructions), {}, rewritten)
-
-
-def _rebuilt(
-    computation: Computation,
-    instructions: list[Instruction],
-    replaced: dict[Instruction, Instruction],
-    rewritten: dict[Computation, Computation],
-) -> Computation:
-    """With these instructions in this order, some operands and called computations standing for others."""
-    made: dict[Instruction, Instruction] = {}
-    for instruction in instructions:
-        operands = tuple(made[replaced.get(operand, operand)] for operand in instruction.operands)
-        attributes = instruction.attributes
-        if any(called in rewritten for called in instruction.called):
-            attributes = {key: _exchanged(value, rewritten) for key, value in attributes.items()}
-        changed = operands != instruction.operands or attributes is not instruction.attributes
-        made[instruction] = instruction.replace(operands=operands, attributes=attributes) if changed else instruction
-    root = made[replaced.get(computation.root, computation.root)]
-    return replace(computation, instructions=tuple(made.values()), root=root)
 
 
 def _exchanged(value: object, rewritten: dict[Computation, Computation]) -> object:
