@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.transpile.reading_page import Measure, measure
+from xla2py.transpile.reading_page import GOALS, Measure, measure, readings, summary
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 BY_HAND = sorted((EXAMPLES / "by_hand").glob("*.py"))
@@ -45,6 +45,19 @@ def test_what_is_written_by_hand_computes_what_is_emitted(path):
 def test_at_least_fourteen_programs_are_written_by_hand():
     assert len(BY_HAND) >= 14
     assert {path.stem for path in BY_HAND} <= set(LOWER.NAMES)
+
+
+# The most that is let pass today, (median, any): a change may lower these, and must not raise them above GOALS again
+# where they are below.
+REACHED = {"with sources": (1.3, 2.5), "without": (1.3, 2.4)}
+
+
+def test_emitted_code_does_not_grow_beside_what_is_written_by_hand():
+    found = readings()
+    assert REACHED.keys() == GOALS.keys()
+    for form, limits in REACHED.items():
+        reached = summary(found, form)
+        assert all(ratio <= limit for ratio, limit in zip(reached, limits, strict=True)), (form, reached)
 
 
 def test_what_is_counted():

@@ -14,7 +14,7 @@ from .constants import ModuleConstants
 from .control_flow import ControlFlowWriter
 from .expression import ATOM, UFUNCS, WIDTH, Expression, Renderer, index_text
 from .names import Names, argument_name, base_name, identifier, own_name
-from .plan import CHANGES, Plan, plan, source_line
+from .plan import CHANGES, NEW_ARRAYS, Plan, plan, source_line
 from .schedule import Body, Reads, Statement, schedule, statement_of
 from .sources import SourceNames
 
@@ -350,8 +350,9 @@ class FunctionWriter:
         """A changed copy: ``y = x.copy()``, ``y[i] = value`` or ``np.add.at(y, i, value)``."""
         name = self.texts.get(node) or Expression(self.names.fresh(self.wanted_name(node)))
         source = self.text(node.operands[0])
-        copied = f"{self.renderer.parenthesised(source, 16)}.copy()"
-        self.assign([name], Expression(copied, 16), node)
+        is_new = node.operands[0].opcode in NEW_ARRAYS and node.operands[0] not in self.plan.named
+        copied = source if is_new else Expression(f"{self.renderer.parenthesised(source, 16)}.copy()", 16)
+        self.assign([name], copied, node)
         self.texts[node] = name
         operands = [name, self.value_text(node.operands[1]), *(self.text(index) for index in node.operands[2:])]
         index = index_text(node.parameters["index"], operands, node.ndim)

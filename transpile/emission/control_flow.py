@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from .body import FunctionWriter
 
 _COUNTERS = "ijklmn"
+_SHORT = 20  # characters of a value that may share a line
+_MOST_TOGETHER = 2  # values in a line
 _WORD = re.compile(r"\w+")
 
 
@@ -126,10 +128,25 @@ class ControlFlowWriter:
         line = self.writer.renderer.statement("assign", [name for name, _ in pairs], together)
         independent = not any(self._mentions(value, names - {name}) for name, value in pairs)
         if independent and (len(pairs) > 4 or 4 * self.writer.indent + len(line) > WIDTH):
-            for name, value in pairs:
-                self.writer.assign([name], value, node)
+            for group in self._grouped(pairs):
+                value = Expression(", ".join(value for _, value in group), 1) if len(group) > 1 else group[0][1]
+                self.writer.assign([name for name, _ in group], value, node)
         else:
             self.writer.line(line, node)
+
+    def _grouped(self, pairs: list[tuple[Expression, Expression]]) -> list[list[tuple[Expression, Expression]]]:
+        """Short values side by side, as many as a person would put there; any other on a line of its own."""
+        groups: list[list[tuple[Expression, Expression]]] = []
+        for name, value in pairs:
+            last = groups[-1] if groups else []
+            texts = [text for pair in [*last, (name, value)] for text in pair]
+            fits = 4 * self.writer.indent + sum(len(text) + 2 for text in texts) <= WIDTH
+            short = all(len(own) <= _SHORT for _, own in [*last, (name, value)])
+            if last and short and fits and len(last) < _MOST_TOGETHER:
+                last.append((name, value))
+            else:
+                groups.append([(name, value)])
+        return groups
 
     @staticmethod
     def _mentions(value: Expression, names: set[Expression]) -> bool:

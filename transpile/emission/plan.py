@@ -12,6 +12,7 @@ from .sources import SourceNames
 LEAVES = frozenset(("parameter", "literal", "integer", "retype"))
 VIEWS = frozenset(("expand", "getitem", "transpose", "item"))
 CHANGES = frozenset(("setitem", "update_at"))  # a copy, and then a statement that changes it
+NEW_ARRAYS = frozenset(("zeros", "ones", "full"))
 MOST_FOLDED = 8  # operations in one statement
 DEEPEST = 12  # levels of nesting in one expression
 
@@ -62,6 +63,8 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
         return True
     if node.opcode == "item":
         return True
+    if node.opcode in NEW_ARRAYS and all(_changes(user, node) for user in users):
+        return False  # made where it is changed
     if _crosses_a_loop(node, users) and made.work[node] > 0:
         return True
     if node.is_python_int:
@@ -79,6 +82,11 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
     if node.opcode == "call" and any(user is not None and user.opcode == "call" for user in users):
         return True
     return made.work[node] >= 2 and _other_line(node, users, graph)
+
+
+def _changes(user: Node | None, node: Node) -> bool:
+    """The user starts from the node and uses it for nothing else."""
+    return user is not None and user.opcode in CHANGES and user.operands[0] is node and node not in user.operands[1:]
 
 
 def _crosses_a_loop(node: Node, users: list[Node | None]) -> bool:
