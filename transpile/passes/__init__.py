@@ -12,12 +12,8 @@ from .factors import factors
 from .idioms import idioms
 from .keepdims import keepdims
 from .means import means
-<<<<<<< HEAD
-from .outlining import outlining
-from .products import products
-=======
 from .outlining import Originals, outlining
->>>>>>> 440abe5 (Outlined instructions know what they stand for: the line map covers every copy)
+from .products import products
 from .quotients import quotients
 from .rolls import rolls
 from .sigmoids import sigmoids
