@@ -5,11 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
+from typing import Any
 
 from ..transpile.array.node import Node
 
 
 def _supports_everything(node: Node) -> str | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCall:
+    """A call of a function of a target's own prelude: the positional arguments, a ``Slot`` for an operand of the node;
+    without any, the operands in order."""
+
+    function: str
+    arguments: tuple[Any, ...] = ()
+    keywords: tuple[tuple[str, Any], ...] = ()
+
+
+def _as_it_is(array: Any) -> Any:
+    return array
+
+
+def _has_no_function(node: Node) -> OwnCall | None:
     return None
 
 
@@ -21,7 +40,9 @@ class Target:
     cannot be said on this target, or None. ``scalars`` is what dtypes, scalars, ``inf`` and ``nan`` are called by,
     where that is not the library itself. Constant arrays of up to ``largest_folded`` elements are written where they
     are used, larger ones once, at the top of the module. ``runners`` run a program of several replicas, which is
-    written as for the target ``replicas`` where that is another.
+    written as for the target ``replicas`` where that is another. ``prelude`` is the folder of prelude functions in its
+    own words; those written for NumPy are carried over to it. ``own_function(node)`` is the call that stands for a node.
+    ``adopt(array)`` makes an argument of ``main`` of a NumPy array, where ``main`` does not take NumPy's own.
     """
 
     name: str
@@ -34,6 +55,9 @@ class Target:
     largest_folded: int = 8
     runners: tuple[str, ...] = ("run_local",)
     replicas: Target | None = None
+    prelude: str = ""
+    own_function: Callable[[Node], OwnCall | None] = field(default=_has_no_function)
+    adopt: Callable[[Any], Any] = field(default=_as_it_is)
 
 
 def target_names() -> list[str]:
@@ -49,3 +73,10 @@ def load_target(name: str) -> Target:
             target: Target = point.load()
             return target
     raise LookupError(f"no target is called {name!r}; there are {', '.join(target_names())}")
+
+
+def adopted(target: Target, value: Any) -> Any:
+    """Arguments of a target's ``main``: ``value`` with every NumPy array in its tuples and lists made the library's."""
+    if isinstance(value, tuple | list):
+        return type(value)(adopted(target, part) for part in value)
+    return None if value is None else target.adopt(value)

@@ -28,12 +28,14 @@ def lacks(operations: str, reason: str) -> dict[str, Rule]:
     return dict.fromkeys(operations.split(), lambda node: reason)
 
 
-def refused_by(rules: Mapping[str, Rule], traps: Mapping[str, str], node: Node) -> str | None:
+def refused_by(rules: Mapping[str, Rule], traps: Mapping[str, str] | None, node: Node) -> str | None:
     """The reason that a table gives for a node; what it does not list is refused by name.
 
-    ``traps`` says what would go wrong without a function of the prelude, by its name.
+    ``traps`` says what would go wrong without a function of the prelude, by its name; None for a target that has them.
     """
-    if node.opcode == "prelude":
+    if node.opcode == "prelude" and traps is None:
+        return None
+    if node.opcode == "prelude" and traps is not None:
         function = node.parameters["function"]
         name = f"{function.module}.{function.name}" if isinstance(function, ForeignName) else function
         return traps.get(name, f"it needs {name}(), which is written for NumPy arrays")

@@ -34,12 +34,12 @@ def test_no_target_says_more_than_numpy(target):
         ("add", SUPPORTED, SUPPORTED),
         ("reduce", SUPPORTED, SUPPORTED),
         ("dot", SUPPORTED, SUPPORTED),
-        ("convert", IN_PART, IN_PART),
-        ("shift-left", IN_PART, SUPPORTED),
-        ("while", IN_PART, IN_PART),
+        ("convert", SUPPORTED, IN_PART),
+        ("shift-left", SUPPORTED, SUPPORTED),
+        ("while", SUPPORTED, IN_PART),
         ("all-gather", SUPPORTED, SUPPORTED),
-        ("erf", UNSUPPORTED, UNSUPPORTED),
-        ("send", IN_PART, IN_PART),
+        ("erf", SUPPORTED, UNSUPPORTED),
+        ("send", SUPPORTED, IN_PART),
     ],
 )
 def test_statuses(opcode, cupy, dask):

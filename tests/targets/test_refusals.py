@@ -49,50 +49,50 @@ REFUSED = [
     ("s4[4]", "s4[4] copy(x)", "there is no dtype for s4", "blocks do not keep the type s4"),
     ("c64[4] c64[4]", "c64[4] atan2(x, y)", "there is no loop for complex numbers", SAID),
     # wrong results
-    ("f32[4]", "s32[4] convert(x)", "astype wraps numbers out of range, which HLO saturates", NUMPY_ONLY("to_int")),
+    ("f32[4]", "s32[4] convert(x)", SAID, NUMPY_ONLY("to_int")),
     (
         "s32[4] s32[4]",
         "s32[4] divide(x, y)",
-        "// rounds down, and gives 0 for a divisor of 0",
+        SAID,
         NUMPY_ONLY("int_divide"),
     ),
     (
         "u8[4] u8[4]",
         "u8[4] remainder(x, y)",
-        "% takes the divisor's sign, and fmod goes through float64",
+        SAID,
         NUMPY_ONLY("int_remainder"),
     ),
-    ("f32[4]", "f32[4] sign(x)", "cupy.sign loses the sign of -0", NUMPY_ONLY("sign")),
-    ("s8[4]", "s8[4] popcnt(x)", "cupy.bitwise_count counts the bits of the absolute value", NUMPY_ONLY("popcount")),
+    ("f32[4]", "f32[4] sign(x)", SAID, NUMPY_ONLY("sign")),
+    ("s8[4]", "s8[4] popcnt(x)", SAID, NUMPY_ONLY("popcount")),
     (
         "s32[4] s32[4]",
         "s32[4] shift-left(x, y)",
-        "shifts of signed numbers by the width or more are undefined, and the amount is not known",
+        SAID,
         SAID,
     ),
     # what is a function of the prelude on NumPy
-    ("f32[4]", "f32[4] erf(x)", NUMPY_ONLY("erf"), NUMPY_ONLY("erf")),
-    ("f32[4] f32[]", "f32[9] pad(x, y), padding=1_1_1", NUMPY_ONLY("pad"), NUMPY_ONLY("pad")),
+    ("f32[4]", "f32[4] erf(x)", SAID, NUMPY_ONLY("erf")),
+    ("f32[4] f32[]", "f32[9] pad(x, y), padding=1_1_1", SAID, NUMPY_ONLY("pad")),
     (
         "f32[4] s32[]",
         "f32[2] dynamic-slice(x, y), dynamic_slice_sizes={2}",
-        NUMPY_ONLY("dynamic_slice"),
+        SAID,
         NUMPY_ONLY("dynamic_slice"),
     ),
-    ("s32[4]", "s16[4,2] bitcast-convert(x)", NUMPY_ONLY("bitcast_convert"), NUMPY_ONLY("bitcast_convert")),
+    ("s32[4]", "s16[4,2] bitcast-convert(x)", SAID, NUMPY_ONLY("bitcast_convert")),
     # what the libraries lack
-    ("c64[4]", "c64[4] fft(x), fft_type=FFT, fft_length={4}", NOTHING("fft"), NOTHING("fft")),
-    ("f32[4]", "f32[4] sort(x), dimensions={0}, to_apply=less", NOTHING("sort"), NOTHING("sort")),
+    ("c64[4]", "c64[4] fft(x), fft_type=FFT, fft_length={4}", SAID, NOTHING("fft")),
+    ("f32[4]", "f32[4] sort(x), dimensions={0}, to_apply=less", SAID, NOTHING("sort")),
     (
         "f32[4] f32[]",
         "f32[6] pad(x, y), padding=1_1",
-        "the value to pad with is computed",
+        SAID,
         "the value to pad with is computed",
     ),
     (
         "s32[4] s32[]",
         "s32[] reduce(x, y), dimensions={0}, to_apply=both",
-        "cupy's bitwise functions have no reduce",
+        SAID,
         "dask's bitwise functions have no reduce",
     ),
     (
@@ -105,7 +105,7 @@ REFUSED = [
     (
         "f32[0] f32[]",
         "f32[1] pad(x, y), padding=0_1",
-        "the value to pad with is computed",
+        SAID,
         "dask cannot pad an empty array",
     ),
     ("f32[0,3]", "f32[3,0] reshape(x)", SAID, "dask cannot reshape an empty array"),
@@ -114,13 +114,13 @@ REFUSED = [
     (
         "f32[]",
         "f32[] while(x), condition=small, body=doubled",
-        "the number of iterations is not known, and each test would wait for the device",
+        SAID,
         "the number of iterations is not known, and each test would compute",
     ),
     (
         "pred[] f32[] f32[]",
         "f32[] conditional(x, y, z), true_computation=doubled, false_computation=doubled",
-        "branching on a value on the device waits for it",
+        SAID,
         "branching on a lazy value would compute it",
     ),
 ]
@@ -164,18 +164,17 @@ def test_all_refusals_come_at_once_and_like_stands_with_like():
         "s32[4] divide(r1, y)",
         "(f32[4], s32[4], f8e5m2[4]) tuple(r3, r4, z)",
     )
-    assert complaints(text, "cupy") == [
-        "parameter is not supported on CuPy: there is no dtype for f8e5m2",
-        "erf is not supported on CuPy: it needs erf(), which is written for NumPy arrays",
-        "erf is not supported on CuPy: it needs erf(), which is written for NumPy arrays",
-        "convert is not supported on CuPy: astype wraps numbers out of range, which HLO saturates",
-        "divide is not supported on CuPy: // rounds down, and gives 0 for a divisor of 0",
+    assert complaints(text, "dask") == [
+        "erf is not supported on Dask: it needs erf(), which is written for NumPy arrays",
+        "erf is not supported on Dask: it needs erf(), which is written for NumPy arrays",
+        "convert is not supported on Dask: it needs to_int(), which is written for NumPy arrays",
+        "divide is not supported on Dask: it needs int_divide(), which is written for NumPy arrays",
     ]
     with pytest.raises(UnsupportedError) as caught:
-        xla2py.emit(text, target="cupy")
+        xla2py.emit(text, target="dask")
     lines = text.splitlines()
     places = [lines[text[: d.span.start].count("\n")].split(" = ")[0].strip() for d in caught.value.diagnostics]
-    assert places == ["z", "r0", "r2", "r1", "r4"]
+    assert places == ["r0", "r2", "r1", "r4"]
 
 
 def test_lazy_indices_are_along_one_dimension():
@@ -207,8 +206,11 @@ def test_long_loops_are_not_unrolled_into_task_graphs():
 
 # What the array dialect has and these targets leave to NumPy.
 HOST = {"infeed", "outfeed", "to_host", "from_host"}
-LEFT_TO_NUMPY = {"prelude", "fft", "sort", "argsort", "take_along_axis", "axis_size"} | HOST
 BETWEEN_REPLICAS = {"collective", "send", "recv", "replica_id", "partition_id"}  # which Dask writes as NumPy
+LEFT_TO_NUMPY = {
+    "cupy": {"prelude"},
+    "dask": {"prelude", "fft", "sort", "argsort", "take_along_axis", "axis_size"} | HOST | BETWEEN_REPLICAS,
+}
 WRITTEN_BY_STATEMENTS = {"parameter", "literal", "integer", "loop", "conditional", "setitem"}
 
 
@@ -226,5 +228,5 @@ def test_a_table_decides_about_every_operation_that_has_words(target):
     rules = import_module(f"xla2py.targets.{target}.refusals").RULES
     listed = {opcode.replace("-", "_") for opcode in rules}
     written = macros("array") | macros(target)
-    assert written - listed == (LEFT_TO_NUMPY | BETWEEN_REPLICAS if target == "dask" else LEFT_TO_NUMPY)
-    assert listed - written == WRITTEN_BY_STATEMENTS
+    assert written - listed == LEFT_TO_NUMPY[target]
+    assert listed - written - {"update_at"} == WRITTEN_BY_STATEMENTS

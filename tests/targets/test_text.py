@@ -32,11 +32,11 @@ WRITTEN = [
         "da.clip(y, x, z)",
     ),
     (
-        "u32[4] u32[4]",
-        "u32[4] shift-right-logical(x, y)",
-        "x >> y",
-        "cp.where(y < 32, x >> y, 0)",
-        "x >> y",
+        "s32[4] s32[4]",
+        "s32[4] maximum(x, y)",
+        "np.maximum(x, y)",
+        "cp.maximum(x, y)",
+        "da.maximum(x, y)",
     ),
     (
         "s32[4,5] s32[5,6]",
@@ -107,6 +107,15 @@ def test_cupy_copies_constants_once():
     assert "\nTABLE_1 = cp.array([1, cp.nan, -cp.inf], dtype=cp.float32)\n" in source
     assert source.endswith("    return x + TABLE_1\n")
     assert "import numpy" not in source
+
+
+def test_cupy_guards_shifts_by_a_kernel_unless_the_amount_is_known():
+    source = xla2py.emit(module("u32[4] u32[4]", "u32[4] shift-right-logical(x, y)"), "cupy", checks=False).source
+    assert "\n    return shift_right_logical(x, y)\n" in source
+    assert "\nshift_right_logical = cp.ElementwiseKernel(\n" in source
+    known = module("u32[4]", "u32[4] shift-right-logical(x, y)")
+    known = known.replace("ROOT", "y = u32[4] constant({3,3,3,3})\n  ROOT")
+    assert xla2py.emit(known, "cupy", checks=False).source.endswith("    return x >> 3\n")
 
 
 @pytest.mark.parametrize("target", ["cupy", "dask"])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...targets.base import adopted, load_target
 from ..errors import Diagnostic, UsageError
 from ..settings import SETTINGS, load_settings
 from .emit import generate
@@ -82,7 +83,7 @@ def _timed(emitted: ModuleType, arguments: list[Any], target: str) -> tuple[dict
 
     start = time.perf_counter()
     try:
-        results = named_results(emitted.main(*arguments))
+        results = named_results(emitted.main(*adopted(load_target(target), arguments)))
     except Exception as error:
         if type(error).__module__.split(".")[0] not in RUNTIMES:
             raise

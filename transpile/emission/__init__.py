@@ -18,6 +18,7 @@ from ..hlo.ir import HloModule
 from ..hlo.printer import module_sha256
 from ..hlo.verifier import verify
 from ..passes import run_pipeline
+from ..passes.own_functions import own_functions
 from .generated import GeneratedModule
 from .module import Settings, body_sha256, with_body_hash, write_module
 from .names import identifier
@@ -62,6 +63,7 @@ def emit(
         require_support(module, chosen, hooks)
         program = run_pipeline(module, disable_passes, hooks, chosen.refuses)
         require_support(program, chosen, hooks)
+        own_functions(program, chosen)
     except UnsupportedError as error:
         raise UnsupportedError(*(replace(d, source=d.source or module.source) for d in error.diagnostics)) from None
     settings = Settings(

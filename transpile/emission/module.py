@@ -60,15 +60,15 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
     renderer = Renderer(target.folder, target.namespace, target.scalars, parenthesise_all=settings.parenthesise_all)
     inline = settings.constants == "inline"
     constants = ModuleConstants(renderer, inline=inline, largest_folded=target.largest_folded)
-    library = prelude()
+    library = prelude(target)
     replicas = replicas_of(program, target.runners)
     entry = ENTRY if replicas is not None else "main"
-    reserved = _prelude_names(program) | set(HOST_FUNCTIONS)
+    reserved = _prelude_names(program, target) | set(HOST_FUNCTIONS)
     if replicas is not None:
         renderer.used_prelude.update(dict.fromkeys(replicas.prelude_names))
         renderer.shared_channels.update(replicas.channels)
         renderer.resumable.update(replicas.resumable)
-        reserved |= replicas.names | _brought_in(replicas.prelude_names)
+        reserved |= replicas.names | _brought_in(replicas.prelude_names, target)
     module_names = Names(reserved)
     renderer.foreign_names.update((name, module_names.kept(name.name)) for name in _foreign_names(program))
     reserved |= set(renderer.foreign_names.values())
@@ -128,17 +128,17 @@ def _foreign_names(program: Program) -> list[ForeignName]:
     return list(dict.fromkeys(function for function in called if isinstance(function, ForeignName)))
 
 
-def _prelude_names(program: Program) -> set[str]:
+def _prelude_names(program: Program, target: Target) -> set[str]:
     """What the prelude functions that a program needs bring into its module."""
-    called = {"check_arguments", "constant", "mapped_constant"}
+    called = {"check_arguments", "constant", "mapped_constant", "device_constant"}
     for node in _calls(program):
         called.update(_names_in([node.parameters[part] for part in ("function", "arguments", "keywords")]))
-    return _brought_in(sorted(called))
+    return _brought_in(sorted(called), target)
 
 
-def _brought_in(names: list[str]) -> set[str]:
+def _brought_in(names: list[str], target: Target) -> set[str]:
     """The names that prelude functions bring into a module: their own, those of what they use, and of its imports."""
-    library = prelude()
+    library = prelude(target)
     definitions = library.closure(names)
     used = {use for definition in definitions for use in definition.uses}
     return {definition.name for definition in definitions} | (used & set(library.imports))

@@ -6,7 +6,12 @@ import ast
 from dataclasses import dataclass
 from functools import cache
 
+from ...targets.base import Target
 from .expression import TEMPLATES
+
+SHARED = "prelude"  # the folder of what is written for NumPy
+NUMPY = "np"  # what it calls the library
+ON_HOST = frozenset(("sidecar",))  # modules that stay NumPy's everywhere: they read files
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +22,7 @@ class Definition:
     source: str
     uses: tuple[str, ...]  # names of other definitions and of imports
     order: int
+    module: str = ""  # the file that defines it
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +49,36 @@ class Prelude:
         return {self.imports[use] for definition in definitions for use in definition.uses if use in self.imports}
 
 
+def prelude(target: Target | None = None) -> Prelude:
+    """The prelude of a target: NumPy's own; or where the target has a folder for it, what stands there, and for the
+    rest NumPy's with the name of the library exchanged."""
+    return _own_prelude(target.prelude, target.namespace) if target and target.prelude else _shared_prelude()
+
+
 @cache
-def prelude() -> Prelude:
-    """Read the prelude modules once."""
+def _shared_prelude() -> Prelude:
     definitions: dict[str, Definition] = {}
     imports: dict[str, str] = {}
-    for path in sorted((TEMPLATES / "prelude").glob("*.py")):
+    _read(SHARED, definitions, imports)
+    return Prelude(definitions, imports)
+
+
+@cache
+def _own_prelude(folder: str, namespace: str) -> Prelude:
+    definitions: dict[str, Definition] = {}
+    imports: dict[str, str] = {}
+    _read(folder, definitions, imports)
+    for name, definition in _shared_prelude().definitions.items():
+        if name not in definitions:
+            text = definition.source if definition.module in ON_HOST else carried_over(definition.source, namespace)
+            uses = _used(ast.parse(text).body[0])
+            definitions[name] = Definition(name, text, uses, len(definitions))
+    return Prelude(definitions, _shared_prelude().imports | imports)
+
+
+def _read(folder: str, definitions: dict[str, Definition], imports: dict[str, str]) -> None:
+    """Add what the modules of a folder define and import."""
+    for path in sorted((TEMPLATES / folder).glob("*.py")):
         text = path.read_text("utf-8")
         tree = ast.parse(text)
         lines = text.splitlines()
@@ -57,8 +87,31 @@ def prelude() -> Prelude:
                 _add_import(statement, imports)
                 continue
             for name in _names(statement):
-                definitions[name] = Definition(name, _source(statement, lines), _used(statement), len(definitions))
-    return Prelude(definitions, imports)
+                source = _source(statement, lines)
+                definitions[name] = Definition(name, source, _used(statement), len(definitions), path.stem)
+
+
+def carried_over(source: str, namespace: str) -> str:
+    """A definition written for NumPy, for a library that has the same functions under another name.
+
+    ``np.`` becomes ``cp.``, and the blocks that silence NumPy's warnings, which other libraries do not give, dissolve.
+    """
+    lines = source.splitlines()
+    nodes = list(ast.walk(ast.parse(source)))
+    places = [(n.lineno, n.col_offset) for n in nodes if isinstance(n, ast.Name) and n.id == NUMPY]
+    for line, column in sorted(places, reverse=True):
+        text = lines[line - 1].encode()  # offsets of syntax trees count bytes
+        lines[line - 1] = (text[:column] + namespace.encode() + text[column + len(NUMPY) :]).decode()
+    dissolved = set()
+    for block in (node for node in nodes if isinstance(node, ast.With) and _silences(node)):
+        dissolved.add(block.lineno - 1)
+        for k in range(block.body[0].lineno - 1, block.end_lineno or 0):
+            lines[k] = lines[k].removeprefix("    ")
+    return "\n".join(line for k, line in enumerate(lines) if k not in dissolved)
+
+
+def _silences(block: ast.With) -> bool:
+    return all(ast.unparse(item).startswith(f"{NUMPY}.errstate(") for item in block.items)
 
 
 def _add_import(statement: ast.Import | ast.ImportFrom, imports: dict[str, str]) -> None:

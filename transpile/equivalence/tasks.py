@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...targets.base import adopted, load_target
 from ..emission.generated import GeneratedModule
 from .comparison import flatten
 from .xla_reference import CompiledHlo, compile_hlo, interpret_hlo
@@ -26,6 +27,7 @@ def run_generated(generated: GeneratedModule, arguments: Sequence[Any]) -> list[
         array.setflags(write=False)
     if generated.target == "dask":
         arguments = _map_arrays(_in_blocks, arguments)
+    arguments = adopted(load_target(generated.target), list(arguments))
     results = [leaf for _, leaf in flatten(generated.load().main(*arguments))]
     if generated.target == "dask":
         results = import_module("dask").compute(*results)

@@ -1,0 +1,42 @@
+"""Conversions of HLO for which `astype` and `view` do not suffice."""
+
+from typing import Any
+
+import cupy as cp
+
+saturate = cp.ElementwiseKernel(
+    "X x, Y kind",
+    "Y number",
+    """
+    bool is_signed = Y(-1) < Y(0);
+    Y most = Y(~0ull >> (64 - 8 * sizeof(Y) + is_signed)), least = is_signed ? Y(~most) : Y(0);
+    double real = (double)x;
+    double bound = is_signed ? -(double)least : 2 * (double)(most / 2 + 1);  // a power of two, one above the most
+    number = real != real ? Y(0) : real >= bound ? most : real <= (double)least ? least : Y(real)
+    """,
+    "saturate",
+)
+
+
+def to_int(x: cp.ndarray, dtype: Any) -> cp.ndarray:
+    """The real numbers `x` cut to integers: too large ones saturate, NaN becomes 0."""
+    return saturate(x, cp.dtype(dtype).type(0))
+
+
+def stochastic_convert(x: cp.ndarray, random: cp.ndarray, dtype: Any) -> cp.ndarray:
+    """`to_int`, but away from zero where the bits `random` lie below the fraction."""
+    size = cp.abs(x.astype(cp.float64))
+    whole = cp.floor(size)
+    fraction = to_int((size - whole) * 2.0 ** (8 * random.dtype.itemsize), random.dtype)
+    rounded = whole + (random < fraction)
+    return to_int(cp.copysign(rounded, x.astype(cp.float64)), dtype)
+
+
+def bitcast_convert(x: cp.ndarray, dtype: Any) -> cp.ndarray:
+    """The bytes of `x` as another type; another size adds or removes a last axis."""
+    dtype = cp.dtype(dtype)
+    x = cp.ascontiguousarray(x) if x.ndim else x
+    if dtype.itemsize < x.dtype.itemsize:
+        return x[..., None].view(dtype)
+    bytes_as_dtype = x.view(dtype)
+    return bytes_as_dtype[..., 0] if dtype.itemsize > x.dtype.itemsize else bytes_as_dtype

@@ -1,0 +1,26 @@
+"""Floating-point functions of HLO that CuPy lacks or defines differently; each returns the type of its argument."""
+
+import cupy as cp
+
+erf = cp.ElementwiseKernel("T x", "T y", "y = T(erff((float)x))", "erf")
+
+erf_float64 = cp.ElementwiseKernel("float64 x", "float64 y", "y = erf(x)", "erf_float64")
+
+logistic = cp.ElementwiseKernel("T x", "T y", "y = T(1.0f / (1.0f + expf(-(float)x)))", "logistic")
+
+rsqrt = cp.ElementwiseKernel("T x", "T y", "y = T(1.0f / sqrtf((float)x))", "rsqrt")
+
+sign = cp.ElementwiseKernel(
+    "T x",
+    "T y",
+    "y = x == T(0) || x != x ? x : x < T(0) ? T(-1) : T(1)",  # keeps -0 and NaN
+    "sign",
+)
+
+round_half_away = cp.ElementwiseKernel("T x", "T y", "y = T(round((double)x))", "round_half_away")
+
+
+def log_add_exp(a: cp.ndarray, b: cp.ndarray) -> cp.ndarray:
+    """`cp.logaddexp`, which gives NaN for two infinities of the same sign."""
+    double = a + cp.log(cp.full((), 2, dtype=a.dtype))
+    return cp.where(a == b, double, cp.logaddexp(a, b))

@@ -1,0 +1,115 @@
+"""The LAPACK routines that JAX calls, by way of cuSOLVER, which is not asked whether it succeeded: that would wait."""
+
+import cupy as cp
+import cupyx
+import numpy as np
+
+from ...prelude.lapack import nan_where, without_nan
+
+
+def geqrf(a: cp.ndarray) -> tuple[cp.ndarray, cp.ndarray]:
+    """R above and the reflectors of Q below the diagonal of ``a`` [.., m, n] == Q @ R,
+    and tau [.., min(m, n)].
+    """
+    with cupyx.errstate(linalg="ignore"):
+        packed, tau = cp.linalg.qr(a, mode="raw")
+    return packed.mT, tau
+
+
+def syevd(a: cp.ndarray, *, mode: str = "V", uplo: str = "L") -> tuple[cp.ndarray, cp.ndarray, cp.ndarray]:
+    """Eigenvectors as columns, rising eigenvalues of Hermitian matrices given by one
+    triangle, and info.
+    """
+    a, failed = without_nan(a)
+    with cupyx.errstate(linalg="ignore"):
+        values, vectors = cp.linalg.eigh(a, UPLO="L" if uplo == "L" else "U")
+    return nan_where(failed, vectors), nan_where(failed, values), failed.astype(cp.int32)
+
+
+def gesdd(a: cp.ndarray, *, mode: str = "S") -> tuple[cp.ndarray, cp.ndarray, cp.ndarray, cp.ndarray, cp.ndarray]:
+    """``a``, falling singular values, U, V^H, info; ``mode`` asks for "A" all vectors,
+    "S" min(m, n) or "N" none.
+    """
+    finite, failed = without_nan(a)
+    with cupyx.errstate(linalg="ignore"):
+        if mode == "N":
+            values = cp.linalg.svd(finite, compute_uv=False)
+            u, vh = (cp.zeros((*a.shape[:-2], n, n), dtype=a.dtype) for n in a.shape[-2:])
+        else:
+            u, values, vh = cp.linalg.svd(finite, full_matrices=mode == "A")
+    return a, nan_where(failed, values), nan_where(failed, u), nan_where(failed, vh), failed.astype(cp.int32)
+
+
+def geev(a: cp.ndarray, *, compute_left: str = "V", compute_right: str = "V") -> tuple[cp.ndarray, ...]:
+    """Eigenvalues (for a real ``a``, their real and imaginary parts), left and right
+    eigenvectors, info.
+
+    Eigenvectors are columns of length 1, zero where they were not asked for. The left ones are the eigenvectors of
+    the inverse of the right ones' matrix, by its singular values.
+    """
+    finite, failed = without_nan(a)
+    dtype = cp.result_type(a.dtype, cp.complex64)
+    with cupyx.errstate(linalg="ignore"):
+        values, right = (x.astype(dtype) for x in cp.linalg.eig(finite))
+        left = cp.zeros(right.shape, dtype=dtype)
+        if compute_left == "V":
+            u, sizes, vh = cp.linalg.svd(right, full_matrices=False)
+            inverse = vh.conj().mT @ (u.conj().mT / sizes[..., None])
+            left = inverse.conj().mT
+            largest = cp.take_along_axis(left, cp.abs(left).argmax(-2)[..., None, :], -2)
+            left = left * (largest.conj() / cp.abs(largest)) / cp.linalg.norm(left, axis=-2, keepdims=True)
+    if compute_right != "V":
+        right = cp.zeros(right.shape, dtype=dtype)
+    values, left, right = (nan_where(failed, x) for x in (values, left, right))
+    parts = (values,) if a.dtype.kind == "c" else (values.real, values.imag)
+    return *parts, left, right, failed.astype(cp.int32)
+
+
+def gees(a: cp.ndarray, *, mode: str = "V", sort: str = "N") -> tuple[cp.ndarray, ...]:
+    """Schur form T and vectors Z with ``a`` == Z @ T @ Z^H, eigenvalues (as geev), 0 of
+    them sorted, info.
+
+    cuSOLVER has no Schur form: it is computed on the host, which waits for ``a``.
+    """
+    finite, failed = without_nan(a)
+    given = cp.asnumpy(finite)
+    host_forms, host_vectors = np.empty_like(given), np.zeros_like(given)
+    for index in np.ndindex(given.shape[:-2]):
+        host_forms[index], host_vectors[index] = schur(given[index])
+    forms, vectors = nan_where(failed, cp.asarray(host_forms)), nan_where(failed, cp.asarray(host_vectors))
+    if mode != "V":
+        vectors = cp.zeros(a.shape, dtype=a.dtype)
+    values = cp.diagonal(cp.asarray(host_forms), axis1=-2, axis2=-1).copy()
+    none_sorted, info = cp.zeros(a.shape[:-2], dtype=cp.int32), failed.astype(cp.int32)
+    if a.dtype.kind == "c":
+        return forms, vectors, values, none_sorted, info
+    below, above = (cp.diagonal(cp.asarray(host_forms), offset, -2, -1) for offset in (-1, 1))
+    half = cp.sqrt(cp.abs(below * above)) * (below != 0).astype(a.dtype)
+    edge = cp.zeros((*half.shape[:-1], 1), dtype=a.dtype)
+    imaginary = cp.concatenate([half, edge], axis=-1) - cp.concatenate([edge, half], axis=-1)
+    return forms, vectors, values, imaginary, none_sorted, info
+
+
+def schur(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """T and unitary Z with ``a`` [n, n] == Z @ T @ Z^H, T triangular; a real T has 2x2
+    blocks for complex pairs.
+
+    One eigenvector (or pair) of what is left is turned into the first axes at a time.
+    """
+    t, z, k = a.copy(), np.eye(len(a), dtype=a.dtype), 0
+    while k < len(a) - 1:
+        values, vectors = np.linalg.eig(t[k:, k:])
+        axes = vectors[:, :1].astype(np.result_type(a.dtype, vectors.dtype))
+        if a.dtype.kind != "c":
+            axes = np.concatenate([axes.real, axes.imag], 1)[:, : 1 + bool(values[0].imag)]
+        q = np.linalg.qr(axes, mode="complete").Q.astype(a.dtype)
+        if axes.shape[1] == 2:  # turn the block so that its diagonal becomes equal
+            (p, r), (s, u) = q[:, :2].T @ t[k:, k:] @ q[:, :2]
+            angle = 0.5 * np.arctan2(u - p, r + s)
+            q[:, :2] = q[:, :2] @ [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+        t[:, k:] = t[:, k:] @ q
+        t[k:, :] = q.conj().T @ t[k:, :]
+        z[:, k:] = z[:, k:] @ q
+        k, column = k + axes.shape[1], k
+        t[k:, column:k] = 0
+    return t, z

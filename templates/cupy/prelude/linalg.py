@@ -1,0 +1,63 @@
+"""Cholesky factors and triangular systems: batched, one triangle read, no exceptions and no waiting.
+
+Source: the operation-semantics seed, Cholesky and TriangularSolve.
+"""
+
+import cupy as cp
+import cupyx
+from cupyx.scipy.linalg import solve_triangular
+
+from ...prelude.precision import working_dtype
+
+
+def cholesky(a: cp.ndarray, lower: bool = True) -> cp.ndarray:
+    """Triangular factor of each matrix of ``a`` [.., n, n], of which one triangle is
+    read.
+
+    A matrix that is not positive definite gives NaN everywhere: cuSOLVER then stops
+    and tells nobody, so the diagonal of factor @ factor^H is compared with that of ``a``.
+    """
+    wide = (a if lower else a.conj().mT).astype(working_dtype(a.dtype))
+    if wide.size == 0:
+        return a
+    wide = cp.tril(wide) + cp.tril(wide, -1).conj().mT
+    with cupyx.errstate(linalg="ignore"):
+        factor = cp.tril(cp.linalg.cholesky(wide))
+    diagonal = cp.diagonal(wide, axis1=-2, axis2=-1).real
+    pivots = cp.diagonal(factor, axis1=-2, axis2=-1).real
+    squares = (factor * factor.conj()).real.sum(axis=-1)
+    good = (pivots > 0) & (cp.abs(squares - diagonal) <= 1e-3 * diagonal)
+    factor = cp.where(good.all(axis=-1)[..., None, None], factor, cp.nan)
+    return (factor if lower else factor.conj().mT).astype(a.dtype)
+
+
+def triangular_solve(
+    a: cp.ndarray,
+    b: cp.ndarray,
+    *,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    transpose: str = "N",
+    left_side: bool = True,
+) -> cp.ndarray:
+    """x [.., n, k] with op(a) @ x == ``b``, or with x @ op(a) == ``b`` [.., k, n].
+
+    Only one triangle of ``a`` [.., n, n] is read; ``unit_diagonal`` takes its diagonal
+    as 1. op is "N" nothing, "T" the transpose, "C" the conjugate transpose.
+    """
+    if not left_side:
+        flipped = {"N": "T", "T": "N", "C": "N"}[transpose]
+        matrix = a.conj() if transpose == "C" else a
+        return triangular_solve(matrix, b.mT, lower=lower, unit_diagonal=unit_diagonal, transpose=flipped).mT
+    work = cp.result_type(working_dtype(a.dtype), working_dtype(b.dtype))
+    if b.size == 0:
+        return b
+    x = solve_triangular(
+        a.astype(work),
+        b.astype(work),
+        trans=transpose,
+        lower=lower,
+        unit_diagonal=unit_diagonal,
+        check_finite=False,
+    )
+    return x.astype(b.dtype)

@@ -1,0 +1,152 @@
+"""Where CuPy computes something else than NumPy: what the twin does in its place, by name.
+
+Source: CuPy 14.2, the bodies of its loops (``cupy.add._ops``), and what NVRTC makes of C++ casts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+_GARBAGE = 0x5A  # what C++ leaves undefined
+
+
+def astype(x: np.ndarray, dtype: np.dtype[Any], copy: bool = True) -> np.ndarray:
+    """A cast as the device does it: floats saturate at 32 or 64 bits, and what is narrower is cut from that."""
+    if x.dtype.kind in "iub" or dtype.kind not in "iu" or x.dtype.kind == "c":
+        return x.astype(dtype, copy=copy)
+    wide = np.dtype(f"{dtype.kind}{max(dtype.itemsize, 4)}")
+    info = np.iinfo(wide)
+    number = np.trunc(x.astype(np.float64))
+    result = np.clip(np.nan_to_num(number, nan=0.0), float(info.min), np.nextafter(float(info.max), 0)).astype(wide)
+    result[number >= float(info.max)] = info.max
+    if wide.itemsize == 8:
+        result[np.isnan(number)] = wide.type(1) << wide.type(63)
+    return result.astype(dtype)
+
+
+def _shift(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Undefined by the width or more."""
+
+    def shifted(x: np.ndarray, amount: np.ndarray) -> np.ndarray:
+        inside = (amount >= 0) & (amount < 8 * x.dtype.itemsize)
+        return np.where(inside, function(x, np.where(inside, amount, 0)), x.dtype.type(_GARBAGE))
+
+    return shifted
+
+
+def _floor_divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.where(b == 0, a.dtype.type(0), np.floor_divide(a, b)) if a.dtype.kind in "iu" else np.floor_divide(a, b)
+
+
+def _fmod(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Of integers by way of float64."""
+    if a.dtype.kind not in "iu":
+        return np.fmod(a, b)
+    return astype(np.fmod(a.astype(np.float64), b.astype(np.float64)), a.dtype)
+
+
+def _clip(x: Any, low: Any = None, high: Any = None, **_: Any) -> Any:
+    """Loses NaN, as fmin and fmax do."""
+    result = np.asarray(x)
+    result = result if low is None else np.fmax(result, np.asarray(low).astype(result.dtype))
+    return result if high is None else np.fmin(result, np.asarray(high).astype(result.dtype))
+
+
+def _where(condition: Any, *choices: Any) -> Any:
+    if len(choices) != 2:
+        raise AssertionError("where with one argument waits for the count")
+    return np.where(condition, *choices)
+
+
+def _no_bfloat16(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def checked(x: Any, *arguments: Any, **keywords: Any) -> Any:
+        if np.asarray(x).dtype.name == "bfloat16":
+            raise TypeError(f"{name} of bfloat16 is not supported")
+        return function(x, *arguments, **keywords)
+
+    return checked
+
+
+def _reduction(name: str) -> Callable[..., Any]:
+    """Narrow floats are summed in float32."""
+
+    def reduce(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" and dtype is None:
+            return getattr(np, name)(x.astype(np.float32), axis, np.float32, keepdims=keepdims).astype(x.dtype)
+        return getattr(np, name)(x, axis, dtype, keepdims=keepdims)
+
+    return reduce
+
+
+def _scatter(ufunc: np.ufunc, dtypes: str) -> Callable[..., Any]:
+    def scatter(a: np.ndarray, slices: Any, value: Any) -> None:
+        if a.dtype.char not in dtypes:
+            raise TypeError(f"scatter of {a.dtype} is not supported")
+        ufunc.at(a, slices, np.asarray(value).astype(a.dtype))
+
+    return scatter
+
+
+def _cholesky(a: np.ndarray) -> np.ndarray:
+    """Without an exception: what is left of a matrix that is not positive definite has no defined value."""
+    result = np.empty_like(a)
+    for index in np.ndindex(a.shape[:-2]):
+        try:
+            result[index] = np.linalg.cholesky(a[index])
+        except np.linalg.LinAlgError:
+            result[index] = np.tril(a[index]) * 0.25
+    return result
+
+
+def _triangular(a: np.ndarray, b: np.ndarray, trans: Any = 0, lower: bool = False, **options: Any) -> np.ndarray:
+    """cuBLAS's trsm, which divides by zero as floats do."""
+    matrix = np.tril(a) if lower else np.triu(a)
+    if options.get("unit_diagonal"):
+        diagonal = np.arange(a.shape[-1])
+        matrix[..., diagonal, diagonal] = 1
+    if trans in (1, "T", 2, "C"):
+        matrix, lower = np.swapaxes(matrix.conj() if trans in (2, "C") else matrix, -1, -2), not lower
+    x, n = b.astype(np.result_type(a, b)), a.shape[-1]
+    for i in range(n) if lower else reversed(range(n)):
+        x[..., i, :] /= matrix[..., i, i, None]
+        rest = slice(i + 1, None) if lower else slice(None, i)
+        x[..., rest, :] -= matrix[..., rest, i, None] * x[..., i, None, :]
+    return x
+
+
+DIFFERENT: dict[str, Callable[..., Any]] = {
+    "left_shift": _shift(np.left_shift),
+    "right_shift": _shift(np.right_shift),
+    "floor_divide": _floor_divide,
+    "fmod": _fmod,
+    "clip": _clip,
+    "where": _where,
+    "bitwise_count": lambda x: np.bitwise_count(np.abs(x)),
+    "argmax": _no_bfloat16("argmax", np.argmax),
+    "argmin": _no_bfloat16("argmin", np.argmin),
+    "sort": _no_bfloat16("sort", lambda x, axis=-1, kind=None: np.sort(x, axis, kind="stable")),
+    "argsort": _no_bfloat16("argsort", lambda x, axis=-1, kind=None: np.argsort(x, axis, kind="stable")),
+    "cumsum": _no_bfloat16("cumsum", np.cumsum),
+    "cumprod": _no_bfloat16("cumprod", np.cumprod),
+    "tensordot": _no_bfloat16("tensordot", np.tensordot),
+    "einsum": lambda subscripts, *operands: _no_bfloat16("einsum", lambda x: np.einsum(subscripts, *operands))(
+        operands[0]
+    ),
+    "ndarray.argmax": _no_bfloat16("argmax", np.argmax),
+    "ndarray.argmin": _no_bfloat16("argmin", np.argmin),
+    "ndarray.cumsum": _no_bfloat16("cumsum", np.cumsum),
+    "ndarray.cumprod": _no_bfloat16("cumprod", np.cumprod),
+    "ndarray.clip": _clip,
+    "ndarray.sum": _reduction("sum"),
+    "ndarray.prod": _reduction("prod"),
+    "linalg.cholesky": _cholesky,
+    "linalg.qr": lambda a, mode="reduced": tuple(np.linalg.qr(a, mode)),
+    "cupyx.rsqrt": lambda x: 1 / np.sqrt(x),
+    "cupyx.scatter_add": _scatter(np.add, "ilqILQefd"),
+    "cupyx.scatter_max": _scatter(np.maximum, "ilqILQfd"),
+    "cupyx.scatter_min": _scatter(np.minimum, "ilqILQfd"),
+    "cupyx.scipy.linalg.solve_triangular": _triangular,
+}

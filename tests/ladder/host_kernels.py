@@ -1,0 +1,263 @@
+"""Kernels of emitted modules on the CPU: their C++ bodies under g++, the threads in several orders.
+
+``ElementwiseKernel`` runs its operation in a loop over the elements, forwards and backwards; ``RawKernel`` gives every
+CUDA thread of a block a stack of its own (``hostcuda.h``), so that barriers, shuffles and atomics mean what they mean
+on a device, and runs the threads in several orders. Results that depend on the order are errors: a barrier is missing
+or two threads write one place. Parameter lists and types are CuPy's own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import cupy
+import numpy as np
+
+HEADER = Path(__file__).with_name("hostcuda.h")
+COMPILER = shutil.which("g++")
+FLAGS = ("-std=c++17", "-O1", "-w", "-fwrapv", "-ffp-contract=off", "-fno-strict-aliasing", "-shared", "-fPIC")
+ORDERS = (0, 1, 2)  # of threads: as numbered, and two others
+_C_TYPES = {
+    "bool": "bool",
+    **{f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    "float16": "float16",
+    "bfloat16": "bfloat16",
+    "float32": "float",
+    "float64": "double",
+    "complex64": "complex<float>",
+    "complex128": "complex<double>",
+}
+
+
+class OrderMatters(AssertionError):
+    """The threads give another result in another order."""
+
+
+@cache
+def compiled(source: str) -> ctypes.CDLL:
+    """The shared library of C++ source, from a folder of earlier ones if it is there."""
+    assert COMPILER is not None, "g++ is not installed"
+    folder = Path(tempfile.gettempdir()) / f"xla2py-host-kernels-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    key = hashlib.sha256("\n".join([source, HEADER.read_text("utf-8"), *FLAGS]).encode()).hexdigest()[:32]
+    library = folder / f"{key}.so"
+    if not library.exists():
+        with tempfile.TemporaryDirectory(dir=folder) as work:
+            file, built = Path(work) / "kernel.cpp", Path(work) / "kernel.so"
+            file.write_text(source, encoding="utf-8")
+            command = [COMPILER, *FLAGS, "-include", str(_header(folder)), "-o", str(built), str(file)]
+            result = subprocess.run(command, capture_output=True, text=True, check=False)
+            if result.returncode:
+                raise RuntimeError(f"g++ refuses a kernel:\n{result.stderr[:2000]}\n{source}")
+            built.replace(library)
+    return ctypes.CDLL(str(library))
+
+
+@cache
+def _header(folder: Path) -> Path:
+    """A copy of the header with its precompiled form beside it, from which g++ takes it in a fifth of the time."""
+    assert COMPILER is not None
+    text = HEADER.read_text("utf-8")
+    copy = folder / f"hostcuda-{hashlib.sha256(text.encode()).hexdigest()[:16]}.h"
+    precompiled = copy.with_suffix(".h.gch")
+    if not precompiled.exists():
+        with tempfile.TemporaryDirectory(dir=folder) as work:
+            made = Path(work) / "made.gch"
+            copy.write_text(text, encoding="utf-8")
+            subprocess.run([COMPILER, *FLAGS, "-x", "c++-header", "-o", str(made), str(copy)], check=True)
+            made.replace(precompiled)
+    return copy
+
+
+class ElementwiseKernel:
+    """Stands for ``cupy.ElementwiseKernel``."""
+
+    def __init__(self, in_params: str, out_params: str, operation: str, name: str = "kernel", **options: Any) -> None:
+        self.real = cupy.ElementwiseKernel(in_params, out_params, operation, name, **options)
+        self.params = (*self.real.in_params, *self.real.out_params)
+        self.operation, self.name, self.preamble = operation, name, options.get("preamble", "")
+
+    def __call__(self, *arguments: Any, size: int | None = None) -> Any:
+        from xla2py.tests.ladder.twin import DeviceArray, operand
+
+        count = self.real.nin
+        if len(arguments) not in (count, self.real.nargs):
+            raise TypeError(f"{self.name} takes {count} arguments")
+        values = [operand(each) for each in arguments]
+        for value in values:
+            if not isinstance(value, np.ndarray | np.generic):
+                raise TypeError(f"{self.name} of a bare {type(value).__name__}")
+        given_out = values[count:]
+        types = tuple(np.asarray(value).dtype for value in values)
+        in_types, out_types, _ = self.real._decide_params_type(types[:count], types[count:])
+        raw = [param.raw for param in self.params]
+        shapes = [np.shape(value) for value, is_raw in zip(values, raw, strict=False) if not is_raw]
+        shape = np.broadcast_shapes(*shapes) if shapes else (size or 0,)
+        assert shapes or size is not None, "Loop size is undecided."
+        inputs = [
+            np.ascontiguousarray(value if is_raw else np.broadcast_to(value, shape), dtype)
+            for value, is_raw, dtype in zip(values, raw, in_types, strict=False)
+        ]
+        results = []
+        for order in ORDERS[:2]:
+            outputs = [
+                np.ascontiguousarray(given_out[k]).copy() if given_out else _poisoned(shape, dtype)
+                for k, dtype in enumerate(out_types)
+            ]
+            self._run(int(np.prod(shape)), [*inputs, *outputs], (*in_types, *out_types), order)
+            results.append(outputs)
+        _agree(results, self.name)
+        if given_out:
+            for target, made in zip(given_out, results[0], strict=True):
+                target[...] = made
+            made_arrays = list(arguments[count:])
+        else:
+            made_arrays = [DeviceArray(made.reshape(np.shape(made))) for made in results[0]]
+        return made_arrays[0] if len(made_arrays) == 1 else tuple(made_arrays)
+
+    def _run(self, n: int, arrays: list[np.ndarray], types: tuple[np.dtype[Any], ...], order: int) -> None:
+        library = compiled(self.source(types))
+        pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in arrays]
+        sizes = [ctypes.c_longlong(array.size) for array in arrays]
+        library.run(ctypes.c_longlong(n), ctypes.c_int(order), *pointers, *sizes)
+
+    def source(self, types: tuple[np.dtype[Any], ...]) -> str:
+        """The loop around the operation, with the letters of types replaced by what they stand for."""
+        letters = {}
+        pointers, sizes, elements, raws = [], [], [], []
+        for k, (param, dtype) in enumerate(zip(self.params, types, strict=True)):
+            kind = _C_TYPES[dtype.name]
+            if param.dtype is None:
+                letters[param.ctype] = kind
+            pointers.append(f"{kind} *p{k}")
+            sizes.append(f"long long s{k}")
+            if param.raw:
+                raws.append(f"Raw<{kind}> {param.name}{{p{k}, s{k}}};")
+            else:
+                const = "const " if param.is_const else ""
+                elements.append(f"{const}{kind} &{param.name} = p{k}[i];")
+        typedefs = "".join(f"typedef {kind} {letter};\n" for letter, kind in sorted(letters.items()))
+        return (
+            f"{typedefs}{self.preamble}\n"
+            f'extern "C" void run(long long n, int order, {", ".join(pointers + sizes)}) {{\n'
+            f"  {' '.join(raws)}\n  for (long long at = 0; at < n; at++) {{\n"
+            f"    long long i = order ? n - 1 - at : at;\n    {' '.join(elements)}\n    {self.operation};\n  }}\n}}\n"
+        )
+
+
+def _poisoned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """What nobody wrote yet."""
+    array = np.empty(shape, dtype)
+    array.reshape(-1).view(np.uint8)[:] = 0x7D if dtype != np.bool_ else 1
+    return array
+
+
+def _agree(results: list[list[np.ndarray]], name: str) -> None:
+    first, *others = results
+    for other in others:
+        for one, two in zip(first, other, strict=True):
+            if one.tobytes() != two.tobytes():
+                raise OrderMatters(f"{name} gives another result when its threads run in another order")
+
+
+class RawKernel:
+    """Stands for ``cupy.RawKernel``: called with a grid, a block and arguments, arrays and numbers of C types."""
+
+    def __init__(self, code: str, name: str, **options: Any) -> None:
+        self.code, self.name, self.options = code, name, options
+        self.signature = _parameters(code, name)
+
+    def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], arguments: Any, shared_mem: int = 0) -> None:
+        from xla2py.tests.ladder.twin import DeviceArray
+
+        if len(arguments) != len(self.signature):
+            raise TypeError(f"{self.name} takes {len(self.signature)} arguments")
+        arrays = [each.on_host for each in arguments if isinstance(each, DeviceArray)]
+        for array in arrays:
+            assert array.flags.c_contiguous, f"{self.name} ignores strides"
+        before, results = [array.copy() for array in arrays], []
+        for order in ORDERS:
+            for array, old in zip(arrays, before, strict=True):
+                array[...] = old
+            self._launch(grid, block, arguments, shared_mem, order)
+            results.append([array.copy() for array in arrays])
+        _agree(results, self.name)
+
+    def _launch(
+        self, grid: tuple[int, ...], block: tuple[int, ...], arguments: Any, shared_mem: int, order: int
+    ) -> None:
+        from xla2py.tests.ladder.twin import DeviceArray
+
+        library = compiled(self.source())
+        sizes = [ctypes.c_int(size) for triple in (grid, block) for size in (*triple, 1, 1)[:3]]
+        values: list[Any] = []
+        for (kind, is_pointer), each in zip(self.signature, arguments, strict=True):
+            if is_pointer:
+                assert isinstance(each, DeviceArray), f"{self.name} wants an array"
+                wanted = _ELEMENTS[kind.replace("const", "").strip()]
+                assert each.dtype.name == wanted, f"{self.name} wants {wanted}, and gets {each.dtype}"
+                values.append(each.on_host.ctypes.data_as(ctypes.c_void_p))
+            else:
+                values.append(_NUMBERS[kind.replace("const", "").strip()](each))
+        if library.launch(*sizes, ctypes.c_int(shared_mem), ctypes.c_int(order), *values):
+            raise OrderMatters(f"the threads of {self.name} wait at different barriers")
+
+    def source(self) -> str:
+        """The kernel as a function that a scheduler calls for each thread."""
+        code = re.sub(r'extern\s+"C"\s+__global__\s+void(\s+__launch_bounds__\([^)]*\))?', "static void", self.code)
+        code = re.sub(r"extern\s+__shared__\s+(\w+)\s+(\w+)\[\];", r"\1 *\2 = (\1 *)hostcuda_dynamic_shared;", code)
+        parameters = [f"{kind} {'*' if is_pointer else ''}a{k}" for k, (kind, is_pointer) in enumerate(self.signature)]
+        names = ", ".join(f"a{k}" for k in range(len(self.signature)))
+        return (
+            f"{code}\n"
+            'extern "C" int launch(int gx, int gy, int gz, int bx, int by, int bz, int shared, int seed, '
+            f"{', '.join(parameters)}) {{\n"
+            f"  return hostcuda_launch(gx, gy, gz, bx, by, bz, shared, seed, [=] {{ {self.name}({names}); }});\n}}\n"
+        )
+
+
+_ELEMENTS = {
+    "bool": "bool",
+    "signed char": "int8",
+    "unsigned char": "uint8",
+    "short": "int16",
+    "unsigned short": "uint16",
+    "int": "int32",
+    "unsigned": "uint32",
+    "long long": "int64",
+    "unsigned long long": "uint64",
+    "float16": "float16",
+    "bfloat16": "bfloat16",
+    "float": "float32",
+    "double": "float64",
+}
+_NUMBERS: dict[str, Any] = {
+    "int": ctypes.c_int,
+    "unsigned": ctypes.c_uint,
+    "long long": ctypes.c_longlong,
+    "float": ctypes.c_float,
+    "double": ctypes.c_double,
+}
+
+
+def _parameters(code: str, name: str) -> list[tuple[str, bool]]:
+    """(type, is a pointer) of each parameter of a kernel."""
+    found = re.search(rf"__global__[^;{{]*?\b{re.escape(name)}\s*\(([^)]*)\)", code)
+    assert found, f"no kernel is called {name}"
+    parameters = []
+    for text in filter(None, (part.strip() for part in found[1].split(","))):
+        kind, _ = re.fullmatch(r"(.*?[\s*])(\w+)", text, re.DOTALL).groups()  # type: ignore[union-attr]
+        parameters.append((kind.replace("*", "").replace("__restrict__", "").strip(), "*" in kind))
+    return parameters
+
+
+KINDS = {"ElementwiseKernel": ElementwiseKernel, "RawKernel": RawKernel}

@@ -1,0 +1,62 @@
+"""Programs through the first rungs of the ladder: the static check, then the twin, whose kernels run on the host."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.tests.ladder.static import problems
+from xla2py.tests.ladder.twin import on_twin
+from xla2py.tests.operations.case import Case, module
+from xla2py.tests.operations.runner import Failure, judge
+from xla2py.transpile.equivalence.comparison import compare
+
+needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed: kernels cannot run here")
+BATCH = 100
+
+
+def failures(cases: Sequence[Case]) -> Iterator[Failure]:
+    """The cases for which the emitted CuPy module is refused, waits, or does not what the judge says."""
+    for start in range(0, len(cases), BATCH):
+        part = cases[start : start + BATCH]
+        for one, want, have in zip(part, judge(part), _results(part), strict=True):
+            if isinstance(have, Exception):
+                yield Failure(one, f"{type(have).__name__}: {have}")
+                continue
+            wrong = [str(leaf) for leaf in compare(want, have, one.budget) if not leaf.status.is_good]
+            if wrong:
+                yield Failure(one, "\n".join(wrong))
+
+
+def _results(cases: Sequence[Case]) -> list[Any]:
+    try:
+        return run(cases)
+    except Exception:
+        return [_alone(one) for one in cases]
+
+
+def _alone(one: Case) -> Any:
+    try:
+        return run([one])[0]
+    except Exception as error:
+        return error
+
+
+def run(cases: Sequence[Case]) -> list[Any]:
+    """What one emitted module gives for all of the cases."""
+    text = module(list(cases), *(one.body for one in cases))
+    inputs = [array for one in cases for array in one.inputs]
+    results = checked(xla2py.emit(text, "cupy", format=False), inputs)
+    return list(results) if len(cases) > 1 else [results]
+
+
+def checked(emitted: Any, inputs: Sequence[np.ndarray]) -> Any:
+    """The results of a module on the twin, after the static check."""
+    found = problems(emitted.source)
+    assert not found, "\n".join(found)
+    return on_twin(emitted, list(inputs))

@@ -1,0 +1,257 @@
+"""What can be said about an emitted CuPy module without running it, against the CuPy that is installed.
+
+Names, signatures of functions and methods, counts of ufuncs' operands, what waits for the device or copies to it, and
+the C++ of kernels: the literals that would make a float32 kernel compute in float64, and what NVRTC does not know.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib
+import inspect
+import math
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import cupy
+import cupyx
+import ml_dtypes
+import numpy as np
+
+# What makes the host wait for the device, or copies from it.
+WAITS = frozenset(
+    "item get tolist asnumpy nonzero argwhere flatnonzero unique compress extract bincount synchronize choose "
+    "put array_equal allclose trim_zeros".split()
+)
+# What says that it waits: for the size of a result, for a matrix that the host factors; what fetches results.
+VISIBLE = frozenset(("crop", "dynamic_reshape", "gees", "to_numpy", "run_generated"))
+_SOLVERS = frozenset("cholesky qr svd eigh eig eigvalsh eigvals solve inv pinv lstsq".split())
+_WAITING_BUILTINS = frozenset("float int bool complex print list tuple".split())
+_MODULES: dict[str, Any] = {"math": math, "cp": cupy, "cupyx": cupyx, "np": np, "ml_dtypes": ml_dtypes}
+_KERNELS = frozenset(("ElementwiseKernel", "RawKernel", "ReductionKernel"))
+_UNKNOWN_TO_NVRTC = ("INFINITY", "NAN", "#include", "std::", "assert(", "printf(")
+_FLOAT_LITERAL = re.compile(r"(?<![\w.])(\d+\.\d*|\.\d+|\d+)([eE][+-]?\d+)?(?![\w.])")
+
+
+def problems(source: str) -> list[str]:
+    """Everything wrong with a module."""
+    tree = ast.parse(source)
+    found = [*_imports(tree)]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            found += _attribute(node)
+        elif isinstance(node, ast.Call):
+            found += _call(node)
+    for function in (node for node in tree.body if isinstance(node, ast.FunctionDef)):
+        if function.name not in VISIBLE:
+            found += _waiting(function)
+    return found
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        for name in names:
+            root = name.split(".")[0]
+            if root in ("dask", "scipy", "jax"):
+                yield f"imports {name}"
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("cupyx"):
+            for alias in node.names:
+                try:
+                    cupyx_function(f"{node.module}.{alias.name}")
+                except AttributeError as error:
+                    yield str(error)
+
+
+def resolved(node: ast.expr) -> Any:
+    """What ``cp.linalg.qr`` or ``cupyx.scatter_add`` is; None for an attribute of a value.
+
+    Raises AttributeError for a name that the library does not have.
+    """
+    dotted = ast.unparse(node) if isinstance(node, ast.Attribute) else ""
+    parts = dotted.split(".")
+    if parts[0] not in _MODULES or not all(part.isidentifier() for part in parts):
+        return None
+    if dotted.startswith("cupyx."):
+        return cupyx_function(dotted)
+    value = _MODULES[parts[0]]
+    for part in parts[1:]:
+        value = getattr(value, part)
+    return value
+
+
+@cache
+def cupyx_function(dotted: str) -> Any:
+    """A function of cupyx, by its definition's text where its module needs CUDA libraries to be imported."""
+    module, _, name = dotted.rpartition(".")
+    return (
+        getattr(_CUPYX[module], name)
+        if module in _CUPYX
+        else _defined_below(_CUPYX_FOLDER.joinpath(*module.split(".")[1:]), name)
+    )
+
+
+def _importable(names: tuple[str, ...]) -> Iterator[tuple[str, ModuleType]]:
+    for name in names:
+        with contextlib.suppress(ImportError):
+            yield name, importlib.import_module(name)
+
+
+_CUPYX = dict(_importable(("cupyx", "cupyx.scipy.linalg")))  # kept: the twin takes the place of what is imported later
+_CUPYX_FOLDER = Path(cupyx.__file__).parent
+
+
+def _defined_below(folder: Path, name: str) -> Callable[..., Any]:
+    """A function with the signature that a ``def`` in a folder's modules has."""
+    for path in sorted(folder.glob("*.py")):
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and node.name == name:
+                namespace: dict[str, Any] = {}
+                exec(f"def {name}({ast.unparse(node.args)}): ...", namespace)
+                function: Callable[..., Any] = namespace[name]
+                return function
+    raise AttributeError(f"no function in {folder} is called {name}")
+
+
+def _attribute(node: ast.Attribute) -> Iterator[str]:
+    try:
+        value = resolved(node)
+    except AttributeError as error:
+        yield str(error)
+        return
+    root = ast.unparse(node).split(".")[0]
+    if value is None and root not in _MODULES and not hasattr(cupy.ndarray, node.attr) and node.attr not in _OTHERS:
+        yield f"cupy.ndarray has no {node.attr}"
+
+
+# Attributes of what is no array: dtypes, shapes, lists, strings.
+_OTHERS = frozenset(
+    "name type kind char itemsize append reverse extend items keys values index strip removeprefix startswith min max "
+    "smallest_normal eps tiny nmant value with_suffix setdefault update split join bits advance replace partition "
+    "random count key exchange replica_id bit_length hexdigest".split()
+)
+
+
+def _call(node: ast.Call) -> Iterator[str]:
+    try:
+        function = resolved(node.func)
+    except AttributeError:
+        return  # told already
+    starred = any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords)
+    count, keywords = len(node.args), {keyword.arg: None for keyword in node.keywords if keyword.arg}
+    if isinstance(function, cupy.ufunc):
+        if not starred and (count != function.nin or set(keywords) - {"out"}):
+            yield f"{ast.unparse(node)}: {function.name} takes {function.nin} operands"
+        return
+    if getattr(function, "__name__", "") in _KERNELS:
+        yield from _kernel(node)
+    signature = _signature(node, function)
+    if signature is None or starred:
+        return
+    try:
+        signature.bind(*node.args, **keywords)
+    except TypeError as error:
+        yield f"{ast.unparse(node)}: {error}"
+
+
+def _signature(node: ast.Call, function: Any) -> inspect.Signature | None:
+    if inspect.isfunction(function):
+        return inspect.signature(function)
+    if function is None and isinstance(node.func, ast.Attribute) and hasattr(cupy.ndarray, node.func.attr):
+        signature = method_signature(node.func.attr)
+        return signature.replace(parameters=list(signature.parameters.values())[1:]) if signature else None
+    return None
+
+
+@cache
+def method_signature(name: str) -> inspect.Signature | None:
+    """The signature of a method of ``cupy.ndarray``; compiled ones have it in their docstrings."""
+    method = getattr(cupy.ndarray, name)
+    try:
+        return inspect.signature(method)
+    except (ValueError, TypeError):
+        lines = (method.__doc__ or "").splitlines() or [""]
+        match = re.match(r"\w+\.\w+(\(self.*\))( ->|$)", lines[0])
+    if match is None:
+        return None
+    plain = re.sub(r"\b(int|bint|bool|str) (?=\w)", "", match[1])  # without Cython's types
+    arguments = ast.parse(f"def f{plain}: ...").body[0].args  # type: ignore[attr-defined]
+    kinds = inspect.Parameter
+    optional = len(arguments.args) - len(arguments.defaults)
+    parameters = [
+        kinds(a.arg, kinds.POSITIONAL_OR_KEYWORD, default=kinds.empty if k < optional else None)
+        for k, a in enumerate(arguments.args)
+    ]
+    if arguments.vararg is not None:
+        parameters.append(kinds(arguments.vararg.arg, kinds.VAR_POSITIONAL))
+    parameters += [kinds(a.arg, kinds.KEYWORD_ONLY, default=None) for a in arguments.kwonlyargs]
+    return inspect.Signature(parameters)
+
+
+def _waiting(function: ast.FunctionDef) -> Iterator[str]:
+    """What copies to the device or waits for it, inside a function."""
+    silenced = {
+        inner
+        for block in ast.walk(function)
+        if isinstance(block, ast.With) and 'errstate(linalg="ignore")' in ast.unparse(block).replace("'", '"')
+        for inner in ast.walk(block)
+    }
+    for node in ast.walk(function):
+        if (
+            isinstance(node, ast.Attribute)
+            and node.attr in WAITS
+            and not isinstance(resolved_or_none(node), ModuleType)
+        ):
+            yield f"{function.name}: .{node.attr} waits for the device"
+        if not isinstance(node, ast.Call):
+            continue
+        if isinstance(node.func, ast.Name) and node.func.id in _WAITING_BUILTINS and function.name == "main":
+            yield f"{function.name}: {ast.unparse(node)} waits for the device"
+        text = ast.unparse(node.func)
+        if text.startswith("cp.linalg.") and node.func.attr in _SOLVERS and node not in silenced:  # type: ignore[attr-defined]
+            yield f"{function.name}: {text} waits to learn whether it succeeded"
+        value = resolved_or_none(node.func)
+        if value is cupy.array:
+            yield f"{function.name}: {ast.unparse(node)} copies from the host at each call"
+        if value is cupy.where and len(node.args) == 1:
+            yield f"{function.name}: where with one argument waits for the count"
+
+
+def resolved_or_none(node: ast.expr) -> Any:
+    try:
+        return resolved(node)
+    except AttributeError:
+        return None
+
+
+def _kernel(node: ast.Call) -> Iterator[str]:
+    """The declaration is CuPy's to read, and its C++ stays within what NVRTC knows without headers."""
+    texts = [part.value for part in node.args if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    texts += [k.value.value for k in node.keywords if k.arg == "preamble" and isinstance(k.value, ast.Constant)]
+    kind = ast.unparse(node.func).split(".")[-1]
+    if kind == "ElementwiseKernel":
+        try:
+            cupy.ElementwiseKernel(*texts[:4])
+        except Exception as error:
+            yield f"{ast.unparse(node.func)}: {error}"
+    body = "\n".join(texts[2:] if kind == "ElementwiseKernel" else texts)
+    code = re.sub(r"//[^\n]*|\"[^\"]*\"", "", body)
+    for word in _UNKNOWN_TO_NVRTC:
+        if word in code:
+            yield f"kernel {texts[-1]}: NVRTC does not know {word}"
+    declared = "\n".join(texts)
+    if "float64" not in declared and "double" not in declared and "complex128" not in declared:
+        for literal in _FLOAT_LITERAL.finditer(code):
+            if "." in literal[0] or literal[2]:
+                yield f"kernel {texts[-1]}: the literal {literal[0]} is a double"
+    count = sum(text.count("<<") + text.count(">>") for text in texts[2:])
+    if kind == "ElementwiseKernel" and count and re.search(r"(<<|>>)\s*[a-z_]*(amount|shift)\b", code):
+        guarded = re.search(r"(amount|shift)\)?\s*(<|>=)", code)
+        if guarded is None:
+            yield f"kernel {texts[-1]}: a shift by the width or more is undefined"

@@ -1,0 +1,191 @@
+"""Faults sown into emitted modules, each of which the ladder must find without a GPU."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
+
+import xla2py  # noqa: E402
+from xla2py.tests.ladder.host_kernels import OrderMatters, RawKernel  # noqa: E402
+from xla2py.tests.ladder.running import needs_compiler  # noqa: E402
+from xla2py.tests.ladder.static import problems  # noqa: E402
+from xla2py.tests.ladder.twin import DeviceArray, on_twin  # noqa: E402
+from xla2py.transpile.equivalence.comparison import compare  # noqa: E402
+
+ROW = np.float32([3, np.nan, -1, 300])
+WHOLE = np.int32([-(2**31), -7, 0, 7])
+ROWS = """sum { a = s32[] parameter(0)
+  b = s32[] parameter(1)
+  ROOT c = s32[] multiply(a, b) }
+"""
+GATHER = "offset_dims={1,2}, collapsed_slice_dims={}, start_index_map={0}, index_vector_dim=1, slice_sizes={2,3}"
+SCATTER = (
+    "update_window_dims={}, inserted_window_dims={0,1}, scatter_dims_to_operand_dims={0,1}, index_vector_dim=1, "
+    "to_apply=sum"
+)
+PLACES = np.int32([[0, 1], [2, 0], [-1, 0], [2, 0]])
+LARGER = """larger { a = f32[] parameter(0)
+  i = s32[] parameter(1)
+  b = f32[] parameter(2)
+  j = s32[] parameter(3)
+  wins = pred[] compare(a, b), direction=GT
+  nan = pred[] compare(a, a), direction=NE
+  better = pred[] or(wins, nan)
+  equal = pred[] compare(a, b), direction=EQ
+  earlier = pred[] compare(i, j), direction=LT
+  tie = pred[] and(equal, earlier)
+  first = pred[] or(better, tie)
+  value = f32[] select(better, a, b)
+  index = s32[] select(first, i, j)
+  ROOT both = (f32[], s32[]) tuple(value, index) }
+"""
+PLACE = """lowest = f32[] constant(-inf)
+  zero = s32[] constant(0)
+  places = s32[4] iota(), iota_dimension=0
+  ROOT r = (f32[], s32[]) reduce(x, places, lowest, zero), dimensions={0}, to_apply=larger"""
+
+# The fault; computations; inputs x, y, z; the program's lines; what is written and what stands there instead.
+FAULTS = {
+    "unguarded shift": (
+        "",
+        (WHOLE, np.int32([1, 32, -1, 70])),
+        "ROOT r = s32[4] shift-left(x, y)",
+        ("(unsigned long long)amount < 8 * sizeof(T) ? T((unsigned long long)x << amount) : T(0)", "T(x << amount)"),
+    ),
+    "division without the rule for 0": (
+        "",
+        (WHOLE, np.int32([-1, 0, 3, -2])),
+        "ROOT r = s32[4] divide(x, y)",
+        ("b == T(0) ? T(-1) : ", "b == T(0) ? T(0) : "),
+    ),
+    "division without the rule for the lowest": (
+        "",
+        (WHOLE, np.int32([-1, 0, 3, -2])),
+        "ROOT r = s32[4] remainder(x, y)",
+        ("negates ? T(0)", "negates ? T(1)"),
+    ),
+    "conversion without the rule for NaN": (
+        "",
+        (ROW,),
+        "ROOT r = s32[4] convert(x)",
+        ("real != real ? Y(0) : ", ""),
+    ),
+    "conversion that wraps": (
+        "",
+        (ROW,),
+        "ROOT r = s8[4] convert(x)",
+        ("real >= bound ? most : ", ""),
+    ),
+    "clamp that loses NaN": (
+        "",
+        (ROW, np.float32(0), np.float32(1)),
+        "ROOT r = f32[4] clamp(y, x, z)",
+        ("cp.minimum(cp.maximum(x, y), z)", "cp.clip(x, y, z)"),
+    ),
+    "place of the largest without the rule for NaN": (LARGER, (ROW,), PLACE, (" | cp.isnan(x)", "")),
+    "index that is not clamped": (
+        "",
+        (np.arange(12, dtype=np.float32).reshape(4, 3), np.int32([[3], [9]])),
+        f"ROOT r = f32[2,2,3] gather(x, y), {GATHER}",
+        ("cp.minimum(cp.maximum(start, 0).astype(cp.uint64), cp.uint64(limit))", "cp.maximum(start, 0)"),
+    ),
+    "wrong row of a scatter": (
+        ROWS,
+        (np.arange(1, 7, dtype=np.int32).reshape(3, 2), PLACES, np.int32([2, 3, 5, 7])),
+        f"ROOT r = s32[3,2] scatter(x, y, z), {SCATTER}",
+        ("row = row * n + cp.where", "row = row + cp.where"),
+    ),
+    "update out of range that is not dropped": (
+        ROWS,
+        (np.arange(1, 7, dtype=np.int32).reshape(3, 2), PLACES, np.int32([2, 3, 5, 7])),
+        f"ROOT r = s32[3,2] scatter(x, y, z), {SCATTER}",
+        ("row = cp.where(inside, row, count).reshape(-1)", "row = row.reshape(-1)"),
+    ),
+    "hidden wait": (
+        ROWS,
+        (np.arange(1, 7, dtype=np.int32).reshape(3, 2), PLACES, np.int32([2, 3, 5, 7])),
+        f"ROOT r = s32[3,2] scatter(x, y, z), {SCATTER}",
+        ("while step < len(row):", "while step < int(row.max()):"),
+    ),
+    "literal that is a double": (
+        "",
+        (ROW.astype(np.float16),),
+        "ROOT r = f16[4] logistic(x)",
+        ("1.0f / (1.0f", "1.0 / (1.0f"),
+    ),
+    "name that CuPy lacks": ("", (ROW,), "ROOT r = f32[4] tanh(x)", ("cp.tanh(x)", "cp.tanhh(x)")),
+    "keyword that CuPy lacks": (
+        "",
+        (np.int32([[3, 1], [2, 5]]),),
+        "ROOT r = s32[2,2] sort(x), dimensions={1}, to_apply=less",
+        ("cp.sort(x)", "cp.sort(x, stable=True)"),
+    ),
+}
+LESS = "less { a = s32[] parameter(0)\n  b = s32[] parameter(1)\n  ROOT c = pred[] compare(a, b), direction=LT }\n"
+KINDS = {"int32": "s32", "float32": "f32", "float16": "f16"}
+
+
+def program(computations, inputs, lines):
+    shapes = [f"{KINDS[x.dtype.name]}[{','.join(map(str, x.shape))}]" for x in inputs]
+    parameters = "".join(f"  {name} = {shape} parameter({k})\n" for k, (name, shape) in enumerate(zip("xyz", shapes)))  # noqa: B905
+    return f"HloModule m\n{LESS}{computations}ENTRY main {{\n{parameters}  {lines}\n}}\n"
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", FAULTS)
+def test_the_ladder_finds(name):
+    computations, inputs, lines, (good, bad) = FAULTS[name]
+    text = program(computations, inputs, lines)
+    emitted = xla2py.emit(text, "cupy", format=False)
+    expected = xla2py.emit(text, format=False).load().main(*inputs)
+    assert verdict(emitted, inputs, expected) == "", "the module is wrong without the fault"
+    assert good in emitted.source
+    assert verdict(replace(emitted, source=emitted.source.replace(good, bad)), inputs, expected) != ""
+
+
+def verdict(emitted, inputs, expected):
+    """What the ladder says about a module."""
+    found = problems(emitted.source)
+    if found:
+        return found[0]
+    try:
+        actual = on_twin(emitted, list(inputs))
+    except (Exception, OrderMatters) as error:
+        return repr(error)
+    return "\n".join(str(leaf) for leaf in compare(expected, actual) if not leaf.status.is_good)
+
+
+SUM = r"""
+extern "C" __global__ void block_sum(const float *x, float *total, int n) {
+  __shared__ float part[8];
+  float sum = 0.0f;
+  for (int k = threadIdx.x; k < n; k += blockDim.x) sum += x[blockIdx.x * n + k];
+  for (int step = 16; step; step /= 2) sum += __shfl_xor_sync(~0u, sum, step);
+  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = sum;
+  __syncthreads();
+  if (threadIdx.x == 0) { float all = 0.0f; for (int w = 0; w < 8; w++) all += part[w]; total[blockIdx.x] = all; }
+}"""
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("good", "bad", "error"),
+    [
+        ("", "", None),
+        ("  __syncthreads();\n", "", OrderMatters),
+        ("total[blockIdx.x] = all;", "total[0] = all + blockIdx.x;", None),
+    ],
+    ids=["as it is", "no barrier", "wrong index"],
+)
+def test_a_kernel_with_barriers_and_shuffles(good, bad, error):
+    x = np.arange(3 * 1000, dtype=np.float32).reshape(3, 1000) % 7
+    total = DeviceArray(np.zeros(3, np.float32))
+    kernel = RawKernel(SUM.replace(good, bad), "block_sum")
+    if error is not None:
+        with pytest.raises(error):
+            kernel((3,), (256,), (DeviceArray(x), total, 1000))
+        return
+    kernel((3,), (256,), (DeviceArray(x), total, 1000))
+    assert (total.on_host.tolist() == x.sum(axis=1).tolist()) == (good == bad)

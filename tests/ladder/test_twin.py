@@ -1,0 +1,65 @@
+"""What the twin refuses, and where it computes as CuPy does and NumPy does not."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
+
+from xla2py.tests.ladder.twin import DeviceArray, HiddenWait, Namespace, to_host, twin  # noqa: E402
+
+REFUSED = {
+    "x.item()": "waits",
+    "bool(x)": "waits",
+    "float(x)": "waits",
+    "x[cp.argmax(x):]": "waits",
+    "x[x > 0]": "waits",
+    "cp.nonzero(x)": "waits",
+    "cp.where(x > 0)": "waits",
+    "x + on_host": "Unsupported type",
+    "cp.exp(on_host)": "Unsupported type",
+    "cp.where(x > 0, x, on_host)": "Unsupported type",
+    "cp.gelu(x)": "has no attribute",
+    "x.gelu()": "has no gelu",
+    "cp.take(x, 0, mode='clip')": "unexpected keyword",
+    "cp.stack([x, 1.0])": "stack of a float",
+    "cp.cbrt(c)": "no loop",
+    "b.argmax()": "bfloat16 is not supported",
+    "cp.ones((2, 3, 3), b.dtype) @ cp.ones((2, 3, 3), b.dtype)": "bfloat16 is not supported",
+    "x.astype(ml_dtypes.float8_e5m2)": "Unsupported dtype",
+    "cp.ElementwiseKernel('T a, T b', 'T c', 'c = a + b', 'sum')(x, z)": "Type is mismatched",
+}
+
+
+@pytest.mark.parametrize("code", REFUSED)
+def test_what_cupy_would_refuse_or_wait_for(code):
+    ones = np.ones(3, np.float32)
+    arrays = {"x": ones, "z": ones.astype(float), "c": ones.astype(np.complex64), "b": ones.astype(ml_dtypes.bfloat16)}
+    names = {name: DeviceArray(array) for name, array in arrays.items()}
+    with (
+        twin(),
+        pytest.raises((HiddenWait, AssertionError, AttributeError, TypeError, ValueError), match=REFUSED[code]),
+    ):
+        eval(code, {"cp": Namespace(cupy), "ml_dtypes": ml_dtypes, "on_host": ones, **names})
+
+
+# Operands, the code on them, and what it gives.
+COMPUTED = [
+    ([np.int32([7]), np.int32([0])], "a // b", [0]),
+    ([np.float32([np.nan])], "cp.clip(a, 0, 1)", [0]),
+    ([np.float32([300, -300, np.nan])], "a.astype(cp.int8)", [44, -44, 0]),
+    ([np.int8([-1])], "cp.bitwise_count(a)", [1]),
+    ([np.int64([2**62 + 1]), np.int64([10])], "cp.fmod(a, b)", [4]),
+]
+
+
+@pytest.mark.parametrize(("operands", "code", "expected"), COMPUTED, ids=[row[1] for row in COMPUTED])
+def test_what_cupy_computes_in_its_own_way(operands, code, expected):
+    names = dict(zip("ab", map(DeviceArray, operands), strict=False))
+    with twin():
+        assert to_host(eval(code, {"cp": Namespace(cupy), **names})).tolist() == expected
+
+
+def test_a_bare_number_beside_bfloat16_gives_float32():
+    with twin():
+        assert (DeviceArray(np.ones(2, ml_dtypes.bfloat16)) * 0.5).dtype == np.float32
