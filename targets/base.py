@@ -41,8 +41,8 @@ class Target:
     where that is not the library itself. Constant arrays of up to ``largest_folded`` elements are written where they
     are used, larger ones once, at the top of the module. ``runners`` run a program of several replicas, which is
     written as for the target ``replicas`` where that is another. ``prelude`` is the folder of prelude functions in its
-    own words; those written for NumPy are carried over to it. ``own_function(node)`` is the call that stands for a node.
-    ``adopt(array)`` makes an argument of ``main`` of a NumPy array, where ``main`` does not take NumPy's own.
+    own words; those written for NumPy are carried over to it. ``own_function(node)`` is the call that stands for a
+    node. ``adopt(array)`` makes an argument of ``main`` of a NumPy array, where ``main`` does not take NumPy's own.
     """
 
     name: str
