@@ -28,6 +28,8 @@ COMMANDS: dict[str, str] = {
     "emit": "Turn HLO into Python source.",
     "run": "Emit a program, run it and show its results.",
     "vendor": "Generated modules inside another project.",
+    "lockstep": "Name the first instruction that emitted code gets wrong.",
+    "reduce": "Find the smallest program that still differs.",
     "inspect": "What a program takes, gives and costs.",
     "ops": "Which operations each target supports.",
     "layout": "Draw how a shape lies in memory.",

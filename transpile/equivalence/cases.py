@@ -6,7 +6,7 @@ root that shares what did not change; what the root does not need is gone by its
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,8 +42,7 @@ class Case:
 
     def module(self) -> HloModule:
         """A module of its own, with only the parameters that the root needs, numbered anew."""
-        header = {key: self.like.header[key] for key in _KEPT_HEADER if key in self.like.header}
-        return module_of(self.root, self._parameters(), self.like.name, header, self.like)
+        return module_of(self.root, self._parameters(), self.like.name, kept_header(self.like), self.like)
 
     def inputs(self) -> list[Array]:
         """The flattened arguments of :meth:`module`."""
@@ -88,6 +87,25 @@ def substituted(root: Instruction, changes: Mapping[Instruction, Instruction]) -
         else:
             made[instruction] = instruction
     return made[root]
+
+
+def tree_of(shape: Shape, parts: Iterator[Instruction], name: str) -> Instruction:
+    """The value of a shape that is made of these arrays, in order."""
+    if isinstance(shape, TupleShape):
+        return as_tuple([tree_of(element, parts, name) for element in shape.elements], name)
+    return next(parts)
+
+
+def bare(shape: Shape) -> Shape:
+    """The shape without layouts."""
+    if isinstance(shape, TupleShape):
+        return TupleShape(tuple(map(bare, shape.elements)))
+    return shape.without_layout() if isinstance(shape, ArrayShape) else shape
+
+
+def kept_header(module: HloModule) -> dict[str, Any]:
+    """What a part of a module needs of its header."""
+    return {key: module.header[key] for key in _KEPT_HEADER if key in module.header}
 
 
 def inlined(computation: Computation, arguments: Iterable[Instruction]) -> Instruction:

@@ -18,12 +18,14 @@ from .cases import (
     Leaves,
     array_leaves,
     as_tuple,
+    bare,
     flat,
     inlined,
     module_of,
     new_parameter,
     ordered,
     substituted,
+    tree_of,
 )
 from .inputs import make_inputs
 from .reduction_shapes import smaller_shapes
@@ -156,15 +158,9 @@ def cut(case: Case, values: Values) -> Iterator[Case]:
 def _cut(case: Case, instructions: Sequence[Instruction], values: Values) -> Case:
     """The case with parameters in the place of some instructions."""
     known = values.of(case, instructions)
-    parameters = {i: new_parameter(i.name, _bare(i.shape)) for i in instructions}
+    parameters = {i: new_parameter(i.name, bare(i.shape)) for i in instructions}
     arguments = {parameters[i]: known[i] for i in instructions}
     return case.with_root(substituted(case.root, parameters), arguments)
-
-
-def _bare(shape: Any) -> Any:
-    if isinstance(shape, TupleShape):
-        return TupleShape(tuple(map(_bare, shape.elements)))
-    return shape.without_layout() if isinstance(shape, ArrayShape) else shape
 
 
 def forwarded(case: Case, values: Values) -> Iterator[Case]:
@@ -180,17 +176,11 @@ def flat_parameters(case: Case, values: Values) -> Iterator[Case]:
     for parameter, leaves in case.arguments.items():
         if isinstance(parameter.shape, TupleShape):
             parts = [
-                new_parameter(f"{parameter.name}.{k}", _bare(s)) for k, s in enumerate(array_leaves(parameter.shape))
+                new_parameter(f"{parameter.name}.{k}", bare(s)) for k, s in enumerate(array_leaves(parameter.shape))
             ]
-            whole = _tree(parameter.shape, iter(parts), parameter.name)
+            whole = tree_of(parameter.shape, iter(parts), parameter.name)
             root = _without_unpacking(substituted(case.root, {parameter: whole}))
             yield case.with_root(root, {part: (leaf,) for part, leaf in zip(parts, leaves, strict=True)})
-
-
-def _tree(shape: Any, parts: Iterator[Instruction], name: str) -> Instruction:
-    if isinstance(shape, TupleShape):
-        return as_tuple([_tree(element, parts, name) for element in shape.elements], name)
-    return next(parts)
 
 
 def _without_unpacking(root: Instruction) -> Instruction:
@@ -236,7 +226,7 @@ def _iterations(loop: Instruction, case: Case, values: Values) -> Iterator[Body]
     state = loop.operands[0]
     body: Computation = loop["body"]
     yield inlined(body, [state]), {}
-    parameter = new_parameter(loop.name, _bare(loop.shape))
+    parameter = new_parameter(loop.name, bare(loop.shape))
     leaves = values.of(case, [state])[state]
     single = case.with_root(inlined(body, [parameter]), {parameter: leaves})
     for iteration in range(_ITERATIONS[-1] + 1):

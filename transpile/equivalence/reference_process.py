@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import Diagnostic, XlaToPythonError
-from .tasks import prepare_xla
+from .tasks import prepare_xla, run_xla
 from .worker import Limits, RemoteError, Worker, WorkerDied, WorkerTimeout
-from .xla_reference import interpret_hlo, run_hlo, run_hlo_on_devices
+from .xla_reference import interpret_hlo, run_hlo_on_devices
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -30,7 +30,7 @@ def run_hlo_in_child(text: str, *arrays: Array, timeout: float = _SECONDS) -> li
     Raises ``XlaToPythonError``: what ``run_hlo`` raises, XP462 when the worker died, XP463 when it did not answer in
     time.
     """
-    results: list[Array] = _WORKER.ask(run_hlo, text, *arrays, timeout=timeout)
+    results: list[Array] = _WORKER.ask(run_xla, text, list(arrays), timeout=timeout)
     return results
 
 

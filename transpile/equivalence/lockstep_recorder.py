@@ -1,0 +1,74 @@
+"""What happens while a module with probes runs, in order: the values, and where functions and iterations begin and end.
+
+Runs in the process of a target.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ..emission.generated import GeneratedModule
+from .lockstep_probes import FUNCTION, ITERATION, PROBE
+
+Event = tuple[str, int, Any]  # kind, number of the probe, loop or function, value
+
+MOST_BYTES = 1 << 30  # of recorded values; the run ends where they are full
+
+
+class _FullError(Exception):
+    """There is no room for more values."""
+
+
+def record(module: GeneratedModule, arguments: Sequence[Any]) -> tuple[list[Event], str]:
+    """Run the ``main`` of an instrumented module; the events, and what it raised, if anything.
+
+    The kinds of events are ``value``, ``enter`` and ``leave`` of functions, ``begin`` and ``end`` of iterations.
+    Values that a library computes later are computed at once; what it does in other threads is not recorded.
+    """
+    recorder = _Recorder()
+    loaded = module.load()
+    loaded.__dict__.update({PROBE: recorder.value, ITERATION: recorder.iteration, FUNCTION: recorder.function})
+    try:
+        loaded.main(*arguments)
+    except _FullError:
+        return recorder.events, f"the first {MOST_BYTES >> 20} MiB of values were recorded"
+    except Exception as error:
+        return recorder.events, f"{type(error).__name__}: {error}"
+    return recorder.events, ""
+
+
+class _Recorder:
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self._thread = threading.get_ident()
+        self._left = MOST_BYTES
+
+    def value(self, probe: int, value: Any) -> Any:
+        if threading.get_ident() == self._thread:
+            array = np.array(value.get() if hasattr(value, "get") else value)
+            self._left -= array.nbytes
+            if self._left < 0:
+                raise _FullError
+            self.events.append(("value", probe, array))
+        return value
+
+    @contextmanager
+    def iteration(self, loop: int) -> Iterator[None]:
+        self._mark("begin", loop)
+        yield
+        self._mark("end", loop)
+
+    @contextmanager
+    def function(self, number: int) -> Iterator[None]:
+        self._mark("enter", number)
+        yield
+        self._mark("leave", number)
+
+    def _mark(self, kind: str, number: int) -> None:
+        if threading.get_ident() == self._thread:
+            self.events.append((kind, number, None))
