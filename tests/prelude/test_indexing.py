@@ -12,6 +12,7 @@ from xla2py.templates.prelude.indexing import (
     occurrences,
     pad,
     scatter,
+    scatter_at,
 )
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -247,3 +248,25 @@ def test_occurrences_are_rounds_in_order():
     rounds = [part.tolist() for part in occurrences(np.array([5, 2, 5, 5, 2, 0]))]
     assert [sorted(part) for part in rounds] == [[0, 1, 5], [2, 4], [3]]
     assert sum(len(part) for part in occurrences(np.array([], int))) == 0
+
+
+# ---------------------------------------------------------------- scatter_at
+@pytest.mark.parametrize("combine", [None, np.add, np.maximum])
+def test_scatter_at_leaves_out_what_is_outside(combine):
+    x, values = random((5, 3)), random((6, 3))
+    index = np.array([0, 4, -1, 5, 4, 2**31 - 1], np.int32)
+    before, result = x.copy(), scatter_at(x, index, values, combine)
+    expected = x.copy()
+    for place, value in zip(index, values, strict=True):
+        if 0 <= place < 5:
+            expected[place] = value if combine is None else combine(expected[place], value)
+    np.testing.assert_array_equal(result, expected)
+    np.testing.assert_array_equal(x, before)
+
+
+def test_scatter_at_by_several_indices_that_broadcast():
+    x = np.zeros((3, 4), np.float32)
+    result = scatter_at(x, (np.arange(3)[:, None], np.array([1, 9])), np.float32(2), np.add)
+    np.testing.assert_array_equal(result, np.eye(1, 4, 1, dtype=np.float32).repeat(3, 0) * 2)
+    np.testing.assert_array_equal(scatter_at(x, np.int32(1), np.ones(4, np.float32))[1], 1)
+    np.testing.assert_array_equal(scatter_at(x, np.int32(-1), np.ones(4, np.float32)), x)

@@ -1,0 +1,34 @@
+"""Special functions of float32, beside the exact ones of the standard library."""
+
+import math
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+from xla2py.templates.prelude.special import erf_inv, erfc, normal_cdf, sigmoid
+
+X = np.linspace(-6, 6, 241, dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    ("function", "exact"),
+    [
+        (erfc, math.erfc),
+        (normal_cdf, NormalDist().cdf),
+        (sigmoid, lambda x: 1 / (1 + math.exp(-x))),
+        (lambda x: erf_inv(x / np.float32(6.5)), lambda x: NormalDist().inv_cdf((x / 6.5 + 1) / 2) / math.sqrt(2)),
+    ],
+)
+def test_values(function, exact):
+    result = function(X)
+    assert result.dtype == np.float32 and result.shape == X.shape
+    np.testing.assert_allclose(result, [exact(float(x)) for x in X], rtol=2e-5, atol=1e-6)
+
+
+def test_ends():
+    ends = np.array([-np.inf, np.inf, np.nan, 1, -1, 2], np.float32)
+    np.testing.assert_array_equal(erfc(ends)[:3], np.float32([2, 0, np.nan]))
+    np.testing.assert_array_equal(sigmoid(ends)[:3], np.float32([0, 1, np.nan]))
+    np.testing.assert_array_equal(normal_cdf(ends)[:3], np.float32([0, 1, np.nan]))
+    np.testing.assert_array_equal(erf_inv(ends)[2:], np.float32([np.nan, np.inf, -np.inf, np.nan]))
