@@ -8,6 +8,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from ..transpile.array.node import Node
+from ..transpile.array.program import Program
 
 
 def _supports_everything(node: Node) -> str | None:
@@ -33,16 +34,53 @@ def _has_no_function(node: Node) -> OwnCall | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """What a user allows: bytes of memory (``2GiB``), and the size of chunks in bytes or elements; empty for the
+    target's own choice."""
+
+    memory: str = ""
+    chunks: str = ""
+
+    def given(self) -> list[tuple[str, str]]:
+        """The limits that are there, by name."""
+        return [(name, size) for name, size in (("memory", self.memory), ("chunks", self.chunks)) if size]
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One function that a program applies to its chunks: how often, and the bytes that one call holds at most."""
+
+    name: str
+    level: int  # phases of a level need nothing of each other
+    tasks: int
+    task_bytes: int
+    reads: tuple[str, ...]  # the arguments, or what of earlier phases is needed
+    note: str = ""  # what has no form in chunks
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a program runs in chunks: phases, how often its large arguments are read, bytes held at most."""
+
+    phases: tuple[Phase, ...]
+    passes: int
+    peak_bytes: int
+    chunks: tuple[tuple[str, tuple[int, ...]], ...]  # argument: the sizes of its chunks, -1 for a whole axis
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """One array library.
 
     ``folder`` holds its own macros, which go before the shared ones. ``refuses(node)`` gives the reason why a node
     cannot be said on this target, or None. ``scalars`` is what dtypes, scalars, ``inf`` and ``nan`` are called by,
-    where that is not the library itself. Constant arrays of up to ``largest_folded`` elements are written where they
-    are used, larger ones once, at the top of the module. ``runners`` run a program of several replicas, which is
-    written as for the target ``replicas`` where that is another. ``prelude`` is the folder of prelude functions in its
-    own words; those written for NumPy are carried over to it. ``own_function(node)`` is the call that stands for a
-    node. ``adopt(array)`` makes an argument of ``main`` of a NumPy array, where ``main`` does not take NumPy's own.
+    where that is not the library itself. ``arrange`` gives a program the form in which the target runs it, within
+    limits of memory; ``plan`` tells what that will be like; ``without`` names rewrites that would stand in its way.
+    Constant arrays of up to ``largest_folded`` elements are written where they are used, larger ones once, at the
+    top of the module. ``runners`` run a program of several replicas, which is written as for the target ``replicas``
+    where that is another. ``prelude`` is the folder of prelude functions in its own words; those written for NumPy
+    are carried over to it. ``own_function(node)`` is the call that stands for a node. ``adopt(array)`` makes an
+    argument of ``main`` of a NumPy array, where ``main`` does not take NumPy's own.
     """
 
     name: str
@@ -51,6 +89,9 @@ class Target:
     imports: tuple[str, ...]
     folder: str
     refuses: Callable[[Node], str | None] = field(default=_supports_everything)
+    plan: Callable[[Program, Limits], Plan] | None = None
+    without: tuple[str, ...] = ()
+    arrange: Callable[[Program, Limits], Program] | None = None
     scalars: str = ""
     largest_folded: int = 8
     runners: tuple[str, ...] = ("run_local",)

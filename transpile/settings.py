@@ -63,6 +63,8 @@ SETTINGS: dict[str, Setting] = {
         Setting("constants", "auto", "Large constants: in an .npz beside the module, or inline.", ("auto", "inline")),
         Setting("sources", "", "Folder of the program's own Python files, for variable names.", is_folder=True),
         Setting("custom-call", (), "Your functions for custom calls: TARGET=MODULE:FUNCTION, separated by commas."),
+        Setting("memory", "", "What a program in chunks (Dask) may use, such as 2GiB."),
+        Setting("chunks", "", "Chunks of so many bytes (32MiB), or of so many elements along every axis (4096)."),
         Setting("disable-pass", (), "Rewrites to leave out, separated by commas."),
     )
 }

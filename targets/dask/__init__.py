@@ -4,15 +4,22 @@ from dataclasses import replace
 
 from .. import numpy
 from ..base import Target
-from .refusals import refuses
+from .arrangement import arrange, plan
 
 TARGET = Target(
     name="dask",
     title="Dask",
     namespace="da",
-    imports=("import dask.array as da", "import numpy as np"),
+    imports=(
+        "import dask.array as da",
+        "import numpy as np",
+        "from dask import persist",
+        "from operator import itemgetter",
+    ),
     folder="dask",
-    refuses=refuses,
+    arrange=arrange,
+    plan=plan,
+    without=("functions", "outlining", "variances"),  # what is to be cut must be seen
     scalars="np",
     # One replica is plain NumPy; a cluster runs several.
     replicas=replace(numpy.TARGET, name="dask", title="Dask", runners=("run_local", "run_replicas")),

@@ -34,12 +34,12 @@ def test_no_target_says_more_than_numpy(target):
         ("add", SUPPORTED, SUPPORTED),
         ("reduce", SUPPORTED, SUPPORTED),
         ("dot", SUPPORTED, SUPPORTED),
-        ("convert", SUPPORTED, IN_PART),
+        ("convert", SUPPORTED, SUPPORTED),
         ("shift-left", SUPPORTED, SUPPORTED),
-        ("while", SUPPORTED, IN_PART),
+        ("while", SUPPORTED, SUPPORTED),
         ("all-gather", SUPPORTED, SUPPORTED),
-        ("erf", SUPPORTED, UNSUPPORTED),
-        ("send", SUPPORTED, IN_PART),
+        ("erf", SUPPORTED, SUPPORTED),
+        ("send", SUPPORTED, SUPPORTED),
     ],
 )
 def test_statuses(opcode, cupy, dask):

@@ -30,7 +30,11 @@ class Scope:
 
 @dataclass(eq=False, slots=True)
 class Function:
-    """One emitted function. ``results`` is a tree of nodes of exactly the logical shapes."""
+    """One emitted function. ``results`` is a tree of nodes of exactly the logical shapes.
+
+    A block function computes blocks of ``block_of``, nodes of the graph ``origin``, from blocks of ``sources``.
+    ``chunks`` are the planned chunks of the arguments of ``main``.
+    """
 
     computation: Computation
     graph: Graph
@@ -40,6 +44,10 @@ class Function:
     effect: Node | None = None  # the last side effect
     scope: Scope | None = None
     originals: Mapping[Instruction, tuple[Instruction, ...]] = field(default_factory=dict)  # of what passes made
+    block_of: tuple[Node, ...] = ()
+    sources: tuple[Node, ...] = ()
+    origin: Graph | None = None
+    chunks: dict[Node, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

@@ -9,7 +9,7 @@ import click
 
 from ..errors import Diagnostic, UnsupportedError
 from .modules import read_module
-from .options import Command
+from .options import Command, require_targets
 from .terminal import write_table
 
 if TYPE_CHECKING:
@@ -23,7 +23,10 @@ LINES_LISTED = 10
 
 @click.command(cls=Command)
 @click.argument("file")
-def command(file: str) -> None:
+@click.option("-t", "--target", metavar="NAME", help="Also show how the program runs in chunks on this target (dask).")
+@click.option("--memory", metavar="SIZE", default="", help="What it may use then, such as 2GiB.")
+@click.option("--chunks", metavar="SIZE", default="", help="The size of its chunks, as for emit.")
+def command(file: str, target: str | None, memory: str, chunks: str) -> None:
     """Show what a program takes and gives, its operations, what it costs, and what is unsupported where.
 
     Arithmetic is counted as XLA does, a multiply-add as two operations. Memory is estimated for running one
@@ -42,6 +45,39 @@ def command(file: str) -> None:
     if rows:
         click.echo()
         write_table(("unsupported on", "count", "lines", "because"), rows)
+    if target is not None:
+        _show_plan(module, target, memory, chunks)
+
+
+def _show_plan(module: HloModule, name: str, memory: str, chunks: str) -> None:
+    """Chunks of the arguments, the phases in the order in which they run, and what that takes."""
+    from ...targets.base import Limits, load_target
+    from ..passes import run_pipeline
+
+    (name,) = require_targets([name])
+    target = load_target(name)
+    if target.plan is None:
+        click.echo(f"\n{target.title} runs the program in one piece")
+        return
+    plan = target.plan(run_pipeline(module, target.without, refuses=target.refuses), Limits(memory, chunks))
+    click.echo()
+    cut = [(argument, str(sizes).replace("-1", "all")) for argument, sizes in plan.chunks]
+    write_table(("argument", "chunks"), cut or [("all", "in one piece")])
+    click.echo()
+    rows = [
+        (
+            str(phase.level),
+            phase.name,
+            str(phase.tasks),
+            size_text(phase.task_bytes),
+            ", ".join(phase.reads),
+            phase.note,
+        )
+        for phase in plan.phases
+    ]
+    write_table(("phase", "computes", "tasks", "one holds", "from", ""), rows)
+    click.echo(f"\npasses over the arguments  {plan.passes}")
+    click.echo(f"peak memory in chunks      about {size_text(plan.peak_bytes)}, the result not counted")
 
 
 def _show_signature(facts: Inspection) -> None:

@@ -64,6 +64,8 @@ def _setting_option(setting: Setting) -> Decorator:
         return click.option(*flags, metavar="DIR", type=click.Path(exists=True, file_okay=False), help=help_text)
     if setting.choices:
         return click.option(*flags, type=click.Choice(setting.choices), help=help_text)
+    if isinstance(setting.default, str):
+        return click.option(*flags, metavar="SIZE", help=help_text)
     return click.option(*flags, metavar="NAMES", callback=_words, help=help_text)
 
 

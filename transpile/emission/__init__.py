@@ -11,7 +11,7 @@ from pathlib import Path
 import black
 from black.mode import TargetVersion
 
-from ...targets.base import Target, load_target
+from ...targets.base import Limits, Target, load_target
 from ..errors import Diagnostic, UnsupportedError, UsageError
 from ..frontends import load
 from ..hlo.ir import HloModule
@@ -39,6 +39,8 @@ def emit(
     name: str | None = None,
     sources: str | os.PathLike[str] | None = None,
     custom_calls: Mapping[str, str] | None = None,
+    memory: str = "",
+    chunks: str = "",
 ) -> GeneratedModule:
     """Emit a module for an array library.
 
@@ -47,7 +49,9 @@ def emit(
     keeps large constants in the text; ``name`` is what the header calls the source; ``sources`` is a folder whose
     ``.py`` files, where the module's metadata names them, give the variables their names; ``custom_calls`` names a
     function ``module:function`` for custom-call targets. It gets the operands and, by keyword, ``shape`` (sizes; a
-    tuple of them for a tuple) and ``backend_config``, must be pure, and is called once per execution.
+    tuple of them for a tuple) and ``backend_config``, must be pure, and is called once per execution. ``memory`` is
+    what a program may use on targets that work in chunks (``"2GiB"``), ``chunks`` how large a chunk is there: bytes
+    (``"32MiB"``) or the number of elements along every axis that is cut (``"4096"``).
 
     Raises HloSyntaxError and HloVerificationError for bad input, UnsupportedError naming every instruction that the
     target cannot express, UsageError for an unknown target.
@@ -59,11 +63,14 @@ def emit(
         module = with_sources(module, Path(sources))
     chosen = written_as(_target(target), module)
     hooks = checked_hooks(custom_calls or {})
+    limits = Limits(memory, chunks) if chosen.arrange is not None else Limits()
     try:
         require_support(module, chosen, hooks)
-        program = run_pipeline(module, disable_passes, hooks, chosen.refuses)
+        program = run_pipeline(module, [*disable_passes, *chosen.without], hooks, chosen.refuses)
         require_support(program, chosen, hooks)
         own_functions(program, chosen)
+        if chosen.arrange is not None:
+            program = chosen.arrange(program, limits)
     except UnsupportedError as error:
         raise UnsupportedError(*(replace(d, source=d.source or module.source) for d in error.diagnostics)) from None
     settings = Settings(
@@ -71,7 +78,7 @@ def emit(
         checks=checks,
         constants=constants,
         source_name=_source_name(source, module, name),
-        options=_options(annotate, checks, format, constants, disable_passes, hooks),
+        options=_options(annotate, checks, format, constants, disable_passes, hooks, limits),
         source_sha256=module_sha256(module),
     )
     written = write_module(program, chosen, settings)
@@ -82,7 +89,13 @@ def emit(
 
 
 def _options(
-    annotate: str, checks: bool, format: bool, constants: str, disabled: Sequence[str], hooks: Mapping[str, str]
+    annotate: str,
+    checks: bool,
+    format: bool,
+    constants: str,
+    disabled: Sequence[str],
+    hooks: Mapping[str, str],
+    limits: Limits,
 ) -> str:
     """What the command line adds to emit this module again; a folder of sources has no name that fits everywhere."""
     given = [
@@ -90,6 +103,7 @@ def _options(
         "" if checks else "--no-checks",
         "" if format else "--no-format",
         "" if constants == "auto" else f"--constants {constants}",
+        *(f"--{name} {''.join(size.split())}" for name, size in limits.given()),
         f"--disable-pass {','.join(disabled)}" if disabled else "",
         *(f"--custom-call {target}={hook}" for target, hook in hooks.items() if target.replace("_", "").isalnum()),
     ]

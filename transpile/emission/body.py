@@ -12,7 +12,7 @@ from ..array.program import Function, Loop, Store, Tree, tree_nodes
 from ..array.traversal import nested_roots
 from .constants import ModuleConstants
 from .control_flow import ControlFlowWriter
-from .expression import ATOM, UFUNCS, WIDTH, Expression, Renderer, index_text
+from .expression import ATOM, PRIMARY, UFUNCS, WIDTH, Expression, Renderer, index_text
 from .names import Names, argument_name, base_name, identifier, own_name
 from .plan import CHANGES, NEW_ARRAYS, Plan, plan, source_line
 from .schedule import Body, Reads, Statement, schedule, statement_of
@@ -140,18 +140,32 @@ class FunctionWriter:
     def name_parameters(self) -> list[str]:
         """Name the parameters, and take tuples apart."""
         parameters = []
-        instructions = self.argument_instructions()
-        computation = self.function.computation
-        wanted = self.source_names.functions.parameters(computation, own_name(self.function).removeprefix("d_"))
-        for node, instruction in zip(self.function.parameters, instructions, strict=True):
-            given = wanted[node.parameters["argument"]]
-            name = self.names.fresh(given or argument_name(instruction))
+        for node, wanted in zip(self.function.parameters, self._wanted_parameters(), strict=True):
+            name = self.names.fresh(wanted)
             self.texts[node] = Expression(name)
             self.holders[name] = node
             parameters.append(name)
         for node, name in zip(list(self.function.parameters), parameters, strict=True):
             self._unpack(node, name)
         return parameters
+
+    def _wanted_parameters(self) -> list[str]:
+        """What the parameters would best be called."""
+        origin = self.function.origin
+        instructions = self.function.computation.parameters
+        if origin is not None:
+            return [
+                argument_name(instructions[node.parameters["argument"]])
+                if "argument" in node.parameters
+                else base_name(node, origin)
+                for node in self.function.sources
+            ]
+        computation = self.function.computation
+        wanted = self.source_names.functions.parameters(computation, own_name(self.function).removeprefix("d_"))
+        return [
+            wanted[node.parameters["argument"]] or argument_name(instruction)
+            for node, instruction in zip(self.function.parameters, self.argument_instructions(), strict=True)
+        ]
 
     def write(self) -> None:
         """Write the body."""
@@ -169,13 +183,17 @@ class FunctionWriter:
         names = dict(zip(self.function.parameters, parameters, strict=True))
         return WrittenFunction(self.function, self.renderer.function_names[self.function], names, self.lines)
 
-    def prepare_arguments(self) -> None:
-        """What some libraries do to the arrays they are given before they compute with them."""
+    def prepare_arguments(self) -> str:
+        """What some libraries do to the arrays they are given before they compute with them; the chunks they plan."""
         given = [node for node in self.plan.nodes if node.opcode in ("parameter", "item") and node in self.texts]
         names = [self.texts[node] for node in given if node.element_type is not None and self.plan.uses.get(node)]
-        text = self.renderer.statement("prepare", names) if names else ""
+        chunks = self.function.chunks
+        cut = any(node in chunks for node in given)
+        text = self.renderer.statement("prepare", names, cut) if names else ""
         if text:
             self.line(text)
+        rows = [(self.texts[node], chunks[node]) for node in given if node in chunks and self.plan.uses.get(node)]
+        return self.renderer.statement("chunks", rows) if cut else ""
 
     def argument_instructions(self) -> list[Any]:
         instructions = self.function.computation.parameters
@@ -284,8 +302,10 @@ class FunctionWriter:
                 self.pending[read] = self.pending.get(read, 0) - 1
 
     def _value(self, node: Node) -> Expression:
-        text = self.constants.text(node) if node.opcode == "array" else None
-        self.written[node] = text = text or self.folded(node)
+        known = self.constants.text(node) if node.opcode == "array" else None
+        if known is not None:
+            known = Expression(self.renderer.statement("constant", node, known), PRIMARY)
+        self.written[node] = text = known or self.folded(node)
         return text
 
     def wanted_name(self, node: Node) -> str:

@@ -52,6 +52,7 @@ class ControlFlowWriter:
             self._while_true(loop, first)
         body = self.writer.region(loop.region, loop) if not first else self._rest_of_body(loop, first)
         self._moves(body.moves)
+        self._settle(loop)
         if resumable:
             self._snapshot(loop, counter)
         if len(self.writer.lines) == before:
@@ -59,6 +60,15 @@ class ControlFlowWriter:
         self.writer.indent -= 1
         if counter in _COUNTERS:
             self.writer.names.taken.discard(counter)
+
+    def _settle(self, loop: Loop) -> None:
+        """What libraries that compute later do with the carried values of a loop that may be long."""
+        arrays = [c.parameter for c in loop.carries if not c.parameter.is_python_int and c.following is not c.parameter]
+        names = [self.writer.texts[parameter] for parameter in arrays]
+        count = len(range(loop.start, loop.stop, loop.step)) if loop.counter is not None else None
+        text = self.writer.renderer.statement("settle", names, count) if names else ""
+        if text:
+            self.writer.line(text)
 
     def _name_carries(self, node: Node, loop: Loop) -> None:
         parts = self.writer.items.get(node, {})

@@ -60,13 +60,22 @@ COMPILED = CompiledTemplates()
 class Renderer:
     """The macros of one target: its own folder first, then the shared ones."""
 
-    def __init__(self, folder: str, namespace: str, scalars: str = "", *, parenthesise_all: bool = False) -> None:
+    def __init__(
+        self,
+        folder: str,
+        namespace: str,
+        scalars: str = "",
+        *,
+        parenthesise_all: bool = False,
+        beside: Renderer | None = None,
+    ) -> None:
+        """``beside``: a renderer of the same module, whose names this one shares."""
         self.namespace = namespace
         self.scalars = scalars or namespace  # what has the dtypes, inf and nan
         self.parenthesise_all = parenthesise_all
-        self.function_names: dict[Function, str] = {}
-        self.used_prelude: dict[str, None] = {}
-        self.foreign_names: dict[ForeignName, str] = {}
+        self.function_names: dict[Function, str] = beside.function_names if beside else {}
+        self.used_prelude: dict[str, None] = beside.used_prelude if beside else {}
+        self.foreign_names: dict[ForeignName, str] = beside.foreign_names if beside else {}
         self.shared_channels: set[int | Instruction] = set()  # that several calls of collectives share
         self.resumable: set[Node] = set()  # loops that can go on from a snapshot
         self.used_extension_types = False
@@ -101,6 +110,7 @@ class Renderer:
             widths=widths_text,
             axes=axes_text,
             axes_keyword=axes_keyword,
+            combined_axes=combined_axes,
             axis_keyword=axis_keyword,
             one_axis_keyword=one_axis_keyword,
             sum_dtype=self.sum_dtype,
@@ -314,6 +324,12 @@ def axes_keyword(node: Node) -> str:
     if len(axes) == 1:
         return f"axis={axis_from_end(axes[0], ndim)}"
     return f"axis={axes_text(axes)}"
+
+
+def combined_axes(node: Node) -> str:
+    """``axis=0`` of the parts of a sum; nothing where all axes are summed."""
+    axes = node.parameters["axes"]
+    return "" if len(axes) == node.operands[0].ndim else f"axis={axes_text(axes)}"
 
 
 def one_axis_keyword(node: Node) -> str:

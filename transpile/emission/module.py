@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 
 from ... import __version__
-from ...targets.base import Target
-from ..array.node import ForeignName, Node, PreludeName
+from ...targets.base import Target, load_target
+from ..array.node import ForeignName, Graph, Node, PreludeName
 from ..array.program import Function, Program, roots
 from ..array.traversal import topological
 from ..hlo.shapes import ArrayShape, Shape, TupleShape, dimension_texts
 from .body import FunctionWriter, WrittenFunction
 from .constants import ModuleConstants
 from .expression import WIDTH, Renderer
-from .names import Names, identifier, own_name
+from .names import Names, base_name, identifier, own_name
 from .prelude import prelude
 from .replicas import ENTRY, GROUP, HOST_FUNCTIONS, Replicas, replicas_of
 from .sources import SourceNames
@@ -58,12 +58,16 @@ class Written:
 def write_module(program: Program, target: Target, settings: Settings) -> Written:
     """The module of a program."""
     renderer = Renderer(target.folder, target.namespace, target.scalars, parenthesise_all=settings.parenthesise_all)
+    of_blocks = renderer  # block functions, and the constants that they share with main, are NumPy's
+    if target.arrange is not None:
+        numpy = load_target("numpy")
+        of_blocks = Renderer(numpy.folder, numpy.namespace, parenthesise_all=settings.parenthesise_all, beside=renderer)
     inline = settings.constants == "inline"
-    constants = ModuleConstants(renderer, inline=inline, largest_folded=target.largest_folded)
+    constants = ModuleConstants(of_blocks, inline=inline, largest_folded=target.largest_folded)
     library = prelude(target)
     replicas = replicas_of(program, target.runners)
     entry = ENTRY if replicas is not None else "main"
-    reserved = _prelude_names(program, target) | set(HOST_FUNCTIONS)
+    reserved = _prelude_names(program, target) | set(HOST_FUNCTIONS) | {"chunks"}
     if replicas is not None:
         renderer.used_prelude.update(dict.fromkeys(replicas.prelude_names))
         renderer.shared_channels.update(replicas.channels)
@@ -80,21 +84,31 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
     texts = []
     written: list[WrittenFunction] = []
     parameters: list[str] = []
+    chunks = ""
     for function in (program.entry, *reversed(program.functions[:-1])):
         names = Names(reserved | constants.names)
-        writer = FunctionWriter(function, renderer, names, settings.annotate, constants, source_names)
+        writer = FunctionWriter(
+            function,
+            of_blocks if function is not program.entry else renderer,
+            names,
+            settings.annotate,
+            constants,
+            source_names,
+        )
         named = writer.name_parameters()
         if function is program.entry:
             parameters = named
             if settings.checks and named:
                 writer.line(renderer.statement("check_arguments"))
-            writer.prepare_arguments()
+            chunks = writer.prepare_arguments()
         writer.write()
         group = [GROUP] if replicas is not None and function is program.entry else []
         texts.append(_function_text(function, writer, [*group, *named]))
         written.append(writer.written_function(named))
     if settings.checks and program.entry.parameters:
         renderer.used_prelude["check_arguments"] = None
+    if chunks:
+        renderer.used_prelude["in_chunks"] = None
     missing = sorted(set(renderer.used_prelude) - set(library.definitions))
     assert not missing, f"the prelude has no {missing}"
     definitions = library.closure(list(renderer.used_prelude))
@@ -110,7 +124,11 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
         header="\n".join(_header(target, settings)),
         imports=imports,
         public=["main"] if replicas is None else [entry, *replicas.runners],
-        module_constants=constants.lines + (_signature_lines(program, parameters) if settings.checks else []),
+        module_constants=[
+            *constants.lines,
+            *(_signature_lines(program, parameters) if settings.checks else []),
+            *(["", chunks] if chunks else []),
+        ],
         functions=texts,
         definitions=behind,
     )
@@ -131,6 +149,8 @@ def _foreign_names(program: Program) -> list[ForeignName]:
 def _prelude_names(program: Program, target: Target) -> set[str]:
     """What the prelude functions that a program needs bring into its module."""
     called = {"check_arguments", "constant", "mapped_constant", "device_constant"}
+    if program.entry.chunks:
+        called.add("in_chunks")
     for node in _calls(program):
         called.update(_names_in([node.parameters[part] for part in ("function", "arguments", "keywords")]))
     return _brought_in(sorted(called), target)
@@ -159,16 +179,26 @@ def _names_in(argument: Any) -> Iterator[str]:
 
 def function_name(function: Function) -> str:
     """``region_0.5`` and ``closed_call`` say nothing; jitted functions carry their own name."""
+    if function.origin is not None:
+        return block_name(function, function.origin)
     name = identifier(own_name(function))
     if re.fullmatch(r"region_\d+.*|closed_call(_\d+)?|none(_\d+)?|", name):
         return "step"
     return name.rstrip("_")
 
 
+def block_name(function: Function, origin: Graph) -> str:
+    """``total_block`` computes blocks of ``total``; several arrays at a time are the program's own work."""
+    if len(function.block_of) == 1:
+        return base_name(function.block_of[0], origin) + "_block"
+    return (identifier(own_name(function)) or "step") + "_block"
+
+
 def _function_text(function: Function, writer: FunctionWriter, parameters: list[str]) -> str:
     renderer = writer.renderer
     host = _host_functions(function)
-    parameters = [*parameters, *(["*", *host] if host else [])]
+    chosen = ["chunks=None"] if function.chunks else []
+    parameters = [*parameters, *(["*", *host, *chosen] if host or chosen else [])]
     define = renderer.statement("define", renderer.function_names[function], parameters)
     template = renderer.environment.get_template("function.py.j2")
     return template.render(decorators=_decorators(writer), signature=define, lines=writer.lines).rstrip()
@@ -202,7 +232,7 @@ def _imports(target: Target, needed: set[str], texts: list[str], constants: Modu
     """Standard library, then third party, as ruff sorts them."""
     everything = "\n".join([*texts, *constants.lines])
     bound = {line.split()[-1]: line for line in target.imports}
-    lines = set(needed) | {line for name, line in bound.items() if re.search(rf"\b{name}\.", everything)}
+    lines = set(needed) | {line for name, line in bound.items() if re.search(rf"\b{name}[.(]", everything)}
     if "ml_dtypes." in everything:
         lines.add("import ml_dtypes")
     if "np." in everything:

@@ -40,6 +40,7 @@ NOUNS = {
     "convert": "converted",
     "scalar": "value",
     "sum": "total",
+    "combine": "total",
     "mean": "mean",
     "var": "variance",
     "std": "deviation",
@@ -185,6 +186,11 @@ def own_name(function: Function) -> str:
 
 def base_name(node: Node, graph: Graph) -> str:
     """What a value is called before numbering."""
+    if node.opcode == "blockwise" and "stands_for" not in node.parameters:
+        return "parts"
+    if node.parameters.get("is_part"):
+        return base_name(node.parameters["stands_for"], graph) + "_parts"
+    node = node.parameters.get("stands_for") or node
     call, index = (node.operands[0], node.parameters["index"]) if node.opcode == "item" else (node, 0)
     if call.opcode == "prelude":
         function = call.parameters["function"]

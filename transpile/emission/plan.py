@@ -10,7 +10,7 @@ from ..array.traversal import dependencies, is_inside, topological
 from .sources import SourceNames
 
 LEAVES = frozenset(("parameter", "literal", "integer", "retype"))
-VIEWS = frozenset(("expand", "getitem", "transpose", "item"))
+VIEWS = frozenset(("expand", "getitem", "transpose", "item", "read"))
 CHANGES = frozenset(("setitem", "update_at"))  # a copy, and then a statement that changes it
 NEW_ARRAYS = frozenset(("zeros", "ones", "full"))
 MOST_FOLDED = 8  # operations in one statement

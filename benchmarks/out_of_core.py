@@ -1,0 +1,298 @@
+"""Programs on arrays larger than a memory limit: what xla2py emits for Dask beside hand-written dask.array.
+
+    python benchmarks/out_of_core.py [--data 512MiB] [--memory 256MiB] [CASE...]
+
+Each run is a process of its own, whose anonymous memory is looked up every 5 ms (/proc/self/status): one that has more
+than the limit is ended. The data lie in a .npy file that is read through a memmap. Printed are wall time, the peak of
+memory and the number of tasks that dask runs; results of both must agree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import xla2py
+from xla2py.targets.dask.arrangement import size_in_bytes
+
+ADD = "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }\n"
+COLUMNS = 256
+CHAIN = 20
+KERNEL = 5
+KILLED = 137
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A program over ``n`` rows, its inputs (the first one is large), and what one would write by hand."""
+
+    text: Callable[[int], str]
+    rows: Callable[[int], int]  # of data of so many bytes
+    shape: Callable[[int], tuple[int, ...]]
+    small: Callable[[int], list[np.ndarray]]
+    by_hand: Callable[..., Any]
+
+
+def chain(n: int) -> str:
+    shape = f"f32[{n},{COLUMNS}]"
+    lines = [
+        f"x0 = {shape} parameter(0)",
+        "half = f32[] constant(0.5)",
+        f"h = {shape} broadcast(half), dimensions={{}}",
+    ]
+    for k in range(CHAIN // 2):
+        lines += [f"m{k} = {shape} multiply(x{k}, h)", f"x{k + 1} = {shape} add(m{k}, h)"]
+    return "HloModule chain\nENTRY main {\n" + "\n".join(lines) + f"\nROOT r = {shape} negate(x{CHAIN // 2})\n}}\n"
+
+
+def chain_by_hand(x: Any) -> Any:
+    for _ in range(CHAIN // 2):
+        x = x * np.float32(0.5) + np.float32(0.5)
+    return -x
+
+
+def gram(n: int) -> str:
+    return f"""HloModule gram
+{ADD}ENTRY main {{
+  x = f32[{n},{COLUMNS}] parameter(0)
+  zero = f32[] constant(0)
+  count = f32[] constant({n})
+  counts = f32[{COLUMNS}] broadcast(count), dimensions={{}}
+  total = f32[{COLUMNS}] reduce(x, zero), dimensions={{0}}, to_apply=add
+  mean = f32[{COLUMNS}] divide(total, counts)
+  means = f32[{n},{COLUMNS}] broadcast(mean), dimensions={{1}}
+  centred = f32[{n},{COLUMNS}] subtract(x, means)
+  squared = f32[{n},{COLUMNS}] multiply(centred, centred)
+  squares = f32[{COLUMNS}] reduce(squared, zero), dimensions={{0}}, to_apply=add
+  variance = f32[{COLUMNS}] divide(squares, counts)
+  deviation = f32[{COLUMNS}] sqrt(variance)
+  deviations = f32[{n},{COLUMNS}] broadcast(deviation), dimensions={{1}}
+  z = f32[{n},{COLUMNS}] divide(centred, deviations)
+  ROOT r = f32[{COLUMNS},{COLUMNS}] dot(z, z), lhs_contracting_dims={{0}}, rhs_contracting_dims={{0}}
+}}
+"""
+
+
+def gram_by_hand(x: Any) -> Any:
+    z = (x - x.mean(axis=0)) / x.std(axis=0)
+    return z.T @ z
+
+
+def logistic(n: int) -> str:
+    lines = [f"x = f32[{n},{COLUMNS}] parameter(0)", f"y = f32[{n}] parameter(1)", f"w0 = f32[{COLUMNS}] parameter(2)"]
+    lines += ["rate = f32[] constant(0.0001)", f"rates = f32[{COLUMNS}] broadcast(rate), dimensions={{}}"]
+    for k in range(2):
+        lines += [
+            f"scores{k} = f32[{n}] dot(x, w{k}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}",
+            f"p{k} = f32[{n}] logistic(scores{k})",
+            f"e{k} = f32[{n}] subtract(p{k}, y)",
+            f"g{k} = f32[{COLUMNS}] dot(e{k}, x), lhs_contracting_dims={{0}}, rhs_contracting_dims={{0}}",
+            f"d{k} = f32[{COLUMNS}] multiply(g{k}, rates)",
+            f"{'ROOT ' if k else ''}w{k + 1} = f32[{COLUMNS}] subtract(w{k}, d{k})",
+        ]
+    return "HloModule logistic\nENTRY main {\n" + "\n".join(lines) + "\n}\n"
+
+
+def logistic_by_hand(x: Any, y: Any, w: Any) -> Any:
+    import dask.array as da
+
+    for _ in range(2):
+        w = w - np.float32(0.0001) * ((1 / (1 + da.exp(-(x @ w))) - y) @ x)
+    return w
+
+
+def layernorm(n: int) -> str:
+    row, vector, number = f"f32[{n},{COLUMNS}]", f"f32[{n}]", f"f32[{COLUMNS}]"
+    return f"""HloModule layernorm
+{ADD}ENTRY main {{
+  x = {row} parameter(0)
+  scale = {number} parameter(1)
+  zero = f32[] constant(0)
+  count = f32[] constant({COLUMNS})
+  counts = {vector} broadcast(count), dimensions={{}}
+  total = {vector} reduce(x, zero), dimensions={{1}}, to_apply=add
+  mean = {vector} divide(total, counts)
+  means = {row} broadcast(mean), dimensions={{0}}
+  centred = {row} subtract(x, means)
+  squared = {row} multiply(centred, centred)
+  squares = {vector} reduce(squared, zero), dimensions={{1}}, to_apply=add
+  variance = {vector} divide(squares, counts)
+  epsilon = f32[] constant(1e-5)
+  epsilons = {vector} broadcast(epsilon), dimensions={{}}
+  safe = {vector} add(variance, epsilons)
+  root = {vector} rsqrt(safe)
+  roots = {row} broadcast(root), dimensions={{0}}
+  normal = {row} multiply(centred, roots)
+  scales = {row} broadcast(scale), dimensions={{1}}
+  ROOT r = {row} multiply(normal, scales)
+}}
+"""
+
+
+def layernorm_by_hand(x: Any, scale: Any) -> Any:
+    import dask.array as da
+
+    centred = x - x.mean(axis=1, keepdims=True)
+    return centred / da.sqrt((centred * centred).mean(axis=1, keepdims=True) + np.float32(1e-5)) * scale
+
+
+def convolution(n: int) -> str:
+    return f"""HloModule convolution
+ENTRY main {{
+  x = f32[1,{n},4096,1] parameter(0)
+  kernel = f32[{KERNEL},{KERNEL},1,1] parameter(1)
+  ROOT r = f32[1,{n},4096,1] convolution(x, kernel), window={{size={KERNEL}x{KERNEL} pad=2_2x2_2}},
+    dim_labels=b01f_01io->b01f
+}}
+"""
+
+
+def convolution_by_hand(x: Any, kernel: Any) -> Any:
+    def block(part: np.ndarray) -> np.ndarray:
+        rows, columns = part.shape[1] - KERNEL + 1, part.shape[2] - KERNEL + 1
+        total = np.zeros((1, rows, columns, 1), np.float32)
+        for i in range(KERNEL):
+            for j in range(KERNEL):
+                total += part[:, i : i + rows, j : j + columns] * kernel[i, j, 0, 0]
+        return np.pad(total, ((0, 0), (2, 2), (2, 2), (0, 0)))
+
+    return x.map_overlap(block, depth=(0, 2, 2, 0), boundary=0, dtype=np.float32, meta=np.empty((0,) * 4, np.float32))
+
+
+def matmul(n: int) -> str:
+    return f"""HloModule matmul
+ENTRY main {{
+  x = f32[{n},{n}] parameter(0)
+  ROOT r = f32[{n},{n}] dot(x, x), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+}}
+"""
+
+
+def numbers(*shape: int) -> np.ndarray:
+    return np.random.default_rng(1).random(shape, np.float32)
+
+
+def _rows(size: int) -> int:
+    return size // (4 * COLUMNS)
+
+
+BENCHMARKS = {
+    "chain": Benchmark(chain, _rows, lambda n: (n, COLUMNS), lambda n: [], chain_by_hand),
+    "gram": Benchmark(gram, _rows, lambda n: (n, COLUMNS), lambda n: [], gram_by_hand),
+    "logistic": Benchmark(
+        logistic, _rows, lambda n: (n, COLUMNS), lambda n: [numbers(n), numbers(COLUMNS)], logistic_by_hand
+    ),
+    "layernorm": Benchmark(layernorm, _rows, lambda n: (n, COLUMNS), lambda n: [numbers(COLUMNS)], layernorm_by_hand),
+    "convolution": Benchmark(
+        convolution,
+        lambda size: size // (4 * 4096),
+        lambda n: (1, n, 4096, 1),
+        lambda n: [numbers(KERNEL, KERNEL, 1, 1)],
+        convolution_by_hand,
+    ),
+    "matmul": Benchmark(matmul, lambda size: int((size / 4) ** 0.5), lambda n: (n, n), lambda n: [], lambda x: x @ x),
+}
+
+
+class PeakMemory(threading.Thread):
+    """The most anonymous memory this process has had, in bytes; beyond the limit the process ends."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(daemon=True)
+        self.limit, self.peak = limit, 0
+
+    def run(self) -> None:
+        while True:
+            for line in Path("/proc/self/status").read_text().splitlines():
+                if line.startswith("RssAnon"):
+                    self.peak = max(self.peak, int(line.split()[1]) << 10)
+            if self.peak > self.limit:
+                os._exit(KILLED)
+            time.sleep(0.005)
+
+
+def child(name: str, variant: str, path: str, memory: str, n: int) -> None:
+    """One run; its figures go to stdout."""
+    import dask
+    import dask.array as da
+
+    one = BENCHMARKS[name]
+    emitted = xla2py.emit(one.text(n), "dask", memory=memory).load() if variant == "xla2py" else None
+    x, small = np.load(path, mmap_mode="r"), one.small(n)
+    watch = PeakMemory(size_in_bytes(memory))
+    watch.start()
+    started = time.perf_counter()
+    if emitted is not None:
+        arguments = emitted.main(x, *small)
+    else:
+        arguments = one.by_hand(da.from_array(x, chunks="32MiB", name=False), *small)
+    total = da.sum(arguments, dtype=np.float64)
+    (total,) = dask.optimize(total)
+    tasks = len(dict(total.__dask_graph__()))
+    value = float(total.compute())
+    print(json.dumps([time.perf_counter() - started, watch.peak, tasks, value]))
+
+
+def measured(name: str, variant: str, path: Path, memory: str, n: int) -> list[float] | None:
+    """The figures of a run in a process of its own; None where it died."""
+    command = [sys.executable, __file__, "--child", name, variant, str(path), memory, str(n)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        print("   ", (done.stderr.strip().splitlines() or ["killed"])[-1][:100])
+        return None
+    figures: list[float] = json.loads(done.stdout.splitlines()[-1])
+    return figures
+
+
+def data(path: Path, shape: tuple[int, ...]) -> None:
+    """A file of random numbers, written piece by piece."""
+    out = np.lib.format.open_memmap(path, "w+", np.float32, shape)
+    flat, generator = out.reshape(-1), np.random.default_rng(0)
+    for start in range(0, flat.size, 1 << 22):
+        flat[start : start + (1 << 22)] = generator.random(min(1 << 22, flat.size - start), np.float32)
+    out.flush()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", nargs="*", choices=[*BENCHMARKS, []], default=list(BENCHMARKS))
+    parser.add_argument("--data", default="512MiB")
+    parser.add_argument("--memory", default="256MiB")
+    parser.add_argument("--folder", type=Path)
+    options = parser.parse_args()
+    print(f"data {options.data}, limit {options.memory}")
+    for name in options.cases or BENCHMARKS:
+        n = BENCHMARKS[name].rows(size_in_bytes(options.data))
+        with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+            path = Path(folder, "x.npy")
+            data(path, BENCHMARKS[name].shape(n))
+            values = []
+            for variant in ("xla2py", "by hand"):
+                figures = measured(name, variant, path, options.memory, n)
+                if figures is None:
+                    print(f"{name:12} {variant:8} died")
+                    continue
+                wall, peak, tasks, value = figures
+                values.append(value)
+                print(f"{name:12} {variant:8} {wall:7.1f} s  {peak / 2**20:6.0f} MiB  {tasks:5.0f} tasks", flush=True)
+            assert not values or np.allclose(values, values[0], rtol=1e-3), values
+
+
+if __name__ == "__main__":
+    if "--child" in sys.argv:
+        name, variant, path, memory, n = sys.argv[2:]
+        child(name, variant, path, memory, int(n))
+    else:
+        main()

@@ -1,0 +1,71 @@
+"""From a program to one that runs in chunks, within a limit of memory."""
+
+from __future__ import annotations
+
+import re
+
+from ...transpile.array.program import Program
+from ...transpile.errors import Diagnostic, UnsupportedError, UsageError
+from ..base import Limits, Plan
+from .cuts import Classes, Cuts, cut, measured
+from .estimates import estimated
+from .phases import Arrangement
+
+CHUNK_BYTES = 32 << 20
+SMALLEST_CHUNK_BYTES = 1 << 16
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+def arrange(program: Program, limits: Limits) -> Program:
+    """``main`` over chunks, and its block functions.
+
+    Raises UnsupportedError (XP740) where no chunks are small enough for ``limits.memory``, UsageError (XP741) for a
+    size that is none.
+    """
+    cuts, _ = _planned(program, limits)
+    arranged = Arrangement(program, cuts).arranged()
+    for node in cuts.classes.nodes:
+        if node.opcode in ("parameter", "item") and cuts.is_cut(node):
+            arranged.entry.chunks[node] = cuts.chunks(node)
+    return arranged
+
+
+def plan(program: Program, limits: Limits) -> Plan:
+    """What :func:`arrange` will make of a program; raises as it does."""
+    return _planned(program, limits)[1]
+
+
+def _planned(program: Program, limits: Limits) -> tuple[Cuts, Plan]:
+    """The largest chunks with which the program keeps to its limit."""
+    classes = Classes(program.entry)
+    length = int(limits.chunks) if limits.chunks.isdigit() else None
+    target = size_in_bytes(limits.chunks) if limits.chunks and length is None else CHUNK_BYTES
+    memory = size_in_bytes(limits.memory) if limits.memory else None
+    while True:
+        cuts = cut(classes, measured(classes, length, target))
+        found = estimated(program, cuts)
+        if memory is None or found.peak_bytes <= memory:
+            return cuts, found
+        if length is not None or target <= SMALLEST_CHUNK_BYTES:
+            raise _refusal(found, limits)
+        target //= 2
+
+
+def _refusal(found: Plan, limits: Limits) -> UnsupportedError:
+    worst = max(found.phases, key=lambda phase: phase.task_bytes)
+    message = (
+        f"the program needs about {found.peak_bytes >> 20} MiB in chunks and may use {limits.memory}: "
+        f"one task of {worst.name} holds {worst.task_bytes >> 20} MiB"
+    )
+    return UnsupportedError(Diagnostic("XP740", message, hint=worst.note or "allow more with --memory"))
+
+
+def size_in_bytes(text: str) -> int:
+    """``2GiB``, ``500 MB`` or ``1048576`` in bytes. Raises UsageError (XP741)."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?", text.strip(), re.IGNORECASE)
+    if found is None:
+        hint = "a number of bytes with a unit, such as 2GiB or 500MB"
+        raise UsageError(Diagnostic("XP741", f"{text!r} is not a size", hint=hint))
+    number, unit, binary = found[1], found[2].upper(), found[3]
+    scale = UNITS[unit] if binary or not unit else 1000 ** list(UNITS).index(unit)
+    return int(float(number) * scale)

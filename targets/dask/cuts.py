@@ -1,0 +1,334 @@
+"""Which axes are cut into chunks, how long these are, and what that makes of every operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import prod
+
+from ...transpile.array.node import Node
+from ...transpile.array.program import Branch, Function, Loop, roots
+from ...transpile.array.scalars import is_known_on_host
+from ...transpile.array.traversal import topological
+from .links import contracted, has_alike_results, links
+
+Axis = tuple[Node, int]
+
+SHORTEST_PIECE = 4096  # bytes of a chunk that should lie together
+LEAVES = frozenset("parameter arange tri eye array full zeros ones empty".split())
+FILLED = frozenset("full zeros ones empty broadcast_to".split())  # say their whole shape
+TREES = frozenset("sum mean prod max min any all".split())
+PRODUCTS = frozenset("matmul tensordot einsum".split())
+
+
+def _always(node: Node) -> bool:
+    return True
+
+
+def _is_filled(node: Node) -> bool:
+    return 0 not in node.operands[0].shape
+
+
+# What dask.array does itself along an axis that is cut, and when.
+NATIVE: dict[str, Callable[[Node], bool]] = {
+    **dict.fromkeys(("concatenate", "stack", "cumsum", "cumprod", "broadcast_to"), _always),
+    **dict.fromkeys(("argmax", "argmin", "reshape"), _is_filled),
+    "getitem": lambda node: all(is_known_on_host(index) for index in node.operands[1:]),
+    "pad": lambda node: _is_filled(node) and node.operands[1].is_literal,
+}
+
+
+def shape_of(node: Node) -> tuple[int, ...]:
+    """The shape of an array; of the first result where there are several."""
+    if node.results:
+        shape: tuple[int, ...] = node.results[0][0]
+        return shape
+    return node.shape
+
+
+def is_argument(node: Node) -> bool:
+    """An argument of main, or a part of one that is a tuple."""
+    while node.opcode == "item":
+        (node,) = node.operands
+    return "argument" in node.parameters
+
+
+class Classes:
+    """Axes that have to be cut alike, as sets."""
+
+    def __init__(self, function: Function) -> None:
+        self.nodes = topological(roots(function))
+        self.links = {node: links(node) for node in self.nodes}
+        self._parents: dict[Axis, Axis] = {}
+        self._items: dict[tuple[Node, int], list[Node]] = {}
+        for node in self.nodes:
+            if node.opcode == "item":
+                self._items.setdefault((node.operands[0], node.parameters["index"]), []).append(node)
+        for node in self.nodes:
+            if node.opcode == "item" and not has_alike_results(node.operands[0]):
+                continue
+            for operand, link in zip(node.operands, self.links[node], strict=True):
+                for axis, place in enumerate(link):
+                    if place is not None and shape_of(operand)[axis] == shape_of(node)[place] != 1:
+                        self._join((operand, axis), (node, place))
+            if node.parameters.get("function") == "convolution" and "layout" not in node.parameters["keywords"]:
+                for axis in range(1, node.ndim - 1):
+                    if node.shape[axis] == node.operands[0].shape[axis] != 1:
+                        self._join((node.operands[0], axis), (node, axis))
+            for left, right in contracted(node):
+                self._join((node.operands[0], left), (node.operands[1], right))
+            if node.opcode == "loop":
+                self._join_carries(node)
+            for branch in node.parameters.get("branches", ()):
+                self._join_results(node, branch)
+
+    def _join_carries(self, node: Node) -> None:
+        loop: Loop = node.parameters["loop"]
+        for k, carry in enumerate(loop.carries):
+            ends = [carry.initial, *([carry.following] if carry.following is not None else []), *self.items(node, k)]
+            for axis in range(carry.parameter.ndim):
+                for end in ends:
+                    self._join((carry.parameter, axis), (end, axis))
+
+    def _join_results(self, node: Node, branch: Branch) -> None:
+        for k, result in enumerate(branch.results):
+            for item in self.items(node, k):
+                for axis in range(item.ndim):
+                    self._join((item, axis), (result, axis))
+
+    def items(self, node: Node, index: int) -> list[Node]:
+        """The nodes that read a result of a node."""
+        return self._items.get((node, index), [])
+
+    def of(self, node: Node, axis: int) -> Axis:
+        """The axis that stands for all that are cut like this one."""
+        found = (node, axis)
+        while found in self._parents:
+            found = self._parents[found]
+        return found
+
+    def _join(self, left: Axis, right: Axis) -> None:
+        left, right = self.of(*left), self.of(*right)
+        if left != right:
+            self._parents[right] = left
+
+
+@dataclass(slots=True)
+class Cuts:
+    """What is cut in one function.
+
+    ``lengths`` has the length of chunks for each class that is cut; ``flags`` says for each node which of its axes
+    come in several chunks, ``forms`` how the node is written: ``block`` (in a block function), ``tree`` and
+    ``partial`` (in one, up to the last sum), ``product`` and ``windows`` (by tasks that read what they need
+    themselves), ``native`` (as dask.array's own), ``driver`` (a loop or branch of ``main`` itself), ``once`` (called
+    while ``main`` runs).
+    """
+
+    classes: Classes
+    lengths: Mapping[Axis, int]
+    flags: dict[Node, tuple[bool, ...]] = field(default_factory=dict)
+    forms: dict[Node, str] = field(default_factory=dict)
+
+    def is_cut(self, node: Node) -> bool:
+        return any(self.flags[node])
+
+    def length(self, node: Node, axis: int) -> int:
+        """How long the longest chunk of an axis is."""
+        size = shape_of(node)[axis]
+        return min(size, self.lengths.get(self.classes.of(node, axis), size)) if self.flags[node][axis] else size
+
+    def planned(self, node: Node, axis: int) -> bool:
+        return shape_of(node)[axis] > 1 and self.classes.of(node, axis) in self.lengths
+
+    def chunks(self, node: Node) -> tuple[int, ...]:
+        """The lengths of chunks along each axis, -1 for a whole one."""
+        return tuple(self.length(node, axis) if flag else -1 for axis, flag in enumerate(self.flags[node]))
+
+    def block_shape(self, node: Node) -> tuple[int, ...]:
+        return tuple(self.length(node, axis) for axis in range(len(shape_of(node))))
+
+
+def cut(classes: Classes, lengths: Mapping[Axis, int]) -> Cuts:
+    """Follow the cuts from the arrays that a function starts from to all others."""
+    made = Cuts(classes, lengths)
+    for node in classes.nodes:
+        made.flags[node] = (False,) * len(shape_of(node))
+    changed = True
+    while changed:  # loops hand cuts round
+        changed = False
+        for node in classes.nodes:
+            flags, form = _followed(node, made)
+            changed |= flags != made.flags[node]
+            made.flags[node], made.forms[node] = flags, form
+    return made
+
+
+def _followed(node: Node, made: Cuts) -> tuple[tuple[bool, ...], str]:
+    classes = made.classes
+    own = made.flags[node]
+    if node.opcode in LEAVES:
+        carried = "argument" not in node.parameters and node.opcode == "parameter"
+        return (own if carried else tuple(made.planned(node, axis) for axis in range(node.ndim))), "block"
+    if "effect" in node.parameters:
+        return own, "once"
+    if node.opcode == "item":
+        source = node.operands[0]
+        if source.opcode in ("loop", "conditional") and made.forms.get(source) == "driver":
+            return own, "block"
+        alike = has_alike_results(source)
+        return (made.flags[source] if alike else own), "block"
+    if node.opcode in ("loop", "conditional"):
+        return own, _followed_control(node, made)
+    flags = list(own)
+    unmet = False
+    for operand, link in zip(node.operands, classes.links[node], strict=True):
+        for axis, place in enumerate(link):
+            if not made.flags[operand][axis]:
+                continue
+            if place is None:
+                unmet = True
+            else:
+                flags[place] = True
+    if node.opcode == "broadcast_to":
+        flags = [flag or made.planned(node, axis) for axis, flag in enumerate(flags)]
+    form = _form(node, made, flags, unmet)
+    window = window_axis(node, made)
+    if window is not None:
+        form, flags[window] = "windows", True
+    if form == "native" and node.opcode != "broadcast_to":
+        flags = [size > 1 for size in node.shape]
+    return tuple(flags), form
+
+
+def _form(node: Node, made: Cuts, flags: list[bool], unmet: bool) -> str:
+    if node.opcode == "broadcast_to":
+        return "native" if any(flags) else "block"
+    if node.opcode == "reshape" and (unmet or sum(flags) > 1) and _is_filled(node):
+        return "native"
+    if not unmet:
+        return "block"
+    if node.opcode == "matmul" and all(map(is_argument, node.operands)) and all(flags) and node.ndim == 2:
+        return "product"
+    if node.opcode in TREES:
+        return "tree"
+    if node.opcode in PRODUCTS and not any(flags):
+        return "partial"
+    if node.opcode in NATIVE and NATIVE[node.opcode](node):
+        return "native"
+    return "block"
+
+
+def _followed_control(node: Node, made: Cuts) -> str:
+    """A loop or branch on cut arrays is one of ``main``; its values take over their cuts."""
+    inside = _inside(node)
+    driver = made.forms.get(node) == "driver" or any(made.is_cut(part) for part in (*node.operands, *inside))
+    if not driver:
+        return "block"
+    values: list[tuple[Node, list[Node]]] = []
+    if node.opcode == "loop":
+        loop: Loop = node.parameters["loop"]
+        for k, carry in enumerate(loop.carries):
+            following = [carry.following] if carry.following is not None else []
+            values.append((carry.initial, [carry.parameter, *made.classes.items(node, k)]))
+            values += [(source, [carry.parameter, *made.classes.items(node, k)]) for source in following]
+    for branch in node.parameters.get("branches", ()):
+        values += [(result, made.classes.items(node, k)) for k, result in enumerate(branch.results)]
+    for source, targets in values:
+        for target in targets:
+            made.flags[target] = tuple(a or b for a, b in zip(made.flags[target], made.flags[source], strict=True))
+    return "driver"
+
+
+def _inside(node: Node) -> list[Node]:
+    from .tracing import body_and_captured
+
+    body, captured = body_and_captured(node)
+    return [*body, *captured]
+
+
+def window_axis(node: Node, made: Cuts) -> int | None:
+    """The one spatial axis along which a convolution's argument is cut, where its windows can be read on their own."""
+    if node.opcode != "prelude" or node.parameters["function"] != "convolution":
+        return None
+    x, kernel = node.operands
+    keywords = node.parameters["keywords"].keys()
+    cut = [axis for axis in range(1, x.ndim - 1) if made.flags[x][axis]]
+    if len(cut) != 1 or keywords & {"layout", "input_dilation", "batch_groups", "reverse_kernel"}:
+        return None
+    usable = is_argument(x) and not made.flags[x][-1] and not made.is_cut(kernel) and made.planned(node, cut[0])
+    return cut[0] if usable else None
+
+
+# -- how long chunks are
+
+
+def measured(classes: Classes, forced: int | None, target: int) -> dict[Axis, int]:
+    """The classes to cut and the lengths of their chunks.
+
+    Cut until no array has more than ``target`` bytes in a block: an axis that nothing needs whole before one that
+    something does, the longest first. ``forced`` cuts every axis that nothing needs whole into chunks of so many
+    elements instead.
+    """
+    needs = _needs(classes)
+    sizes: dict[Axis, int] = {}
+    for node in classes.nodes:
+        for axis, size in enumerate(shape_of(node)):
+            if size > 1:
+                sizes[classes.of(node, axis)] = size
+    if forced is not None:
+        return {key: min(forced, size) for key, size in sizes.items() if forced < size and not needs.get(key, 0) > 1}
+    lengths: dict[Axis, int] = {}
+    while True:
+        node, excess = _largest(classes, lengths, target)
+        if node is None:
+            return lengths
+        keys = [classes.of(node, axis) for axis, size in enumerate(shape_of(node)) if size > 1]
+        open_keys = [key for key in dict.fromkeys(keys) if lengths.get(key, sizes[key]) > 1]
+        if not open_keys:
+            return lengths
+        costs = {key: needs.get(key, 0) + _scattering(classes, lengths, node, key, excess) for key in open_keys}
+        best = min(open_keys, key=lambda key: (costs[key], -lengths.get(key, sizes[key])))
+        now = lengths.get(best, sizes[best])
+        lengths[best] = _round(max(1, min(now - 1, int(now / excess))))
+
+
+def _scattering(classes: Classes, lengths: Mapping[Axis, int], node: Node, key: Axis, excess: float) -> int:
+    """2 where chunks along an axis would lie in many short pieces in a file."""
+    shape = [min(size, lengths.get(classes.of(node, axis), size)) for axis, size in enumerate(node.shape)]
+    first = next(axis for axis, size in enumerate(shape) if size > 1)
+    last = max(axis for axis in range(node.ndim) if classes.of(node, axis) == key)
+    piece = prod(shape[last:]) / excess * node.type.dtype.itemsize
+    return 0 if last == first or piece >= SHORTEST_PIECE else 2
+
+
+def _round(length: int) -> int:
+    """Down to a multiple of a power of two, by at most an eighth."""
+    unit: int = 1 << max(0, length.bit_length() - 4)
+    return length - length % unit
+
+
+def _largest(classes: Classes, lengths: Mapping[Axis, int], target: int) -> tuple[Node | None, float]:
+    """The array whose block is the most too large, and by which factor."""
+    worst, factor = None, 1.0
+    for node in classes.nodes:
+        if node.element_type is None or node.is_python_int:
+            continue
+        shape = [min(size, lengths.get(classes.of(node, axis), size)) for axis, size in enumerate(node.shape)]
+        excess = prod(shape) * node.element_type.dtype.itemsize / target
+        if excess > factor and any(size > 1 for size in shape):
+            worst, factor = node, excess
+    return worst, factor
+
+
+def _needs(classes: Classes) -> dict[Axis, int]:
+    """How badly each class is needed whole: 1 for what has a form in chunks, 2 for what has none."""
+    found: dict[Axis, int] = {}
+    for node in classes.nodes:
+        for operand, link in zip(node.operands, classes.links[node], strict=True):
+            for axis, place in enumerate(link):
+                if place is None and shape_of(operand)[axis] > 1:
+                    in_pieces = node.parameters.get("function") == "convolution"
+                    weight = 1 if in_pieces or node.opcode in TREES | PRODUCTS | NATIVE.keys() else 2
+                    key = classes.of(operand, axis)
+                    found[key] = max(found.get(key, 0), weight)
+    return found

@@ -1,0 +1,344 @@
+"""Which axis of its result each axis of an operand is, for every operation of the array dialect.
+
+Where a block of the result needs the block at the same place of an operand and nothing else of it, their axes are
+linked; an axis that is not linked is needed whole. What has no row here needs everything whole, which is always
+right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ...transpile.array.node import Node, Slot
+from ..refusals import ELEMENTWISE
+
+Links = tuple[int | None, ...]  # for each axis of an operand: the axis of the result
+Rule = Callable[[Node], list[Links]]
+
+ELEMENTWISE_FUNCTIONS = frozenset(
+    "complex_expm1 complex_from_parts complex_log1p complex_logistic complex_maximum complex_minimum "
+    "complex_rsqrt complex_sign count_leading_zeros erf erf_float64 int_divide int_power int_remainder logistic mulhi "
+    "popcount reduce_precision round_half_away round_to rsqrt shift_right_arithmetic shift_right_logical sign sort_key "
+    "stochastic_convert to_int total_order_key map_elements".split()
+)
+
+
+def links(node: Node) -> list[Links]:
+    """For each operand of a node, how its axes are linked."""
+    if node.opcode == "item":
+        return [tuple(range(node.ndim))]
+    if node.opcode == "prelude":
+        function = node.parameters["function"]
+        if function in ELEMENTWISE_FUNCTIONS:
+            return _elementwise(node)
+        rule = FUNCTIONS.get(function)
+    else:
+        rule = OPERATIONS.get(node.opcode)
+    return (rule or _nothing)(node)
+
+
+def _nothing(node: Node) -> list[Links]:
+    return [(None,) * operand.ndim for operand in node.operands]
+
+
+def has_alike_results(node: Node) -> bool:
+    """A call with several results, whose axes all are linked to its operands' in the same way."""
+    return node.opcode == "prelude" and node.parameters["function"] in FUNCTIONS
+
+
+def _aligned(operand: Node, shape: Sequence[int]) -> Links:
+    """Broadcasting: the last axes meet; an axis of one element that is repeated is needed whole."""
+    offset = len(shape) - operand.ndim
+    return tuple(offset + axis if size == shape[offset + axis] else None for axis, size in enumerate(operand.shape))
+
+
+def _elementwise(node: Node) -> list[Links]:
+    return [_aligned(operand, node.shape) for operand in node.operands]
+
+
+def _view(node: Node) -> list[Links]:
+    same = node.operands[0].type.dtype.itemsize == node.type.dtype.itemsize
+    return _elementwise(node) if same else [(None,) * node.operands[0].ndim]
+
+
+def _bitcast(node: Node) -> list[Links]:
+    """Elements of another width come and go in a last axis."""
+    shared = min(node.ndim, node.operands[0].ndim)
+    return [tuple(axis if axis < shared else None for axis in range(node.operands[0].ndim))]
+
+
+def _transpose(node: Node) -> list[Links]:
+    axes = node.parameters["axes"]
+    return [tuple(axes.index(axis) for axis in range(len(axes)))]
+
+
+def _reshape(node: Node) -> list[Links]:
+    """Axes that are neither merged nor split; in one block only one size may be left open."""
+    found: dict[int, int] = {}
+    source, target = node.operands[0].shape, node.shape
+    i = k = 0
+    while i < len(source) and k < len(target):
+        left, right, first = source[i], target[k], (i, k)
+        while left != right:
+            if left < right and i + 1 < len(source):
+                i += 1
+                left *= source[i]
+            elif left > right and k + 1 < len(target):
+                k += 1
+                right *= target[k]
+            else:
+                return [(None,) * len(source)]
+        if first == (i, k):
+            found[i] = k
+        i, k = i + 1, k + 1
+    if 0 in source:
+        return [(None,) * len(source)]
+    return [tuple(found.get(axis) for axis in range(len(source)))]
+
+
+def _index_links(index: Sequence[object], ndim: int) -> Links:
+    """Of ``x[index]``: the axes taken as they are."""
+    result: list[int | None] = []
+    place = 0
+    for item in index:
+        if item is None:
+            place += 1
+        elif item == ":":
+            result.append(place)
+            place += 1
+        else:
+            result.append(None)
+            place += isinstance(item, tuple)
+    return (*result, *range(place, place + ndim - len(result)))
+
+
+def _getitem(node: Node) -> list[Links]:
+    operand, *indices = node.operands
+    if any(index.ndim for index in indices):
+        return _nothing(node)
+    return [_index_links(node.parameters["index"], operand.ndim), *((None,) * index.ndim for index in indices)]
+
+
+def _setitem(node: Node) -> list[Links]:
+    operand, value, *indices = node.operands
+    if any(index.ndim for index in indices):
+        return _nothing(node)
+    items = node.parameters["index"]
+    whole = tuple(axis if items[axis] == ":" else None for axis in range(operand.ndim))
+    kept = [
+        axis if items[axis] == ":" else None for axis in range(operand.ndim) if not isinstance(items[axis], int | Slot)
+    ]
+    offset = len(kept) - value.ndim
+    of_value = tuple(kept[offset + axis] if value.shape[axis] != 1 else None for axis in range(value.ndim))
+    return [whole, of_value, *((None,) * index.ndim for index in indices)]
+
+
+def _joined(node: Node) -> list[Links]:
+    at = node.parameters["axis"]
+    return [tuple(axis if axis != at else None for axis in range(operand.ndim)) for operand in node.operands]
+
+
+def _stack(node: Node) -> list[Links]:
+    at = node.parameters["axis"]
+    return [tuple(axis + (axis >= at) for axis in range(operand.ndim)) for operand in node.operands]
+
+
+def _pad(node: Node) -> list[Links]:
+    widths = node.parameters["widths"]
+    return [tuple(axis if tuple(width) == (0, 0) else None for axis, width in enumerate(widths)), ()]
+
+
+def _reduction(node: Node) -> list[Links]:
+    axes = node.parameters["axes"] if "axes" in node.parameters else (node.parameters["axis"],)
+    return [reduced(node.operands[0].ndim, axes, bool(node.parameters.get("keepdims")))]
+
+
+def reduced(ndim: int, axes: Sequence[int], keepdims: bool = False) -> Links:
+    """Of a reduction over ``axes``."""
+    kept = [axis for axis in range(ndim) if axis not in axes]
+    return tuple(None if axis in axes else axis if keepdims else kept.index(axis) for axis in range(ndim))
+
+
+def _along(node: Node) -> list[Links]:
+    """Work along one axis, which is needed whole; so is that of each operand."""
+    at = node.parameters["axis"]
+    return [tuple(axis if axis != at else None for axis in range(operand.ndim)) for operand in node.operands]
+
+
+def _take_along(node: Node) -> list[Links]:
+    values, order = node.operands
+    at = node.parameters["axis"]
+    return [
+        tuple(axis if axis != at and size != 1 else None for axis, size in enumerate(values.shape)),
+        tuple(axis if size != 1 else None for axis, size in enumerate(order.shape)),
+    ]
+
+
+def _take(node: Node) -> list[Links]:
+    values, index = node.operands
+    at = node.parameters["axis"]
+    return [
+        tuple(None if axis == at else axis + (index.ndim - 1) * (axis > at) for axis in range(values.ndim)),
+        tuple(range(at, at + index.ndim)),
+    ]
+
+
+def _advanced_index(node: Node) -> list[Links]:
+    values, *indices = node.operands
+    count = node.ndim - (values.ndim - len(indices))
+    rows = tuple(None if axis < len(indices) else axis - len(indices) + count for axis in range(values.ndim))
+    return [rows, *(_aligned(index, node.shape[:count]) for index in indices)]
+
+
+def _fft(node: Node) -> list[Links]:
+    return [_leading(node.operands[0].ndim, len(node.parameters["lengths"]))]
+
+
+def _leading(ndim: int, whole: int) -> Links:
+    return tuple(axis if axis < ndim - whole else None for axis in range(ndim))
+
+
+def _matmul(node: Node) -> list[Links]:
+    a, b = node.operands[:2]
+    first = 0 if a.ndim == 1 else 1
+    batch = node.ndim - first - (b.ndim > 1)
+    left: Links = (None,) if a.ndim == 1 else (*_aligned_batch(a, node.shape[:batch]), batch, None)
+    right: Links = (None,) if b.ndim == 1 else (*_aligned_batch(b, node.shape[:batch]), None, node.ndim - 1)
+    return [left, right]
+
+
+def _aligned_batch(operand: Node, batch: Sequence[int]) -> Links:
+    sizes = operand.shape[:-2]
+    offset = len(batch) - len(sizes)
+    return tuple(offset + axis if size == batch[offset + axis] else None for axis, size in enumerate(sizes))
+
+
+def _tensordot(node: Node) -> list[Links]:
+    a, b = node.operands
+    left, right = node.parameters["axes"]
+    first = reduced(a.ndim, left)
+    offset = a.ndim - len(left)
+    return [first, tuple(None if axis is None else axis + offset for axis in reduced(b.ndim, right))]
+
+
+def _einsum(node: Node) -> list[Links]:
+    given, result = node.parameters["subscripts"].split("->")
+    return [tuple(result.index(c) if c in result else None for c in part) for part in given.split(",")]
+
+
+def contracted(node: Node) -> list[tuple[int, int]]:
+    """The axes of the first operand of a product and those of the second that they are summed with."""
+    if node.opcode == "tensordot":
+        return list(zip(*node.parameters["axes"], strict=True))
+    if node.opcode == "einsum":
+        left, right = node.parameters["subscripts"].split("->")[0].split(",")
+        return [(left.index(c), right.index(c)) for c in left if c in right]
+    if node.opcode == "matmul":
+        a, b = node.operands
+        return [(a.ndim - 1, max(0, b.ndim - 2))]
+    return []
+
+
+def _matrices(node: Node) -> list[Links]:
+    """The last two axes are matrices, those before them a batch."""
+    return [_leading(operand.ndim, 2) for operand in node.operands]
+
+
+def _rows(node: Node) -> list[Links]:
+    return [_leading(operand.ndim, 1) for operand in node.operands]
+
+
+def _features(node: Node) -> list[Links]:
+    """Batch normalisation with known statistics: vectors of features along one axis."""
+    axis = node.parameters["keywords"].get("axis", -1) % node.ndim
+    return [tuple(range(node.ndim)), *((axis,) for _ in node.operands[1:])]
+
+
+def _convolution(node: Node) -> list[Links]:
+    """Batches and output channels are independent, but for groups."""
+    keywords = node.parameters["keywords"]
+    spatial = "".join(chr(ord("a") + k) for k in range(node.ndim - 2))
+    layout = keywords.get("layout", f"N{spatial}C,{spatial}IO->N{spatial}C")
+    x, kernel, result = layout.replace("->", ",").split(",")
+    grouped = "feature_groups" in keywords or "batch_groups" in keywords
+    batch = None if "batch_groups" in keywords else result.index("N")
+    return [
+        tuple(batch if letter == "N" else None for letter in x),
+        tuple(result.index("C") if letter == "O" and not grouped else None for letter in kernel),
+    ]
+
+
+def _windows(node: Node) -> list[Links]:
+    """Axes over which windows have one element and do not move."""
+    arguments, keywords = node.parameters["arguments"], node.parameters["keywords"]
+    sizes = arguments[-1]
+    still = []
+    for axis, size in enumerate(sizes):
+        own = {key: values[axis] for key, values in keywords.items()}
+        still.append(size == 1 and tuple(own.pop("padding", (0, 0))) == (0, 0) and set(own.values()) <= {1})
+    shape = node.shape or (node.results[0][0] if node.results else ())
+    return [
+        tuple(axis if still[axis] else None for axis in range(operand.ndim)) if operand.ndim == len(shape) else ()
+        for operand in node.operands
+    ]
+
+
+def _cumulative(node: Node) -> list[Links]:
+    at = node.parameters["keywords"].get("axis", 0)
+    return [tuple(axis if axis != at else None for axis in range(operand.ndim)) for operand in node.operands]
+
+
+def _sorted_by_keys(node: Node) -> list[Links]:
+    at = node.parameters["arguments"][-1]
+    return [tuple(axis if axis != at else None for axis in range(operand.ndim)) for operand in node.operands]
+
+
+def _sorted_with(node: Node) -> list[Links]:
+    at = node.parameters["arguments"][1]
+    return [tuple(axis if axis != at else None for axis in range(operand.ndim)) for operand in node.operands]
+
+
+def _folded(node: Node) -> list[Links]:
+    axes = node.parameters["arguments"][-1]
+    return [reduced(operand.ndim, axes) if operand.ndim else () for operand in node.operands]
+
+
+OPERATIONS: dict[str, Rule] = {
+    **dict.fromkeys(ELEMENTWISE.split(), _elementwise),
+    **dict.fromkeys("square logaddexp copy".split(), _elementwise),
+    "broadcast_to": _elementwise,
+    **dict.fromkeys("tril triu".split(), lambda node: _matrices(node)),
+    "view": _view,
+    "transpose": _transpose,
+    "reshape": _reshape,
+    "expand": _getitem,
+    "getitem": _getitem,
+    "setitem": _setitem,
+    "concatenate": _joined,
+    "stack": _stack,
+    "pad": _pad,
+    **dict.fromkeys("sum mean prod max min any all bitwise_reduce argmax argmin".split(), _reduction),
+    **dict.fromkeys("sort argsort cumsum cumprod cummax cummin".split(), _along),
+    "take_along_axis": _take_along,
+    "take": _take,
+    "advanced_index": _advanced_index,
+    "fft": _fft,
+    "matmul": _matmul,
+    "tensordot": _tensordot,
+    "einsum": _einsum,
+}
+
+FUNCTIONS: dict[str, Rule] = {
+    "matmul": _matmul,
+    "bitcast_convert": _bitcast,
+    "cholesky": _matrices,
+    "triangular_solve": _matrices,
+    "top_k": _rows,
+    "batch_norm_inference": _features,
+    **dict.fromkeys(("convolution", "integer_convolution"), _convolution),
+    **dict.fromkeys(("reduce_window", "fold_windows"), _windows),
+    "cumulative": _cumulative,
+    "sort_by_keys": _sorted_by_keys,
+    "sort_with": _sorted_with,
+    "fold_axes": _folded,
+}

@@ -1,0 +1,404 @@
+"""A program for larger-than-memory arrays: ``main`` joins blocks, block functions compute them.
+
+Every array that ``main`` handles is computed from others by one block function; arrays that are ready at the same
+time and cut alike share one, so that what they are computed from is read once. What is needed later is computed again
+from ``main``'s arguments, which are read again rather than held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ...transpile.array.node import Graph, Node, PreludeName, Region, Slot
+from ...transpile.array.program import Function, Loop, Program, tree_nodes
+from ...transpile.array.scalars import is_known_on_host
+from ...transpile.array.traversal import nested_roots
+from ...transpile.hlo.element_types import PRED
+from .cuts import LEAVES, PRODUCTS, Cuts, is_argument, window_axis
+from .tracing import Copier, Letter, Letters, Trace, with_leading_units
+
+NAMES = "ijklmnopqrstuvwxyzabcdefghABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclass(slots=True)
+class Root:
+    """An array that a block function computes, or the part of one that it sums up."""
+
+    node: Node
+    letters: Letters
+    summed: tuple[int, ...] = ()  # the axes of the partial results that are left to be combined
+
+
+@dataclass(slots=True)
+class Group:
+    """The arrays that one block function computes."""
+
+    region: Region
+    roots: list[Root] = field(default_factory=list)
+
+
+class Arrangement:
+    """Makes ``main`` of an entry function whose cuts are known."""
+
+    def __init__(self, program: Program, cuts: Cuts) -> None:
+        self.program = program
+        self.cuts = cuts
+        self.function = program.entry
+        self.graph = self.function.graph
+        self.needs: dict[Node, list[Node]] = {}  # for each array of main: those it needs
+        self.made: dict[Node, Node] = {}
+        self.blocks: list[Function] = []
+
+    def arranged(self) -> Program:
+        """The program with ``main`` rewritten, and its block functions."""
+        levels = self.levels()
+        position = {node: at for at, node in enumerate(self.cuts.classes.nodes)}
+        groups = self.groups(levels)
+        steps: list[tuple[tuple[int, int], Node | Group]] = []
+        for group in groups:
+            first = group.roots[0].node
+            steps.append(((levels[first], position[first]), group))
+        steps += [((levels[node], position[node]), node) for node in self.needs if not self._is_computed(node)]
+        for _, step in sorted(steps, key=lambda step: step[0]):
+            if isinstance(step, Group):
+                self._write_group(step)
+            else:
+                self._write(step)
+        self.function.results = self._mapped(self.function.results)
+        if self.function.effect is not None:
+            self.function.effect = self.made.get(self.function.effect, self.function.effect)
+        self.graph.region, self.graph.instruction, self.graph.number = self.graph.root, None, None
+        return Program(self.program.module, [*self.program.functions[:-1], *self.blocks, self.function])
+
+    # -- what main has to handle
+
+    def _collect(self, wanted: Iterable[Node]) -> None:
+        waiting = list(wanted)
+        while waiting:
+            node = waiting.pop()
+            if node not in self.needs:
+                self.needs[node] = self._needed(node)
+                waiting += self.needs[node]
+
+    def _needed(self, node: Node) -> list[Node]:
+        """The arrays of main that an array of main is made from."""
+        after = node.parameters.get("after")
+        before = [after] if after is not None else []
+        if not self._is_computed(node):
+            return [*node.operands, *nested_roots(node), *before]
+        trace = Trace(self.cuts, node.region)
+        self._follow(trace, self._root(node, trace))
+        return [source.node for source in trace.sources.values()]
+
+    def _is_computed(self, node: Node) -> bool:
+        """By a block function."""
+        form = self.cuts.forms[node]
+        if form in ("native", "driver", "once", "product", "windows") or node.opcode in LEAVES:
+            return False
+        if node.opcode == "item":
+            source = node.operands[0]
+            return not (source.opcode in ("parameter", "item") or self.cuts.forms[source] in ("driver", "once"))
+        return not (node.is_python_int or is_known_on_host(node) or node.opcode == "integer")
+
+    def levels(self) -> dict[Node, int]:
+        """For each array of main, how many arrays of main it has to wait for, one after the other."""
+        if not self.needs:
+            effects = [self.function.effect] if self.function.effect is not None else []
+            self._collect([*tree_nodes(self.function.results), *effects])
+        levels: dict[Node, int] = {}
+        for node in self.cuts.classes.nodes:
+            if node in self.needs:
+                levels[node] = max((levels[other] + 1 for other in self.needs[node]), default=0)
+        return levels
+
+    def groups(self, levels: dict[Node, int]) -> list[Group]:
+        """What is ready at the same time and cut alike is computed together."""
+        groups: dict[object, Group] = {}
+        for node in self.cuts.classes.nodes:
+            if node in self.needs and self._is_computed(node):
+                root = self._root(node, Trace(self.cuts, node.region))
+                key = (levels[node], node.region, frozenset(letter.of for letter in root.letters if letter.of))
+                groups.setdefault(key, Group(node.region)).roots.append(root)
+        return sorted(groups.values(), key=lambda group: levels[group.roots[0].node])
+
+    def traced(self, group: Group) -> Trace:
+        """What the roots of a group are computed from; they get their letters in it."""
+        trace = Trace(self.cuts, group.region)
+        group.roots = [self._root(root.node, trace) for root in group.roots]
+        for root in group.roots:
+            self._follow(trace, root)
+        return trace
+
+    # -- block functions
+
+    def _root(self, node: Node, trace: Trace) -> Root:
+        form = self.cuts.forms[node]
+        if form == "tree":
+            (operand,) = node.operands
+            axes = tuple(node.parameters["axes"])
+            letters = trace.own_letters(operand)
+            return Root(node, letters, axes)
+        if form == "partial":
+            return Root(node, (*self._contracted(node, trace), *trace.own_letters(node)), (0,))
+        return Root(node, trace.own_letters(node))
+
+    def _contracted(self, node: Node, trace: Trace) -> list[Letter]:
+        """The letters of the cut axes that a product sums over."""
+        found: dict[Letter, None] = {}
+        for operand, link in zip(node.operands, self.cuts.classes.links[node], strict=True):
+            for axis, place in enumerate(link):
+                if place is None and self.cuts.flags[operand][axis]:
+                    found[trace.cut_letter(operand, axis, 0)] = None
+        return list(found)
+
+    def _follow(self, trace: Trace, root: Root) -> None:
+        form = self.cuts.forms[root.node]
+        if form == "tree":
+            trace.follow(root.node.operands[0], root.letters, is_root=False)
+        elif form == "partial":
+            for operand, link in zip(root.node.operands, self.cuts.classes.links[root.node], strict=True):
+                letters = tuple(
+                    trace.cut_letter(operand, axis, 0) if self.cuts.flags[operand][axis] else Letter()
+                    for axis in range(len(link))
+                )
+                trace.follow(operand, letters, is_root=False)
+        else:
+            trace.follow(root.node, root.letters)
+
+    def _write_group(self, group: Group) -> None:
+        trace = self.traced(group)
+        roots = group.roots
+        nodes = tuple(root.node for root in roots)
+        block = Function(self.function.computation, Graph(), block_of=nodes, origin=self.graph)
+        copier = Copier(trace, block, self.graph)
+        copier.copy()
+        results = [self._result(root, trace, copier) for root in roots]
+        block.results = results[0] if len(results) == 1 else tuple(results)
+        block.sources = tuple(source.node for source in trace.sources.values())
+        self.blocks.append(block)
+        self._call(group, roots, trace, block)
+
+    def _result(self, root: Root, trace: Trace, copier: Copier) -> Node:
+        """The last steps of a block function: its part of a sum."""
+        graph, node = copier.graph, root.node
+        form = self.cuts.forms[node]
+        if form == "block":
+            return copier.made[node, tuple(letter.of for letter in root.letters)]
+        graph.region, graph.instruction = graph.root, self.graph.origins.get(node)
+        if form == "tree":
+            operand = copier.made[node.operands[0], tuple(letter.of for letter in root.letters)]
+            opcode = "sum" if node.opcode == "mean" else node.opcode
+            shape = tuple(1 if axis in root.summed else n for axis, n in enumerate(operand.shape))
+            parameters = {**node.parameters, "keepdims": True}
+            return graph.add(opcode, (operand,), shape, node.element_type, **parameters)
+        operands = []
+        for operand, link in zip(node.operands, self.cuts.classes.links[node], strict=True):
+            key = tuple(
+                trace.cut_letter(operand, axis, 0).of if self.cuts.flags[operand][axis] else None
+                for axis in range(len(link))
+            )
+            operands.append(copier.made[operand, key])
+        product = graph.add(node.opcode, tuple(operands), node.shape, node.element_type, **node.parameters)
+        return with_leading_units(graph, product, len(root.letters) - node.ndim)
+
+    # -- main
+
+    def _call(self, group: Group, roots: list[Root], trace: Trace, block: Function) -> None:
+        """The node that applies a block function, and what is left to do with its results."""
+        spelling = _Spelling()
+        cut = [letter for letter in roots[0].letters if letter.of is not None]
+        spelling.text(roots[0].letters if len(roots) == 1 else cut)
+        sources = list(trace.sources.values())
+        given = [source for source in sources if not _is_plain_number(source.node)]
+        spelling.sizes_only = len({letter for source in given for letter in source.letters}) > len(NAMES) - 10
+        indices = tuple(
+            None if _is_plain_number(s.node) else spelling.of_source(s.letters, s.node.shape) for s in sources
+        )
+        operands = tuple(self._given(source.node, group.region) for source in sources)
+        known: dict[str, int] = {}
+        for source, index in zip(sources, indices, strict=True):
+            known.update(zip(index or "", source.node.shape, strict=False))
+        self.graph.region = group.region
+        if len(roots) == 1:
+            call = self._block_node(roots[0], spelling, known, indices, operands, block)
+            self._finish(roots[0], call)
+            return
+        index = spelling.text(cut)
+        self.graph.instruction = None
+        parts = self.graph.add(
+            "blockwise", operands, (), PRED, pinned=True, function=block, index=index, indices=indices,
+            new_axes={}, adjust={}, contracts=_contracts(index, indices), several=True,
+        )  # fmt: skip
+        for k, root in enumerate(roots):
+            own = _Spelling(dict(zip(cut, index, strict=True)))
+            call = self._block_node(root, own, dict.fromkeys(index, 0), (index,), (parts,), block, item=k)
+            self._finish(root, call)
+
+    def _block_node(
+        self,
+        root: Root,
+        spelling: _Spelling,
+        known: dict[str, int],
+        indices: tuple[str | None, ...],
+        operands: tuple[Node, ...],
+        block: Function,
+        item: int | None = None,
+    ) -> Node:
+        node = root.node
+        index = spelling.text(root.letters)
+        shape = _partial_shape(root, self.cuts)
+        summed = [index[axis] for axis in root.summed if axis < len(index)]
+        if self.cuts.forms[node] == "partial":
+            summed = list(index[: len(index) - node.ndim])
+        new_axes = {c: _size(node, shape, axis) for axis, c in enumerate(index) if c not in known}
+        adjust = {c: 1 for c in summed if c not in new_axes}
+        self.graph.instruction = self.graph.origins.get(node)
+        made = self.graph.add(
+            "blockwise" if item is None else "block_item", operands, shape, node.element_type, pinned=True,
+            function=block, index=index, indices=indices, new_axes=new_axes, adjust=adjust,
+            contracts=_contracts(index, indices), stands_for=node, item=item, several=False,
+            is_part=self.cuts.forms[node] != "block",
+        )  # fmt: skip
+        return made
+
+    def _finish(self, root: Root, call: Node) -> None:
+        """Combine the parts of a sum; the node that main has for the root."""
+        node, made = root.node, call
+        form = self.cuts.forms[node]
+        if form != "block":
+            opcode = "sum" if node.opcode in PRODUCTS or node.opcode == "mean" else node.opcode
+            axes = root.summed if form == "tree" else tuple(range(call.ndim - node.ndim))
+            keepdims = bool(form == "tree" and node.parameters.get("keepdims"))
+            made = self.graph.add(
+                "combine", (call,), node.shape, node.element_type, pinned=True, method=opcode, axes=axes,
+                keepdims=keepdims, stands_for=node if node.opcode != "mean" else None,
+            )  # fmt: skip
+            if node.opcode == "mean":
+                count = 1
+                for axis in root.summed:
+                    count *= node.operands[0].shape[axis]
+                count_node = self.graph.literal(count, node.type)
+                made = self.graph.add("divide", (made, count_node), node.shape, node.type, stands_for=node)
+        if node in self.graph.results:
+            self.graph.results.setdefault(made, self.graph.results[node])
+        self.made[node] = made
+
+    def _given(self, node: Node, region: Region) -> Node:
+        """What main has for a node; an argument that is cut is read anew wherever it is needed."""
+        if node in self.made:
+            return self.made[node]
+        if is_argument(node) and self.cuts.is_cut(node):
+            self.graph.region, self.graph.instruction = region, None
+            return self.graph.add("read", (node,), node.shape, node.element_type, pinned=True)
+        return node
+
+    def _write(self, node: Node) -> None:
+        """A node that main keeps, over what main has for its operands."""
+        if node.opcode == "parameter" or (node.opcode == "item" and is_argument(node)):
+            return
+        if self.cuts.forms[node] in ("product", "windows"):
+            self.made[node] = self._read_by_tasks(node)
+            return
+        operands = tuple(self._given(operand, node.region) for operand in node.operands)
+        parameters = dict(node.parameters)
+        if "after" in parameters:
+            parameters["after"] = self.made.get(parameters["after"], parameters["after"])
+        if node.opcode == "loop":
+            self._update_loop(parameters["loop"], operands)
+        for branch in parameters.get("branches", ()):
+            branch.results = [self._given(result, branch.region) for result in branch.results]
+        if node.opcode in LEAVES | {"broadcast_to"} and node.opcode != "parameter" and self.cuts.is_cut(node):
+            parameters["chunks"] = self.cuts.block_shape(node)
+        elif operands == node.operands and parameters == node.parameters:
+            return
+        self.graph.region, self.graph.instruction = node.region, self.graph.origins.get(node)
+        made = self.graph.add(
+            node.opcode, operands, node.shape, node.element_type, python_int=node.is_python_int,
+            interval=node.interval, results=node.results,
+            pinned=bool(node.results) or "effect" in parameters, **parameters,
+        )  # fmt: skip
+        if node in self.graph.results:
+            self.graph.results.setdefault(made, self.graph.results[node])
+        self.made[node] = made
+
+    def _read_by_tasks(self, node: Node) -> Node:
+        """A product or a convolution of arguments, whose tasks read what they need piece by piece."""
+        first, second = node.operands
+        self.graph.region, self.graph.instruction = node.region, self.graph.origins.get(node)
+        if node.opcode == "matmul":
+            return self.graph.add(
+                "prelude", (first, second), node.shape, node.element_type, pinned=True, function="dot_in_chunks",
+                arguments=(Slot(0), Slot(1)), keywords={}, stands_for=node,
+            )  # fmt: skip
+        axis = window_axis(node, self.cuts)
+        assert axis is not None
+        keywords = {"axis": axis, "length": self.cuts.length(node, axis), "shape": node.shape}
+        return self.graph.add(
+            "prelude", (first, self._given(second, node.region)), node.shape, node.element_type, pinned=True,
+            function="in_windows", arguments=(PreludeName("convolution"), Slot(0), Slot(1)),
+            keywords=keywords | node.parameters["keywords"], stands_for=node,
+        )  # fmt: skip
+
+    def _update_loop(self, loop: Loop, initials: tuple[Node, ...]) -> None:
+        for carry, initial in zip(loop.carries, initials, strict=True):
+            carry.initial = initial
+            if carry.following is not None:
+                carry.following = self._given(carry.following, loop.region)
+        for store in loop.stores:
+            store.value = self._given(store.value, loop.region)
+            store.indices = tuple(self.made.get(index, index) for index in store.indices)
+        if loop.condition is not None:
+            loop.condition = self.made.get(loop.condition, loop.condition)
+
+    def _mapped(self, tree: object) -> object:
+        if isinstance(tree, tuple):
+            return tuple(self._mapped(part) for part in tree)
+        return self._given(tree, self.graph.root) if isinstance(tree, Node) else tree
+
+
+class _Spelling:
+    """Characters for letters, in the order in which they are met.
+
+    There are not enough for the axes of very many arrays: ``sizes_only`` lets those that are needed whole share one
+    where they have the same size.
+    """
+
+    def __init__(self, characters: dict[Letter, str] | None = None) -> None:
+        self.characters: dict[object, str] = dict(characters or {})
+        self.sizes_only = False
+
+    def text(self, letters: Iterable[object]) -> str:
+        return "".join(self.characters.setdefault(letter, NAMES[len(self.characters)]) for letter in letters)
+
+    def of_source(self, letters: Letters, shape: tuple[int, ...]) -> str:
+        if not self.sizes_only:
+            return self.text(letters)
+        keys: list[object] = []
+        for letter, size in zip(letters, shape, strict=True):
+            shared = (size, sum(isinstance(key, tuple) and key[0] == size for key in keys))
+            keys.append(letter if letter.of is not None or letter in self.characters else shared)
+        return self.text(keys)
+
+
+def _contracts(index: str, indices: tuple[str | None, ...]) -> bool:
+    return any(c not in index for text in indices for c in text or "")
+
+
+def _partial_shape(root: Root, cuts: Cuts) -> tuple[int, ...]:
+    node = root.node
+    form = cuts.forms[node]
+    if form == "tree":
+        return tuple(1 if axis in root.summed else n for axis, n in enumerate(node.operands[0].shape))
+    return (1,) * (len(root.letters) - node.ndim) + node.shape
+
+
+def _size(node: Node, shape: tuple[int, ...], axis: int) -> int | None:
+    """The size of a new axis; None where it is known at run time only."""
+    if node.opcode == "prelude" and node.parameters["function"] == "crop":
+        return None if node.parameters["arguments"][1][axis] is not None else shape[axis]
+    return shape[axis]
+
+
+def _is_plain_number(node: Node) -> bool:
+    return node.is_python_int or node.is_literal or is_known_on_host(node)

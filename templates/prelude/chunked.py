@@ -1,0 +1,158 @@
+"""How ``main`` takes arrays that are larger than memory."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+import dask.array as da
+import numpy as np
+
+Chunks = Mapping[str, Any]
+
+
+class Chunked:
+    """An argument of ``main``: each ``read()`` gives a lazy array of its own.
+
+    So no chunk waits in memory until another pass has come to it. A dask array is what it
+    is: its chunks are shared by all that reads them.
+    """
+
+    def __init__(self, array: Any, chunks: Any) -> None:
+        self.array, self.chunks = on_disk(array), chunks
+
+    def read(self) -> da.Array:
+        """The array in its chunks, not yet read."""
+        if isinstance(self.array, da.Array):
+            return self.array.rechunk(self.chunks)
+        return da.from_array(self.array, self.chunks, name=False)
+
+    def part(self, axis: int, start: int, stop: int) -> da.Array:
+        """Some positions of an axis, in one chunk along it; read by nobody else."""
+        chunks = (*self.chunks[:axis], -1, *self.chunks[axis + 1 :])
+        if isinstance(self.array, da.Array):
+            return self.array[(slice(None),) * axis + (slice(start, stop),)].rechunk(chunks)
+        return da.from_array(Part(self.array, axis, start, stop), chunks, name=False)
+
+
+class Part:
+    """Some positions of an axis of an array that is not yet read."""
+
+    def __init__(self, array: Any, axis: int, start: int, stop: int) -> None:
+        self.array, self.axis, self.start = array, axis, start
+        self.shape = (*array.shape[:axis], stop - start, *array.shape[axis + 1 :])
+        self.dtype, self.ndim = array.dtype, array.ndim
+
+    def __getitem__(self, index: tuple[slice, ...]) -> Any:
+        inner = index[self.axis]
+        moved = slice(inner.start + self.start, inner.stop + self.start)
+        return self.array[(*index[: self.axis], moved, *index[self.axis + 1 :])]
+
+
+def in_windows(
+    function: Callable[..., Any],
+    x: Chunked,
+    kernel: Any,
+    *,
+    axis: int,
+    length: int,
+    shape: Sequence[int],
+    padding: Sequence[tuple[int, int]] | None = None,
+    **keywords: Any,
+) -> da.Array:
+    """``function(x, kernel, padding=.., **keywords)``, a convolution, by pieces of
+    ``length`` along an axis of the result.
+
+    Each task reads the window of ``x`` that its piece needs; the padding of other axes,
+    and what is beyond the ends of this one, is left to the function. ``x`` is
+    [batch, *spatial, channels], ``kernel`` [*spatial, ..].
+    """
+    at, ones = axis - 1, (1,) * (len(shape) - 2)
+    stride = (keywords.get("strides") or ones)[at]
+    reach = (kernel.shape[at] - 1) * (keywords.get("kernel_dilation") or ones)[at] + 1
+    edges = list(padding or [(0, 0)] * len(ones))
+    low, n, pieces = edges[at][0], x.array.shape[axis], []
+    for start in range(0, shape[axis], length):
+        stop = min(start + length, shape[axis])
+        first, end = start * stride - low, (stop - 1) * stride + reach - low
+        edges[at] = max(0, -first), max(0, end - n)
+        window = x.part(axis, max(0, min(first, n)), max(0, min(end, n)))
+        chunks = [window.chunks[0], *((size,) for size in shape[1:])]
+        chunks[axis] = (stop - start,)
+        dtype = keywords.get("dtype") or x.array.dtype
+        pieces.append(
+            da.map_blocks(
+                function,
+                window,
+                kernel,
+                padding=tuple(edges),
+                chunks=tuple(chunks),
+                meta=np.empty(0, dtype),
+                **keywords,
+            )
+        )
+    return da.concatenate(pieces, axis)
+
+
+def dot_in_chunks(a: Chunked, b: Chunked) -> da.Array:
+    """``a @ b``. Each task sums up one block of the product and reads a block of each at a
+    time.
+    """
+    if isinstance(a.array, da.Array) or isinstance(b.array, da.Array):
+        return (a.read() @ b.read()).astype(a.array.dtype)
+    (rows, steps), (_, columns) = a.chunks, b.chunks
+    task = partial(dot_block_of, a.array, b.array, steps)
+    name = f"dot-{uuid4().hex}"
+    return da.map_blocks(task, chunks=(rows, columns), name=name, meta=np.empty((0, 0), a.array.dtype))
+
+
+def dot_block_of(a: Any, b: Any, steps: Sequence[int], block_info: Any = None) -> np.ndarray:
+    """One block of ``a @ b``, which ``block_info`` places."""
+    (top, bottom), (left, right) = block_info[None]["array-location"]
+    total = np.zeros((bottom - top, right - left), a.dtype)
+    start = 0
+    for step in steps:
+        total += a[top:bottom, start : start + step] @ b[start : start + step, left:right]
+        start += step
+    return total
+
+
+def in_chunks(planned: Chunks, chosen: Chunks | None, **arrays: Any) -> list[Any]:
+    """The arrays to read in chunks, as ``chosen`` says, or else as ``planned``; dask
+    arrays of one chunk for those that are not in the plan.
+
+    An array may be dask's, NumPy's, a memmap, or anything with a shape, a dtype and slices,
+    like those of zarr and h5py. Raises ValueError for chunks along an axis that the
+    program needs whole, which the plan gives as -1.
+    """
+    if unknown := sorted(set(chosen or ()) - set(arrays)):
+        raise ValueError(f"no argument is called {unknown[0]}; there are {', '.join(arrays)}")
+    wanted = {**planned, **(chosen or {})}
+    result = []
+    for name, array in arrays.items():
+        chunks = da.core.normalize_chunks(wanted.get(name, -1), array.shape, dtype=array.dtype)
+        whole = planned.get(name, (-1,) * len(chunks))
+        for axis, (sizes, plan) in enumerate(zip(chunks, whole, strict=True)):
+            if plan == -1 and len(sizes) > 1:
+                raise ValueError(f"{name}: axis {axis} is needed whole, not in {len(sizes)} chunks")
+        argument = Chunked(array, chunks)
+        result.append(argument if name in planned else argument.read())
+    return result
+
+
+def on_disk(array: Any) -> Any:
+    """A memmap as an array that each task opens anew: to send it is to send its path."""
+    is_file = isinstance(array, np.memmap) and array.filename and not isinstance(array.base, np.ndarray)
+    return FileArray(array) if is_file and array.flags.c_contiguous else array
+
+
+class FileArray:
+    """The array of a memmap, by the name of its file."""
+
+    def __init__(self, array: np.memmap) -> None:
+        self.path, self.offset = str(array.filename), array.offset
+        self.shape, self.dtype, self.ndim = array.shape, array.dtype, array.ndim
+
+    def __getitem__(self, index: Any) -> np.ndarray:
+        file = np.memmap(self.path, self.dtype, "r", self.offset, self.shape)
+        return np.array(file[index])

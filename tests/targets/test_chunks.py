@@ -1,0 +1,175 @@
+"""Plans of programs in chunks: what they promise, what ``main`` takes, what is refused."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.targets.base import Limits, load_target
+from xla2py.targets.dask.arrangement import size_in_bytes
+from xla2py.transpile.equivalence.inputs import make_inputs
+from xla2py.transpile.errors import UnsupportedError, UsageError
+from xla2py.transpile.passes import run_pipeline
+
+da = pytest.importorskip("dask.array", reason="Dask is not installed")
+
+ROWS = 5000
+STANDARDISE = f"""
+add {{ a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }}
+ENTRY main {{
+  x = f32[{ROWS},16] parameter(0)
+  zero = f32[] constant(0)
+  count = f32[] constant({ROWS})
+  counts = f32[16] broadcast(count), dimensions={{}}
+  total = f32[16] reduce(x, zero), dimensions={{0}}, to_apply=add
+  mean = f32[16] divide(total, counts)
+  means = f32[{ROWS},16] broadcast(mean), dimensions={{1}}
+  centred = f32[{ROWS},16] subtract(x, means)
+  ROOT gram = f32[16,16] dot(centred, centred), lhs_contracting_dims={{0}}, rhs_contracting_dims={{0}}
+}}
+"""
+SORT = """
+less { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = pred[] compare(a, b), direction=LT }
+ENTRY main { x = f32[100000000] parameter(0)  ROOT y = f32[100000000] sort(x), dimensions={0}, to_apply=less }
+"""
+
+
+def planned(text: str, **limits: str):
+    target = load_target("dask")
+    return target.plan(run_pipeline(xla2py.load(text), target.without), Limits(**limits))
+
+
+def expected(x: np.ndarray) -> np.ndarray:
+    centred = x - x.mean(axis=0)
+    return centred.T @ centred
+
+
+@pytest.fixture
+def rows() -> np.ndarray:
+    return np.random.default_rng(0).random((ROWS, 16), np.float32)
+
+
+class ArrayLike:
+    """As much of an array as zarr's and h5py's have."""
+
+    def __init__(self, array):
+        self.array, self.shape, self.dtype, self.ndim = array, array.shape, array.dtype, array.ndim
+        self.largest = 0
+
+    def __getitem__(self, index):
+        part = self.array[index]
+        self.largest = max(self.largest, part.shape[0])
+        return part
+
+
+def test_each_pass_is_a_phase_that_reads_the_argument_again():
+    plan = planned(STANDARDISE, chunks="1000")
+    assert [(phase.name, phase.tasks) for phase in plan.phases] == [("mean", 5), ("matmul", 5)]
+    assert plan.passes == 2
+    assert plan.chunks == (("x", (1000, -1)),)
+
+
+def test_less_memory_makes_smaller_chunks():
+    large = STANDARDISE.replace(str(ROWS), "5000000")
+    much, little = planned(large, memory="2GiB"), planned(large, memory="150MiB")
+    assert little.peak_bytes <= size_in_bytes("150MiB") < much.peak_bytes <= size_in_bytes("2GiB")
+    assert little.phases[0].tasks > much.phases[0].tasks > 1
+
+
+def test_what_is_needed_whole_is_named_and_refused_where_it_does_not_fit():
+    (phase,) = planned(SORT).phases
+    assert phase.tasks == 1 and phase.task_bytes > 400_000_000
+    with pytest.raises(UnsupportedError, match="one task of sort holds") as caught:
+        xla2py.emit(SORT, "dask", memory="200MiB")
+    assert caught.value.diagnostics[0].code == "XP740"
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("2GiB", 2 << 30), ("500 MB", 500_000_000), ("1048576", 1 << 20), ("1.5KiB", 1536)]
+)
+def test_sizes(text, size):
+    assert size_in_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "much", "-1", "2XB"])
+def test_what_is_no_size(text):
+    with pytest.raises(UsageError, match="is not a size"):
+        size_in_bytes(text)
+
+
+def test_arguments_may_be_arrays_files_and_lazy_arrays(rows, tmp_path):
+    module = xla2py.emit(STANDARDISE, "dask", chunks="999").load()
+    np.save(tmp_path / "x.npy", rows)
+    like = ArrayLike(rows)
+    memmap = np.load(tmp_path / "x.npy", mmap_mode="r")
+    for x in (rows, memmap, memmap[:], like, da.from_array(rows, chunks=(700, 5))):
+        result = module.main(x)
+        assert isinstance(result, da.Array)
+        np.testing.assert_allclose(result.compute(scheduler="sync"), expected(rows), rtol=1e-3)
+    assert 0 < like.largest <= 999
+
+
+def test_a_memmap_is_sent_as_its_path(rows, tmp_path):
+    module = xla2py.emit(STANDARDISE, "dask", chunks="1000").load()
+    np.save(tmp_path / "x.npy", rows)
+    file = module.on_disk(np.load(tmp_path / "x.npy", mmap_mode="r"))
+    assert len(pickle.dumps(vars(file))) < 1000
+    np.testing.assert_array_equal(file[10:20], rows[10:20])
+
+
+def test_chunks_can_be_chosen_for_a_call(rows):
+    module = xla2py.emit(STANDARDISE, "dask", chunks="1000").load()
+    for chunks in ((500, -1), ((4000, 1, 999), (16,)), -1):
+        result = module.main(rows, chunks={"x": chunks}).compute(scheduler="sync")
+        np.testing.assert_allclose(result, expected(rows), rtol=1e-3)
+    with pytest.raises(ValueError, match="x: axis 1 is needed whole"):
+        module.main(rows, chunks={"x": (1000, 8)})
+    with pytest.raises(ValueError, match="no argument is called z"):
+        module.main(rows, chunks={"z": 1})
+
+
+PRODUCT = """
+ENTRY main {
+  x = f32[13,9] parameter(0)
+  y = f32[9,11] parameter(1)
+  ROOT r = f32[13,11] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+"""
+
+
+def convolution(window: str, rows: int) -> str:
+    return f"""
+ENTRY main {{
+  x = f32[2,13,5,3] parameter(0)
+  kernel = f32[3,2,3,4] parameter(1)
+  ROOT r = f32[2,{rows},5,4] convolution(x, kernel), window={{{window}}}, dim_labels=b01f_01io->b01f
+}}
+"""
+
+
+READ_BY_TASKS = {
+    "a product": (PRODUCT, "dot_in_chunks(x, y)"),
+    "windows": (convolution("size=3x2 pad=1_1x0_1", 13), "in_windows("),
+    "windows far apart": (convolution("size=3x2 stride=2x1 pad=2_0x0_1", 7), "in_windows("),
+    "wide windows": (convolution("size=3x2 pad=3_2x0_1 rhs_dilate=2x1", 14), "in_windows("),
+    "windows beyond the ends": (convolution("size=3x2 pad=6_5x0_1", 22), "in_windows("),
+}
+
+
+@pytest.mark.parametrize("name", READ_BY_TASKS)
+@pytest.mark.parametrize("made_of", [np.copy, lambda x: da.from_array(x, chunks=2)], ids=["numpy", "dask"])
+def test_tasks_read_what_they_need_themselves(name, made_of):
+    text, written = READ_BY_TASKS[name]
+    inputs = [array.astype(np.float32) for array in make_inputs(xla2py.load(text), seed=3)]
+    wanted = xla2py.emit(text).load().main(*inputs)
+    generated = xla2py.emit(text, "dask", chunks="6")
+    assert written in generated.source
+    result = generated.load().main(*map(made_of, inputs)).compute(scheduler="sync")
+    np.testing.assert_allclose(result, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_the_emitted_text_names_its_chunks():
+    source = xla2py.emit(STANDARDISE, "dask", chunks="1000").source
+    assert 'CHUNKS = {"x": (1000, -1)}' in source
+    assert "-t dask --chunks 1000\n" in source
