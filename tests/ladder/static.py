@@ -12,6 +12,7 @@ import importlib
 import inspect
 import math
 import re
+import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -42,11 +43,12 @@ def problems(source: str) -> list[str]:
     """Everything wrong with a module."""
     tree = ast.parse(source)
     found = [*_imports(tree)]
+    own = _OTHERS | _own_attributes(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
-            found += _attribute(node)
+            found += _attribute(node, own)
         elif isinstance(node, ast.Call):
-            found += _call(node)
+            found += _call(node, own)
     for function in (node for node in tree.body if isinstance(node, ast.FunctionDef)):
         if function.name not in VISIBLE:
             found += _waiting(function)
@@ -119,14 +121,33 @@ def _defined_below(folder: Path, name: str) -> Callable[..., Any]:
     raise AttributeError(f"no function in {folder} is called {name}")
 
 
-def _attribute(node: ast.Attribute) -> Iterator[str]:
+def _own_attributes(tree: ast.Module) -> set[str]:
+    """Attributes of the module's own classes, and of the modules that it imports from the standard library."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            found |= {part.name for part in ast.walk(node) if isinstance(part, ast.FunctionDef)}
+            fields = (part.target for part in node.body if isinstance(part, ast.AnnAssign))
+            found |= {target.id for target in fields if isinstance(target, ast.Name)}
+            found |= {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+            for module in modules:
+                if module.split(".")[0] in sys.stdlib_module_names:
+                    for alias in node.names:
+                        value = getattr(importlib.import_module(module), alias.name, None)
+                        found |= set(dir(value)) if value is not None else set(dir(importlib.import_module(module)))
+    return found
+
+
+def _attribute(node: ast.Attribute, own: set[str]) -> Iterator[str]:
     try:
         value = resolved(node)
     except AttributeError as error:
         yield str(error)
         return
     root = ast.unparse(node).split(".")[0]
-    if value is None and root not in _MODULES and not hasattr(cupy.ndarray, node.attr) and node.attr not in _OTHERS:
+    if value is None and root not in _MODULES and not hasattr(cupy.ndarray, node.attr) and node.attr not in own:
         yield f"cupy.ndarray has no {node.attr}"
 
 
@@ -134,11 +155,11 @@ def _attribute(node: ast.Attribute) -> Iterator[str]:
 _OTHERS = frozenset(
     "name type kind char itemsize append reverse extend items keys values index strip removeprefix startswith min max "
     "smallest_normal eps tiny nmant value with_suffix setdefault update split join bits advance replace partition "
-    "random count key exchange replica_id bit_length hexdigest".split()
+    "random count key exchange replica_id bit_length hexdigest add_note".split()
 )
 
 
-def _call(node: ast.Call) -> Iterator[str]:
+def _call(node: ast.Call, own: set[str]) -> Iterator[str]:
     try:
         function = resolved(node.func)
     except AttributeError:
@@ -152,7 +173,8 @@ def _call(node: ast.Call) -> Iterator[str]:
     if getattr(function, "__name__", "") in _KERNELS:
         yield from _kernel(node)
     signature = _signature(node, function)
-    if signature is None or starred:
+    is_own = ast.unparse(node.func).startswith("self.") and node.func.attr in own  # type: ignore[attr-defined]
+    if signature is None or starred or is_own:
         return
     try:
         signature.bind(*node.args, **keywords)
