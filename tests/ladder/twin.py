@@ -229,6 +229,9 @@ _ARRAYS_ONLY: dict[str, Callable[..., Any]] = {
 }
 
 
+_NUMBERS_TOO = frozenset("where full full_like clip asarray array result_type".split())
+
+
 class Namespace(ModuleType):
     """``cupy`` or a module in it, by the names of the real one."""
 
@@ -265,6 +268,8 @@ class Namespace(ModuleType):
             for array in _ARRAYS_ONLY[dotted](*arguments, **keywords):
                 if not isinstance(array, DeviceArray):
                     raise TypeError(f"{dotted} of a {type(array).__name__}")
+        if arguments and isinstance(arguments[0], np.generic) and dotted not in _NUMBERS_TOO:
+            raise TypeError(f"{dotted} of the number {arguments[0]!r}")
         function: Any = DIFFERENT.get(dotted)
         if function is None:
             function = np

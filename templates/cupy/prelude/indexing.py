@@ -96,6 +96,7 @@ def scatter_at(x: cp.ndarray, index: Any, values: Any, combine: Callable[..., An
         row = row * n + cp.where(inside, place, 0).astype(cp.int64)
     row = cp.where(inside, row, count).reshape(-1)
     table = cp.concatenate([x.reshape(count, *rest), cp.zeros((1, *rest), dtype=x.dtype)])
+    values = values if isinstance(values, cp.ndarray) else cp.full((), values)
     values = cp.broadcast_to(values, (*inside.shape, *rest)).reshape(len(row), *rest)
     combine_rows([table], row, [values], combine)
     return table[:count].reshape(x.shape)
