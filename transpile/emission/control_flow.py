@@ -110,6 +110,8 @@ class ControlFlowWriter:
             return None
         if initial.opcode == "item" and initial.operands[0].opcode == "parameter":
             return None
+        if initial.opcode != "parameter" and initial in self.writer.taken_until:
+            return None  # its name is lent by a carry of the loop around
         return self.writer.texts[initial]
 
     def _carry_name(self, carry: Carry) -> str:

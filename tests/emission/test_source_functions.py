@@ -1,0 +1,87 @@
+"""Carried values, stacked outputs and parameters have the author's names, which may be bound again in between."""
+
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import xla2py
+
+
+def bound_again(x):
+    def attempt(state):
+        time, step = state
+        step = jnp.minimum(step, 3 - time)
+        error = jnp.sin(step) * time
+        return time + step * 0.5, step * 1.5 + jnp.abs(error)
+
+    return lax.while_loop(lambda state: state[0] < 2.5, attempt, (x, 0.1 * x))
+
+
+def read_late(x):
+    def step(carry, row):
+        a, b = carry
+        old = a
+        a = jnp.tanh(a * row + b)
+        b = jnp.cos(old) + a
+        a = a - old
+        return (a, b), old * b
+
+    (a, b), products = lax.scan(step, (x, 2 * x), jnp.arange(4.0))
+    return a, b, products
+
+
+def nested(x):
+    def outer(_, total):
+        def inner(_, total):
+            total = jnp.sin(total) + total
+            return total * 0.9
+
+        start = total * 2
+        total = lax.fori_loop(0, 3, inner, start)
+        return total - start + jnp.cos(total)
+
+    return lax.fori_loop(0, 4, outer, x)
+
+
+def swapped(x):
+    def turn(pair, _):
+        left, right = pair
+        left, right = right, left + right
+        return (left, right), left
+
+    (left, right), lefts = lax.scan(turn, (x, x + 1), length=6)
+    return left, right, lefts
+
+
+def scaled(rate, values):
+    values = jnp.exp(-values) * rate
+    return jnp.tanh(values) + values / (1 + values * values)
+
+
+def called(x):
+    return scaled(2.5 * x, x + 1) - scaled(x, x - 1)
+
+
+NAMES = {
+    bound_again: ("while time < 2.5:", "step = "),
+    read_late: ("products[i] = ", "a, b"),
+    nested: ("total = ",),
+    swapped: ("left, right = ", "lefts[i] = "),
+    called: ("def scaled(values, rate):",),
+}
+
+
+@pytest.mark.parametrize("function", NAMES, ids=lambda function: function.__name__)
+def test_values_have_their_names_and_are_right(function):
+    x = np.linspace(0.5, 1, 3, dtype=np.float32) if function in (nested, called) else np.float32(0.7)
+    hlo = jax.jit(function).lower(x).as_text("hlo", debug_info=True)
+    emitted = xla2py.emit(hlo, sources=Path(__file__).parent, checks=False)
+    found, expected = emitted.load().main(x), function(x)
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5)
+    for text in NAMES[function]:
+        assert text in emitted.source
