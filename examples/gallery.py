@@ -22,6 +22,9 @@ def modules():
         name, form, _ = hlo.name.split(".")
         generated = xla2py.emit(hlo.read_text("utf-8"), name=f"examples/hlo/{hlo.name}", sources=ROOT)
         yield Path(form) / f"{name}.py", generated
+    for hlo in sorted((ROOT / "examples" / "replicas").glob("*.hlo")):
+        generated = xla2py.emit(hlo.read_text("utf-8"), name=f"examples/replicas/{hlo.name}", sources=ROOT)
+        yield Path("replicas") / f"{hlo.stem}.py", generated
 
 
 def contents():

@@ -41,7 +41,9 @@ class Replicas:
     partitions: int
     runners: tuple[str, ...]
     classes: tuple[str, ...]  # of the prelude, which the group is made of
-    channels: frozenset[int | Instruction] = field(default_factory=frozenset)  # that several calls share
+    channels: frozenset[int | Instruction] = field(
+        default_factory=frozenset
+    )  # that calls share of which each device may come by another
     resumable: frozenset[Node] = field(default_factory=frozenset)  # loops that can go on from a snapshot
 
     @property
@@ -82,10 +84,16 @@ def replicas_of(program: Program, runners: tuple[str, ...]) -> Replicas | None:
     methods = {node.parameters.get("method", node.opcode) for node in nodes}
     classes = sorted({_CLASSES[method] for method in methods}) or ["Replica"]
     uses = Counter(node.parameters["channel"] for node in nodes if node.opcode == "collective")
-    shared = frozenset(channel for channel, count in uses.items() if count > 1)
+    # Elsewhere all devices come by the same calls in the same order, and the line of a call says which one it is.
+    branching = {node.parameters["channel"] for node in nodes if node.opcode == "collective" and _in_branch(node)}
+    shared = frozenset(channel for channel in branching if uses[channel] > 1)
     resumable = _resumable(program) if "run_replicas" in runners else frozenset()
     classes += ["Resumable"] if resumable else []
     return Replicas(module.replica_count, module.num_partitions, runners, tuple(sorted(classes)), shared, resumable)
+
+
+def _in_branch(node: Node) -> bool:
+    return any(region.kind == "branch" for region in node.region.path())
 
 
 def _resumable(program: Program) -> frozenset[Node]:
