@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import inspect
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...targets.base import adopted, load_target
+from ...targets.base import Target, adopted, load_target
 from ..errors import Diagnostic, UsageError
+from ..hlo.device_groups import device_count
 from ..settings import SETTINGS, load_settings
 from .emit import generate
 from .modules import read_module, shown_name
@@ -34,7 +37,8 @@ def command(source: str, arguments: str | None, seed: int, output: str | None, *
     """Emit a program, run it, and show the shapes, dtypes and statistics of its results.
 
     Without --args, the arguments are those of a HloSnapshot, or made to suit the program: indices in range, matrices
-    that can be factored.
+    that can be factored. The replicas of a program run as threads: replica k gets arguments made with the seed plus k,
+    and its results are result.k.
     """
     from ..equivalence.comparison import flatten
     from ..equivalence.inputs import describe, make_inputs, nest
@@ -47,19 +51,29 @@ def command(source: str, arguments: str | None, seed: int, output: str | None, *
     target = targets[0]
     module = read_module(source)
     emitted = _loaded(generate(module, target, shown_name(source), options))
-    names = list(inspect.signature(emitted.main).parameters)
+    devices = device_count(module)
+    body = emitted.main if devices == 1 else partial(emitted.replica, None)
+    names = list(inspect.signature(body).parameters)
     if len(names) != len(module.entry.parameters):
         functions = ", ".join(names[len(module.entry.parameters) :])
         raise UsageError(Diagnostic("XP409", f"run cannot supply the functions that the program calls: {functions}"))
     wanted = list(parameter_leaves(module, names))
+    shapes = [parameter.shape for parameter in module.entry.parameters]
     if arguments is not None:
         inputs, made = read_arguments(Path(arguments), wanted), ""
     elif module.arguments:
         inputs, made = [array for _, array in flatten(module.arguments)], "arguments of the snapshot; "
     else:
         inputs, made = make_inputs(module, seed), f"arguments made with seed {seed}; "
+    own = load_target(target)
+    if devices > 1:
+        given_to_all = arguments is not None or module.arguments
+        each = [inputs if given_to_all else make_inputs(module, seed + k) for k in range(devices)]
+        call = partial(_on_replicas, emitted, own, [nest(shapes, arrays) for arrays in each])
+    else:
+        call = partial(_on_one, emitted, own, nest(shapes, inputs))
     with working(f"running {shown_name(source)} on {target}"):
-        results, seconds = _timed(emitted, nest([p.shape for p in module.entry.parameters], inputs), target)
+        results, seconds = _timed(call, target)
     rows = [(name, *_columns(describe(array))) for (name, _), array in zip(wanted, inputs, strict=True)]
     rows += [(name, *_columns(describe(array))) for name, array in results.items()]
     write_table(("value", "type", "minimum", "maximum", "mean", "not finite"), rows)
@@ -77,13 +91,21 @@ def _loaded(generated: GeneratedModule) -> ModuleType:
         raise UsageError(Diagnostic("XP408", message, hint=hint)) from error
 
 
-def _timed(emitted: ModuleType, arguments: list[Any], target: str) -> tuple[dict[str, Any], float]:
-    """The results of ``main`` as NumPy arrays by name, and the seconds it took to have them."""
+def _on_one(emitted: ModuleType, target: Target, arguments: list[Any]) -> Any:
+    return emitted.main(*adopted(target, arguments))
+
+
+def _on_replicas(emitted: ModuleType, target: Target, arguments: list[list[Any]]) -> Any:
+    return emitted.run_local([adopted(target, each) for each in arguments])
+
+
+def _timed(call: Callable[[], Any], target: str) -> tuple[dict[str, Any], float]:
+    """The results as NumPy arrays by name, and the seconds it took to have them."""
     from .arrays import named_results
 
     start = time.perf_counter()
     try:
-        results = named_results(emitted.main(*adopted(load_target(target), arguments)))
+        results = named_results(call())
     except Exception as error:
         if type(error).__module__.split(".")[0] not in RUNTIMES:
             raise
