@@ -2,7 +2,8 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 from typing import Any
 
 from .replica import ReplicaMismatch, ReplicaStopped
@@ -53,6 +54,8 @@ class Threads:
 
     def end(self, device: int, failure: BaseException | None) -> None:
         """A device has ended; the first failure stops all."""
+        if failure is not None:
+            failure.add_note(f"in replica {device}")
         with self.changed:
             self.ended.add(device)
             self.waiting.pop(device, None)
@@ -81,25 +84,23 @@ def in_threads(
     network = Threads(count)
 
     def run(device: int) -> Any:
-        g = group(device, replicas, partitions, network)
-        failure: BaseException | None = None
-        try:
-            return replica(g, *replica_args[device], **{name: feed[device] for name, feed in feeds.items()})
-        except BaseException as error:
-            error.add_note(f"in replica {device}")
-            failure = error
-            return None
-        finally:
-            network.end(device, failure)
+        own = {name: feed[device] for name, feed in feeds.items()}
+        return replica(group(device, replicas, partitions, network), *replica_args[device], **own)
+
+    def ended(device: int, future: Future[Any]) -> None:
+        network.end(device, future.exception())
 
     with ThreadPoolExecutor(count, thread_name_prefix="replica") as threads:
+        futures = [threads.submit(run, device) for device in range(count)]
+        for device, future in enumerate(futures):
+            future.add_done_callback(partial(ended, device))
         try:
-            results = list(threads.map(run, range(count)))
-        except BaseException as error:  # an interrupt while waiting
+            wait(futures)
+        except BaseException as error:  # an interrupt
             network.end(count, error)
             raise
     network.check_end()
-    return results
+    return [future.result() for future in futures]
 
 
 def require_one_each(count: int, replica_args: Sequence[Any], feeds: Mapping[str, Sequence[Any]]) -> None:

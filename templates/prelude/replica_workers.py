@@ -262,7 +262,7 @@ class Run:
 
     def fail(self, futures: Sequence[Any], lost: ReplicaError | None) -> None:
         """Raise why a run has failed. A replica that only stopped because of another waits a moment for that one."""
-        deadline = time.monotonic() + (1.0 if lost is None else 0.5)
+        deadline = time.monotonic() + (0.5 if lost is None else 0.3)
         while True:
             failures = [future.exception() for future in futures if future.status == "error"]
             first = min(failures, key=lambda error: CAUSES.get(type(error).__name__, 0), default=None)

@@ -1,0 +1,28 @@
+"""``xla2py run`` and ``xla2py emit`` on programs for several replicas."""
+
+import numpy as np
+
+from xla2py.tests.replicas.programs import SeveralDevices, entry
+
+
+def test_run_gives_each_replica_arguments_of_its_own(xla2py, tmp_path):
+    program = SeveralDevices("", entry("ROOT r = f32[4,8] all-reduce(x), to_apply=add"), 3)
+    (tmp_path / "sum.hlo").write_text(program.text)
+    code, _, _ = xla2py("run", str(tmp_path / "sum.hlo"), "-o", str(tmp_path / "out.npz"))
+    assert code == 0
+    with np.load(tmp_path / "out.npz") as results:
+        assert sorted(results) == ["result.0", "result.1", "result.2"]
+        for result in results.values():
+            np.testing.assert_allclose(result, sum(x for (x,) in program.inputs()), rtol=1e-6)
+
+
+def test_a_module_for_several_replicas_says_so(xla2py, tmp_path):
+    program = SeveralDevices("", entry("ROOT r = f32[4,8] all-reduce(x), to_apply=add"), 2, 2)
+    (tmp_path / "sum.hlo").write_text(program.text)
+    code, out, _ = xla2py("emit", str(tmp_path / "sum.hlo"), "-t", "dask")
+    assert code == 0
+    assert "One of 2 replicas of 2 partitions each." in out
+    assert '__all__ = ["replica", "run_local", "run_replicas"]' in out
+    assert "return g.all_reduce(x, np.add, groups=((0, 2), (1, 3)))" in out
+    assert "class Group(AllReduce):" in out
+    assert "AllGather" not in out
