@@ -11,6 +11,7 @@ from ...array.node import ForeignName, Slot
 from ...array.value import Value
 from ...hlo.ir import Instruction
 from ...hlo.shapes import ArrayShape, Shape, TupleShape
+from ...hlo.source import Diagnostic, UnsupportedError
 from .contraction import dot_of
 from .control import flattened, unflattened
 from .convolution import convolution
@@ -117,7 +118,14 @@ def _shape_argument(shape: Shape) -> Any:
 
 
 def _identity(lowering: FunctionLowering, instruction: Instruction, *operands: Lowered) -> Lowered:
-    return operands[0]
+    """The operands themselves, where no device has only a part of them."""
+    wanted = [shape.dimensions for shape in instruction.element_shapes if isinstance(shape, ArrayShape)]
+    given = [value.shape for value in flattened(operands)]
+    if wanted[: len(given)] != given[: len(wanted)]:
+        message = f"{instruction.name} divides arrays among devices: the program is still to be partitioned"
+        hint = "dump it after XLA's partitioner: --xla_dump_hlo_pass_re=spmd-partitioning"
+        raise UnsupportedError(Diagnostic("XP362", message, instruction.span, hint=hint))
+    return operands[0] if isinstance(instruction.shape, ArrayShape) or len(operands) == 1 else operands
 
 
 def _operation(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Value:
