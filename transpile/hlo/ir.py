@@ -132,9 +132,9 @@ class HloModule:
     entry: Computation
     header: Mapping[str, Any] = field(default_factory=_empty)
     stack_frames: tuple[StackFrame, ...] = ()  # stack_frames[id - 1]
-    arguments: tuple[Any, ...] = ()  # arrays for the parameters, where the program came with those of one run
     sources: Mapping[str, str] = field(default_factory=_empty)  # user's Python source by file name, when given
     source: SourceText | None = field(default=None, repr=False)  # the HLO text that the spans point into
+    arguments: tuple[Any, ...] = ()  # arrays for the parameters, where the program came with those of one run
 
     @property
     def replica_count(self) -> int:
