@@ -23,7 +23,7 @@ def read_module(argument: str) -> HloModule:
     name = "<stdin>" if argument == STDIN else argument
     with working(f"reading {name}"):
         is_stdin = argument == STDIN
-        module = load(sys.stdin.buffer.read(), name=name) if is_stdin else load_program(argument, Path.cwd())
+        module = load(sys.stdin.buffer.read(), name=name) if is_stdin else load_program(argument, Path())
         verify(module, module.source)
     return module
 
