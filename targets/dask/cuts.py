@@ -279,14 +279,14 @@ def measured(classes: Classes, forced: int | None, target: int) -> dict[Axis, in
         return {key: min(forced, size) for key, size in sizes.items() if forced < size and not needs.get(key, 0) > 1}
     lengths: dict[Axis, int] = {}
     while True:
-        node, excess = _largest(classes, lengths, target)
-        if node is None:
+        largest, excess = _largest(classes, lengths, target)
+        if largest is None:
             return lengths
-        keys = [classes.of(node, axis) for axis, size in enumerate(shape_of(node)) if size > 1]
+        keys = [classes.of(largest, axis) for axis, size in enumerate(shape_of(largest)) if size > 1]
         open_keys = [key for key in dict.fromkeys(keys) if lengths.get(key, sizes[key]) > 1]
         if not open_keys:
             return lengths
-        costs = {key: needs.get(key, 0) + _scattering(classes, lengths, node, key, excess) for key in open_keys}
+        costs = {key: needs.get(key, 0) + _scattering(classes, lengths, largest, key, excess) for key in open_keys}
         best = min(open_keys, key=lambda key: (costs[key], -lengths.get(key, sizes[key])))
         now = lengths.get(best, sizes[best])
         lengths[best] = _round(max(1, min(now - 1, int(now / excess))))

@@ -78,7 +78,7 @@ def _name(program: Program, node: Node) -> str:
         path = f".{node.parameters['index']}{path}"
         (node,) = node.operands
     if "argument" in node.parameters:
-        return program.entry.computation.parameters[node.parameters["argument"]].name + path
+        return f"{program.entry.computation.parameters[node.parameters['argument']].name}{path}"
     return node.opcode
 
 

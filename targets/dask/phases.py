@@ -7,7 +7,7 @@ from ``main``'s arguments, which are read again rather than held.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ...transpile.array.node import Graph, Node, PreludeName, Region, Slot
@@ -364,8 +364,8 @@ class _Spelling:
     where they have the same size.
     """
 
-    def __init__(self, characters: dict[Letter, str] | None = None) -> None:
-        self.characters: dict[object, str] = dict(characters or {})
+    def __init__(self, characters: Mapping[Letter, str] | None = None) -> None:
+        self.characters: dict[object, str] = {**(characters or {})}
         self.sizes_only = False
 
     def text(self, letters: Iterable[object]) -> str:

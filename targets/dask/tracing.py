@@ -139,7 +139,8 @@ def body_and_captured(node: Node) -> tuple[list[Node], list[Node]]:
     else:
         regions = [branch.region for branch in node.parameters["branches"]]
     needed = nested_roots(node)
-    body, captured = [], {}
+    body: list[Node] = []
+    captured: dict[Node, None] = {}
     for part in topological(needed):
         if any(is_inside(part.region, region) for region in regions):
             body.append(part)

@@ -16,8 +16,8 @@ def driver_frames(module: HloModule) -> frozenset[int]:
         if f.function_name.replace("<", "_").replace(">", "_") == traced
     }
     # A jaxpr that was traced inside and kept has the whole stack a second time below its caller.
-    around = {frame_id: _with_parents(module, [module.stack_frames[frame_id - 1].parent]) for frame_id in named}
-    outermost = [found for found in around.values() if not found & named]
+    parents = {frame_id: _with_parents(module, [module.stack_frames[frame_id - 1].parent]) for frame_id in named}
+    outermost = [found for found in parents.values() if not found & named]
     if outermost:
         return frozenset().union(*outermost)
     common: set[int] | None = None
