@@ -140,6 +140,7 @@ class Graph:
         self.origins: dict[Node, Instruction] = {}
         self.results: dict[Node, list[Instruction]] = {}  # the instructions whose value a node is, innermost first
         self.replaced: dict[Node, Node] = {}  # by rewrites: the node that took a node's place
+        self.turned: dict[Node, tuple[int, ...]] = {}  # by rewrites: how to transpose that to have the node's value
         self.effects: dict[Region, Node] = {}  # the last node with a side effect
         self._table: dict[Any, Node] = {}
         self.refuses: Callable[[Node], str | None] = lambda node: None  # why the target cannot say what is raised

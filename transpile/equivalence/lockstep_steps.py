@@ -8,7 +8,7 @@ that became a mean) are computed by the reference from what is before them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,9 +53,17 @@ def _logical(value: Value, graph: Graph, recorded: Recorded) -> Array | None:
         return None
     if node.is_python_int or node.opcode == "integer":
         array = array.astype(value.node.type.dtype)
+    order = graph.turned.get(value.node, tuple(range(node.ndim)))
+    if len(order) != node.ndim or not _same_but_units([node.shape[axis] for axis in order], value.node.shape):
+        return None  # a rewrite has arranged it in another way
+    array = array.transpose(order) if array.ndim == node.ndim else array
     if array.size != math.prod(value.node.shape):
         return array  # of a wrong shape: for the comparison to tell
     return _seen_through(array.reshape(value.node.shape), value)
+
+
+def _same_but_units(a: Sequence[int], b: Sequence[int]) -> bool:
+    return [size for size in a if size != 1] == [size for size in b if size != 1]
 
 
 def _seen_through(array: Array, value: Value) -> Array:

@@ -44,6 +44,7 @@ def products(function: Function) -> None:
         return None
 
     rewrite(function, rule)
+    graph.turned.update((node, _swap(node.ndim)) for node in turned)
 
 
 def _swap(ndim: int) -> tuple[int, ...]:
