@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -45,3 +46,12 @@ def test_modules_pass_ruffs_default_rules():
     command = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", str(GENERATED)]
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 0, result.stdout
+
+
+def test_modules_pass_strict_type_checks(tmp_path):
+    modules = [str(path.relative_to(GENERATED)) for path in sorted(GENERATED.glob("*/*.py"))]
+    options = ["--strict", "--config-file=", "--namespace-packages", "--explicit-package-bases"]
+    command = [sys.executable, "-m", "mypy", *options, f"--cache-dir={tmp_path}", *modules]
+    environment = {key: value for key, value in os.environ.items() if key not in ("MYPYPATH", "PYTHONPATH")}
+    result = subprocess.run(command, cwd=GENERATED, env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr

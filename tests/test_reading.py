@@ -30,7 +30,7 @@ def test_what_is_written_by_hand_computes_what_is_emitted(path):
 
     emitted = xla2py.emit(LOWER.hlo_file(path.stem, "before"), sources=EXAMPLES.parent, format=False).load().main
     by_hand = imported(path).main
-    assert inspect.signature(by_hand) == inspect.signature(emitted)
+    assert list(inspect.signature(by_hand).parameters) == list(inspect.signature(emitted).parameters)
     arguments = [np.asarray(leaf) for leaf in jax.tree.leaves(LOWER.load_program(path.stem)[1])]
     expected, actual = by_hand(*arguments), emitted(*arguments)
     assert isinstance(expected, tuple) == isinstance(actual, tuple)

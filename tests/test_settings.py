@@ -60,7 +60,7 @@ def test_an_unknown_setting_is_shown_with_its_place(tmp_path):
         ("annotate = ['none']", "expected a string"),
         ("target = [1]", "expected a list of strings"),
         ("target = 3", "expected a list of strings"),
-        ("annotate = 'long'", "'long' is not one of none, short"),
+        ("annotate = 'long'", "'long' is not one of none, short, full"),
     ],
 )
 def test_a_wrong_value_is_explained(tmp_path, line, problem):

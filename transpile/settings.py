@@ -57,7 +57,7 @@ SETTINGS: dict[str, Setting] = {
     setting.name: setting
     for setting in (
         Setting("target", ("numpy",), "Array libraries to emit for, separated by commas."),
-        Setting("annotate", "short", "Comments that lead back to the source.", ("none", "short")),
+        Setting("annotate", "short", "Comments that lead back to the source.", ("none", "short", "full")),
         Setting("checks", True, "Let main check the shapes and dtypes of its arguments."),
         Setting("format", True, "Run black on the result."),
         Setting("constants", "auto", "Large constants: in an .npz beside the module, or inline.", ("auto", "inline")),

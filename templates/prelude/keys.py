@@ -15,13 +15,13 @@ from .special import erf_inv
 
 def split_key(key: np.ndarray, count: int) -> np.ndarray:
     """``count`` new keys [count, 2], as ``jax.random.split``."""
-    words = threefry_2x32(key[0], key[1], np.zeros(count, np.uint32), np.arange(count, dtype=np.uint32))
+    words = threefry_2x32(key[0], key[1], np.uint32(0), np.arange(count, dtype=np.uint32))
     return np.stack(words, axis=1)
 
 
 def fold_in(key: np.ndarray, data: Any) -> np.ndarray:
     """A new key that depends on a number, as ``jax.random.fold_in``."""
-    return np.stack(threefry_2x32(key[0], key[1], np.asarray(0, np.uint32), np.asarray(data, np.uint32)))
+    return np.stack(threefry_2x32(key[0], key[1], np.uint32(0), np.uint32(data)))
 
 
 def random_bits(key: np.ndarray, shape: Sequence[int]) -> np.ndarray:
@@ -36,8 +36,8 @@ def random_uniform(key: np.ndarray, shape: Sequence[int], low: float = 0, high: 
     """float32 in [low, high), as ``jax.random.uniform``."""
     bits = (random_bits(key, shape) >> 9) | 0x3F800000  # a float in [1, 2)
     span = np.float32(high) - np.float32(low)
-    drawn: np.ndarray = np.maximum(low, (bits.view(np.float32) - 1) * span + np.float32(low))
-    return drawn
+    uniform: np.ndarray = np.maximum(low, (bits.view(np.float32) - 1) * span + np.float32(low))
+    return uniform
 
 
 def random_normal(key: np.ndarray, shape: Sequence[int]) -> np.ndarray:

@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 THREEFRY_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
-def threefry_2x32(key0: np.ndarray, key1: np.ndarray, x0: np.ndarray, x1: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def threefry_2x32(key0: np.ndarray, key1: np.ndarray, x0: Any, x1: Any) -> tuple[np.ndarray, np.ndarray]:
     """The Threefry-2x32 cipher of the pairs `(x0, x1)` of uint32 words."""
     keys = (key0, key1, key0 ^ key1 ^ np.uint32(0x1BD11BDA))
     with np.errstate(over="ignore"):

@@ -8,8 +8,8 @@ from .floats import erf
 def sigmoid(x: np.ndarray) -> np.ndarray:
     """``1 / (1 + exp(-x))``."""
     with np.errstate(over="ignore"):  # exp(-x) is inf where the result is 0
-        result: np.ndarray = 1 / (1 + np.exp(-x))
-    return result
+        gate: np.ndarray = 1 / (1 + np.exp(-x))
+    return gate
 
 
 ERFC_MIDDLE = np.array(  # of x**2, below 1
@@ -39,33 +39,27 @@ def erfc(x: np.ndarray) -> np.ndarray:
     return np.where(size < 1, middle, np.where(x < 0, 2 - tail, tail)).astype(x.dtype)
 
 
-ERF_INV_MIDDLE = np.array(  # of w - 2.5, w = -log(1 - x**2) below 5
-    [
-        2.8102264e-08,
-        3.4327394e-07,
-        -3.5233877e-06,
-        -4.3915065e-06,
-        0.00021858087,
-        -0.001253725,
-        -0.0041776816,
-        0.24664073,
-        1.5014094,
-    ],
-    np.float32,
+ERF_INV_MIDDLE = (  # of w - 2.5, w = -log(1 - x**2) below 5
+    2.8102264e-08,
+    3.4327394e-07,
+    -3.5233877e-06,
+    -4.3915065e-06,
+    0.00021858087,
+    -0.001253725,
+    -0.0041776816,
+    0.24664073,
+    1.5014094,
 )
-ERF_INV_TAIL = np.array(  # of sqrt(w) - 3, from 5 on
-    [
-        -0.00020021426,
-        0.00010095056,
-        0.0013493432,
-        -0.0036734284,
-        0.0057395077,
-        -0.0076224613,
-        0.0094388705,
-        1.001674,
-        2.8329768,
-    ],
-    np.float32,
+ERF_INV_TAIL = (  # of sqrt(w) - 3, from 5 on
+    -0.00020021426,
+    0.00010095056,
+    0.0013493432,
+    -0.0036734284,
+    0.0057395077,
+    -0.0076224613,
+    0.0094388705,
+    1.001674,
+    2.8329768,
 )
 
 
@@ -79,7 +73,7 @@ def erf_inv(x: np.ndarray) -> np.ndarray:
         near = w < 5
         w = np.where(near, w - np.float32(2.5), np.sqrt(w) - np.float32(3))
         series = np.zeros_like(x)
-        for middle, tail in zip(ERF_INV_MIDDLE, ERF_INV_TAIL, strict=True):
+        for middle, tail in zip(np.array(ERF_INV_MIDDLE, np.float32), np.array(ERF_INV_TAIL, np.float32), strict=True):
             series = np.where(near, middle, tail) + series * w
         return np.where(np.abs(x) == 1, x * np.float32(np.inf), series * x)
 

@@ -261,3 +261,24 @@ def test_an_object_that_is_no_program_is_refused(xla2py, kernels, name, code, me
 def test_a_module_that_is_not_there_is_refused(xla2py):
     code, _, err = xla2py("emit", "nowhere.to_be_found:f(f32[])")
     assert code == 2 and "XP721" in err and "ModuleNotFoundError" in err
+
+
+def test_a_page_instead_of_the_source(xla2py, folder):
+    assert xla2py("emit", "model.hlo", "--html", "page.html") == (0, "", "")
+    assert "<h1>main</h1>" in Path("page.html").read_text("utf-8")
+    code, _, err = xla2py("emit", "model.hlo", "-t", "numpy,dask", "-o", "out/", "--html", "page.html")
+    assert code == 2 and "XP642" in err
+    Path("notes.html").write_text("notes")
+    code, _, err = xla2py("emit", "model.hlo", "--html", "notes.html")
+    assert code == 2 and "XP640" in err
+    assert xla2py("emit", "model.hlo", "-o", "model.py", "--html", "notes.html", "--force") == (0, "", "")
+    assert Path("model.py").exists()
+
+
+def test_the_program_after_a_pass(xla2py):
+    code, out, err = xla2py("emit", "model.hlo", "--print-after", "to_array")
+    assert code == 0 and "def main" in out
+    assert err.startswith("// after to_array\nfunction main")
+    assert xla2py("emit", "model.hlo", "--print-after", "all")[2].count("// after") > 5
+    code, _, err = xla2py("emit", "model.hlo", "--print-after", "nothing")
+    assert code == 2 and "XP641" in err

@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import black
+
 import xla2py
 from xla2py.transpile.emission.prelude import prelude
 
@@ -75,15 +77,27 @@ def write_pairs(path: Path) -> None:
 
 
 def shown(source: str) -> str:
-    """What a pair shows of a module: no header, imports, checks and copied prelude."""
+    """What a pair shows of a module: no header, imports, types, checks and copied prelude."""
     tree = ast.parse(source)
     lines = source.splitlines()
     pieces = []
     for statement in tree.body:
         if _is_shown(statement):
             start = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))])
-            pieces.append("\n".join(lines[start - 1 : statement.end_lineno]))
+            shown_lines = lines[start - 1 : statement.end_lineno]
+            if isinstance(statement, ast.FunctionDef):
+                head = slice(statement.lineno - start, statement.body[0].lineno - start)
+                shown_lines[head] = untyped(statement).splitlines()
+            pieces.append("\n".join(shown_lines))
     return re.sub(r"\n    check_arguments\(.*\)(?=\n)", "", "\n".join(pieces))
+
+
+def untyped(function: ast.FunctionDef) -> str:
+    """The ``def`` line of a function without the types."""
+    parameters = [argument.arg for argument in function.args.args]
+    hooks = [argument.arg for argument in function.args.kwonlyargs]
+    line = f"def {function.name}({', '.join([*parameters, *(['*', *hooks] if hooks else [])])}):"
+    return black.format_str(f"{line} ...", mode=black.Mode()).removesuffix(" ...\n")
 
 
 def _is_shown(statement: ast.stmt) -> bool:
@@ -91,7 +105,13 @@ def _is_shown(statement: ast.stmt) -> bool:
         return statement.name not in prelude().definitions
     if isinstance(statement, ast.Assign):
         (target,) = statement.targets
-        return isinstance(target, ast.Name) and target.id not in {"__all__", "SIGNATURE", *prelude().definitions}
+        return isinstance(target, ast.Name) and target.id not in {
+            "__all__",
+            "Array",
+            "Scalar",
+            "SIGNATURE",
+            *prelude().definitions,
+        }
     return False
 
 

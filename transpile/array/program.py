@@ -104,10 +104,19 @@ class Branch:
 
 @dataclass(eq=False, slots=True)
 class Program:
-    """Functions, callees first; the last is the entry."""
+    """Functions, callees first; the last is the entry.
+
+    ``given`` is the module before rewrites of the HLO.
+    """
 
     module: HloModule
     functions: list[Function]
+    given: HloModule | None = None
+
+    @property
+    def original(self) -> HloModule:
+        """The module as it was given."""
+        return self.given or self.module
 
     @property
     def entry(self) -> Function:

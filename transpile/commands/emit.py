@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..emission import GeneratedModule
     from ..hlo.ir import HloModule
 
-    Deliver = Callable[[GeneratedModule, Path], int]
+    Deliver = Callable[[GeneratedModule, Path | None], int]
 
 STALE = 1
 
@@ -46,7 +46,18 @@ class Job:
 @click.option("--diff", is_flag=True, help="Write nothing; show how files would change, exit 1 if they would.")
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if a file is missing or would change.")
 @click.option("--force", is_flag=True, help="Overwrite files that were edited or that xla2py did not write.")
-def command(files: tuple[str, ...], output: str | None, diff: bool, check: bool, force: bool, **given: Any) -> int:
+@click.option("--html", metavar="PAGE", help="Write a page with HLO, Python and source side by side, lines linked.")
+@click.option("--print-after", metavar="PASS", help="Show the program after a pass on stderr; `all` for every pass.")
+def command(
+    files: tuple[str, ...],
+    output: str | None,
+    diff: bool,
+    check: bool,
+    force: bool,
+    html: str | None,
+    print_after: str | None,
+    **given: Any,
+) -> int:
     """Turn HLO into Python source, on stdout or in files.
 
     FILE is HLO text, a serialized HloModuleProto or StableHLO; a folder of them, as --xla_dump_to writes it; a JAX
@@ -58,7 +69,13 @@ def command(files: tuple[str, ...], output: str | None, diff: bool, check: bool,
     jobs = plan(files, require_targets(options.pop("target")), output)
     if (diff or check) and output is None:
         raise UsageError(Diagnostic("XP402", "--diff and --check compare with files: name them with -o"))
+    if html is not None and len(jobs) > 1:
+        raise UsageError(Diagnostic("XP642", f"{html} cannot show {len(jobs)} results"))
+    if print_after is not None:
+        options["observe"] = _printing(print_after)
     deliver = partial(_compare, show=diff) if diff or check else partial(_save, force=force)
+    if html is not None:
+        deliver = partial(_save_page, page=Path(html), force=force, then=deliver)
     return run_all(
         [
             partial(_emit, source, [job for job in jobs if job.source == source], options, deliver)
@@ -108,7 +125,7 @@ def _emit(source: str, jobs: Sequence[Job], options: dict[str, Any], deliver: De
 
     def emit_for(job: Job) -> int:
         generated = generate(module, job.target, shown_name(source), options)
-        return _show(generated) if job.destination is None else deliver(generated, job.destination)
+        return deliver(generated, job.destination)
 
     return run_all([partial(emit_for, job) for job in jobs])
 
@@ -133,15 +150,39 @@ def _show(generated: GeneratedModule) -> int:
     return 0
 
 
-def _save(generated: GeneratedModule, destination: Path, *, force: bool) -> int:
+def _printing(wanted: str) -> Callable[[str, str], None]:
+    """What prints the program after a pass, or after all. Raises UsageError (XP641) for an unknown one."""
+    from ..passes import TO_ARRAY, require_passes
+
+    require_passes([wanted], "all", TO_ARRAY)
+
+    def observe(name: str, text: str) -> None:
+        if wanted in (name, "all"):
+            click.echo(f"// after {name}\n{text.rstrip()}\n", err=True)
+
+    return observe
+
+
+def _save_page(generated: GeneratedModule, destination: Path | None, *, page: Path, force: bool, then: Deliver) -> int:
+    """Write the page, and the module where a place is named for it, too."""
+    from ..pages import module_page, write_page
+
+    write_page(module_page(generated), page, force=force)
+    return then(generated, destination) if destination is not None else 0
+
+
+def _save(generated: GeneratedModule, destination: Path | None, *, force: bool) -> int:
+    if destination is None:
+        return _show(generated)
     if not force:
         require_unedited(destination)
     generated.save(destination)
     return 0
 
 
-def _compare(generated: GeneratedModule, destination: Path, *, show: bool) -> int:
+def _compare(generated: GeneratedModule, destination: Path | None, *, show: bool) -> int:
     """Whether the files hold what was generated; what is different goes to stdout (``show``) or is noted."""
+    assert destination is not None, "the command asks for one"
     old = read_bytes(destination).decode("utf-8", "replace") if destination.exists() else ""
     is_stale = old != generated.source
     if show and is_stale:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from keyword import iskeyword
 from pathlib import Path
@@ -41,20 +41,22 @@ def emit(
     custom_calls: Mapping[str, str] | None = None,
     memory: str = "",
     chunks: str = "",
+    observe: Callable[[str, str], None] | None = None,
 ) -> GeneratedModule:
     """Emit a module for an array library.
 
-    ``source`` is a module, HLO text, bytes or a path. ``annotate`` is ``none`` or ``short`` (source lines behind
-    statements); ``checks=False`` drops the check of arguments; ``format=False`` skips black; ``constants="inline"``
-    keeps large constants in the text; ``name`` is what the header calls the source; ``sources`` is a folder whose
-    ``.py`` files, where the module's metadata names them, give the variables their names; ``custom_calls`` names a
-    function ``module:function`` for custom-call targets. It gets the operands and, by keyword, ``shape`` (sizes; a
-    tuple of them for a tuple) and ``backend_config``, must be pure, and is called once per execution. ``memory`` is
-    what a program may use on targets that work in chunks (``"2GiB"``), ``chunks`` how large a chunk is there: bytes
-    (``"32MiB"``) or the number of elements along every axis that is cut (``"4096"``).
+    ``source`` is a module, HLO text, bytes or a path. ``annotate`` is ``none``, ``short`` (source lines behind
+    statements) or ``full`` (the HLO above them, too); ``checks=False`` drops the check of arguments; ``format=False``
+    skips black; ``constants="inline"`` keeps large constants in the text; ``name`` is what the header calls the source;
+    ``sources`` is a folder whose ``.py`` files, where the module's metadata names them, give the variables their
+    names; ``custom_calls`` names a function ``module:function`` for custom-call targets. It gets the operands and, by
+    keyword, ``shape`` (sizes; a tuple of them for a tuple) and ``backend_config``, must be pure, and is called once per
+    execution. ``memory`` is what a program may use on targets that work in chunks (``"2GiB"``), ``chunks`` how large a
+    chunk is there: bytes (``"32MiB"``) or the number of elements along every axis that is cut (``"4096"``).
+    ``observe`` is called with the name of each pass and the program after it as text.
 
     Raises HloSyntaxError and HloVerificationError for bad input, UnsupportedError naming every instruction that the
-    target cannot express, UsageError for an unknown target.
+    target cannot express, UsageError for an unknown target or pass.
     """
     module = source if isinstance(source, HloModule) else load(source)
     if not isinstance(source, HloModule):
@@ -66,7 +68,7 @@ def emit(
     limits = Limits(memory, chunks) if chosen.arrange is not None else Limits()
     try:
         require_support(module, chosen, hooks)
-        program = run_pipeline(module, [*disable_passes, *chosen.without], hooks, chosen.refuses)
+        program = run_pipeline(module, [*disable_passes, *chosen.without], hooks, chosen.refuses, observe)
         require_support(program, chosen, hooks)
         own_functions(program, chosen)
         if chosen.arrange is not None:
@@ -83,9 +85,8 @@ def emit(
     )
     written = write_module(program, chosen, settings)
     text = _formatted(written.text) if format else written.text
-    return GeneratedModule(
-        with_body_hash(text), identifier(module.name) or "module", chosen.name, written.constants, written.functions
-    )
+    text, title = with_body_hash(text), identifier(module.name) or "module"
+    return GeneratedModule(text, title, chosen.name, written.constants, written.functions, program)
 
 
 def _options(

@@ -38,6 +38,7 @@ class Line:
     indent: int
     text: str
     comment: str = ""
+    above: list[str] = field(default_factory=list)  # comments on lines of their own
     values: dict[Node, str] = field(default_factory=dict)
     inside: dict[Node, str] = field(default_factory=dict)
     after: dict[Node, str] = field(default_factory=dict)
@@ -217,7 +218,7 @@ class FunctionWriter:
             self._unpack(part, self.texts[part])
 
     def line(self, text: str, node: Node | None = None) -> None:
-        self.lines.append(Line(self.indent, text, self._comment(text, node), self.written))
+        self.lines.append(Line(self.indent, text, self._comment(text, node), values=self.written))
         self.written = {}
 
     def bound(self, *nodes: Node) -> None:

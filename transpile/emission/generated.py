@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..array.program import Program
 from ..files import write_atomically
 from .body import WrittenFunction
 from .line_map import LineMap, map_lines
@@ -31,6 +32,7 @@ class GeneratedModule:
     target: str
     constants: dict[str, np.ndarray] = field(default_factory=dict)
     functions: Sequence[WrittenFunction] = field(default=(), repr=False, compare=False)
+    program: Program | None = field(default=None, repr=False, compare=False)
 
     def line_map(self) -> LineMap:
         """Which lines of the source compute which HLO instructions, and where in the user's source these come from."""
@@ -59,7 +61,7 @@ class GeneratedModule:
         module = ModuleType(self.name)
         module.__file__ = filename
         linecache.cache[filename] = (len(self.source), None, self.source.splitlines(keepends=True), filename)
-        exec(compile(self.source, filename, "exec"), module.__dict__)
+        exec(compile(self.source, filename, "exec", dont_inherit=True), module.__dict__)
         if self.constants:
             stored = {name: storable(array) for name, array in self.constants.items()}
             for function in ("constant", "mapped_constant"):

@@ -18,12 +18,15 @@ from ..array.node import ForeignName, Graph, Node, PreludeName
 from ..array.program import Function, Program, roots
 from ..array.traversal import topological
 from ..hlo.shapes import ArrayShape, Shape, TupleShape, dimension_texts
+from .annotations import annotate
 from .body import FunctionWriter, WrittenFunction
 from .constants import ModuleConstants
 from .expression import WIDTH, Renderer
 from .names import Names, base_name, identifier, own_name
 from .prelude import prelude
 from .replicas import ENTRY, GROUP, HOST_FUNCTIONS, Replicas, replicas_of
+from .signature import GROUP as GROUP_TYPE
+from .signature import kinds_of_types, parameter_types, result_type
 from .sources import SourceNames
 
 _HEADER_LINE = re.compile(
@@ -81,8 +84,8 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
     renderer.function_names[program.entry] = entry
     reserved |= set(renderer.function_names.values())
     source_names = SourceNames(program.module)
-    texts = []
     written: list[WrittenFunction] = []
+    writers: list[tuple[FunctionWriter, list[str]]] = []
     parameters: list[str] = []
     chunks = ""
     for function in (program.entry, *reversed(program.functions[:-1])):
@@ -102,9 +105,14 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
                 writer.line(renderer.statement("check_arguments"))
             chunks = writer.prepare_arguments()
         writer.write()
-        group = [GROUP] if replicas is not None and function is program.entry else []
-        texts.append(_function_text(function, writer, [*group, *named]))
+        writers.append((writer, named))
         written.append(writer.written_function(named))
+    if settings.annotate == "full":
+        annotate(written)
+    texts = [
+        _function_text(writer.function, writer, named, replicas is not None and writer.function is program.entry)
+        for writer, named in writers
+    ]
     if settings.checks and program.entry.parameters:
         renderer.used_prelude["check_arguments"] = None
     if chunks:
@@ -116,8 +124,10 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
     if replicas is not None:
         texts += replicas.runner_texts(renderer, _host_functions(program.entry))
         behind.append(replicas.group(renderer))
-    needed = library.imports_of(definitions) | set(renderer.foreign_imports())
-    imports = _imports(target, needed, texts, constants)
+    types = [renderer.statement(f"{kind}_type") for kind in kinds_of_types(program)]
+    typing = renderer.statement("typing_imports", any("Callable[" in text for text in texts)).splitlines()
+    needed = {*library.imports_of(definitions), *renderer.foreign_imports(), *typing}
+    imports = _imports(target, needed, [*types, *texts], constants)
     template = renderer.environment.get_template("module.py.j2")
     text = template.render(
         docstring=_docstring(program, parameters, replicas),
@@ -125,6 +135,8 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
         imports=imports,
         public=["main"] if replicas is None else [entry, *replicas.runners],
         module_constants=[
+            "",
+            *types,
             *constants.lines,
             *(_signature_lines(program, parameters) if settings.checks else []),
             *(["", chunks] if chunks else []),
@@ -194,12 +206,18 @@ def block_name(function: Function, origin: Graph) -> str:
     return (identifier(own_name(function)) or "step") + "_block"
 
 
-def _function_text(function: Function, writer: FunctionWriter, parameters: list[str]) -> str:
+def _function_text(function: Function, writer: FunctionWriter, parameters: list[str], has_group: bool) -> str:
     renderer = writer.renderer
-    host = _host_functions(function)
-    chosen = ["chunks=None"] if function.chunks else []
-    parameters = [*parameters, *(["*", *host, *chosen] if host or chosen else [])]
-    define = renderer.statement("define", renderer.function_names[function], parameters)
+    typed = list(zip(parameters, parameter_types(function), strict=True))
+    group = [(GROUP, GROUP_TYPE)] if has_group else []
+    define = renderer.statement(
+        "define",
+        renderer.function_names[function],
+        [*group, *typed],
+        _host_functions(function),
+        result_type(function.results),
+        function.chunks,
+    )
     template = renderer.environment.get_template("function.py.j2")
     return template.render(decorators=_decorators(writer), signature=define, lines=writer.lines).rstrip()
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 
 from ..array.node import Node
+from ..array.printer import print_program
 from ..array.program import Function, Program
+from ..errors import Diagnostic, UsageError
 from ..hlo.ir import HloModule
+from ..hlo.printer import print_module
 from .clips import clips
 from .factors import factors
 from .idioms import idioms
@@ -49,20 +53,53 @@ PIPELINE: tuple[ArrayPass, ...] = (
 )
 
 
+# What the way into the array dialect does beyond a plain translation, and can leave out.
+LOWERING = ("axis_maps", "functions", "gathers", "loops", "scatters")
+
+TO_ARRAY = "to_array"
+
+Observer = Callable[[str, str], None]  # told a pass's name and the program after it as text
+
+
+def pass_names() -> tuple[str, ...]:
+    """What may be left out, by name."""
+    return (outlining.__name__, *LOWERING, *(array_pass.__name__ for array_pass in PIPELINE))
+
+
+def require_passes(names: Iterable[str], *others: str) -> None:
+    """Raise UsageError (XP641) for the first name that is neither of a pass nor among the others."""
+    known = (*others, *pass_names())
+    for name in names:
+        if name not in known:
+            close = get_close_matches(name, known, 1)
+            hint = f"did you mean '{close[0]}'? " if close else ""
+            message = f"there is no pass '{name}'"
+            raise UsageError(Diagnostic("XP641", message, hint=f"{hint}the passes are: {', '.join(known)}"))
+
+
 def run_pipeline(
     module: HloModule,
     disabled: Sequence[str] = (),
     custom_calls: Mapping[str, str] | None = None,
     refuses: Callable[[Node], str | None] = lambda node: None,
+    observe: Observer | None = None,
 ) -> Program:
     """Lower a verified module to the array dialect and rewrite it there.
 
-    What ``refuses`` gives a reason for is not raised: the target says it in more words.
+    What ``refuses`` gives a reason for is not raised: the target says it in more words. Raises UsageError (XP641) where
+    no pass has a name of ``disabled``.
     """
+    require_passes(disabled)
+    given = module
     originals: Originals = {}
     if outlining.__name__ not in disabled:
         module, originals = outlining(module)
+        if observe is not None:
+            observe(outlining.__name__, print_module(module))
     program = ModuleLowering(module, Options(disabled, custom_calls)).lower()
+    program.given = given
+    if observe is not None:
+        observe(TO_ARRAY, print_program(program))
     for function in program.functions:
         function.graph.refuses = refuses
         function.originals = originals
@@ -70,4 +107,6 @@ def run_pipeline(
         if array_pass.__name__ not in disabled:
             for function in program.functions:
                 array_pass(function)
+            if observe is not None:
+                observe(array_pass.__name__, print_program(program))
     return program

@@ -1,0 +1,57 @@
+"""The types of an emitted function's parameters and results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..array.node import Node
+from ..array.program import Function, Program, Tree
+from ..hlo.shapes import ArrayShape, Shape, TupleShape
+
+ARRAY, SCALAR = "array", "scalar"
+GROUP = "group"  # what replicas talk through
+
+# What a value is: ARRAY, SCALAR where its rank is 0, None for a token, or a tuple of such.
+Type = Any
+
+
+def parameter_types(function: Function) -> list[Type]:
+    """What each parameter is; a tuple that only emitted code passes is passed as its arrays."""
+    shapes = [parameter.shape for parameter in function.computation.parameters]
+    return [
+        _node_type(node) if node.element_type is not None else shape_type(shapes[node.parameters["argument"]])
+        for node in function.parameters
+    ]
+
+
+def _node_type(node: Node) -> Type:
+    return ARRAY if node.ndim else SCALAR
+
+
+def shape_type(shape: Shape) -> Type:
+    """What a value of an HLO shape is."""
+    if isinstance(shape, TupleShape):
+        return tuple(shape_type(element) for element in shape.elements)
+    if not isinstance(shape, ArrayShape):
+        return None
+    return ARRAY if shape.dimensions else SCALAR
+
+
+def result_type(results: Tree) -> Type:
+    """What a function returns."""
+    if isinstance(results, Node):
+        return _node_type(results)
+    return None if results is None else tuple(result_type(part) for part in results)
+
+
+def kinds_of_types(program: Program) -> list[str]:
+    """The kinds of arrays in the signatures of a program."""
+    stack: list[Type] = [[*parameter_types(f), result_type(f.results)] for f in program.functions]
+    found: set[str] = set()
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            found.add(item)
+        elif item is not None:
+            stack += item
+    return sorted(found)

@@ -1,0 +1,23 @@
+"""The page of one emitted module."""
+
+from __future__ import annotations
+
+from ..emission import GeneratedModule
+from .highlight import visible
+from .page import render
+from .panes import make_panes, original
+
+
+def module_page(generated: GeneratedModule, title: str = "") -> str:
+    """HTML with a module's HLO, the Python emitted for it and the program's own source, lines linked to each other.
+
+    The page is one file without a reference to anything outside; text of the module is escaped.
+    """
+    module = original(generated)
+    return render(
+        "module.html.j2",
+        title=visible(title or module.name),
+        target=generated.target,
+        instructions=sum(1 for _ in module.instructions()),
+        panes=make_panes(generated),
+    )

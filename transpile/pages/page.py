@@ -1,0 +1,58 @@
+"""Pages that need nothing from outside: one file with its style and script, which alone a browser may run."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from ... import __version__
+from ..errors import Diagnostic, UsageError
+from ..files import read_bytes, write_atomically
+
+FOLDER = Path(__file__).resolve().parents[2] / "templates" / "pages"
+GENERATOR = f"xla2py {__version__}"
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(FOLDER),
+        undefined=jinja2.StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def render(template: str, **values: Any) -> str:
+    """A page from its template: everything in ``values`` is text, and is escaped."""
+    environment = _environment()
+    style, script = (environment.get_template(name).render() for name in ("style.css.j2", "script.js.j2"))
+    return environment.get_template(template).render(
+        generator=GENERATOR,
+        style=style,
+        script=script,
+        style_hash=_integrity(style),
+        script_hash=_integrity(script),
+        **values,
+    )
+
+
+def _integrity(text: str) -> str:
+    """The hash by which a content security policy allows exactly this style or script."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def write_page(text: str, path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Write a page atomically. Raises UsageError (XP640) where a file is there that is no page of xla2py's."""
+    path = Path(path)
+    if path.exists() and not force and b'name="generator" content="xla2py ' not in read_bytes(path)[:4096]:
+        hint = "write to another file, or overwrite it with --force"
+        raise UsageError(Diagnostic("XP640", f"{path} is not a page written by xla2py", hint=hint))
+    write_atomically(path, text.encode())

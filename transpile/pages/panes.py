@@ -1,0 +1,130 @@
+"""Three panes: HLO, the Python emitted for it, and the program's own source, each line with what it belongs to.
+
+Lines of HLO are the hinge. Each names the statements of the emitted module that compute it and the line of the own
+source that it was traced from; the other panes have the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from ..emission import GeneratedModule
+from ..emission.line_map import LineMap, Place, place_of
+from ..hlo.ir import HloModule, Instruction
+from ..hlo.parser import parse_module
+from ..hlo.printer import print_module
+from ..hlo.source import SourceText, Span
+from .highlight import Line, Token, hlo_lines, python_lines, visible
+
+AROUND = 12  # lines of own source that are shown before and after one that was traced
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of a pane; ``number`` is empty for a heading or a gap."""
+
+    tokens: Line
+    number: str = ""
+    statements: tuple[int, ...] = ()
+    places: tuple[int, ...] = ()
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pane:
+    """One column; ``key`` is what the script calls it."""
+
+    key: str
+    title: str
+    rows: tuple[Row, ...]
+
+
+def original(generated: GeneratedModule) -> HloModule:
+    """The module that something was emitted for."""
+    assert generated.program is not None, "this module was not emitted in this process"
+    return generated.program.original
+
+
+def make_panes(generated: GeneratedModule) -> list[Pane]:
+    """The panes of a module and of what was emitted for it; the third where places in a source are known."""
+    module = original(generated)
+    line_map = generated.line_map()
+    text, instructions = _located(module)
+    numbers = {statement: number for number, statement in enumerate(line_map.statements)}
+    places: dict[Place, int] = {}
+    statements_of: dict[int, set[int]] = {}  # by line of the HLO text
+    places_of: dict[int, set[int]] = {}
+    for instruction, span in instructions:
+        computing = line_map.computing(instruction)
+        place = _own_place(module, instruction) if computing else None
+        for row in range(text.position(span.start).line, text.position(span.end - 1).line + 1):
+            statements_of.setdefault(row, set()).update(numbers[statement] for statement in computing)
+            if place is not None:
+                places_of.setdefault(row, set()).add(places.setdefault(place, len(places)))
+    hlo = [
+        Row(line, str(n), tuple(sorted(statements_of.get(n, ()))), tuple(sorted(places_of.get(n, ()))))
+        for n, line in enumerate(hlo_lines(text.text), 1)
+    ]
+    panes = [Pane("hlo", "HLO", tuple(hlo)), _python_pane(generated, line_map)]
+    return [*panes, Pane("source", "Source", tuple(_source_rows(module, places)))] if places else panes
+
+
+def _located(module: HloModule) -> tuple[SourceText, list[tuple[Instruction, Span]]]:
+    """The text of a module, and where in it its instructions are; printed where it did not come as text."""
+    printed = module
+    if module.source is None or any(instruction.span is None for instruction in module.instructions()):
+        printed = parse_module(print_module(module))
+    assert printed.source is not None
+    spans = (instruction.span or Span(0, 1) for instruction in printed.instructions())
+    return printed.source, list(zip(module.instructions(), spans, strict=True))
+
+
+def _own_place(module: HloModule, instruction: Instruction) -> Place | None:
+    """Where an instruction was traced from: the innermost place in a file that is at hand, else in any."""
+    metadata = instruction.metadata
+    frame_id = metadata.stack_frame_id if metadata is not None else 0
+    seen: set[int] = set()
+    while 0 < frame_id <= len(module.stack_frames) and frame_id not in seen:
+        seen.add(frame_id)
+        frame = module.stack_frames[frame_id - 1]
+        if frame.file_name in module.sources:
+            return Place(frame.file_name, frame.line)
+        frame_id = frame.parent
+    return place_of(instruction)
+
+
+def _python_pane(generated: GeneratedModule, line_map: LineMap) -> Pane:
+    """What was emitted; functions copied from the prelude are part of it and belong to nothing."""
+    rows = [Row(line, str(number)) for number, line in enumerate(python_lines(generated.source.rstrip("\n")), 1)]
+    for number, statement in enumerate(line_map.statements):
+        for line in range(statement.first, statement.last + 1):
+            rows[line - 1] = replace(rows[line - 1], statements=(number,))
+    return Pane("python", "Python", tuple(rows))
+
+
+def _source_rows(module: HloModule, places: Mapping[Place, int]) -> Iterator[Row]:
+    """The files of the program's own source: what is around the places of its instructions."""
+    files: dict[str, dict[int, int]] = {}
+    for place, number in places.items():
+        files.setdefault(place.file, {})[place.line] = number
+    for name, wanted in files.items():
+        yield Row((Token(visible(name)),), kind="file")
+        text = module.sources.get(name)
+        if text is None:
+            yield from (
+                Row((Token(f"line {line}", "comment"),), str(line), (), (wanted[line],)) for line in sorted(wanted)
+            )
+            continue
+        lines = python_lines(text.rstrip("\n"))
+        shown = sorted(
+            {n for line in wanted for n in range(line - AROUND, line + AROUND + 1)} & set(range(1, len(lines) + 1))
+        )
+        previous = 0
+        for n in shown:
+            if n != previous + 1:
+                yield Row((Token(f"{n - previous - 1} lines"),), kind="gap")
+            previous = n
+            yield Row(lines[n - 1], str(n), (), (wanted[n],) if n in wanted else ())
+        if previous < len(lines):
+            yield Row((Token(f"{len(lines) - previous} lines"),), kind="gap")
