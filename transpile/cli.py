@@ -30,6 +30,8 @@ COMMANDS: dict[str, str] = {
     "vendor": "Generated modules inside another project.",
     "lockstep": "Name the first instruction that emitted code gets wrong.",
     "reduce": "Find the smallest program that still differs.",
+    "check": "Compare targets with each other and with XLA.",
+    "fuzz": "Check random programs.",
     "inspect": "What a program takes, gives and costs.",
     "ops": "Which operations each target supports.",
     "layout": "Draw how a shape lies in memory.",

@@ -32,7 +32,8 @@ class Setting:
     default: Value
     help: str
     choices: tuple[str, ...] = ()
-    is_folder: bool = False  # in pyproject.toml relative to that file
+    is_folder: bool = False
+    is_file: bool = False  # in pyproject.toml relative to that file, as folders are
 
     def problem(self, value: object) -> str | None:
         """What is wrong with a value from pyproject.toml."""
@@ -50,7 +51,7 @@ class Setting:
         """A value from a pyproject.toml in ``folder``, checked by :meth:`problem`, as the type of the default."""
         if isinstance(self.default, tuple):
             return (value,) if isinstance(value, str) else tuple(value)
-        return str(folder / value) if self.is_folder and value else value
+        return str(folder / value) if (self.is_folder or self.is_file) and value else value
 
 
 SETTINGS: dict[str, Setting] = {
@@ -69,6 +70,11 @@ SETTINGS: dict[str, Setting] = {
     )
 }
 
+CHECK_SETTINGS: dict[str, Setting] = {
+    "known": Setting("known", "", "File of known differences, which do not count.", is_file=True),
+}
+ALL_SETTINGS = SETTINGS | CHECK_SETTINGS
+
 TABLES = ("module",)  # of [tool.xla2py], read elsewhere: the vendored modules
 
 
@@ -80,8 +86,8 @@ class Settings:
     path: Path | None = None
 
     def __getitem__(self, name: str) -> Value:
-        """The value of a setting: as written, or its default. Raises ``KeyError`` for a name not in SETTINGS."""
-        return self.values.get(name, SETTINGS[name].default)
+        """The value of a setting: as written, or its default. Raises ``KeyError`` for a name not in ALL_SETTINGS."""
+        return self.values.get(name, ALL_SETTINGS[name].default)
 
 
 def emission_options(values: Mapping[str, Value]) -> dict[str, Any]:
@@ -125,7 +131,7 @@ def load_settings(folder: Path) -> Settings:
             continue
         table = _table(SourceText(text, str(path)))
         if table is not None:
-            return Settings({name: SETTINGS[name].read(value, path.parent) for name, value in table.items()}, path)
+            return Settings({name: ALL_SETTINGS[name].read(value, path.parent) for name, value in table.items()}, path)
     return Settings()
 
 
@@ -161,10 +167,10 @@ def _table(source: SourceText) -> dict[str, Any] | None:
 
 
 def _complaint(name: str, value: object, source: SourceText) -> Diagnostic | None:
-    setting = SETTINGS.get(name)
+    setting = ALL_SETTINGS.get(name)
     if setting is None:
-        close = get_close_matches(name, SETTINGS, 1)
-        hint = f"did you mean '{close[0]}'?" if close else f"known settings: {', '.join(SETTINGS)}"
+        close = get_close_matches(name, ALL_SETTINGS, 1)
+        hint = f"did you mean '{close[0]}'?" if close else f"known settings: {', '.join(ALL_SETTINGS)}"
         return Diagnostic("XP411", f"unknown setting '{name}' in [tool.xla2py]", _key_span(source, name), source, hint)
     problem = setting.problem(value)
     if problem is None:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from xla2py.transpile.equivalence.budgets import FEWEST_TERMS, budget_for, longest_sum
+from xla2py.transpile.equivalence.budgets import EXACT, FEWEST_TERMS, ULPS, budget_for, budgets_for, longest_sum
+from xla2py.transpile.equivalence.comparison import Budget
 from xla2py.transpile.hlo.parser import parse_module
 
 HELPERS = """larger { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] maximum(a, b) }
@@ -62,10 +63,46 @@ add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
     ],
 )
 def test_longest_sum_of_an_operation(entry, terms):
-    assert longest_sum(parse_module(f"HloModule m\n{HELPERS}\nENTRY e {{ {entry} }}")) == terms
+    assert longest_sum(parse_module(f"HloModule m\n{HELPERS}\nENTRY e {{ {entry} }}").instructions()) == terms
 
 
 @pytest.mark.parametrize(("example", "terms"), [("conjugate_gradient", 48), ("black_scholes", FEWEST_TERMS)])
 def test_budget_of_an_example(example, terms):
     path = Path(__file__).parents[2] / "examples" / "hlo" / f"{example}.before.hlo"
     assert budget_for(parse_module(path.read_text())).terms == terms
+
+
+def budgets(entry):
+    return budgets_for(parse_module(f"HloModule m\n{HELPERS}\nENTRY e {{ x = f32[9] parameter(0)  {entry} }}"))
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "ROOT r = f32[9] reverse(x), dimensions={0}",
+        "ROOT r = f32[9] add(x, x)",
+        "y = f32[9] negate(x)  ROOT r = f32[9] divide(y, x)",
+        "z = f32[] constant(0)  ROOT r = f32[] reduce(x, z), dimensions={0}, to_apply=larger",
+        "i = s32[9] convert(x)  j = s32[9] multiply(i, i)  ROOT r = s32[9] add(i, j)",
+    ],
+)
+def test_what_must_be_equal_to_the_last_bit(entry):
+    assert budgets(entry) == [EXACT]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "y = f32[9] add(x, x)  ROOT r = f32[9] multiply(y, x)",
+        "c = f32[] constant(3)  d = f32[9] broadcast(c), dimensions={}  ROOT r = f32[9] divide(x, d)",
+        "z = f32[] constant(0)  ROOT r = f32[] reduce(x, z), dimensions={0}, to_apply=add",
+    ],
+)
+def test_what_may_be_rounded_several_times(entry):
+    assert budgets(entry) == [Budget(terms=FEWEST_TERMS)]
+
+
+def test_a_function_has_its_ulps_and_each_array_its_own_budget():
+    first, second = budgets("y = f32[9] exponential(x)  z = f32[9] copy(x)  ROOT r = (f32[9], f32[9]) tuple(y, z)")
+    assert first.relative == pytest.approx(ULPS["exponential"] * 2**-23)
+    assert second == EXACT

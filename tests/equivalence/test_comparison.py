@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xla2py.transpile.equivalence.comparison import TOLERANCES, Budget, Status, compare
+from xla2py.transpile.equivalence.comparison import TOLERANCES, ULP_EDGES, Budget, Status, compare, compare_leaf
 from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
 
 F = np.float32
@@ -122,3 +122,13 @@ def test_nested_tuples_keep_their_paths_and_tokens_are_no_leaves():
 
 def test_empty_arrays_are_equal():
     assert verdict(np.zeros((0, 3), F), np.zeros((0, 3), F)).status is Status.EQUAL
+
+
+def test_histograms_count_every_element_once():
+    expected = np.float32([1, 1, 1, 1, 1, np.nan])
+    actual = np.float32([1, 1 + 2**-23, 1 + 2**-22, 1.5, np.inf, np.nan])
+    leaf = compare_leaf(expected, actual, Budget())
+    assert leaf.ulp_histogram.edges == ULP_EDGES
+    assert leaf.ulp_histogram.counts == (2, 0, 1, 1, 0, 0, 0, 0, 1)
+    assert leaf.relative_histogram.counts == (2, 0, 0, 0, 2, 0, 0, 0, 0, 0, 1, 0)
+    assert leaf.ulp_histogram.odd == leaf.relative_histogram.odd == 1

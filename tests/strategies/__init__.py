@@ -1,29 +1,11 @@
-"""Random HLO programs, valid by construction, in four families, and a hypothesis strategy over them."""
+"""A hypothesis strategy over the families of random programs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from random import Random
-
 from hypothesis import strategies as st
 
-from .loops import loop
-from .program import RandomProgram, batch_text
-from .scalars import scalars
-from .shape_chains import shape_chain
-from .structured import structured
-
-FAMILIES: dict[str, Callable[[str, Random], RandomProgram]] = {
-    "shape_chains": shape_chain,
-    "loops": loop,
-    "scalars": scalars,
-    "structured": structured,
-}
-
-
-def random_program(family: str, seed: int) -> RandomProgram:
-    """The program of a family that belongs to a seed; its name is made of both."""
-    return FAMILIES[family](f"{family}_{seed}", Random(seed))
+from xla2py.transpile.fuzzing.families import FAMILIES, random_program
+from xla2py.transpile.fuzzing.program import RandomProgram, batch_text
 
 
 def programs(family: str) -> st.SearchStrategy[RandomProgram]:

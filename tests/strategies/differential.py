@@ -12,8 +12,7 @@ import xla2py
 from xla2py.transpile.equivalence.comparison import Budget, Status, compare_leaf, flatten
 from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
 from xla2py.transpile.errors import UnsupportedError
-
-from .program import RandomProgram, batch_text
+from xla2py.transpile.fuzzing.program import RandomProgram, batch_text
 
 BATCH = 50  # programs in one XLA module: compiling them one by one takes thirty times as long
 EXACT = Budget(relative=0, absolute=0)

@@ -39,7 +39,7 @@ class Command(click.Command):
         self.params.append(debug_option())
 
 
-def _words(_context: click.Context, _option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+def words(_context: click.Context, _option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
     """Words separated by commas, without repeats."""
     return None if value is None else tuple(dict.fromkeys(word.strip() for word in value.split(",") if word.strip()))
 
@@ -66,7 +66,7 @@ def _setting_option(setting: Setting) -> Decorator:
         return click.option(*flags, type=click.Choice(setting.choices), help=help_text)
     if isinstance(setting.default, str):
         return click.option(*flags, metavar="SIZE", help=help_text)
-    return click.option(*flags, metavar="NAMES", callback=_words, help=help_text)
+    return click.option(*flags, metavar="NAMES", callback=words, help=help_text)
 
 
 def _shown(default: Value) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import click
 from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 from rich.text import Text
 
 from ..diagnostics import render
@@ -45,6 +47,27 @@ def working(message: str) -> Iterator[None]:
         return
     with people().status(message):
         yield
+
+
+@contextmanager
+def counting(total: int, what: str) -> Iterator[Callable[..., None]]:
+    """Show a bar on stderr while the body runs, where stderr is a terminal.
+
+    The body calls the function it is given with what it works on, and with how many are done or for the next one.
+    """
+    console = people()
+    if not console.is_terminal:
+        yield lambda name, done=None: None
+        return
+    columns = ("[progress.description]{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        started = iter(range(total + 1))
+
+        def advance(name: str, done: int | None = None) -> None:
+            bar.update(task, description=escape(name), completed=next(started, total) if done is None else done)
+
+        yield advance
 
 
 def write_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -1,26 +1,111 @@
-"""How far the results of a program may differ: by its longest sum."""
+"""How far the results of a program may differ: not at all, by a function's last digits, or by its longest sum."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+
+import ml_dtypes
 
 from ..hlo.attributes import ConvolutionDimensionNumbers, WindowDimension
 from ..hlo.ir import HloModule, Instruction
-from ..hlo.shapes import ArrayShape
+from ..hlo.shapes import ArrayShape, leaves
 from .comparison import Budget
+from .dependence import computed_by
 
 FEWEST_TERMS = 16  # element-wise operations in a row cancel as a short sum does
 
 
 def budget_for(module: HloModule) -> Budget:
     """The default allowance for a program: by dtype, and by the number of terms of its longest sum."""
-    return Budget(terms=max(FEWEST_TERMS, longest_sum(module)))
+    return Budget(terms=max(FEWEST_TERMS, longest_sum(module.instructions())))
 
 
-def longest_sum(module: HloModule) -> int:
-    """The largest number of terms that one instruction of a module adds up; 1 where nothing is added up."""
-    return max((_TERMS[i.opcode](i) for i in module.instructions() if i.opcode in _TERMS and _rounds(i)), default=1)
+def budgets_for(module: HloModule) -> list[Budget]:
+    """The allowance for each array of the result, in order, by what leads to it.
+
+    Moves, choices and conversions are exact, and so is one correctly rounded operation on exact operands; one
+    elementary function of exact operands has its entry in :data:`ULPS`; all else has the allowance of its longest sum.
+    """
+    paths = [path for path, shape in leaves(module.entry.root.shape) if isinstance(shape, ArrayShape)]
+    return [_leaf_budget(computed_by(module, path)) for path in paths]
+
+
+def _leaf_budget(instructions: Sequence[Instruction]) -> Budget:
+    rounding = [i for i in instructions if _is_inexact(i)]
+    if not rounding:
+        return EXACT
+    (first, *others) = rounding
+    repeats = any(i.called for i in instructions if i.opcode not in _CALLED_ONCE)
+    if not others and not repeats and isinstance(first.shape, ArrayShape) and first.shape.element_type.is_floating:
+        if first.opcode in CORRECTLY_ROUNDED and not _divides_by_constant(first):
+            return EXACT
+        if first.opcode in ULPS and first.shape.element_type.name in _PRECISE:
+            eps = float(ml_dtypes.finfo(first.shape.element_type.dtype).eps)
+            return Budget(relative=ULPS[first.opcode] * eps, absolute=4 * eps)
+    return Budget(terms=max(FEWEST_TERMS, longest_sum(instructions)))
+
+
+EXACT = Budget(relative=0.0, absolute=0.0)
+CORRECTLY_ROUNDED = frozenset(("add", "subtract", "multiply", "divide", "sqrt", "remainder"))
+_EXACT_OPCODES = frozenset(
+    (
+        *("abs", "add-dependency", "bitcast", "bitcast-convert", "broadcast", "call", "ceil", "clamp", "compare"),
+        *(
+            "concatenate",
+            "conditional",
+            "constant",
+            "convert",
+            "copy",
+            "dynamic-slice",
+            "dynamic-update-slice",
+            "floor",
+        ),
+        *("fusion", "gather", "get-tuple-element", "iota", "is-finite", "maximum", "minimum", "negate", "opt-barrier"),
+        *("pad", "parameter", "reduce-precision", "reshape", "reverse", "round-nearest-afz", "round-nearest-even"),
+        *("real", "imag", "complex", "rng-bit-generator", "select", "sign", "slice", "sort", "transpose", "tuple"),
+        *("while", "map", "reduce", "reduce-window", "scatter", "select-and-scatter"),  # what they call counts
+    )
+)
+_CALLED_ONCE = frozenset(("call", "fusion", "conditional", "sort", "map"))
+_PRECISE = frozenset(("f32", "f64"))
+
+# Units in the last place by which two good libraries' elementary functions may differ.
+ULPS: dict[str, int] = {
+    **dict.fromkeys(("exponential", "log", "rsqrt"), 8),
+    **dict.fromkeys(("exponential-minus-one", "log-plus-one", "cbrt", "logistic", "sine", "cosine"), 16),
+    **dict.fromkeys(("tanh", "tan", "atan2", "erf"), 32),
+}
+
+
+def _is_inexact(instruction: Instruction) -> bool:
+    if instruction.opcode in _EXACT_OPCODES and not (instruction.opcode == "abs" and _is_complex(instruction)):
+        return False
+    return any(_is_float(i) for i in (instruction, *instruction.operands))
+
+
+def _is_complex(instruction: Instruction) -> bool:
+    return instruction.operands[0].array_shape.element_type.is_complex
+
+
+def _is_float(instruction: Instruction) -> bool:
+    shapes = [leaf for _, leaf in leaves(instruction.shape) if isinstance(leaf, ArrayShape)]
+    return any(shape.element_type.is_floating or shape.element_type.is_complex for shape in shapes)
+
+
+def _divides_by_constant(instruction: Instruction) -> bool:
+    """XLA multiplies with the reciprocal then."""
+    if instruction.opcode != "divide":
+        return False
+    divisor = instruction.operands[1]
+    while divisor.opcode in ("broadcast", "reshape", "copy", "convert"):
+        divisor = divisor.operands[0]
+    return divisor.opcode == "constant"
+
+
+def longest_sum(instructions: Iterable[Instruction]) -> int:
+    """The largest number of terms that one of the instructions adds up; 1 where nothing is added up."""
+    return max((_TERMS[i.opcode](i) for i in instructions if i.opcode in _TERMS and _rounds(i)), default=1)
 
 
 def _rounds(instruction: Instruction) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from datetime import date
 from importlib import metadata
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -18,34 +20,41 @@ from ..errors import Diagnostic, UnsupportedError, UsageError
 from ..frontends import load
 from ..hlo.ir import HloModule
 from ..hlo.printer import print_module
+from ..hlo.shapes import ArrayShape
 from ..hlo.verifier import verify
-from .budgets import budget_for
+from .budgets import budgets_for
+from .campaigns import CAMPAIGNS, campaign_inputs
 from .comparison import Budget, LeafResult, compare
-from .inputs import make_inputs, nest
+from .dependence import computed_by
+from .inputs import nest
+from .known_differences import KnownDifference, of_the_references
 from .participants import REFERENCES, Workers, failed_emission
 from .results import Case, CheckReport, ProgramReport, Run
+from .sensitivity import excused, moved
 from .voting import vote
 from .worker import Limits
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Source = HloModule | str | bytes | os.PathLike[str]
 
+MOST_INTERPRETED = 200_000  # elements of all instructions: the interpreter takes about 10 microseconds for each
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to check a program with: on whom, and on which inputs.
+    """What to check programs with: on whom, and on which inputs.
 
-    ``references`` are ``xla``, ``interpreter``, both or none. ``arrays`` are inputs in place of made ones. ``options``
-    go to :func:`xla2py.emit`.
+    ``references`` are ``xla``, ``interpreter``, both or none. ``options`` go to :func:`xla2py.emit`, ``known`` are the
+    user's known differences. Without a ``budget``, each program has its own (:func:`.budgets.budget_for`).
     """
 
     targets: tuple[str, ...] = ("numpy",)
     references: tuple[str, ...] = ("xla",)
     campaigns: tuple[str, ...] = ("ordinary",)
     seed: int = 0
-    arrays: tuple[Array, ...] | None = None
     budget: Budget | None = None
-    options: Mapping[str, Any] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    known: tuple[KnownDifference, ...] = ()
 
 
 def check(
@@ -53,56 +62,56 @@ def check(
     targets: Sequence[str] = ("numpy",),
     reference: str | Sequence[str] = "xla",
     *,
+    campaigns: str | Sequence[str] = "ordinary",
     seed: int = 0,
     inputs: Sequence[Array] | None = None,
     budget: Budget | None = None,
+    known: Sequence[KnownDifference] = (),
     limits: Limits | None = None,
-    progress: Callable[[str], None] | None = None,
 ) -> CheckReport:
     """Run a program, or several, on array libraries and on XLA, each in its own process, and compare the results.
 
     ``module`` is what :func:`xla2py.emit` takes. ``reference`` is ``"xla"`` (XLA's CPU backend), ``"interpreter"``
     (StableHLO's, slow), several of these, or ``"none"`` to compare the targets with each other. ``inputs`` are the
-    entry's parameters, tuples flattened in order; without them they are made from ``seed`` to suit the program.
-    ``progress`` is called with the name of each program.
+    entry's parameters, tuples flattened in order; without them they are made, for each of the ``campaigns``
+    (``"ordinary"``, ``"edge"``, ``"ties"``, ``"large"``, ``"all"``) from ``seed``, to suit the program.
 
     Raises ``XlaToPythonError`` for a program that cannot be read and ``UsageError`` (XP406, XP600) for unknown names. A
     target that refuses the program, crashes or hangs is part of the report.
     """
     sources = [module] if isinstance(module, HloModule | str | bytes | os.PathLike) else module
     plan = Plan(
-        tuple(targets),
-        named_references(reference),
-        seed=seed,
-        arrays=None if inputs is None else tuple(map(np.asarray, inputs)),
-        budget=budget,
+        tuple(targets), named_references(reference), named_campaigns(campaigns), seed, budget, known=tuple(known)
     )
-    require_names(plan.targets)
-    with Workers(limits or Limits()) as workers:
-        programs = []
+    _require_targets(plan.targets)
+    with Checker(plan, limits) as checker:
         for source in sources:
             loaded = source if isinstance(source, HloModule) else load(source)
             verify(loaded, loaded.source)
-            if progress is not None:
-                progress(loaded.name)
-            path = os.fspath(source) if isinstance(source, os.PathLike) else ""
-            programs.append(check_program(loaded, plan, workers, path))
-    return CheckReport(tuple(programs), environment())
+            checker.check(loaded, os.fspath(source) if isinstance(source, os.PathLike) else "", inputs)
+        return checker.report()
 
 
-def named_references(reference: str | Sequence[str]) -> tuple[str, ...]:
+def named_references(names: str | Sequence[str]) -> tuple[str, ...]:
     """The references of a name or several; ``"none"`` is none. Raises ``UsageError`` (XP600) for unknown ones."""
-    names = (reference,) if isinstance(reference, str) else tuple(reference)
-    names = tuple(name for name in names if name != "none")
-    for name in names:
-        if name not in REFERENCES:
-            hint = f"references are {', '.join(REFERENCES)}, or none"
-            raise UsageError(Diagnostic("XP600", f"there is no reference '{name}'", hint=hint))
-    return names
+    return tuple(name for name in _known_names(names, ("none", *REFERENCES), "reference") if name != "none")
 
 
-def require_names(targets: Sequence[str]) -> None:
-    """Raise ``UsageError`` (XP406) where a target is not installed."""
+def named_campaigns(names: str | Sequence[str]) -> tuple[str, ...]:
+    """The campaigns of a name or several; ``"all"`` is all. Raises ``UsageError`` (XP600) for unknown ones."""
+    found = _known_names(names, ("all", *CAMPAIGNS), "campaign")
+    return tuple(CAMPAIGNS) if "all" in found else found
+
+
+def _known_names(names: str | Sequence[str], known: Sequence[str], kind: str) -> tuple[str, ...]:
+    words = (names,) if isinstance(names, str) else tuple(names)
+    for word in words:
+        if word not in known:
+            raise UsageError(Diagnostic("XP600", f"there is no {kind} '{word}'", hint=f"use {', '.join(known)}"))
+    return words
+
+
+def _require_targets(targets: Sequence[str]) -> None:
     known = target_names()
     for name in targets:
         if name not in known:
@@ -110,73 +119,140 @@ def require_names(targets: Sequence[str]) -> None:
             raise UsageError(Diagnostic("XP406", f"there is no target '{name}'", hint=hint))
 
 
-def check_program(module: HloModule, plan: Plan, workers: Workers, path: str = "") -> ProgramReport:
-    """Check one program on the inputs of every campaign."""
-    report = ProgramReport(module.name, path, print_module(module), plan.targets, plan.references)
-    emitted: dict[str, GeneratedModule] = {}
-    failed: dict[str, Run] = {}
-    refusals: dict[str, str] = {}
-    for target in plan.targets:
-        try:
-            emitted[target] = emit(module, target, **(plan.options or {}))
-        except UnsupportedError as error:
-            refusals[target] = str(error)
-        except Exception as error:  # a bug in the emitter is a finding
-            failed[target] = failed_emission(target, error)
-    reason = no_plain_call(module)
-    if reason:
-        refusals |= dict.fromkeys(report.participants, reason)
-    report = replace(report, sources={target: one.source for target, one in emitted.items()}, refusals=refusals)
-    if reason:
-        return report
-    cases = [
-        _case(module, report, campaign, plan, arrays, emitted, failed, workers)
-        for campaign, arrays in _inputs(module, plan)
-    ]
-    return replace(report, cases=tuple(cases))
+class Checker:
+    """Checks programs by a plan, one after the other, in processes that live as long as it. A context manager."""
+
+    def __init__(self, plan: Plan, limits: Limits | None = None, today: date | None = None) -> None:
+        self.plan = plan
+        self.workers = Workers(limits or Limits())
+        self._programs: list[ProgramReport] = []
+        day = today or date.today()
+        self._expired = tuple(entry for entry in plan.known if entry.expires is not None and entry.expires < day)
+        self._valid = tuple(entry for entry in plan.known if entry not in self._expired)
+        self._used: set[KnownDifference] = set()
+
+    def __enter__(self) -> Checker:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.workers.stop()
+
+    def report(self) -> CheckReport:
+        """The report on all programs checked so far."""
+        unused = tuple(str(entry) for entry in self._valid if entry not in self._used)
+        return CheckReport(tuple(self._programs), environment(), unused, tuple(map(str, self._expired)))
+
+    def check(self, module: HloModule, path: str = "", inputs: Sequence[Array] | None = None) -> ProgramReport:
+        """Check one program, on the inputs of every campaign of the plan or on given ones."""
+        plan, text = self.plan, print_module(module)
+        emitted: dict[str, GeneratedModule] = {}
+        failed: dict[str, Run] = {}
+        refusals = dict.fromkeys((*plan.references, *plan.targets), reason) if (reason := no_plain_call(module)) else {}
+        if "interpreter" in plan.references and (size := _size(module)) > MOST_INTERPRETED:
+            refusals["interpreter"] = f"{size} elements in all are too many for the interpreter"
+        for target in plan.targets:
+            try:
+                emitted[target] = emit(module, target, **plan.options)
+            except UnsupportedError as error:
+                refusals[target] = str(error)
+            except Exception as error:  # a bug in the emitter is a finding
+                failed[target] = failed_emission(target, error)
+        program = _Program(module, text, emitted, failed, refusals)
+        cases = () if reason else tuple(self._case(program, *given) for given in self._inputs(module, inputs))
+        sources = {target: generated.source for target, generated in emitted.items()}
+        result = ProgramReport(module.name, path, text, plan.targets, plan.references, sources, refusals, cases)
+        self._programs.append(result)
+        return result
+
+    def _inputs(self, module: HloModule, inputs: Sequence[Array] | None) -> Iterator[tuple[str, tuple[Array, ...]]]:
+        if inputs is not None:
+            yield "given", tuple(map(np.asarray, inputs))
+            return
+        for campaign in self.plan.campaigns:
+            yield campaign, tuple(campaign_inputs(module, campaign, self.plan.seed))
+
+    def _case(self, program: _Program, campaign: str, arrays: tuple[Array, ...]) -> Case:
+        plan = self.plan
+        asked = [name for name in (*plan.references, *plan.targets) if name not in program.refusals]
+        with ThreadPoolExecutor(max(1, len(asked))) as pool:
+            runs = tuple(pool.map(lambda name: self._run(program, name, arrays), asked))
+        budgets = budgets_for(program.module)
+        if plan.budget is not None:
+            budgets = [plan.budget] * len(budgets)
+
+        def compare_runs(expected: Run, actual: Run) -> tuple[LeafResult, ...]:
+            leaves = compare(list(expected.results), list(actual.results), budgets)
+            again = next((run for run in (actual, expected) if run.participant in program.emitted), None)
+            if again is None or all(leaf.status.is_good for leaf in leaves):
+                return tuple(leaves)
+            return excused(
+                leaves,
+                expected.results,
+                actual.results,
+                lambda seed: rerun(again.participant, seed),
+                is_actual=again is actual,
+            )
+
+        def rerun(participant: str, seed: int) -> Sequence[Array] | None:
+            run = self._run(program, participant, moved(arrays, seed))
+            return run.results if run.failure is None else None
+
+        def known(participant: str, against: str, leaves: Sequence[LeafResult]) -> tuple[str, ...]:
+            return self._known(program.module, participant, against, leaves)
+
+        result = vote(runs, compare_runs, known)
+        return Case(campaign, plan.seed, runs, result.comparisons, result.accepted, result.wrong, arrays)
+
+    def _run(self, program: _Program, participant: str, arrays: Sequence[Array]) -> Run:
+        if participant in program.failed:
+            return program.failed[participant]
+        if participant in program.emitted:
+            arguments = nest([parameter.shape for parameter in program.module.entry.parameters], arrays)
+            return self.workers.run_generated(program.emitted[participant], arguments)
+        return self.workers.run_reference(participant, program.text, arrays)
+
+    def _known(
+        self, module: HloModule, participant: str, against: str, leaves: Sequence[LeafResult]
+    ) -> tuple[str, ...]:
+        """The reasons why all differences between two participants were to be expected; none where one was not."""
+        reasons: dict[str, None] = {}
+        for leaf in leaves:
+            if leaf.status.is_good:
+                continue
+            instructions = computed_by(module, leaf.path)
+            candidates = (*of_the_references(), *self._valid)
+            entries = [entry for entry in candidates if entry.concerns(participant, against, instructions)]
+            if not entries:
+                return ()
+            self._used.update(entries)
+            reasons.update(dict.fromkeys(map(str, entries)))
+        return tuple(reasons)
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """A module with what is emitted for each target, or how that failed, and why some cannot be asked."""
+
+    module: HloModule
+    text: str
+    emitted: Mapping[str, GeneratedModule]
+    failed: Mapping[str, Run]
+    refusals: Mapping[str, str]
 
 
 def no_plain_call(module: HloModule) -> str:
     """Why a program is not a function of arrays, so that nothing can be compared; empty where it is one."""
-    host = sorted({i.opcode for i in module.instructions()} & {"infeed", "outfeed"})
-    return f"the program talks to its host: {', '.join(host)}" if host else ""
+    host = sorted({i.opcode for i in module.instructions()} & {"infeed", "outfeed", "send", "recv"})
+    if host:
+        return f"the program talks to its host: {', '.join(host)}"
+    several = [name for name in ("replica_count", "num_partitions") if int(module.header.get(name) or 1) > 1]
+    return f"the program runs on several devices: {', '.join(several)}" if several else ""
 
 
-def _inputs(module: HloModule, plan: Plan) -> Iterator[tuple[str, tuple[Array, ...]]]:
-    if plan.arrays is not None:
-        yield "given", plan.arrays
-        return
-    for campaign in plan.campaigns:
-        yield campaign, tuple(make_inputs(module, plan.seed))
-
-
-def _case(
-    module: HloModule,
-    report: ProgramReport,
-    campaign: str,
-    plan: Plan,
-    arrays: tuple[Array, ...],
-    emitted: Mapping[str, GeneratedModule],
-    failed: Mapping[str, Run],
-    workers: Workers,
-) -> Case:
-    arguments = nest([parameter.shape for parameter in module.entry.parameters], arrays)
-
-    def run(participant: str) -> Run:
-        if participant in emitted:
-            return workers.run_generated(emitted[participant], arguments)
-        return failed.get(participant) or workers.run_reference(participant, report.hlo, arrays)
-
-    asked = [name for name in report.participants if name not in report.refusals]
-    with ThreadPoolExecutor(max(1, len(asked))) as pool:
-        runs = tuple(pool.map(run, asked))
-    budget = plan.budget or budget_for(module)
-
-    def compare_runs(expected: Run, actual: Run) -> tuple[LeafResult, ...]:
-        return tuple(compare(list(expected.results), list(actual.results), budget))
-
-    result = vote(runs, compare_runs, lambda participant, against, leaves: ())
-    return Case(campaign, plan.seed, runs, result.comparisons, result.accepted, result.wrong, arrays)
+def _size(module: HloModule) -> int:
+    return sum(i.shape.size for i in module.instructions() if isinstance(i.shape, ArrayShape))
 
 
 def environment() -> dict[str, str]:

@@ -7,6 +7,7 @@ itself; a subnormal equals zero, because XLA on the CPU flushes it; -0 equals +0
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -88,11 +89,36 @@ class Mismatch:
     ulps: float
 
 
+ULP_EDGES = (0.0, 0.5, 1.0, 2.0, 4.0, 16.0, 256.0, 65536.0)
+RELATIVE_EDGES = (0.0, 1e-12, 1e-9, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How many elements differ by how much: ``counts[i]`` by at most ``edges[i]`` and more than the edge before.
+
+    The last of ``counts``, one more than the edges, is for larger differences; ``odd`` counts elements where only one
+    side is NaN or infinite.
+    """
+
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+    odd: int = 0
+
+    @classmethod
+    def of(cls, differences: Array, edges: tuple[float, ...], odd: Array) -> Histogram:
+        """Of differences; those of ``odd`` elements do not count."""
+        places = np.searchsorted(edges, differences[~odd], side="left")
+        counts = np.bincount(places, minlength=len(edges) + 1)
+        return cls(edges, tuple(map(int, counts)), int(odd.sum()))
+
+
 @dataclass(frozen=True, slots=True)
 class LeafResult:
     """The verdict on one array of the result. ``path`` is its tuple index: ``()``, ``(0, 1)``.
 
-    ``absolute``, ``relative`` and ``ulps`` are the largest differences of all finite elements, the allowed ones too.
+    ``absolute``, ``relative`` and ``ulps`` are the largest differences of all finite elements, the allowed ones too;
+    floats have histograms of them.
     """
 
     path: tuple[int, ...]
@@ -105,6 +131,8 @@ class LeafResult:
     ulps: float = 0.0
     worst: tuple[Mismatch, ...] = ()
     note: str = ""
+    ulp_histogram: Histogram | None = None
+    relative_histogram: Histogram | None = None
 
     def __str__(self) -> str:
         path = "{" + ",".join(map(str, self.path)) + "}"
@@ -131,21 +159,21 @@ def flatten(value: Any) -> list[tuple[tuple[int, ...], Any]]:
     return leaves
 
 
-def compare(expected: Any, actual: Any, budget: Budget | None = None) -> list[LeafResult]:
+def compare(expected: Any, actual: Any, budget: Budget | Sequence[Budget] | None = None) -> list[LeafResult]:
     """Compare results leaf by leaf.
 
     ``expected`` and ``actual`` are arrays, or tuples and lists of them nested in any way; only the order of the leaves
     counts. The paths in the results are those of ``actual``. A different number of leaves is one result of status
-    ``shape``.
+    ``shape``. ``budget`` is one for all arrays or one for each.
     """
-    budget = budget or Budget()
     wanted, got = flatten(expected), flatten(actual)
     if len(wanted) != len(got):
         note = f"{len(wanted)} arrays expected, {len(got)} found"
         return [LeafResult((), Status.SHAPE, "tuple", (len(got),), note=note)]
+    budgets = budget if isinstance(budget, Sequence) else [budget or Budget()] * len(got)
     return [
-        compare_leaf(np.asarray(want), np.asarray(have), budget, path)
-        for (_, want), (path, have) in zip(wanted, got, strict=True)
+        compare_leaf(np.asarray(want), np.asarray(have), allowed, path)
+        for (_, want), (path, have), allowed in zip(wanted, got, budgets, strict=True)
     ]
 
 
@@ -218,6 +246,8 @@ def _compare_floats(expected: Array, actual: Array, budget: Budget, leaf: LeafRe
         relative=float(relative.max(initial=0.0)),
         ulps=float(ulps.max(initial=0.0)),
         note=_zero_note(e, a),
+        ulp_histogram=Histogram.of(ulps, ULP_EDGES, nan | inf),
+        relative_histogram=Histogram.of(relative, RELATIVE_EDGES, nan | inf),
     )
     if not wrong.any():
         return measured
@@ -241,8 +271,9 @@ def _compare_floats(expected: Array, actual: Array, budget: Budget, leaf: LeafRe
 def _real_parts(array: Array) -> Array:
     """float64 values; the two parts of complex numbers in a trailing dimension."""
     if np.iscomplexobj(array):
-        return np.stack([array.real, array.imag], axis=-1).astype(np.float64)
-    return array.astype(np.float64)
+        array = np.stack([array.real, array.imag], axis=-1)
+    with np.errstate(invalid="ignore"):  # of signalling NaNs
+        return array.astype(np.float64)
 
 
 def _flush(values: Array, smallest_normal: float) -> Array:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from ..hlo.element_types import ElementType, Kind
@@ -16,24 +16,18 @@ from .domains import Domain, Form, parameter_domains
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-SPECIAL_SHARE = 0.15  # of the elements, when special values are asked for
 
-
-def make_inputs(module: HloModule, seed: int = 0, special_values: bool = False) -> list[Array]:
+def make_inputs(module: HloModule, seed: int = 0) -> list[Array]:
     """Arrays for the entry's parameters, tuples flattened in order; the same for the same seed.
 
     Indices are in range, labels below the number of classes, loop bounds small, matrices to factor positive definite,
     random keys full of bits; other floats are normal(0, 1), other integers small. Dynamic dimensions have their upper
-    bound. With ``special_values`` some elements that no operation restricts become NaN, infinities, signed zeros,
-    subnormals or the type's limits.
+    bound. Edge values are those of a campaign (:mod:`.campaigns`).
     """
     inputs = []
     for number, (shape, domain) in enumerate(parameter_domains(module)):
         generator = np.random.default_rng([seed, number])
-        array = _DRAW[domain.form](shape, domain, generator)
-        if special_values and domain.form is Form.ANY:
-            array = _sprinkle(array, shape.element_type, generator)
-        inputs.append(array)
+        inputs.append(_DRAW[domain.form](shape, domain, generator))
     return inputs
 
 
@@ -42,7 +36,7 @@ def _any(shape: ArrayShape, domain: Domain, generator: np.random.Generator) -> A
     if element_type.kind is Kind.PRED:
         return generator.integers(0, 2, shape.dimensions).astype(bool)
     if element_type.is_integral:
-        low, high = _limits(element_type)
+        low, high = limits(element_type)
         return _cast(generator.integers(max(low, -5), min(high, 9) + 1, shape.dimensions), element_type)
     if element_type.name == "f8e8m0fnu":  # powers of two, without sign and zero
         return _cast(2.0 ** generator.integers(-2, 3, shape.dimensions), element_type)
@@ -55,7 +49,7 @@ def _range(shape: ArrayShape, domain: Domain, generator: np.random.Generator) ->
         return _any(shape, domain, generator)
     if not element_type.is_integral:
         return _cast(generator.uniform(domain.low, domain.high, shape.dimensions), element_type)
-    smallest, largest = _limits(element_type)
+    smallest, largest = limits(element_type)
     low = max(int(np.ceil(domain.low)), smallest)
     high = min(max(int(domain.high), low), largest)
     if domain.is_unique and high - low + 1 >= shape.size:
@@ -70,7 +64,7 @@ def _range(shape: ArrayShape, domain: Domain, generator: np.random.Generator) ->
 def _bits(shape: ArrayShape, domain: Domain, generator: np.random.Generator) -> Array:
     if not shape.element_type.is_integral:
         return _any(shape, domain, generator)
-    low, high = _limits(shape.element_type)
+    low, high = limits(shape.element_type)
     dtype = np.int64 if low < 0 else np.uint64
     return _cast(generator.integers(low, high, shape.dimensions, dtype, endpoint=True), shape.element_type)
 
@@ -110,24 +104,16 @@ def _cast(values: Array | np.number[Any], element_type: ElementType) -> Array:
     return np.asarray(values).astype(element_type.dtype)
 
 
-def _limits(element_type: ElementType) -> tuple[int, int]:
+def limits(element_type: ElementType) -> tuple[int, int]:
+    """The smallest and the largest number of an integer type."""
     low = -(2 ** (element_type.bits - 1)) if element_type.is_signed else 0
     return low, low + 2**element_type.bits - 1
 
 
-def _sprinkle(array: Array, element_type: ElementType, generator: np.random.Generator) -> Array:
-    """The array with some elements replaced by values that programs like to get wrong."""
-    if element_type.kind is Kind.PRED:
-        return array
-    if element_type.is_integral:
-        specials = np.array([*_limits(element_type), 0], object).astype(element_type.dtype)
-    else:
-        info = ml_dtypes.finfo(element_type.real.dtype)
-        numbers = [0.0, -0.0, np.inf, -np.inf, np.nan, float(info.max), float(info.min), float(info.smallest_subnormal)]
-        with np.errstate(all="ignore"):
-            specials = np.array(numbers).astype(element_type.dtype)
-    mask = generator.uniform(size=array.shape) < SPECIAL_SHARE
-    return np.where(mask, generator.choice(specials, array.shape), array).astype(element_type.dtype)
+def parameter_names(source: str) -> list[str]:
+    """The names of the parameters of ``main`` in an emitted module's source."""
+    functions = (node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name == "main")
+    return [argument.arg for argument in next(functions).args.args]
 
 
 def nest(shapes: Sequence[Shape], arrays: Sequence[Array]) -> list[Any]:

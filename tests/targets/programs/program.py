@@ -9,7 +9,7 @@ from string import Template
 import numpy as np
 
 import xla2py
-from xla2py.transpile.equivalence.inputs import make_inputs
+from xla2py.transpile.equivalence.campaigns import campaign_inputs
 
 _COMBINERS = {
     "sum": "add",
@@ -37,7 +37,7 @@ class Program:
         return self.name
 
     def inputs(self) -> list[np.ndarray]:
-        return make_inputs(xla2py.load(self.text), seed=7, special_values=self.special)
+        return campaign_inputs(xla2py.load(self.text), "edge" if self.special else "ordinary", seed=7)
 
 
 def program(name: str, body: str, *, computations: str = "", special: bool = False, **words: str) -> Program:

@@ -55,7 +55,7 @@ def random_dimensions(random: Random, most_dimensions: int = 4) -> tuple[int, ..
 
 
 def unary(body: Body) -> None:
-    value = body.pick()
+    value = body.any_value()
     opcodes = {"copy": True, "negate": value.type not in ("pred", "u8"), "abs": value.type not in ("pred", "u8", "c64")}
     opcodes |= {"sign": is_float(value.type), "floor": is_float(value.type), "not": value.type in ("pred", "s32", "u8")}
     opcode = body.random.choice([name for name, fits in opcodes.items() if fits])
@@ -84,7 +84,7 @@ def binary_opcodes(element_type: str) -> list[str]:
 
 
 def binary(body: Body) -> None:
-    left = body.pick()
+    left = body.any_value()
     right = body.partner(left)
     if body.random.random() < 0.5:
         left, right = right, left
@@ -98,14 +98,14 @@ def binary(body: Body) -> None:
 
 
 def compare(body: Body) -> None:
-    left = body.pick()
+    left = body.any_value()
     directions = ["EQ", "NE"] if left.type == "c64" else ["EQ", "NE", "LT", "LE", "GT", "GE"]
     attributes = f"direction={body.random.choice(directions)}"
     body.add("compare", [left, body.partner(left)], "pred", left.dimensions, 1, attributes)
 
 
 def select(body: Body) -> None:
-    value = body.pick()
+    value = body.any_value()
     other = body.partner(value)
     chosen = body.pick(lambda v: v.type == "pred" and v.dimensions in (value.dimensions, ()))
     if chosen is not None:
@@ -121,7 +121,7 @@ def clamp(body: Body) -> None:
 
 
 def convert(body: Body) -> None:
-    value = body.pick()
+    value = body.any_value()
     targets = [t for t in sorted(set(TYPES)) if t != value.type and (t != "pred") and value.type != "c64"]
     targets = [t for t in targets if value.bound <= largest(t) / 2]
     if targets:
@@ -151,7 +151,7 @@ def broadcast(body: Body) -> None:
 
 
 def reshape(body: Body) -> None:
-    value = body.pick()
+    value = body.any_value()
     sizes = [size for size in value.dimensions if size != 1 or body.random.random() < 0.3]
     if not value.size:
         sizes = list(value.dimensions)
@@ -171,7 +171,7 @@ def reshape(body: Body) -> None:
 
 
 def transpose(body: Body) -> None:
-    value = body.pick(lambda v: v.rank > 1) or body.pick()
+    value = body.pick(lambda v: v.rank > 1) or body.any_value()
     order = body.random.sample(range(value.rank), value.rank)
     sizes = [value.dimensions[axis] for axis in order]
     body.add("transpose", [value], value.type, sizes, value.bound, f"dimensions={braces(order)}")
@@ -323,7 +323,7 @@ def dot(body: Body) -> None:
 
 def call(body: Body) -> None:
     """Do a few of the other steps in a computation of its own."""
-    arguments = [value for value in (body.pick(), body.pick()) if value is not None]
+    arguments = [body.any_value(), body.any_value()]
     callee = body.program.body(body.program.unique("function"))
     for value in arguments:
         callee.array_parameter(value.type, value.dimensions, value.bound)

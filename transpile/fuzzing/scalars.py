@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from xla2py.transpile.hlo.element_types import ELEMENT_TYPES, ElementType, Kind
-
+from ..hlo.element_types import ELEMENT_TYPES, ElementType, Kind
 from .program import Body, ProgramBuilder, RandomProgram, Value
 
 TYPES = sorted(set(ELEMENT_TYPES) - {"s1", "u1"})
@@ -66,8 +65,8 @@ def interesting_values(element_type: ElementType) -> np.ndarray:
     if element_type.is_integral:
         low = -(2 ** (element_type.bits - 1)) if element_type.is_signed else 0
         high = low + 2**element_type.bits - 1
-        numbers = {low, low + 1, -2, -1, 0, 1, 2, 3, 7, high // 3, high - 1, high}
-        return np.array(sorted(n for n in numbers if low <= n <= high), dtype=object).astype(dtype)
+        integers = {low, low + 1, -2, -1, 0, 1, 2, 3, 7, high // 3, high - 1, high}
+        return np.array(sorted(n for n in integers if low <= n <= high), dtype=object).astype(dtype)
     if element_type.is_complex:
         parts = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0]
         return np.array([complex(a, b) for a in parts for b in parts], dtype)
@@ -174,7 +173,7 @@ def operand_pool(opcode: str, element_type: ElementType) -> np.ndarray:
     if opcode == "power" and element_type.name == "f8e8m0fnu":  # small results are subnormal in float32: flushed
         return values[values.astype(np.float32) < 16]
     if element_type.is_complex and opcode in ROUNDED_OPCODES[Kind.COMPLEX]:  # no branch cuts, no x / 0
-        return values[(values.real != 0) & (values.imag != 0)]
+        values = values[(values.real != 0) & (values.imag != 0)]
     return values
 
 

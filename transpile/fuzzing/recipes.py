@@ -11,11 +11,11 @@ from operator import itemgetter
 from random import Random
 from typing import Any
 
-from xla2py.transpile.hlo.attribute_parsers import parse_dim_labels
-from xla2py.transpile.hlo.attributes import Window, WindowDimension
-from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
-from xla2py.transpile.hlo.ir import Computation, Instruction
-from xla2py.transpile.hlo.shapes import ArrayShape, Shape, TupleShape
+from ..hlo.attribute_parsers import parse_dim_labels
+from ..hlo.attributes import Window, WindowDimension
+from ..hlo.element_types import ELEMENT_TYPES
+from ..hlo.ir import Computation, Instruction
+from ..hlo.shapes import ArrayShape, Shape, TupleShape
 
 
 @dataclass(frozen=True)

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 import numpy as np
 
-from xla2py.transpile.equivalence.domains import Form, parameter_domains
-from xla2py.transpile.equivalence.inputs import make_inputs
-from xla2py.transpile.hlo.ir import Computation, HloModule, Instruction
-from xla2py.transpile.hlo.opcodes import OPCODES
-from xla2py.transpile.hlo.printer import print_module
-from xla2py.transpile.hlo.shape_inference import infer_shape
-from xla2py.transpile.hlo.shapes import ArrayShape, Shape, TupleShape
-
+from ..equivalence.domains import Form, parameter_domains
+from ..equivalence.inputs import make_inputs
+from ..hlo.ir import Computation, HloModule, Instruction
+from ..hlo.opcodes import OPCODES
+from ..hlo.printer import print_module
+from ..hlo.shape_inference import infer_shape
+from ..hlo.shapes import ArrayShape, Shape, TupleShape
 from .program import RandomProgram
 from .recipes import RECIPES, Recipe
 
 
-def structured(name: str, random: Random) -> RandomProgram:
-    """A program of one to four independent instructions on parameters of their own."""
-    drawn = random.choices(list(RECIPES), [weight for _, weight in RECIPES.values()], k=random.randint(1, 4))
+def structured(name: str, random: Random, opcodes: Sequence[str] = tuple(RECIPES)) -> RandomProgram:
+    """A program of one to four independent instructions on parameters of their own, of certain opcodes."""
+    drawn = random.choices(opcodes, [RECIPES[opcode][1] for opcode in opcodes], k=random.randint(1, 4))
     recipes = [RECIPES[opcode][0](random, f"{name}_{number}") for number, opcode in enumerate(drawn)]
     instructions: list[Instruction] = []
     results: list[Instruction] = []

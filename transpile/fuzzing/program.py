@@ -13,7 +13,7 @@ from random import Random
 
 import numpy as np
 
-from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
+from ..hlo.element_types import ELEMENT_TYPES
 
 # Whole numbers up to here are exact in the float types.
 EXACT = {"f64": 2.0**50, "f32": 2.0**22, "f16": 2.0**10, "bf16": 2.0**7, "c64": 2.0**20}
@@ -157,6 +157,12 @@ class Body:
             return None
         weights = [(index + 1) * (1 if value.name in self.used else 4) for index, value in enumerate(found)]
         return self.random.choices(found, weights)[0]
+
+    def any_value(self) -> Value:
+        """A value at random, in a body that has one."""
+        found = self.pick()
+        assert found is not None
+        return found
 
     def partner(self, value: Value) -> Value:
         """A second operand for an element-wise operation: another value of the same shape, or a constant."""

@@ -1,0 +1,83 @@
+"""Fuzzing: programs with wanted operations, buckets, resuming; and the command."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from xla2py.transpile.emission import emit
+from xla2py.transpile.equivalence.comparison import Status, compare_leaf
+from xla2py.transpile.equivalence.results import Run
+from xla2py.transpile.errors import UsageError
+from xla2py.transpile.fuzzing import fuzzer
+from xla2py.transpile.fuzzing.buckets import bucket_of_difference, bucket_of_failure, folder_name
+from xla2py.transpile.fuzzing.families import opcodes, program_with
+from xla2py.transpile.hlo.parser import parse_module
+
+
+@pytest.mark.parametrize("wanted", [["dot"], ["while"], ["popcnt", "fft"], ["convolution", "sort"]])
+def test_programs_have_the_operations_wanted(wanted):
+    for seed in range(5):
+        program = program_with(wanted, seed)
+        assert opcodes(program) & set(wanted)
+        assert program.text == program_with(wanted, seed).text
+
+
+def test_an_operation_that_is_never_drawn_is_a_coded_error():
+    with pytest.raises(UsageError, match="XP606"):
+        program_with(["infeed"], 0)
+
+
+def test_differences_fall_into_buckets_by_operation_type_and_size():
+    module = parse_module(
+        "ENTRY e { a = f32[2] parameter(0)  b = f32[2] negate(a)  c = (f32[2], f32[2]) tuple(a, b)  "
+        "d = f32[2] get-tuple-element(c), index=0  e = f32[2] exponential(d)  ROOT r = (f32[2], f32[2]) tuple(e, b) }"
+    )
+    one, other = np.float32([1, 1]), np.float32([1, 1.05])
+    leaf = compare_leaf(one, other, fuzzer.Budget(), (0,))
+    assert bucket_of_difference(module, leaf) == ("exponential", "float32", "differs below 10%")
+    leaf = compare_leaf(one, np.float32([1, np.nan]), fuzzer.Budget(), (1,))
+    assert bucket_of_difference(module, leaf) == ("negate", "float32", "nan")
+    assert folder_name(("negate", "float32", "differs below 10%")) == "negate-float32-differs-below-10"
+
+
+def test_failures_fall_into_buckets_by_exception_and_function():
+    trace = (
+        'File "<xla2py generated m for numpy 7f>", line 9, in main\n..\nFile "<xla2py generated m>", line 3, in gather'
+    )
+    run = Run("numpy", Status.CRASH, "IndexError: index 7", trace)
+    assert bucket_of_failure(run) == ("gather", "numpy", "crash IndexError")
+    assert bucket_of_failure(Run("dask", Status.TIMEOUT, "no answer"))[2].startswith("timeout")
+
+
+def test_a_campaign_finds_nothing_and_goes_on_where_it_stopped(xla2py):
+    code, out, _ = xla2py("fuzz", "--seeds", "6", "-o", "found")
+    assert code == 0
+    assert out.startswith("6 programs")
+    state = json.loads(Path("found/fuzz.json").read_text())
+    assert (state["next_seed"], state["programs"], state["buckets"]) == (6, 6, {})
+    code, out, err = xla2py("fuzz", "--seeds", "8", "-o", "found")
+    assert "going on at seed 6" in err
+    assert out.startswith("8 programs")
+    assert "XP605" in xla2py("fuzz", "--ops", "dot", "-o", "found")[2]
+    assert "XP606" in xla2py("fuzz", "--ops", "dott", "-o", "other")[2]
+
+
+def test_a_fault_is_bucketed_with_a_program_that_shows_it(xla2py, monkeypatch):
+    def broken(*arguments, **options):
+        generated = emit(*arguments, **options)
+        return generated.__class__(generated.source.replace("np.sort(", "-np.sort("), generated.name, "numpy")
+
+    monkeypatch.setattr(fuzzer, "emit", broken)
+    code, out, _ = xla2py("fuzz", "--ops", "sort", "--seeds", "12", "-o", "found")
+    assert code == 1
+    (place, *_) = [path for path in Path("found").iterdir() if path.is_dir()]
+    assert place.name.startswith("sort") and str(place) in out
+    assert {path.name for path in place.iterdir()} == {
+        *("program.hlo", "original.hlo", "inputs.npz", "command.txt", "finding.txt")
+    }
+    assert len(parse_module((place / "program.hlo").read_text()).entry.instructions) <= 2
+    monkeypatch.chdir(place)
+    command = Path("command.txt").read_text().split()[1:]
+    assert xla2py(*command)[0] == 0  # as the emitter itself is right

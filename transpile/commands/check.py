@@ -1,0 +1,134 @@
+"""``xla2py check FILE...``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import Diagnostic, UsageError, XlaToPythonError
+from ..files import write_atomically
+from ..settings import CHECK_SETTINGS, SETTINGS, load_settings
+from .modules import STDIN, expanded, read_module, shown_name
+from .options import Command, choose, require_targets, setting_options, words
+from .terminal import counting, report
+
+if TYPE_CHECKING:
+    from ..equivalence.checking import Checker
+    from ..equivalence.results import CheckReport, ProgramReport
+    from ..hlo.ir import HloModule
+
+DIFFERS = 1
+NOT_COMPARED = 3
+FORMATS = ("text", "json", "junit")
+
+
+@click.command(cls=Command)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@setting_options(*SETTINGS)
+@click.option(
+    "--reference", default="xla", show_default=True, callback=words, help="xla, interpreter, both, or none, by commas."
+)
+@click.option(
+    "--campaigns",
+    default="ordinary",
+    show_default=True,
+    callback=words,
+    help="Kinds of inputs: ordinary, edge, ties, large, by commas, or all.",
+)
+@click.option("--seed", default=0, show_default=True, help="Seed of the inputs.")
+@click.option("--args", "arguments", metavar="IN.npz", help="Inputs, by parameter name or as arr_0, arr_1, ..")
+@click.option("--timeout", default=60.0, show_default=True, metavar="SECONDS", help="Limit of time for each run.")
+@click.option("--memory", default=4096, show_default=True, metavar="MIB", help="Limit of memory for each run.")
+@click.option("--known", metavar="FILE.toml", help=CHECK_SETTINGS["known"].help)
+@click.option("--report", "reports", metavar="FILE", multiple=True, help="Also write a report: .json or .xml (JUnit).")
+@click.option(
+    "--output-format", type=click.Choice(FORMATS), default="text", show_default=True, help="What goes to stdout."
+)
+def command(
+    files: tuple[str, ...],
+    reference: tuple[str, ...],
+    campaigns: tuple[str, ...],
+    seed: int,
+    arguments: str | None,
+    timeout: float,
+    memory: int,
+    known: str | None,
+    reports: tuple[str, ...],
+    output_format: str,
+    **given: Any,
+) -> int:
+    """Run programs on array libraries and on XLA, each in its own process, and compare the results.
+
+    FILE is what `xla2py emit` takes: a file, a folder of them, a function. Exit code 1 where results differ or a target
+    crashes or hangs, 3 where nothing differs but a program could not be compared at all.
+    """
+    from ..equivalence.checking import Checker, Plan, named_campaigns, named_references
+    from ..equivalence.known_differences import read_known_differences
+    from ..equivalence.reports import WRITERS
+    from ..equivalence.worker import MIB, Limits
+
+    settings = load_settings(Path.cwd())
+    options = choose(given, settings)
+    known_file = known or str(settings["known"])
+    plan = Plan(
+        tuple(require_targets(options.pop("target"))),
+        named_references(reference),
+        named_campaigns(campaigns),
+        seed,
+        options=options,
+        known=read_known_differences(Path(known_file)) if known_file else (),
+    )
+    destinations = [(Path(name), _writer(name, WRITERS)) for name in reports]
+    programs = expanded(files)
+    with Checker(plan, Limits(timeout, memory * MIB)) as checker:
+        code = _check_all(checker, programs, arguments)
+        result = checker.report()
+    for path, write in destinations:
+        write_atomically(path, write(result).encode())
+    click.echo(WRITERS[output_format](result), nl=False)
+    return max(code, _exit_code(result))
+
+
+def _check_all(checker: Checker, programs: Sequence[str], arguments: str | None) -> int:
+    """Check every program; the exit code of those that cannot be read, which are reported at once."""
+    highest = 0
+    with counting(len(programs), "checking") as advance:
+        for name in programs:
+            advance(shown_name(name))
+            try:
+                module = read_module(name)
+                inputs = None if arguments is None else _arguments(module, Path(arguments))
+                checker.check(module, "" if name == STDIN else name, inputs)
+            except XlaToPythonError as error:
+                report(error)
+                highest = max(highest, error.exit_code)
+    return highest
+
+
+def _arguments(module: HloModule, path: Path) -> list[Any]:
+    from ..emission import emit
+    from ..equivalence.inputs import parameter_names
+    from .arrays import parameter_leaves, read_arguments
+
+    names = parameter_names(emit(module, format=False).source)
+    return read_arguments(path, list(parameter_leaves(module, names)))
+
+
+def _writer(name: str, writers: dict[str, Callable[[CheckReport], str]]) -> Callable[[CheckReport], str]:
+    suffixes = {".json": "json", ".xml": "junit", ".txt": "text"}
+    suffix = Path(name).suffix
+    if suffix not in suffixes:
+        hint = f"reports end in {', '.join(suffixes)}"
+        raise UsageError(Diagnostic("XP604", f"the ending of {name} does not say what report it is", hint=hint))
+    return writers[suffixes[suffix]]
+
+
+def _exit_code(result: CheckReport) -> int:
+    def code(program: ProgramReport) -> int:
+        return DIFFERS if program.differs else 0 if program.is_compared else NOT_COMPARED
+
+    codes = {code(program) for program in result.programs}
+    return DIFFERS if DIFFERS in codes else max(codes, default=0)

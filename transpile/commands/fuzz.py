@@ -1,0 +1,77 @@
+"""``xla2py fuzz``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..errors import Diagnostic, UsageError
+from .options import Command, require_targets, words
+from .terminal import counting, note, write_table
+
+if TYPE_CHECKING:
+    from ..fuzzing.fuzzer import Progress
+
+DIFFERS = 1
+
+
+@click.command(cls=Command)
+@click.option("--ops", metavar="NAMES", callback=words, help="Only programs with one of these operations, by commas.")
+@click.option("--seeds", default=200, show_default=True, metavar="N", help="How many programs to try.")
+@click.option("--first-seed", default=0, show_default=True, help="The seed of the first program.")
+@click.option("-t", "--target", default="numpy", show_default=True, callback=words, help="Targets, by commas.")
+@click.option("--timeout", default=60.0, show_default=True, metavar="SECONDS", help="Limit of time for each run.")
+@click.option("--memory", default=4096, show_default=True, metavar="MIB", help="Limit of memory for each run.")
+@click.option("-o", "--output", default="fuzz", show_default=True, metavar="DIR", help="Where the findings go.")
+def command(
+    ops: tuple[str, ...] | None,
+    seeds: int,
+    first_seed: int,
+    target: tuple[str, ...],
+    timeout: float,
+    memory: int,
+    output: str,
+) -> int:
+    """Run random programs on XLA and on targets, and sort what differs into buckets.
+
+    Programs are valid, small and the same for the same seed. The output folder gets, for each bucket (operation,
+    element type, pattern), the first program that fell into it, its inputs, and the command that shows it. The same
+    command again goes on where it stopped. Exit code 1 where anything was found.
+    """
+    from ..equivalence.participants import Workers
+    from ..equivalence.worker import MIB, Limits
+    from ..fuzzing.fuzzer import fuzz, resume
+    from ..hlo.opcodes import OPCODES
+
+    unknown = sorted(set(ops or ()) - set(OPCODES))
+    if unknown:
+        raise UsageError(Diagnostic("XP606", f"there is no operation '{unknown[0]}'", hint="'xla2py ops' lists them"))
+    folder = Path(output)
+    progress = resume(folder, ops or (), require_targets(target), first_seed)
+    if progress.next_seed > first_seed:
+        note(f"going on at seed {progress.next_seed}")
+    last_seed = first_seed + seeds
+    with Workers(Limits(timeout, memory * MIB)) as workers, counting(seeds, "programs") as advance:
+        for _ in fuzz(progress, last_seed, workers, folder):
+            advance(f"seed {progress.next_seed}, {len(progress.buckets)} buckets", progress.programs)
+    _show(progress, folder)
+    return DIFFERS if progress.buckets else 0
+
+
+def _show(progress: Progress, folder: Path) -> None:
+    rows = [
+        (target, *(str(counts.get(word, 0)) for word in ("equal", "close", "unsupported")), str(_bad(counts)))
+        for target, counts in progress.verdicts.items()
+    ]
+    click.echo(f"{progress.programs} programs, {len(progress.drawn)} operations")
+    write_table(("target", "equal", "close", "unsupported", "wrong"), rows)
+    if progress.buckets:
+        click.echo()
+        buckets = sorted(progress.buckets.items(), key=lambda item: -len(item[1]))
+        write_table(("bucket", "programs"), [(str(folder / name), str(len(seeds))) for name, seeds in buckets])
+
+
+def _bad(counts: dict[str, int]) -> int:
+    return sum(count for word, count in counts.items() if word not in ("equal", "close", "unsupported"))

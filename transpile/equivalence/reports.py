@@ -1,0 +1,156 @@
+"""A report of a differential test as text for people, as JSON, and as JUnit's XML for continuous integration."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Iterator, Sequence
+
+from .comparison import LeafResult, Status
+from .result_json import report_to_json
+from .results import Case, CheckReport, Comparison, ProgramReport, Run
+
+HEADER = ("program", "target", "verdict", "worst", "ulp", "seconds", "MiB")
+
+
+def report_to_text(report: CheckReport) -> str:
+    """A table of programs and targets, then what is wrong with each program that is not right, then one line in sum."""
+    rows = [row for program in report.programs for row in _rows(program)]
+    parts = [_table(HEADER, rows)]
+    parts += ["\n".join(_details(program)) for program in report.programs if list(_details(program))]
+    notes = [f"unused known difference: {text}" for text in report.unused]
+    notes += [f"expired known difference: {text}" for text in report.expired]
+    parts += ["\n".join(notes)] if notes else []
+    return "\n\n".join([*parts, _summary(report)]) + "\n"
+
+
+def _rows(program: ProgramReport) -> Iterator[tuple[str, ...]]:
+    title = program.path or program.name
+    for target in program.targets:
+        runs = [run for case in program.cases if (run := case.run(target)) is not None]
+        leaves = [leaf for case in program.cases for leaf in _leaves(case, target)]
+        yield (
+            title,
+            target,
+            _verdict(program, target),
+            _number(max((leaf.relative for leaf in leaves), default=0.0)),
+            _number(max((leaf.ulps for leaf in leaves), default=0.0)),
+            f"{sum(run.seconds for run in runs):.3f}" if runs else "",
+            f"{max(run.peak_bytes for run in runs) >> 20}" if runs else "",
+        )
+
+
+def _leaves(case: Case, target: str) -> Sequence[LeafResult]:
+    """The verdicts on a target's arrays; where it is the accepted one, those of the others, beside it."""
+    own = case.comparison(target)
+    if own is not None:
+        return own.leaves
+    return [leaf for one in case.comparisons if case.accepted == target for leaf in one.leaves]
+
+
+def _verdict(program: ProgramReport, target: str) -> str:
+    status = program.status(target)
+    if status is Status.EQUAL and not program.is_compared:
+        return "not compared"
+    known = any(one.known and not one.found.is_good for case in program.cases for one in case.comparisons)
+    return f"{status.value} (known)" if known and status.is_good else status.value
+
+
+def _details(program: ProgramReport) -> Iterator[str]:
+    lines = [f"  {name} is unsupported: {reason}" for name, reason in program.refusals.items()]
+    for case in program.cases:
+        lines += _case_details(case)
+    if lines:
+        yield f"{program.path or program.name}"
+        yield from lines
+
+
+def _case_details(case: Case) -> Iterator[str]:
+    for run in case.runs:
+        if run.failure is not None:
+            yield f"  {case.campaign}: {run.participant}: {run.failure.value}: {_first_line(run)}"
+    for one in case.comparisons:
+        if one.found.is_good:
+            continue
+        blame = f"; {', '.join(case.wrong)} against the rest" if case.wrong else ""
+        yield f"  {case.campaign}, seed {case.seed}: {one.participant} beside {one.against}{blame}"
+        yield from (f"    {line}" for leaf in one.leaves if not leaf.status.is_good for line in str(leaf).splitlines())
+        yield from (f"    known: {reason}" for reason in one.known)
+
+
+def _first_line(run: Run) -> str:
+    return run.message.splitlines()[0] if run.message else ""
+
+
+def _summary(report: CheckReport) -> str:
+    counts = ", ".join(f"{count} {status.value}" for status, count in report.counts().items())
+    differing = [program.path or program.name for program in report.programs if program.differs]
+    verdict = f"{len(differing)} of {len(report.programs)} programs differ" if differing else "no differences"
+    return f"{verdict} ({counts})" if counts else verdict
+
+
+def _number(value: float) -> str:
+    return f"{value:.2g}" if value else ""
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (header, *rows))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def report_to_junit(report: CheckReport) -> str:
+    """One test suite for each program, one test for each target and campaign."""
+    root = ElementTree.Element("testsuites", name="xla2py check")
+    for program in report.programs:
+        suite = ElementTree.SubElement(root, "testsuite", name=_clean(program.path or program.name))
+        for target, reason in program.refusals.items():
+            test = ElementTree.SubElement(suite, "testcase", name=target, classname=_clean(program.name))
+            ElementTree.SubElement(test, "skipped", message=_clean(reason))
+        for case in program.cases:
+            for target in program.targets:
+                run = case.run(target)
+                if run is not None:
+                    _test(suite, program, case, target, run)
+        tests = suite.findall("testcase")
+        for name in ("failure", "error", "skipped"):
+            plural = name if name == "skipped" else f"{name}s"
+            suite.set(plural, str(sum(test.find(name) is not None for test in tests)))
+        suite.set("tests", str(len(tests)))
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _test(suite: ElementTree.Element, program: ProgramReport, case: Case, target: str, run: Run) -> None:
+    test = ElementTree.SubElement(
+        suite,
+        "testcase",
+        name=f"{target} {case.campaign}",
+        classname=_clean(program.name),
+        time=f"{run.seconds:.6f}",
+    )
+    if run.failure in (Status.CRASH, Status.TIMEOUT):
+        error = ElementTree.SubElement(test, "error", type=run.failure.value, message=_clean(run.message))
+        error.text = _clean(run.traceback)
+    elif run.failure is not None or not case.comparisons:
+        message = run.message or "nothing to compare with"
+        ElementTree.SubElement(test, "skipped", message=_clean(message))
+    for one in _concerning(case, target):
+        failure = ElementTree.SubElement(test, "failure", type=one.status.value)
+        failure.set("message", f"{one.participant} beside {one.against}: {one.status.value}")
+        failure.text = _clean("\n".join(map(str, one.leaves)))
+
+
+def _concerning(case: Case, target: str) -> list[Comparison]:
+    return [one for one in case.comparisons if target in (one.participant, one.against) and not one.status.is_good]
+
+
+def _clean(text: str) -> str:
+    """Text without the control characters that XML does not allow."""
+    return "".join(c if c in "\n\t" or (c.isprintable() and c < "\ud800") or c > "\udfff" else "?" for c in text)
+
+
+WRITERS: dict[str, Callable[[CheckReport], str]] = {
+    "text": report_to_text,
+    "json": report_to_json,
+    "junit": report_to_junit,
+}
