@@ -365,7 +365,7 @@ class _Spelling:
     """
 
     def __init__(self, characters: Mapping[Letter, str] | None = None) -> None:
-        self.characters: dict[object, str] = {**(characters or {})}
+        self.characters: dict[object, str] = {letter: text for letter, text in (characters or {}).items()}
         self.sizes_only = False
 
     def text(self, letters: Iterable[object]) -> str:

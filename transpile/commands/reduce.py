@@ -15,10 +15,11 @@ import numpy as np
 from ..errors import Diagnostic, UsageError
 from ..files import write_atomically
 from .modules import read_module
-from .options import Command
+from .options import Command, require_targets
 from .terminal import note
 
 if TYPE_CHECKING:
+    from ..equivalence.checking import Checker
     from ..equivalence.reduction import IsInteresting, Reduction
     from ..hlo.ir import HloModule
 
@@ -51,13 +52,12 @@ def command(
     Writes FILE.reduced.hlo and FILE.reduced.npz, and again whenever a smaller case is found, so that an interrupted
     reduction leaves the best so far. Reduce that to go on.
     """
-    from ..equivalence.checking import require_names
+    from ..equivalence.checking import Checker, Plan
     from ..equivalence.inputs import make_inputs
-    from ..equivalence.participants import Workers
     from ..equivalence.reduction import reduce_module
     from .arrays import parameter_leaves, read_arguments
 
-    require_names([target])
+    require_targets([target])
     module = read_module(source)
     names = [parameter.name for parameter in module.entry.parameters]
     wanted = list(parameter_leaves(module, names))
@@ -68,8 +68,8 @@ def command(
         _write(place, reduction.module, reduction.inputs)
         note(f"{reduction.instructions} instructions after {reduction.tried} cases")
 
-    with Workers() as workers, tempfile.TemporaryDirectory() as folder:
-        question = _asked(oracle, Path(folder)) if oracle is not None else _differs(target, workers)
+    with Checker(Plan(targets=(target,))) as checker, tempfile.TemporaryDirectory() as folder:
+        question = _asked(oracle, Path(folder)) if oracle is not None else _differs(checker)
         try:
             reduced = reduce_module(module, inputs, question, confirmations=retries, on_progress=write)
         except KeyboardInterrupt:
@@ -79,14 +79,12 @@ def command(
     click.echo(_again(place, target, oracle))
 
 
-def _differs(target: str, workers: Any) -> IsInteresting:
-    """Whether a target and XLA differ on a case."""
-    from ..equivalence.checking import Plan, check_program
+def _differs(checker: Checker) -> IsInteresting:
+    """Whether the target and XLA, which has to run it, differ on a case."""
 
     def is_interesting(module: HloModule, inputs: list[np.ndarray[Any, Any]]) -> bool:
-        plan = Plan(targets=(target,), arrays=tuple(inputs))
-        report = check_program(module, plan, workers)
-        return report.differs and not any(case.run("xla").failure for case in report.cases)  # type: ignore[union-attr]
+        report = checker.check(module, inputs=inputs)
+        return report.differs and not any(run.failure for case in report.cases if (run := case.run("xla")))
 
     return is_interesting
 

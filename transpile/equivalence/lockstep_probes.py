@@ -160,7 +160,7 @@ class _ProbeWriter:
 
     def _statement(self, line: Line, statement: ast.stmt, edited: ast.stmt, around: tuple[int, ...]) -> None:
         self._behind[edited] = [self._told(node, name, edited.lineno, around) for node, name in line.after.items()]
-        texts: dict[str, list[ast.AST]] = {}
+        texts: dict[str, list[ast.expr]] = {}
         for expression in _own_expressions(statement):
             texts.setdefault(ast.dump(expression), []).append(expression)
         for node, text in line.values.items():
@@ -181,7 +181,7 @@ class _ProbeWriter:
 
     def applied(self, tree: ast.Module) -> ast.Module:
         """The tree with all probes in it."""
-        return _Applier(self._around, self._behind, self._first, self._within).visit(tree)  # type: ignore[no-any-return]
+        return _Applier(self._around, self._behind, self._first, self._within).applied(tree)
 
 
 class _Applier(ast.NodeTransformer):
@@ -197,8 +197,13 @@ class _Applier(ast.NodeTransformer):
         self._first = first
         self._within = within
 
-    def visit(self, node: ast.AST) -> ast.AST | list[ast.stmt]:  # type: ignore[override]
-        changed = self.generic_visit(node)
+    def applied(self, tree: ast.Module) -> ast.Module:
+        changed = self.visit(tree)
+        assert isinstance(changed, ast.Module)
+        return changed
+
+    def visit(self, node: ast.AST) -> ast.AST | list[ast.stmt]:
+        changed: ast.AST = self.generic_visit(node)
         for number in self._around.get(node, []):
             assert isinstance(changed, ast.expr)
             changed = _call(PROBE, ast.Constant(number), changed)
