@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ...transpile.array.node import Graph, Node, PreludeName, Region, Slot
 from ...transpile.array.program import Function, Loop, Program, tree_nodes
@@ -364,8 +365,8 @@ class _Spelling:
     where they have the same size.
     """
 
-    def __init__(self, characters: Mapping[Letter, str] | None = None) -> None:
-        self.characters: dict[object, str] = {letter: text for letter, text in (characters or {}).items()}
+    def __init__(self, characters: Mapping[Any, str] | None = None) -> None:
+        self.characters: dict[object, str] = dict(characters or {})
         self.sizes_only = False
 
     def text(self, letters: Iterable[object]) -> str:
