@@ -41,7 +41,7 @@ FORMATS = ("text", "json", "junit")
 @click.option("--seed", default=0, show_default=True, help="Seed of the inputs.")
 @click.option("--args", "arguments", metavar="IN.npz", help="Inputs, by parameter name or as arr_0, arr_1, ..")
 @click.option("--timeout", default=60.0, show_default=True, metavar="SECONDS", help="Limit of time for each run.")
-@click.option("--memory", default=4096, show_default=True, metavar="MIB", help="Limit of memory for each run.")
+@click.option("--memory-limit", default=4096, show_default=True, metavar="MIB", help="Limit of memory for each run.")
 @click.option("--known", metavar="FILE.toml", help=CHECK_SETTINGS["known"].help)
 @click.option("--report", "reports", metavar="FILE", multiple=True, help="Also write a report: .json or .xml (JUnit).")
 @click.option(
@@ -54,7 +54,7 @@ def command(
     seed: int,
     arguments: str | None,
     timeout: float,
-    memory: int,
+    memory_limit: int,
     known: str | None,
     reports: tuple[str, ...],
     output_format: str,
@@ -83,7 +83,7 @@ def command(
     )
     destinations = [(Path(name), _writer(name, WRITERS)) for name in reports]
     programs = expanded(files)
-    with Checker(plan, Limits(timeout, memory * MIB)) as checker:
+    with Checker(plan, Limits(timeout, memory_limit * MIB)) as checker:
         code = _check_all(checker, programs, arguments)
         result = checker.report()
     for path, write in destinations:

@@ -23,7 +23,7 @@ DIFFERS = 1
 @click.option("--first-seed", default=0, show_default=True, help="The seed of the first program.")
 @click.option("-t", "--target", default="numpy", show_default=True, callback=words, help="Targets, by commas.")
 @click.option("--timeout", default=60.0, show_default=True, metavar="SECONDS", help="Limit of time for each run.")
-@click.option("--memory", default=4096, show_default=True, metavar="MIB", help="Limit of memory for each run.")
+@click.option("--memory-limit", default=4096, show_default=True, metavar="MIB", help="Limit of memory for each run.")
 @click.option("-o", "--output", default="fuzz", show_default=True, metavar="DIR", help="Where the findings go.")
 def command(
     ops: tuple[str, ...] | None,
@@ -31,7 +31,7 @@ def command(
     first_seed: int,
     target: tuple[str, ...],
     timeout: float,
-    memory: int,
+    memory_limit: int,
     output: str,
 ) -> int:
     """Run random programs on XLA and on targets, and sort what differs into buckets.
@@ -53,7 +53,7 @@ def command(
     if progress.next_seed > first_seed:
         note(f"going on at seed {progress.next_seed}")
     last_seed = first_seed + seeds
-    with Workers(Limits(timeout, memory * MIB)) as workers, counting(seeds, "programs") as advance:
+    with Workers(Limits(timeout, memory_limit * MIB)) as workers, counting(seeds, "programs") as advance:
         for _ in fuzz(progress, last_seed, workers, folder):
             advance(f"seed {progress.next_seed}, {len(progress.buckets)} buckets", progress.programs)
     _show(progress, folder)
