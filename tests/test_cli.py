@@ -36,7 +36,7 @@ def test_unsupported_operations_are_reported_together(xla2py):
     ("arguments", "code", "message"),
     [
         (["missing.hlo"], "XP401", "cannot read missing.hlo: No such file"),
-        (["."], "XP401", "Is a directory"),
+        (["run", "."], "XP401", "Is a directory"),
         (["emitt", "model.hlo"], "XP404", "did you mean 'xla2py emit'?"),
         (["emit"], "XP400", "Missing argument 'FILE...'"),
         (["emit", "model.hlo", "--colour"], "XP400", "No such option"),

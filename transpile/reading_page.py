@@ -72,7 +72,7 @@ def measure(source: str) -> Measure:
 
 def _program(tree: ast.Module) -> Iterator[ast.stmt]:
     """The functions and tables of a module that are no part of the prelude."""
-    library = {*prelude().definitions, "__all__", "SIGNATURE"}
+    library = {*prelude().definitions, "__all__", "SIGNATURE", "Array", "Scalar"}
     for statement in tree.body:
         if isinstance(statement, ast.FunctionDef):
             names = {statement.name}

@@ -28,7 +28,7 @@ def _head(statement: ast.stmt) -> str:
 def test_every_line_is_the_statement_that_it_became(name: str) -> None:
     emitted = xla2py.emit(EXAMPLES / f"{name}.hlo")
     found = [pair for function in emitted.functions for pair in statements(ast.parse(emitted.source), function)]
-    assert len(found) > 5
+    assert len(found) >= 5
     for line, statement in found:
         text = line.text.removeprefix("el")
         text += " pass" if text.endswith(":") else ""
@@ -44,7 +44,7 @@ def _instructions(scope: Scope) -> int:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_instruction_of_the_entry_has_its_value(name: str) -> None:
     module = xla2py.load(EXAMPLES / f"{name}.hlo")
-    emitted = xla2py.emit(module)
+    emitted = xla2py.emit(module, disable_passes=("outlining",))  # which makes another module
     scope = emitted.functions[0].function.scope
     assert scope is not None
     assert list(scope.values) == list(module.entry.instructions)

@@ -71,7 +71,7 @@ NAMES = {
     read_late: ("products[i] = ", "a, b"),
     nested: ("total = ",),
     swapped: ("left, right = ", "lefts[i] = "),
-    called: ("def scaled(values, rate):",),
+    called: ("def scaled(values: Array, rate: Array)",),
 }
 
 

@@ -39,6 +39,14 @@ class Command(click.Command):
         self.params.append(debug_option())
 
 
+class Group(click.Group):
+    """A click group that also takes ``--debug``."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params.append(debug_option())
+
+
 def words(_context: click.Context, _option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
     """Words separated by commas, without repeats."""
     return None if value is None else tuple(dict.fromkeys(word.strip() for word in value.split(",") if word.strip()))

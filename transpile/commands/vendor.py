@@ -13,7 +13,7 @@ import click
 
 from ..settings import SETTINGS, load_settings
 from .modules import run_all
-from .options import Command, choose, require_targets, setting_options
+from .options import Command, Group, choose, require_targets, setting_options
 from .terminal import note, working, write_table
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ACTION_NEEDED = 1
 
 
-@click.group()
+@click.group(cls=Group)
 def command() -> None:
     """Generated modules inside another project, listed in its pyproject.toml.
 

@@ -102,8 +102,10 @@ def _example(shape: Shape) -> Any:
 
 @contextmanager
 def _importing_from(folder: Path) -> Iterator[None]:
-    sys.path.insert(0, str(folder))
+    place = str(folder.resolve())
+    sys.path.insert(0, place)
+    importlib.invalidate_caches()
     try:
         yield
     finally:
-        sys.path.remove(str(folder))
+        sys.path.remove(place)
