@@ -73,8 +73,8 @@ def erf_inv(x: np.ndarray) -> np.ndarray:
         near = w < 5
         w = np.where(near, w - np.float32(2.5), np.sqrt(w) - np.float32(3))
         series = np.zeros_like(x)
-        for middle, tail in zip(np.array(ERF_INV_MIDDLE, np.float32), np.array(ERF_INV_TAIL, np.float32), strict=True):
-            series = np.where(near, middle, tail) + series * w
+        for middle, tail in zip(ERF_INV_MIDDLE, ERF_INV_TAIL, strict=True):
+            series = np.where(near, np.float32(middle), np.float32(tail)) + series * w
         return np.where(np.abs(x) == 1, x * np.float32(np.inf), series * x)
 
 

@@ -73,4 +73,4 @@ def test_a_text_that_raises_is_judged_as_far_as_it_came() -> None:
 
 def test_dask_values_are_computed_at_the_probes() -> None:
     found = _run("attention.before", target="dask")
-    assert found.checked > 10 and not found.divergences
+    assert found.checked >= 5 and not found.divergences

@@ -9,8 +9,13 @@ from typing import Any
 import numpy as np
 
 import xla2py
+from xla2py.transpile.array.node import Node
+from xla2py.transpile.array.program import roots
+from xla2py.transpile.array.traversal import topological
 from xla2py.transpile.equivalence.comparison import Budget, compare
 from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+from xla2py.transpile.hlo.parser import parse_module
+from xla2py.transpile.passes import run_pipeline
 
 ROUNDED = Budget(relative=1e-5, absolute=1e-6)
 EXACT = Budget(relative=0, absolute=0)
@@ -34,6 +39,18 @@ def entry(*lines: str, functions: str = "") -> str:
     """A module of one computation; the last line is its root."""
     *before, root = lines
     return "\n".join(["HloModule m", functions, "ENTRY main {", *before, f"ROOT {root}", "}"])
+
+
+def called(text: str, refuses: Callable[[Node], str | None] = lambda node: None) -> set[str]:
+    """The prelude functions that a program calls after the passes, for a target that refuses some nodes."""
+    program = run_pipeline(parse_module(text), refuses=refuses)
+    nodes = (node for function in program.functions for node in topological(roots(function)))
+    return {node.parameters["function"] for node in nodes if node.opcode == "prelude"}
+
+
+def no_prelude(node: Node) -> str | None:
+    """What a target says that has none of the prelude's functions."""
+    return "not here" if node.opcode == "prelude" else None
 
 
 def main(text: str, **options: Any) -> str:
