@@ -34,7 +34,8 @@ class Cluster:
         self._start("scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", str(self.file))
         for _ in range(count):
             self.add_worker()
-        self.client = Client(scheduler_file=str(self.file), security=security, timeout=60)
+        # not the default: what other tests compute would go to its workers, which are killed
+        self.client = Client(scheduler_file=str(self.file), security=security, timeout=60, set_as_default=False)
         self.client.wait_for_workers(count, timeout=60)
 
     def _start(self, kind: str, *arguments: str) -> None:
