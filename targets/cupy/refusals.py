@@ -16,14 +16,9 @@ def refuses(node: Node) -> str | None:
     return refused_by(RULES, None, node)
 
 
-def _real(node: Node) -> str | None:
-    return "there is no loop for complex numbers" if node.type.is_complex else None
-
-
 RULES: dict[str, Rule] = {
     **speaks(ELEMENTWISE),
     **speaks("square logaddexp"),
-    **dict.fromkeys(("atan2", "cbrt"), _real),
     # leaves and structure
     **speaks("parameter literal integer item arange tri eye tril triu diagonal roll array full zeros ones empty copy"),
     **speaks("view axis_size expand transpose reshape broadcast_to concatenate stack call"),

@@ -46,6 +46,13 @@ def complex_log1p(z: np.ndarray) -> np.ndarray:
     return complex_from_parts(np.where(is_small, near, far), np.arctan2(y, 1 + x))
 
 
+def complex_atan2(y: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """The angle whose tangent is `y / x`; NaN where `x**2 + y**2` is 0 or overflows."""
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        angle: np.ndarray = -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))
+    return angle
+
+
 def complex_expm1(z: np.ndarray) -> np.ndarray:
     """`np.expm1` that keeps real numbers real when they overflow."""
     with np.errstate(over="ignore", invalid="ignore"):

@@ -115,6 +115,7 @@ REFUSED = [
     ("XP210", "operand 1 has to be token[]", "f32[4] add-dependency(a, a)"),
     ("XP210", "its shape has to be ((operands..), result, ..)", "f32[4] async-start(a), calls=negated"),
     ("XP211", "floor takes floating-point elements, not s32", "s32[4] floor(c)"),
+    ("XP211", "cbrt takes floating-point elements, not c64", "c64[4] cbrt(z)"),
     ("XP211", "abs takes signed integer, float or complex elements, not pred", "pred[4] abs(q)"),
     ("XP211", "pred has no bit pattern", "u8[4] bitcast-convert(q)"),
     ("XP211", "between complex and real", "f64[4] bitcast-convert(z)"),

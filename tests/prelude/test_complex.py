@@ -74,6 +74,25 @@ def test_the_larger_and_the_smaller_agree_with_xla(opcode, function, dtype, xla)
     assert function(dtype(1 + 2j), a).shape == a.shape
 
 
+@dtypes
+def test_angles_agree_with_xla(dtype, xla):
+    y, x = (side.ravel() for side in np.meshgrid(random(dtype, 60), random(dtype, 80)[60:]))
+    edges = grid(dtype, [0.0, 1, -2, np.inf, np.nan])
+    y_edges, x_edges = (side.ravel() for side in np.meshgrid(edges, edges))
+    for b, a in ((y, x), (y_edges, x_edges)):
+        actual = prelude.complex_atan2(b, a)
+        [expected] = xla("atan2", [b, a], b)
+        assert actual.dtype == expected.dtype
+        is_cut = (np.abs(expected.real) > 3.1415) | np.isnan(expected)  # which side of it depends on the last bit
+        np.testing.assert_allclose(actual[~is_cut], expected[~is_cut], rtol=16 * np.finfo(dtype).eps, atol=1e-6)
+        np.testing.assert_array_equal(np.isnan(actual), np.isnan(expected))
+
+
+def test_an_angle_of_real_numbers_is_that_of_arctan2():
+    y, x = (part.ravel() for part in np.meshgrid([-2.0, -0.5, 1.0, 3.0], [-1.0, 0.25, 2.0]))
+    np.testing.assert_allclose(prelude.complex_atan2(y + 0j, x + 0j), np.arctan2(y, x), rtol=1e-15, atol=1e-15)
+
+
 def test_parts_keep_infinities_zeros_and_types():
     real, imag = np.float32([np.inf, 0.0, -0.0]), np.float32([np.nan, np.inf, -0.0])
     z = prelude.complex_from_parts(real, imag)

@@ -1,10 +1,12 @@
 """What the targets refuse: by the name of the operation, with the reason, all of it at once."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
 import xla2py
+from xla2py.targets.base import Target, load_target
 from xla2py.targets.cupy.refusals import RULES
 from xla2py.transpile.emission.expression import TEMPLATES
 from xla2py.transpile.errors import UnsupportedError
@@ -13,7 +15,6 @@ from xla2py.transpile.errors import UnsupportedError
 REFUSED = [
     ("f8e5m2[4]", "f8e5m2[4] copy(x)", "there is no dtype for f8e5m2"),
     ("s4[4]", "s4[4] copy(x)", "there is no dtype for s4"),
-    ("c64[4] c64[4]", "c64[4] atan2(x, y)", "there is no loop for complex numbers"),
 ]
 
 
@@ -23,7 +24,7 @@ def module(shapes: str, *instructions: str) -> str:
     return "ENTRY main {\n  " + "\n  ".join([*lines[:-1], f"ROOT {lines[-1]}"]) + "\n}\n"
 
 
-def complaints(text: str, target: str) -> list[str]:
+def complaints(text: str, target: str | Target) -> list[str]:
     """What the one error says about a program; nothing where the target says it."""
     try:
         xla2py.emit(text, target=target)
@@ -43,25 +44,23 @@ def test_the_reason_is_named(shapes, instruction, reason):
     assert complaints(text, "numpy") == complaints(text, "dask") == []
 
 
+@pytest.mark.parametrize("target", ["numpy", "cupy", "dask"])
+def test_what_has_no_meaning_is_refused_everywhere(target):
+    text = module("c64[4] f32[4]", "c64[4] remainder(x, x)", "f32[4] remainder(y, y)", "(c64[4], f32[4]) tuple(r0, r1)")
+    assert complaints(text, target) == ["remainder is not supported: complex numbers have none"]
+
+
 def test_all_refusals_come_at_once_and_like_stands_with_like():
-    text = module(
-        "c64[4] s4[4] f8e5m2[4]",
-        "c64[4] atan2(x, x)",
-        "c64[4] negate(r0)",
-        "c64[4] atan2(r1, x)",
-        "(c64[4], s4[4], f8e5m2[4]) tuple(r2, y, z)",
-    )
-    assert complaints(text, "cupy") == [
-        "parameter is not supported on CuPy: there is no dtype for s4",
-        "parameter is not supported on CuPy: there is no dtype for f8e5m2",
-        "atan2 is not supported on CuPy: there is no loop for complex numbers",
-        "atan2 is not supported on CuPy: there is no loop for complex numbers",
-    ]
+    reasons = {"tan": "angles are unknown here", "cbrt": "so are roots"}
+    chary = replace(load_target("numpy"), refuses=lambda node: reasons.get(node.opcode))
+    text = module("f32[4]", "f32[4] tan(x)", "f32[4] cbrt(r0)", "f32[4] cosine(r1)", "f32[4] tan(r2)")
+    tan, cbrt = (f"{name} is not supported on NumPy: {reason}" for name, reason in reasons.items())
+    assert complaints(text, chary) == [tan, tan, cbrt]
     with pytest.raises(UnsupportedError) as caught:
-        xla2py.emit(text, target="cupy")
+        xla2py.emit(text, target=chary)
     lines = text.splitlines()
     places = [lines[text[: d.span.start].count("\n")].split(" = ")[0].strip() for d in caught.value.diagnostics]
-    assert places == ["y", "z", "r0", "r2"]
+    assert places == ["r0", "ROOT r3", "r1"]
 
 
 # What the array dialect has and CuPy leaves to NumPy.

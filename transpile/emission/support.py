@@ -56,6 +56,8 @@ def _not_lowered(module: HloModule, hooks: Mapping[str, str]) -> Iterator[Diagno
             if reason is not None:
                 hint = f"give a function for it: --custom-call '{instruction['custom_call_target']}=module:function'"
                 yield Diagnostic("XP305", reason, instruction.span, hint=hint)
+        elif instruction.opcode == "remainder" and instruction.array_shape.element_type.is_complex:
+            yield _diagnostic(instruction, "remainder is not supported: complex numbers have none")
         elif instruction.opcode != "parameter" and instruction.opcode not in RULES:
             yield _diagnostic(instruction, f"{instruction.opcode} is not supported")
 

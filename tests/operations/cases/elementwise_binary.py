@@ -93,6 +93,15 @@ def complex_numbers() -> Iterator[Case]:
             )
 
 
+def complex_angles() -> Iterator[Case]:
+    for name in COMPLEXES:
+        y, x = pairs(name)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            quotient = (x + 1j * y) / np.sqrt(x * x + y * y)
+        defined = np.isfinite(quotient) & ((quotient.real > 0) | (np.abs(quotient.imag) > 1e-3))  # not on a branch cut
+        yield binary("atan2", y[defined], x[defined])
+
+
 def comparisons() -> Iterator[Case]:
     for name in ALL:
         left, right = pairs(name)
@@ -174,6 +183,7 @@ def cases() -> Iterator[Case]:
     yield from arithmetic()
     yield from repeated_operand()
     yield from complex_numbers()
+    yield from complex_angles()
     yield from comparisons()
     yield from selections()
     yield from clamps()

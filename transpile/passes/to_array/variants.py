@@ -91,6 +91,7 @@ def _convert(site: Site) -> Form | None:
 
 
 _VARIANTS: dict[str, Variant] = {
+    "atan2": _by_kind(complex_="complex_atan2"),
     "complex": _always("complex_from_parts"),
     "convert": _convert,
     "count-leading-zeros": _always("count_leading_zeros"),
