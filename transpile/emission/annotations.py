@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from ..hlo.ir import Instruction
-from .body import WrittenFunction
 from .expression import WIDTH
+from .lines import WrittenFunction
 from .provenance import SIGNATURE, instructions_by_line
 
 MOST = 6  # instructions that are written out above one statement

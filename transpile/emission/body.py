@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from ..array.node import Node, Region, literal_value
 from ..array.program import Function, Loop, Store, Tree, tree_nodes
-from ..array.traversal import nested_roots
 from .constants import ModuleConstants
 from .control_flow import ControlFlowWriter
 from .expression import ATOM, PRIMARY, UFUNCS, WIDTH, Expression, Renderer, index_text
-from .names import Names, argument_name, base_name, identifier, own_name
+from .holders import Holders
+from .lines import Line, WrittenFunction
+from .names import Names, argument_name, base_name, own_name
 from .plan import CHANGES, NEW_ARRAYS, Plan, plan, source_line
-from .schedule import Body, Reads, Statement, schedule, statement_of
+from .schedule import Body, Reads, Statement, schedule
 from .sources import SourceNames
 
 # Operations beside which a bare Python number takes the dtype of the array.
@@ -25,33 +25,6 @@ _WEAK = frozenset(
 )
 _FILLED = frozenset(("full", "pad"))  # a bare number takes the dtype of the array that it fills
 _LONG = 24  # characters of a single operation that is worth a line of its own where another is too long
-
-
-@dataclass(slots=True)
-class Line:
-    """One line of a function's body, with the source place it comes from and what it computes.
-
-    ``values`` are the nodes whose text stands in it (and candidates whose text does not: compare), ``inside`` the
-    names bound when the body of a loop begins, ``after`` those bound when the statement is done.
-    """
-
-    indent: int
-    text: str
-    comment: str = ""
-    above: list[str] = field(default_factory=list)  # comments on lines of their own
-    values: dict[Node, str] = field(default_factory=dict)
-    inside: dict[Node, str] = field(default_factory=dict)
-    after: dict[Node, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenFunction:
-    """An emitted function and its lines, in order; ``parameters`` are the names of its arguments."""
-
-    function: Function
-    name: str
-    parameters: dict[Node, str]
-    lines: list[Line]
 
 
 class FunctionWriter:
@@ -86,9 +59,7 @@ class FunctionWriter:
         self._promote_next_values()
         self.reads = Reads(self.plan.named)
         self.control_flow = ControlFlowWriter(self)
-        self.holders: dict[str, Node] = {}  # by name: the value it stands for
-        self.taken_until: dict[Node, set[Node]] = {}  # by carry: what may have its name until its next value does
-        self.pending = self._pending_reads()
+        self.holders = Holders(self.plan, self.reads, names, tree_nodes(function.results))
 
     def _promote_next_values(self) -> None:
         """Next values of carries get statements, so that they can be written in place."""
@@ -101,40 +72,12 @@ class FunctionWriter:
                 if following is not None and following.region is loop.region and not following.is_literal:
                     self.plan.named.add(following)
 
-    def _pending_reads(self) -> dict[Node, int]:
-        """How many statements are still to read each named value; results are read to the end."""
-        pending: dict[Node, int] = {}
-        for node in self.plan.nodes:
-            if node in self.plan.named and node.opcode not in ("parameter", "item"):
-                for read in self.reads.of(node):
-                    pending[read] = pending.get(read, 0) + 1
-            for root in nested_roots(node):
-                for read in self.reads.of_roots([root]):
-                    pending[read] = pending.get(read, 0) + 1
-        for read in self.reads.of_roots(tree_nodes(self.function.results)):
-            pending[read] = pending.get(read, 0) + 1
-        return pending
-
     def _name(self, node: Node) -> Expression:
-        """The name of a new value: the author's, again where the value that had it is read no more."""
+        """The name of a new value: the author's, or what its operation suggests."""
         wanted = self.plan.user_names.get(node)
         if wanted is None:
             return Expression(self.names.fresh(base_name(node, self.graph)))
-        name = identifier(wanted)
-        holder = self.holders.get(name)
-        free = holder is not None and node in self.taken_until.get(holder, {node})
-        if holder is not None and free and holder.region is node.region and not self._needed_after(holder, node):
-            if holder in self.taken_until:
-                self.taken_until[node] = self.taken_until[holder]
-            self.holders[name] = node
-            return Expression(name)
-        fresh = self.names.fresh(name)
-        self.holders.setdefault(fresh, node)
-        return Expression(fresh)
-
-    def _needed_after(self, holder: Node, statement: Node) -> bool:
-        own = 1 if holder in self.reads.of(statement) else 0
-        return self.pending.get(holder, 0) > own
+        return Expression(self.holders.name(node, wanted))
 
     # -- the function
 
@@ -144,7 +87,7 @@ class FunctionWriter:
         for node, wanted in zip(self.function.parameters, self._wanted_parameters(), strict=True):
             name = self.names.fresh(wanted)
             self.texts[node] = Expression(name)
-            self.holders[name] = node
+            self.holders.hold(name, node)
             parameters.append(name)
         for node, name in zip(list(self.function.parameters), parameters, strict=True):
             self._unpack(node, name)
@@ -251,29 +194,10 @@ class FunctionWriter:
         for following, carry in body.in_place.items():
             self.texts[following] = self.texts[carry.parameter]
         if loop is not None:
-            self._hold_carries(body, loop)
+            self.holders.hold_carries(body, loop, self.texts)
         for statement in body.statements:
             self.statement(statement)
         return body
-
-    def _hold_carries(self, body: Body, loop: Loop) -> None:
-        """A value of the body may take a carry's name until the carry's next value does."""
-        place = {statement: k for k, statement in enumerate(body.statements)}
-        end = len(body.statements)
-        read_last: dict[Node, int] = {}
-        for statement, k in place.items():
-            read_last.update(dict.fromkeys(self.reads.of(statement), k))
-        for carry in body.moves:
-            read_last.update(dict.fromkeys(self.reads.of_roots([carry.following] if carry.following else []), end))
-        for carry in loop.carries:
-            following = carry.following
-            if following is None or following is carry.parameter:
-                continue
-            written = place[statement_of(following)] if following in body.in_place else end
-            self.holders[self.texts[carry.parameter]] = carry.parameter
-            self.taken_until[carry.parameter] = {
-                node for node in self.plan.named if node.region is loop.region and read_last.get(node, -1) <= written
-            }
 
     def statement(self, statement: Statement) -> None:
         if isinstance(statement, Store):
@@ -299,8 +223,7 @@ class FunctionWriter:
             self.texts[statement] = name
             self.bound(statement)
         if not isinstance(statement, Store):
-            for read in self.reads.of(statement):
-                self.pending[read] = self.pending.get(read, 0) - 1
+            self.holders.has_read(self.reads.of(statement))
 
     def _value(self, node: Node) -> Expression:
         known = self.constants.text(node) if node.opcode == "array" else None

@@ -9,7 +9,7 @@ from ..array.node import Node
 from ..array.program import Branch, Carry, Loop
 from ..array.traversal import is_inside
 from .expression import WIDTH, Expression
-from .schedule import Body, Reads, schedule
+from .schedule import Body, schedule
 
 if TYPE_CHECKING:
     from .body import FunctionWriter
@@ -110,7 +110,7 @@ class ControlFlowWriter:
             return None
         if initial.opcode == "item" and initial.operands[0].opcode == "parameter":
             return None
-        if initial.opcode != "parameter" and initial in self.writer.taken_until:
+        if initial.opcode != "parameter" and self.writer.holders.is_lent(initial):
             return None  # its name is lent by a carry of the loop around
         return self.writer.texts[initial]
 
@@ -222,11 +222,10 @@ class ControlFlowWriter:
 
     def _rest_of_body(self, loop: Loop, first: frozenset[Node]) -> Body:
         self.writer.plan.named -= first
-        kept = Reads(self.writer.plan.named | set(first))
-        self.writer.reads, outer = kept, self.writer.reads
+        self.writer.reads.named = self.writer.plan.named | first
         body = self.writer.region(loop.region, loop)
-        self.writer.reads = outer
         self.writer.plan.named |= first
+        self.writer.reads.named = self.writer.plan.named
         return body
 
     def _moves(self, moves: list[Carry]) -> None:

@@ -14,8 +14,8 @@ import numpy as np
 
 from ..array.program import Program
 from ..files import write_atomically
-from .body import WrittenFunction
 from .line_map import LineMap, map_lines
+from .lines import WrittenFunction
 from .sidecars import Sidecar, sidecars, storable
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..hlo.ir import Instruction
-from .body import WrittenFunction
+from .lines import WrittenFunction
 from .places import definition_of, statements
 from .provenance import SIGNATURE, instructions_by_line
 

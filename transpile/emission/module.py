@@ -19,9 +19,10 @@ from ..array.program import Function, Program, roots
 from ..array.traversal import topological
 from ..hlo.shapes import ArrayShape, Shape, TupleShape, dimension_texts
 from .annotations import annotate
-from .body import FunctionWriter, WrittenFunction
+from .body import FunctionWriter
 from .constants import ModuleConstants
 from .expression import WIDTH, Renderer
+from .lines import WrittenFunction
 from .names import Names, base_name, identifier, own_name
 from .prelude import prelude
 from .replicas import ENTRY, GROUP, HOST_FUNCTIONS, Replicas, replicas_of
@@ -137,6 +138,7 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
         module_constants=[
             "",
             *types,
+            *([""] if types and constants.lines else []),
             *constants.lines,
             *(_signature_lines(program, parameters) if settings.checks else []),
             *(["", chunks] if chunks else []),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from .body import Line, WrittenFunction
+from .lines import Line, WrittenFunction
 
 
 def definition_of(tree: ast.Module, function: WrittenFunction) -> ast.FunctionDef:

@@ -13,7 +13,7 @@ from typing import Any
 from ..array.node import Node
 from ..array.program import Function, Scope, tree_nodes
 from ..hlo.ir import Computation, Instruction
-from .body import Line, WrittenFunction
+from .lines import Line, WrittenFunction
 
 SIGNATURE = -1  # the number of the line that names a function's parameters; those of its body count from 0
 

@@ -20,8 +20,8 @@ import numpy as np
 from ..array.node import Graph, Node, Region
 from ..array.program import Loop, Scope, roots
 from ..array.traversal import topological
-from ..emission.body import WrittenFunction
 from ..emission.generated import GeneratedModule
+from ..emission.lines import WrittenFunction
 from ..errors import XlaToPythonError
 from ..hlo.ir import HloModule, Instruction
 from ..hlo.printer import print_module

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
 from ..array.node import Node, Region
-from ..emission.body import Line, WrittenFunction
 from ..emission.generated import GeneratedModule
+from ..emission.lines import Line, WrittenFunction
 from ..emission.places import bodies, statements
 
 PROBE, ITERATION, FUNCTION = "__probe__", "__iteration__", "__function__"

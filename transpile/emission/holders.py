@@ -1,0 +1,84 @@
+"""Which value each name of a function stands for, and when another value may take the name over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ..array.node import Node
+from ..array.program import Loop
+from ..array.traversal import nested_roots
+from .names import Names, identifier
+from .plan import Plan
+from .schedule import Body, Reads, statement_of
+
+
+class Holders:
+    """The values that have names while a function is written, in the order in which it runs."""
+
+    def __init__(self, plan: Plan, reads: Reads, names: Names, results: Iterable[Node]) -> None:
+        self.plan = plan
+        self.reads = reads
+        self.names = names
+        self._holders: dict[str, Node] = {}  # by name: the value it stands for
+        self._taken_until: dict[Node, set[Node]] = {}  # by carry: what may have its name until its next value does
+        self._pending: dict[Node, int] = {}  # how many statements are still to read a value; results count as one
+        for node in plan.nodes:
+            if node in plan.named and node.opcode not in ("parameter", "item"):
+                self._expect(reads.of(node))
+            for root in nested_roots(node):
+                self._expect(reads.of_roots([root]))
+        self._expect(reads.of_roots(results))
+
+    def _expect(self, read: Iterable[Node]) -> None:
+        for node in read:
+            self._pending[node] = self._pending.get(node, 0) + 1
+
+    def has_read(self, read: Iterable[Node]) -> None:
+        """A statement that reads these values has been written."""
+        for node in read:
+            self._pending[node] = self._pending.get(node, 0) - 1
+
+    def hold(self, name: str, node: Node) -> None:
+        """The name stands for the node from here on."""
+        self._holders[name] = node
+
+    def is_lent(self, node: Node) -> bool:
+        """The value's name is one that a carry of the loop around lends, or that carry."""
+        return node in self._taken_until
+
+    def name(self, node: Node, wanted: str) -> str:
+        """The author's name for a new value: again where the value that had it is read no more."""
+        name = identifier(wanted)
+        holder = self._holders.get(name)
+        free = holder is not None and node in self._taken_until.get(holder, {node})
+        if holder is not None and free and holder.region is node.region and not self._needed_after(holder, node):
+            if holder in self._taken_until:
+                self._taken_until[node] = self._taken_until[holder]
+            self._holders[name] = node
+            return name
+        fresh = self.names.fresh(name)
+        self._holders.setdefault(fresh, node)
+        return fresh
+
+    def _needed_after(self, holder: Node, statement: Node) -> bool:
+        own = 1 if holder in self.reads.of(statement) else 0
+        return self._pending.get(holder, 0) > own
+
+    def hold_carries(self, body: Body, loop: Loop, texts: Mapping[Node, str]) -> None:
+        """A value of the body may take a carry's name until the carry's next value does."""
+        place = {statement: k for k, statement in enumerate(body.statements)}
+        end = len(body.statements)
+        read_last: dict[Node, int] = {}
+        for statement, k in place.items():
+            read_last.update(dict.fromkeys(self.reads.of(statement), k))
+        for carry in body.moves:
+            read_last.update(dict.fromkeys(self.reads.of_roots([carry.following] if carry.following else []), end))
+        for carry in loop.carries:
+            following = carry.following
+            if following is None or following is carry.parameter:
+                continue
+            written = place[statement_of(following)] if following in body.in_place else end
+            self._holders[texts[carry.parameter]] = carry.parameter
+            self._taken_until[carry.parameter] = {
+                node for node in self.plan.named if node.region is loop.region and read_last.get(node, -1) <= written
+            }
