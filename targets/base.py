@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from importlib.metadata import entry_points
 from typing import Any
 
 from ..transpile.array.node import Node
 from ..transpile.array.program import Program
+from ..transpile.errors import Diagnostic, UsageError
 
 
 def _supports_everything(node: Node) -> str | None:
@@ -107,13 +109,26 @@ def target_names() -> list[str]:
     return sorted(names, key=lambda name: (name != "numpy", name))
 
 
+def require_targets(names: Sequence[str]) -> Sequence[str]:
+    """The names, if each is that of an installed target. Raises ``UsageError`` (XP406) where one is not, or none is."""
+    known = target_names()
+    installed = f"installed targets: {', '.join(known)}"
+    for name in names:
+        if name not in known:
+            close = get_close_matches(name, known, 1)
+            hint = f"did you mean '{close[0]}'?" if close else installed
+            raise UsageError(Diagnostic("XP406", f"there is no target '{name}'", hint=hint))
+    if not names:
+        raise UsageError(Diagnostic("XP406", "no target is named", hint=installed))
+    return names
+
+
 def load_target(name: str) -> Target:
-    """The target of a name. Raises ``LookupError`` naming the known ones."""
-    for point in entry_points(group="xla2py.targets"):
-        if point.name == name:
-            target: Target = point.load()
-            return target
-    raise LookupError(f"no target is called {name!r}; there are {', '.join(target_names())}")
+    """The target of a name. Raises ``UsageError`` (XP406) where none has it."""
+    require_targets([name])
+    (point,) = entry_points(group="xla2py.targets", name=name)
+    target: Target = point.load()
+    return target
 
 
 def adopted(target: Target, value: Any) -> Any:

@@ -35,6 +35,10 @@ class Setting:
     is_folder: bool = False
     is_file: bool = False  # in pyproject.toml relative to that file, as folders are
 
+    @property
+    def is_path(self) -> bool:
+        return self.is_folder or self.is_file
+
     def problem(self, value: object) -> str | None:
         """What is wrong with a value from pyproject.toml."""
         if isinstance(self.default, bool):
@@ -51,7 +55,7 @@ class Setting:
         """A value from a pyproject.toml in ``folder``, checked by :meth:`problem`, as the type of the default."""
         if isinstance(self.default, tuple):
             return (value,) if isinstance(value, str) else tuple(value)
-        return str(folder / value) if (self.is_folder or self.is_file) and value else value
+        return str(folder / value) if self.is_path and value else value
 
 
 SETTINGS: dict[str, Setting] = {

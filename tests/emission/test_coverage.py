@@ -4,6 +4,7 @@ import pytest
 
 from xla2py.targets.base import target_names
 from xla2py.transpile.emission.coverage import IN_PART, SUPPORTED, UNSUPPORTED, coverage
+from xla2py.transpile.errors import UsageError
 from xla2py.transpile.hlo.opcodes import OPCODES
 from xla2py.transpile.passes.to_array import RULES
 
@@ -47,5 +48,5 @@ def test_statuses(opcode, cupy, dask):
 
 
 def test_an_unknown_target_is_named():
-    with pytest.raises(LookupError, match="no target is called 'fortran'"):
+    with pytest.raises(UsageError, match="there is no target 'fortran'"):
         coverage("fortran")

@@ -50,6 +50,16 @@ def test_options_of_add_are_those_of_updates(project, xla2py):
     assert "TABLE_1" in text and "check_arguments" not in text and "dask" in text
 
 
+def test_sources_may_lie_outside_the_project(project, xla2py):
+    sources = project.parent / "their code"
+    sources.mkdir()
+    code, _, err = xla2py("vendor", "add", "table.hlo", "-o", "src/ours/table.py", "--sources", str(sources))
+    assert code == 0, err
+    entry = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["xla2py"]["module"][1]
+    assert entry["sources"] == "../their code"
+    assert state(xla2py, "src/ours/table.py") == (0, "fresh")
+
+
 def test_settings_of_the_table_hold_unless_a_module_says_otherwise(project, xla2py):
     manifest = project / "pyproject.toml"
     text = manifest.read_text(encoding="utf-8")

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
 from ..hlo.element_types import ElementType
 from ..hlo.ir import Instruction
+from ..hlo.literal_values import array_sha256
 
 Interval = tuple[int, int]  # inclusive bounds of every element of an integer node
 
@@ -87,8 +87,12 @@ class Constant:
 
     @staticmethod
     def of(array: np.ndarray) -> Constant:
-        octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        return Constant(array, (array.dtype.str, str(array.dtype), array.shape, sha256(octets.data).digest()))
+        return Constant(array, (array.dtype.str, str(array.dtype), array.shape, array_sha256(array)))
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the array's bytes, in hexadecimal digits."""
+        return str(self.key[-1])
 
 
 @dataclass(frozen=True, slots=True)

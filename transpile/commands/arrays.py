@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from ..emission import emit
 from ..emission.module import type_text
 from ..emission.sidecars import storable
 from ..equivalence.comparison import flatten
+from ..equivalence.inputs import make_inputs, parameter_names
 from ..errors import Diagnostic, InputValueError, UsageError
 from ..files import read_bytes, write_atomically
 from ..hlo.element_types import ElementType
@@ -38,20 +40,39 @@ def parameter_leaves(module: HloModule, names: Sequence[str]) -> Iterator[tuple[
                 yield leaf_name(name, path), shape
 
 
-def read_arguments(path: Path, wanted: Sequence[tuple[str, ArrayShape]]) -> list[Array]:
-    """The arrays of an ``.npz`` file, under the names wanted, or as ``arr_0``, ``arr_1``, .. in order.
+def arguments_for(
+    module: HloModule, path: str | None, seed: int, names: Sequence[str] | None = None
+) -> tuple[list[Array], str]:
+    """Arrays for the entry's parameters, tuples flattened in order, and where they are from.
+
+    They are those of an ``.npz`` file where one is named, else those that came with the program (a HloSnapshot), else
+    made with the seed. Raises what :func:`read_arguments` raises.
+    """
+    if path is not None:
+        return read_arguments(Path(path), module, names), f"arguments of {path}"
+    if module.arguments:
+        return [array for _, array in flatten(module.arguments)], "arguments of the snapshot"
+    return make_inputs(module, seed), f"arguments made with seed {seed}"
+
+
+def read_arguments(path: Path, module: HloModule, names: Sequence[str] | None = None) -> list[Array]:
+    """The arrays of an ``.npz`` file for the entry's parameters: under their names, or as ``arr_0``, ``arr_1``, .. in
+    order. The names are those of the emitted ``main``, found by emitting it where they are not given.
 
     Raises ``UsageError`` XP407 where the file is no ``.npz``, and ``InputValueError`` XP502 with one diagnostic for
     each array that is missing, of another shape or dtype, or not wanted.
     """
     stored = _load(path)
-    names = [name for name, _ in wanted]
     if all(name.startswith("arr_") for name in stored):
-        names = [f"arr_{number}" for number in range(len(wanted))]
+        shapes = [shape for _, shape in parameter_leaves(module, [""] * len(module.entry.parameters))]
+        wanted = [(f"arr_{number}", shape) for number, shape in enumerate(shapes)]
+    else:
+        wanted = list(parameter_leaves(module, names or parameter_names(emit(module, format=False).source)))
+    names = [name for name, _ in wanted]
     complaints = [f"{path} has no array '{name}'" for name in names if name not in stored]
     complaints += [f"{path} has an array '{name}' that main does not take" for name in stored if name not in names]
     arrays = []
-    for name, (_, shape) in zip(names, wanted, strict=True):
+    for name, shape in wanted:
         if name in stored:
             array = _as_element_type(stored[name], shape.element_type)
             if not _fits(array, shape):
@@ -59,7 +80,7 @@ def read_arguments(path: Path, wanted: Sequence[tuple[str, ArrayShape]]) -> list
                 complaints.append(f"array '{name}' is {found}, main takes {type_text(shape)}")
             arrays.append(array)
     if complaints:
-        hint = f"main takes {', '.join(name for name, _ in wanted) or 'nothing'}"
+        hint = f"main takes {', '.join(names) or 'nothing'}"
         raise InputValueError(*(Diagnostic("XP502", complaint, hint=hint) for complaint in complaints))
     return arrays
 

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...targets.base import require_targets
 from ..errors import Diagnostic, UsageError, XlaToPythonError
 from ..files import write_atomically
 from ..settings import CHECK_SETTINGS, SETTINGS, load_settings
 from .modules import STDIN, expanded, read_module, shown_name
-from .options import Command, choose, require_targets, setting_options, words
+from .options import Command, choose, setting_options, words
 from .terminal import counting, report
 
 if TYPE_CHECKING:
     from ..equivalence.checking import Checker
     from ..equivalence.results import CheckReport, ProgramReport
-    from ..hlo.ir import HloModule
 
 DIFFERS = 1
 NOT_COMPARED = 3
@@ -94,27 +94,20 @@ def command(
 
 def _check_all(checker: Checker, programs: Sequence[str], arguments: str | None) -> int:
     """Check every program; the exit code of those that cannot be read, which are reported at once."""
+    from .arrays import read_arguments
+
     highest = 0
     with counting(len(programs), "checking") as advance:
         for name in programs:
             advance(shown_name(name))
             try:
                 module = read_module(name)
-                inputs = None if arguments is None else _arguments(module, Path(arguments))
+                inputs = None if arguments is None else read_arguments(Path(arguments), module)
                 checker.check(module, "" if name == STDIN else name, inputs)
             except XlaToPythonError as error:
                 report(error)
                 highest = max(highest, error.exit_code)
     return highest
-
-
-def _arguments(module: HloModule, path: Path) -> list[Any]:
-    from ..emission import emit
-    from ..equivalence.inputs import parameter_names
-    from .arrays import parameter_leaves, read_arguments
-
-    names = parameter_names(emit(module, format=False).source)
-    return read_arguments(path, list(parameter_leaves(module, names)))
 
 
 def _writer(name: str, writers: dict[str, Callable[[CheckReport], str]]) -> Callable[[CheckReport], str]:

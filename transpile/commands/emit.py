@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...targets.base import require_targets
 from ..errors import Diagnostic, UsageError, XlaToPythonError
 from ..files import read_bytes
 from ..frontends.functions import is_reference
 from ..settings import SETTINGS, load_settings
 from .modules import expanded, read_module, run_all, shown_name
-from .options import Command, choose, require_targets, setting_options
+from .options import Command, choose, setting_options
 from .terminal import note, working
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ...targets.base import require_targets
 from ..errors import Diagnostic, UsageError
-from .options import Command, require_targets, words
+from .options import Command, words
 from .terminal import counting, note, write_table
 
 if TYPE_CHECKING:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ...targets.base import require_targets
 from ..errors import Diagnostic, UnsupportedError
 from .modules import read_module
-from .options import Command, require_targets
+from .options import Command
 from .terminal import write_table
 
 if TYPE_CHECKING:

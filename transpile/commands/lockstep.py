@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
+from ...targets.base import require_targets
 from .modules import read_module, shown_name
-from .options import Command, require_targets
+from .options import Command
 from .terminal import note, working
 
 DIFFERS = 1
@@ -26,17 +27,16 @@ def command(source: str, target: str, arguments: str | None, seed: int, edited: 
     inherits is not held against it. Exit code 1 where something differs.
     """
     from ..emission import emit
-    from ..equivalence.inputs import make_inputs, nest
+    from ..equivalence.inputs import nest
     from ..equivalence.lockstep import lockstep
     from ..equivalence.lockstep_recorder import record
     from ..equivalence.participants import Workers
     from ..files import read_bytes
-    from .arrays import parameter_leaves, read_arguments
+    from .arrays import arguments_for
 
     require_targets([target])
     module = read_module(source)
-    wanted = list(parameter_leaves(module, [parameter.name for parameter in module.entry.parameters]))
-    inputs = make_inputs(module, seed) if arguments is None else read_arguments(Path(arguments), wanted)
+    inputs, _ = arguments_for(module, arguments, seed)
     text = read_bytes(Path(edited)).decode() if edited is not None else None
     emitted = emit(module, target, name=shown_name(source))
     nested = nest([parameter.shape for parameter in module.entry.parameters], inputs)

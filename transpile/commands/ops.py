@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from .options import Command, require_targets, setting_options
+from ...targets.base import require_targets, target_names
+from .options import Command, setting_options
 from .terminal import write_table
 
 
@@ -12,7 +13,6 @@ from .terminal import write_table
 @setting_options("target")
 def command(target: tuple[str, ...] | None) -> None:
     """List XLA's operations and what each target does with them."""
-    from ...targets.base import target_names
     from ..emission.coverage import coverage
     from ..hlo.opcodes import OPCODES
 

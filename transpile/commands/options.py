@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
 
-from ..errors import Diagnostic, UsageError
 from ..settings import SETTINGS, Setting, Settings, Value, emission_options
 from .terminal import Session
 
@@ -90,18 +88,3 @@ def choose(given: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
     """
     chosen = {name: settings[name] if (value := given[name.replace("-", "_")]) is None else value for name in SETTINGS}
     return {"target": chosen["target"], **emission_options(chosen)}
-
-
-def require_targets(names: Sequence[str]) -> Sequence[str]:
-    """The names, if each is that of an installed target. Raises ``UsageError`` (XP406) where one is not."""
-    from ...targets.base import target_names
-
-    known = target_names()
-    for name in names:
-        if name not in known:
-            close = get_close_matches(name, known, 1)
-            hint = f"did you mean '{close[0]}'?" if close else f"installed targets: {', '.join(known)}"
-            raise UsageError(Diagnostic("XP406", f"there is no target '{name}'", hint=hint))
-    if not names:
-        raise UsageError(Diagnostic("XP406", "no target is named", hint=f"installed targets: {', '.join(known)}"))
-    return names

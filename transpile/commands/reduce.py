@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
+from ...targets.base import require_targets
 from ..errors import Diagnostic, UsageError
 from ..files import write_atomically
 from .modules import read_module
-from .options import Command, require_targets
+from .options import Command
 from .terminal import note
 
 if TYPE_CHECKING:
@@ -53,15 +54,12 @@ def command(
     reduction leaves the best so far. Reduce that to go on.
     """
     from ..equivalence.checking import Checker, Plan
-    from ..equivalence.inputs import make_inputs
     from ..equivalence.reduction import reduce_module
-    from .arrays import parameter_leaves, read_arguments
+    from .arrays import arguments_for
 
     require_targets([target])
     module = read_module(source)
-    names = [parameter.name for parameter in module.entry.parameters]
-    wanted = list(parameter_leaves(module, names))
-    inputs = make_inputs(module, seed) if arguments is None else read_arguments(Path(arguments), wanted)
+    inputs, _ = arguments_for(module, arguments, seed)
     place = Path(output) if output is not None else Path(source).with_suffix(".reduced.hlo")
 
     def write(reduction: Reduction) -> None:

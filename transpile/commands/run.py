@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...targets.base import Target, adopted, load_target
+from ...targets.base import Target, adopted, load_target, require_targets
 from ..errors import Diagnostic, UsageError
 from ..hlo.device_groups import device_count
 from ..settings import SETTINGS, load_settings
 from .emit import generate
 from .modules import read_module, shown_name
-from .options import Command, choose, require_targets, setting_options
+from .options import Command, choose, setting_options
 from .terminal import note, working, write_table
 
 if TYPE_CHECKING:
@@ -40,9 +40,8 @@ def command(source: str, arguments: str | None, seed: int, output: str | None, *
     that can be factored. The replicas of a program run as threads: replica k gets arguments made with the seed plus k,
     and its results are result.k.
     """
-    from ..equivalence.comparison import flatten
     from ..equivalence.inputs import describe, make_inputs, nest
-    from .arrays import parameter_leaves, read_arguments, write_results
+    from .arrays import arguments_for, parameter_leaves, write_results
 
     options = choose(given, load_settings(Path.cwd()))
     targets = require_targets(options.pop("target"))
@@ -59,12 +58,7 @@ def command(source: str, arguments: str | None, seed: int, output: str | None, *
         raise UsageError(Diagnostic("XP409", f"run cannot supply the functions that the program calls: {functions}"))
     wanted = list(parameter_leaves(module, names))
     shapes = [parameter.shape for parameter in module.entry.parameters]
-    if arguments is not None:
-        inputs, made = read_arguments(Path(arguments), wanted), ""
-    elif module.arguments:
-        inputs, made = [array for _, array in flatten(module.arguments)], "arguments of the snapshot; "
-    else:
-        inputs, made = make_inputs(module, seed), f"arguments made with seed {seed}; "
+    inputs, origin = arguments_for(module, arguments, seed, names)
     own = load_target(target)
     if devices > 1:
         given_to_all = arguments is not None or module.arguments
@@ -77,7 +71,7 @@ def command(source: str, arguments: str | None, seed: int, output: str | None, *
     rows = [(name, *_columns(describe(array))) for (name, _), array in zip(wanted, inputs, strict=True)]
     rows += [(name, *_columns(describe(array))) for name, array in results.items()]
     write_table(("value", "type", "minimum", "maximum", "mean", "not finite"), rows)
-    note(f"{made}ran on {target} in {seconds:.3g} s")
+    note(f"{origin}; ran on {target} in {seconds:.3g} s")
     if output is not None:
         write_results(Path(output), results)
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...targets.base import require_targets
 from ..settings import SETTINGS, load_settings
 from .modules import run_all
-from .options import Command, Group, choose, require_targets, setting_options
+from .options import Command, Group, choose, setting_options
 from .terminal import note, working, write_table
 
 if TYPE_CHECKING:
@@ -65,23 +66,18 @@ def add(source: str, output: str, **given: Any) -> int:
     from ..vendoring import add_module, nearest_project
 
     place = Path(output)
-    project = nearest_project(_existing(place.parent))
+    project = nearest_project(place.parent)
     options = {name: value for name in SETTINGS if (value := given[name.replace("-", "_")]) is not None}
     options.pop("target", None)
     target, *others = require_targets(choose(given, load_settings(project.folder))["target"])
     if others:
         raise click.UsageError("a module is for one target: give -t one name")
     if options.get("sources"):
-        options["sources"] = Path(options["sources"]).resolve().relative_to(project.folder)
+        options["sources"] = str(Path(options["sources"]).resolve())
     with working(f"emitting {source} for {target}"):
         project, module = add_module(project, source, place, target, options)
     note(f"wrote {module.output} and listed it in {project.path}")
     return 0
-
-
-def _existing(folder: Path) -> Path:
-    """The nearest folder above a path that exists."""
-    return next(parent for parent in (folder.resolve(), *folder.resolve().parents) if parent.is_dir())
 
 
 @command.command(cls=Command)

@@ -135,12 +135,7 @@ def checked_hooks(hooks: Mapping[str, str]) -> dict[str, str]:
 
 
 def _target(target: str | Target) -> Target:
-    if isinstance(target, Target):
-        return target
-    try:
-        return load_target(target)
-    except LookupError as error:
-        raise UsageError(Diagnostic("XP406", str(error.args[0]))) from None
+    return target if isinstance(target, Target) else load_target(target)
 
 
 def _source_name(source: object, module: HloModule, name: str | None) -> str:

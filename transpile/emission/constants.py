@@ -6,7 +6,7 @@ import numpy as np
 
 from ..array.node import Constant, Node
 from .expression import Expression, Renderer, nested_text
-from .sidecars import digest, is_mapped
+from .sidecars import DIGEST_DIGITS, is_mapped
 
 LARGEST_INLINE = 64  # elements
 
@@ -50,4 +50,4 @@ class ModuleConstants:
         function = "mapped_constant" if is_mapped(constant.array) else "constant"
         self.renderer.used_prelude[function] = None
         bits = dtype if element_type.is_extension else ""
-        return Expression(self.renderer.statement("stored", function, name, digest(constant.array), bits), 16)
+        return Expression(self.renderer.statement("stored", function, name, constant.sha256[:DIGEST_DIGITS], bits), 16)

@@ -107,7 +107,7 @@ ENTRY main {
 
 
 def coverage(target: str) -> dict[str, str]:
-    """What can be done with each opcode on a target. Raises ``LookupError`` for a name that is no target's."""
+    """What can be done with each opcode on a target. Raises ``UsageError`` (XP406) for a name that is no target's."""
     chosen = load_target(target)
     seen: Counter[str] = Counter()
     refused: Counter[str] = Counter()

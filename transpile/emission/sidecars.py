@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ..files import replacing
+from ..hlo.literal_values import array_sha256
 
 LARGEST_IN_ARCHIVE = 64 * 2**20  # bytes; what is larger is a file of its own, mapped into memory where it is used
 DIGEST_DIGITS = 16  # of the SHA-256 that the module has of each constant
@@ -27,12 +27,6 @@ def storable(array: np.ndarray) -> np.ndarray:
 def is_mapped(array: np.ndarray) -> bool:
     """Whether a constant is a file of its own."""
     return array.nbytes > LARGEST_IN_ARCHIVE
-
-
-def digest(array: np.ndarray) -> str:
-    """What an emitted module checks a constant by: the start of the SHA-256 of its bytes in row-major order."""
-    octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    return hashlib.sha256(octets.data).hexdigest()[:DIGEST_DIGITS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,4 +70,4 @@ def sidecars(constants: Mapping[str, np.ndarray], module: Path) -> Iterator[Side
 
 def _same(array: np.ndarray, stored: np.ndarray) -> bool:
     wanted = storable(array)
-    return (wanted.dtype, wanted.shape) == (stored.dtype, stored.shape) and digest(wanted) == digest(stored)
+    return (wanted.dtype, wanted.shape) == (stored.dtype, stored.shape) and array_sha256(wanted) == array_sha256(stored)

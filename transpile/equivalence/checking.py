@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...targets.base import target_names
+from ...targets.base import require_targets
 from ..emission import GeneratedModule, emit
 from ..errors import Diagnostic, UnsupportedError, UsageError
 from ..frontends import load
@@ -83,7 +83,7 @@ def check(
     plan = Plan(
         tuple(targets), named_references(reference), named_campaigns(campaigns), seed, budget, known=tuple(known)
     )
-    _require_targets(plan.targets)
+    require_targets(plan.targets)
     with Checker(plan, limits) as checker:
         for source in sources:
             loaded = source if isinstance(source, HloModule) else load(source)
@@ -109,14 +109,6 @@ def _known_names(names: str | Sequence[str], known: Sequence[str], kind: str) ->
         if word not in known:
             raise UsageError(Diagnostic("XP600", f"there is no {kind} '{word}'", hint=f"use {', '.join(known)}"))
     return words
-
-
-def _require_targets(targets: Sequence[str]) -> None:
-    known = target_names()
-    for name in targets:
-        if name not in known:
-            hint = f"installed targets: {', '.join(known)}"
-            raise UsageError(Diagnostic("XP406", f"there is no target '{name}'", hint=hint))
 
 
 class Checker:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from functools import cache, lru_cache
@@ -135,3 +136,9 @@ def nan_bits(match: re.Match[str], element_type: ElementType) -> int | None:
     exponent = (1 << element_type.bits - 1 - bits) - 1
     sign = int(match.group().startswith("-"))
     return sign << element_type.bits - 1 | exponent << bits | payload
+
+
+def array_sha256(array: npt.NDArray[Any]) -> str:
+    """The SHA-256 of an array's bytes in row-major order, in hexadecimal digits; no copy where they lie so already."""
+    octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return hashlib.sha256(octets.data).hexdigest()

@@ -19,6 +19,7 @@ from .header import HEADER_ATTRIBUTES
 from .ir import Computation, HloModule, Instruction, OpMetadata, StackFrame
 from .lexer import escape
 from .literal_printer import literal_shape_text, literal_text
+from .literal_values import array_sha256
 from .literals import Literal
 from .opcodes import COMMON_ATTRIBUTES, OPCODES
 from .shape_parser import TYPE_NAMES
@@ -52,7 +53,7 @@ def module_sha256(module: HloModule) -> str:
 def _short_literal_text(literal: Literal) -> str:
     if not isinstance(literal, np.ndarray) or literal.size <= _LARGEST_HASHED_AS_TEXT:
         return literal_text(literal)
-    return sha256(np.ascontiguousarray(literal).reshape(-1).view(np.uint8).data).hexdigest()
+    return array_sha256(literal)
 
 
 class _Printer:

@@ -156,6 +156,13 @@ def relative_name(project: Project, path: Path) -> str:
     return PurePosixPath(Path(os.path.relpath(path.resolve(), project.folder.resolve())).as_posix()).as_posix()
 
 
+def _written(project: Project, name: str, value: Value) -> Any:
+    """A setting as the manifest has it: paths relative to its folder."""
+    if OPTIONS[name].is_path and value:
+        return relative_name(project, Path(str(value)))
+    return list(value) if isinstance(value, tuple) else value
+
+
 def with_module(project: Project, module: VendoredModule) -> Project:
     """Write an entry at the end of the manifest; comments, order and line ends of the file stay."""
     entry = tomlkit.table()
@@ -164,7 +171,7 @@ def with_module(project: Project, module: VendoredModule) -> Project:
         entry["target"] = module.target
     if module.edited:
         entry["edited"] = True
-    entry.update({name: list(value) if isinstance(value, tuple) else value for name, value in module.options.items()})
+    entry.update({name: _written(project, name, value) for name, value in module.options.items()})
 
     return _rewritten(project, lambda entries: entries.append(entry))
 
