@@ -1,4 +1,4 @@
-"""Special functions of float32, by the polynomials that XLA computes them with."""
+"""Activations, and special functions of float32 by the polynomials that XLA computes them with."""
 
 import numpy as np
 
@@ -10,6 +10,12 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):  # exp(-x) is inf where the result is 0
         gate: np.ndarray = 1 / (1 + np.exp(-x))
     return gate
+
+
+def gelu(x: np.ndarray) -> np.ndarray:
+    """The Gaussian error linear unit, by its approximation with ``tanh``."""
+    gate = np.tanh((x + x * x * x * 0.044715) * 0.7978845608028654) + 1
+    return x * (gate * 0.5)
 
 
 ERFC_MIDDLE = np.array(  # of x**2, below 1

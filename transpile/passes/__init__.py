@@ -13,6 +13,7 @@ from ..hlo.ir import HloModule
 from ..hlo.printer import print_module
 from .clips import clips
 from .factors import factors
+from .gelus import gelus
 from .idioms import idioms
 from .keepdims import keepdims
 from .means import means
@@ -21,6 +22,7 @@ from .products import products
 from .quotients import quotients
 from .rolls import rolls
 from .sigmoids import sigmoids
+from .softmaxes import softmaxes
 from .softplus import softplus
 from .solves import solves
 from .squares import squares
@@ -49,6 +51,8 @@ PIPELINE: tuple[ArrayPass, ...] = (
     triangles,
     factors,
     softplus,
+    softmaxes,
+    gelus,
     squares,
 )
 

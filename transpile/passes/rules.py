@@ -7,8 +7,10 @@ of :mod:`.matching`. The right side has the type of what it replaces; a comparis
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -29,7 +31,7 @@ class Rule:
     """``give`` in place of ``match``: an expression, or a function of the graph, the matched node and the bindings,
     which may still say no by None.
 
-    The named parts in ``once`` must have no other user; ``when`` says for which element types.
+    The named parts in ``once`` must have no user outside the match; ``when`` says for which element types.
     """
 
     match: str
@@ -41,13 +43,19 @@ class Rule:
         if node.element_type is None or not self.when(node.type):
             return None
         found = pattern(self.match).match(node)
-        if found is None or any(uses.get(found[name], 0) > 1 for name in self.once):
+        if found is None or any(uses.get(found[name], 0) > places(self.match, name) for name in self.once):
             return None
         if isinstance(self.give, str):
             made: Node | None = _built(graph, ast.parse(self.give, mode="eval").body, node.type, found)
         else:
             made = self.give(graph, node, found)
         return made if made is not None and made.shape == node.shape and not graph.refuses(made) else None
+
+
+@cache
+def places(match: str, name: str) -> int:
+    """How often a pattern uses the part of a name."""
+    return len(re.findall(rf"\b{name}\b(?!=)", match))
 
 
 def is_full_float(element_type: ElementType) -> bool:

@@ -1,0 +1,27 @@
+"""Softmax and its kin: shifted by the maximum, so that no exponential overflows."""
+
+from typing import Any
+
+import numpy as np
+
+
+def softmax(x: np.ndarray, axis: int | tuple[int, ...] = -1) -> np.ndarray:
+    """``exp(x)`` divided by its sum along ``axis``; NaN where all of ``x`` is -inf."""
+    exp = np.exp(x - x.max(axis=axis, keepdims=True))
+    weights: np.ndarray = exp / exp.sum(axis=axis, keepdims=True)
+    return weights
+
+
+def log_softmax(x: np.ndarray, axis: int | tuple[int, ...] = -1) -> np.ndarray:
+    """The logarithm of ``softmax(x, axis)``."""
+    shifted: np.ndarray = x - x.max(axis=axis, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
+
+
+def logsumexp(x: np.ndarray, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
+    """``log(exp(x).sum(axis))``; -inf where all of ``x`` is -inf."""
+    peak = x.max(axis=axis, keepdims=True)
+    shift = np.where(np.isfinite(peak), peak, 0)
+    with np.errstate(divide="ignore"):  # the sum may be 0
+        total = np.log(np.exp(x - shift).sum(axis=axis, keepdims=True)) + shift
+    return total if keepdims else total.squeeze(axis)[()]

@@ -1,0 +1,104 @@
+"""softmaxes and gelus: what is raised, near-misses, and bits that stay as they are."""
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.tests.passes.raising import assert_agrees, hlo, main, optimised
+
+jax = pytest.importorskip("jax")
+jnp = pytest.importorskip("jax.numpy")
+FORMS = pytest.mark.parametrize("form", [hlo, optimised])
+X = np.random.default_rng(0).normal(size=(6, 8)).astype(np.float32) * 30
+X[1], X[2, 0], X[3, 3], X[4, 5] = -np.inf, np.inf, np.nan, -np.inf
+
+
+def assert_same_bits(text, without):
+    """The raised program computes what the one that spells it out does, bit for bit, NaN and infinities too."""
+    results = [
+        xla2py.emit(text, format=False, disable_passes=disabled).load().main(X.copy()) for disabled in ([], [without])
+    ]
+    assert results[0].dtype == results[1].dtype
+    np.testing.assert_array_equal(*results)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (jax.nn.softmax, "return softmax(x)"),
+        (lambda x: jax.nn.softmax(x, axis=0), "return softmax(x, axis=0)"),
+        (lambda x: jax.nn.softmax(x, axis=(0, 1)), "return softmax(x, axis=(0, 1))"),
+        (lambda x: jax.nn.softmax(x * 2) + 1, "return softmax(x * 2) + 1"),
+        (jax.nn.log_softmax, "return log_softmax(x)"),
+        (lambda x: jax.nn.log_softmax(x, axis=0), "return log_softmax(x, axis=0)"),
+        (lambda x: jax.nn.logsumexp(x), "return logsumexp(x)"),
+        (lambda x: jax.nn.logsumexp(x, axis=1), "return logsumexp(x, axis=-1)"),
+        (lambda x: jax.nn.logsumexp(x, axis=0), "return logsumexp(x, axis=0)"),
+        (lambda x: jax.nn.logsumexp(x, axis=1, keepdims=True), "return logsumexp(x, axis=-1, keepdims=True)"),
+    ],
+)
+def test_softmaxes(function, expected):
+    assert main(optimised(lambda x: function(x), X)) == expected
+    text = hlo(lambda x: function(x), X)
+    assert main(text) == expected
+    assert_agrees(text, X, without="softmaxes")
+    assert_same_bits(text, "softmaxes")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: jnp.exp(x - x.max(1, keepdims=True)) / jnp.exp(x - x.max(1, keepdims=True)).sum(0, keepdims=True),
+        lambda x: jnp.exp(x - x.max(0)) / jnp.exp(x - x.max(0)).sum(1, keepdims=True),
+        lambda x: jnp.exp(x - x.min(1, keepdims=True)) / jnp.exp(x - x.min(1, keepdims=True)).sum(1, keepdims=True),
+        lambda x: jax.nn.softmax(x, where=x > 0),
+        lambda x: (lambda e: e / e.sum(1, keepdims=True) + e)(jnp.exp(x - x.max(1, keepdims=True))),  # e is read again
+        lambda x: (x - x.max(1, keepdims=True)) - jnp.log(jnp.exp(x - x.min(1, keepdims=True)).sum(1, keepdims=True)),
+        lambda x: jnp.log(jnp.exp(x - x.max(1, keepdims=True)).sum(1, keepdims=True)) + x.max(1, keepdims=True),
+        jax.grad(lambda x: jax.nn.logsumexp(x)),
+        lambda x: jax.nn.softmax(x.astype(jnp.float16)),
+    ],
+)
+def test_what_is_no_softmax(function):
+    text = hlo(lambda x: function(x), X)
+    assert main(text) == main(text, disable_passes=["softmaxes"])
+
+
+def test_a_softmax_of_squares_of_the_same_size_keeps_its_axis():
+    """Without keepdims, a maximum along the last axis lies across the first."""
+    text = hlo(lambda x: jnp.exp(x - x.max(1)) / jnp.exp(x - x.max(1)).sum(1), X[:, :6])
+    assert "softmax" not in main(text)
+
+
+def test_softmaxes_in_chunks_stay_written_out():
+    assert "softmax" not in main(hlo(jax.nn.softmax, X), target="dask")
+
+
+@FORMS
+@pytest.mark.parametrize(
+    "function",
+    [
+        jax.nn.gelu,
+        lambda x: 0.5 * x * (1 + jnp.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x * x * x))),
+        lambda x: 0.5 * x * (1 + jnp.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
+    ],
+)
+def test_gelus(form, function):
+    text = form(lambda x: function(x), X)
+    assert main(text) == "return gelu(x)"
+    assert_agrees(text, X, without="gelus")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: jax.nn.gelu(x, approximate=False),
+        lambda x: x * 0.5 * (1 + jnp.tanh(0.8 * (x + 0.044715 * x * x * x))),
+        lambda x: x * 0.5 * (1 + jnp.tanh(0.7978845608028654 * (x + 0.05 * x * x * x))),
+        lambda x: x * 0.5 * (1 + jnp.tanh(0.7978845608028654 * (x + 0.044715 * x * x))),
+        jax.grad(lambda x: jax.nn.gelu(x).sum()),
+    ],
+)
+def test_what_is_no_gelu(function):
+    text = hlo(lambda x: function(x), X)
+    assert main(text) == main(text, disable_passes=["gelus"])
