@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..array.node import Graph, Node, Slot
 from ..array.program import Function
-from .matching import Bindings
+from .matching import Bindings, pattern
 from .rules import Make, Rule, apply_rules, is_full_float
 
 _SHIFTED = "subtract(x, max(x, axes=axes, keepdims=kept))"
@@ -64,5 +64,8 @@ RULES = (
 
 
 def softmaxes(function: Function) -> None:
-    """Raise them to calls, where nothing else reads the parts."""
-    apply_rules(function, RULES)
+    """Raise them to calls, where nothing else reads the parts. A program that is nothing but one spells it out."""
+    root = function.results
+    found = [pattern(rule.match).match(root) for rule in RULES] if isinstance(root, Node) else []
+    if not any(bindings is not None and bindings["x"].opcode == "parameter" for bindings in found):
+        apply_rules(function, RULES)
