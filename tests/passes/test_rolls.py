@@ -16,7 +16,7 @@ X = np.arange(30, dtype=np.float32).reshape(5, 6)
         (lambda x: jnp.roll(x, -2, axis=1), "return np.roll(x, -2, axis=1)"),
         (lambda x: jnp.roll(x, 8, axis=1), "return np.roll(x, 2, axis=1)"),
         (lambda x: jnp.roll(x.reshape(-1), 1), "return np.roll(x.reshape(30), 1)"),
-        (lambda x: jnp.roll(x, (1, -1), axis=(0, 1)), "return np.roll(np.roll(x, 1, axis=0), -1, axis=1)"),
+        (lambda x: jnp.roll(x, (1, -1), axis=(0, 1)), "return np.roll(x, (1, -1), axis=(0, 1))"),
     ],
 )
 def test_rolls(function, expected):
@@ -44,3 +44,17 @@ def test_other_joins_stay(function):
 def test_an_array_of_nothing():
     empty = np.zeros((5, 0), np.float32)
     assert_agrees(hlo(lambda x: jnp.roll(x, 2, axis=0), empty), empty, without="rolls", budget=EXACT)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x: jnp.roll(x, (1, -2), axis=(0, 1)), "return np.roll(x, (1, -2), axis=(0, 1))"),
+        (lambda x: jnp.roll(jnp.roll(x, -2, axis=1), 1, axis=0), "return np.roll(x, (1, -2), axis=(0, 1))"),
+        (lambda x: jnp.roll(jnp.roll(x, 2, axis=1), 1, axis=1), "return np.roll(np.roll(x, 2, axis=1), 1, axis=1)"),
+    ],
+)
+def test_several_axes(function, expected):
+    text = hlo(function, X)
+    assert main(text) == expected
+    assert_agrees(text, X, without="rolls", budget=EXACT)

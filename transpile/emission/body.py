@@ -14,7 +14,7 @@ from .expression import ATOM, PRIMARY, UFUNCS, WIDTH, Expression, Renderer, inde
 from .holders import Holders
 from .lines import Line, WrittenFunction
 from .names import Names, argument_name, base_name, own_name
-from .plan import CHANGES, NEW_ARRAYS, Plan, plan, source_line
+from .plan import CHANGES, NEW_ARRAYS, SUMS, Plan, plan, source_line
 from .schedule import Body, Reads, Statement, schedule
 from .sources import SourceNames
 
@@ -244,11 +244,21 @@ class FunctionWriter:
         """The value's text, after cutting parts out of it while the line, of which ``taken`` are used, is too long."""
         while True:
             text = value()
-            part = self._part_to_cut(node) if taken + len(text) > WIDTH else None
+            part = self._part_to_cut(node) if taken + len(text) > WIDTH and not self._is_sum_of_lines(node) else None
             if part is None:
                 return text
             self.plan.named.add(part)
             self.statement(part)
+
+    def _is_sum_of_lines(self, node: Node) -> bool:
+        """A sum of several terms that black writes one a line, as people do."""
+        terms: list[Node] = []
+        while node.opcode in SUMS and (node not in self.texts or not terms):
+            terms.append(node.operands[1])
+            node = node.operands[0]
+        terms.append(node)
+        widest = max(len(self.text(term)) for term in terms)
+        return len(terms) > 2 and 4 * (self.indent + 1) + len("+ ") + widest <= WIDTH
 
     def _part_to_cut(self, node: Node) -> Node | None:
         """The folded part with the most operations of those that fit a line, or else of all."""

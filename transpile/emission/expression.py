@@ -183,7 +183,7 @@ class Renderer:
     def sum_dtype(self, node: Node) -> str:
         """NumPy widens sums of small integers; HLO does not."""
         element_type = node.type
-        if element_type.is_integral and element_type.bits < 64:
+        if element_type.is_integral and element_type.bits < 64 and not node.parameters.get("plain"):
             return f"dtype={self.dtype(element_type)}"
         return ""
 

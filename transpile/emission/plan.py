@@ -7,13 +7,16 @@ from dataclasses import dataclass, field
 from ..array.node import Graph, Node
 from ..array.program import Function, roots, tree_nodes
 from ..array.traversal import dependencies, is_inside, topological
+from .source_lines import SourceLines
 from .sources import SourceNames
 
 LEAVES = frozenset(("parameter", "literal", "integer", "retype"))
 VIEWS = frozenset(("expand", "getitem", "transpose", "item", "read"))
 CHANGES = frozenset(("setitem", "update_at"))  # a copy, and then a statement that changes it
 NEW_ARRAYS = frozenset(("zeros", "ones", "full"))
+SUMS = frozenset(("add", "subtract"))
 MOST_FOLDED = 8  # operations in one statement
+MOST_SUMMED = 20  # in a sum, which may have a line for each of its terms
 DEEPEST = 12  # levels of nesting in one expression
 
 
@@ -46,7 +49,7 @@ def plan(function: Function, source_names: SourceNames) -> Plan:
         folded = [operand for operand in node.operands if operand not in made.named]
         made.work[node] = _own_work(node) + sum(made.work[operand] for operand in folded)
         depth[node] = 1 + max((depth[operand] for operand in folded), default=0)
-        if must_be_named(node, users.get(node, []), made, function.graph) or depth[node] > DEEPEST:
+        if must_be_named(node, users.get(node, []), made, function.graph, source_names.lines) or depth[node] > DEEPEST:
             made.named.add(node)
     return made
 
@@ -55,7 +58,7 @@ def _own_work(node: Node) -> int:
     return 0 if node.opcode in LEAVES or node.opcode in VIEWS or node.is_python_int else 1
 
 
-def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph) -> bool:
+def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph, lines: SourceLines) -> bool:
     """The folding rules, first match wins."""
     if node.opcode in ("literal", "integer", "retype"):
         return False
@@ -77,11 +80,12 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
         return not (node.opcode == "arange" and len(users) == 2)
     if users == [None] and node is made.only_result:
         return False  # returned as it is
-    if made.work[node] > MOST_FOLDED or node in made.user_names:
+    most = MOST_SUMMED if _continues_chain(node, users) else MOST_FOLDED
+    if made.work[node] > most or node in made.user_names:
         return True
     if node.opcode == "call" and any(user is not None and user.opcode == "call" for user in users):
         return True
-    return made.work[node] >= 2 and _other_line(node, users, graph)
+    return made.work[node] >= 2 and _ends_statement(node, users, graph, lines)
 
 
 def _changes(user: Node | None, node: Node) -> bool:
@@ -106,13 +110,18 @@ def _crosses_a_loop(node: Node, users: list[Node | None]) -> bool:
     return False
 
 
-def _other_line(node: Node, users: list[Node | None], graph: Graph) -> bool:
-    """The user's own statement ends here: the consumer is on another source line."""
-    own, user = source_line(graph, node), users[0] if users else None
-    if user is not None and user.opcode == "loop":
+def _ends_statement(node: Node, users: list[Node | None], graph: Graph, lines: SourceLines) -> bool:
+    """The user's own statement ends here: the consumer is in another."""
+    user = users[0] if users else None
+    if user is None or user.opcode == "loop":
         return False  # a condition stands in the loop's head
-    other = source_line(graph, user) if user is not None else None
-    return own is not None and other is not None and own != other
+    return lines.is_statement_end(graph, node, user)
+
+
+def _continues_chain(node: Node, users: list[Node | None]) -> bool:
+    """``a + b`` of ``a + b + c``."""
+    user = users[0] if len(users) == 1 else None
+    return node.opcode in SUMS and user is not None and user.opcode in SUMS and user.operands[0] is node
 
 
 def source_line(graph: Graph, node: Node) -> tuple[str, int] | None:

@@ -15,6 +15,7 @@ from ..array.traversal import dependencies
 from ..hlo.ir import HloModule, Instruction
 from ..hlo.stack_frames import driver_frames
 from .source_functions import SourceFunctions
+from .source_lines import SourceLines
 
 Place = tuple[str, int, int]  # file, line from 1, column from 0
 
@@ -34,6 +35,7 @@ class SourceNames:
         for file_name, tree in trees.items():
             self.targets.update(targets(file_name, tree))
         self.functions = SourceFunctions(module, trees)
+        self.lines = SourceLines(module)
 
     def site(self, instruction: Instruction) -> Site | None:
         """The author's name for an instruction's value, and where it is given: the place and the calls around it."""

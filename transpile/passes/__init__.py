@@ -15,10 +15,12 @@ from .clips import clips
 from .factors import factors
 from .gelus import gelus
 from .idioms import idioms
+from .indices import indices
 from .keepdims import keepdims
 from .means import means
 from .outlining import Originals, outlining
 from .products import products
+from .promotions import promotions
 from .quotients import quotients
 from .rolls import rolls
 from .sigmoids import sigmoids
@@ -54,6 +56,8 @@ PIPELINE: tuple[ArrayPass, ...] = (
     softmaxes,
     gelus,
     squares,
+    indices,
+    promotions,
 )
 
 

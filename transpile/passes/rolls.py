@@ -1,4 +1,4 @@
-"""``np.concatenate([x[k:], x[:k]])`` is ``np.roll(x, -k)``."""
+"""``np.concatenate([x[k:], x[:k]])`` is ``np.roll(x, -k)``; two in a row are one of several axes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,27 @@ def _part(index: tuple[Any, ...], axis: int, size: int) -> range | None:
     return taken if taken is not None and taken.step == 1 else None
 
 
-RULES = (Rule("concatenate(getitem(x, index=tail), getitem(x, index=head))", _roll),)
+def _along_several(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """One call goes over an array once, whatever the number of axes."""
+    shifts = (
+        {found["axis"]: found["shift"]}
+        if isinstance(found["axis"], int)
+        else dict(zip(found["axis"], found["shift"], strict=True))
+    )
+    axis, shift = node.parameters["axis"], node.parameters["shift"]
+    if not isinstance(axis, int) or axis in shifts:
+        return None
+    axes = tuple(sorted([*shifts, axis]))
+    shifts[axis] = shift
+    x = found["x"]
+    along = tuple(shifts[each] for each in axes)
+    return graph.add("roll", (x,), x.shape, x.element_type, interval=x.interval, shift=along, axis=axes)
+
+
+RULES = (
+    Rule("concatenate(getitem(x, index=tail), getitem(x, index=head))", _roll),
+    Rule("roll(roll(x, shift=shift, axis=axis))", _along_several),
+)
 
 
 def rolls(function: Function) -> None:

@@ -1,0 +1,74 @@
+"""What arrays are indexed by, in the words of the library."""
+
+import numpy as np
+import pytest
+
+from xla2py.tests.passes.raising import EXACT, assert_agrees, entry, hlo, main
+
+jnp = pytest.importorskip("jax.numpy")
+X = np.arange(30, dtype=np.float32).reshape(5, 6)
+ANY = np.array([0, 3, -1, 4, -5, -6, 9, -100], np.int32)  # also outside of both ends
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x, i: x[i[0]], "return x[np.clip(i[0], -5, 4)]"),
+        (lambda x, i: x[:, i[1]], "return x[:, np.clip(i[1], -6, 5)]"),
+        (lambda x, i: x[i[0], i[1]], "return x[np.clip(i[0], -5, 4), np.clip(i[1], -6, 5)]"),
+        (lambda x, i: x[0, i % 3 - 2], "return x[0][np.remainder(i, 3) - 2]"),  # proved to be in range
+        (lambda x, i: x[jnp.argmax(x[:, 0])], "return x[x[:, 0].argmax()]"),
+        (lambda x, i: x[jnp.argmax(x, axis=0), 0], "return x[:, 0][x.argmax(axis=0)]"),
+    ],
+)
+def test_an_index_is_written_as_the_library_takes_it(function, expected):
+    text = hlo(function, X, ANY)
+    assert main(text) == expected
+    for shift in range(len(ANY)):
+        assert_agrees(text, X, np.roll(ANY, shift), without="indices", budget=EXACT)
+
+
+def test_what_is_stored_needs_no_type():
+    import jax
+
+    def rows(x, state):
+        return jax.lax.scan(lambda state, row: (state + row, (jnp.argmax(row), jnp.sum(row > 2))), state, x)
+
+    text = hlo(rows, X, X[0])
+    assert "astype" not in main(text) and "dtype=np.int32)\n" in main(text)
+    assert_agrees(text, X, X[0], without="indices", budget=EXACT)
+
+
+@pytest.mark.parametrize(
+    ("index", "kept"),
+    [
+        ("a = s32[] add(i, n)", "np.where(i < 0, i + 4, i)"),  # not the size of the axis
+        ("a = s32[] multiply(i, n)", "np.where(i < 0, i * 4, i)"),
+    ],
+)
+def test_other_choices_of_an_index_stay(index, kept):
+    text = entry(
+        "x = f32[5,6] parameter(0)",
+        "i = s32[] parameter(1)",
+        "zero = s32[] constant(0)",
+        "n = s32[] constant(4)",
+        index,
+        "wrong = pred[] compare(i, zero), direction=LT",
+        "s = s32[] select(wrong, a, i)",
+        "d = f32[1,6] dynamic-slice(x, s, zero), dynamic_slice_sizes={1,6}",
+    )
+    assert kept in main(text)
+    for value in (-6, -2, 0, 3, 7):
+        assert_agrees(text, X, np.int32(value), without="indices", budget=EXACT)
+
+
+def test_an_index_that_is_a_result_too_keeps_its_type():
+    text = hlo(lambda x: (jnp.argmax(x), x.reshape(-1)[jnp.argmax(x)]), X)
+    assert "astype(np.int32)" in main(text)
+    assert_agrees(text, X, without="indices", budget=EXACT)
+
+
+def test_unsigned_indices_stay():
+    text = hlo(lambda x, i: x[i], X, np.uint32(3))
+    assert_agrees(text, X, np.uint32(3), without="indices", budget=EXACT)
+    assert_agrees(text, X, np.uint32(2**32 - 1), without="indices", budget=EXACT)

@@ -1,0 +1,47 @@
+"""Conversions that NumPy makes by itself."""
+
+import numpy as np
+import pytest
+
+from xla2py.tests.passes.raising import EXACT, assert_agrees, hlo, main
+
+jnp = pytest.importorskip("jax.numpy")
+X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
+BYTES = np.arange(-6, 6, dtype=np.int8).reshape(3, 4)
+COUNTS = np.arange(12, dtype=np.int32).reshape(3, 4)
+Z = (X + 1j * X[::-1]).astype(np.complex64)
+
+
+@pytest.mark.parametrize(
+    ("function", "inputs", "expected"),
+    [
+        (lambda n, x: n + (x > 0), (COUNTS, X), "return n + (x > 0)"),
+        (lambda x, n: x * n, (X, BYTES), "return x * n"),
+        (lambda n, x: n / x, (BYTES, X), "return n / x"),
+        (lambda n, x: n < x, (BYTES, X), "return n < x"),
+        (lambda z, x: z + x, (Z, X), "return z + x"),
+        (lambda x: x * 2j, (X,), "return x * 2j"),
+        (lambda x, n: jnp.where(x > 0, x, n), (X, BYTES), "return np.where(x > 0, x, n)"),
+    ],
+)
+def test_a_conversion_is_left_to_numpy(function, inputs, expected):
+    text = hlo(function, *inputs)
+    assert main(text) == expected
+    assert_agrees(text, *inputs, without="promotions", budget=EXACT)
+
+
+@pytest.mark.parametrize(
+    ("function", "inputs"),
+    [
+        (lambda x, n: x * n, (X, COUNTS)),  # NumPy would compute in float64
+        (lambda x: (x > 0).astype(jnp.int32) + 1, (X,)),  # a number has no type of its own
+        (lambda x: (x > 0).astype(jnp.float32) - (x < 1).astype(jnp.float32), (X,)),  # both convert
+        (lambda x: (x > 0).astype(jnp.float32), (X,)),
+        (lambda x, n: (n.astype(jnp.float32) + x, n.astype(jnp.float32)), (X, BYTES)),  # needed elsewhere
+        (lambda x, n: x + n.astype(jnp.bfloat16), (X.astype(jnp.bfloat16), BYTES)),
+    ],
+)
+def test_other_conversions_stay(function, inputs):
+    text = hlo(function, *inputs)
+    assert ".astype(" in main(text)
+    assert_agrees(text, *inputs, without="promotions", budget=EXACT)

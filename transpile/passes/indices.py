@@ -1,0 +1,97 @@
+"""What arrays are indexed by: libraries count negative indices from the end, and take integers of any type.
+
+JAX adds the size of an axis to negative indices, and HLO clamps what is still outside:
+``x[clip(where(i < 0, i + n, i), 0, n - 1)]`` is ``x[clip(i, -n, n - 1)]``. What is only an index, or only stored in an
+array, needs no type of its own: ``plain`` says so of an ``argmax`` or a sum.
+"""
+
+from __future__ import annotations
+
+from ..array.node import Graph, Node, literal_value
+from ..array.program import Function
+from .matching import pattern
+from .rewriting import rewrite
+from .to_array.intervals import fits
+from .users import Use, index_places, uses_of
+
+_WRAPPED = "select(compare(i, 0, direction='LT'), add(i, SIZE), i)"
+_CLAMPED = f"clamp(0, (wrapped := {_WRAPPED}), HIGH)"
+
+
+def indices(function: Function) -> None:
+    """Write indices as the array library takes them."""
+    uses = uses_of(function)
+    graph = function.graph
+
+    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+        if _needs_no_type(node, uses.get(node, [])):
+            return operands[0] if node.opcode == "convert" else _with(graph, node, operands, plain=True)
+        changed = {
+            place: index
+            for place, size in index_places(node).items()
+            if (index := _index(graph, node.operands[place], operands[place], size, uses)) is not None
+        }
+        if not changed:
+            return None
+        given = tuple(changed.get(place, operand) for place, operand in enumerate(operands))
+        unclamped = {"clamped": False} if node.opcode == "take" and node.parameters["clamped"] else {}
+        if unclamped:
+            given = (given[0], _clamp(graph, given[1], node.operands[0].shape[node.parameters["axis"]]))
+        made = _with(graph, node, given, **unclamped)
+        return None if graph.refuses(made) else made
+
+    rewrite(function, rule)
+
+
+def _needs_no_type(node: Node, uses: list[Use]) -> bool:
+    """A place, a sum of integers or a conversion whose users take any type: wider integers keep the low bits."""
+    if not uses or any(use.kind not in ("index", "stored") for use in uses):
+        return False
+    if node.opcode in ("argmax", "argmin", "argsort"):
+        return True
+    stored = all(use.kind == "stored" for use in uses)
+    if node.opcode in ("sum", "prod"):
+        return stored and node.type.is_integral and node.type.bits >= 8
+    if node.opcode != "convert":
+        return False
+    (source,) = node.operands
+    if source.type.is_extension or node.type.is_extension:
+        return False
+    return stored or (source.type.is_integral and source.interval is not None and fits(source.interval, node.type))
+
+
+def _index(graph: Graph, old: Node, new: Node, size: int, uses: dict[Node, list[Use]]) -> Node | None:
+    """The same index in fewer words."""
+    if any(use.kind != "index" for use in uses.get(old, [])):
+        return None
+    found = pattern(_CLAMPED).match(new) or pattern(_WRAPPED).match(new)
+    if found is None or not new.type.is_signed or found["i"].is_python_int:
+        return None
+    inner = old.operands[1] if old.opcode == "clamp" else old
+    if inner is not old and any(use.node is None or use.node.opcode != "clamp" for use in uses[inner]):
+        return None
+    if int(literal_value(found["SIZE"])) != size or ("HIGH" in found and int(literal_value(found["HIGH"])) != size - 1):
+        return None
+    index: Node = found["i"]
+    bounds = index.interval
+    if bounds is not None and -size <= bounds[0] and bounds[1] < size:
+        return index
+    return _clamp(graph, index, size) if "HIGH" in found else None
+
+
+def _clamp(graph: Graph, index: Node, size: int) -> Node:
+    if index.opcode == "clamp" and index.interval == (-size, size - 1):
+        return index
+    low, high = (graph.literal(bound, index.type) for bound in (-size, size - 1))
+    return graph.add("clamp", (low, index, high), index.shape, index.type, interval=(-size, size - 1))
+
+
+def _with(graph: Graph, node: Node, operands: tuple[Node, ...], **changed: object) -> Node:
+    return graph.add(
+        node.opcode,
+        operands,
+        node.shape,
+        node.element_type,
+        interval=node.interval,
+        **{**node.parameters, **changed},
+    )

@@ -1,0 +1,52 @@
+"""Who uses a node, and what for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..array.node import Node, Slot
+from ..array.program import Function, roots
+from ..array.traversal import nested_roots, topological
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One use: by a node (None for a result of the function). ``kind`` is ``index``, where the value says which
+    elements, ``stored``, where it is written into an array and takes its type, or ``operand``."""
+
+    node: Node | None
+    kind: str
+
+
+def uses_of(function: Function) -> dict[Node, list[Use]]:
+    """The uses of every node that the function needs."""
+    found: dict[Node, list[Use]] = {}
+    for node in topological(roots(function)):
+        kinds = _kinds(node)
+        for place, operand in enumerate(node.operands):
+            found.setdefault(operand, []).append(Use(node, kinds.get(place, "operand")))
+        stored = [store.value for store in node.parameters["loop"].stores] if node.opcode == "loop" else []
+        for root in nested_roots(node):
+            found.setdefault(root, []).append(Use(node, "operand"))
+        for value in stored:
+            uses = found[value]
+            uses[uses.index(Use(node, "operand"))] = Use(node, "stored")
+    for root in roots(function):
+        found.setdefault(root, []).append(Use(None, "operand"))
+    return found
+
+
+def _kinds(node: Node) -> dict[int, str]:
+    kinds = dict.fromkeys(index_places(node), "index")
+    return kinds | {1: "stored"} if node.opcode == "setitem" else kinds
+
+
+def index_places(node: Node) -> dict[int, int]:
+    """Which operands say which single elements along an axis are meant, and the size of that axis."""
+    if node.opcode in ("take", "take_along_axis"):
+        return {1: node.operands[0].shape[node.parameters["axis"]]}
+    if node.opcode not in ("getitem", "setitem", "advanced_index", "update_at"):
+        return {}
+    items = [item for item in node.parameters["index"] if item is not None]
+    sizes = node.operands[0].shape
+    return {item.index: sizes[axis] for axis, item in enumerate(items) if isinstance(item, Slot)}
