@@ -7,15 +7,16 @@ import numpy as np
 
 def softmax(x: np.ndarray, axis: int | tuple[int, ...] = -1) -> np.ndarray:
     """``exp(x)`` divided by its sum along ``axis``; NaN where all of ``x`` is -inf."""
-    exp = np.exp(x - x.max(axis=axis, keepdims=True))
-    weights: np.ndarray = exp / exp.sum(axis=axis, keepdims=True)
+    weights: np.ndarray = np.exp(x - x.max(axis=axis, keepdims=True))
+    weights /= weights.sum(axis=axis, keepdims=True)
     return weights
 
 
 def log_softmax(x: np.ndarray, axis: int | tuple[int, ...] = -1) -> np.ndarray:
     """The logarithm of ``softmax(x, axis)``."""
     shifted: np.ndarray = x - x.max(axis=axis, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
+    shifted -= np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
+    return shifted
 
 
 def logsumexp(x: np.ndarray, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:

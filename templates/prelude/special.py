@@ -14,8 +14,9 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
 
 def gelu(x: np.ndarray) -> np.ndarray:
     """The Gaussian error linear unit, by its approximation with ``tanh``."""
-    gate = np.tanh((x + x * x * x * 0.044715) * 0.7978845608028654) + 1
-    return x * (gate * 0.5)
+    activated: np.ndarray = np.tanh((x + x * x * x * 0.044715) * 0.7978845608028654) + 1
+    activated *= x * 0.5
+    return activated
 
 
 ERFC_MIDDLE = np.array(  # of x**2, below 1
