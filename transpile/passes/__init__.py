@@ -19,6 +19,7 @@ from .indices import indices
 from .keepdims import keepdims
 from .means import means
 from .outlining import Originals, outlining
+from .prefixes import prefixes
 from .products import products
 from .promotions import promotions
 from .quotients import quotients
@@ -40,6 +41,7 @@ ArrayPass = Callable[[Function], None]
 PIPELINE: tuple[ArrayPass, ...] = (
     idioms,
     threefry,
+    prefixes,
     solves,
     products,
     rolls,

@@ -16,7 +16,7 @@ from .reducers import canonical, simple_reducer
 from .reduction import is_identity, reduced, spelling_of
 from .structure import reshaped
 
-_CUMULATIVE = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
+CUMULATIVE = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
 
 
 @lowers("reduce-window")
@@ -86,7 +86,7 @@ def _cumulative(lowering: FunctionLowering, opcode: str, array: Value, initial: 
     running = _running(window, array.shape)
     element_type = array.node.type
     unordered = element_type.is_complex and opcode in ("maximum", "minimum")
-    if running is None or opcode not in _CUMULATIVE or element_type is PRED or unordered:
+    if running is None or opcode not in CUMULATIVE or element_type is PRED or unordered:
         return None
     d, backwards = running
     axis = array.axes[d]
@@ -97,7 +97,7 @@ def _cumulative(lowering: FunctionLowering, opcode: str, array: Value, initial: 
     flip = [(None, None, -1) if k == axis else FULL for k in range(source.ndim)]
     if backwards:
         source = getitem(lowering.graph, source, flip)
-    node: Node = lowering.graph.add(_CUMULATIVE[opcode], (source,), source.shape, accumulator, axis=axis)
+    node: Node = lowering.graph.add(CUMULATIVE[opcode], (source,), source.shape, accumulator, axis=axis)
     if backwards:
         node = getitem(lowering.graph, node, flip)
     return converted(lowering, Value(node, array.axes, array.shape), element_type)
