@@ -12,7 +12,7 @@ from xla2py.transpile.array.program import Scope
 from xla2py.transpile.emission.places import bodies, statements
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "hlo"
-NAMES = ("attention.before", "conjugate_gradient.after", "lstm.before", "adaptive_ode.before", "viterbi.after")
+NAMES = ("transformer_block.before", "conjugate_gradient.after", "lstm.before", "adaptive_ode.before", "viterbi.after")
 
 
 def _head(statement: ast.stmt) -> str:
