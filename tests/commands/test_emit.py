@@ -35,6 +35,11 @@ def test_stdin_is_a_dash(xla2py, monkeypatch):
     assert "from stdin for NumPy" in out
 
 
+def test_a_dash_is_also_stdout(xla2py):
+    assert xla2py("emit", "model.hlo", "-o", "-") == xla2py("emit", "model.hlo")
+    assert not Path("-").exists()
+
+
 def test_emit_to_a_file_creates_folders_and_says_nothing(xla2py):
     assert xla2py("emit", "model.hlo", "-o", "new/folder/kernel.py") == (0, "", "")
     assert "return x + y" in Path("new/folder/kernel.py").read_text(encoding="utf-8")

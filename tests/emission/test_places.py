@@ -28,7 +28,7 @@ def _head(statement: ast.stmt) -> str:
 def test_every_line_is_the_statement_that_it_became(name: str) -> None:
     emitted = xla2py.emit(EXAMPLES / f"{name}.hlo")
     found = [pair for function in emitted.functions for pair in statements(ast.parse(emitted.source), function)]
-    assert len(found) >= 5
+    assert len(found) >= 3
     for line, statement in found:
         text = line.text.removeprefix("el")
         text += " pass" if text.endswith(":") else ""

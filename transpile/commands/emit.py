@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     Deliver = Callable[[GeneratedModule, Path | None], int]
 
 STALE = 1
+STDOUT = "-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Job:
 @click.command(cls=Command)
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @setting_options(*SETTINGS)
-@click.option("-o", "--output", metavar="FILE|DIR", help="Where to write; a folder for several results.")
+@click.option("-o", "--output", metavar="FILE|DIR", help="Where to write; a folder for several results; `-`, as without it, is stdout.")
 @click.option("--diff", is_flag=True, help="Write nothing; show how files would change, exit 1 if they would.")
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if a file is missing or would change.")
 @click.option("--force", is_flag=True, help="Overwrite files that were edited or that xla2py did not write.")
@@ -67,6 +68,7 @@ def command(
     """
     options = choose(given, load_settings(Path.cwd()))
     files = tuple(expanded(files))
+    output = None if output == STDOUT else output
     jobs = plan(files, require_targets(options.pop("target")), output)
     if (diff or check) and output is None:
         raise UsageError(Diagnostic("XP402", "--diff and --check compare with files: name them with -o"))

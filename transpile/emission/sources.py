@@ -42,7 +42,7 @@ class SourceNames:
         metadata = instruction.metadata
         if metadata is None or not self.targets:
             return None
-        prefix = "d_" if "transpose(" in metadata.op_name else ""  # the gradient of what is computed there
+        prefix = "d_" if is_gradient(instruction) else ""  # of what is computed there
         if not metadata.stack_frame_id:
             place = (metadata.source_file, metadata.source_line, metadata.source_column)
             name = self.targets.get(place)
@@ -85,7 +85,7 @@ class SourceNames:
                     sites[node] = site
                     break
         leaving: dict[Site, list[Node]] = {}
-        for node in _used_outside(nodes, results, sites):
+        for node in _used_outside(graph, nodes, results, sites):
             leaving.setdefault(sites[node], []).append(node)
         # Of several, the last that the expression makes is its value; so are its likes, where it runs several times.
         last = {site: max(found, key=lambda node: node.number) for site, found in leaving.items()}
@@ -99,14 +99,24 @@ def _is_like(node: Node, other: Node) -> bool:
     )
 
 
-def _used_outside(nodes: list[Node], results: list[Node], sites: dict[Node, Site]) -> Iterator[Node]:
-    """The nodes that some node of another site, or the function's result, uses."""
+def _used_outside(graph: Graph, nodes: list[Node], results: list[Node], sites: dict[Node, Site]) -> Iterator[Node]:
+    """The nodes that some node of another site, or the function's result, uses.
+
+    What only gradients use of an expression is not its value, but a factor of its derivative.
+    """
+    gradients = {node for node in nodes if any(map(is_gradient, graph.results.get(node, ())))}
     outside = {node for node in results if node in sites}
     for user in nodes:
         for operand in dependencies(user):
-            if operand in sites and (sites.get(user) != sites[operand] or _is_like(user, operand)):
+            is_factor = user in gradients and operand not in gradients
+            if operand in sites and not is_factor and (sites.get(user) != sites[operand] or _is_like(user, operand)):
                 outside.add(operand)
     return (node for node in nodes if node in outside)
+
+
+def is_gradient(instruction: Instruction) -> bool:
+    """Whether JAX made an instruction to transpose another, as reverse differentiation does."""
+    return instruction.metadata is not None and "transpose(" in instruction.metadata.op_name
 
 
 def parsed(text: str) -> ast.Module:
