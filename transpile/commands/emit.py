@@ -44,7 +44,7 @@ class Job:
 @click.command(cls=Command)
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @setting_options(*SETTINGS)
-@click.option("-o", "--output", metavar="FILE|DIR", help="Where to write; a folder for several results; `-`, as without it, is stdout.")
+@click.option("-o", "--output", metavar="FILE|DIR", help="Where to write; a folder for several results; - is stdout.")
 @click.option("--diff", is_flag=True, help="Write nothing; show how files would change, exit 1 if they would.")
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if a file is missing or would change.")
 @click.option("--force", is_flag=True, help="Overwrite files that were edited or that xla2py did not write.")
