@@ -11,24 +11,25 @@ def loss(x):
 """
 
 # The value of line 2 is `y`; the cosine is for the gradient alone.
-TEXT = """
+PLACE = 'source_file="loss.py" source_line=2 source_column=8'
+TEXT = f"""
 HloModule loss
 
-ENTRY main {
+ENTRY main {{
   x = f32[4] parameter(0)
   dy = f32[4] parameter(1)
   two = f32[] constant(2)
-  twos = f32[4] broadcast(two), dimensions={}
-  sine = f32[4] sine(x), metadata={op_name="jit(loss)/jvp()/sin" source_file="loss.py" source_line=2 source_column=8}
-  y.1 = f32[4] multiply(sine, twos), metadata={op_name="jit(loss)/jvp()/mul" source_file="loss.py" source_line=2 source_column=8}
-  cosine = f32[4] cosine(x), metadata={op_name="jit(loss)/jvp()/cos" source_file="loss.py" source_line=2 source_column=8}
-  gradient = f32[4] multiply(dy, cosine), metadata={op_name="jit(loss)/transpose(jvp())/mul" source_file="loss.py" source_line=2 source_column=8}
+  twos = f32[4] broadcast(two), dimensions={{}}
+  sine = f32[4] sine(x), metadata={{op_name="jit(loss)/jvp()/sin" {PLACE}}}
+  y.1 = f32[4] multiply(sine, twos), metadata={{op_name="jit(loss)/jvp()/mul" {PLACE}}}
+  cosine = f32[4] cosine(x), metadata={{op_name="jit(loss)/jvp()/cos" {PLACE}}}
+  gradient = f32[4] multiply(dy, cosine), metadata={{op_name="jit(loss)/transpose(jvp())/mul" {PLACE}}}
   one = f32[4] exponential(gradient)
   more = f32[4] add(one, gradient)
   other = f32[4] exponential(y.1)
   both = f32[4] add(other, y.1)
   ROOT results = (f32[4], f32[4]) tuple(more, both)
-}
+}}
 """
 
 
