@@ -28,6 +28,14 @@ from .cases import (
     tree_of,
 )
 from .inputs import make_inputs
+from .reduction_rewrites import (
+    NOTES,
+    called_by,
+    with_computation,
+    with_root,
+    without_notes,
+    without_unpacking,
+)
 from .reduction_shapes import smaller_shapes
 
 _LEAF_OPCODES = frozenset(("parameter", "constant"))
@@ -179,20 +187,8 @@ def flat_parameters(case: Case, values: Values) -> Iterator[Case]:
                 new_parameter(f"{parameter.name}.{k}", bare(s)) for k, s in enumerate(array_leaves(parameter.shape))
             ]
             whole = tree_of(parameter.shape, iter(parts), parameter.name)
-            root = _without_unpacking(substituted(case.root, {parameter: whole}))
+            root = without_unpacking(substituted(case.root, {parameter: whole}))
             yield case.with_root(root, {part: (leaf,) for part, leaf in zip(parts, leaves, strict=True)})
-
-
-def _without_unpacking(root: Instruction) -> Instruction:
-    """What is taken out of a tuple made here is that element."""
-    made: dict[Instruction, Instruction] = {}
-    for instruction in ordered(root):
-        operands = tuple(made[operand] for operand in instruction.operands)
-        changed = instruction if operands == instruction.operands else instruction.replace(operands=operands)
-        if changed.opcode == "get-tuple-element" and operands[0].opcode == "tuple":
-            changed = operands[0].operands[changed["index"]]
-        made[instruction] = changed
-    return made[root]
 
 
 # -- computations
@@ -202,7 +198,7 @@ def calls(case: Case, values: Values) -> Iterator[Case]:
     """The called computation in the place of its call: of a fusion, a branch, one iteration of a loop."""
     for instruction in ordered(case.root):
         for body in _bodies(instruction, case, values):
-            yield case.with_root(_without_unpacking(substituted(case.root, {instruction: body[0]})), body[1])
+            yield case.with_root(without_unpacking(substituted(case.root, {instruction: body[0]})), body[1])
 
 
 Body = tuple[Instruction, dict[Instruction, Leaves]]
@@ -242,8 +238,8 @@ def regions(case: Case, values: Values) -> Iterator[Case]:
     Loops are left alone: few of their instructions can go without them running for ever.
     """
     whiles = [instruction for instruction in ordered(case.root) if instruction.opcode == "while"]
-    loops = {inner for loop in whiles for inner in (*loop.called, *_called(loop["body"].root))}
-    for computation in _called(case.root):
+    loops = {inner for loop in whiles for inner in (*loop.called, *called_by(loop["body"].root))}
+    for computation in called_by(case.root):
         if computation in loops:
             continue
         for instruction in computation.instructions:
@@ -252,51 +248,7 @@ def regions(case: Case, values: Values) -> Iterator[Case]:
             for other in instruction.operands:
                 if other.shape == instruction.shape:
                     root = substituted(computation.root, {instruction: other})
-                    yield case.with_root(_with_computation(case.root, computation, _with_root(computation, root)))
-
-
-def _called(root: Instruction) -> list[Computation]:
-    found: dict[Computation, None] = {}
-    stack = [computation for instruction in ordered(root) for computation in instruction.called]
-    while stack:
-        computation = stack.pop(0)
-        if computation not in found:
-            found[computation] = None
-            stack += [inner for instruction in computation.instructions for inner in instruction.called]
-    return list(found)
-
-
-def _with_root(computation: Computation, root: Instruction) -> Computation:
-    return replace(computation, instructions=tuple(ordered(*computation.parameters, root)), root=root)
-
-
-def _with_computation(root: Instruction, old: Computation, new: Computation) -> Instruction:
-    """The root with another computation called in the place of one, wherever that is."""
-    made = {old: new}
-    for computation in reversed(_called(root)):  # callees first
-        if computation not in made:
-            changed = _calling(computation.root, made)
-            made[computation] = computation if changed is computation.root else _with_root(computation, changed)
-    return _calling(root, made)
-
-
-def _calling(root: Instruction, made: dict[Computation, Computation]) -> Instruction:
-    changes: dict[Instruction, Instruction] = {}
-    for instruction in ordered(root):
-        attributes = {key: _mapped(value, made) for key, value in instruction.attributes.items()}
-        operands = tuple(changes.get(operand, operand) for operand in instruction.operands)
-        if operands != instruction.operands or any(attributes[k] is not v for k, v in instruction.attributes.items()):
-            changes[instruction] = instruction.replace(attributes=attributes, operands=operands)
-    return changes.get(root, root)
-
-
-def _mapped(value: Any, made: dict[Computation, Computation]) -> Any:
-    if isinstance(value, Computation):
-        return made.get(value, value)
-    if isinstance(value, tuple) and value and isinstance(value[0], Computation):
-        mapped = tuple(made.get(part, part) for part in value)
-        return value if all(a is b for a, b in zip(mapped, value, strict=True)) else mapped
-    return value
+                    yield case.with_root(with_computation(case.root, computation, with_root(computation, root)))
 
 
 # -- values
@@ -357,32 +309,17 @@ def _zeroed(array: Array) -> Iterator[Array]:
 
 def plain(case: Case, values: Values) -> Iterator[Case]:
     """Without metadata and notes to the compiler, all at once."""
-    everything = [*ordered(case.root), *(i for called in _called(case.root) for i in called.instructions)]
-    if not any(i.metadata is not None or _NOTES & i.attributes.keys() for i in everything):
+    everything = [*ordered(case.root), *(i for called in called_by(case.root) for i in called.instructions)]
+    if not any(i.metadata is not None or NOTES & i.attributes.keys() for i in everything):
         return
     computations: dict[Computation, Computation] = {}
-    for called in reversed(_called(case.root)):  # callees first
-        inner = _without_notes(called.instructions, computations)
+    for called in reversed(called_by(case.root)):  # callees first
+        inner = without_notes(called.instructions, computations)
         computations[called] = replace(called, instructions=tuple(inner.values()), root=inner[called.root])
-    made = _without_notes(ordered(case.root), computations)
+    made = without_notes(ordered(case.root), computations)
     arguments = {made[p]: leaves for p, leaves in case.arguments.items() if p in made}
     yield replace(case, root=made[case.root], arguments=arguments, like=replace(case.like, stack_frames=(), sources={}))
 
-
-def _without_notes(
-    instructions: Sequence[Instruction], computations: dict[Computation, Computation]
-) -> dict[Instruction, Instruction]:
-    made: dict[Instruction, Instruction] = {}
-    for instruction in instructions:
-        kept = {k: _mapped(v, computations) for k, v in instruction.attributes.items() if k not in _NOTES}
-        operands = tuple(made[operand] for operand in instruction.operands)
-        made[instruction] = instruction.replace(attributes=kept, operands=operands, metadata=None)
-    return made
-
-
-_NOTES = frozenset(
-    ("backend_config", "control-predecessors", "frontend_attributes", "metadata", "origin", "sharding", "statistics")
-)
 
 Reducer = Callable[[Case, Values], Iterator[Case]]
 
