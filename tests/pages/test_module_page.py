@@ -125,19 +125,19 @@ def page_of(tmp_path):
 
 
 def texts(page, pane, kind):
-    return page.locator(f"[data-pane={pane}] .row.{kind} code").all_inner_texts()
+    return page.locator(f"[data-pane={pane}] .rows > .{kind}").all_inner_texts()
 
 
 def test_hovering_lights_what_belongs_together(chromium, page_of):
     with shown(chromium, page_of(emitted("attention.before"))) as page:
-        page.locator("[data-pane=python] .row", has_text="return weights").hover()
+        page.locator("[data-pane=python] code", has_text="return weights").hover()
         (python,) = texts(page, "python", "related")
         hlo = texts(page, "hlo", "related")
         (source,) = texts(page, "source", "related")
         assert python.strip().startswith("return")
         assert all("dot_general" in line for line in hlo) and hlo
         assert "jnp.einsum" in source
-        page.locator("[data-pane=source] .row", has_text="jax.nn.softmax").hover()
+        page.locator("[data-pane=source] code", has_text="jax.nn.softmax").hover()
         assert any("exp" in line for line in texts(page, "python", "related"))
         assert not any("return" in line for line in texts(page, "python", "related"))
         assert page.complaints == []
@@ -146,11 +146,11 @@ def test_hovering_lights_what_belongs_together(chromium, page_of):
 
 def test_a_click_brings_the_other_panes_into_view_and_keys_do_all_of_it(chromium, page_of):
     with shown(chromium, page_of(emitted("threefry_sampling.after"))) as page:
-        rows = page.locator("[data-pane=python] .row[data-s]")
+        rows = page.locator("[data-pane=python] [data-s]")
         rows.last.scroll_into_view_if_needed()
         rows.last.click()
         assert texts(page, "python", "held")
-        held = page.locator("[data-pane=hlo] .row.held").first
+        held = page.locator("[data-pane=hlo] .held").first
         pane, line = page.locator("[data-pane=hlo] .rows").bounding_box(), held.bounding_box()
         assert pane["y"] <= line["y"] <= pane["y"] + pane["height"]
         page.keyboard.press("Escape")

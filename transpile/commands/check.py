@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DIFFERS = 1
 NOT_COMPARED = 3
-FORMATS = ("text", "json", "junit")
+FORMATS = ("text", "json", "junit", "html")
 
 
 @click.command(cls=Command)
@@ -43,7 +43,14 @@ FORMATS = ("text", "json", "junit")
 @click.option("--timeout", default=60.0, show_default=True, metavar="SECONDS", help="Limit of time for each run.")
 @click.option("--memory-limit", default=4096, show_default=True, metavar="MIB", help="Limit of memory for each run.")
 @click.option("--known", metavar="FILE.toml", help=CHECK_SETTINGS["known"].help)
-@click.option("--report", "reports", metavar="FILE", multiple=True, help="Also write a report: .json or .xml (JUnit).")
+@click.option("--lockstep", is_flag=True, help="Where a target differs, name the first instruction that it gets wrong.")
+@click.option(
+    "--report",
+    "reports",
+    metavar="FILE",
+    multiple=True,
+    help="Also write a report: .html, .json, .xml (JUnit) or .txt.",
+)
 @click.option(
     "--output-format", type=click.Choice(FORMATS), default="text", show_default=True, help="What goes to stdout."
 )
@@ -56,6 +63,7 @@ def command(
     timeout: float,
     memory_limit: int,
     known: str | None,
+    lockstep: bool,
     reports: tuple[str, ...],
     output_format: str,
     **given: Any,
@@ -80,6 +88,7 @@ def command(
         seed,
         options=options,
         known=read_known_differences(Path(known_file)) if known_file else (),
+        lockstep=lockstep,
     )
     destinations = [(Path(name), _writer(name, WRITERS)) for name in reports]
     programs = expanded(files)
@@ -111,7 +120,7 @@ def _check_all(checker: Checker, programs: Sequence[str], arguments: str | None)
 
 
 def _writer(name: str, writers: dict[str, Callable[[CheckReport], str]]) -> Callable[[CheckReport], str]:
-    suffixes = {".json": "json", ".xml": "junit", ".txt": "text"}
+    suffixes = {".html": "html", ".json": "json", ".xml": "junit", ".txt": "text"}
     suffix = Path(name).suffix
     if suffix not in suffixes:
         hint = f"reports end in {', '.join(suffixes)}"

@@ -27,9 +27,7 @@ def command(source: str, target: str, arguments: str | None, seed: int, edited: 
     inherits is not held against it. Exit code 1 where something differs.
     """
     from ..emission import emit
-    from ..equivalence.inputs import nest
-    from ..equivalence.lockstep import lockstep
-    from ..equivalence.lockstep_recorder import record
+    from ..equivalence.origins import find_origin
     from ..equivalence.participants import Workers
     from ..files import read_bytes
     from .arrays import arguments_for
@@ -39,23 +37,10 @@ def command(source: str, target: str, arguments: str | None, seed: int, edited: 
     inputs, _ = arguments_for(module, arguments, seed)
     text = read_bytes(Path(edited)).decode() if edited is not None else None
     emitted = emit(module, target, name=shown_name(source))
-    nested = nest([parameter.shape for parameter in module.entry.parameters], inputs)
     with Workers() as workers, working(f"running {shown_name(source)} on {target} and XLA"):
-        run = workers.worker(target)
-        found = lockstep(
-            module, emitted, nested, text, record=lambda probed, values: run.ask(record, probed, list(values)).value
-        )
-    for divergence in found.divergences[:1]:
-        click.echo(str(divergence))
-        if divergence.source:
-            click.echo(f"  from {divergence.source}")
-        if divergence.inside:
-            names = ", ".join(instruction.name for instruction in divergence.inside)
-            click.echo(f"  or from what has no value of its own in emitted code: {names}")
-    later = len(found.divergences) - 1
-    note(f"{found.checked} comparisons" + (f", {later} more errors introduced later" if later > 0 else ""))
-    if found.unchecked:
-        note(f"not checked, as XLA refuses them: {', '.join(found.unchecked)}")
-    if found.failure:
-        note(f"the run ended early: {found.failure}")
-    return DIFFERS if found.divergences or found.failure else 0
+        found = find_origin(module, emitted, inputs, workers, source=text)
+    if found.instruction:
+        click.echo(str(found))
+    for remark in found.remarks():
+        note(remark)
+    return DIFFERS if found.instruction or found.failure else 0

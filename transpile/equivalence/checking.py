@@ -28,8 +28,9 @@ from .comparison import Budget, LeafResult, compare
 from .dependence import computed_by
 from .inputs import nest
 from .known_differences import KnownDifference, of_the_references
+from .origins import find_origin
 from .participants import REFERENCES, Workers, failed_emission
-from .results import Case, CheckReport, ProgramReport, Run
+from .results import Case, CheckReport, Origin, ProgramReport, Run
 from .sensitivity import excused, moved
 from .voting import vote
 from .worker import Limits
@@ -45,7 +46,8 @@ class Plan:
     """What to check programs with: on whom, and on which inputs.
 
     ``references`` are ``xla``, ``interpreter``, both or none. ``options`` go to :func:`xla2py.emit`, ``known`` are the
-    user's known differences. Without a ``budget``, each program has its own (:func:`.budgets.budget_for`).
+    user's known differences. Without a ``budget``, each program has its own (:func:`.budgets.budget_for`). With
+    ``lockstep``, the first instruction that introduces an error is looked for in each target that differs.
     """
 
     targets: tuple[str, ...] = ("numpy",)
@@ -55,6 +57,7 @@ class Plan:
     budget: Budget | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     known: tuple[KnownDifference, ...] = ()
+    lockstep: bool = False
 
 
 def check(
@@ -68,20 +71,28 @@ def check(
     budget: Budget | None = None,
     known: Sequence[KnownDifference] = (),
     limits: Limits | None = None,
+    lockstep: bool = False,
 ) -> CheckReport:
     """Run a program, or several, on array libraries and on XLA, each in its own process, and compare the results.
 
     ``module`` is what :func:`xla2py.emit` takes. ``reference`` is ``"xla"`` (XLA's CPU backend), ``"interpreter"``
     (StableHLO's, slow), several of these, or ``"none"`` to compare the targets with each other. ``inputs`` are the
     entry's parameters, tuples flattened in order; without them they are made, for each of the ``campaigns``
-    (``"ordinary"``, ``"edge"``, ``"ties"``, ``"large"``, ``"all"``) from ``seed``, to suit the program.
+    (``"ordinary"``, ``"edge"``, ``"ties"``, ``"large"``, ``"all"``) from ``seed``, to suit the program. With
+    ``lockstep``, the report names the first instruction that introduces an error, for each target that differs.
 
     Raises ``XlaToPythonError`` for a program that cannot be read and ``UsageError`` (XP406, XP600) for unknown names. A
     target that refuses the program, crashes or hangs is part of the report.
     """
     sources = [module] if isinstance(module, HloModule | str | bytes | os.PathLike) else module
     plan = Plan(
-        tuple(targets), named_references(reference), named_campaigns(campaigns), seed, budget, known=tuple(known)
+        tuple(targets),
+        named_references(reference),
+        named_campaigns(campaigns),
+        seed,
+        budget,
+        known=tuple(known),
+        lockstep=lockstep,
     )
     require_targets(plan.targets)
     with Checker(plan, limits) as checker:
@@ -154,7 +165,10 @@ class Checker:
         program = _Program(module, text, emitted, failed, refusals)
         cases = () if reason else tuple(self._case(program, *given) for given in self._inputs(module, inputs))
         sources = {target: generated.source for target, generated in emitted.items()}
-        result = ProgramReport(module.name, path, text, plan.targets, plan.references, sources, refusals, cases)
+        origins = dict(self._origins(program, cases)) if plan.lockstep else {}
+        result = ProgramReport(
+            module.name, path, text, plan.targets, plan.references, sources, refusals, cases, origins, emitted
+        )
         self._programs.append(result)
         return result
 
@@ -196,6 +210,14 @@ class Checker:
 
         result = vote(runs, compare_runs, known)
         return Case(campaign, plan.seed, runs, result.comparisons, result.accepted, result.wrong, arrays)
+
+    def _origins(self, program: _Program, cases: Sequence[Case]) -> Iterator[tuple[str, Origin]]:
+        """Where the differences of each target come from: in the first case that has any."""
+        for target, generated in program.emitted.items():
+            case = next((case for case in cases if case.differences(target)), None)
+            if case is not None:
+                found = find_origin(program.module, generated, case.inputs, self.workers, campaign=case.campaign)
+                yield target, found
 
     def _run(self, program: _Program, participant: str, arrays: Sequence[Array]) -> Run:
         if participant in program.failed:

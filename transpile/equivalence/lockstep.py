@@ -67,12 +67,6 @@ class Divergence:
     leaf: LeafResult | None = None
     note: str = ""
 
-    def __str__(self) -> str:
-        where = f"line {self.line}: {self.text}"
-        at = f" in iteration {', '.join(map(str, self.iterations))}" if self.iterations else ""
-        found = self.note or (str(self.leaf) if self.leaf else "")
-        return f"{self.instruction.name} ({self.instruction.opcode}){at}, {where}\n{found}"
-
 
 @dataclass(frozen=True, slots=True)
 class Lockstep:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...targets.base import adopted, load_target
 from ..emission.generated import GeneratedModule
 from .lockstep_probes import FUNCTION, ITERATION, PROBE
 
@@ -25,7 +26,7 @@ class _FullError(Exception):
 
 
 def record(module: GeneratedModule, arguments: Sequence[Any]) -> tuple[list[Event], str]:
-    """Run the ``main`` of an instrumented module; the events, and what it raised, if anything.
+    """Run the ``main`` of an instrumented module on NumPy arrays; the events, and what it raised, if anything.
 
     The kinds of events are ``value``, ``enter`` and ``leave`` of functions, ``begin`` and ``end`` of iterations.
     Values that a library computes later are computed at once; what it does in other threads is not recorded.
@@ -34,7 +35,7 @@ def record(module: GeneratedModule, arguments: Sequence[Any]) -> tuple[list[Even
     loaded = module.load()
     loaded.__dict__.update({PROBE: recorder.value, ITERATION: recorder.iteration, FUNCTION: recorder.function})
     try:
-        loaded.main(*arguments)
+        loaded.main(*adopted(load_target(module.target), list(arguments)))
     except _FullError:
         return recorder.events, f"the first {MOST_BYTES >> 20} MiB of values were recorded"
     except Exception as error:

@@ -20,7 +20,7 @@ from . import tasks
 from .comparison import Status
 from .reference_process import xla_environment
 from .results import Run
-from .worker import Limits, RemoteError, Worker, WorkerDied, WorkerTimeout
+from .worker import Answer, Limits, RemoteError, Worker, WorkerDied, WorkerTimeout
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -72,18 +72,22 @@ class Workers:
 
     def call(self, participant: str, function: Callable[..., list[Array]], *arguments: Any) -> Run:
         """Call a function of :mod:`.tasks` in the process of a participant; every way to fail is part of the answer."""
-        limits = Limits(self.limits.seconds, None) if participant in _BY_DEVICE else self.limits
         try:
-            answer = self.worker(participant).ask(function, *arguments, limits=limits)
+            answer = self.ask(participant, function, *arguments)
         except XlaToPythonError as error:
             return Run(participant, Status.UNSUPPORTED, str(error))
         except WorkerTimeout as error:
-            return Run(participant, Status.TIMEOUT, str(error), seconds=limits.seconds)
+            return Run(participant, Status.TIMEOUT, str(error), seconds=self.limits.seconds)
         except WorkerDied as error:
             return Run(participant, Status.CRASH, str(error))
         except RemoteError as error:
             return Run(participant, Status.CRASH, str(error), error.traceback)
         return Run(participant, seconds=answer.seconds, peak_bytes=answer.peak_bytes, results=tuple(answer.value))
+
+    def ask(self, participant: str, function: Callable[..., Any], *arguments: Any) -> Answer:
+        """Call a function in the process of a participant, within the limits. Raises what :meth:`.Worker.ask` does."""
+        limits = Limits(self.limits.seconds, None) if participant in _BY_DEVICE else self.limits
+        return self.worker(participant).ask(function, *arguments, limits=limits)
 
     def worker(self, participant: str) -> Worker:
         """The process of a target or a reference."""

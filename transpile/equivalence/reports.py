@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from .comparison import LeafResult, Status
 from .result_json import report_to_json
-from .results import Case, CheckReport, Comparison, ProgramReport, Run
+from .results import Case, CheckReport, ProgramReport, Run
 
 HEADER = ("program", "target", "verdict", "worst", "ulp", "seconds", "MiB")
 
@@ -24,14 +24,14 @@ def report_to_text(report: CheckReport) -> str:
 
 
 def _rows(program: ProgramReport) -> Iterator[tuple[str, ...]]:
-    title = program.path or program.name
+    title = program.title
     for target in program.targets:
         runs = [run for case in program.cases if (run := case.run(target)) is not None]
         leaves = [leaf for case in program.cases for leaf in _leaves(case, target)]
         yield (
             title,
             target,
-            _verdict(program, target),
+            program.verdict(target),
             _number(max((leaf.relative for leaf in leaves), default=0.0)),
             _number(max((leaf.ulps for leaf in leaves), default=0.0)),
             f"{sum(run.seconds for run in runs):.3f}" if runs else "",
@@ -47,27 +47,20 @@ def _leaves(case: Case, target: str) -> Sequence[LeafResult]:
     return [leaf for one in case.comparisons if case.accepted == target for leaf in one.leaves]
 
 
-def _verdict(program: ProgramReport, target: str) -> str:
-    status = program.status(target)
-    if status is Status.EQUAL and not program.is_compared:
-        return "not compared"
-    known = any(one.known and not one.found.is_good for case in program.cases for one in case.comparisons)
-    return f"{status.value} (known)" if known and status.is_good else status.value
-
-
 def _details(program: ProgramReport) -> Iterator[str]:
     lines = [f"  {name} is unsupported: {reason}" for name, reason in program.refusals.items()]
     for case in program.cases:
         lines += _case_details(case)
+    for target, origin in program.origins.items():
+        found = [*str(origin).splitlines(), *(f"({remark})" for remark in origin.remarks())]
+        lines += [f"  {origin.campaign}: {target} in lockstep: {found[0]}", *(f"    {line}" for line in found[1:])]
     if lines:
-        yield f"{program.path or program.name}"
+        yield f"{program.title}"
         yield from lines
 
 
 def _case_details(case: Case) -> Iterator[str]:
-    for run in case.runs:
-        if run.failure is not None:
-            yield f"  {case.campaign}: {run.participant}: {run.failure.value}: {_first_line(run)}"
+    yield from (f"  {case.campaign}: {failure}" for failure in _failures(case))
     for one in case.comparisons:
         if one.found.is_good:
             continue
@@ -77,13 +70,17 @@ def _case_details(case: Case) -> Iterator[str]:
         yield from (f"    known: {reason}" for reason in one.known)
 
 
+def _failures(case: Case) -> list[str]:
+    return [f"{run.participant}: {run.failure.value}: {_first_line(run)}" for run in case.runs if run.failure]
+
+
 def _first_line(run: Run) -> str:
     return run.message.splitlines()[0] if run.message else ""
 
 
 def _summary(report: CheckReport) -> str:
     counts = ", ".join(f"{count} {status.value}" for status, count in report.counts().items())
-    differing = [program.path or program.name for program in report.programs if program.differs]
+    differing = [program.title for program in report.programs if program.differs]
     verdict = f"{len(differing)} of {len(report.programs)} programs differ" if differing else "no differences"
     return f"{verdict} ({counts})" if counts else verdict
 
@@ -102,7 +99,7 @@ def report_to_junit(report: CheckReport) -> str:
     """One test suite for each program, one test for each target and campaign."""
     root = ElementTree.Element("testsuites", name="xla2py check")
     for program in report.programs:
-        suite = ElementTree.SubElement(root, "testsuite", name=_clean(program.path or program.name))
+        suite = ElementTree.SubElement(root, "testsuite", name=_clean(program.title))
         for target, reason in program.refusals.items():
             test = ElementTree.SubElement(suite, "testcase", name=target, classname=_clean(program.name))
             ElementTree.SubElement(test, "skipped", message=_clean(reason))
@@ -132,16 +129,16 @@ def _test(suite: ElementTree.Element, program: ProgramReport, case: Case, target
         error = ElementTree.SubElement(test, "error", type=run.failure.value, message=_clean(run.message))
         error.text = _clean(run.traceback)
     elif run.failure is not None or not case.comparisons:
-        message = run.message or "nothing to compare with"
+        message = run.message or "; ".join(["nothing to compare with", *_failures(case)])
         ElementTree.SubElement(test, "skipped", message=_clean(message))
-    for one in _concerning(case, target):
+    for one in case.differences(target):
         failure = ElementTree.SubElement(test, "failure", type=one.status.value)
         failure.set("message", f"{one.participant} beside {one.against}: {one.status.value}")
         failure.text = _clean("\n".join(map(str, one.leaves)))
-
-
-def _concerning(case: Case, target: str) -> list[Comparison]:
-    return [one for one in case.comparisons if target in (one.participant, one.against) and not one.status.is_good]
+    origin = program.origins.get(target)
+    if origin is not None and origin.campaign == case.campaign:
+        output = ElementTree.SubElement(test, "system-out")
+        output.text = _clean("\n".join(["in lockstep:", str(origin), *origin.remarks()]))
 
 
 def _clean(text: str) -> str:

@@ -66,6 +66,8 @@ def _decode(value: Any, hint: Any) -> Any:
         return hint(**{name: _decode(part, hints[name]) for name, part in value.items()})  # type: ignore[operator]
     if get_origin(hint) is tuple:
         return tuple(_decode(part, get_args(hint)[0]) for part in value)
+    if get_origin(hint) is Mapping:
+        return {key: _decode(part, get_args(hint)[1]) for key, part in value.items()}
     if isinstance(hint, type) and issubclass(hint, Enum):
         return hint(value)
     if hint is float:

@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from ..emission.generated import GeneratedModule
 from .comparison import LeafResult, Status
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+NOT_COMPARED = "not compared"
 _ORDER = {status: number for number, status in enumerate(Status)}
 
 
@@ -88,6 +90,11 @@ class Case:
     def comparison(self, participant: str) -> Comparison | None:
         return next((one for one in self.comparisons if one.participant == participant), None)
 
+    def differences(self, participant: str) -> tuple[Comparison, ...]:
+        """The comparisons in which a participant is one of two that differ in a way that nobody knew of."""
+        found = (one for one in self.comparisons if participant in (one.participant, one.against))
+        return tuple(one for one in found if not one.status.is_good)
+
     def status(self, participant: str) -> Status:
         """The verdict on one participant: of its run where that failed, else of its results."""
         run, comparison = self.run(participant), self.comparison(participant)
@@ -99,10 +106,57 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a difference comes from, as far as a run in lockstep tells (:mod:`.origins`).
+
+    The first instruction that introduces an error, or none (``instruction`` is empty): all are within their allowance,
+    or XLA refuses them alone (``unchecked``), or the run ended early (``failure``). ``line`` is that of the emitted
+    ``text``, ``source`` the user's ``file:line``, ``iterations`` the numbers of the iterations of the loops around it.
+    ``inside`` are instructions before it that emitted code has no values of: the error may be theirs. ``leaf`` compares
+    emitted code with XLA on the operands that emitted code had; ``note`` says what is wrong with a loop.
+    """
+
+    campaign: str = ""
+    checked: int = 0
+    instruction: str = ""
+    opcode: str = ""
+    line: int = 0
+    text: str = ""
+    source: str = ""
+    iterations: tuple[int, ...] = ()
+    inside: tuple[str, ...] = ()
+    leaf: LeafResult | None = None
+    note: str = ""
+    later: int = 0  # errors introduced after the first
+    unchecked: tuple[str, ...] = ()
+    failure: str = ""
+
+    def __str__(self) -> str:
+        if not self.instruction:
+            return "no instruction introduces an error beyond its own allowance"
+        at = f" in iteration {', '.join(map(str, self.iterations))}" if self.iterations else ""
+        where = f"line {self.line}: {self.text}" if self.line else "no line of its own"
+        lines = [f"{self.instruction} ({self.opcode}){at}, {where}"]
+        lines += [self.note or str(self.leaf)] if self.note or self.leaf else []
+        lines += [f"  from {self.source}"] if self.source else []
+        if self.inside:
+            lines.append(f"  or from what has no value of its own in emitted code: {', '.join(self.inside)}")
+        return "\n".join(lines)
+
+    def remarks(self) -> list[str]:
+        """How much was looked at, and what was not."""
+        later = f", {self.later} more errors introduced later" if self.later else ""
+        remarks = [f"{self.checked} comparisons{later}"]
+        remarks += [f"not checked, as XLA refuses them: {', '.join(self.unchecked)}"] if self.unchecked else []
+        return remarks + ([f"the run ended early: {self.failure}"] if self.failure else [])
+
+
+@dataclass(frozen=True, slots=True)
 class ProgramReport:
     """One program: its HLO, what was emitted for each target, and its cases.
 
     ``sources`` and ``refusals`` are by participant: what was emitted, and why the program could not be tried there.
+    ``origins`` are those of the differences of targets, by target, where they were asked for.
     """
 
     name: str
@@ -113,6 +167,15 @@ class ProgramReport:
     sources: Mapping[str, str] = field(default_factory=dict)
     refusals: Mapping[str, str] = field(default_factory=dict)
     cases: tuple[Case, ...] = ()
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+    emitted: Mapping[str, GeneratedModule] = field(
+        default_factory=dict, repr=False, compare=False, metadata={"json": False}
+    )
+
+    @property
+    def title(self) -> str:
+        """What to call the program: its path, or where it has none its name."""
+        return self.path or self.name
 
     @property
     def participants(self) -> tuple[str, ...]:
@@ -123,6 +186,14 @@ class ProgramReport:
         if participant in self.refusals:
             return Status.UNSUPPORTED
         return worst(case.status(participant) for case in self.cases)
+
+    def verdict(self, target: str) -> str:
+        """The status of a target in words: also whether it rests on a known difference, or on nothing."""
+        status = self.status(target)
+        if status is Status.EQUAL and not self.is_compared:
+            return NOT_COMPARED
+        known = any(one.known and not one.found.is_good for case in self.cases for one in case.comparisons)
+        return f"{status.value} (known)" if known and status.is_good else status.value
 
     @property
     def differs(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..emission import GeneratedModule
-from .highlight import visible
 from .page import render
 from .panes import make_panes, original
 
@@ -16,7 +15,7 @@ def module_page(generated: GeneratedModule, title: str = "") -> str:
     module = original(generated)
     return render(
         "module.html.j2",
-        title=visible(title or module.name),
+        title=title or module.name,
         target=generated.target,
         instructions=sum(1 for _ in module.instructions()),
         panes=make_panes(generated),

@@ -14,6 +14,7 @@ import jinja2
 from ... import __version__
 from ..errors import Diagnostic, UsageError
 from ..files import read_bytes, write_atomically
+from .highlight import visible
 
 FOLDER = Path(__file__).resolve().parents[2] / "templates" / "pages"
 GENERATOR = f"xla2py {__version__}"
@@ -25,13 +26,19 @@ def _environment() -> jinja2.Environment:
         loader=jinja2.FileSystemLoader(FOLDER),
         undefined=jinja2.StrictUndefined,
         autoescape=True,
+        finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
 
 
+def _shown(value: Any) -> Any:
+    """A text from outside with what cannot be seen spelled out, line by line; markup is of our own making."""
+    return "\n".join(map(visible, value.split("\n"))) if type(value) is str else value
+
+
 def render(template: str, **values: Any) -> str:
-    """A page from its template: everything in ``values`` is text, and is escaped."""
+    """A page from its template: every text in ``values`` is escaped, and its invisible characters are spelled out."""
     environment = _environment()
     style, script = (environment.get_template(name).render() for name in ("style.css.j2", "script.js.j2"))
     return environment.get_template(template).render(

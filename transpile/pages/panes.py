@@ -1,4 +1,4 @@
-"""Three panes: HLO, the Python emitted for it, and the program's own source, each line with what it belongs to.
+"""Panes side by side: HLO, the Python emitted for it, the program's own source, each line with what it belongs to.
 
 Lines of HLO are the hinge. Each names the statements of the emitted module that compute it and the line of the own
 source that it was traced from; the other panes have the same numbers.
@@ -33,11 +33,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Pane:
-    """One column; ``key`` is what the script calls it."""
+    """One column; ``key`` is what the script calls it. ``target`` is that of emitted Python."""
 
     key: str
     title: str
     rows: tuple[Row, ...]
+    target: str = ""
 
 
 def original(generated: GeneratedModule) -> HloModule:
@@ -46,28 +47,46 @@ def original(generated: GeneratedModule) -> HloModule:
     return generated.program.original
 
 
-def make_panes(generated: GeneratedModule) -> list[Pane]:
-    """The panes of a module and of what was emitted for it; the third where places in a source are known."""
-    module = original(generated)
-    line_map = generated.line_map()
+def make_panes(*emitted: GeneratedModule) -> list[Pane]:
+    """The panes of a module and of what was emitted for it, one for each target.
+
+    There is one of the program's own source where places in it are known.
+    """
+    module = original(emitted[0])
     text, instructions = _located(module)
-    numbers = {statement: number for number, statement in enumerate(line_map.statements)}
     places: dict[Place, int] = {}
     statements_of: dict[int, set[int]] = {}  # by line of the HLO text
     places_of: dict[int, set[int]] = {}
-    for instruction, span in instructions:
-        computing = line_map.computing(instruction)
-        place = _own_place(module, instruction) if computing else None
-        for row in range(text.position(span.start).line, text.position(span.end - 1).line + 1):
-            statements_of.setdefault(row, set()).update(numbers[statement] for statement in computing)
-            if place is not None:
-                places_of.setdefault(row, set()).add(places.setdefault(place, len(places)))
+    python: list[Pane] = []
+    first = 0  # statements are numbered through all targets
+    for generated in emitted:
+        line_map = generated.line_map()
+        numbers = {statement: number for number, statement in enumerate(line_map.statements, first)}
+        for instruction, span in instructions:
+            computing = line_map.computing(instruction)
+            place = _own_place(module, instruction) if computing else None
+            for row in range(text.position(span.start).line, text.position(span.end - 1).line + 1):
+                statements_of.setdefault(row, set()).update(numbers[statement] for statement in computing)
+                if place is not None:
+                    places_of.setdefault(row, set()).add(places.setdefault(place, len(places)))
+        python.append(_python_pane(generated, line_map, first))
+        first += len(line_map.statements)
     hlo = [
         Row(line, str(n), tuple(sorted(statements_of.get(n, ()))), tuple(sorted(places_of.get(n, ()))))
         for n, line in enumerate(hlo_lines(text.text), 1)
     ]
-    panes = [Pane("hlo", "HLO", tuple(hlo)), _python_pane(generated, line_map)]
+    panes = [Pane("hlo", "HLO", tuple(hlo)), *python]
     return [*panes, Pane("source", "Source", tuple(_source_rows(module, places)))] if places else panes
+
+
+def plain_panes(hlo: str, sources: Mapping[str, str]) -> list[Pane]:
+    """The panes of mere texts: HLO, and Python by target. No line is linked to another."""
+
+    def rows(lines: list[Line]) -> tuple[Row, ...]:
+        return tuple(Row(line, str(number)) for number, line in enumerate(lines, 1))
+
+    python = (Pane("python", "Python", rows(python_lines(text)), target) for target, text in sources.items())
+    return [Pane("hlo", "HLO", rows(hlo_lines(hlo))), *python]
 
 
 def _located(module: HloModule) -> tuple[SourceText, list[tuple[Instruction, Span]]]:
@@ -94,13 +113,13 @@ def _own_place(module: HloModule, instruction: Instruction) -> Place | None:
     return place_of(instruction)
 
 
-def _python_pane(generated: GeneratedModule, line_map: LineMap) -> Pane:
+def _python_pane(generated: GeneratedModule, line_map: LineMap, first: int) -> Pane:
     """What was emitted; functions copied from the prelude are part of it and belong to nothing."""
     rows = [Row(line, str(number)) for number, line in enumerate(python_lines(generated.source.rstrip("\n")), 1)]
-    for number, statement in enumerate(line_map.statements):
+    for number, statement in enumerate(line_map.statements, first):
         for line in range(statement.first, statement.last + 1):
             rows[line - 1] = replace(rows[line - 1], statements=(number,))
-    return Pane("python", "Python", tuple(rows))
+    return Pane("python", "Python", tuple(rows), generated.target)
 
 
 def _source_rows(module: HloModule, places: Mapping[Place, int]) -> Iterator[Row]:
