@@ -7,6 +7,7 @@ itself; a subnormal equals zero, because XLA on the CPU flushes it; -0 equals +0
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -134,11 +135,16 @@ class LeafResult:
     ulp_histogram: Histogram | None = None
     relative_histogram: Histogram | None = None
 
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
     def __str__(self) -> str:
         path = "{" + ",".join(map(str, self.path)) + "}"
         text = f"{path} {self.dtype}{list(self.shape)}: {self.status.value}"
         if self.mismatches:
-            text += f", {self.mismatches} of {max(1, int(np.prod(self.shape)))} elements"
+            text += f", {self.mismatches} of {self.size} elements"
         if self.absolute:
             text += f", at most {self.absolute:.3g} absolute, {self.relative:.3g} relative, {self.ulps:.3g} ulp"
         lines = [text + (f" ({self.note})" if self.note else "")]

@@ -1,4 +1,4 @@
-"""A report of a differential test as text for people, as JSON, and as JUnit's XML for continuous integration."""
+"""A report of a differential test: text for people, JSON, JUnit's XML for continuous integration, an HTML page."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator, Sequence
 
 from .comparison import LeafResult, Status
+from .report_page import report_to_html
 from .result_json import report_to_json
 from .results import Case, CheckReport, ProgramReport, Run
 
@@ -150,4 +151,5 @@ WRITERS: dict[str, Callable[[CheckReport], str]] = {
     "text": report_to_text,
     "json": report_to_json,
     "junit": report_to_junit,
+    "html": report_to_html,
 }

@@ -14,7 +14,7 @@ def module_page(generated: GeneratedModule, title: str = "") -> str:
     """
     module = original(generated)
     return render(
-        "module.html.j2",
+        "module",
         title=title or module.name,
         target=generated.target,
         instructions=sum(1 for _ in module.instructions()),

@@ -37,11 +37,14 @@ def _shown(value: Any) -> Any:
     return "\n".join(map(visible, value.split("\n"))) if type(value) is str else value
 
 
-def render(template: str, **values: Any) -> str:
-    """A page from its template: every text in ``values`` is escaped, and its invisible characters are spelled out."""
+def render(page: str, **values: Any) -> str:
+    """A page from its templates ``PAGE.html.j2``, ``.css.j2`` and ``.js.j2``.
+
+    Every text in ``values`` is escaped, and its invisible characters are spelled out.
+    """
     environment = _environment()
-    style, script = (environment.get_template(name).render() for name in ("style.css.j2", "script.js.j2"))
-    return environment.get_template(template).render(
+    style, script = (environment.get_template(f"{page}.{kind}.j2").render() for kind in ("css", "js"))
+    return environment.get_template(f"{page}.html.j2").render(
         generator=GENERATOR,
         style=style,
         script=script,

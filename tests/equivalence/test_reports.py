@@ -1,0 +1,136 @@
+"""Every verdict, also of runs that crash, hang or need too much memory, is told by all four reports."""
+
+import json
+import re
+import shutil
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.transpile.emission import expression
+from xla2py.transpile.equivalence import checking
+from xla2py.transpile.equivalence.checking import Checker, Plan
+from xla2py.transpile.equivalence.comparison import Status
+from xla2py.transpile.equivalence.report_page import report_to_html
+from xla2py.transpile.equivalence.reports import WRITERS
+from xla2py.transpile.equivalence.result_json import report_from_json
+from xla2py.transpile.equivalence.worker import MIB, Limits
+
+SUM = "HloModule a_{}\nENTRY e {{ x = f32[3] parameter(0)  y = f32[3] parameter(1)  ROOT z = f32[3] add(x, y) }}"
+SINE = SUM.replace("add(x, y)", "sine(x)")
+NARROW = "HloModule a_unsupported\nENTRY e { a = f8e5m2[4] parameter(0)  ROOT b = f8e5m2[4] negate(a) }"
+
+# What is computed in the place of the sum, and what the reports say of it.
+FAULTS = {
+    "equal": ("x + y", "equal", ""),
+    "differs": ("", "differs", "numpy beside xla"),  # a macro is wrong
+    "nan": ("x + y * np.nan", "nan", "nan"),
+    "inf": ("x + np.float32(np.inf)", "inf", "inf"),
+    "shape": ("(x + y)[:2]", "shape", "[3] expected"),
+    "dtype": ("(x + y).astype(float)", "dtype", "float32 expected"),
+    "raises": ("undefined", "crash", "NameError"),
+    "aborts": ("__import__('os').abort()", "crash", "SIGABRT"),
+    "memory": ("np.ones(1 << 40)", "crash", "MemoryError"),
+    "hangs": ("__import__('time').sleep(60)", "timeout", "no answer within 2 seconds"),
+    "unsupported": ("", "unsupported", "f8e5m2"),
+}
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """One program for each fault, in this order."""
+    broken = tmp_path_factory.mktemp("broken") / "templates"
+    shutil.copytree(expression.TEMPLATES, broken)
+    macros = broken / "array" / "elementwise.j2"
+    macros.write_text(macros.read_text().replace("}} + {{", "}} - {{"))
+    inputs = [np.float32([1, 2, 3]), np.float32([4, 5, 6])]
+
+    def faulty(module, target, **options):
+        wrong = FAULTS[module.name.removeprefix("a_")][0]
+        with pytest.MonkeyPatch.context() as patch:
+            if not wrong:
+                patch.setattr(expression, "TEMPLATES", broken)
+            generated = xla2py.emit(module, target, **options)
+        return replace(generated, source=generated.source.replace("x + y", wrong)) if wrong else generated
+
+    with pytest.MonkeyPatch.context() as patch, Checker(Plan(lockstep=True), Limits(2, 4096 * MIB)) as checker:
+        patch.setattr(checking, "emit", faulty)
+        for name in FAULTS:
+            if name == "unsupported":
+                checker.plan = Plan(("cupy",))
+                checker.check(xla2py.load(NARROW.encode()))
+            else:
+                checker.check(xla2py.load(SUM.format(name).encode()), inputs=inputs)
+        return checker.report()
+
+
+@pytest.fixture(scope="module")
+def written(report):
+    return {kind: write(report) for kind, write in WRITERS.items()}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_verdict_and_its_reason_are_in_every_report(written, name):
+    _, verdict, reason = FAULTS[name]
+    (row,) = re.findall(rf"^a_{name} +(?:numpy|cupy) +(\w+)", written["text"], re.MULTILINE)
+    assert row == verdict
+    assert reason in written["text"]
+
+    (program,) = [program for program in json.loads(written["json"])["programs"] if program["name"] == f"a_{name}"]
+    assert reason.removesuffix("numpy beside xla") in json.dumps(program)
+
+    suites = ElementTree.fromstring(written["junit"])
+    test = suites.find(f"testsuite[@name='a_{name}']/testcase")
+    kinds = {"equal": None, "crash": "error", "timeout": "error", "unsupported": "skipped"}
+    kind = kinds.get(verdict, "failure")
+    found = [part for part in test if part.tag != "system-out"]
+    assert [part.tag for part in found] == ([kind] if kind else [])
+    assert all(part.get("type", verdict) == verdict for part in found)
+    assert not kind or reason in ElementTree.tostring(test, encoding="unicode")
+
+    sections = written["html"].split('<details class="program"')[1:]
+    (page,) = [section for section in sections if f'data-name="a_{name}"' in section]
+    assert f'data-statuses="{verdict}"' in page
+    assert reason in page
+    assert (" open>" in page.split("\n")[0]) == (verdict not in ("equal", "unsupported"))
+
+
+def test_lockstep_names_the_instruction_in_every_report(report, written):
+    origins = {program.name: program.origins for program in report.programs}
+    assert {name[2:] for name, found in origins.items() if found} == {"differs", "nan", "inf", "shape", "dtype"}
+    origin = origins["a_differs"]["numpy"]
+    assert (origin.instruction, origin.opcode) == ("z", "add")
+    assert "return x - y" in origin.text
+    assert report.programs[1].sources["numpy"].splitlines()[origin.line - 1].strip() == origin.text
+    place = f"z (add), line {origin.line}: return x - y"
+    assert f"numpy in lockstep: {place}" in written["text"]
+    assert report_from_json(written["json"]).programs[1].origins["numpy"] == origin
+    suites = ElementTree.fromstring(written["junit"])
+    assert place in suites.find("testsuite[@name='a_differs']/testcase/system-out").text
+    assert "first goes wrong at <code>z</code>" in written["html"]
+    assert f'data-to="numpy" data-line="{origin.line}"' in written["html"]
+
+
+def test_a_report_read_again_makes_the_same_verdicts_of_a_page(report, written):
+    again = report_to_html(report_from_json(written["json"]))
+    for mark in ("data-statuses", "data-line", "<caption>", "<rect"):
+        assert again.count(mark) == written["html"].count(mark) > 0
+    assert "data-s=" not in again and "data-s=" in written["html"]
+
+
+def test_a_reference_that_fails_is_the_reason_why_nothing_is_compared(monkeypatch):
+    def failing(self, reference, text, arrays):
+        return checking.Run(reference, Status.CRASH, "killed by SIGSEGV")
+
+    monkeypatch.setattr(checking.Workers, "run_reference", failing)
+    report = xla2py.check(SINE.format("sine").encode())
+    assert not report.is_good
+    text = WRITERS["text"](report)
+    assert "numpy   not compared" in text and "ordinary: xla: crash: killed by SIGSEGV" in text
+    skipped = ElementTree.fromstring(WRITERS["junit"](report)).find("testsuite/testcase/skipped")
+    assert skipped.get("message") == "nothing to compare with; xla: crash: killed by SIGSEGV"
+    page = WRITERS["html"](report)
+    assert 'data-statuses="not compared"' in page and "killed by SIGSEGV" in page
