@@ -197,7 +197,7 @@ def test_the_summary_leads_to_a_program_and_opens_it(chromium, path):
         code = program.locator(".code")
         code.locator("summary").focus()
         page.keyboard.press("Enter")
-        code.locator("[data-target=numpy] [data-s]", has_text="argmin").hover()
+        code.locator("[data-target=numpy] [data-s]", has_text="argmin").first.hover()
         assert code.locator("[data-pane=hlo] .related").count()
         assert page.complaints == []
 
