@@ -1,5 +1,6 @@
 """The page of a differential test: in a browser, with hostile programs, and how large it gets."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import xla2py
+from xla2py.tests.equivalence.broken_templates import broken_addition
 from xla2py.tests.pages.browser import browser, shown
 from xla2py.transpile.equivalence import checking
 from xla2py.transpile.equivalence.checking import Checker, Plan
@@ -21,22 +23,25 @@ HloModule hostile
 // </script><img src=x onerror=alert(1)> \u202e
 ENTRY main {
   x = f32[3] parameter(0), metadata={op_name="</details><img src=x onerror=alert(2)>"}
-  ROOT y = f32[3] sine(x), metadata={source_file="</code><script>alert(3)</script>.py" source_line=3}
+  y = f32[3] parameter(1)
+  ROOT z = f32[3] add(x, y), metadata={source_file="</code><script>alert(3)</script>.py" source_line=3}
 }
 """
-# Emitted text that is wrong, by program and target.
-FAULTS = {("jit_attention", "numpy"): ("axis=-1", "axis=0"), ("hostile", "numpy"): ("np.sin(x)", "np.cos(x)")}
-
-
-def faulty(module, target, **options):
-    generated = xla2py.emit(module, target, **options)
-    old, new = FAULTS.get((module.name, target), ("", ""))
-    assert old in generated.source
-    return replace(generated, source=generated.source.replace(old, new))
 
 
 @pytest.fixture(scope="module")
-def report():
+def report(tmp_path_factory):
+    """One program is right; attention divides by another number; the hostile one is emitted wrongly."""
+    folder = tmp_path_factory.mktemp("broken")
+
+    def faulty(module, target, **options):
+        fault = module.name if target == "numpy" else ""
+        with broken_addition(folder) if fault == "hostile" else nullcontext():
+            generated = xla2py.emit(module, target, **options)
+        if fault != "jit_attention":
+            return generated
+        return replace(generated, source=generated.source.replace("/ 5.656854", "/ 5.65"))
+
     plan = Plan(("numpy", "dask"), lockstep=True, options={"sources": ROOT})
     with pytest.MonkeyPatch.context() as patch, Checker(plan) as checker:
         patch.setattr(checking, "emit", faulty)
@@ -140,7 +145,7 @@ def test_what_differs_comes_first_and_open(chromium, path):
         assert names[0] == ATTENTION and "kmeans" in names[2]
         assert [part.get_attribute("open") for part in page.locator(".program").all()] == ["", "", None]
         card = page.locator(".program").first.locator(".card").first
-        assert "first goes wrong at" in card.inner_text() and "examples/attention.py:14" in card.inner_text()
+        assert "first goes wrong at" in card.inner_text() and "examples/attention.py:10" in card.inner_text()
         assert card.locator("figure").count() == 2
 
 
@@ -149,9 +154,9 @@ def test_a_jump_holds_the_line_and_hovering_lights_what_is_linked(chromium, path
         program = page.locator(".program").first
         program.locator(".jump").click()
         held = program.locator("[data-pane=python]:visible .held").all_inner_texts()
-        assert len(held) == 1 and "axis=0" in held[0]
-        assert any("exponential" in line for line in program.locator("[data-pane=hlo] .held").all_inner_texts())
-        assert any("softmax" in line for line in program.locator("[data-pane=source] .held").all_inner_texts())
+        assert len(held) == 1 and "/ 5.65" in held[0]
+        assert any("divide(" in line for line in program.locator("[data-pane=hlo] .held").all_inner_texts())
+        assert any("jnp.einsum" in line for line in program.locator("[data-pane=source] .held").all_inner_texts())
         program.locator("[data-target=numpy] [data-s]", has_text="return weights").hover()
         related = program.locator("[data-pane=hlo] .related").all_inner_texts()
         assert related and all("dot_general" in line for line in related)
