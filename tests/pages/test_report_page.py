@@ -157,7 +157,7 @@ def test_a_jump_holds_the_line_and_hovering_lights_what_is_linked(chromium, path
         assert len(held) == 1 and "/ 5.65" in held[0]
         assert any("divide(" in line for line in program.locator("[data-pane=hlo] .held").all_inner_texts())
         assert any("jnp.einsum" in line for line in program.locator("[data-pane=source] .held").all_inner_texts())
-        program.locator("[data-target=numpy] [data-s]", has_text="return weights").hover()
+        program.locator("[data-target=numpy] [data-s]", has_text="return weights @").hover()
         related = program.locator("[data-pane=hlo] .related").all_inner_texts()
         assert related and all("dot_general" in line for line in related)
 
