@@ -35,6 +35,7 @@ from xla2py.tests.operations.tables import cases_by_opcode
 from xla2py.tests.test_examples import LOWER, inputs
 from xla2py.transpile.equivalence.budgets import budget_for
 from xla2py.transpile.equivalence.comparison import compare, flatten
+from xla2py.transpile.hlo.carriers import as_declared
 
 BLOCKS, CALLS = 5, 20
 Record = dict[str, Any]
@@ -67,7 +68,7 @@ class Device:
             return [leaf for _, leaf in flatten(on_twin(source, arguments))]
         from xla2py.transpile.equivalence.tasks import run_generated
 
-        return run_generated(source, arguments)
+        return as_declared(run_generated(source, arguments), source.program.original.entry.root.shape)
 
 
 def machine(device: Device) -> Record:

@@ -82,7 +82,8 @@ class Target:
     top of the module. ``runners`` run a program of several replicas, which is written as for the target ``replicas``
     where that is another. ``prelude`` is the folder of prelude functions in its own words; those written for NumPy
     are carried over to it. ``own_function(node)`` is the call that stands for a node. ``adopt(array)`` makes an
-    argument of ``main`` of a NumPy array, where ``main`` does not take NumPy's own.
+    argument of ``main`` of a NumPy array, where ``main`` does not take NumPy's own. ``lacks`` names the element
+    types that the library has no dtype for: they are carried in int8 and uint8.
     """
 
     name: str
@@ -101,6 +102,7 @@ class Target:
     prelude: str = ""
     own_function: Callable[[Node], OwnCall | None] = field(default=_has_no_function)
     adopt: Callable[[Any], Any] = field(default=_as_it_is)
+    lacks: frozenset[str] = frozenset()
 
 
 def target_names() -> list[str]:

@@ -135,7 +135,7 @@ def _programs(checkout: Path) -> Iterator[str]:
     for path in sorted((checkout / "examples" / "hlo").glob("*.hlo")):
         module = load(path)
         written = [written_as(target, module) for target in targets]
-        programs = [(run_pipeline(module, refuses=target.refuses), target) for target in written]
+        programs = [(run_pipeline(module, refuses=target.refuses, lacks=target.lacks), target) for target in written]
         refused = [sorted({f"`{refusal.opcode}`" for refusal in refusals(*pair)}) for pair in programs]
         cells = [", ".join(opcodes) or "yes" for opcodes in refused]
         name, stage = path.stem.rsplit(".", 1)

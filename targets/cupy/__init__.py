@@ -4,14 +4,25 @@ device."""
 from importlib import import_module
 from typing import Any
 
+from ...transpile.hlo.carriers import carried
+from ...transpile.hlo.element_types import ELEMENT_TYPES, from_dtype
 from ..base import Target
 from .functions import own_function
 from .refusals import refuses
 
+# The dtypes of CuPy 14; bfloat16 is the only one of ml_dtypes.
+HELD = frozenset("pred s8 s16 s32 s64 u8 u16 u32 u64 bf16 f16 f32 f64 c64 c128".split())
+LACKING = frozenset(ELEMENT_TYPES) - HELD
+
+
+def held(array: Any) -> Any:
+    """A NumPy array in a dtype that CuPy has: narrow types in their carriers."""
+    return carried(array) if from_dtype(array.dtype).name in LACKING else array
+
 
 def on_device(array: Any) -> Any:
     """A copy of a NumPy array on the current device. Raises what CuPy raises where there is none."""
-    return import_module("cupy").asarray(array)
+    return import_module("cupy").asarray(held(array))
 
 
 TARGET = Target(
@@ -25,4 +36,5 @@ TARGET = Target(
     prelude="cupy/prelude",
     own_function=own_function,
     adopt=on_device,
+    lacks=LACKING,
 )

@@ -51,7 +51,8 @@ def run(cases: Sequence[Case]) -> list[Any]:
     """What one emitted module gives for all of the cases."""
     text = module(list(cases), *(one.body for one in cases))
     inputs = [array for one in cases for array in one.inputs]
-    results = checked(xla2py.emit(text, "cupy", format=False), inputs)
+    emitted = xla2py.emit(text, "cupy", format=False)
+    results = checked(emitted, inputs)
     return list(results) if len(cases) > 1 else [results]
 
 

@@ -23,9 +23,13 @@ import cupy
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from xla2py.targets.cupy import held
 from xla2py.tests.ladder import host_kernels
 from xla2py.tests.ladder.differences import DIFFERENT, astype
 from xla2py.tests.ladder.static import VISIBLE, WAITS, cupyx_function
+from xla2py.transpile.equivalence.comparison import flatten
+from xla2py.transpile.equivalence.tasks import map_arrays
+from xla2py.transpile.hlo.carriers import as_declared
 
 _SCALARS = (bool, int, float, complex, np.generic)
 _DATA = frozenset("dtype shape ndim size itemsize nbytes strides".split())
@@ -342,15 +346,19 @@ def twin() -> Iterator[None]:
 
 
 def on_twin(emitted: Any, arguments: Any) -> Any:
-    """The results of ``main`` of a generated module on the twin, as host arrays in the same nest."""
+    """The results of ``main`` of a generated module on the twin, as host arrays of the program's types, in a nest."""
     with twin():
-        return to_host(emitted.load().main(*to_device(arguments)))
+        results = to_host(emitted.load().main(*to_device(arguments)))
+    arrays = [array for _, array in flatten(results)]
+    declared = iter(as_declared(arrays, emitted.program.original.entry.root.shape))
+    return map_arrays(lambda _: next(declared), results)
 
 
 def to_device(value: Any) -> Any:
+    """Arguments as ``main`` takes them, nested in any way."""
     if isinstance(value, builtins.tuple | list):
         return type(value)(map(to_device, value))
-    return DeviceArray(np.array(value)) if value is not None else None
+    return DeviceArray(held(np.array(value))) if value is not None else None
 
 
 def to_host(value: Any) -> Any:

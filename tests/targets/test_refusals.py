@@ -11,12 +11,6 @@ from xla2py.targets.cupy.refusals import RULES
 from xla2py.transpile.emission.expression import TEMPLATES
 from xla2py.transpile.errors import UnsupportedError
 
-# Shapes of the parameters x, y, z; the instruction; the reason on CuPy.
-REFUSED = [
-    ("f8e5m2[4]", "f8e5m2[4] copy(x)", "there is no dtype for f8e5m2"),
-    ("s4[4]", "s4[4] copy(x)", "there is no dtype for s4"),
-]
-
 
 def module(shapes: str, *instructions: str) -> str:
     lines = [f"{'xyz'[k]} = {shape} parameter({k})" for k, shape in enumerate(shapes.split())]
@@ -32,16 +26,6 @@ def complaints(text: str, target: str | Target) -> list[str]:
         assert all(diagnostic.code == "XP301" and diagnostic.span for diagnostic in error.diagnostics)
         return [diagnostic.message for diagnostic in error.diagnostics]
     return []
-
-
-@pytest.mark.parametrize(("shapes", "instruction", "reason"), REFUSED, ids=[row[1] for row in REFUSED])
-def test_the_reason_is_named(shapes, instruction, reason):
-    text = module(shapes, instruction)
-    opcode = instruction.split(" ")[1].split("(")[0]
-    if opcode == "copy":  # says nothing: what is refused is the parameter
-        opcode = "parameter"
-    assert complaints(text, "cupy") == [f"{opcode} is not supported on CuPy: {reason}"]
-    assert complaints(text, "numpy") == complaints(text, "dask") == []
 
 
 @pytest.mark.parametrize("target", ["numpy", "cupy", "dask"])

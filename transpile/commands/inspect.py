@@ -117,7 +117,7 @@ def unsupported(module: HloModule) -> list[tuple[str, str, str, str]]:
         chosen = written_as(load_target(target), module)
         try:
             require_support(module, chosen)
-            require_support(run_pipeline(module, refuses=chosen.refuses), chosen)
+            require_support(run_pipeline(module, refuses=chosen.refuses, lacks=chosen.lacks), chosen)
         except UnsupportedError as error:
             for diagnostic in error.diagnostics:
                 groups.setdefault(diagnostic.message, []).append(diagnostic)

@@ -14,7 +14,9 @@ import click
 
 from ...targets.base import Target, adopted, load_target, require_targets
 from ..errors import Diagnostic, UsageError
+from ..hlo.carriers import as_declared
 from ..hlo.device_groups import device_count
+from ..hlo.shapes import Shape
 from ..settings import SETTINGS, load_settings
 from .emit import generate
 from .modules import read_module, shown_name
@@ -67,7 +69,7 @@ def command(source: str, arguments: str | None, seed: int, output: str | None, *
     else:
         call = partial(_on_one, emitted, own, nest(shapes, inputs))
     with working(f"running {shown_name(source)} on {target}"):
-        results, seconds = _timed(call, target)
+        results, seconds = _timed(call, target, module.entry.root.shape)
     rows = [(name, *_columns(describe(array))) for (name, _), array in zip(wanted, inputs, strict=True)]
     rows += [(name, *_columns(describe(array))) for name, array in results.items()]
     write_table(("value", "type", "minimum", "maximum", "mean", "not finite"), rows)
@@ -93,13 +95,14 @@ def _on_replicas(emitted: ModuleType, target: Target, arguments: list[list[Any]]
     return emitted.run_local([adopted(target, each) for each in arguments])
 
 
-def _timed(call: Callable[[], Any], target: str) -> tuple[dict[str, Any], float]:
+def _timed(call: Callable[[], Any], target: str, shape: Shape) -> tuple[dict[str, Any], float]:
     """The results as NumPy arrays by name, and the seconds it took to have them."""
     from .arrays import named_results
 
     start = time.perf_counter()
     try:
         results = named_results(call())
+        results = dict(zip(results, as_declared(results.values(), shape), strict=True))
     except Exception as error:
         if type(error).__module__.split(".")[0] not in RUNTIMES:
             raise

@@ -68,7 +68,7 @@ def emit(
     limits = Limits(memory, chunks) if chosen.arrange is not None else Limits()
     try:
         require_support(module, chosen, hooks)
-        program = run_pipeline(module, [*disable_passes, *chosen.without], hooks, chosen.refuses, observe)
+        program = run_pipeline(module, [*disable_passes, *chosen.without], hooks, chosen.refuses, observe, chosen.lacks)
         require_support(program, chosen, hooks)
         own_functions(program, chosen)
         if chosen.arrange is not None:

@@ -131,7 +131,10 @@ def _is_lowered(opcode: str) -> bool:
 def _programs(target: Target) -> tuple[tuple[frozenset[str], Program], ...]:
     """The programs in the array dialect with the opcodes that each was written with."""
     return tuple(
-        (frozenset(i.opcode for i in module.instructions()), run_pipeline(module, refuses=target.refuses))
+        (
+            frozenset(i.opcode for i in module.instructions()),
+            run_pipeline(module, refuses=target.refuses, lacks=target.lacks),
+        )
         for module in _modules()
     )
 

@@ -274,12 +274,19 @@ def _merged(lines: set[str]) -> list[str]:
     return plain + [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(grouped.items())]
 
 
-def type_text(shape: Shape) -> str:
-    """``float32[4, 8]``; a tuple in parentheses; ``None`` for a token."""
+def type_text(shape: Shape, declared: Shape | None = None) -> str:
+    """``float32[4, 8]``; a tuple in parentheses; ``None`` for a token.
+
+    Where the program has ``declared`` another element type, which its target carries in this one, that is told too:
+    ``uint8[4, 8] of float8_e5m2``.
+    """
     if isinstance(shape, TupleShape):
-        return f"({', '.join(type_text(element) for element in shape.elements)})"
+        given = declared.elements if isinstance(declared, TupleShape) else (None,) * len(shape.elements)
+        return f"({', '.join(map(type_text, shape.elements, given))})"
     if isinstance(shape, ArrayShape):
-        return f"{shape.element_type.dtype}[{', '.join(dimension_texts(shape))}]"
+        text = f"{shape.element_type.dtype}[{', '.join(dimension_texts(shape))}]"
+        own = declared.element_type if isinstance(declared, ArrayShape) else shape.element_type
+        return text if own is shape.element_type else f"{text} of {own.dtype}"
     return "None"
 
 
@@ -298,7 +305,9 @@ def _docstring(program: Program, names: list[str], replicas: Replicas | None) ->
     lines = [f"{title[0].upper()}{title[1:]}.", ""]
     if replicas is not None:
         lines += [replicas.summary(), ""]
-    shapes = [type_text(parameter.shape) for parameter in program.entry.computation.parameters]
+    declared = program.original.entry
+    pairs = zip(program.entry.computation.parameters, declared.parameters, strict=True)
+    shapes = [type_text(parameter.shape, given.shape) for parameter, given in pairs]
     groups: list[tuple[list[str], str]] = []
     for name, shape in zip(names, shapes, strict=True):
         if groups and groups[-1][1] == shape:
@@ -307,8 +316,8 @@ def _docstring(program: Program, names: list[str], replicas: Replicas | None) ->
             groups.append(([name], shape))
     for group, shape in groups:
         lines += _wrapped(f"{', '.join(group)}: {shape}")
-    root = program.entry.computation.root.shape
-    results = [type_text(shape) for shape in root.elements] if isinstance(root, TupleShape) else [type_text(root)]
+    root, given = program.entry.computation.root, declared.root
+    results = map(type_text, root.element_shapes, given.element_shapes)
     lines += _wrapped(f"returns: {', '.join(results)}")
     return "\n".join(lines) + "\n"
 

@@ -8,6 +8,7 @@ import re
 
 from ..array.node import Graph, Node
 from ..array.program import Function
+from ..hlo.carriers import NARROWING, WIDENING
 from ..hlo.element_types import PRED
 from ..hlo.ir import Instruction
 
@@ -192,6 +193,8 @@ def base_name(node: Node, graph: Graph) -> str:
         return base_name(node.parameters["stands_for"], graph) + "_parts"
     node = node.parameters.get("stands_for") or node
     call, index = (node.operands[0], node.parameters["index"]) if node.opcode == "item" else (node, 0)
+    if call.opcode == "prelude" and call.parameters["function"] in NARROWING | WIDENING and call.operands[0].operands:
+        return base_name(call.operands[0], graph)
     if call.opcode == "prelude":
         function = call.parameters["function"]
         return _result_name(function if isinstance(function, str) else function.name, index)
@@ -209,6 +212,8 @@ def base_name(node: Node, graph: Graph) -> str:
 
 # What the results of prelude functions are called.
 FUNCTION_RESULTS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(NARROWING, ("bits",)),
+    **dict.fromkeys(WIDENING, ("values",)),
     "advance": ("counter",),
     "batch_norm_grad": ("d_x", "d_scale", "d_offset"),
     "batch_norm_inference": ("normalised",),

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..emission.generated import GeneratedModule
 from ..errors import XlaToPythonError
+from ..hlo.carriers import as_declared
 from . import tasks
 from .comparison import Status
 from .reference_process import xla_environment
@@ -64,7 +65,10 @@ class Workers:
         ``arguments`` are NumPy arrays, nested in tuples where parameters are tuples (:func:`.inputs.nest`).
         """
         runnable = replace(generated, functions=())  # what its lines compute is large, and no concern of the process
-        return self.call(generated.target, tasks.run_generated, runnable, list(arguments))
+        run = self.call(generated.target, tasks.run_generated, runnable, list(arguments))
+        if generated.program is None:
+            return run
+        return replace(run, results=tuple(as_declared(run.results, generated.program.original.entry.root.shape)))
 
     def run_reference(self, reference: str, text: str, arrays: Sequence[Array]) -> Run:
         """Run HLO text on ``xla`` or ``interpreter``, on the flattened parameters."""

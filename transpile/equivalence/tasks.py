@@ -26,7 +26,7 @@ def run_generated(generated: GeneratedModule, arguments: Sequence[Any]) -> list[
     for _, array in flatten(list(arguments)):
         array.setflags(write=False)
     if generated.target == "dask":
-        arguments = _map_arrays(_in_blocks, arguments)
+        arguments = map_arrays(_in_blocks, arguments)
     arguments = adopted(load_target(generated.target), list(arguments))
     results = [leaf for _, leaf in flatten(generated.load().main(*arguments))]
     if generated.target == "dask":
@@ -34,10 +34,10 @@ def run_generated(generated: GeneratedModule, arguments: Sequence[Any]) -> list[
     return [np.asarray(leaf.get() if hasattr(leaf, "get") else leaf) for leaf in results]
 
 
-def _map_arrays(function: Callable[[Array], Any], value: Any) -> Any:
+def map_arrays(function: Callable[[Array], Any], value: Any) -> Any:
     """The value with every array in its tuples and lists replaced."""
     if isinstance(value, tuple | list):
-        return tuple(_map_arrays(function, part) for part in value)
+        return tuple(map_arrays(function, part) for part in value)
     return None if value is None else function(value)
 
 

@@ -11,6 +11,7 @@ from ..array.program import Function, Program
 from ..errors import Diagnostic, UsageError
 from ..hlo.ir import HloModule
 from ..hlo.printer import print_module
+from .carrying import carrying
 from .clips import clips
 from .factors import factors
 from .gelus import gelus
@@ -93,10 +94,12 @@ def run_pipeline(
     custom_calls: Mapping[str, str] | None = None,
     refuses: Callable[[Node], str | None] = lambda node: None,
     observe: Observer | None = None,
+    lacks: frozenset[str] = frozenset(),
 ) -> Program:
     """Lower a verified module to the array dialect and rewrite it there.
 
-    What ``refuses`` gives a reason for is not raised: the target says it in more words. Raises UsageError (XP641) where
+    What ``refuses`` gives a reason for is not raised: the target says it in more words. Element types of the names in
+    ``lacks`` are carried in int8 and uint8. Raises UsageError (XP641) where
     no pass has a name of ``disabled``.
     """
     require_passes(disabled)
@@ -106,6 +109,10 @@ def run_pipeline(
         module, originals = outlining(module)
         if observe is not None:
             observe(outlining.__name__, print_module(module))
+    carried, originals = carrying(module, lacks, custom_calls or {}, originals)
+    if observe is not None and carried is not module:
+        observe(carrying.__name__, print_module(carried))
+    module = carried
     program = ModuleLowering(module, Options(disabled, custom_calls)).lower()
     program.given = given
     if observe is not None:

@@ -21,10 +21,11 @@ from . import (
     transfers,
     windows,
 )
+from .custom_calls import is_placement
 from .custom_calls import refusal as custom_call_refusal
 from .lowering import RULES, ModuleLowering, Options
 
-__all__ = ["RULES", "ModuleLowering", "Options", "custom_call_refusal"]
+__all__ = ["RULES", "ModuleLowering", "Options", "custom_call_refusal", "is_placement"]
 
 _RULE_MODULES = (
     communication,

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ...array.node import ForeignName, Slot
 from ...array.value import Value
+from ...hlo.carriers import NARROWING, WIDENING
 from ...hlo.ir import Instruction
 from ...hlo.shapes import ArrayShape, Shape, TupleShape
 from ...hlo.source import Diagnostic, UnsupportedError
@@ -46,6 +49,8 @@ _OPERATIONS = {
         "tan": "tan",
     }.items()
 }
+# What the rewrite that carries narrow element types in bytes puts in; no text that is read may name it.
+_CARRIERS = {f"xla2py.{function}": function for function in NARROWING | WIDENING}
 _PYTHON_CALLBACK = re.compile(r"xla_(ffi_)?(partitioned_)?python_(cpu|gpu)_callback")
 
 
@@ -65,9 +70,21 @@ def custom_call(lowering: FunctionLowering, instruction: Instruction, *operands:
     hook = lowering.module.options.custom_calls.get(target)
     if hook is not None:
         return _hooked(lowering, instruction, hook, operands)
-    rule = _rule(target)
+    carrier = _CARRIERS.get(target)
+    rule = _rule(target) if carrier is None else partial(_carrier, carrier)
     assert rule is not None, f"unchecked custom call {target!r}"
     return rule(lowering, instruction, *operands)
+
+
+def is_placement(target: str) -> bool:
+    """Whether a custom call only says where its operands should be."""
+    return target in _IDENTITIES
+
+
+def _carrier(function: str, lowering: FunctionLowering, instruction: Instruction, operand: Value) -> Value:
+    shape = instruction.array_shape
+    made = lowering.elementwise("prelude", shape.element_type, operand, shape=shape.dimensions, function=function)
+    return replace(made, sizes=operand.sizes)
 
 
 def _rule(target: str) -> Rule | None:
