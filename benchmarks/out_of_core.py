@@ -1,10 +1,12 @@
 """Programs on arrays larger than a memory limit: what xla2py emits for Dask beside hand-written dask.array.
 
-    python benchmarks/out_of_core.py [--data 512MiB] [--memory 256MiB] [CASE...]
+    python benchmarks/out_of_core.py [--data 512MiB] [--memory 512MiB] [--time 3600] [CASE...]
 
 Each run is a process of its own, whose anonymous memory is looked up every 5 ms (/proc/self/status): one that has more
-than the limit is ended. The data lie in a .npy file that is read through a memmap. Printed are wall time, the peak of
-memory and the number of tasks that dask runs; results of both must agree.
+than the limit, or takes longer than its time, is ended. Mapped pages of files are not counted: the system takes them
+back when it needs them. All cases read the same file of random numbers, which is deleted at the end. Printed are the
+time, that of all CPUs together (which other load disturbs less), the number of tasks that dask runs, and the peak of
+memory, for xla2py also the planned one. The results of both must agree.
 """
 
 from __future__ import annotations
@@ -25,22 +27,26 @@ from typing import Any
 import numpy as np
 
 import xla2py
+from xla2py.targets.base import Limits, load_target
 from xla2py.targets.dask.arrangement import size_in_bytes
+from xla2py.targets.dask.estimates import THREADS
+from xla2py.transpile.passes import run_pipeline
 
 ADD = "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }\n"
 COLUMNS = 256
 CHAIN = 20
 KERNEL = 5
+LONG = 32  # how much longer the axis is that a product sums over
 KILLED = 137
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A program over ``n`` rows, its inputs (the first one is large), and what one would write by hand."""
+    """A program over ``n`` rows, the shapes of its large inputs, its small ones, and what one would write by hand."""
 
     text: Callable[[int], str]
     rows: Callable[[int], int]  # of data of so many bytes
-    shape: Callable[[int], tuple[int, ...]]
+    large: Callable[[int], list[tuple[int, ...]]]
     small: Callable[[int], list[np.ndarray]]
     by_hand: Callable[..., Any]
 
@@ -174,8 +180,9 @@ def convolution_by_hand(x: Any, kernel: Any) -> Any:
 def matmul(n: int) -> str:
     return f"""HloModule matmul
 ENTRY main {{
-  x = f32[{n},{n}] parameter(0)
-  ROOT r = f32[{n},{n}] dot(x, x), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  x = f32[{n},{LONG * n}] parameter(0)
+  y = f32[{LONG * n},{n}] parameter(1)
+  ROOT r = f32[{n},{n}] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
 }}
 """
 
@@ -188,21 +195,29 @@ def _rows(size: int) -> int:
     return size // (4 * COLUMNS)
 
 
+def _table(n: int) -> list[tuple[int, ...]]:
+    return [(n, COLUMNS)]
+
+
 BENCHMARKS = {
-    "chain": Benchmark(chain, _rows, lambda n: (n, COLUMNS), lambda n: [], chain_by_hand),
-    "gram": Benchmark(gram, _rows, lambda n: (n, COLUMNS), lambda n: [], gram_by_hand),
-    "logistic": Benchmark(
-        logistic, _rows, lambda n: (n, COLUMNS), lambda n: [numbers(n), numbers(COLUMNS)], logistic_by_hand
-    ),
-    "layernorm": Benchmark(layernorm, _rows, lambda n: (n, COLUMNS), lambda n: [numbers(COLUMNS)], layernorm_by_hand),
+    "chain": Benchmark(chain, _rows, _table, lambda n: [], chain_by_hand),
+    "gram": Benchmark(gram, _rows, _table, lambda n: [], gram_by_hand),
+    "logistic": Benchmark(logistic, _rows, _table, lambda n: [numbers(n), numbers(COLUMNS)], logistic_by_hand),
+    "layernorm": Benchmark(layernorm, _rows, _table, lambda n: [numbers(COLUMNS)], layernorm_by_hand),
     "convolution": Benchmark(
         convolution,
         lambda size: size // (4 * 4096),
-        lambda n: (1, n, 4096, 1),
+        lambda n: [(1, n, 4096, 1)],
         lambda n: [numbers(KERNEL, KERNEL, 1, 1)],
         convolution_by_hand,
     ),
-    "matmul": Benchmark(matmul, lambda size: int((size / 4) ** 0.5), lambda n: (n, n), lambda n: [], lambda x: x @ x),
+    "matmul": Benchmark(
+        matmul,
+        lambda size: int((size / (2 * 4 * LONG)) ** 0.5),
+        lambda n: [(n, LONG * n), (LONG * n, n)],
+        lambda n: [],
+        lambda x, y: x @ y,
+    ),
 }
 
 
@@ -223,76 +238,117 @@ class PeakMemory(threading.Thread):
             time.sleep(0.005)
 
 
-def child(name: str, variant: str, path: str, memory: str, n: int) -> None:
+class Mapped:
+    """A memmap for ``da.from_array``, which would copy one of NumPy's into memory as a whole."""
+
+    def __init__(self, array: np.memmap) -> None:
+        self.array, self.shape, self.dtype, self.ndim = array, array.shape, array.dtype, array.ndim
+
+    def __getitem__(self, index: Any) -> np.ndarray:
+        return np.asarray(self.array[index])
+
+
+def large_inputs(one: Benchmark, path: Path, n: int) -> list[np.memmap]:
+    """The inputs, one behind the other in the file."""
+    found: list[np.memmap] = []
+    for shape in one.large(n):
+        start = sum(array.nbytes for array in found)
+        found.append(np.memmap(path, np.float32, "r", start, shape))
+    return found
+
+
+def child(name: str, variant: str, path: Path, memory: str, chunks: str, n: int) -> None:
     """One run; its figures go to stdout."""
     import dask
     import dask.array as da
 
     one = BENCHMARKS[name]
-    emitted = xla2py.emit(one.text(n), "dask", memory=memory).load() if variant == "xla2py" else None
-    x, small = np.load(path, mmap_mode="r"), one.small(n)
+    emitted, planned = None, 0
+    if variant == "xla2py":
+        emitted = xla2py.emit(one.text(n), "dask", memory=memory).load()
+        planned = planned_peak(one.text(n), memory)
+    large, small = large_inputs(one, path, n), one.small(n)
     watch = PeakMemory(size_in_bytes(memory))
     watch.start()
     started = time.perf_counter()
     if emitted is not None:
-        arguments = emitted.main(x, *small)
+        result = emitted.main(*large, *small)
     else:
-        arguments = one.by_hand(da.from_array(x, chunks="32MiB", name=False), *small)
-    total = da.sum(arguments, dtype=np.float64)
+        result = one.by_hand(*(da.from_array(Mapped(x), chunks=chunks, name=False) for x in large), *small)
+    total = da.sum(result, dtype=np.float64)
     (total,) = dask.optimize(total)
     tasks = len(dict(total.__dask_graph__()))
-    value = float(total.compute())
-    print(json.dumps([time.perf_counter() - started, watch.peak, tasks, value]))
+    busy = time.process_time()
+    value = float(total.compute(num_workers=THREADS))
+    busy = time.process_time() - busy
+    print(json.dumps([time.perf_counter() - started, busy, watch.peak, tasks, value, planned]))
 
 
-def measured(name: str, variant: str, path: Path, memory: str, n: int) -> list[float] | None:
-    """The figures of a run in a process of its own; None where it died."""
-    command = [sys.executable, __file__, "--child", name, variant, str(path), memory, str(n)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def planned_peak(text: str, memory: str) -> int:
+    """What ``xla2py inspect -t dask`` says."""
+    target = load_target("dask")
+    assert target.plan is not None
+    return target.plan(run_pipeline(xla2py.load(text), target.without), Limits(memory=memory)).peak_bytes
+
+
+def measured(command: list[str], seconds: float) -> list[float] | str:
+    """The figures of a run in a process of its own; why there are none."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=seconds, env=environment)
+    except subprocess.TimeoutExpired:
+        return f"more than {seconds:.0f} s"
+    if done.returncode == KILLED:
+        return "more than its memory"
     if done.returncode:
-        print("   ", (done.stderr.strip().splitlines() or ["killed"])[-1][:100])
-        return None
+        return (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1][:100]
     figures: list[float] = json.loads(done.stdout.splitlines()[-1])
     return figures
 
 
-def data(path: Path, shape: tuple[int, ...]) -> None:
-    """A file of random numbers, written piece by piece."""
-    out = np.lib.format.open_memmap(path, "w+", np.float32, shape)
-    flat, generator = out.reshape(-1), np.random.default_rng(0)
-    for start in range(0, flat.size, 1 << 22):
-        flat[start : start + (1 << 22)] = generator.random(min(1 << 22, flat.size - start), np.float32)
-    out.flush()
+def write_numbers(path: Path, size: int) -> None:
+    """A file of random numbers."""
+    generator, piece = np.random.default_rng(0), 1 << 22
+    with path.open("wb") as file:
+        for start in range(0, size // 4, piece):
+            file.write(generator.random(min(piece, size // 4 - start), np.float32).data)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", nargs="*", choices=[*BENCHMARKS, []], default=list(BENCHMARKS))
+    parser.add_argument("cases", nargs="*", help=", ".join(BENCHMARKS))
     parser.add_argument("--data", default="512MiB")
-    parser.add_argument("--memory", default="256MiB")
-    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--memory", default="512MiB")
+    parser.add_argument("--chunks", default="32MiB", help="of dask.array by hand; xla2py plans its own")
+    parser.add_argument("--time", type=float, default=3600, help="seconds that one run may take")
+    parser.add_argument("--folder", type=Path, help="where the data are written")
     options = parser.parse_args()
-    print(f"data {options.data}, limit {options.memory}")
-    for name in options.cases or BENCHMARKS:
-        n = BENCHMARKS[name].rows(size_in_bytes(options.data))
-        with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-            path = Path(folder, "x.npy")
-            data(path, BENCHMARKS[name].shape(n))
+    if unknown := set(options.cases) - set(BENCHMARKS):
+        parser.error(f"no case is called {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
+    size = size_in_bytes(options.data)
+    print(f"data {options.data}, limit {options.memory}, {THREADS} threads, by hand in chunks of {options.chunks}")
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        path = Path(folder, "numbers")
+        write_numbers(path, size)
+        for name in options.cases or BENCHMARKS:
             values = []
             for variant in ("xla2py", "by hand"):
-                figures = measured(name, variant, path, options.memory, n)
-                if figures is None:
-                    print(f"{name:12} {variant:8} died")
+                given = [name, variant, str(path), options.memory, options.chunks, str(BENCHMARKS[name].rows(size))]
+                figures = measured([sys.executable, __file__, "--child", *given], options.time)
+                if isinstance(figures, str):
+                    print(f"{name:12} {variant:8} ended: {figures}", flush=True)
                     continue
-                wall, peak, tasks, value = figures
+                wall, busy, peak, tasks, value, planned = figures
                 values.append(value)
-                print(f"{name:12} {variant:8} {wall:7.1f} s  {peak / 2**20:6.0f} MiB  {tasks:5.0f} tasks", flush=True)
+                plan = f"  (planned {planned / 2**20:.0f})" if planned else ""
+                times = f"{wall:7.1f} s {busy:7.1f} s of CPU"
+                print(f"{name:12} {variant:8} {times} {tasks:6.0f} tasks {peak / 2**20:6.0f} MiB{plan}", flush=True)
             assert not values or np.allclose(values, values[0], rtol=1e-3), values
 
 
 if __name__ == "__main__":
     if "--child" in sys.argv:
-        name, variant, path, memory, n = sys.argv[2:]
-        child(name, variant, path, memory, int(n))
+        case, how, file, limit, by_hand_chunks, count = sys.argv[2:]
+        child(case, how, Path(file), limit, by_hand_chunks, int(count))
     else:
         main()

@@ -11,7 +11,7 @@ from .cuts import Classes, Cuts, cut, measured
 from .estimates import estimated
 from .phases import Arrangement
 
-CHUNK_BYTES = 32 << 20
+CHUNK_BYTES = 128 << 20  # as dask.array takes by itself
 SMALLEST_CHUNK_BYTES = 1 << 16
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 

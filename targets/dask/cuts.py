@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from math import prod
+from math import ceil, prod
 
 from ...transpile.array.node import Node
 from ...transpile.array.program import Branch, Function, Loop, roots
@@ -207,8 +207,8 @@ def _form(node: Node, made: Cuts, flags: list[bool], unmet: bool) -> str:
         return "native"
     if not unmet:
         return "block"
-    if node.opcode == "matmul" and all(map(is_argument, node.operands)) and all(flags) and node.ndim == 2:
-        return "product"
+    if any(flags) and is_product_of_matrices(node):
+        return "product" if all(map(is_argument, node.operands)) else "native"
     if node.opcode in TREES:
         return "tree"
     if node.opcode in PRODUCTS and not any(flags):
@@ -216,6 +216,11 @@ def _form(node: Node, made: Cuts, flags: list[bool], unmet: bool) -> str:
     if node.opcode in NATIVE and NATIVE[node.opcode](node):
         return "native"
     return "block"
+
+
+def is_product_of_matrices(node: Node) -> bool:
+    """One whose blocks may be summed up in the type of the result."""
+    return node.opcode == "matmul" and node.ndim == 2 and node.type.bits >= 32
 
 
 def _followed_control(node: Node, made: Cuts) -> str:
@@ -278,6 +283,9 @@ def measured(classes: Classes, forced: int | None, target: int) -> dict[Axis, in
     if forced is not None:
         return {key: min(forced, size) for key, size in sizes.items() if forced < size and not needs.get(key, 0) > 1}
     lengths: dict[Axis, int] = {}
+    for node in classes.nodes:
+        if is_product_of_matrices(node) and max(_bytes(operand) for operand in node.operands) > target:
+            _cut_product(classes, sizes, lengths, node, target)
     while True:
         largest, excess = _largest(classes, lengths, target)
         if largest is None:
@@ -289,7 +297,33 @@ def measured(classes: Classes, forced: int | None, target: int) -> dict[Axis, in
         costs = {key: needs.get(key, 0) + _scattering(classes, lengths, largest, key, excess) for key in open_keys}
         best = min(open_keys, key=lambda key: (costs[key], -lengths.get(key, sizes[key])))
         now = lengths.get(best, sizes[best])
-        lengths[best] = _round(max(1, min(now - 1, int(now / excess))))
+        lengths[best] = _round(max(1, min(now - 1, int(now / excess ** (1 / keys.count(best))))))
+
+
+def _bytes(node: Node) -> int:
+    return prod(node.shape) * node.type.dtype.itemsize
+
+
+def _cut_product(
+    classes: Classes, sizes: Mapping[Axis, int], lengths: dict[Axis, int], node: Node, target: int
+) -> None:
+    """Square blocks of a product of large matrices, so that both are read few times; short steps of what it sums over.
+
+    A small product stays whole: its parts are summed up.
+    """
+    if _bytes(node) <= target // 16:
+        return
+    result = [classes.of(node, axis) for axis in (0, 1)]
+    now = {key: lengths.get(key, sizes.get(key, 1)) for key in result}
+    for key in now:
+        now[key] = ceil(now[key] / 2)
+    while prod(now[key] for key in result) * node.type.dtype.itemsize > target // 2:
+        longest = max(result, key=lambda key: now[key])
+        now[longest] = ceil(now[longest] / 2)
+    step = classes.of(node.operands[0], 1)
+    if step not in now:
+        now[step] = max(1, target // 4 // (node.type.dtype.itemsize * max(now.values())))
+    lengths.update({key: length for key, length in now.items() if length < sizes.get(key, 1)})
 
 
 def _scattering(classes: Classes, lengths: Mapping[Axis, int], node: Node, key: Axis, excess: float) -> int:

@@ -8,11 +8,13 @@ from ...transpile.array.node import Node
 from ...transpile.array.program import Program
 from ..base import Phase, Plan
 from .cuts import Cuts, is_argument, shape_of
-from .phases import Arrangement, Group
+from .groups import Group, tiles
+from .phases import Arrangement
 from .tracing import Key, Source, Trace
 
 PROCESS_BYTES = 100 << 20  # Python, NumPy and dask
 THREADS = 4  # that a plan is made for
+TILE_BYTES = 1 << 18  # as in the prelude
 PARTS = 8  # of a sum, waiting for each other
 VIEWS = frozenset("expand getitem transpose item retype parameter literal integer reshape broadcast_to".split())
 
@@ -41,7 +43,7 @@ def estimated(program: Program, cuts: Cuts) -> Plan:
             )
         )
     for node, level in levels.items():
-        if cuts.forms[node] in ("product", "windows"):
+        if cuts.forms[node] in ("product", "windows") or (cuts.forms[node] == "native" and node.opcode == "matmul"):
             for operand in filter(is_argument, node.operands):
                 reads[operand] = reads.get(operand, 0) + 1
             phases.append(_read_by_tasks(program, cuts, node, level))
@@ -97,8 +99,15 @@ def _block_bytes(node: Node, key: Key, cuts: Cuts) -> int:
 
 
 def _task_bytes(trace: Trace, group: Group, cuts: Cuts) -> int:
-    """The bytes alive at once in one call: blocks given, results, and what lies between."""
-    given = sum(_block_bytes(source.node, key, cuts) for (_, key), source in trace.sources.items())
+    """The bytes alive at once in one task: blocks given, results, and what lies between, of a few rows at a time."""
+    given = {place: _block_bytes(source.node, place[1], cuts) for place, source in trace.sources.items()}
+    by_rows = tiles(group, trace, cuts)
+    share = 1.0
+    results = _result_bytes(group, cuts)
+    if by_rows is not None:
+        largest = max(size for (_, key), size in given.items() if by_rows.letter.of in key)
+        share = min(1.0, TILE_BYTES / max(1, largest))
+        results += sum(_whole_bytes(root.node, cuts) for root in group.roots if cuts.forms[root.node] == "block")
     last: dict[tuple[Node, Key], int] = {}
     for at, place in enumerate(trace.order):
         for operand in trace.operands[place]:
@@ -107,21 +116,23 @@ def _task_bytes(trace: Trace, group: Group, cuts: Cuts) -> int:
     dying: dict[int, int] = {}
     for at, place in enumerate(trace.order):
         size = 0 if place[0].opcode in VIEWS else _block_bytes(*place, cuts)
+        if by_rows is not None and by_rows.letter.of in place[1]:
+            size = int(size * share)
         alive += size
         peak = max(peak, alive)
         end = last.get(place, len(trace.order))
         dying[end] = dying.get(end, 0) + size
         alive -= dying.pop(at, 0)
-    return given + peak + _result_bytes(group, cuts)
+    return sum(given.values()) + peak + results
 
 
 def _result_bytes(group: Group, cuts: Cuts) -> int:
     """Of the parts of sums, which wait for each other; other results are the user's to keep or to store."""
-    found = 0
-    for root in group.roots:
-        if cuts.forms[root.node] != "block":
-            found += prod(cuts.block_shape(root.node)) * root.node.type.dtype.itemsize
-    return found
+    return sum(_whole_bytes(root.node, cuts) for root in group.roots if cuts.forms[root.node] != "block")
+
+
+def _whole_bytes(node: Node, cuts: Cuts) -> int:
+    return prod(cuts.block_shape(node)) * node.type.dtype.itemsize
 
 
 def _note(sources: list[Source], cuts: Cuts) -> str:

@@ -7,8 +7,8 @@ from ``main``'s arguments, which are read again rather than held.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from ...transpile.array.node import Graph, Node, PreludeName, Region, Slot
@@ -17,26 +17,28 @@ from ...transpile.array.scalars import is_known_on_host
 from ...transpile.array.traversal import nested_roots
 from ...transpile.hlo.element_types import PRED
 from .cuts import LEAVES, PRODUCTS, Cuts, is_argument, window_axis
-from .tracing import Copier, Letter, Letters, Trace, with_leading_units
-
-NAMES = "ijklmnopqrstuvwxyzabcdefghABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-
-@dataclass(slots=True)
-class Root:
-    """An array that a block function computes, or the part of one that it sums up."""
-
-    node: Node
-    letters: Letters
-    summed: tuple[int, ...] = ()  # the axes of the partial results that are left to be combined
+from .groups import Group, Root, Tiles, is_plain_number, partial_shape, tiles
+from .spelling import NAMES, Spelling, contracts, size_of_axis
+from .tracing import Copier, Letter, Trace, with_leading_units
 
 
-@dataclass(slots=True)
-class Group:
-    """The arrays that one block function computes."""
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """How a block function is applied to arrays."""
 
-    region: Region
-    roots: list[Root] = field(default_factory=list)
+    function: Function
+    indices: tuple[str | None, ...]
+    by_rows: Tiles | None
+    joins: bool  # the blocks along an axis that it needs whole
+
+    def parameters(self, index: str) -> dict[str, Any]:
+        """Of a node with results of an index."""
+        return {
+            "function": self.function,
+            "indices": self.indices,
+            "tiles": self.by_rows,
+            "contracts": self.joins and contracts(index, self.indices),
+        }
 
 
 class Arrangement:
@@ -207,61 +209,65 @@ class Arrangement:
 
     def _call(self, group: Group, roots: list[Root], trace: Trace, block: Function) -> None:
         """The node that applies a block function, and what is left to do with its results."""
-        spelling = _Spelling()
+        spelling = Spelling()
         cut = [letter for letter in roots[0].letters if letter.of is not None]
         spelling.text(roots[0].letters if len(roots) == 1 else cut)
         sources = list(trace.sources.values())
-        given = [source for source in sources if not _is_plain_number(source.node)]
+        given = [source for source in sources if not is_plain_number(source.node)]
         spelling.sizes_only = len({letter for source in given for letter in source.letters}) > len(NAMES) - 10
         indices = tuple(
-            None if _is_plain_number(s.node) else spelling.of_source(s.letters, s.node.shape) for s in sources
+            None if is_plain_number(s.node) else spelling.of_source(s.letters, s.node.shape) for s in sources
         )
         operands = tuple(self._given(source.node, group.region) for source in sources)
         known: dict[str, int] = {}
         for source, index in zip(sources, indices, strict=True):
             known.update(zip(index or "", source.node.shape, strict=False))
         self.graph.region = group.region
+        by_rows = tiles(group, trace, self.cuts)
+        in_pieces = any(
+            flag and letter.of is None
+            for source in sources
+            for flag, letter in zip(self.cuts.flags[source.node], source.letters, strict=True)
+        )
+        call = _Call(block, indices, by_rows, joins=in_pieces or by_rows is None)
         if len(roots) == 1:
-            call = self._block_node(roots[0], spelling, known, indices, operands, block)
-            self._finish(roots[0], call)
+            self._finish(roots[0], self._block_node(roots[0], spelling, known, call, operands))
             return
         index = spelling.text(cut)
         self.graph.instruction = None
         parts = self.graph.add(
-            "blockwise", operands, (), PRED, pinned=True, function=block, index=index, indices=indices,
-            new_axes={}, adjust={}, contracts=_contracts(index, indices), several=True,
+            "blockwise", operands, (), PRED, pinned=True, index=index, new_axes={}, adjust={}, several=True,
+            **call.parameters(index),
         )  # fmt: skip
         for k, root in enumerate(roots):
-            own = _Spelling(dict(zip(cut, index, strict=True)))
-            call = self._block_node(root, own, dict.fromkeys(index, 0), (index,), (parts,), block, item=k)
-            self._finish(root, call)
+            own = Spelling(dict(zip(cut, index, strict=True)))
+            item = _Call(block, (index,), None, joins=True)
+            node = self._block_node(root, own, dict.fromkeys(index, 0), item, (parts,), item=k)
+            self._finish(root, node)
 
     def _block_node(
         self,
         root: Root,
-        spelling: _Spelling,
+        spelling: Spelling,
         known: dict[str, int],
-        indices: tuple[str | None, ...],
+        call: _Call,
         operands: tuple[Node, ...],
-        block: Function,
         item: int | None = None,
     ) -> Node:
         node = root.node
         index = spelling.text(root.letters)
-        shape = _partial_shape(root, self.cuts)
         summed = [index[axis] for axis in root.summed if axis < len(index)]
         if self.cuts.forms[node] == "partial":
             summed = list(index[: len(index) - node.ndim])
-        new_axes = {c: _size(node, shape, axis) for axis, c in enumerate(index) if c not in known}
+        shape = partial_shape(root, self.cuts)
+        new_axes = {c: size_of_axis(node, shape, axis) for axis, c in enumerate(index) if c not in known}
         adjust = {c: 1 for c in summed if c not in new_axes}
         self.graph.instruction = self.graph.origins.get(node)
-        made = self.graph.add(
+        return self.graph.add(
             "blockwise" if item is None else "block_item", operands, shape, node.element_type, pinned=True,
-            function=block, index=index, indices=indices, new_axes=new_axes, adjust=adjust,
-            contracts=_contracts(index, indices), stands_for=node, item=item, several=False,
-            is_part=self.cuts.forms[node] != "block",
+            index=index, new_axes=new_axes, adjust=adjust, stands_for=node, item=item, several=False,
+            is_part=self.cuts.forms[node] != "block", **call.parameters(index),
         )  # fmt: skip
-        return made
 
     def _finish(self, root: Root, call: Node) -> None:
         """Combine the parts of a sum; the node that main has for the root."""
@@ -356,50 +362,3 @@ class Arrangement:
         if isinstance(tree, tuple):
             return tuple(self._mapped(part) for part in tree)
         return self._given(tree, self.graph.root) if isinstance(tree, Node) else tree
-
-
-class _Spelling:
-    """Characters for letters, in the order in which they are met.
-
-    There are not enough for the axes of very many arrays: ``sizes_only`` lets those that are needed whole share one
-    where they have the same size.
-    """
-
-    def __init__(self, characters: Mapping[Any, str] | None = None) -> None:
-        self.characters: dict[object, str] = dict(characters or {})
-        self.sizes_only = False
-
-    def text(self, letters: Iterable[object]) -> str:
-        return "".join(self.characters.setdefault(letter, NAMES[len(self.characters)]) for letter in letters)
-
-    def of_source(self, letters: Letters, shape: tuple[int, ...]) -> str:
-        if not self.sizes_only:
-            return self.text(letters)
-        keys: list[object] = []
-        for letter, size in zip(letters, shape, strict=True):
-            shared = (size, sum(isinstance(key, tuple) and key[0] == size for key in keys))
-            keys.append(letter if letter.of is not None or letter in self.characters else shared)
-        return self.text(keys)
-
-
-def _contracts(index: str, indices: tuple[str | None, ...]) -> bool:
-    return any(c not in index for text in indices for c in text or "")
-
-
-def _partial_shape(root: Root, cuts: Cuts) -> tuple[int, ...]:
-    node = root.node
-    form = cuts.forms[node]
-    if form == "tree":
-        return tuple(1 if axis in root.summed else n for axis, n in enumerate(node.operands[0].shape))
-    return (1,) * (len(root.letters) - node.ndim) + node.shape
-
-
-def _size(node: Node, shape: tuple[int, ...], axis: int) -> int | None:
-    """The size of a new axis; None where it is known at run time only."""
-    if node.opcode == "prelude" and node.parameters["function"] == "crop":
-        return None if node.parameters["arguments"][1][axis] is not None else shape[axis]
-    return shape[axis]
-
-
-def _is_plain_number(node: Node) -> bool:
-    return node.is_python_int or node.is_literal or is_known_on_host(node)

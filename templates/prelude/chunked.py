@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from math import prod
 from typing import Any
 from uuid import uuid4
 
 import dask.array as da
 import numpy as np
+
+from .tiles import TILE_BYTES, block_of, first_of
 
 Chunks = Mapping[str, Any]
 
@@ -25,6 +28,11 @@ class Chunked:
         """The array in its chunks, not yet read."""
         if isinstance(self.array, da.Array):
             return self.array.rechunk(self.chunks)
+        if type(self.array) is np.ndarray:  # da.from_array would copy it as a whole
+            name, places = f"array-{uuid4().hex}", da.core.slices_from_chunks(self.chunks)
+            keys = [(name, *place) for place in np.ndindex(*map(len, self.chunks))]
+            blocks = {key: self.array[place] for key, place in zip(keys, places, strict=True)}
+            return da.Array(blocks, name, self.chunks, meta=self.array)
         return da.from_array(self.array, self.chunks, name=False)
 
     def part(self, axis: int, start: int, stop: int) -> da.Array:
@@ -60,43 +68,95 @@ def in_windows(
     padding: Sequence[tuple[int, int]] | None = None,
     **keywords: Any,
 ) -> da.Array:
-    """``function(x, kernel, padding=.., **keywords)``, a convolution, by pieces of
+    """``function(x, kernel, padding=.., **keywords)``, a convolution, in chunks of
     ``length`` along an axis of the result.
 
     Each task reads the window of ``x`` that its piece needs; the padding of other axes,
     and what is beyond the ends of this one, is left to the function. ``x`` is
     [batch, *spatial, channels], ``kernel`` [*spatial, ..].
     """
-    at, ones = axis - 1, (1,) * (len(shape) - 2)
-    stride = (keywords.get("strides") or ones)[at]
-    reach = (kernel.shape[at] - 1) * (keywords.get("kernel_dilation") or ones)[at] + 1
-    edges = list(padding or [(0, 0)] * len(ones))
-    low, n, pieces = edges[at][0], x.array.shape[axis], []
-    for start in range(0, shape[axis], length):
-        stop = min(start + length, shape[axis])
-        first, end = start * stride - low, (stop - 1) * stride + reach - low
-        edges[at] = max(0, -first), max(0, end - n)
-        window = x.part(axis, max(0, min(first, n)), max(0, min(end, n)))
-        chunks = [window.chunks[0], *((size,) for size in shape[1:])]
-        chunks[axis] = (stop - start,)
-        dtype = keywords.get("dtype") or x.array.dtype
-        pieces.append(
-            da.map_blocks(
-                function,
-                window,
-                kernel,
-                padding=tuple(edges),
-                chunks=tuple(chunks),
-                meta=np.empty(0, dtype),
-                **keywords,
+    windows = Windows(function, x.array, axis, padding, keywords)
+    meta = np.empty(0, keywords.get("dtype") or x.array.dtype)
+    if isinstance(x.array, da.Array):
+        pieces = []
+        for start in range(0, shape[axis], length):
+            stop = min(start + length, shape[axis])
+            first, end, edges = windows.needed(start, stop, kernel.shape)
+            part = x.part(axis, first, end)
+            sizes = [(n,) for n in shape]
+            sizes[0], sizes[axis] = part.chunks[0], (stop - start,)
+            pieces.append(
+                da.map_blocks(function, part, kernel, padding=edges, chunks=tuple(sizes), meta=meta, **keywords)
             )
-        )
-    return da.concatenate(pieces, axis)
+        return da.concatenate(pieces, axis)
+    letters = "ijklmnop"[: len(shape)]
+    return da.blockwise(
+        windows,
+        letters,
+        da.arange(shape[0], chunks=(x.chunks[0],)),
+        letters[0],
+        da.arange(shape[axis], chunks=length),
+        letters[axis],
+        kernel,
+        "abcdefgh"[: len(shape)],
+        new_axes={letters[k]: n for k, n in enumerate(shape) if k not in (0, axis)},
+        meta=meta,
+    )
+
+
+class Windows:
+    """Tasks that each compute a piece of a convolution, some positions along ``axis`` at a
+    time, from the windows that these need.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        array: Any,
+        axis: int,
+        padding: Sequence[tuple[int, int]] | None,
+        keywords: Mapping[str, Any],
+    ) -> None:
+        ones = (1,) * (array.ndim - 2)
+        self.function, self.array, self.axis = function, array, axis
+        self.padding, self.keywords = list(padding or [(0, 0)] * len(ones)), keywords
+        self.stride = (keywords.get("strides") or ones)[axis - 1]
+        self.dilation = (keywords.get("kernel_dilation") or ones)[axis - 1]
+        self.__name__ = function.__name__
+
+    def needed(
+        self, start: int, stop: int, kernel_shape: Sequence[int]
+    ) -> tuple[int, int, tuple[tuple[int, int], ...]]:
+        """The positions of the array that a piece needs, and the padding around them."""
+        reach = (kernel_shape[self.axis - 1] - 1) * self.dilation + 1
+        low, n = self.padding[self.axis - 1][0], self.array.shape[self.axis]
+        first, end = start * self.stride - low, (stop - 1) * self.stride + reach - low
+        edges = list(self.padding)
+        edges[self.axis - 1] = max(0, -first), max(0, end - n)
+        return max(0, min(first, n)), max(0, min(end, n)), tuple(edges)
+
+    def __call__(self, batch: np.ndarray, places: np.ndarray, kernel: Any) -> np.ndarray:
+        """The piece of some images at some places."""
+        kernel, images = block_of(kernel), slice(batch[0], batch[-1] + 1)
+        shape = self.array.shape
+        row_bytes = len(batch) * prod(shape[1:]) // shape[self.axis] * self.array.dtype.itemsize
+        step = max(8 * kernel.shape[self.axis - 1], TILE_BYTES // max(1, row_bytes * self.stride))
+        result: np.ndarray
+        begin, total, before = int(places[0]), int(places[-1]) + 1, (slice(None),) * (self.axis - 1)
+        for start in range(begin, total, step):
+            stop = min(start + step, total)
+            first, end, edges = self.needed(start, stop, kernel.shape)
+            window = self.array[(images, *before, slice(first, end))]
+            made = self.function(window, kernel, padding=edges, **self.keywords)
+            if start == begin:
+                result = first_of(made, self.axis, len(places))
+            result[(slice(None), *before, slice(start - begin, stop - begin))] = made
+        return result
 
 
 def dot_in_chunks(a: Chunked, b: Chunked) -> da.Array:
     """``a @ b``. Each task sums up one block of the product and reads a block of each at a
-    time.
+    time: so no product of blocks has to wait for others.
     """
     if isinstance(a.array, da.Array) or isinstance(b.array, da.Array):
         return (a.read() @ b.read()).astype(a.array.dtype)
@@ -141,13 +201,20 @@ def in_chunks(planned: Chunks, chosen: Chunks | None, **arrays: Any) -> list[Any
 
 
 def on_disk(array: Any) -> Any:
-    """A memmap as an array that each task opens anew: to send it is to send its path."""
+    """A memmap as an array that each task opens anew: to send it is to send its path.
+
+    Other memmaps, which are views of one, as plain arrays of NumPy's.
+    """
     is_file = isinstance(array, np.memmap) and array.filename and not isinstance(array.base, np.ndarray)
-    return FileArray(array) if is_file and array.flags.c_contiguous else array
+    if is_file and array.flags.c_contiguous:
+        return FileArray(array)
+    return array.view(np.ndarray) if isinstance(array, np.ndarray) else array
 
 
 class FileArray:
-    """The array of a memmap, by the name of its file."""
+    """The array of a memmap, by the name of its file. Slices are views of the file: it is
+    read where they are used.
+    """
 
     def __init__(self, array: np.memmap) -> None:
         self.path, self.offset = str(array.filename), array.offset
@@ -155,4 +222,4 @@ class FileArray:
 
     def __getitem__(self, index: Any) -> np.ndarray:
         file = np.memmap(self.path, self.dtype, "r", self.offset, self.shape)
-        return np.array(file[index])
+        return np.asarray(file[index])

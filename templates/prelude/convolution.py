@@ -92,7 +92,7 @@ def correlate(
     taps, shape = prod(window), (len(x), *sizes, features)
     if depth == 0 or prod(shape) == 0:
         return np.zeros(shape, x.dtype)
-    if depth == 1 and groups > 1:
+    if depth == 1 and (groups > 1 or features == 1):
         return depthwise(x, kernel, strides, dilation)
     steps = tuple(slice(None, None, by) for by in strides)
     if taps == groups == 1:

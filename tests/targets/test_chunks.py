@@ -70,6 +70,13 @@ def test_each_pass_is_a_phase_that_reads_the_argument_again():
     assert plan.chunks == (("x", (1000, -1)),)
 
 
+def test_blocks_of_a_product_are_square_and_all_of_it_is_summed_up_in_one_task():
+    plan = planned(PRODUCT.replace("13", "60000").replace("9", "90000").replace("11", "60000"), memory="4GiB")
+    ((x, (rows, step)), (y, (same, columns))) = plan.chunks
+    assert (x, y, step) == ("x", "y", same) and rows == columns > step > 100
+    assert plan.phases[0].tasks == 256 == (60000 // rows) ** 2
+
+
 def test_less_memory_makes_smaller_chunks():
     large = STANDARDISE.replace(str(ROWS), "5000000")
     much, little = planned(large, memory="2GiB"), planned(large, memory="150MiB")
@@ -136,6 +143,9 @@ ENTRY main {
   ROOT r = f32[13,11] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
 }
 """
+OF_COMPUTED = PRODUCT.replace(
+    "y = f32[9,11] parameter(1)", "y = f32[9,11] parameter(1)\n  z = f32[13,9] sine(x)"
+).replace("dot(x", "dot(z")
 
 
 def convolution(window: str, rows: int) -> str:
@@ -150,6 +160,7 @@ ENTRY main {{
 
 READ_BY_TASKS = {
     "a product": (PRODUCT, "dot_in_chunks(x, y)"),
+    "a product of what is computed": (OF_COMPUTED, "sin @ y.read()"),
     "windows": (convolution("size=3x2 pad=1_1x0_1", 13), "in_windows("),
     "windows far apart": (convolution("size=3x2 stride=2x1 pad=2_0x0_1", 7), "in_windows("),
     "wide windows": (convolution("size=3x2 pad=3_2x0_1 rhs_dilate=2x1", 14), "in_windows("),

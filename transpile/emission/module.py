@@ -164,7 +164,7 @@ def _prelude_names(program: Program, target: Target) -> set[str]:
     """What the prelude functions that a program needs bring into its module."""
     called = {"check_arguments", "constant", "mapped_constant", "device_constant"}
     if program.entry.chunks:
-        called.add("in_chunks")
+        called.update(("in_chunks", "Tiled"))
     for node in _calls(program):
         called.update(_names_in([node.parameters[part] for part in ("function", "arguments", "keywords")]))
     return _brought_in(sorted(called), target)

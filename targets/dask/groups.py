@@ -1,0 +1,95 @@
+"""The arrays that one block function computes, and how it works through its blocks a few rows at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+
+from ...transpile.array.node import Node, Region
+from ...transpile.array.scalars import is_known_on_host
+from .cuts import Cuts, shape_of
+from .tracing import Letter, Letters, Trace
+
+COMBINED_BY = {
+    "sum": "add",
+    "mean": "add",
+    "prod": "multiply",
+    "max": "maximum",
+    "min": "minimum",
+    "any": "logical_or",
+    "all": "logical_and",
+}
+WHOLE_ELEMENTS = 1 << 15  # computed anew for every few rows, at most
+
+
+@dataclass(slots=True)
+class Root:
+    """An array that a block function computes, or the part of one that it sums up."""
+
+    node: Node
+    letters: Letters
+    summed: tuple[int, ...] = ()  # the axes of the partial results that are left to be combined
+
+
+@dataclass(slots=True)
+class Group:
+    """The arrays that one block function computes."""
+
+    region: Region
+    roots: list[Root] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """The rows of a block that a call takes: their axis in each source (None where there is none), and for each result
+    the axis along which the rows are joined, or NumPy's function that combines them."""
+
+    letter: Letter
+    cut: tuple[int | None, ...]
+    joined: tuple[int | str, ...]
+
+
+def tiles(group: Group, trace: Trace, cuts: Cuts) -> Tiles | None:
+    """Rows along the first axis that is cut; None where too much would be computed again for all of them."""
+    sources = list(trace.sources.values())
+    for letter in (letter for letter in group.roots[0].letters if letter.of is not None):
+        cut = tuple(
+            source.letters.index(letter) if letter in source.letters and not is_plain_number(source.node) else None
+            for source in sources
+        )
+        if any(axis is not None for axis in cut):
+            break
+    else:
+        return None
+    again = [node for node, key in trace.order if letter.of not in key]
+    if any(node.results or "branches" in node.parameters for node in again):
+        return None
+    if sum(prod(shape_of(node)) for node in again) > WHOLE_ELEMENTS:
+        return None
+    joined = tuple(_joined(root, letter, cuts) for root in group.roots)
+    return None if None in joined else Tiles(letter, cut, tuple(way for way in joined if way is not None))
+
+
+def _joined(root: Root, letter: Letter, cuts: Cuts) -> int | str | None:
+    form, axis = cuts.forms[root.node], root.letters.index(letter)
+    is_summed = axis in root.summed if form == "tree" else axis < len(root.letters) - root.node.ndim
+    if form == "block" or not is_summed:
+        return axis
+    element_type = root.node.type
+    if element_type.is_floating and element_type.bits < 32:
+        return None  # every sum of sums would round
+    return COMBINED_BY[root.node.opcode if form == "tree" else "sum"]
+
+
+def partial_shape(root: Root, cuts: Cuts) -> tuple[int, ...]:
+    """The shape of an array of parts."""
+    node = root.node
+    form = cuts.forms[node]
+    if form == "tree":
+        return tuple(1 if axis in root.summed else n for axis, n in enumerate(node.operands[0].shape))
+    return (1,) * (len(root.letters) - node.ndim) + node.shape
+
+
+def is_plain_number(node: Node) -> bool:
+    """Written as a number in ``main``."""
+    return node.is_python_int or node.is_literal or is_known_on_host(node)

@@ -1,0 +1,60 @@
+"""Block functions that work through their blocks a few rows at a time."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+TILE_BYTES = 1 << 18  # of one argument in a call: little enough to stay in the cache
+
+
+class Tiled:
+    """A block function that is called for a few rows of its block at a time.
+
+    ``cut`` says for each argument along which axis the rows lie; None: each call gets it
+    whole. ``joined`` says for the result, or for each of several, along which axis those
+    of all calls are joined, or the ufunc that combines them. Temporary arrays are small,
+    and of a mapped file only the rows are read.
+    """
+
+    def __init__(self, function: Callable[..., Any], cut: tuple[int | None, ...], joined: Any) -> None:
+        self.function, self.cut, self.joined = function, cut, joined
+        self.__name__ = function.__name__  # for dask's progress bars and dashboard
+
+    def __call__(self, *arguments: Any) -> Any:
+        blocks = [block_of(argument) for argument in arguments]
+        along = [(x, axis) for x, axis in zip(blocks, self.cut, strict=True) if axis is not None]
+        count = along[0][0].shape[along[0][1]]
+        step = max(1, count * TILE_BYTES // max(1, *(x.nbytes for x, _ in along)))
+        results: list[Any] = []
+        for start in range(0, max(1, count), step):
+            tile = slice(start, min(start + step, count))
+            rows = [
+                x if axis is None else x[(slice(None),) * axis + (tile,)]
+                for x, axis in zip(blocks, self.cut, strict=True)
+            ]
+            made = self.function(*rows)
+            several = made if isinstance(self.joined, tuple) else (made,)
+            ways = self.joined if isinstance(self.joined, tuple) else (self.joined,)
+            if start == 0:
+                results = [first_of(part, way, count) for part, way in zip(several, ways, strict=True)]
+            for k, (part, way) in enumerate(zip(several, ways, strict=True)):
+                if isinstance(way, int):
+                    results[k][(slice(None),) * way + (tile,)] = part
+                elif start:
+                    results[k] = way(results[k], part, dtype=part.dtype)
+        return tuple(results) if isinstance(self.joined, tuple) else results[0]
+
+
+def block_of(argument: Any) -> Any:
+    """What dask gives for a block: in lists, where it is one of several of an array."""
+    while isinstance(argument, list):
+        (argument,) = argument
+    return argument
+
+
+def first_of(part: np.ndarray, way: Any, count: int) -> np.ndarray:
+    """Room for the results of all calls; the first of those that are combined."""
+    if not isinstance(way, int):
+        return part
+    return np.empty((*part.shape[:way], count, *part.shape[way + 1 :]), part.dtype)
