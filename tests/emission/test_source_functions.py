@@ -66,18 +66,32 @@ def called(x):
     return scaled(2.5 * x, x + 1) - scaled(x, x - 1)
 
 
+def normalised(x, scale, offset):
+    centred = x - x.mean()
+    return centred / jnp.sqrt(x.var() + 1e-5) * scale + offset
+
+
+def told_apart_by_operator(x):
+    return normalised(normalised(x, x[0], x[1]), x[2], x[0])
+
+
 NAMES = {
     bound_again: ("while time < 2.5:", "step = "),
     read_late: ("products[i] = ", "a, b"),
     nested: ("total = ",),
     swapped: ("left, right = ", "lefts[i] = "),
     called: ("def scaled(values: Array, rate: Array)",),
+    told_apart_by_operator: ("* scale + offset",),
 }
 
 
 @pytest.mark.parametrize("function", NAMES, ids=lambda function: function.__name__)
 def test_values_have_their_names_and_are_right(function):
-    x = np.linspace(0.5, 1, 3, dtype=np.float32) if function in (nested, called) else np.float32(0.7)
+    x = (
+        np.linspace(0.5, 1, 3, dtype=np.float32)
+        if function in (nested, called, told_apart_by_operator)
+        else np.float32(0.7)
+    )
     hlo = jax.jit(function).lower(x).as_text("hlo", debug_info=True)
     emitted = xla2py.emit(hlo, sources=Path(__file__).parent, checks=False)
     found, expected = emitted.load().main(x), function(x)

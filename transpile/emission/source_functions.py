@@ -13,6 +13,18 @@ from collections.abc import Iterator, Mapping
 from ..hlo.ir import Computation, HloModule, Instruction
 from ..hlo.stack_frames import CallChains
 
+# What an operator becomes: expressions that start at one place are told apart by it.
+_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "subtract",
+    ast.Mult: "multiply",
+    ast.Div: "divide",
+    ast.Mod: "remainder",
+    ast.Pow: "power",
+    ast.MatMult: "dot",
+}
+_SEEN_THROUGH = frozenset(("broadcast", "reshape", "convert"))  # what a promotion adds between value and use
+
 
 class SourceFunctions:
     """The functions in the Python files of a module."""
@@ -21,6 +33,7 @@ class SourceFunctions:
         self.chains = CallChains(module)
         self.definitions: dict[tuple[str, str], list[ast.FunctionDef]] = {}
         self.expressions: dict[tuple[str, int, int], set[str]] = {}  # by place: the names read there
+        self.operations: dict[tuple[str, int, int, str | None], set[str]] = {}  # by place and opcode: the same
         self.unpacked: dict[tuple[str, int, int], list[str]] = {}  # by place: the names that its value is taken into
         for file_name, tree in trees.items():
             for node in ast.walk(tree):
@@ -32,6 +45,9 @@ class SourceFunctions:
                 elif isinstance(node, ast.expr):
                     place = (file_name, node.lineno, node.col_offset)
                     self.expressions.setdefault(place, set()).update(_names_read(node))
+                    if isinstance(node, ast.BinOp):
+                        opcode = _OPERATORS.get(type(node.op))
+                        self.operations.setdefault((*place, opcode), set()).update(_names_read(node))
 
     # -- parameters
 
@@ -68,7 +84,9 @@ class SourceFunctions:
             for frame_id in self.chains.of(user):
                 frame = self.chains.frames[frame_id - 1]
                 if frame.function_name.rsplit(".", 1)[-1] == name:
-                    read = self.expressions.get((frame.file_name, frame.line, frame.column), set()) & wanted
+                    place = (frame.file_name, frame.line, frame.column)
+                    names = self.operations.get((*place, user.opcode)) or self.expressions.get(place, set())
+                    read = names & wanted
                     found = read if found is None else found & read
         return found or set()
 
@@ -127,14 +145,15 @@ def _with_called(computation: Computation) -> Iterator[Instruction]:
 
 
 def _users(computation: Computation, value: Instruction) -> Iterator[Instruction]:
-    """The users of a value that have a place in the source, through those that have none."""
+    """The users of a value that have a place in the source, through those that have none or only make shapes agree."""
     waiting, seen = [value], {value}
     while waiting:
         current = waiting.pop()
         for user in computation.instructions:
             if current in user.operands and user not in seen:
                 seen.add(user)
-                if user.metadata is not None and user.metadata.stack_frame_id:
+                has_place = user.metadata is not None and user.metadata.stack_frame_id
+                if has_place and user.opcode not in _SEEN_THROUGH:
                     yield user
                 else:
                     waiting.append(user)
