@@ -27,6 +27,16 @@ class OwnCall:
     keywords: tuple[tuple[str, Any], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """How a target writes kernels of its own: the folder of the macros for what is computed in them, and which nodes
+    these can say. A kernel must save ``least_saved`` arrays that would be stored without it."""
+
+    folder: str
+    fuses: Callable[[Node], bool]
+    least_saved: int = 1
+
+
 def _as_it_is(array: Any) -> Any:
     return array
 
@@ -83,7 +93,8 @@ class Target:
     where that is another. ``prelude`` is the folder of prelude functions in its own words; those written for NumPy
     are carried over to it. ``own_function(node)`` is the call that stands for a node. ``adopt(array)`` makes an
     argument of ``main`` of a NumPy array, where ``main`` does not take NumPy's own. ``lacks`` names the element
-    types that the library has no dtype for: they are carried in int8 and uint8.
+    types that the library has no dtype for: they are carried in int8 and uint8. ``kernels`` are there where it offers
+    the style ``fast``.
     """
 
     name: str
@@ -103,6 +114,7 @@ class Target:
     own_function: Callable[[Node], OwnCall | None] = field(default=_has_no_function)
     adopt: Callable[[Any], Any] = field(default=_as_it_is)
     lacks: frozenset[str] = frozenset()
+    kernels: Kernels | None = None
 
 
 def target_names() -> list[str]:

@@ -8,6 +8,7 @@ from ...transpile.hlo.carriers import carried
 from ...transpile.hlo.element_types import ELEMENT_TYPES, from_dtype
 from ..base import Target
 from .functions import own_function
+from .fusion import KERNELS
 from .refusals import refuses
 
 # The dtypes of CuPy 14; bfloat16 is the only one of ml_dtypes.
@@ -37,4 +38,5 @@ TARGET = Target(
     own_function=own_function,
     adopt=on_device,
     lacks=LACKING,
+    kernels=KERNELS,
 )

@@ -138,19 +138,19 @@ class ElementwiseKernel:
             kind = _C_TYPES[dtype.name]
             if param.dtype is None:
                 letters[param.ctype] = kind
-            pointers.append(f"{kind} *p{k}")
-            sizes.append(f"long long s{k}")
+            pointers.append(f"{kind} *pointer_{k}")
+            sizes.append(f"long long size_{k}")
             if param.raw:
-                raws.append(f"Raw<{kind}> {param.name}{{p{k}, s{k}}};")
+                raws.append(f"Raw<{kind}> {param.name}{{pointer_{k}, size_{k}}};")
             else:
                 const = "const " if param.is_const else ""
-                elements.append(f"{const}{kind} &{param.name} = p{k}[i];")
+                elements.append(f"{const}{kind} &{param.name} = pointer_{k}[i];")
         typedefs = "".join(f"typedef {kind} {letter};\n" for letter, kind in sorted(letters.items()))
         return (
             f"{typedefs}{self.preamble}\n"
             f'extern "C" void run(long long n, int order, {", ".join(pointers + sizes)}) {{\n'
             f"  {' '.join(raws)}\n  for (long long at = 0; at < n; at++) {{\n"
-            f"    long long i = order ? n - 1 - at : at;\n    {' '.join(elements)}\n    {self.operation};\n  }}\n}}\n"
+            f"    long long i = order ? n - 1 - at : at;\n    {' '.join(elements)}\n    {{ {self.operation}; }}\n  }}\n}}\n"
         )
 
 

@@ -20,11 +20,14 @@ needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is 
 BATCH = 100
 
 
-def failures(cases: Sequence[Case]) -> Iterator[Failure]:
-    """The cases for which the emitted CuPy module is refused, waits, or does not what the judge says."""
+def failures(cases: Sequence[Case], **options: Any) -> Iterator[Failure]:
+    """The cases for which the emitted CuPy module is refused, waits, or does not what the judge says.
+
+    ``options`` are those of :func:`xla2py.emit`.
+    """
     for start in range(0, len(cases), BATCH):
         part = cases[start : start + BATCH]
-        for one, want, have in zip(part, judge(part), _results(part), strict=True):
+        for one, want, have in zip(part, judge(part), _results(part, options), strict=True):
             if isinstance(have, Exception):
                 yield Failure(one, f"{type(have).__name__}: {have}")
                 continue
@@ -33,25 +36,25 @@ def failures(cases: Sequence[Case]) -> Iterator[Failure]:
                 yield Failure(one, "\n".join(wrong))
 
 
-def _results(cases: Sequence[Case]) -> list[Any]:
+def _results(cases: Sequence[Case], options: dict[str, Any]) -> list[Any]:
     try:
-        return run(cases)
+        return run(cases, **options)
     except Exception:
-        return [_alone(one) for one in cases]
+        return [_alone(one, options) for one in cases]
 
 
-def _alone(one: Case) -> Any:
+def _alone(one: Case, options: dict[str, Any]) -> Any:
     try:
-        return run([one])[0]
+        return run([one], **options)[0]
     except Exception as error:
         return error
 
 
-def run(cases: Sequence[Case]) -> list[Any]:
+def run(cases: Sequence[Case], target: Any = "cupy", **options: Any) -> list[Any]:
     """What one emitted module gives for all of the cases."""
     text = module(list(cases), *(one.body for one in cases))
     inputs = [array for one in cases for array in one.inputs]
-    emitted = xla2py.emit(text, "cupy", format=False)
+    emitted = xla2py.emit(text, target, format=False, **options)
     results = checked(emitted, inputs)
     return list(results) if len(cases) > 1 else [results]
 

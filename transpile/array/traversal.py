@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from .node import Node, Region
 from .program import Branch, Loop
@@ -33,7 +33,9 @@ def dependencies(node: Node) -> tuple[Node, ...]:
     return (*node.operands, *extra, *((after,) if after is not None else ()))
 
 
-def topological(roots: Iterable[Node]) -> list[Node]:
+def topological(
+    roots: Iterable[Node], needs: Callable[[Node], Iterable[Node]] = dependencies
+) -> list[Node]:
     """The nodes that ``roots`` need, operands first, bodies included; without recursion."""
     order: list[Node] = []
     done: set[Node] = set()
@@ -47,7 +49,7 @@ def topological(roots: Iterable[Node]) -> list[Node]:
             continue
         done.add(node)
         stack.append((node, True))
-        stack.extend((operand, False) for operand in reversed(dependencies(node)) if operand not in done)
+        stack.extend((operand, False) for operand in reversed(list(needs(node))) if operand not in done)
     return order
 
 

@@ -18,11 +18,15 @@ from ..hlo.ir import HloModule
 from ..hlo.printer import module_sha256
 from ..hlo.verifier import verify
 from ..passes import run_pipeline
+from ..passes.inlining import inline_elementwise
+from ..passes.kernels import fuse
 from ..passes.own_functions import own_functions
 from .generated import GeneratedModule
 from .module import Settings, body_sha256, with_body_hash, write_module
 from .names import identifier
 from .support import require_support, written_as
+
+READABLE, FAST = STYLES = ("readable", "fast")
 
 __all__ = ["GeneratedModule", "body_sha256", "emit"]
 
@@ -41,6 +45,7 @@ def emit(
     custom_calls: Mapping[str, str] | None = None,
     memory: str = "",
     chunks: str = "",
+    style: str = "readable",
     observe: Callable[[str, str], None] | None = None,
 ) -> GeneratedModule:
     """Emit a module for an array library.
@@ -53,6 +58,8 @@ def emit(
     keyword, ``shape`` (sizes; a tuple of them for a tuple) and ``backend_config``, must be pure, and is called once per
     execution. ``memory`` is what a program may use on targets that work in chunks (``"2GiB"``), ``chunks`` how large a
     chunk is there: bytes (``"32MiB"``) or the number of elements along every axis that is cut (``"4096"``).
+    ``style`` is ``readable``, or ``fast`` on targets that write kernels of their own (CuPy): what joins between two
+    arrays that must be stored becomes one kernel.
     ``observe`` is called with the name of each pass and the program after it as text.
 
     Raises HloSyntaxError and HloVerificationError for bad input, UnsupportedError naming every instruction that the
@@ -65,12 +72,16 @@ def emit(
         module = with_sources(module, Path(sources))
     chosen = written_as(_target(target), module)
     hooks = checked_hooks(custom_calls or {})
+    require_style(style, chosen)
     limits = Limits(memory, chunks) if chosen.arrange is not None else Limits()
     try:
         require_support(module, chosen, hooks)
         program = run_pipeline(module, [*disable_passes, *chosen.without], hooks, chosen.refuses, observe, chosen.lacks)
         require_support(program, chosen, hooks)
         own_functions(program, chosen)
+        if style == FAST and chosen.kernels is not None:
+            inline_elementwise(program, chosen.kernels.fuses)
+            fuse(program, chosen.kernels)
         if chosen.arrange is not None:
             program = chosen.arrange(program, limits)
     except UnsupportedError as error:
@@ -80,7 +91,7 @@ def emit(
         checks=checks,
         constants=constants,
         source_name=_source_name(source, module, name),
-        options=_options(annotate, checks, format, constants, disable_passes, hooks, limits),
+        options=_options(annotate, checks, format, constants, disable_passes, hooks, limits, style),
         source_sha256=module_sha256(module),
     )
     written = write_module(program, chosen, settings)
@@ -97,9 +108,11 @@ def _options(
     disabled: Sequence[str],
     hooks: Mapping[str, str],
     limits: Limits,
+    style: str,
 ) -> str:
     """What the command line adds to emit this module again; a folder of sources has no name that fits everywhere."""
     given = [
+        "" if style == READABLE else f"--style {style}",
         "" if annotate == "short" else f"--annotate {annotate}",
         "" if checks else "--no-checks",
         "" if format else "--no-format",
@@ -132,6 +145,14 @@ def checked_hooks(hooks: Mapping[str, str]) -> dict[str, str]:
             message = f"the hook {hook!r} for the custom call {target!r} is not of the form module:function"
             raise UsageError(Diagnostic("XP413", message))
     return dict(hooks)
+
+
+def require_style(style: str, target: Target) -> None:
+    """Raise UsageError (XP414) for a style that there is not, or not on this target."""
+    if style not in STYLES:
+        raise UsageError(Diagnostic("XP414", f"there is no style '{style}'", hint=f"the styles are: {', '.join(STYLES)}"))
+    if style == FAST and target.kernels is None:
+        raise UsageError(Diagnostic("XP414", f"{target.title} has no style '{style}'", hint="leave --style out"))
 
 
 def _target(target: str | Target) -> Target:

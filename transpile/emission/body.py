@@ -219,11 +219,15 @@ class FunctionWriter:
             fitted = self._fitted(statement, lambda: self._value(statement), self._taken(statement))
             if name is None:
                 name = self._name(statement)
-            self.line(self.renderer.statement("assign", [name], fitted), statement)
+            self.line(self.definition(statement, name, fitted), statement)
             self.texts[statement] = name
             self.bound(statement)
         if not isinstance(statement, Store):
             self.holders.has_read(self.reads.of(statement))
+
+    def definition(self, node: Node, name: str, value: Expression) -> str:
+        """The line that gives a value its name."""
+        return self.renderer.statement("assign", [name], value)
 
     def _value(self, node: Node) -> Expression:
         known = self.constants.text(node) if node.opcode == "array" else None

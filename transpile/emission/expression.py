@@ -13,6 +13,7 @@ from typing import Any
 import jinja2
 import numpy as np
 
+from ..array.kernel import Kernel
 from ..array.node import Constant, ForeignName, Node, PreludeName, Slot, Ufunc
 from ..array.program import Function
 from ..array.scalars import is_scalar_expression
@@ -60,6 +61,8 @@ COMPILED = CompiledTemplates()
 class Renderer:
     """The macros of one target: its own folder first, then the shared ones."""
 
+    shared: tuple[str, ...] = ("array",)  # folders of macros below the target's own
+
     def __init__(
         self,
         folder: str,
@@ -74,6 +77,7 @@ class Renderer:
         self.scalars = scalars or namespace  # what has the dtypes, inf and nan
         self.parenthesise_all = parenthesise_all
         self.function_names: dict[Function, str] = beside.function_names if beside else {}
+        self.kernel_names: dict[Kernel, str] = beside.kernel_names if beside else {}
         self.used_prelude: dict[str, None] = beside.used_prelude if beside else {}
         self.foreign_names: dict[ForeignName, str] = beside.foreign_names if beside else {}
         self.shared_channels: set[int | Instruction] = set()  # that several calls of collectives share
@@ -97,7 +101,9 @@ class Renderer:
             shared_channels=self.shared_channels,
             called_function=self.called_function,
             function_name=self.function_names.__getitem__,
+            kernel_name=self.kernel_names.__getitem__,
             as_array=self.as_array,
+            **self.own_globals(),
         )
         self.environment.tests["scalar_expression"] = is_scalar_expression
         self.environment.filters.update(
@@ -119,11 +125,20 @@ class Renderer:
             quoted=quoted,
             swaps_last_two=swaps_last_two,
             merges_or_splits=merges_or_splits,
+            **self.own_filters(),
         )
         self.macros: dict[str, tuple[Callable[..., str], int]] = {}
-        for part in ("array", folder):
+        for part in (*self.shared, folder):
             for path in sorted((TEMPLATES / part).glob("*.j2")):
                 self._load(f"{part}/{path.name}")
+
+    def own_globals(self) -> dict[str, Any]:
+        """What the macros of some renderers call besides."""
+        return {}
+
+    def own_filters(self) -> dict[str, Any]:
+        """The filters that only these macros use."""
+        return {}
 
     def _load(self, name: str) -> None:
         module = self.environment.get_template(name).module

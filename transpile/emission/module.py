@@ -24,7 +24,8 @@ from .constants import ModuleConstants
 from .expression import WIDTH, Renderer
 from .lines import WrittenFunction
 from .names import Names, base_name, identifier, own_name
-from .prelude import prelude
+from .kernels import KernelTexts
+from .prelude import DEVICE, prelude
 from .replicas import ENTRY, GROUP, HOST_FUNCTIONS, Replicas, replicas_of
 from .signature import GROUP as GROUP_TYPE
 from .signature import kinds_of_types, parameter_types, result_type
@@ -89,6 +90,7 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
     writers: list[tuple[FunctionWriter, list[str]]] = []
     parameters: list[str] = []
     chunks = ""
+    kernels = KernelTexts(target, renderer, library, settings.annotate, source_names)
     for function in (program.entry, *reversed(program.functions[:-1])):
         names = Names(reserved | constants.names)
         writer = FunctionWriter(
@@ -100,12 +102,14 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
             source_names,
         )
         named = writer.name_parameters()
+        kernels.name_kernels(writer, module_names)
         if function is program.entry:
             parameters = named
             if settings.checks and named:
                 writer.line(renderer.statement("check_arguments"))
             chunks = writer.prepare_arguments()
         writer.write()
+        kernels.add(writer, constants)
         writers.append((writer, named))
         written.append(writer.written_function(named))
     if settings.annotate == "full":
@@ -121,14 +125,15 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
     missing = sorted(set(renderer.used_prelude) - set(library.definitions))
     assert not missing, f"the prelude has no {missing}"
     definitions = library.closure(list(renderer.used_prelude))
-    behind = [definition.source for definition in definitions]
+    shared = [definition.source for definition in definitions if definition.module == DEVICE]
+    behind = [definition.source for definition in definitions if definition.module != DEVICE]
     if replicas is not None:
         texts += replicas.runner_texts(renderer, _host_functions(program.entry))
         behind.append(replicas.group(renderer))
     types = [renderer.statement(f"{kind}_type") for kind in kinds_of_types(program)]
     typing = renderer.statement("typing_imports", any("Callable[" in text for text in texts)).splitlines()
     needed = {*library.imports_of(definitions), *renderer.foreign_imports(), *typing}
-    imports = _imports(target, needed, [*types, *texts], constants)
+    imports = _imports(target, needed, [*types, *texts, *kernels.texts], constants)
     template = renderer.environment.get_template("module.py.j2")
     text = template.render(
         docstring=_docstring(program, parameters, replicas),
@@ -143,6 +148,7 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
             *(_signature_lines(program, parameters) if settings.checks else []),
             *(["", chunks] if chunks else []),
         ],
+        kernels=[*shared, *kernels.shared(), *kernels.texts],
         functions=texts,
         definitions=behind,
     )

@@ -11,6 +11,7 @@ from .expression import TEMPLATES
 
 SHARED = "prelude"  # the folder of what is written for NumPy
 NUMPY = "np"  # what it calls the library
+DEVICE = "device"  # the module with texts of C++: kernels, which come first, need them
 ON_HOST = frozenset(("sidecar",))  # modules that stay NumPy's everywhere: they read files
 
 

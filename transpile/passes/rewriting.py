@@ -27,18 +27,24 @@ def rewrite(function: Function, rule: Rule) -> None:
         operands = tuple(made[operand] for operand in node.operands)
         graph.region, graph.instruction = node.region, graph.origins.get(node)
         graph.number = node.number
-        made[node] = rule(node, operands) or _rebuilt(function, node, operands, made)
-        if made[node] is not node:
-            graph.replaced[node] = made[node]
-            graph.replaced.pop(made[node], None)
-            if node in graph.results:
-                graph.results.setdefault(made[node], graph.results[node])
+        made[node] = rule(node, operands) or rebuilt(function, node, operands, made)
+        stand_in(graph, node, made[node])
     graph.region, graph.instruction, graph.number = region, instruction, None
-    function.results = _mapped(function.results, made)
+    function.results = mapped(function.results, made)
     function.effect = made[function.effect] if function.effect is not None else None
 
 
-def _rebuilt(function: Function, node: Node, operands: tuple[Node, ...], made: dict[Node, Node]) -> Node:
+def stand_in(graph: Graph, node: Node, new: Node) -> None:
+    """Note that a node has taken another's place."""
+    if new is not node:
+        graph.replaced[node] = new
+        graph.replaced.pop(new, None)
+        if node in graph.results:
+            graph.results.setdefault(new, graph.results[node])
+
+
+def rebuilt(function: Function, node: Node, operands: tuple[Node, ...], made: dict[Node, Node]) -> Node:
+    """The same operation on rewritten operands, its bodies and the effect before it rewritten too."""
     parameters = dict(node.parameters)
     if node.opcode == "loop":
         _update_loop(parameters["loop"], operands, made)
@@ -89,7 +95,8 @@ def _update_loop(loop: Loop, initials: tuple[Node, ...], made: dict[Node, Node])
         loop.effect = made[loop.effect]
 
 
-def _mapped(tree: Tree, made: dict[Node, Node]) -> Any:
+def mapped(tree: Tree, made: dict[Node, Node]) -> Any:
+    """A tree of results with its nodes rewritten."""
     if isinstance(tree, tuple):
-        return tuple(_mapped(part, made) for part in tree)
+        return tuple(mapped(part, made) for part in tree)
     return made[tree] if isinstance(tree, Node) else tree

@@ -1,0 +1,105 @@
+"""Which operations kernels of the style ``fast`` compute: element-wise ones that C++ says, exactly as ``cp`` does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...transpile.array.node import Node, Slot
+from ...transpile.hlo.element_types import PRED, ElementType
+from ..base import Kernels
+
+_FLOATS = frozenset("f32 f64 f16 bf16".split())
+_INTEGERS = frozenset("s8 s16 s32 s64 u8 u16 u32 u64".split())
+_COMPLEX = frozenset(("c64", "c128"))
+_NUMBERS = _FLOATS | _INTEGERS | _COMPLEX
+_ANY = _NUMBERS | {"pred"}
+_WIDE = frozenset(("f32", "f64"))
+
+# The element types of the first operand of an operation.
+_FIRST: dict[str, frozenset[str]] = {
+    **dict.fromkeys("add subtract multiply divide negate".split(), _NUMBERS),
+    **dict.fromkeys("maximum minimum clamp remainder".split(), _FLOATS | _INTEGERS),
+    **dict.fromkeys("shift-left shift-right-logical shift-right-arithmetic".split(), _INTEGERS),
+    **dict.fromkeys("and or xor not".split(), _INTEGERS | {"pred"}),
+    **dict.fromkeys("exponential exponential-minus-one log log-plus-one sqrt rsqrt cbrt".split(), _FLOATS),
+    **dict.fromkeys("sine cosine tan tanh sinh cosh asin acos asinh acosh atanh".split(), _FLOATS),
+    **dict.fromkeys("floor ceil round-nearest-even is-finite isnan logistic square".split(), _FLOATS),
+    **dict.fromkeys(("power", "atan2"), _WIDE),
+    "select": frozenset(("pred",)),
+    "compare": _ANY,
+    "convert": _ANY,
+    "abs": _FLOATS | _COMPLEX | frozenset("s8 s16 s32 s64".split()),
+    "real": _COMPLEX,
+    "imag": _COMPLEX,
+}
+# The same for functions of the prelude.
+_FUNCTIONS: dict[str, frozenset[str]] = {
+    **dict.fromkeys("int_divide int_remainder int_power popcount count_leading_zeros mulhi".split(), _INTEGERS),
+    **dict.fromkeys("shift_left shift_right_logical shift_right_arithmetic".split(), _INTEGERS),
+    **dict.fromkeys("logistic rsqrt sign round_half_away to_int".split(), _FLOATS),
+    **dict.fromkeys(("erfc", "normal_cdf", "sigmoid"), frozenset(("f32",))),
+    "erf": _FLOATS - {"f64"},
+    "erf_float64": frozenset(("f64",)),
+    "complex_from_parts": _WIDE,
+}
+
+
+def fuses(node: Node) -> bool:
+    """There is C++ for a node."""
+    if not all(_has_name(operand.element_type) for operand in (node, *node.operands)) or not node.operands:
+        return False
+    accepted = _FUNCTIONS.get(_function(node)) if node.opcode == "prelude" else _FIRST.get(node.opcode)
+    return accepted is not None and node.operands[0].type.name in accepted and _RULES.get(node.opcode, _always)(node)
+
+
+def _has_name(element_type: ElementType | None) -> bool:
+    return element_type is not None and element_type.name in _ANY
+
+
+def _function(node: Node) -> str:
+    """The prelude function that a node calls on its operands alone; the type that it converts to does not count."""
+    function = node.parameters["function"]
+    slots = tuple(argument for argument in node.parameters["arguments"] if argument != node.element_type)
+    plain = slots == tuple(Slot(k) for k in range(len(node.operands))) and not node.parameters["keywords"]
+    return function if plain and isinstance(function, str) else ""
+
+
+def _always(node: Node) -> bool:
+    return True
+
+
+def _compare(node: Node) -> bool:
+    """Complex numbers have no order; the total order of floats is not C++'s."""
+    is_order = node.parameters["direction"] not in ("EQ", "NE")
+    return node.parameters.get("type") != "TOTALORDER" and not (is_order and node.operands[0].type.is_complex)
+
+
+def _convert(node: Node) -> bool:
+    source, result = node.operands[0].type, node.type
+    if source.is_complex:
+        return result.is_complex
+    return not (source.is_floating and result.is_integral)  # `to_int` saturates
+
+
+def _same(node: Node) -> bool:
+    """All operands have the type of the result."""
+    return all(operand.element_type is node.element_type for operand in node.operands)
+
+
+def _select(node: Node) -> bool:
+    return node.operands[0].type is PRED and _same_values(node)
+
+
+def _same_values(node: Node) -> bool:
+    return all(operand.element_type is node.element_type for operand in node.operands[1:])
+
+
+_RULES: dict[str, Callable[[Node], bool]] = {
+    **dict.fromkeys("add subtract multiply divide negate maximum minimum clamp remainder".split(), _same),
+    **dict.fromkeys("and or xor not power atan2".split(), _same),
+    "select": _select,
+    "compare": _compare,
+    "convert": _convert,
+}
+
+KERNELS = Kernels(folder="cupy/fast", fuses=fuses)

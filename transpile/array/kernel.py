@@ -1,0 +1,31 @@
+"""A kernel: operations on the elements of arrays that a device does at once, reading and writing memory once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .node import Node
+from .program import Function
+
+
+@dataclass(eq=False, slots=True)
+class Kernel:
+    """What a ``kernel`` node calls.
+
+    ``function`` computes one element of the ``loop``: its parameters are what is read at that element, a ``read`` node
+    reads an array elsewhere. ``inputs`` are the nodes of the caller that the parameters stand for, ``outputs`` those
+    that the results stand for. Where ``by_rows``, the threads of one row of the loop (its last axis) compute together,
+    and reductions over the row stand in the function.
+    """
+
+    function: Function
+    loop: tuple[int, ...]
+    inputs: list[Node] = field(default_factory=list)
+    outputs: list[Node] = field(default_factory=list)
+    whole: set[Node] = field(default_factory=set)  # parameters: arrays that are read by `read` nodes
+    by_rows: bool = False
+
+    @property
+    def is_read_whole(self) -> bool:
+        """No input has the shape of the loop: the call says how large it is."""
+        return all(p in self.whole or p.shape != self.loop for p in self.function.parameters)

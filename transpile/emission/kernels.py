@@ -1,0 +1,296 @@
+"""Kernels of the style ``fast``: the lines of a readable function, in C++, for one element."""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ...targets.base import Target
+from ..array.kernel import Kernel
+from ..array.node import Node
+from ..array.program import tree_nodes
+from ..hlo.element_types import ElementType
+from .body import FunctionWriter, Line
+from .constants import ModuleConstants
+from .expression import ATOM, PRIMARY, UNARY, Expression, Renderer
+from .literals import number
+from .names import Names, base_name, identifier
+from .prelude import Prelude
+from .sources import SourceNames
+
+CTYPES = {
+    "pred": "bool",
+    "s8": "signed char",
+    "u8": "unsigned char",
+    "s16": "short",
+    "u16": "unsigned short",
+    "s32": "int",
+    "u32": "unsigned",
+    "s64": "long long",
+    "u64": "unsigned long long",
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "f32": "float",
+    "f64": "double",
+    "c64": "complex<float>",
+    "c128": "complex<double>",
+}
+# What C++ computes in a wider type: rounded or cut after every operation, as libraries of arrays do.
+_NARROW = frozenset("s8 u8 s16 u16 f16 bf16".split())
+_EXACT = frozenset("select maximum minimum clamp square read prelude convert arange and or xor".split())
+# Words that mean something in C++ for CUDA; the functions of the macros are those of its mathematics.
+_WORDS = frozenset(
+    "alignas alignof asm auto bool case catch char class const constexpr const_cast decltype default delete do double "
+    "dynamic_cast else enum explicit export extern false float for friend goto if inline int long mutable namespace new "
+    "noexcept nullptr operator private protected public register reinterpret_cast return short signed sizeof static "
+    "static_assert static_cast struct switch template this thread_local throw true try typedef typeid typename union "
+    "unsigned using virtual void volatile while and or not xor bitand bitor compl float16 bfloat16 complex at i n "
+    "threadIdx blockIdx blockDim gridDim infinite infinite_double not_a_number not_a_number_double larger smaller "
+    "squared sigmoid saturate sign popcount count_leading_zeros mulhi int_divide int_remainder int_power shift_left "
+    "shift_right_logical shift_right_arithmetic logistic rsqrt round_half_away abs isfinite isnan min max half bool_ linux unix j0 j1 jn y0 y1 yn gamma signbit isinf round".split()
+)
+_DOUBLE_WORDS = frozenset(  # functions of double, which a float32 kernel does not call
+    "exp expm1 log log1p sqrt cbrt sin cos tan tanh sinh cosh asin acos asinh acosh atanh floor ceil rint erf pow atan2 "
+    "fabs fmod".split()
+)
+_PLAIN = re.compile(r"[\w.:\- +/]*")  # of comments: nothing that ends a text or continues a line
+
+
+class KernelRenderer(Renderer):
+    """The macros of C++."""
+
+    shared = ()
+
+    def __init__(self, folder: str, beside: Renderer) -> None:
+        self.preamble: dict[str, None] = {}  # the constants with the functions that the current kernel calls
+        self.shared_functions: dict[str, str] = {}  # of the prelude's kernels: the constant with their C++
+        super().__init__(folder, beside.namespace, beside=beside)
+
+    def own_globals(self) -> dict[str, Any]:
+        return {"ctypes": CTYPES, "device": self.device, "shared_function": self.shared_function}
+
+    def own_filters(self) -> dict[str, Any]:
+        return {"ctype": self.ctype}
+
+    def ctype(self, element_type: ElementType) -> str:
+        """``float``."""
+        return CTYPES[element_type.name]
+
+    def device(self, constant: str, function: str) -> str:
+        """The name of a function whose C++ is in a constant of the prelude."""
+        self.used_prelude[constant] = self.preamble[constant] = None
+        return function
+
+    def shared_function(self, function: str) -> str:
+        """The name of a function that computes what a kernel of the prelude does."""
+        self.shared_functions[function] = function.upper()
+        self.preamble[function.upper()] = None
+        return function
+
+    def render(self, node: Node, operands: Sequence[Expression]) -> Expression:
+        text = super().render(node, operands)
+        if node.type.name in _NARROW and node.opcode not in _EXACT:
+            return Expression(self.macros["cast"][0](self.ctype(node.type), text), UNARY)
+        return text
+
+    def typed_literal(self, value: np.ndarray, element_type: ElementType) -> Expression:
+        """A constant of exactly its type."""
+        text = self._literal(value, element_type)
+        level = UNARY if text.startswith("-") else PRIMARY if text.endswith(")") else ATOM
+        return Expression(text, level)
+
+    def _literal(self, value: np.ndarray, element_type: ElementType) -> str:
+        kind = element_type.name
+        if kind == "pred":
+            return self.statement("truth", bool(value))
+        if element_type.is_integral:
+            return self.statement("whole_number", kind, int(value))
+        if element_type.is_complex:
+            part = {"c64": "f32", "c128": "f64"}[kind]
+            return self.statement("complex_number", kind, *(self._real(x, part) for x in (value.real, value.imag)))
+        return self._real(value, kind)
+
+    def _real(self, value: np.ndarray, kind: str) -> str:
+        if np.isnan(float(value)):
+            return self.statement("not_a_number", kind)
+        if np.isinf(float(value)):
+            return self.statement("infinite", kind, "-" if value < 0 else "")
+        digits = number(value, "")
+        return self.statement("real_number", kind, digits if re.search("[.e]", digits) else f"{digits}.0")
+
+    def weak_literal(self, value: np.ndarray) -> Expression:
+        """C++ has no weak types: only literals of unknown type would end here."""
+        raise AssertionError("a kernel has typed constants only")
+
+
+class KernelWriter(FunctionWriter):
+    """Writes the function of one kernel."""
+
+    renderer: KernelRenderer
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        renderer: KernelRenderer,
+        names: Names,
+        annotate: str,
+        constants: ModuleConstants,
+        source_names: SourceNames,
+    ) -> None:
+        super().__init__(kernel.function, renderer, names, annotate, constants, source_names)
+        self.kernel = kernel
+        self.results = tree_nodes(kernel.function.results)
+        self.plan.named.update(self.results)
+        self.plan.named.update(n for n in self.plan.nodes if n.opcode == "read" and self.plan.uses.get(n, 0) > 1)
+
+    def name_arguments(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        """Name what is read and what is written."""
+        for node, wanted in [*zip(self.results, outputs, strict=True), *zip(self.function.parameters, inputs, strict=True)]:
+            self.texts[node] = Expression(self.names.fresh(wanted))
+
+    def definition(self, node: Node, name: str, value: Expression) -> str:
+        if node in self.results:
+            return self.renderer.statement("write_result", name, value)
+        return self.renderer.statement("define_value", self.renderer.ctype(node.type), name, value)
+
+    def folded(self, node: Node) -> Expression:
+        return self.renderer.render(node, [self.text(operand) for operand in node.operands])
+
+    def _name(self, node: Node) -> Expression:
+        if node.opcode == "read":
+            return Expression(self.names.fresh(f"{self.texts[node.operands[0]]}_here"))
+        return Expression(self.names.fresh(self.wanted_name(node)))  # C++ declares a name once
+
+    def _taken(self, node: Node) -> int:
+        return super()._taken(node) + len(self.renderer.ctype(node.type)) + len(" ;")
+
+    def write(self) -> None:
+        self.region(self.graph.root)
+
+    def texts_of_lines(self) -> list[str]:
+        """The lines of C++, source places behind them."""
+        needs_index = any(node.opcode == "read" or "places" in node.parameters for node in self.plan.nodes)
+        first = [self.renderer.statement("number_of_element")] if needs_index else []
+        return first + [self._commented(line) for line in self.lines]
+
+    def _commented(self, line: Line) -> str:
+        comment = line.comment if _PLAIN.fullmatch(line.comment) else ""
+        return self.renderer.statement("commented", line.text, comment)
+
+
+class KernelTexts:
+    """The declarations of a module's kernels, and of what they share."""
+
+    def __init__(
+        self, target: Target, renderer: Renderer, library: Prelude, annotate: str, source_names: SourceNames
+    ) -> None:
+        self.caller_renderer = renderer
+        self.library = library
+        self.annotate = annotate
+        self.source_names = source_names
+        self.target = target
+        self.renderer: KernelRenderer | None = None
+        self.texts: list[str] = []
+
+    def name_kernels(self, writer: FunctionWriter, module_names: Names) -> None:
+        """Name the kernels that a function calls after their results, before the function is written."""
+        for node in writer.plan.nodes:
+            if node.opcode != "kernel":
+                continue
+            last = writer.items[node][max(writer.items[node])] if node.results else node
+            wanted = identifier(writer.plan.user_names.get(last) or base_name(last, writer.graph))
+            name = module_names.fresh(f"{wanted}_kernel")
+            writer.renderer.kernel_names[node.parameters["kernel"]] = name
+            writer.names.taken.add(name)
+
+    def add(self, writer: FunctionWriter, constants: ModuleConstants) -> None:
+        """Write the kernels that a written function calls."""
+        for node in writer.plan.nodes:
+            if node.opcode == "kernel":
+                self.texts.append(self._text(node, writer, constants))
+
+    def _text(self, node: Node, caller: FunctionWriter, constants: ModuleConstants) -> str:
+        assert self.target.kernels is not None
+        if self.renderer is None:
+            self.renderer = KernelRenderer(self.target.kernels.folder, self.caller_renderer)
+        kernel: Kernel = node.parameters["kernel"]
+        self.renderer.preamble.clear()
+        words = set(_WORDS)
+        if any(n.element_type is not None and n.type.name in ("f64", "c64", "c128") for n in kernel.function.graph.nodes_since(0)):
+            words |= _DOUBLE_WORDS
+        writer = KernelWriter(kernel, self.renderer, Names(words), self.annotate, constants, self.source_names)
+        parts = caller.items.get(node, {})
+        outputs = [_plain(caller, parts[k] if node.results else node) for k in range(len(kernel.outputs))]
+        operands = [_plain(caller, operand) for operand in node.operands]
+        operands = [
+            _before(caller, operand, name) if name in outputs else name
+            for operand, name in zip(node.operands, operands, strict=True)
+        ]
+        writer.name_arguments(operands, outputs)
+        writer.write()
+        return self.caller_renderer.statement(
+            "elementwise_kernel",
+            self.caller_renderer.kernel_names[kernel],
+            self._declared(writer, kernel.function.parameters),
+            self._declared(writer, writer.results),
+            writer.texts_of_lines(),
+            list(self.renderer.preamble),
+        )
+
+    def _declared(self, writer: KernelWriter, nodes: Sequence[Node]) -> list[str]:
+        """The parameters of a kernel, in lines."""
+        whole = writer.kernel.whole
+        parts = [
+            writer.renderer.statement("declared", node in whole, _dtype_name(node), writer.texts[node]) for node in nodes
+        ]
+        lines = textwrap.wrap(", ".join(part.replace(" ", "~") for part in parts), 76) or [""]
+        return [line.replace("~", " ") + (" " if k + 1 < len(lines) else "") for k, line in enumerate(lines)]
+
+    def shared(self) -> list[str]:
+        """The texts of functions that kernels call: those of the prelude, then those of its kernels."""
+        if self.renderer is None:
+            return []
+        functions = sorted(self.renderer.shared_functions)
+        return [
+            self.caller_renderer.statement("device_function", name.upper(), name, *_parts(self.library, name))
+            for name in functions
+        ]
+
+
+def _dtype_name(node: Node) -> str:
+    return str(node.type.dtype.name)
+
+
+def _plain(writer: FunctionWriter, node: Node) -> str:
+    """What a function calls a value, or would."""
+    text = writer.texts.get(node)
+    if text is not None and text.isidentifier():
+        return str(text)
+    return base_name(node, writer.graph)
+
+
+def _before(writer: FunctionWriter, node: Node, name: str) -> str:
+    """A name for what is replaced by a result of its name."""
+    return f"{name}_before" if node.opcode in ("parameter", "item") else base_name(node, writer.graph)
+
+
+def _parts(library: Prelude, name: str) -> tuple[Any, ...]:
+    """Letters of types, parameters, result and operation of a kernel of the prelude."""
+    return _parsed(library.definitions[name].source)
+
+
+@cache
+def _parsed(source: str) -> tuple[Any, ...]:
+    statement = ast.parse(source).body[0]
+    assert isinstance(statement, ast.Assign)
+    assert isinstance(statement.value, ast.Call)
+    inputs, output, operation, _ = (ast.literal_eval(argument) for argument in statement.value.args)
+    parameters = [part.strip() for part in inputs.split(",")]
+    letters = list(dict.fromkeys(part.split()[0] for part in parameters))
+    return letters, parameters, output.split(), textwrap.dedent(operation).strip().replace("\n", "\n    ")

@@ -1,0 +1,120 @@
+"""Which element of an array a thread reads: an index for each axis, linear in the axes of what the threads compute.
+
+Views (slices, transposes, unit axes, broadcasts) cost nothing in a kernel: they change the index at which an array is
+read, and that is arithmetic with constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..array.node import Node
+from ..array.value import FULL, NEW
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """``start + step * (index along axis)`` of the loop; ``axis`` is None where the index is ``start`` everywhere."""
+
+    start: int = 0
+    step: int = 0
+    axis: int | None = None
+
+
+Map = tuple[Index, ...]  # one for each axis of an array
+
+VIEWS = frozenset(("expand", "getitem", "transpose", "broadcast_to"))
+
+
+def identity(shape: Sequence[int]) -> Map:
+    """Every thread at its own element."""
+    return tuple(Index() if size == 1 else Index(0, 1, axis) for axis, size in enumerate(shape))
+
+
+def is_view(node: Node) -> bool:
+    """A node that only selects and orders elements of its operand, in a way known before the program runs."""
+    if node.opcode not in VIEWS or len(node.operands) != 1:
+        return False
+    return all(item is NEW or item == FULL or isinstance(item, int | tuple) for item in node.parameters.get("index", ()))
+
+
+def through(view: Node, at: Map) -> Map:
+    """Where the operand of a view is read if the view is read at ``at``."""
+    (source,) = view.operands
+    if view.opcode == "transpose":
+        order = view.parameters["axes"]
+        return tuple(at[order.index(axis)] for axis in range(source.ndim))
+    if view.opcode == "broadcast_to":
+        return broadcast(source, view, at)
+    found: list[Index] = []
+    waiting = iter(at)
+    for item in view.parameters["index"]:
+        if item is NEW:
+            next(waiting)
+            continue
+        size = source.shape[len(found)]
+        if isinstance(item, int):
+            found.append(Index(item % size))
+        elif item == FULL:
+            found.append(next(waiting))
+        else:
+            found.append(_sliced(next(waiting), range(size)[slice(*item)]))
+    return tuple([*found, *waiting])
+
+
+def _sliced(index: Index, positions: range) -> Index:
+    return Index(positions.start + positions.step * index.start, positions.step * index.step, index.axis)
+
+
+def broadcast(operand: Node, user: Node, at: Map) -> Map:
+    """Where an operand of an element-wise operation is read if the operation is computed at ``at``."""
+    own = at[len(at) - operand.ndim :]
+    return tuple(Index() if size == 1 else index for size, index in zip(operand.shape, own, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """``at / divisor % modulus * factor`` of the number ``at`` of an element; no modulus where it is None."""
+
+    divisor: int
+    modulus: int | None
+    factor: int
+
+
+@dataclass(frozen=True, slots=True)
+class Offset:
+    """The place of an element among those of an array in row-major order: a constant and terms, outermost first."""
+
+    start: int
+    terms: tuple[Term, ...]
+
+    @property
+    def is_own(self) -> bool:
+        """Element ``at`` itself."""
+        return self.start == 0 and self.terms == (Term(1, None, 1),)
+
+
+def offset(at: Map, shape: Sequence[int], loop: Sequence[int]) -> Offset:
+    """The place that ``at`` is in an array of ``shape``, for a loop over the elements of ``loop``."""
+    start, factors = 0, [0] * len(loop)
+    stride = 1
+    for index, size in zip(reversed(at), reversed(shape), strict=True):
+        start += index.start * stride
+        if index.axis is not None:
+            factors[index.axis] += index.step * stride
+        stride *= size
+    terms: list[Term] = []
+    inner = 1  # elements of the loop behind the axis
+    size, factor, divisor = 1, 0, 1  # of the axes taken together so far
+    for length, own in zip(reversed(loop), reversed(factors), strict=True):
+        if length != 1:
+            if size > 1 and own == factor * size:
+                size *= length
+            else:
+                terms += [Term(divisor, size, factor)] if factor and size > 1 else []
+                size, factor, divisor = length, own, inner
+        inner *= length
+    terms += [Term(divisor, size, factor)] if factor and size > 1 else []
+    whole = [Term(t.divisor, None if t.divisor * (t.modulus or 1) == inner else t.modulus, t.factor) for t in terms]
+    return Offset(start, tuple(reversed(whole)))

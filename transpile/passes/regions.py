@@ -1,0 +1,233 @@
+"""What a device computes in one go: operations that join in one kernel, so that no array between them is stored.
+
+A region is a set of element-wise operations over the elements of one loop. Operations of one shape join where one
+reads what the other computes. What only a region reads joins it, too, if it is read at one place in each step: behind
+slices, transposes and broadcasts. Regions are found in the order of their *stages*: a way that leaves a region comes to
+a later stage, so regions never wait for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from math import prod
+
+from ...targets.base import Kernels
+from ..array.node import Node, Region
+from ..array.program import Function, Loop, roots
+from ..array.traversal import dependencies, topological
+from .index_maps import Map, broadcast, identity, is_view, through
+
+_GENERATED = frozenset(("literal", "zeros", "ones", "full", "arange", "tri", "eye"))
+# What costs too much to be computed again for every element of a larger array that reads it.
+_COSTLY = frozenset(
+    "divide remainder power sqrt rsqrt cbrt exponential exponential-minus-one log log-plus-one logistic sine cosine "
+    "tan tanh atan2 sinh cosh asin acos atan asinh acosh atanh prelude".split()
+)
+_MOST_INPUTS = 24  # a kernel's arguments take up to 4 KB
+_MOST_OPERATIONS = 128
+_LARGEST = 2**31  # elements, numbered by 32 bits
+
+
+@dataclass(eq=False, slots=True)
+class FusedRegion:
+    """One kernel to be: operations in order, where each is computed, and those that others read."""
+
+    loop: tuple[int, ...]
+    body: Region
+    nodes: list[Node] = field(default_factory=list)
+    at: dict[Node, Map] = field(default_factory=dict)
+    outputs: list[Node] = field(default_factory=list)
+    inputs: list[Node] = field(default_factory=list)
+
+
+def is_generated(node: Node) -> bool:
+    """An array whose elements follow from their index."""
+    return node.opcode in _GENERATED and all(operand.is_literal for operand in node.operands)
+
+
+def read_by(node: Node, at: Map) -> Iterator[tuple[Node, Map]]:
+    """What an element-wise operation reads if it is computed at ``at``, and where: behind views."""
+    for operand in node.operands:
+        place = broadcast(operand, node, at)
+        while is_view(operand):
+            place, operand = through(operand, place), operand.operands[0]
+        yield operand, place
+
+
+class RegionFinder:
+    """Finds the regions of one function."""
+
+    def __init__(self, function: Function, kernels: Kernels) -> None:
+        self.function = function
+        self.kernels = kernels
+        self.around = _read_from_around(topological(roots(function)))
+        self.nodes = topological(roots(function), self._needed)
+        on_host = self._on_host()
+        apart = on_host | self._in_conditions()
+        self.fusible = {node for node in self.nodes if node not in apart and _has_elements(node) and kernels.fuses(node)}
+        self.read_outside = self._read_outside()
+        self.readers: dict[Node, list[tuple[Node, Map]]] = {}
+        for node in self.nodes:
+            if node in self.fusible:
+                for source, at in read_by(node, identity(node.shape)):
+                    self.readers.setdefault(source, []).append((node, at))
+        self.region_of: dict[Node, FusedRegion] = {}
+
+    def found(self) -> list[FusedRegion]:
+        """The regions that save arrays enough, in the order of the program."""
+        self._join_likes()
+        self._join_what_one_reads()
+        made: dict[FusedRegion, None] = {}
+        for node in self.nodes:
+            region = self.region_of.get(node)
+            if region is not None:
+                made.setdefault(region)
+                region.nodes.append(node)
+        for region in made:
+            self._close(region)
+        return [region for region in made if self._is_worth_it(region)]
+
+    def _needed(self, node: Node) -> Iterable[Node]:
+        """What comes before a node: what a body reads from around it comes before the body."""
+        around = self.around.get(node.region)
+        return (*dependencies(node), *around) if around else dependencies(node)
+
+    def _on_host(self) -> set[Node]:
+        """Numbers that Python knows when it calls a kernel, and arithmetic on them."""
+        found: set[Node] = set()
+        for node in self.nodes:
+            if node.is_python_int or node.is_literal or (node.opcode == "array" and not node.ndim):
+                found.add(node)
+            elif not node.ndim and node.operands and all(operand in found for operand in node.operands):
+                found.add(node)
+        return found
+
+    def _in_conditions(self) -> set[Node]:
+        """What stands in the head of a loop, where people look for it."""
+        found: set[Node] = set()
+        loops: list[Loop] = [node.parameters["loop"] for node in self.nodes if node.opcode == "loop"]
+        stack = [(loop.condition, loop.region) for loop in loops if loop.condition is not None]
+        while stack:
+            node, body = stack.pop()
+            if node not in found and node.region is body and not node.ndim:
+                found.add(node)
+                stack += [(operand, body) for operand in node.operands]
+        return found
+
+    def _read_outside(self) -> set[Node]:
+        """What something else reads than operations that may join, directly or behind views."""
+        users: dict[Node, list[Node]] = {}
+        outside: set[Node] = set(roots(self.function))
+        for node in self.nodes:
+            for needed in dependencies(node):
+                users.setdefault(needed, []).append(node)
+            outside |= set(dependencies(node)) - set(node.operands)
+        for node in reversed(self.nodes):
+            for user in users.get(node, []):
+                if user not in self.fusible and (not is_view(user) or user in outside):
+                    outside.add(node)
+        return outside
+
+    # -- operations of one shape
+
+    def _join_likes(self) -> None:
+        stage: dict[Node, int] = {}
+        for node in self.nodes:
+            begin = max((stage[other] + 1 for other in self.around.get(node.region, ())), default=0)
+            if node not in self.fusible:
+                stage[node] = max((stage[other] + 1 for other in dependencies(node)), default=begin)
+                continue
+            joined: list[FusedRegion] = []
+            own = identity(node.shape)
+            latest = begin
+            for source, at in read_by(node, own):
+                is_like = source in self.fusible and source.shape == node.shape and source.region is node.region
+                together = is_like and at == own
+                if source.region is node.region:
+                    latest = max(latest, stage[source] + (source in self.fusible and not together))
+            for source, at in read_by(node, own):
+                region = self.region_of.get(source)
+                if region is None or at != own or stage[source] != latest:
+                    continue
+                if region.loop == node.shape and region.body is node.region and region not in joined:
+                    joined.append(region)
+            stage[node] = latest
+            self._join(node, own, joined)
+
+    def _join(self, node: Node, at: Map, joined: list[FusedRegion]) -> None:
+        region = joined[0] if joined else FusedRegion(node.shape, node.region)
+        for other in joined[1:]:
+            for member, place in other.at.items():
+                region.at[member] = place
+                self.region_of[member] = region
+        region.at[node] = at
+        self.region_of[node] = region
+
+    # -- what one region reads and nobody else
+
+    def _join_what_one_reads(self) -> None:
+        for node in reversed(self.nodes):
+            if node not in self.fusible or node in self.read_outside:
+                continue
+            places: dict[Map, None] = {}
+            regions: dict[FusedRegion, None] = {}
+            for reader, _ in self.readers.get(node, []):
+                region = self.region_of[reader]
+                regions.setdefault(region)
+                places.update(
+                    (place, None) for source, place in read_by(reader, region.at[reader]) if source is node
+                )
+            if len(regions) != 1 or len(places) != 1:
+                continue
+            (region,), (place,) = regions, places
+            again = prod(region.loop) > prod(node.shape) and node.opcode in _COSTLY
+            if region is self.region_of[node] or region.body is not node.region or again:
+                continue
+            del self.region_of[node].at[node]
+            region.at[node] = place
+            self.region_of[node] = region
+
+    def _is_worth_it(self, region: FusedRegion) -> bool:
+        """It saves what it must, and is no larger than a kernel should be."""
+        count = len(region.nodes)
+        saved = count - len(region.outputs)
+        small = count <= _MOST_OPERATIONS and len(region.inputs) + len(region.outputs) <= _MOST_INPUTS
+        return small and saved >= self.kernels.least_saved
+
+    def _close(self, region: FusedRegion) -> None:
+        """Set what is read by others, and what is read from others."""
+        inputs: dict[Node, None] = {}
+        for node in region.nodes:
+            if node in self.read_outside or any(
+                self.region_of[reader] is not region for reader, _ in self.readers.get(node, [])
+            ):
+                region.outputs.append(node)
+            for source, _ in read_by(node, region.at[node]):
+                if source not in region.at and not is_generated(source):
+                    inputs.setdefault(source)
+        region.inputs = list(inputs)
+
+
+def _read_from_around(nodes: Iterable[Node]) -> dict[Region, dict[Node, None]]:
+    """For each body inside another: what it reads that is computed around it."""
+    found: dict[Region, dict[Node, None]] = {}
+    for node in nodes:
+        for needed in node.operands:
+            for region in node.region.path():
+                if region is needed.region or region.parent is None:
+                    break
+                found.setdefault(region, {}).setdefault(needed)
+    return found
+
+
+def _has_elements(node: Node) -> bool:
+    if node.element_type is None or node.results or node.is_python_int or "effect" in node.parameters:
+        return False
+    return 0 < prod(node.shape) < _LARGEST and all(map(_is_typed, node.operands))
+
+
+def _is_typed(operand: Node) -> bool:
+    return operand.element_type is not None and prod(operand.shape) < _LARGEST
+
+
