@@ -63,7 +63,9 @@ SETTINGS: dict[str, Setting] = {
     for setting in (
         Setting("target", ("numpy",), "Array libraries to emit for, separated by commas."),
         Setting("annotate", "short", "Comments that lead back to the source.", ("none", "short", "full")),
-        Setting("style", "readable", "A line for each operation, or kernels that join them (CuPy).", ("readable", "fast")),
+        Setting(
+            "style", "readable", "A line for each operation, or kernels that join them (CuPy).", ("readable", "fast")
+        ),
         Setting("checks", True, "Let main check the shapes and dtypes of its arguments."),
         Setting("format", True, "Run black on the result."),
         Setting("constants", "auto", "Large constants: in an .npz beside the module, or inline.", ("auto", "inline")),

@@ -150,7 +150,8 @@ class ElementwiseKernel:
             f"{typedefs}{self.preamble}\n"
             f'extern "C" void run(long long n, int order, {", ".join(pointers + sizes)}) {{\n'
             f"  {' '.join(raws)}\n  for (long long at = 0; at < n; at++) {{\n"
-            f"    long long i = order ? n - 1 - at : at;\n    {' '.join(elements)}\n    {{ {self.operation}; }}\n  }}\n}}\n"
+            f"    long long i = order ? n - 1 - at : at;\n    {' '.join(elements)}\n"
+            f"    {{ {self.operation}; }}\n  }}\n}}\n"
         )
 
 

@@ -43,12 +43,12 @@ def problems(source: str) -> list[str]:
     """Everything wrong with a module."""
     tree = ast.parse(source)
     found = [*_imports(tree)]
-    own = _OTHERS | _own_attributes(tree)
+    own, texts = _OTHERS | _own_attributes(tree), _module_texts(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             found += _attribute(node, own)
         elif isinstance(node, ast.Call):
-            found += _call(node, own)
+            found += _call(node, own, texts)
     for function in (node for node in tree.body if isinstance(node, ast.FunctionDef)):
         if function.name not in VISIBLE:
             found += _waiting(function)
@@ -159,7 +159,18 @@ _OTHERS = frozenset(
 )
 
 
-def _call(node: ast.Call, own: set[str]) -> Iterator[str]:
+def _module_texts(tree: ast.Module) -> dict[str, str]:
+    """The texts that names at the top of the module stand for."""
+    return {
+        target.id: statement.value.value
+        for statement in tree.body
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant)
+        for target in statement.targets
+        if isinstance(target, ast.Name) and isinstance(statement.value.value, str)
+    }
+
+
+def _call(node: ast.Call, own: set[str], texts: dict[str, str]) -> Iterator[str]:
     try:
         function = resolved(node.func)
     except AttributeError:
@@ -171,7 +182,7 @@ def _call(node: ast.Call, own: set[str]) -> Iterator[str]:
             yield f"{ast.unparse(node)}: {function.name} takes {function.nin} operands"
         return
     if getattr(function, "__name__", "") in _KERNELS:
-        yield from _kernel(node)
+        yield from _kernel(node, texts)
     signature = _signature(node, function)
     is_own = ast.unparse(node.func).startswith("self.") and node.func.attr in own  # type: ignore[attr-defined]
     if signature is None or starred or is_own:
@@ -252,16 +263,29 @@ def resolved_or_none(node: ast.expr) -> Any:
         return None
 
 
-def _kernel(node: ast.Call) -> Iterator[str]:
+def _text(node: ast.expr, known: dict[str, str]) -> str | None:
+    """A text, a name of one, or several of such joined; None for anything else."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        left, right = _text(node.left, known), _text(node.right, known)
+        return None if left is None or right is None else left + right
+    if isinstance(node, ast.Name):
+        return known.get(node.id)
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def _kernel(node: ast.Call, known: dict[str, str]) -> Iterator[str]:
     """The declaration is CuPy's to read, and its C++ stays within what NVRTC knows without headers."""
-    texts = [part.value for part in node.args if isinstance(part, ast.Constant) and isinstance(part.value, str)]
-    texts += [k.value.value for k in node.keywords if k.arg == "preamble" and isinstance(k.value, ast.Constant)]
+    texts = [text for part in node.args if (text := _text(part, known)) is not None]
+    preambles = [_text(keyword.value, known) for keyword in node.keywords if keyword.arg == "preamble"]
+    if None in preambles:
+        yield f"{ast.unparse(node.func)}: no text is known for its preamble"
     kind = ast.unparse(node.func).split(".")[-1]
     if kind == "ElementwiseKernel":
         try:
             cupy.ElementwiseKernel(*texts[:4])
         except Exception as error:
             yield f"{ast.unparse(node.func)}: {error}"
+    texts[2:2] = filter(None, preambles)
     body = "\n".join(texts[2:] if kind == "ElementwiseKernel" else texts)
     code = re.sub(r"//[^\n]*|\"[^\"]*\"", "", body)
     for word in _UNKNOWN_TO_NVRTC:

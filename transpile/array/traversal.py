@@ -33,9 +33,7 @@ def dependencies(node: Node) -> tuple[Node, ...]:
     return (*node.operands, *extra, *((after,) if after is not None else ()))
 
 
-def topological(
-    roots: Iterable[Node], needs: Callable[[Node], Iterable[Node]] = dependencies
-) -> list[Node]:
+def topological(roots: Iterable[Node], needs: Callable[[Node], Iterable[Node]] = dependencies) -> list[Node]:
     """The nodes that ``roots`` need, operands first, bodies included; without recursion."""
     order: list[Node] = []
     done: set[Node] = set()

@@ -150,7 +150,9 @@ def checked_hooks(hooks: Mapping[str, str]) -> dict[str, str]:
 def require_style(style: str, target: Target) -> None:
     """Raise UsageError (XP414) for a style that there is not, or not on this target."""
     if style not in STYLES:
-        raise UsageError(Diagnostic("XP414", f"there is no style '{style}'", hint=f"the styles are: {', '.join(STYLES)}"))
+        raise UsageError(
+            Diagnostic("XP414", f"there is no style '{style}'", hint=f"the styles are: {', '.join(STYLES)}")
+        )
     if style == FAST and target.kernels is None:
         raise UsageError(Diagnostic("XP414", f"{target.title} has no style '{style}'", hint="leave --style out"))
 

@@ -47,13 +47,14 @@ _EXACT = frozenset("select maximum minimum clamp square read prelude convert ara
 # Words that mean something in C++ for CUDA; the functions of the macros are those of its mathematics.
 _WORDS = frozenset(
     "alignas alignof asm auto bool case catch char class const constexpr const_cast decltype default delete do double "
-    "dynamic_cast else enum explicit export extern false float for friend goto if inline int long mutable namespace new "
-    "noexcept nullptr operator private protected public register reinterpret_cast return short signed sizeof static "
-    "static_assert static_cast struct switch template this thread_local throw true try typedef typeid typename union "
-    "unsigned using virtual void volatile while and or not xor bitand bitor compl float16 bfloat16 complex at i n "
-    "threadIdx blockIdx blockDim gridDim infinite infinite_double not_a_number not_a_number_double larger smaller "
+    "dynamic_cast else enum explicit export extern false float for friend goto if inline int long mutable namespace "
+    "new noexcept nullptr operator private protected public register reinterpret_cast return short signed sizeof "
+    "static static_assert static_cast struct switch template this thread_local throw true try typedef typeid typename "
+    "union unsigned using virtual void volatile while and or not xor bitand bitor compl float16 bfloat16 complex at i "
+    "n threadIdx blockIdx blockDim gridDim infinite infinite_double not_a_number not_a_number_double larger smaller "
     "squared sigmoid saturate sign popcount count_leading_zeros mulhi int_divide int_remainder int_power shift_left "
-    "shift_right_logical shift_right_arithmetic logistic rsqrt round_half_away abs isfinite isnan min max half bool_ linux unix j0 j1 jn y0 y1 yn gamma signbit isinf round".split()
+    "shift_right_logical shift_right_arithmetic logistic rsqrt round_half_away abs isfinite isnan min max half bool_ "
+    "linux unix j0 j1 jn y0 y1 yn gamma signbit isinf round".split()
 )
 _DOUBLE_WORDS = frozenset(  # functions of double, which a float32 kernel does not call
     "exp expm1 log log1p sqrt cbrt sin cos tan tanh sinh cosh asin acos asinh acosh atanh floor ceil rint erf pow atan2 "
@@ -151,7 +152,10 @@ class KernelWriter(FunctionWriter):
 
     def name_arguments(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         """Name what is read and what is written."""
-        for node, wanted in [*zip(self.results, outputs, strict=True), *zip(self.function.parameters, inputs, strict=True)]:
+        for node, wanted in [
+            *zip(self.results, outputs, strict=True),
+            *zip(self.function.parameters, inputs, strict=True),
+        ]:
             self.texts[node] = Expression(self.names.fresh(wanted))
 
     def definition(self, node: Node, name: str, value: Expression) -> str:
@@ -222,7 +226,10 @@ class KernelTexts:
         kernel: Kernel = node.parameters["kernel"]
         self.renderer.preamble.clear()
         words = set(_WORDS)
-        if any(n.element_type is not None and n.type.name in ("f64", "c64", "c128") for n in kernel.function.graph.nodes_since(0)):
+        if any(
+            n.element_type is not None and n.type.name in ("f64", "c64", "c128")
+            for n in kernel.function.graph.nodes_since(0)
+        ):
             words |= _DOUBLE_WORDS
         writer = KernelWriter(kernel, self.renderer, Names(words), self.annotate, constants, self.source_names)
         parts = caller.items.get(node, {})
@@ -247,7 +254,8 @@ class KernelTexts:
         """The parameters of a kernel, in lines."""
         whole = writer.kernel.whole
         parts = [
-            writer.renderer.statement("declared", node in whole, _dtype_name(node), writer.texts[node]) for node in nodes
+            writer.renderer.statement("declared", node in whole, _dtype_name(node), writer.texts[node])
+            for node in nodes
         ]
         lines = textwrap.wrap(", ".join(part.replace(" ", "~") for part in parts), 76) or [""]
         return [line.replace("~", " ") + (" " if k + 1 < len(lines) else "") for k, line in enumerate(lines)]

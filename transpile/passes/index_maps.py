@@ -36,7 +36,9 @@ def is_view(node: Node) -> bool:
     """A node that only selects and orders elements of its operand, in a way known before the program runs."""
     if node.opcode not in VIEWS or len(node.operands) != 1:
         return False
-    return all(item is NEW or item == FULL or isinstance(item, int | tuple) for item in node.parameters.get("index", ()))
+    return all(
+        item is NEW or item == FULL or isinstance(item, int | tuple) for item in node.parameters.get("index", ())
+    )
 
 
 def through(view: Node, at: Map) -> Map:

@@ -77,9 +77,7 @@ class KernelBuilder:
         self.region = region
         self.graph = Graph()
         self.inputs: dict[Node, Node] = {}  # a node of the caller: the parameter that stands for it
-        self.kernel_made = Kernel(
-            Function(function.computation, self.graph, originals=function.originals), region.loop
-        )
+        self.kernel_made = Kernel(Function(function.computation, self.graph, originals=function.originals), region.loop)
 
     def kernel(self) -> Kernel:
         """The kernel."""
@@ -109,9 +107,7 @@ class KernelBuilder:
     def _copy(self, node: Node, operands: tuple[Node, ...], shape: tuple[int, ...]) -> Node:
         graph = self.graph
         graph.number, graph.instruction = node.number, self.caller.origins.get(node)
-        made = graph.add(
-            node.opcode, operands, shape, node.element_type, interval=node.interval, **node.parameters
-        )
+        made = graph.add(node.opcode, operands, shape, node.element_type, interval=node.interval, **node.parameters)
         if node in self.caller.results:
             graph.results.setdefault(made, self.caller.results[node])
         return made
@@ -134,8 +130,8 @@ class KernelBuilder:
         if source.opcode in ("literal", "full", "zeros", "ones"):
             literal = source.operands[0] if source.operands else source
             return graph.add("literal", (), (), literal.element_type, interval=literal.interval, **literal.parameters)
-        places = tuple(offset((index,), (size,), self.region.loop) for index, size in zip(at, source.shape, strict=True))
-        diagonal = source.parameters.get("diagonal", 0)
-        return graph.add(
-            source.opcode, (), self.region.loop, source.element_type, places=places, diagonal=diagonal
+        places = tuple(
+            offset((index,), (size,), self.region.loop) for index, size in zip(at, source.shape, strict=True)
         )
+        diagonal = source.parameters.get("diagonal", 0)
+        return graph.add(source.opcode, (), self.region.loop, source.element_type, places=places, diagonal=diagonal)

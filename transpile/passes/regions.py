@@ -65,7 +65,9 @@ class RegionFinder:
         self.nodes = topological(roots(function), self._needed)
         on_host = self._on_host()
         apart = on_host | self._in_conditions()
-        self.fusible = {node for node in self.nodes if node not in apart and _has_elements(node) and kernels.fuses(node)}
+        self.fusible = {
+            node for node in self.nodes if node not in apart and _has_elements(node) and kernels.fuses(node)
+        }
         self.read_outside = self._read_outside()
         self.readers: dict[Node, list[tuple[Node, Map]]] = {}
         for node in self.nodes:
@@ -175,9 +177,7 @@ class RegionFinder:
             for reader, _ in self.readers.get(node, []):
                 region = self.region_of[reader]
                 regions.setdefault(region)
-                places.update(
-                    (place, None) for source, place in read_by(reader, region.at[reader]) if source is node
-                )
+                places.update((place, None) for source, place in read_by(reader, region.at[reader]) if source is node)
             if len(regions) != 1 or len(places) != 1:
                 continue
             (region,), (place,) = regions, places
@@ -229,5 +229,3 @@ def _has_elements(node: Node) -> bool:
 
 def _is_typed(operand: Node) -> bool:
     return operand.element_type is not None and prod(operand.shape) < _LARGEST
-
-

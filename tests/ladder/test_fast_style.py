@@ -1,0 +1,152 @@
+"""The style ``fast`` of CuPy without a GPU: kernels of fused operations, checked and run as the readable style is."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
+
+import xla2py  # noqa: E402
+from xla2py.targets.base import load_target  # noqa: E402
+from xla2py.tests.ladder.running import checked, failures, needs_compiler  # noqa: E402
+from xla2py.tests.ladder.samples import WHOLE, sample  # noqa: E402
+from xla2py.tests.ladder.test_faults import verdict  # noqa: E402
+from xla2py.tests.operations.tables import cases_by_opcode  # noqa: E402
+from xla2py.tests.test_examples import LOWER, assert_close, inputs  # noqa: E402
+from xla2py.transpile.cli import run  # noqa: E402
+from xla2py.transpile.equivalence.budgets import budget_for  # noqa: E402
+from xla2py.transpile.hlo.opcodes import OPCODES  # noqa: E402
+
+CUPY = load_target("cupy")
+ALONE = replace(CUPY, kernels=replace(CUPY.kernels, least_saved=0))  # kernels of single operations, too
+FUSED = sorted(opcode for opcode, spec in OPCODES.items() if spec.is_elementwise and opcode in cases_by_opcode())
+MOVED = ["broadcast", "iota", "reverse", "slice", "transpose"]
+CHECKED = (FUSED + MOVED)[:: 1 if WHOLE else 2]
+NAMES = LOWER.NAMES if WHOLE else ["black_scholes", "jacobi_stencil", "lstm", "rotary_embedding", "transformer_block"]
+CHAOTIC = {"mandelbrot"}  # the last digit decides when a point escapes
+
+
+def kernels(module):
+    """The names of a module's kernels."""
+    return [line.split()[0] for line in module.source.splitlines() if line.split()[1:2] == ["="] and "_kernel" in line]
+
+
+@needs_compiler
+def test_operations_in_kernels_do_what_xla_does():
+    cases = [one for opcode in CHECKED for one in sample(opcode, 10**6 if WHOLE else 1)]
+    wrong = list(failures(cases, target=ALONE, style="fast"))
+    shown = "\n\n".join(map(str, wrong[:5]))
+    assert not wrong, f"{len(wrong)} of {len(cases)} cases are wrong:\n{shown}"
+
+
+@needs_compiler
+@pytest.mark.parametrize("stage", LOWER.STAGES if WHOLE else ["before"])
+@pytest.mark.parametrize("name", NAMES)
+def test_examples_do_what_numpy_does(name, stage):
+    module = xla2py.load(LOWER.hlo_file(name, stage))
+    arguments = [array.copy() for array in inputs(name)]
+    expected = xla2py.emit(module, format=False).load().main(*arguments)
+    actual = checked(xla2py.emit(module, "cupy", format=False, style="fast"), arguments)
+    if name in CHAOTIC:
+        assert (expected != actual).mean() < 0.002
+    else:
+        assert_close(expected, actual, budget_for(module))
+
+
+def program(*lines):
+    return "HloModule m\nENTRY main {\n" + "\n".join(f"  {line}" for line in lines) + "\n}\n"
+
+
+CHAIN = program(
+    "x = f32[4,6] parameter(0)",
+    "y = f32[6] parameter(1)",
+    "one = f32[] constant(1)",
+    "ones = f32[4,6] broadcast(one), dimensions={}",
+    "row = f32[4,6] broadcast(y), dimensions={1}",
+    "lifted = f32[4,6] add(x, ones)",
+    "larger = f32[4,6] maximum(lifted, row)",
+    "ROOT r = f32[4,6] multiply(larger, larger)",
+)
+ROW = np.float32([1, np.nan, 3, -1, 0, 9])
+TABLE = np.arange(24, dtype=np.float32).reshape(4, 6) - 7
+
+
+def test_a_chain_is_one_kernel():
+    module = xla2py.emit(CHAIN, "cupy", style="fast")
+    assert kernels(module) == ["square_kernel"]
+    assert "return square_kernel(x, y)" in module.source
+    assert "--style fast" in module.source
+
+
+def test_one_operation_is_none():
+    assert (
+        kernels(xla2py.emit(program("x = f32[4] parameter(0)", "ROOT r = f32[4] tanh(x)"), "cupy", style="fast")) == []
+    )
+
+
+def test_what_is_read_elsewhere_is_a_result_too():
+    text = program(
+        "x = f32[4] parameter(0)",
+        "a = f32[4] tanh(x)",
+        "b = f32[4] negate(a)",
+        "c = f32[4] exponential(b)",
+        "ROOT r = (f32[4], f32[4]) tuple(a, c)",
+    )
+    source = xla2py.emit(text, "cupy", style="fast").source
+    assert '"float32 tanh, float32 exp"' in source
+    assert "tanh, exp = exp_kernel(x)" in source
+
+
+def test_regions_do_not_wait_for_each_other():
+    """``a`` and ``b`` could each join what waits for the other: the sum over both must come between."""
+    text = program(
+        "x = f32[4,4] parameter(0)",
+        "a = f32[4,4] tanh(x)",
+        "b = f32[4,4] negate(a)",
+        "dot = f32[4,4] dot(b, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+        "c = f32[4,4] add(a, dot)",
+        "d = f32[4,4] sine(c)",
+        "ROOT r = f32[4,4] multiply(d, b)",
+    )
+    module = xla2py.emit(text, "cupy", style="fast")
+    assert len(kernels(module)) == 1
+    assert np.allclose(xla2py.emit(text).load().main(TABLE[:, :4]), checked(module, [TABLE[:, :4]]), 1e-5)
+
+
+FAULTS = {
+    "wrong index": (CHAIN, "y[at % 6]", "y[at / 6]"),
+    "no rule for NaN": (CHAIN, "a != a || a > b ? a : b", "a > b ? a : b"),
+    "literal of double": (CHAIN, "x + 1.0f", "x + 1.0"),
+    "a result that nobody writes": (CHAIN, "square = ", "float lost = "),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", FAULTS)
+def test_the_ladder_finds(name):
+    text, good, bad = FAULTS[name]
+    arguments = (np.where(TABLE == 2, np.float32(np.nan), TABLE), np.float32([1, 2, 3, -1, 0, 9]))
+    emitted = xla2py.emit(text, "cupy", style="fast", format=False)
+    expected = xla2py.emit(text, format=False).load().main(*arguments)
+    assert verdict(emitted, arguments, expected) == "", "the module is wrong without the fault"
+    assert good in emitted.source
+    assert verdict(replace(emitted, source=emitted.source.replace(good, bad)), arguments, expected) != ""
+
+
+def test_metadata_does_not_become_code():
+    place = 'metadata={op_name="a" source_file="x\\"\\"\\"\\nimport os\\\\" source_line=3}'
+    text = program("x = f32[4] parameter(0)", f"a = f32[4] tanh(x), {place}", f"ROOT r = f32[4] negate(a), {place}")
+    source = xla2py.emit(text, "cupy", style="fast").source
+    assert kernels(xla2py.emit(text, "cupy", style="fast")) == ["negative_kernel"]
+    assert "import os" not in source
+
+
+def test_other_targets_refuse_the_style(tmp_path):
+    path = tmp_path / "m.hlo"
+    path.write_text(CHAIN)
+    assert run(["emit", str(path), "-t", "numpy", "--style", "fast"]) == 2
+    with pytest.raises(xla2py.UsageError, match="Dask has no style"):
+        xla2py.emit(CHAIN, "dask", style="fast")
+    with pytest.raises(xla2py.UsageError, match="there is no style"):
+        xla2py.emit(CHAIN, "cupy", style="slow")
