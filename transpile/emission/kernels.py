@@ -57,8 +57,8 @@ _WORDS = frozenset(
     "linux unix j0 j1 jn y0 y1 yn gamma signbit isinf round".split()
 )
 _DOUBLE_WORDS = frozenset(  # functions of double, which a float32 kernel does not call
-    "exp expm1 log log1p sqrt cbrt sin cos tan tanh sinh cosh asin acos asinh acosh atanh floor ceil rint erf pow atan2 "
-    "fabs fmod".split()
+    "exp expm1 log log1p sqrt cbrt sin cos tan tanh sinh cosh asin acos asinh acosh atanh floor ceil rint erf pow "
+    "atan2 fabs fmod".split()
 )
 _PLAIN = re.compile(r"[\w.:\- +/]*")  # of comments: nothing that ends a text or continues a line
 

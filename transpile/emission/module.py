@@ -22,9 +22,9 @@ from .annotations import annotate
 from .body import FunctionWriter
 from .constants import ModuleConstants
 from .expression import WIDTH, Renderer
+from .kernels import KernelTexts
 from .lines import WrittenFunction
 from .names import Names, base_name, identifier, own_name
-from .kernels import KernelTexts
 from .prelude import DEVICE, prelude
 from .replicas import ENTRY, GROUP, HOST_FUNCTIONS, Replicas, replicas_of
 from .signature import GROUP as GROUP_TYPE

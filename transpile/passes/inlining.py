@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from ..array.node import Node
 from ..array.program import Function, Program, roots
@@ -14,16 +14,21 @@ from .rewriting import rewrite
 
 def inline_elementwise(program: Program, fuses: Callable[[Node], bool]) -> None:
     """Write the calls of such functions in place, and drop the functions."""
-    kept: list[Function] = []
     simple: set[Function] = set()
     for function in program.functions:
         if simple:
             rewrite(function, lambda node, operands, function=function: _in_place(function, node, operands, simple))  # type: ignore[misc]
         if function is not program.entry and _is_elementwise(function, fuses):
             simple.add(function)
-        else:
-            kept.append(function)
-    program.functions[:] = kept
+    used = {function for caller in program.functions for function in _named(caller)} | {program.entry}
+    program.functions[:] = [function for function in program.functions if function not in simple or function in used]
+
+
+def _named(caller: Function) -> Iterator[Function]:
+    """The functions that a function calls, or hands to others."""
+    for node in topological(roots(caller)):
+        arguments = (node.parameters.get("function"), *node.parameters.get("arguments", ()))
+        yield from (argument for argument in arguments if isinstance(argument, Function))
 
 
 def _is_elementwise(function: Function, fuses: Callable[[Node], bool]) -> bool:

@@ -1,4 +1,5 @@
-"""Regions become kernels: a ``kernel`` node in place of what a region computes, the operations in a function of its own."""
+"""Regions become kernels: a ``kernel`` node stands for what a region computes, a function of its own has the
+operations."""
 
 from __future__ import annotations
 

@@ -99,9 +99,8 @@ class RegionFinder:
         """Numbers that Python knows when it calls a kernel, and arithmetic on them."""
         found: set[Node] = set()
         for node in self.nodes:
-            if node.is_python_int or node.is_literal or (node.opcode == "array" and not node.ndim):
-                found.add(node)
-            elif not node.ndim and node.operands and all(operand in found for operand in node.operands):
+            known = node.is_python_int or node.is_literal or (node.opcode == "array" and not node.ndim)
+            if known or (not node.ndim and node.operands and all(operand in found for operand in node.operands)):
                 found.add(node)
         return found
 
