@@ -62,7 +62,7 @@ def through(view: Node, at: Map) -> Map:
             found.append(next(waiting))
         else:
             found.append(_sliced(next(waiting), range(size)[slice(*item)]))
-    return tuple([*found, *waiting])
+    return (*found, *waiting)
 
 
 def _sliced(index: Index, positions: range) -> Index:
