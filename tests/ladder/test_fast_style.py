@@ -16,6 +16,7 @@ from xla2py.tests.operations.tables import cases_by_opcode  # noqa: E402
 from xla2py.tests.test_examples import LOWER, assert_close, inputs  # noqa: E402
 from xla2py.transpile.cli import run  # noqa: E402
 from xla2py.transpile.equivalence.budgets import budget_for  # noqa: E402
+from xla2py.transpile.errors import UsageError  # noqa: E402
 from xla2py.transpile.hlo.opcodes import OPCODES  # noqa: E402
 
 CUPY = load_target("cupy")
@@ -146,7 +147,7 @@ def test_other_targets_refuse_the_style(tmp_path):
     path = tmp_path / "m.hlo"
     path.write_text(CHAIN)
     assert run(["emit", str(path), "-t", "numpy", "--style", "fast"]) == 2
-    with pytest.raises(xla2py.UsageError, match="Dask has no style"):
+    with pytest.raises(UsageError, match="Dask has no style"):
         xla2py.emit(CHAIN, "dask", style="fast")
-    with pytest.raises(xla2py.UsageError, match="there is no style"):
+    with pytest.raises(UsageError, match="there is no style"):
         xla2py.emit(CHAIN, "cupy", style="slow")
