@@ -1,12 +1,14 @@
 """``xla2py check``: tables, reports, exit codes."""
 
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from xla2py.tests.equivalence.broken_templates import broken_addition
 from xla2py.transpile.emission import emit
 from xla2py.transpile.equivalence import checking
 from xla2py.transpile.equivalence.result_json import report_from_json
@@ -51,6 +53,17 @@ def test_reports_are_written(xla2py, broken_emitter):
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
     failure = suite.find("testcase/failure")
     assert failure.get("message") == "numpy beside xla: differs" and "expected" in failure.text
+
+
+def test_lockstep_reduction_and_the_page_come_from_one_command(xla2py, tmp_path):
+    with broken_addition(tmp_path):
+        code, out, _ = xla2py("check", "model.hlo", "--lockstep", "--reduce", "cases", "--report", "r.html")
+    assert code == 1
+    assert "numpy in lockstep: z (add), line " in out and "numpy reduced: " in out
+    page = Path("r.html").read_text("utf-8")
+    assert "1 of 1 program differs" in page and "first goes wrong at" in page
+    again = re.search(r"xla2py (check cases/1-model-numpy\.hlo -t numpy --args cases/1-model-numpy\.npz)", out)[1]
+    assert xla2py(*again.split())[0] == 0  # with sound macros nothing differs
 
 
 def test_what_a_target_refuses_is_skipped_and_no_failure(xla2py):

@@ -5,6 +5,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -51,13 +52,14 @@ def report(tmp_path_factory):
             generated = xla2py.emit(module, target, **options)
         return replace(generated, source=generated.source.replace("x + y", wrong)) if wrong else generated
 
-    with pytest.MonkeyPatch.context() as patch, Checker(Plan(lockstep=True), Limits(2, 4096 * MIB)) as checker:
+    with pytest.MonkeyPatch.context() as patch, Checker(Plan(), Limits(2, 4096 * MIB)) as checker:
         patch.setattr(checking, "emit", faulty)
         for name in FAULTS:
             if name == "unsupported":
                 checker.plan = Plan(("cupy",))
                 checker.check(xla2py.load(NARROW.encode()))
             else:
+                checker.plan = Plan(lockstep=True, reduce_into=folder / "cases" if name == "differs" else None)
                 checker.check(xla2py.load(SUM.format(name).encode()), inputs=inputs)
         return checker.report()
 
@@ -129,3 +131,23 @@ def test_a_reference_that_fails_is_the_reason_why_nothing_is_compared(monkeypatc
     assert skipped.get("message") == "nothing to compare with; xla: crash: killed by SIGSEGV"
     page = WRITERS["html"](report)
     assert 'data-statuses="not compared"' in page and "killed by SIGSEGV" in page
+
+
+def test_the_smallest_program_is_in_every_report_and_in_files(report, written):
+    assert {program.name[2:] for program in report.programs if program.reductions} == {"differs"}
+    reduction = report.programs[1].reductions["numpy"]
+    place = Path(reduction.command.split()[2])
+    assert place.name == "2-program-numpy.hlo"
+    assert place.read_text() == reduction.hlo and "add(" in reduction.hlo
+    arrays = np.load(place.with_suffix(".npz"))
+    assert len(arrays.files) == len(reduction.inputs) > 0
+    assert reduction.instructions <= 3
+    assert all(
+        f"float32{list(arrays[name].shape)}" in text for name, text in zip(arrays, reduction.inputs, strict=True)
+    )
+    assert f"numpy reduced: {reduction.instructions} instructions still differ: {reduction.command}" in written["text"]
+    assert report_from_json(written["json"]).programs[1].reductions["numpy"] == reduction
+    suites = ElementTree.fromstring(written["junit"])
+    assert reduction.hlo in suites.find("testsuite[@name='a_differs']/testcase/system-out").text
+    assert f"still differs with {reduction.instructions} instructions" in written["html"]
+    assert "add(" in written["html"].split("still differs with")[1].split("</pre>")[0]

@@ -44,6 +44,7 @@ FORMATS = ("text", "json", "junit", "html")
 @click.option("--memory-limit", default=4096, show_default=True, metavar="MIB", help="Limit of memory for each run.")
 @click.option("--known", metavar="FILE.toml", help=CHECK_SETTINGS["known"].help)
 @click.option("--lockstep", is_flag=True, help="Where a target differs, name the first instruction that it gets wrong.")
+@click.option("--reduce", "folder", metavar="DIR", help="Where a target differs, DIR gets the smallest program.")
 @click.option(
     "--report",
     "reports",
@@ -64,6 +65,7 @@ def command(
     memory_limit: int,
     known: str | None,
     lockstep: bool,
+    folder: str | None,
     reports: tuple[str, ...],
     output_format: str,
     **given: Any,
@@ -89,6 +91,7 @@ def command(
         options=options,
         known=read_known_differences(Path(known_file)) if known_file else (),
         lockstep=lockstep,
+        reduce_into=None if folder is None else Path(folder),
     )
     destinations = [(Path(name), _writer(name, WRITERS)) for name in reports]
     programs = expanded(files)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import date
 from importlib import metadata
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -24,13 +27,14 @@ from ..hlo.shapes import ArrayShape
 from ..hlo.verifier import verify
 from .budgets import budgets_for
 from .campaigns import CAMPAIGNS, campaign_inputs
-from .comparison import Budget, LeafResult, compare
+from .comparison import Budget, LeafResult, Status, compare
 from .dependence import computed_by
 from .inputs import nest
 from .known_differences import KnownDifference, of_the_references
 from .origins import find_origin
 from .participants import REFERENCES, Workers, failed_emission
-from .results import Case, CheckReport, Origin, ProgramReport, Run
+from .reduced_cases import reduce_case
+from .results import Case, CheckReport, Origin, ProgramReport, ReducedCase, Run
 from .sensitivity import excused, moved
 from .voting import vote
 from .worker import Limits
@@ -47,7 +51,8 @@ class Plan:
 
     ``references`` are ``xla``, ``interpreter``, both or none. ``options`` go to :func:`xla2py.emit`, ``known`` are the
     user's known differences. Without a ``budget``, each program has its own (:func:`.budgets.budget_for`). With
-    ``lockstep``, the first instruction that introduces an error is looked for in each target that differs.
+    ``lockstep``, the first instruction that introduces an error is looked for in each target that differs; with
+    ``reduce_into``, a folder, its smallest program, too.
     """
 
     targets: tuple[str, ...] = ("numpy",)
@@ -58,6 +63,7 @@ class Plan:
     options: Mapping[str, Any] = field(default_factory=dict)
     known: tuple[KnownDifference, ...] = ()
     lockstep: bool = False
+    reduce_into: Path | None = None
 
 
 def check(
@@ -149,6 +155,12 @@ class Checker:
 
     def check(self, module: HloModule, path: str = "", inputs: Sequence[Array] | None = None) -> ProgramReport:
         """Check one program, on the inputs of every campaign of the plan or on given ones."""
+        result = self.examine(module, path, inputs)
+        self._programs.append(result)
+        return result
+
+    def examine(self, module: HloModule, path: str = "", inputs: Sequence[Array] | None = None) -> ProgramReport:
+        """What :meth:`check` finds, without a place in the report on all programs."""
         plan, text = self.plan, print_module(module)
         emitted: dict[str, GeneratedModule] = {}
         failed: dict[str, Run] = {}
@@ -165,12 +177,19 @@ class Checker:
         program = _Program(module, text, emitted, failed, refusals)
         cases = () if reason else tuple(self._case(program, *given) for given in self._inputs(module, inputs))
         sources = {target: generated.source for target, generated in emitted.items()}
-        origins = dict(self._origins(program, cases)) if plan.lockstep else {}
-        result = ProgramReport(
-            module.name, path, text, plan.targets, plan.references, sources, refusals, cases, origins, emitted
+        return ProgramReport(
+            module.name,
+            path,
+            text,
+            plan.targets,
+            plan.references,
+            sources,
+            refusals,
+            cases,
+            dict(self._origins(program, cases)) if plan.lockstep else {},
+            dict(self._reductions(program, path, cases, plan.reduce_into)) if plan.reduce_into is not None else {},
+            emitted,
         )
-        self._programs.append(result)
-        return result
 
     def _inputs(self, module: HloModule, inputs: Sequence[Array] | None) -> Iterator[tuple[str, tuple[Array, ...]]]:
         if inputs is not None:
@@ -218,6 +237,23 @@ class Checker:
             if case is not None:
                 found = find_origin(program.module, generated, case.inputs, self.workers, campaign=case.campaign)
                 yield target, found
+
+    def _reductions(
+        self, program: _Program, path: str, cases: Sequence[Case], folder: Path
+    ) -> Iterator[tuple[str, ReducedCase]]:
+        """The smallest program for each target that differs or crashes, in the first case in which it does."""
+        for target in self.plan.targets:
+            case = next((c for c in cases if c.differences(target) or c.status(target) is Status.CRASH), None)
+            if case is None or target in program.refusals:
+                continue
+            stem = re.sub(r"[^A-Za-z0-9]+", "-", Path(path).stem).strip("-") or "program"
+            place = folder / f"{len(self._programs) + 1}-{stem}-{target}.hlo"
+            narrow = replace(self.plan, targets=(target,), references=("xla",), lockstep=False, reduce_into=None)
+            with (
+                Checker(narrow, self.workers.limits) as checker,
+                suppress(UsageError),
+            ):  # it may differ from others only
+                yield target, reduce_case(program.module, case.inputs, target, place, checker)
 
     def _run(self, program: _Program, participant: str, arrays: Sequence[Array]) -> Run:
         if participant in program.failed:

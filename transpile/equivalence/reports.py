@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from .comparison import LeafResult, Status
 from .report_page import report_to_html
 from .result_json import report_to_json
-from .results import Case, CheckReport, ProgramReport, Run
+from .results import Case, CheckReport, ProgramReport, ReducedCase, Run
 
 HEADER = ("program", "target", "verdict", "worst", "ulp", "seconds", "MiB")
 
@@ -55,9 +55,14 @@ def _details(program: ProgramReport) -> Iterator[str]:
     for target, origin in program.origins.items():
         found = [*str(origin).splitlines(), *(f"({remark})" for remark in origin.remarks())]
         lines += [f"  {origin.campaign}: {target} in lockstep: {found[0]}", *(f"    {line}" for line in found[1:])]
+    lines += [f"  {target} reduced: {_reduced(reduction)}" for target, reduction in program.reductions.items()]
     if lines:
         yield f"{program.title}"
         yield from lines
+
+
+def _reduced(reduction: ReducedCase) -> str:
+    return f"{reduction.instructions} instructions still differ: {reduction.command}"
 
 
 def _case_details(case: Case) -> Iterator[str]:
@@ -136,10 +141,11 @@ def _test(suite: ElementTree.Element, program: ProgramReport, case: Case, target
         failure = ElementTree.SubElement(test, "failure", type=one.status.value)
         failure.set("message", f"{one.participant} beside {one.against}: {one.status.value}")
         failure.text = _clean("\n".join(map(str, one.leaves)))
-    origin = program.origins.get(target)
-    if origin is not None and origin.campaign == case.campaign:
-        output = ElementTree.SubElement(test, "system-out")
-        output.text = _clean("\n".join(["in lockstep:", str(origin), *origin.remarks()]))
+    origin, reduction = program.origins.get(target), program.reductions.get(target)
+    told = ["in lockstep:", str(origin), *origin.remarks()] if origin and origin.campaign == case.campaign else []
+    told += ["reduced:", _reduced(reduction), reduction.hlo, *reduction.inputs] if reduction else []
+    if told:
+        ElementTree.SubElement(test, "system-out").text = _clean("\n".join(told))
 
 
 def _clean(text: str) -> str:

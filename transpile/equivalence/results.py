@@ -152,11 +152,25 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
+class ReducedCase:
+    """The smallest program found that still differs (:mod:`.reduced_cases`).
+
+    ``instructions`` are those of its entry, ``inputs`` its arguments as text, ``command`` what shows it again.
+    """
+
+    instructions: int
+    hlo: str
+    inputs: tuple[str, ...]
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
 class ProgramReport:
     """One program: its HLO, what was emitted for each target, and its cases.
 
     ``sources`` and ``refusals`` are by participant: what was emitted, and why the program could not be tried there.
-    ``origins`` are those of the differences of targets, by target, where they were asked for.
+    ``origins`` and ``reductions`` are those of the differences of targets, by target, where they were asked for.
+    ``emitted`` are the modules themselves, as long as the report was not read again.
     """
 
     name: str
@@ -168,6 +182,7 @@ class ProgramReport:
     refusals: Mapping[str, str] = field(default_factory=dict)
     cases: tuple[Case, ...] = ()
     origins: Mapping[str, Origin] = field(default_factory=dict)
+    reductions: Mapping[str, ReducedCase] = field(default_factory=dict)
     emitted: Mapping[str, GeneratedModule] = field(
         default_factory=dict, repr=False, compare=False, metadata={"json": False}
     )
