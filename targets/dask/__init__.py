@@ -19,7 +19,7 @@ TARGET = Target(
     folder="dask",
     arrange=arrange,
     plan=plan,
-    without=("functions", "indices", "outlining", "softmaxes", "variances"),  # what is to be cut must be seen
+    without=("fills", "functions", "indices", "outlining", "softmaxes", "variances"),  # what is to be cut must be seen
     scalars="np",
     # One replica is plain NumPy; a cluster runs several.
     replicas=replace(numpy.TARGET, name="dask", title="Dask", runners=("run_local", "run_replicas")),

@@ -4,6 +4,7 @@ Source: the operation-semantics seed, Gather, Scatter, DynamicSlice, DynamicUpda
 """
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from math import prod
 from typing import Any
 
@@ -53,6 +54,26 @@ def pad(
     padded = np.full(shape, value, x.dtype)
     padded[tuple(inside)] = x
     return padded[tuple(kept)]
+
+
+def take_or_fill(x: np.ndarray, indices: Any, axis: int = 0, fill: Any = np.nan) -> np.ndarray:
+    """``np.take(x, indices, axis)``, and ``fill`` where an index lies outside; negative
+    ones count from the end.
+    """
+    n = x.shape[axis]
+    inside = (indices >= -n) & (indices < n)
+    taken = np.take(x, np.where(inside, indices, 0), axis=axis)
+    inside = inside.reshape(inside.shape + (1,) * (x.ndim - axis - 1))
+    return np.where(inside, taken, x.dtype.type(fill))
+
+
+def get_or_fill(x: np.ndarray, index: tuple[Any, ...], fill: Any = np.nan) -> np.ndarray:
+    """``x[index]``, element by element, and ``fill`` where an index lies outside;
+    negative ones count from the end.
+    """
+    tests = [(i >= -n) & (i < n) for i, n in zip(index, x.shape, strict=True)]
+    taken = x[tuple(np.where(test, i, 0) for i, test in zip(index, tests, strict=True))]
+    return np.where(reduce(np.logical_and, tests), taken, x.dtype.type(fill))
 
 
 def window_starts(

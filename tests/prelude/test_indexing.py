@@ -9,10 +9,12 @@ from xla2py.templates.prelude.indexing import (
     dynamic_slice,
     dynamic_update_slice,
     gather,
+    get_or_fill,
     occurrences,
     pad,
     scatter,
     scatter_at,
+    take_or_fill,
 )
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -270,3 +272,23 @@ def test_scatter_at_by_several_indices_that_broadcast():
     np.testing.assert_array_equal(result, np.eye(1, 4, 1, dtype=np.float32).repeat(3, 0) * 2)
     np.testing.assert_array_equal(scatter_at(x, np.int32(1), np.ones(4, np.float32))[1], 1)
     np.testing.assert_array_equal(scatter_at(x, np.int32(-1), np.ones(4, np.float32)), x)
+
+
+# ---------------------------------------------------------------- indices that may lie outside
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
+def test_what_lies_outside_is_filled(dtype):
+    x = random((4, 3), dtype)
+    indices = np.array([0, 3, -4, 4, -5], np.int8)
+    taken = take_or_fill(x, indices)
+    assert taken.dtype == dtype
+    np.testing.assert_array_equal(taken[:3], x[[0, 3, 0]])
+    assert np.isnan(taken[3:].astype(np.float32)).all()
+    picked = get_or_fill(x, (indices[:, None], np.arange(3)))
+    np.testing.assert_array_equal(picked.astype(np.float32), taken.astype(np.float32))
+    assert picked.dtype == dtype
+
+
+def test_an_index_of_no_axes_takes_one_element():
+    x = np.arange(4, dtype=np.uint8)
+    assert take_or_fill(x, np.int32(-1), fill=255) == 3
+    assert get_or_fill(x, (np.int32(4),), fill=255) == 255

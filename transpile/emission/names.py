@@ -244,6 +244,8 @@ FUNCTION_RESULTS: dict[str, tuple[str, ...]] = {
     "fold_windows": ("pooled",),
     "fourier_transform": ("spectrum",),
     "gather": ("gathered",),
+    "get_or_fill": ("taken",),
+    "take_or_fill": ("taken",),
     "gees": ("schur", "vectors"),
     "gelu": ("activated",),
     "geev": ("eigenvalues",),

@@ -14,6 +14,7 @@ from ..hlo.printer import print_module
 from .carrying import carrying
 from .clips import clips
 from .factors import factors
+from .fills import fills
 from .gelus import gelus
 from .idioms import idioms
 from .indices import indices
@@ -59,6 +60,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     softmaxes,
     gelus,
     squares,
+    fills,
     indices,
     promotions,
 )
