@@ -1,4 +1,8 @@
-"""Kernels compiled for GPUs, without one: CuPy's own source of them through nvcc, and what ptxas says of the result."""
+"""Kernels compiled for GPUs, without one: CuPy's own source of them through NVRTC, the compiler that CuPy calls, or
+nvcc, and what ptxas says of the result.
+
+NVRTC is in the wheel nvidia-cuda-nvrtc, installed beside CuPy or on ``LD_LIBRARY_PATH``.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,9 +19,11 @@ from typing import Any
 import cupy
 import numpy as np
 from cupy._core import _carray, _kernel, core
+from cupy_backends.cuda.libs import nvrtc
 
-COMPILER = shutil.which("nvcc")
+NVCC = shutil.which("nvcc")
 ARCHITECTURES = ("80", "90")
+HEADERS = (*core._cupy_header_list, "cupy/float16.cuh", "cupy/bfloat16.cuh")
 
 
 @dataclass(frozen=True)
@@ -29,15 +35,51 @@ class Usage:
     spilled_bytes: int
 
 
+def _nvrtc(text: str) -> str:
+    """What NVRTC says of a program, with the options that CuPy gives it. Raises RuntimeError where it refuses it."""
+    said = []
+    for architecture in ARCHITECTURES:
+        options = (*core.assemble_cupy_compiler_options(()), "-ftz=true", f"-arch=sm_{architecture}")
+        program = nvrtc.createProgram(text, "kernels.cu", (), ())
+        try:
+            nvrtc.compileProgram(program, (*options, "--device-as-default-execution-space", "--ptxas-options=-v"))
+        except nvrtc.NVRTCError as error:
+            raise RuntimeError(nvrtc.getProgramLog(program)) from error
+        else:
+            said.append(nvrtc.getProgramLog(program))
+        finally:
+            nvrtc.destroyProgram(program)
+    return "".join(said)
+
+
+def _nvcc(text: str) -> str:
+    """What nvcc says of a program. Raises RuntimeError where it refuses it."""
+    if NVCC is None:
+        raise RuntimeError("nvcc is not installed")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "kernels.cu"
+        file.write_text(text, encoding="utf-8")
+        includes = [part for part in core.assemble_cupy_compiler_options(()) if part.startswith("-I")]
+        command = [NVCC, "-fatbin", "-std=c++17", "-ftz=true", "-Xptxas", "-v", *includes]
+        for architecture in ARCHITECTURES:
+            command += ["-gencode", f"arch=compute_{architecture},code=sm_{architecture}"]
+        command += ["-o", str(Path(folder) / "kernels.fatbin"), str(file)]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise RuntimeError(result.stderr)
+    return result.stderr
+
+
+COMPILERS: dict[str, Callable[[str], str]] = {"nvrtc": _nvrtc, "nvcc": _nvcc}
+
+
 @cache
-def missing() -> str:
-    """Why kernels cannot be compiled here; nothing if they can."""
-    if COMPILER is None:
-        return "nvcc is not installed"
+def missing(compiler: str) -> str:
+    """Why a compiler cannot compile kernels here; nothing if it can."""
     try:
-        compiled(['extern "C" __global__ void nothing(float *x) { *x = 1.0f; }'])
-    except RuntimeError as error:
-        return f"nvcc cannot compile CuPy's headers here: {str(error)[:200]}"
+        compiled(['extern "C" __global__ void nothing(float *x) { *x = 1.0f; }'], compiler)
+    except Exception as error:  # also what the search for NVRTC's library raises
+        return f"{compiler} cannot compile kernels here: {' '.join(str(error).split())[:200]}"
     return ""
 
 
@@ -53,23 +95,10 @@ def elementwise_source(kernel: Any, dtypes: tuple[np.dtype[Any], ...]) -> str:
     )
 
 
-def compiled(sources: Iterable[str]) -> list[Usage]:
-    """Compile kernels together, for all architectures. Raises RuntimeError with what nvcc says."""
-    assert COMPILER is not None
-    text = "".join(f"#include <{header}>\n" for header in core._cupy_header_list)
+def compiled(sources: Iterable[str], compiler: str) -> list[Usage]:
+    """Compile kernels together, for all architectures. Raises RuntimeError with what the compiler says."""
+    text = "".join(f"#include <{header}>\n" for header in HEADERS)
     text += "".join(f"namespace kernel_{k} {{\n{source}\n}}\n" for k, source in enumerate(sources))
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "kernels.cu"
-        file.write_text(text, encoding="utf-8")
-        includes = [part for part in core.assemble_cupy_compiler_options(()) if part.startswith("-I")]
-        command = [COMPILER, "-fatbin", "-std=c++17", "-ftz=true", "-Xptxas", "-v", *includes]
-        for architecture in ARCHITECTURES:
-            command += ["-gencode", f"arch=compute_{architecture},code=sm_{architecture}"]
-        command += ["-o", str(Path(folder) / "kernels.fatbin"), str(file)]
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
-    if result.returncode:
-        raise RuntimeError(result.stderr)
-    said = re.findall(
-        r"entry function '(\w+)'.*?(\d+) bytes spill stores.*?Used (\d+) registers", result.stderr, re.DOTALL
-    )
+    usage = r"entry function '(\w+)'.*?(\d+) bytes spill stores.*?Used (\d+) registers"
+    said = re.findall(usage, COMPILERS[compiler](text), re.DOTALL)
     return [Usage(name, int(registers), int(spilled)) for name, spilled, registers in said]

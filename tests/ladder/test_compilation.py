@@ -8,21 +8,31 @@ import pytest
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 
 from xla2py.targets.base import load_target  # noqa: E402
-from xla2py.tests.ladder.device_compiler import ARCHITECTURES, compiled, elementwise_source, missing  # noqa: E402
+from xla2py.tests.ladder.device_compiler import (  # noqa: E402
+    ARCHITECTURES,
+    COMPILERS,
+    compiled,
+    elementwise_source,
+    missing,
+)
 from xla2py.transpile.emission.prelude import prelude  # noqa: E402
 
 MOST_REGISTERS = 64
-# What letters stand for. float16 needs a header that comes with CUDA's runtime, not with its compiler.
 INTEGERS = ("int8", "uint8", "int16", "int32", "uint32", "int64", "uint64")
-FLOATS = ("float32", "float64")
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+OF_FLOATS = ("erf", "logistic", "rsqrt", "sign", "round_half_away", "to_float")  # how their names begin
 
 
 def kernels():
     """(name, kernel) of every kernel of the prelude."""
-    for name, definition in prelude(load_target("cupy")).definitions.items():
+    known = prelude(load_target("cupy"))
+    for name, definition in known.definitions.items():
         value = getattr(ast.parse(definition.source).body[0], "value", None)
         if isinstance(value, ast.Call) and ast.unparse(value.func) == "cp.ElementwiseKernel":
-            yield name, eval(definition.source.split("=", 1)[1].strip(), {"cp": cupy})
+            namespace = {"cp": cupy}
+            for needed in known.closure([name]):
+                exec(needed.source, namespace)
+            yield name, namespace[name]
 
 
 def variants(kernel, floats):
@@ -38,23 +48,25 @@ def variants(kernel, floats):
         yield tuple(np.dtype(choice.get(param.ctype) or param.dtype) for param in kernel.in_params)
 
 
-FLOAT_KERNELS = {"erf", "logistic", "rsqrt", "sign", "round_half_away"}
+compilers = pytest.mark.parametrize("compiler", COMPILERS)
 
 
-def test_kernels_compile_for_gpus_and_spill_nothing():
-    if missing():
-        pytest.skip(missing())
+@compilers
+def test_kernels_compile_for_gpus_and_spill_nothing(compiler):
+    if missing(compiler):
+        pytest.skip(missing(compiler))
     sources = []
     for name, kernel in kernels():
-        for k, dtypes in enumerate(variants(kernel, name in FLOAT_KERNELS)):
+        for k, dtypes in enumerate(variants(kernel, name.startswith(OF_FLOATS))):
             sources.append(elementwise_source(kernel, dtypes).replace(f" {name}(", f" {name}_{k}("))
-    usage = compiled(sources)
+    usage = compiled(sources, compiler)
     assert len(usage) == len(sources) * len(ARCHITECTURES)
     assert [kernel for kernel in usage if kernel.spilled_bytes or kernel.registers > MOST_REGISTERS] == []
 
 
-def test_what_nvcc_refuses_is_told():
-    if missing():
-        pytest.skip(missing())
+@compilers
+def test_what_a_compiler_refuses_is_told(compiler):
+    if missing(compiler):
+        pytest.skip(missing(compiler))
     with pytest.raises(RuntimeError, match="INFINITE"):
-        compiled(['extern "C" __global__ void wrong(float *x) { *x = INFINITE; }'])
+        compiled(['extern "C" __global__ void wrong(float *x) { *x = INFINITE; }'], compiler)

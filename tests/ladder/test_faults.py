@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -12,6 +13,7 @@ from xla2py.tests.ladder.host_kernels import OrderMatters, RawKernel  # noqa: E4
 from xla2py.tests.ladder.running import needs_compiler  # noqa: E402
 from xla2py.tests.ladder.static import problems  # noqa: E402
 from xla2py.tests.ladder.twin import DeviceArray, on_twin  # noqa: E402
+from xla2py.tests.operations.case import EXACT, shape_text  # noqa: E402
 from xla2py.transpile.equivalence.comparison import compare  # noqa: E402
 
 ROW = np.float32([3, np.nan, -1, 300])
@@ -124,11 +126,45 @@ FAULTS = {
     ),
 }
 LESS = "less { a = s32[] parameter(0)\n  b = s32[] parameter(1)\n  ROOT c = pred[] compare(a, b), direction=LT }\n"
-KINDS = {"int32": "s32", "float32": "f32", "float16": "f16"}
+
+NUMBERS = np.float32([1.19, -2.6, 0.004, 1000, np.nan, np.inf, 15.9, 0])
+F8, TINY = (numbers.astype(ml_dtypes.float8_e5m2) for numbers in (NUMBERS, NUMBERS * np.float32(2**-15)))
+S4, FEW = (np.array(numbers, ml_dtypes.int4) for numbers in ([-8, -3, 0, 7], [1, 2, 1, 0]))
+FAULTS |= {
+    f"narrow types: {name}": ("", inputs, lines, change)
+    for name, inputs, lines, change in [
+        ("cut, not rounded", (NUMBERS,), "ROOT r = f8e4m3fn[8] convert(x)", ("(int)rint(", "(int)floor(")),
+        ("too large", (NUMBERS,), "ROOT r = f8e4m3fn[8] convert(x)", ("if (size > most) return sign | above;", "")),
+        ("NaN written", (NUMBERS,), "ROOT r = f8e3m4[8] convert(x)", ("if (x != x) return sign | none;", "")),
+        ("infinity written", (NUMBERS,), "ROOT r = f8e5m2[8] convert(x)", ("if (fabs(x) >= 131072)", "if (false)")),
+        ("exponent", (NUMBERS,), "ROOT r = f8e4m3[8] convert(x)", ("mantissa_bits) + steps", "mantissa_bits) | steps")),
+        ("subnormals written", (NUMBERS,), "ROOT r = f8e4m3[8] convert(x)", ("max(ilogb(x), 1 - bias)", "ilogb(x)")),
+        (
+            "negative zero",
+            (-NUMBERS,),
+            "ROOT r = f8e5m2fnuz[8] convert(x)",
+            ("size || above != 0x80 ?", "size || true ?"),
+        ),
+        ("powers of two", (NUMBERS,), "ROOT r = f8e8m0fnu[8] convert(x)", (">= 1.5) exponent++", ">= 1.5) exponent--")),
+        ("infinity read", (F8,), "ROOT r = f32[8] convert(x)", ("size == inf ? 0x7f800000 : 0x7fc00000", "0x7fc00000")),
+        ("subnormals read", (TINY,), "ROOT r = f32[8] convert(x)", ("else exponent = 1;", "")),
+        ("sign read", (F8,), "ROOT r = f32[8] convert(x)", ("bits >> width & 1 ? -x : x", "x")),
+        ("no wrap", (S4,), "ROOT r = s4[4] multiply(x, x)", ("wrap_int4(x * x)", "x * x")),
+        ("wrap by too little", (S4,), "ROOT r = s4[4] multiply(x, x)", ("(x << 4) >> 4", "(x << 3) >> 3")),
+        ("no saturation", (NUMBERS,), "ROOT r = s4[8] convert(x)", ("cp.minimum(cp.maximum(", "((")),
+        ("sign in a logical shift", (S4, FEW), "ROOT r = s4[4] shift-right-logical(x, y)", (" & 15", " & 255")),
+        (
+            "packed at the wrong place",
+            (S4,),
+            "a = s4[2,2] reshape(x)\n  ROOT r = u8[2] bitcast-convert(a)",
+            ("* 4", "* 2"),
+        ),
+    ]
+}
 
 
 def program(computations, inputs, lines):
-    shapes = [f"{KINDS[x.dtype.name]}[{','.join(map(str, x.shape))}]" for x in inputs]
+    shapes = [shape_text(x) for x in inputs]
     parameters = "".join(f"  {name} = {shape} parameter({k})\n" for k, (name, shape) in enumerate(zip("xyz", shapes)))  # noqa: B905
     return f"HloModule m\n{LESS}{computations}ENTRY main {{\n{parameters}  {lines}\n}}\n"
 
@@ -140,12 +176,13 @@ def test_the_ladder_finds(name):
     text = program(computations, inputs, lines)
     emitted = xla2py.emit(text, "cupy", format=False)
     expected = xla2py.emit(text, format=False).load().main(*inputs)
-    assert verdict(emitted, inputs, expected) == "", "the module is wrong without the fault"
+    budget = EXACT if name.startswith("narrow") else None
+    assert verdict(emitted, inputs, expected, budget) == "", "the module is wrong without the fault"
     assert good in emitted.source
-    assert verdict(replace(emitted, source=emitted.source.replace(good, bad)), inputs, expected) != ""
+    assert verdict(replace(emitted, source=emitted.source.replace(good, bad)), inputs, expected, budget) != ""
 
 
-def verdict(emitted, inputs, expected):
+def verdict(emitted, inputs, expected, budget=None):
     """What the ladder says about a module."""
     found = problems(emitted.source)
     if found:
@@ -154,7 +191,7 @@ def verdict(emitted, inputs, expected):
         actual = on_twin(emitted, list(inputs))
     except (Exception, OrderMatters) as error:
         return repr(error)
-    return "\n".join(str(leaf) for leaf in compare(expected, actual) if not leaf.status.is_good)
+    return "\n".join(str(leaf) for leaf in compare(expected, actual, budget) if not leaf.status.is_good)
 
 
 SUM = r"""

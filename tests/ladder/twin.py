@@ -29,7 +29,7 @@ from xla2py.tests.ladder.differences import DIFFERENT, astype
 from xla2py.tests.ladder.static import VISIBLE, WAITS, cupyx_function
 from xla2py.transpile.equivalence.comparison import flatten
 from xla2py.transpile.equivalence.tasks import map_arrays
-from xla2py.transpile.hlo.carriers import as_declared
+from xla2py.transpile.hlo.carriers import as_declared, carried
 
 _SCALARS = (bool, int, float, complex, np.generic)
 _DATA = frozenset("dtype shape ndim size itemsize nbytes strides".split())
@@ -350,8 +350,12 @@ def on_twin(emitted: Any, arguments: Any) -> Any:
     with twin():
         results = to_host(emitted.load().main(*to_device(arguments)))
     arrays = [array for _, array in flatten(results)]
-    declared = iter(as_declared(arrays, emitted.program.original.entry.root.shape))
-    return map_arrays(lambda _: next(declared), results)
+    declared = as_declared(arrays, emitted.program.original.entry.root.shape)
+    for array, own in zip(arrays, declared, strict=True):
+        if array.dtype != own.dtype and (carried(own) != array).any():
+            raise AssertionError(f"{array[carried(own) != array][0]} in {array.dtype} is no {own.dtype}")
+    left = iter(declared)
+    return map_arrays(lambda _: next(left), results)
 
 
 def to_device(value: Any) -> Any:

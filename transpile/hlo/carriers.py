@@ -56,7 +56,9 @@ def carried(array: Array) -> Array:
 
 def uncarried(array: Array, element_type: ElementType) -> Array:
     """The array of a narrow type that carriers hold."""
-    return array.astype(element_type.dtype) if element_type.is_integral else array.view(element_type.dtype)
+    if element_type.is_integral:
+        return array.astype(element_type.dtype)
+    return (array & np.uint8(2**element_type.bits - 1)).view(element_type.dtype)
 
 
 def as_declared(arrays: Iterable[Array], shape: Shape) -> list[Array]:
