@@ -10,6 +10,24 @@ def check_arguments(arguments: dict[str, Any], signature: dict[str, str]) -> Non
             raise TypeError(f"{name}: expected {expected}, got {found}")
 
 
+def check_trees(arguments: Any, signature: Any, path: str = "") -> None:
+    """Raise TypeError for the first array in nested ``arguments`` that is not what
+    ``signature`` says; there, keys that begin with a dot are attributes.
+    """
+    if isinstance(signature, str):
+        if (found := describe(arguments)) != signature:
+            raise TypeError(f"{path}: expected {signature}, got {found}")
+        return
+    for key, expected in signature.items():
+        is_attribute = isinstance(key, str) and key.startswith(".")
+        step = key if is_attribute or not path else f"[{key!r}]"
+        try:
+            part = getattr(arguments, key[1:]) if is_attribute else arguments[key]
+        except (AttributeError, LookupError, TypeError):
+            raise TypeError(f"{path}{step}: missing") from None
+        check_trees(part, expected, f"{path}{step}")
+
+
 def describe(value: Any) -> str:
     """``float32[4, 8]``; the name of the type for what is no array."""
     if isinstance(value, tuple | list):

@@ -51,7 +51,7 @@ def command(source: str, arguments: str | None, seed: int, output: str | None, *
         raise UsageError(Diagnostic("XP402", "run takes one target"))
     target = targets[0]
     module = read_module(source)
-    emitted = _loaded(generate(module, target, shown_name(source), options))
+    emitted = _loaded(generate(module, target, shown_name(source), {**options, "nested": False}))
     devices = device_count(module)
     body = emitted.main if devices == 1 else partial(emitted.replica, None)
     names = list(inspect.signature(body).parameters)

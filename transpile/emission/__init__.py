@@ -39,6 +39,7 @@ def emit(
     checks: bool = True,
     format: bool = True,
     constants: str = "auto",
+    nested: bool = False,
     disable_passes: Sequence[str] = (),
     name: str | None = None,
     sources: str | os.PathLike[str] | None = None,
@@ -52,15 +53,16 @@ def emit(
 
     ``source`` is a module, HLO text, bytes or a path. ``annotate`` is ``none``, ``short`` (source lines behind
     statements) or ``full`` (the HLO above them, too); ``checks=False`` drops the check of arguments; ``format=False``
-    skips black; ``constants="inline"`` keeps large constants in the text; ``name`` is what the header calls the source;
-    ``sources`` is a folder whose ``.py`` files, where the module's metadata names them, give the variables their
-    names; ``custom_calls`` names a function ``module:function`` for custom-call targets. It gets the operands and, by
-    keyword, ``shape`` (sizes; a tuple of them for a tuple) and ``backend_config``, must be pure, and is called once per
-    execution. ``memory`` is what a program may use on targets that work in chunks (``"2GiB"``), ``chunks`` how large a
-    chunk is there: bytes (``"32MiB"``) or the number of elements along every axis that is cut (``"4096"``).
+    skips black; ``constants="inline"`` keeps large constants in the text; ``nested`` lets ``main`` take the trees that
+    the traced function took, ``params["w"]`` where there would be ``params_w``; ``name`` is what the header calls the
+    source; ``sources`` is a folder whose ``.py`` files, where the module's metadata names them, give the variables
+    their names; ``custom_calls`` names a function ``module:function`` for custom-call targets. It gets the operands
+    and, by keyword, ``shape`` (sizes; a tuple of them for a tuple) and ``backend_config``, must be pure, and is called
+    once per execution. ``memory`` is what a program may use on targets that work in chunks (``"2GiB"``), ``chunks`` how
+    large a chunk is there: bytes (``"32MiB"``) or the number of elements along every axis that is cut (``"4096"``).
     ``style`` is ``readable``, or ``fast`` on targets that write kernels of their own (CuPy): what joins between two
-    arrays that must be stored becomes one kernel.
-    ``observe`` is called with the name of each pass and the program after it as text.
+    arrays that must be stored becomes one kernel. ``observe`` is called with the name of each pass and the program
+    after it as text.
 
     Raises HloSyntaxError and HloVerificationError for bad input, UnsupportedError naming every instruction that the
     target cannot express, UsageError for an unknown target or pass.
@@ -90,8 +92,9 @@ def emit(
         annotate=annotate,
         checks=checks,
         constants=constants,
+        nested=nested,
         source_name=_source_name(source, module, name),
-        options=_options(annotate, checks, format, constants, disable_passes, hooks, limits, style),
+        options=_options(annotate, checks, format, constants, nested, disable_passes, hooks, limits, style),
         source_sha256=module_sha256(module),
     )
     written = write_module(program, chosen, settings)
@@ -105,6 +108,7 @@ def _options(
     checks: bool,
     format: bool,
     constants: str,
+    nested: bool,
     disabled: Sequence[str],
     hooks: Mapping[str, str],
     limits: Limits,
@@ -117,6 +121,7 @@ def _options(
         "" if checks else "--no-checks",
         "" if format else "--no-format",
         "" if constants == "auto" else f"--constants {constants}",
+        "--nested" if nested else "",
         *(f"--{name} {''.join(size.split())}" for name, size in limits.given()),
         f"--disable-pass {','.join(disabled)}" if disabled else "",
         *(f"--custom-call {target}={hook}" for target, hook in hooks.items() if target.replace("_", "").isalnum()),

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 from ..array.node import Node, Region, literal_value
 from ..array.program import Function, Loop, Store, Tree, tree_nodes
+from .arguments import ArgumentWriter
 from .constants import ModuleConstants
 from .control_flow import ControlFlowWriter
 from .expression import ATOM, PRIMARY, UFUNCS, WIDTH, Expression, Renderer, index_text
 from .holders import Holders
 from .lines import Line, WrittenFunction
-from .names import Names, argument_name, base_name, own_name
+from .names import Names, base_name
 from .plan import CHANGES, NEW_ARRAYS, SUMS, Plan, plan, source_line
 from .schedule import Body, Reads, Statement, schedule
 from .sources import SourceNames
@@ -60,6 +60,7 @@ class FunctionWriter:
         self.reads = Reads(self.plan.named)
         self.control_flow = ControlFlowWriter(self)
         self.holders = Holders(self.plan, self.reads, names, tree_nodes(function.results))
+        self.arguments = ArgumentWriter(self)
 
     def _promote_next_values(self) -> None:
         """Next values of carries get statements, so that they can be written in place."""
@@ -81,36 +82,6 @@ class FunctionWriter:
 
     # -- the function
 
-    def name_parameters(self) -> list[str]:
-        """Name the parameters, and take tuples apart."""
-        parameters = []
-        for node, wanted in zip(self.function.parameters, self._wanted_parameters(), strict=True):
-            name = self.names.fresh(wanted)
-            self.texts[node] = Expression(name)
-            self.holders.hold(name, node)
-            parameters.append(name)
-        for node, name in zip(list(self.function.parameters), parameters, strict=True):
-            self._unpack(node, name)
-        return parameters
-
-    def _wanted_parameters(self) -> list[str]:
-        """What the parameters would best be called."""
-        origin = self.function.origin
-        instructions = self.function.computation.parameters
-        if origin is not None:
-            return [
-                argument_name(instructions[node.parameters["argument"]])
-                if "argument" in node.parameters
-                else base_name(node, origin)
-                for node in self.function.sources
-            ]
-        computation = self.function.computation
-        wanted = self.source_names.functions.parameters(computation, own_name(self.function).removeprefix("d_"))
-        return [
-            wanted[node.parameters["argument"]] or argument_name(instruction)
-            for node, instruction in zip(self.function.parameters, self.argument_instructions(), strict=True)
-        ]
-
     def write(self) -> None:
         """Write the body."""
         self.region(self.graph.root)
@@ -126,39 +97,6 @@ class FunctionWriter:
         """What has been written, with what each line computes."""
         names = dict(zip(self.function.parameters, parameters, strict=True))
         return WrittenFunction(self.function, self.renderer.function_names[self.function], names, self.lines)
-
-    def prepare_arguments(self) -> str:
-        """What some libraries do to the arrays they are given before they compute with them; the chunks they plan."""
-        given = [node for node in self.plan.nodes if node.opcode in ("parameter", "item") and node in self.texts]
-        names = [self.texts[node] for node in given if node.element_type is not None and self.plan.uses.get(node)]
-        chunks = self.function.chunks
-        cut = any(node in chunks for node in given)
-        text = self.renderer.statement("prepare", names, cut) if names else ""
-        if text:
-            self.line(text)
-        rows = [(self.texts[node], chunks[node]) for node in given if node in chunks and self.plan.uses.get(node)]
-        return self.renderer.statement("chunks", rows) if cut else ""
-
-    def argument_instructions(self) -> list[Any]:
-        instructions = self.function.computation.parameters
-        return [instructions[node.parameters["argument"]] for node in self.function.parameters]
-
-    def _unpack(self, node: Node, name: str) -> None:
-        """A tuple argument: its elements get names in one line, and theirs in the next."""
-        parts = self.items.get(node)
-        if not parts:
-            return
-        targets = []
-        for index in range(node.parameters["count"]):
-            part = parts.get(index)
-            target = self.names.fresh(f"{name}_{index}") if part is not None else "_"
-            targets.append(target)
-            if part is not None:
-                self.texts[part] = Expression(target)
-        self.assign(targets if len(targets) > 1 else [f"({targets[0]},)"], Expression(name))
-        self.bound(*parts.values())
-        for part in parts.values():
-            self._unpack(part, self.texts[part])
 
     def line(self, text: str, node: Node | None = None) -> None:
         self.lines.append(Line(self.indent, text, self._comment(text, node), values=self.written))

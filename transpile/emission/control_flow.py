@@ -106,6 +106,7 @@ class ControlFlowWriter:
             initial not in self.writer.texts
             or self.writer.plan.uses.get(initial, 0) != 1
             or initial.region is not node.region
+            or initial in self.writer.arguments.leaf_names  # which is no name, but a part of the caller's
         ):
             return None
         if initial.opcode == "item" and initial.operands[0].opcode == "parameter":
@@ -115,6 +116,8 @@ class ControlFlowWriter:
         return self.writer.texts[initial]
 
     def _carry_name(self, carry: Carry) -> str:
+        if carry.initial in self.writer.arguments.leaf_names:
+            return self.writer.arguments.leaf_names[carry.initial]
         if carry.initial.opcode in ("empty", "copy"):
             return "out"
         following = carry.following

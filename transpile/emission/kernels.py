@@ -16,9 +16,10 @@ from ..array.kernel import Kernel
 from ..array.node import Node
 from ..array.program import tree_nodes
 from ..hlo.element_types import ElementType
-from .body import FunctionWriter, Line
+from .body import FunctionWriter
 from .constants import ModuleConstants
 from .expression import ATOM, PRIMARY, UNARY, Expression, Renderer
+from .lines import Line
 from .literals import number
 from .names import Names, base_name, identifier
 from .prelude import Prelude

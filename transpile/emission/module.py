@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from shlex import quote
 from typing import Any
@@ -19,6 +19,7 @@ from ..array.program import Function, Program, roots
 from ..array.traversal import topological
 from ..hlo.shapes import ArrayShape, Shape, TupleShape, dimension_texts
 from .annotations import annotate
+from .argument_trees import Path, leaf_paths, tree_of, tree_text
 from .body import FunctionWriter
 from .constants import ModuleConstants
 from .expression import WIDTH, Renderer
@@ -28,7 +29,7 @@ from .names import Names, base_name, identifier, own_name
 from .prelude import DEVICE, prelude
 from .replicas import ENTRY, GROUP, HOST_FUNCTIONS, Replicas, replicas_of
 from .signature import GROUP as GROUP_TYPE
-from .signature import kinds_of_types, parameter_types, result_type
+from .signature import TREE, kinds_of_types, result_type
 from .sources import SourceNames
 
 _HEADER_LINE = re.compile(
@@ -45,6 +46,7 @@ class Settings:
     annotate: str = "short"
     checks: bool = True
     constants: str = "auto"
+    nested: bool = False
     source_name: str = "<string>"
     source_sha256: str = ""
     options: str = ""  # what the command line to regenerate adds
@@ -91,6 +93,11 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
     parameters: list[str] = []
     chunks = ""
     kernels = KernelTexts(target, renderer, library, settings.annotate, source_names)
+    instructions = program.entry.computation.parameters
+    has_trees = settings.nested and replicas is None
+    paths = leaf_paths(instructions) if has_trees else [None] * len(instructions)
+    has_trees = any(path is not None for path in paths)
+    check = "check_trees" if has_trees else "check_arguments"
     for function in (program.entry, *reversed(program.functions[:-1])):
         names = Names(reserved | constants.names)
         writer = FunctionWriter(
@@ -101,13 +108,16 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
             constants,
             source_names,
         )
-        named = writer.name_parameters()
+        is_entry = function is program.entry
+        named = writer.arguments.name(paths if is_entry else ())
         kernels.name_kernels(writer, module_names)
-        if function is program.entry:
+        if is_entry:
             parameters = named
             if settings.checks and named:
-                writer.line(renderer.statement("check_arguments"))
-            chunks = writer.prepare_arguments()
+                writer.line(renderer.statement("check_arguments", check))
+            if target.arrange is not None:
+                writer.arguments.unpack_trees()
+            chunks = writer.arguments.prepare()
         writer.write()
         kernels.add(writer, constants)
         writers.append((writer, named))
@@ -119,7 +129,7 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
         for writer, named in writers
     ]
     if settings.checks and program.entry.parameters:
-        renderer.used_prelude["check_arguments"] = None
+        renderer.used_prelude[check] = None
     if chunks:
         renderer.used_prelude["in_chunks"] = None
     missing = sorted(set(renderer.used_prelude) - set(library.definitions))
@@ -130,7 +140,7 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
     if replicas is not None:
         texts += replicas.runner_texts(renderer, _host_functions(program.entry))
         behind.append(replicas.group(renderer))
-    types = [renderer.statement(f"{kind}_type") for kind in kinds_of_types(program)]
+    types = [renderer.statement(f"{kind}_type") for kind in [*kinds_of_types(program), *([TREE] if has_trees else [])]]
     typing = renderer.statement("typing_imports", any("Callable[" in text for text in texts)).splitlines()
     needed = {*library.imports_of(definitions), *renderer.foreign_imports(), *typing}
     imports = _imports(target, needed, [*types, *texts, *kernels.texts], constants)
@@ -145,7 +155,7 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
             *types,
             *([""] if types and constants.lines else []),
             *constants.lines,
-            *(_signature_lines(program, parameters) if settings.checks else []),
+            *(_signature_lines(program, parameters, paths) if settings.checks else []),
             *(["", chunks] if chunks else []),
         ],
         kernels=[*shared, *kernels.shared(), *kernels.texts],
@@ -168,7 +178,7 @@ def _foreign_names(program: Program) -> list[ForeignName]:
 
 def _prelude_names(program: Program, target: Target) -> set[str]:
     """What the prelude functions that a program needs bring into its module."""
-    called = {"check_arguments", "constant", "mapped_constant", "device_constant"}
+    called = {"check_arguments", "check_trees", "constant", "mapped_constant", "device_constant"}
     if program.entry.chunks:
         called.update(("in_chunks", "Tiled"))
     for node in _calls(program):
@@ -216,7 +226,7 @@ def block_name(function: Function, origin: Graph) -> str:
 
 def _function_text(function: Function, writer: FunctionWriter, parameters: list[str], has_group: bool) -> str:
     renderer = writer.renderer
-    typed = list(zip(parameters, parameter_types(function), strict=True))
+    typed = writer.arguments.heads
     group = [(GROUP, GROUP_TYPE)] if has_group else []
     define = renderer.statement(
         "define",
@@ -296,13 +306,15 @@ def type_text(shape: Shape, declared: Shape | None = None) -> str:
     return "None"
 
 
-def _signature_lines(program: Program, names: list[str]) -> list[str]:
+def _signature_lines(program: Program, names: list[str], paths: Sequence[Path | None]) -> list[str]:
     if not names:
         return []
-    rows = [
-        f'"{name}": "{type_text(p.shape)}"' for name, p in zip(names, program.entry.computation.parameters, strict=True)
+    shapes = [type_text(parameter.shape) for parameter in program.entry.computation.parameters]
+    leaves = [
+        (name if path is None else path.argument_of(name), () if path is None else path.keys, shape)
+        for name, path, shape in zip(names, paths, shapes, strict=True)
     ]
-    return ["", f"SIGNATURE = {{{', '.join(rows)}}}"]
+    return ["", f"SIGNATURE = {tree_text(tree_of(leaves))}"]
 
 
 def _docstring(program: Program, names: list[str], replicas: Replicas | None) -> str:

@@ -9,6 +9,7 @@ from ..array.program import Function, Program, Tree
 from ..hlo.shapes import ArrayShape, Shape, TupleShape
 
 ARRAY, SCALAR = "array", "scalar"
+TREE = "tree"  # an argument that holds others
 GROUP = "group"  # what replicas talk through
 
 # What a value is: ARRAY, SCALAR where its rank is 0, None for a token, or a tuple of such.

@@ -169,7 +169,7 @@ class Checker:
             refusals["interpreter"] = f"{size} elements in all are too many for the interpreter"
         for target in plan.targets:
             try:
-                emitted[target] = emit(module, target, **plan.options)
+                emitted[target] = emit(module, target, **{**plan.options, "nested": False})
             except UnsupportedError as error:
                 refusals[target] = str(error)
             except Exception as error:  # a bug in the emitter is a finding

@@ -1,0 +1,135 @@
+"""``--nested``: main takes the trees that the traced function took, and nothing in a name becomes code."""
+
+import ast
+import re
+import subprocess
+import sys
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.tests.passes.raising import entry
+
+jax = pytest.importorskip("jax")
+jnp = pytest.importorskip("jax.numpy")
+
+
+class State(NamedTuple):
+    mean: list
+    step: np.ndarray
+
+
+def train(params, state, x):
+    for layer in params["layers"]:
+        x = jnp.tanh(x @ layer["w"] + layer["b"])
+
+    def body(step, carry):
+        mean, total = carry
+        return 0.9 * mean + 0.1 * x[step], total + mean.sum()
+
+    mean, total = jax.lax.fori_loop(0, 3, body, (state.mean[0], state.step))
+    return x, mean, total
+
+
+RNG = np.random.default_rng(0)
+PARAMS = {
+    "layers": [
+        {"w": RNG.normal(size=(4, 4)).astype(np.float32), "b": RNG.normal(size=4).astype(np.float32)} for _ in range(2)
+    ]
+}
+GIVEN = (PARAMS, State([np.ones(4, np.float32)], np.float32(2)), RNG.normal(size=(3, 4)).astype(np.float32))
+TEXT = jax.jit(train).lower(*GIVEN).as_text("hlo", debug_info=True)
+
+
+def heads(source):
+    function = next(node for node in ast.parse(source).body if getattr(node, "name", "") == "main")
+    return [argument.arg for argument in function.args.args]
+
+
+@pytest.mark.parametrize("target", ["numpy", "dask"])
+def test_main_takes_the_trees_of_the_function(target):
+    emitted = xla2py.emit(TEXT, target, nested=True)
+    assert heads(emitted.source) == ["params", "state", "x"]
+    before = jax.tree.map(np.copy, GIVEN)
+    results = emitted.load().main(*GIVEN)
+    for wanted, found in zip(train(*GIVEN), results, strict=True):
+        np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-5, atol=1e-6)
+    for old, new in zip(jax.tree.leaves(before), jax.tree.leaves(GIVEN), strict=True):
+        np.testing.assert_array_equal(old, new)
+    assert emitted.source.count(" --nested") == 1  # in the command that emits it again
+
+
+def test_leaves_are_read_where_they_are_used():
+    source = xla2py.emit(TEXT, nested=True).source
+    assert '@ params["layers"][0]["w"] + params["layers"][0]["b"]' in source
+    assert re.search(r"^    state_mean_0, \w+ = state\.mean\[0\], state\.step", source, re.MULTILINE)
+    assert heads(xla2py.emit(TEXT).source)[:2] == ["params_layers_0_b", "params_layers_0_w"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda params: {"layers": params["layers"][:1]}, r"params\['layers'\]\[1\]: missing"),
+        (
+            lambda params: {"layers": [{"w": np.ones(3), "b": 1}] * 2},
+            r"params\['layers'\]\[0\]\['b'\]: expected float32",
+        ),
+        (lambda params: None, r"params\['layers'\]: missing"),
+    ],
+)
+def test_what_is_not_such_a_tree_is_refused(change, message):
+    module = xla2py.emit(TEXT, nested=True).load()
+    with pytest.raises(TypeError, match=message):
+        module.main(change(PARAMS), *GIVEN[1:])
+
+
+def test_modules_pass_strict_type_checks(tmp_path):
+    (tmp_path / "nested.py").write_text(xla2py.emit(TEXT, nested=True).source)
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", f"--cache-dir={tmp_path / 'c'}", "nested.py"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "p['a']] + __import__('os')",
+        "p.__class__",
+        "p._private",
+        "p.import",
+        "p['a\\\"b']",
+        "p['.a']",
+        "print['a']",
+        "p[99999999999]",
+        "p[<flat index 0>]",
+        "jit(f)/p['a']",
+    ],
+)
+def test_what_is_no_path_stays_an_argument_of_its_own(path):
+    text = entry(
+        f'x = f32[2] parameter(0), metadata={{op_name="{path}"}}', "y = f32[2] parameter(1)", "s = f32[2] add(x, y)"
+    )
+    source = xla2py.emit(text, nested=True).source
+    assert source.replace(" --nested", "") == xla2py.emit(text).source
+
+
+@pytest.mark.parametrize("paths", [("p['a']", "p['a']['b']"), ("p['a']", "p['a']")])
+def test_leaves_that_make_no_tree_stay_arguments_of_their_own(paths):
+    lines = [
+        f'{n} = f32[2] parameter({k}), metadata={{op_name="{path}"}}'
+        for k, (n, path) in enumerate(zip("xy", paths, strict=True))
+    ]
+    source = xla2py.emit(entry(*lines, "s = f32[2] add(x, y)"), nested=True).source
+    assert len(heads(source)) == 2
+
+
+def test_an_argument_beside_a_tree_of_the_same_name_gets_another():
+    lines = [
+        f'{n} = f32[2] parameter({k}), metadata={{op_name="{path}"}}'
+        for k, (n, path) in enumerate((("x", "p"), ("y", "p[0]")))
+    ]
+    module = xla2py.emit(entry(*lines, "s = f32[2] add(x, y)"), nested=True).load()
+    one = np.ones(2, np.float32)
+    np.testing.assert_array_equal(module.main(one, [one]), 2 * one)

@@ -1,0 +1,98 @@
+"""Arguments as the trees that the traced function took: ``params["w"]`` of one argument ``params``.
+
+JAX writes the path of each leaf into the parameter's op_name: ``params['layers'][0].scale``. What is no such path, and
+what cannot be a part of the same tree as the leaves before it, stays an argument of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..hlo.ir import Instruction
+from .names import RESERVED
+
+_PATH = re.compile(r"([A-Za-z]\w{0,60})((?:\['[ -&(-\[\]-~]{1,60}'\]|\[\d{1,5}\]|\.[A-Za-z]\w{0,60}){1,12})", re.ASCII)
+_KEY = re.compile(r"\['(?P<word>[^']+)'\]|\[(?P<place>\d+)\]|(?P<attribute>\.\w+)")
+
+Key = str | int  # "w" of a dict, 0 of a sequence, ".scale" of an object
+Tree = dict[Key, Any]  # trees and leaves by their keys
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Where a leaf is in its argument."""
+
+    root: str
+    keys: tuple[Key, ...]
+
+    def text(self, argument: str) -> str:
+        """The expression that gives the leaf of an argument with that name."""
+        return argument + "".join(map(_step, self.keys))
+
+    def argument_of(self, text: str) -> str:
+        """The argument's name in such a text."""
+        return text[: -sum(len(_step(key)) for key in self.keys)]
+
+
+def _step(key: Key) -> str:
+    if isinstance(key, int):
+        return f"[{key}]"
+    return key if key.startswith(".") else f"[{_quoted(key)}]"
+
+
+def leaf_paths(parameters: Sequence[Instruction]) -> list[Path | None]:
+    """The path of each parameter that is a leaf of a tree, None for the others."""
+    found = [_path(parameter) for parameter in parameters]
+    return [path if path is not None and _is_tree(path.root, found) else None for path in found]
+
+
+def _path(parameter: Instruction) -> Path | None:
+    op_name = parameter.metadata.op_name if parameter.metadata is not None else ""
+    match = _PATH.fullmatch(op_name.replace("\\'", "'"))
+    if match is None or match[1] in RESERVED:
+        return None
+    keys = [_key(part) for part in _KEY.finditer(match[2])]
+    return Path(match[1], tuple(keys)) if None not in keys else None  # type: ignore[arg-type]
+
+
+def _key(part: re.Match[str]) -> Key | None:
+    """A key, None for one that would be read as another: a dot at the start of a word, quotes, a reserved attribute."""
+    if part["place"] is not None:
+        return int(part["place"])
+    if part["attribute"] is not None:
+        return part["attribute"] if part["attribute"][1:] not in RESERVED else None
+    word: str = part["word"]
+    return None if word.startswith(".") or '"' in word else word
+
+
+def _is_tree(root: str, paths: Sequence[Path | None]) -> bool:
+    """No leaf of the argument is a part of the way to another, and none comes twice."""
+    own = [path.keys for path in paths if path is not None and path.root == root]
+    inner = {keys[:size] for keys in own for size in range(len(keys))}
+    return len(set(own)) == len(own) and not inner.intersection(own)
+
+
+def tree_of(leaves: Sequence[tuple[str, tuple[Key, ...], str]]) -> Tree:
+    """Nested dicts of (argument, keys, leaf): the leaf itself where there are no keys."""
+    tree: Tree = {}
+    for argument, keys, leaf in leaves:
+        *way, last = (argument, *keys)
+        branch = tree
+        for key in way:
+            branch = branch.setdefault(key, {})
+        branch[last] = leaf
+    return tree
+
+
+def tree_text(tree: Tree) -> str:
+    """Such a tree as a dict display."""
+    keys = (key if isinstance(key, int) else _quoted(key) for key in tree)
+    parts = (_quoted(part) if isinstance(part, str) else tree_text(part) for part in tree.values())
+    return f"{{{', '.join(f'{key}: {part}' for key, part in zip(keys, parts, strict=True))}}}"
+
+
+def _quoted(word: str) -> str:
+    return f'"{word}"'

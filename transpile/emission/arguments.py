@@ -1,0 +1,119 @@
+"""The arguments of a function: their names, and what is done with them before anything is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..array.node import Node
+from .argument_trees import Path
+from .expression import PRIMARY, Expression
+from .names import argument_name, base_name, own_name
+from .signature import TREE, Type, parameter_types
+
+if TYPE_CHECKING:
+    from .body import FunctionWriter
+
+
+class ArgumentWriter:
+    """Writes what comes before the body of a function.
+
+    ``heads``: the arguments as the function's head has them, with their types. ``leaf_names``: what the leaves of
+    trees would be called on their own.
+    """
+
+    def __init__(self, writer: FunctionWriter) -> None:
+        self.writer = writer
+        self.function = writer.function
+        self.plan = writer.plan
+        self.names = writer.names
+        self.texts = writer.texts
+        self.heads: list[tuple[str, Type]] = []
+        self.leaf_names: dict[Node, str] = {}
+
+    def name(self, paths: Sequence[Path | None] = ()) -> list[str]:
+        """Name the parameters, and take tuples apart; those with paths are leaves of arguments in common.
+
+        The texts that stand for the parameters.
+        """
+        parameters: list[str] = []
+        roots: dict[str, str] = {}
+        types = parameter_types(self.function)
+        paths = paths or [None] * len(types)
+        for node, wanted, kind, path in zip(self.function.parameters, self._wanted(), types, paths, strict=True):
+            if path is None:
+                name = self.names.fresh(wanted)
+                self.texts[node] = Expression(name)
+                self.writer.holders.hold(name, node)
+                self.heads.append((name, kind))
+            else:
+                if path.root not in roots:
+                    roots[path.root] = self.names.fresh(path.root)
+                    self.heads.append((roots[path.root], TREE))
+                name = path.text(roots[path.root])
+                self.texts[node] = Expression(name, PRIMARY)
+                self.leaf_names[node] = wanted
+            parameters.append(name)
+        for node, name in zip(list(self.function.parameters), parameters, strict=True):
+            self._unpack(node, name)
+        return parameters
+
+    def unpack_trees(self) -> None:
+        """Names for the leaves of trees, where the library does something to its arguments first."""
+        for node, wanted in self.leaf_names.items():
+            if self.plan.uses.get(node):
+                name = Expression(self.names.fresh(wanted))
+                self.writer.assign([name], self.texts[node])
+                self.texts[node] = name
+        self.leaf_names.clear()
+
+    def _wanted(self) -> list[str]:
+        """What the parameters would best be called."""
+        origin = self.function.origin
+        instructions = self.function.computation.parameters
+        if origin is not None:
+            return [
+                argument_name(instructions[node.parameters["argument"]])
+                if "argument" in node.parameters
+                else base_name(node, origin)
+                for node in self.function.sources
+            ]
+        computation = self.function.computation
+        wanted = self.writer.source_names.functions.parameters(computation, own_name(self.function).removeprefix("d_"))
+        return [
+            wanted[node.parameters["argument"]] or argument_name(instruction)
+            for node, instruction in zip(self.function.parameters, self._instructions(), strict=True)
+        ]
+
+    def prepare(self) -> str:
+        """What some libraries do to the arrays they are given before they compute with them; the chunks they plan."""
+        given = [node for node in self.plan.nodes if node.opcode in ("parameter", "item") and node in self.texts]
+        names = [self.texts[node] for node in given if node.element_type is not None and self.plan.uses.get(node)]
+        chunks = self.function.chunks
+        cut = any(node in chunks for node in given)
+        text = self.writer.renderer.statement("prepare", names, cut) if names else ""
+        if text:
+            self.writer.line(text)
+        rows = [(self.texts[node], chunks[node]) for node in given if node in chunks and self.plan.uses.get(node)]
+        return self.writer.renderer.statement("chunks", rows) if cut else ""
+
+    def _instructions(self) -> list[Any]:
+        instructions = self.function.computation.parameters
+        return [instructions[node.parameters["argument"]] for node in self.function.parameters]
+
+    def _unpack(self, node: Node, name: str) -> None:
+        """A tuple argument: its elements get names in one line, and theirs in the next."""
+        parts = self.writer.items.get(node)
+        if not parts:
+            return
+        targets = []
+        for index in range(node.parameters["count"]):
+            part = parts.get(index)
+            target = self.names.fresh(f"{name}_{index}") if part is not None else "_"
+            targets.append(target)
+            if part is not None:
+                self.texts[part] = Expression(target)
+        self.writer.assign(targets if len(targets) > 1 else [f"({targets[0]},)"], Expression(name))
+        self.writer.bound(*parts.values())
+        for part in parts.values():
+            self._unpack(part, self.texts[part])
