@@ -2,8 +2,8 @@
 
 ``docs/builder.md`` comes from the builder's examples, ``docs/errors.md`` from the catalogue of errors,
 ``docs/operations.md`` from the table of opcodes and the targets, ``docs/reading.md`` from the programs of
-``examples/by_hand``, the marked parts of ``README.md`` from operations, targets and ``docs/example.hlo``, and that of
-``docs/targets.md`` from the example programs.
+``examples/by_hand``, the marked parts of ``README.md`` and ``docs/reading_the_output.md`` from operations, targets and
+example programs, and that of ``docs/targets.md`` from the example programs.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from .files import write_atomically
 from .frontends import load
 from .hlo.element_types import ELEMENT_TYPES, Kind
 from .hlo.opcodes import OPCODES
-from .passes import run_pipeline
+from .passes import TO_ARRAY, pass_names, run_pipeline
 from .reading_page import page as reading_page
+from .settings import SETTINGS
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 NOTICE = "<!-- Written by `python -m xla2py.transpile.documentation`. -->"
@@ -97,6 +98,13 @@ def targets_page(checkout: Path) -> str:
     return _rewritten(checkout, "docs/targets.md", programs=_programs)
 
 
+def output_page(checkout: Path) -> str:
+    """The page on comments and rewrites with its examples written again."""
+    return _rewritten(
+        checkout, "docs/reading_the_output.md", annotate=_annotated, print=_printed, disable=_disabled, passes=_passes
+    )
+
+
 def _rewritten(checkout: Path, page: str, **parts: Callable[[Path], Iterator[str]]) -> str:
     """A page with what stands between the marks of each part replaced."""
     text = (checkout / page).read_text(encoding="utf-8")
@@ -110,11 +118,52 @@ def _rewritten(checkout: Path, page: str, **parts: Callable[[Path], Iterator[str
 
 def _example(checkout: Path) -> Iterator[str]:
     """HLO and the NumPy code emitted for it."""
-    source = (checkout / "docs" / "example.hlo").read_text(encoding="utf-8")
+    source = _softmax(checkout)
     emitted = emit(source, name="example.hlo", checks=False).source
     function = emitted[emitted.index("def main") :]
     yield from ("```", source.rstrip(), "```", "", "becomes", "", "```python", "import numpy as np", "", "")
     yield from (function.rstrip(), "```")
+
+
+def _softmax(checkout: Path) -> str:
+    return (checkout / "docs" / "example.hlo").read_text(encoding="utf-8")
+
+
+def _annotated(checkout: Path) -> Iterator[str]:
+    """The body of an example with each kind of comments."""
+    module = load(checkout / "examples" / "hlo" / "attention.before.hlo")
+    for annotate in SETTINGS["annotate"].choices:
+        source = emit(module, annotate=annotate, checks=False, sources=checkout).source
+        yield from _main(source, f"xla2py emit examples/hlo/attention.before.hlo --sources . --annotate {annotate}")
+
+
+def _main(source: str, command: str) -> Iterator[str]:
+    """A command, and the ``main`` of what it emits."""
+    main = re.search(r"^def main.*?(?=^\S|\Z)", source[source.index("def main") :], re.MULTILINE | re.DOTALL)
+    assert main is not None
+    yield from ("", "```python", f"# {command}", main[0].rstrip(), "```")
+
+
+def _printed(checkout: Path) -> Iterator[str]:
+    """A program before and after one rewrite."""
+    texts: dict[str, str] = {}
+    emit(_softmax(checkout), observe=texts.__setitem__)
+    yield from ("```console", "$ xla2py emit docs/example.hlo --print-after all >/dev/null", "..")
+    for name in (TO_ARRAY, "keepdims"):
+        yield from (f"// after {name}", texts[name].rstrip(), "..")
+    yield "```"
+
+
+def _disabled(checkout: Path) -> Iterator[str]:
+    """What a program becomes without rewrites."""
+    for names in ((), ("keepdims",), ("keepdims", "axis_maps")):
+        source = emit(_softmax(checkout), checks=False, disable_passes=names).source
+        option = f" --disable-pass {','.join(names)}" if names else ""
+        yield from _main(source, f"xla2py emit docs/example.hlo{option}")
+
+
+def _passes(checkout: Path) -> Iterator[str]:
+    yield ", ".join(f"`{name}`" for name in pass_names())
 
 
 def _summary(checkout: Path) -> Iterator[str]:
@@ -163,6 +212,7 @@ PAGES: dict[str, Callable[[Path], str]] = {
     "docs/errors.md": errors_page,
     "docs/operations.md": operations_page,
     "docs/reading.md": lambda checkout: reading_page(checkout, NOTICE),
+    "docs/reading_the_output.md": output_page,
     "docs/targets.md": targets_page,
     "README.md": readme,
 }

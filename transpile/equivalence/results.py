@@ -145,7 +145,7 @@ class Origin:
 
     def remarks(self) -> list[str]:
         """How much was looked at, and what was not."""
-        later = f", {self.later} more errors introduced later" if self.later else ""
+        later = f", {self.later} more error{'s' * (self.later > 1)} introduced later" if self.later else ""
         remarks = [f"{self.checked} comparisons{later}"]
         remarks += [f"not checked, as XLA refuses them: {', '.join(self.unchecked)}"] if self.unchecked else []
         return remarks + ([f"the run ended early: {self.failure}"] if self.failure else [])
