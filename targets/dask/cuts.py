@@ -18,6 +18,8 @@ SHORTEST_PIECE = 4096  # bytes of a chunk that should lie together
 LEAVES = frozenset("parameter arange tri eye array full zeros ones empty".split())
 FILLED = frozenset("full zeros ones empty broadcast_to".split())  # say their whole shape
 TREES = frozenset("sum mean prod max min any all".split())
+CHUNKED = {"top_k": "top_k_in_chunks"}  # functions that take lazy arrays, cut along the axis that they work along
+ON_ARRAYS = ("driver", "once", "lazy")  # forms of what gives arrays of main
 PRODUCTS = frozenset("matmul tensordot einsum".split())
 
 
@@ -31,7 +33,7 @@ def _is_filled(node: Node) -> bool:
 
 # What dask.array does itself along an axis that is cut, and when.
 NATIVE: dict[str, Callable[[Node], bool]] = {
-    **dict.fromkeys(("concatenate", "stack", "cumsum", "cumprod", "broadcast_to"), _always),
+    **dict.fromkeys(("roll", "concatenate", "stack", "cumsum", "cumprod", "broadcast_to"), _always),
     **dict.fromkeys(("argmax", "argmin", "reshape"), _is_filled),
     "getitem": lambda node: all(is_known_on_host(index) for index in node.operands[1:]),
     "pad": lambda node: _is_filled(node) and node.operands[1].is_literal,
@@ -120,8 +122,8 @@ class Cuts:
     ``lengths`` has the length of chunks for each class that is cut; ``flags`` says for each node which of its axes
     come in several chunks, ``forms`` how the node is written: ``block`` (in a block function), ``tree`` and
     ``partial`` (in one, up to the last sum), ``product`` and ``windows`` (by tasks that read what they need
-    themselves), ``native`` (as dask.array's own), ``driver`` (a loop or branch of ``main`` itself), ``once`` (called
-    while ``main`` runs).
+    themselves), ``native`` (as dask.array's own), ``lazy`` (by a function of arrays in chunks), ``driver`` (a loop or
+    branch of ``main`` itself), ``once`` (called while ``main`` runs).
     """
 
     classes: Classes
@@ -211,6 +213,8 @@ def _form(node: Node, made: Cuts, flags: list[bool], unmet: bool) -> str:
         return "product" if all(map(is_argument, node.operands)) else "native"
     if node.opcode in TREES:
         return "tree"
+    if node.opcode == "prelude" and node.parameters["function"] in CHUNKED:
+        return "lazy"
     if node.opcode in PRODUCTS and not any(flags):
         return "partial"
     if node.opcode in NATIVE and NATIVE[node.opcode](node):
@@ -260,7 +264,7 @@ def window_axis(node: Node, made: Cuts) -> int | None:
     cut = [axis for axis in range(1, x.ndim - 1) if made.flags[x][axis]]
     if len(cut) != 1 or keywords & {"layout", "input_dilation", "batch_groups", "reverse_kernel"}:
         return None
-    usable = is_argument(x) and not made.flags[x][-1] and not made.is_cut(kernel) and made.planned(node, cut[0])
+    usable = not made.flags[x][-1] and not made.is_cut(kernel) and made.planned(node, cut[0])
     return cut[0] if usable else None
 
 
@@ -309,9 +313,9 @@ def _cut_product(
 ) -> None:
     """Square blocks of a product of large matrices, so that both are read few times; short steps of what it sums over.
 
-    A small product stays whole: its parts are summed up.
+    A small product stays whole, and so does one of computed matrices, if it can: its parts are summed up.
     """
-    if _bytes(node) <= target // 16:
+    if _bytes(node) <= (target // 16 if all(map(is_argument, node.operands)) else target):
         return
     result = [classes.of(node, axis) for axis in (0, 1)]
     now = {key: lengths.get(key, sizes.get(key, 1)) for key in result}
@@ -361,7 +365,7 @@ def _needs(classes: Classes) -> dict[Axis, int]:
         for operand, link in zip(node.operands, classes.links[node], strict=True):
             for axis, place in enumerate(link):
                 if place is None and shape_of(operand)[axis] > 1:
-                    in_pieces = node.parameters.get("function") == "convolution"
+                    in_pieces = node.parameters.get("function") in ("convolution", *CHUNKED)
                     weight = 1 if in_pieces or node.opcode in TREES | PRODUCTS | NATIVE.keys() else 2
                     key = classes.of(operand, axis)
                     found[key] = max(found.get(key, 0), weight)

@@ -7,14 +7,15 @@ from math import ceil, prod
 from ...transpile.array.node import Node
 from ...transpile.array.program import Program
 from ..base import Phase, Plan
-from .cuts import Cuts, is_argument, shape_of
-from .groups import Group, tiles
+from .cuts import Cuts, is_argument, shape_of, window_axis
+from .groups import Group, in_one_chunk, name_of, tiles
 from .phases import Arrangement
-from .tracing import Key, Source, Trace
+from .tracing import Key, Trace
 
 PROCESS_BYTES = 100 << 20  # Python, NumPy and dask
 THREADS = 4  # that a plan is made for
 TILE_BYTES = 1 << 18  # as in the prelude
+WINDOW_COPIES = 5  # of its argument and its result in a convolution
 PARTS = 8  # of a sum, waiting for each other
 VIEWS = frozenset("expand getitem transpose item retype parameter literal integer reshape broadcast_to".split())
 
@@ -34,19 +35,19 @@ def estimated(program: Program, cuts: Cuts) -> Plan:
         first = group.roots[0].node
         phases.append(
             Phase(
-                name=first.opcode if first.opcode != "prelude" else str(first.parameters["function"]),
+                name=name_of(first),
                 level=levels[first],
                 tasks=_tasks(group, cuts),
                 task_bytes=_task_bytes(trace, group, cuts),
                 reads=tuple(_name(program, source.node) for source in sources if source.node.ndim),
-                note=_note(sources, cuts),
+                note=in_one_chunk(trace, cuts),
             )
         )
     for node, level in levels.items():
-        if cuts.forms[node] in ("product", "windows") or (cuts.forms[node] == "native" and node.opcode == "matmul"):
+        if _is_phase(node, cuts):
             for operand in filter(is_argument, node.operands):
                 reads[operand] = reads.get(operand, 0) + 1
-            phases.append(_read_by_tasks(program, cuts, node, level))
+            phases.append(_of_arrays(program, cuts, node, level))
     phases.sort(key=lambda phase: phase.level)
     whole = [node for node in cuts.classes.nodes if is_argument(node) and node.element_type and not cuts.is_cut(node)]
     held = sum(prod(node.shape) * node.type.dtype.itemsize for node in whole)
@@ -62,15 +63,33 @@ def estimated(program: Program, cuts: Cuts) -> Plan:
     return Plan(tuple(phases), max(reads.values(), default=1), peak, chunks)
 
 
-def _read_by_tasks(program: Program, cuts: Cuts, node: Node, level: int) -> Phase:
-    """A product: two blocks of the result, a block of each operand. A convolution: two of the result, one window."""
-    blocks = (
-        [*node.operands, node, node] if node.opcode == "matmul" else [node.operands[0], node.operands[0], node, node]
-    )
-    size = sum(prod(cuts.block_shape(block)) * block.type.dtype.itemsize for block in blocks)
-    tasks = prod(ceil(n / cuts.length(node, axis)) for axis, n in enumerate(node.shape))
-    name = "matmul" if node.opcode == "matmul" else "convolution"
-    return Phase(name, level, tasks, size, tuple(_name(program, operand) for operand in node.operands))
+def _is_phase(node: Node, cuts: Cuts) -> bool:
+    form = cuts.forms[node]
+    return form in ("product", "windows", "lazy") or (form == "native" and node.opcode == "matmul")
+
+
+def _of_arrays(program: Program, cuts: Cuts, node: Node, level: int) -> Phase:
+    """A product: two blocks of the result, a block of each operand. A convolution: one of the result and a window, a
+    few rows at a time. What works along the last axis: one block."""
+    form, x = cuts.forms[node], node.operands[0]
+    blocks = [*node.operands, node, node] if node.opcode == "matmul" else [x]
+    size = sum(_whole_bytes(block, cuts) for block in blocks)
+    if form == "windows":
+        size += _whole_bytes(node, cuts) + _row_bytes(node, cuts)
+    cut = x if form == "lazy" else node
+    tasks = prod(ceil(n / cuts.length(cut, axis)) for axis, n in enumerate(shape_of(cut)))
+    return Phase(name_of(node), level, tasks, size, tuple(_name(program, operand) for operand in node.operands))
+
+
+def _row_bytes(node: Node, cuts: Cuts) -> int:
+    """What a convolution holds for the rows that it computes at a time, as many as the prelude's."""
+    x, kernel = node.operands
+    axis = window_axis(node, cuts)
+    assert axis is not None
+    stride = (node.parameters["keywords"].get("strides") or (1,) * (x.ndim - 2))[axis - 1]
+    row = _whole_bytes(x, cuts) // cuts.length(x, axis) * stride
+    rows = min(cuts.length(node, axis), max(8 * kernel.shape[axis - 1], TILE_BYTES // max(1, row)))
+    return WINDOW_COPIES * rows * row
 
 
 def _name(program: Program, node: Node) -> str:
@@ -133,14 +152,3 @@ def _result_bytes(group: Group, cuts: Cuts) -> int:
 
 def _whole_bytes(node: Node, cuts: Cuts) -> int:
     return prod(cuts.block_shape(node)) * node.type.dtype.itemsize
-
-
-def _note(sources: list[Source], cuts: Cuts) -> str:
-    """The arrays that are needed whole along an axis that is cut elsewhere."""
-    whole = [
-        source.node
-        for source in sources
-        if any(flag and letter.of is None for flag, letter in zip(cuts.flags[source.node], source.letters, strict=True))
-    ]
-    names = dict.fromkeys("x".join(map(str, node.shape)) for node in whole)
-    return f"whole in one task: {', '.join(names)}" if names else ""

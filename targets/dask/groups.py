@@ -81,6 +81,28 @@ def _joined(root: Root, letter: Letter, cuts: Cuts) -> int | str | None:
     return COMBINED_BY[root.node.opcode if form == "tree" else "sum"]
 
 
+def in_one_chunk(trace: Trace, cuts: Cuts) -> str:
+    """What has no form in chunks and along which axes, as in ``one chunk: sort along axis 0``; nothing mostly."""
+    found: dict[str, None] = {}
+    for place in trace.order:
+        for operand in trace.operands[place]:
+            source = trace.sources.get(operand)
+            if source is None:
+                continue
+            flags = cuts.flags[source.node]
+            axes = [k for k, letter in enumerate(source.letters) if flags[k] and letter.of is None]
+            if axes:
+                many = "axes" if len(axes) > 1 else "axis"
+                found[f"{name_of(place[0])} along {many} {', '.join(map(str, axes))}"] = None
+    return f"one chunk: {', '.join(found)}" if found else ""
+
+
+def name_of(node: Node) -> str:
+    """The operation, or the function that is called for it."""
+    function = node.parameters.get("function")
+    return node.opcode if node.opcode != "prelude" else str(getattr(function, "name", function))
+
+
 def partial_shape(root: Root, cuts: Cuts) -> tuple[int, ...]:
     """The shape of an array of parts."""
     node = root.node

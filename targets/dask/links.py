@@ -165,6 +165,12 @@ def _along(node: Node) -> list[Links]:
     return [tuple(axis if axis != at else None for axis in range(operand.ndim)) for operand in node.operands]
 
 
+def _roll(node: Node) -> list[Links]:
+    axes = node.parameters["axis"]
+    rolled = axes if isinstance(axes, tuple) else (axes,)
+    return [tuple(axis if axis not in rolled else None for axis in range(node.ndim))]
+
+
 def _take_along(node: Node) -> list[Links]:
     values, order = node.operands
     at = node.parameters["axis"]
@@ -319,6 +325,7 @@ OPERATIONS: dict[str, Rule] = {
     "pad": _pad,
     **dict.fromkeys("sum mean prod max min any all bitwise_reduce argmax argmin".split(), _reduction),
     **dict.fromkeys("sort argsort cumsum cumprod cummax cummin".split(), _along),
+    "roll": _roll,
     "take_along_axis": _take_along,
     "take": _take,
     "advanced_index": _advanced_index,

@@ -16,8 +16,8 @@ from ...transpile.array.program import Function, Loop, Program, tree_nodes
 from ...transpile.array.scalars import is_known_on_host
 from ...transpile.array.traversal import nested_roots
 from ...transpile.hlo.element_types import PRED
-from .cuts import LEAVES, PRODUCTS, Cuts, is_argument, window_axis
-from .groups import Group, Root, Tiles, is_plain_number, partial_shape, tiles
+from .cuts import CHUNKED, LEAVES, ON_ARRAYS, PRODUCTS, Cuts, is_argument, window_axis
+from .groups import Group, Root, Tiles, in_one_chunk, is_plain_number, partial_shape, tiles
 from .spelling import NAMES, Spelling, contracts, size_of_axis
 from .tracing import Copier, Letter, Trace, with_leading_units
 
@@ -97,11 +97,11 @@ class Arrangement:
     def _is_computed(self, node: Node) -> bool:
         """By a block function."""
         form = self.cuts.forms[node]
-        if form in ("native", "driver", "once", "product", "windows") or node.opcode in LEAVES:
+        if form in ("native", *ON_ARRAYS, "product", "windows") or node.opcode in LEAVES:
             return False
         if node.opcode == "item":
             source = node.operands[0]
-            return not (source.opcode in ("parameter", "item") or self.cuts.forms[source] in ("driver", "once"))
+            return not (source.opcode in ("parameter", "item") or self.cuts.forms[source] in ON_ARRAYS)
         return not (node.is_python_int or is_known_on_host(node) or node.opcode == "integer")
 
     def levels(self) -> dict[Node, int]:
@@ -179,6 +179,7 @@ class Arrangement:
         results = [self._result(root, trace, copier) for root in roots]
         block.results = results[0] if len(results) == 1 else tuple(results)
         block.sources = tuple(source.node for source in trace.sources.values())
+        block.note = in_one_chunk(trace, self.cuts)
         self.blocks.append(block)
         self._call(group, roots, trace, block)
 
@@ -218,18 +219,14 @@ class Arrangement:
         indices = tuple(
             None if is_plain_number(s.node) else spelling.of_source(s.letters, s.node.shape) for s in sources
         )
-        operands = tuple(self._given(source.node, group.region) for source in sources)
+        by_rows = tiles(group, trace, self.cuts)
+        itself = by_rows is not None and not block.note
+        operands = tuple(self._given(source.node, group.region, in_task=itself) for source in sources)
         known: dict[str, int] = {}
         for source, index in zip(sources, indices, strict=True):
             known.update(zip(index or "", source.node.shape, strict=False))
         self.graph.region = group.region
-        by_rows = tiles(group, trace, self.cuts)
-        in_pieces = any(
-            flag and letter.of is None
-            for source in sources
-            for flag, letter in zip(self.cuts.flags[source.node], source.letters, strict=True)
-        )
-        call = _Call(block, indices, by_rows, joins=in_pieces or by_rows is None)
+        call = _Call(block, indices, by_rows, joins=not itself)
         if len(roots) == 1:
             self._finish(roots[0], self._block_node(roots[0], spelling, known, call, operands))
             return
@@ -291,13 +288,14 @@ class Arrangement:
             self.graph.results.setdefault(made, self.graph.results[node])
         self.made[node] = made
 
-    def _given(self, node: Node, region: Region) -> Node:
-        """What main has for a node; an argument that is cut is read anew wherever it is needed."""
+    def _given(self, node: Node, region: Region, *, in_task: bool = False) -> Node:
+        """What main has for a node; an argument that is cut is read anew wherever it is needed, or by the tasks that
+        need it."""
         if node in self.made:
             return self.made[node]
         if is_argument(node) and self.cuts.is_cut(node):
             self.graph.region, self.graph.instruction = region, None
-            return self.graph.add("read", (node,), node.shape, node.element_type, pinned=True)
+            return self.graph.add("read", (node,), node.shape, node.element_type, pinned=True, in_task=in_task)
         return node
 
     def _write(self, node: Node) -> None:
@@ -317,6 +315,8 @@ class Arrangement:
             branch.results = [self._given(result, branch.region) for result in branch.results]
         if node.opcode in LEAVES | {"broadcast_to"} and node.opcode != "parameter" and self.cuts.is_cut(node):
             parameters["chunks"] = self.cuts.block_shape(node)
+        elif self.cuts.forms[node] == "lazy":
+            parameters["function"] = CHUNKED[parameters["function"]]
         elif operands == node.operands and parameters == node.parameters:
             return
         self.graph.region, self.graph.instruction = node.region, self.graph.origins.get(node)
@@ -330,7 +330,7 @@ class Arrangement:
         self.made[node] = made
 
     def _read_by_tasks(self, node: Node) -> Node:
-        """A product or a convolution of arguments, whose tasks read what they need piece by piece."""
+        """A product or a convolution whose tasks take what they need piece by piece."""
         first, second = node.operands
         self.graph.region, self.graph.instruction = node.region, self.graph.origins.get(node)
         if node.opcode == "matmul":
@@ -340,9 +340,10 @@ class Arrangement:
             )  # fmt: skip
         axis = window_axis(node, self.cuts)
         assert axis is not None
+        x = first if is_argument(first) else self._given(first, node.region)
         keywords = {"axis": axis, "length": self.cuts.length(node, axis), "shape": node.shape}
         return self.graph.add(
-            "prelude", (first, self._given(second, node.region)), node.shape, node.element_type, pinned=True,
+            "prelude", (x, self._given(second, node.region)), node.shape, node.element_type, pinned=True,
             function="in_windows", arguments=(PreludeName("convolution"), Slot(0), Slot(1)),
             keywords=keywords | node.parameters["keywords"], stands_for=node,
         )  # fmt: skip

@@ -14,7 +14,7 @@ from ...transpile.array.node import Graph, Node, Region
 from ...transpile.array.program import Branch, Carry, Function, Loop, Store
 from ...transpile.array.traversal import dependencies, is_inside, nested_roots, topological
 from ...transpile.array.value import FULL, NEW, getitem
-from .cuts import LEAVES, Axis, Cuts, is_argument, shape_of
+from .cuts import LEAVES, ON_ARRAYS, Axis, Cuts, is_argument, shape_of
 from .links import has_alike_results, links
 
 
@@ -94,7 +94,7 @@ class Trace:
         if node.is_literal or node.opcode == "integer":
             return False
         cuts = self.cuts
-        if node.opcode == "item" and cuts.forms.get(node.operands[0]) in ("driver", "once"):
+        if node.opcode == "item" and cuts.forms.get(node.operands[0]) in ON_ARRAYS:
             return True
         if node.opcode == "item" and node.operands[0].opcode == "parameter":
             return True

@@ -9,13 +9,14 @@ from uuid import uuid4
 import dask.array as da
 import numpy as np
 
-from .tiles import TILE_BYTES, block_of, first_of
+from .tiles import TILE_BYTES, Unread, block_of, first_of
 
 Chunks = Mapping[str, Any]
 
 
 class Chunked:
-    """An argument of ``main``: each ``read()`` gives a lazy array of its own.
+    """An argument of ``main``: each ``read()`` and ``pieces()`` gives a lazy array of its
+    own.
 
     So no chunk waits in memory until another pass has come to it. A dask array is what it
     is: its chunks are shared by all that reads them.
@@ -35,12 +36,31 @@ class Chunked:
             return da.Array(blocks, name, self.chunks, meta=self.array)
         return da.from_array(self.array, self.chunks, name=False)
 
+    def pieces(self) -> da.Array:
+        """The array in its chunks, which the tasks that need them read themselves: so none
+        is read while they still wait for something else.
+        """
+        if isinstance(self.array, da.Array | np.ndarray):
+            return self.read()
+        meta = np.empty((0,) * self.array.ndim, self.array.dtype)
+        return da.from_array(Pieces(self.array), self.chunks, name=False, asarray=False, meta=meta)
+
     def part(self, axis: int, start: int, stop: int) -> da.Array:
         """Some positions of an axis, in one chunk along it; read by nobody else."""
         chunks = (*self.chunks[:axis], -1, *self.chunks[axis + 1 :])
         if isinstance(self.array, da.Array):
             return self.array[(slice(None),) * axis + (slice(start, stop),)].rechunk(chunks)
         return da.from_array(Part(self.array, axis, start, stop), chunks, name=False)
+
+
+class Pieces:
+    """An array whose slices are not read yet."""
+
+    def __init__(self, array: Any) -> None:
+        self.array, self.shape, self.dtype, self.ndim = array, array.shape, array.dtype, array.ndim
+
+    def __getitem__(self, index: tuple[slice, ...]) -> Any:
+        return Unread(self.array, index)
 
 
 class Part:
@@ -59,7 +79,7 @@ class Part:
 
 def in_windows(
     function: Callable[..., Any],
-    x: Chunked,
+    x: Chunked | da.Array,
     kernel: Any,
     *,
     axis: int,
@@ -75,6 +95,7 @@ def in_windows(
     and what is beyond the ends of this one, is left to the function. ``x`` is
     [batch, *spatial, channels], ``kernel`` [*spatial, ..].
     """
+    x = Chunked(x, x.chunks) if isinstance(x, da.Array) else x
     windows = Windows(function, x.array, axis, padding, keywords)
     meta = np.empty(0, keywords.get("dtype") or x.array.dtype)
     if isinstance(x.array, da.Array):

@@ -46,11 +46,22 @@ class Tiled:
         return tuple(results) if isinstance(self.joined, tuple) else results[0]
 
 
+class Unread:
+    """A part of an array that is read by the task that needs it."""
+
+    def __init__(self, array: Any, index: tuple[slice, ...]) -> None:
+        self.array, self.index = array, index
+
+    def read(self) -> np.ndarray:
+        """The part."""
+        return np.asarray(self.array[self.index])
+
+
 def block_of(argument: Any) -> Any:
-    """What dask gives for a block: in lists, where it is one of several of an array."""
+    """A block that dask gives: it may be alone in lists, or not read yet."""
     while isinstance(argument, list):
         (argument,) = argument
-    return argument
+    return argument.read() if isinstance(argument, Unread) else argument
 
 
 def first_of(part: np.ndarray, way: Any, count: int) -> np.ndarray:

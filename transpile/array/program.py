@@ -33,7 +33,7 @@ class Function:
     """One emitted function. ``results`` is a tree of nodes of exactly the logical shapes.
 
     A block function computes blocks of ``block_of``, nodes of the graph ``origin``, from blocks of ``sources``.
-    ``chunks`` are the planned chunks of the arguments of ``main``.
+    ``chunks`` are the planned chunks of the arguments of ``main``; ``note`` is what readers should know.
     """
 
     computation: Computation
@@ -48,6 +48,7 @@ class Function:
     sources: tuple[Node, ...] = ()
     origin: Graph | None = None
     chunks: dict[Node, tuple[int, ...]] = field(default_factory=dict)
+    note: str = ""
 
     @property
     def name(self) -> str:

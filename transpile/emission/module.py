@@ -237,7 +237,8 @@ def _function_text(function: Function, writer: FunctionWriter, parameters: list[
         function.chunks,
     )
     template = renderer.environment.get_template("function.py.j2")
-    return template.render(decorators=_decorators(writer), signature=define, lines=writer.lines).rstrip()
+    decorators = _decorators(writer)
+    return template.render(note=function.note, decorators=decorators, signature=define, lines=writer.lines).rstrip()
 
 
 def _host_functions(function: Function) -> list[str]:

@@ -1,0 +1,48 @@
+"""What plans say about memory beside what runs take: the programs of the benchmark, small."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.benchmarks.out_of_core import BENCHMARKS, numbers
+from xla2py.targets.base import Limits, load_target
+from xla2py.targets.dask.arrangement import size_in_bytes
+from xla2py.targets.dask.estimates import PROCESS_BYTES, THREADS
+from xla2py.transpile.passes import run_pipeline
+
+dask = pytest.importorskip("dask", reason="Dask is not installed")
+
+DATA, MEMORY = "24MiB", "112MiB"
+ASIDE = 2 << 20  # bytes of graphs and of what Python does meanwhile
+SLACK = 3  # a plan may have so many times what a run takes: threads seldom all hold the most at once
+
+
+class Loaded:
+    """An array whose slices are copies, as those of zarr are."""
+
+    def __init__(self, array):
+        self.array, self.shape, self.dtype, self.ndim = array, array.shape, array.dtype, array.ndim
+
+    def __getitem__(self, index):
+        return np.array(self.array[index])
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_a_run_takes_what_is_planned_and_no_more(name):
+    one = BENCHMARKS[name]
+    n = one.rows(size_in_bytes(DATA))
+    target = load_target("dask")
+    plan = target.plan(run_pipeline(xla2py.load(one.text(n)), target.without), Limits(memory=MEMORY))
+    assert plan.peak_bytes <= size_in_bytes(MEMORY)
+    main = xla2py.emit(one.text(n), "dask", memory=MEMORY).load().main
+    inputs = [numbers(*shape) for shape in one.large(n)]
+    result = main(*map(Loaded, inputs), *one.small(n)).sum()
+    result.compute(num_workers=THREADS)  # imports, and buffers that stay
+    tracemalloc.start()
+    result.compute(num_workers=THREADS)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak <= plan.peak_bytes - PROCESS_BYTES + ASIDE
+    assert plan.peak_bytes - PROCESS_BYTES <= SLACK * peak
