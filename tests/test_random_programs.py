@@ -20,36 +20,31 @@ from xla2py.transpile.hlo.verifier import verify
 
 COUNT = int(os.environ.get("XLA2PY_RANDOM_PROGRAMS", "150"))
 
-COUNTS = dict.fromkeys(FAMILIES, COUNT) | {"structured": COUNT // 3}  # XLA compiles these slowly
+COUNTS = dict.fromkeys(FAMILIES, COUNT) | dict.fromkeys(("structured", "wrapped"), COUNT // 3)  # XLA is slow on these
+ON_XLA = [family for family in FAMILIES if family != "unusual"]
 
 NOT_DRAWN = {
-    "XLA on the CPU does not run them": (
-        *("acos", "acosh", "asin", "asinh", "atanh", "cosh", "sinh", "mulhi", "ragged-dot", "scaled-dot", "scan"),
-        *("stochastic-convert", "topk", "dynamic-reshape", "get-dimension-size", "set-dimension-size"),
-    ),
+    "sizes known at run time make results that XLA on the CPU does not give": ("dynamic-reshape", "set-dimension-size"),
+    "only accelerators run it": ("scaled-dot",),
     "they mean something between replicas, or to the host": (
         *("all-gather", "all-gather-done", "all-gather-start", "all-reduce", "all-reduce-done", "all-reduce-start"),
         *("all-to-all", "collective-broadcast", "collective-permute", "collective-permute-done"),
         *("collective-permute-start", "ragged-all-to-all", "reduce-scatter", "partition-id", "replica-id"),
         *("infeed", "outfeed", "recv", "recv-done", "send", "send-done"),
     ),
-    "they pass their operand on": (
-        *("add-dependency", "after-all", "async-done", "async-start", "async-update", "copy-done", "copy-start"),
-        *("domain", "fusion", "opt-barrier"),
-    ),
     "their results are not determined": ("rng", "rng-get-and-update-state"),
     "their meaning lies outside of the program's text": ("bitcast", "custom-call"),
 }
 
 
-@pytest.mark.parametrize(("family", "start"), [(f, start) for f in FAMILIES for start in range(0, COUNTS[f], BATCH)])
+@pytest.mark.parametrize(("family", "start"), [(f, start) for f in ON_XLA for start in range(0, COUNTS[f], BATCH)])
 def test_emitted_code_does_what_xla_does(family, start):
     batch = [random_program(family, seed) for seed in range(start, min(start + BATCH, COUNTS[family]))]
     found = list(failures(batch))
     assert not found, f"{len(found)} of {len(batch)} programs differ, the first:\n{found[0]}"
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", ON_XLA)
 def test_dask_does_what_xla_does_or_refuses(family):
     found = list(failures([random_program(family, seed) for seed in range(COUNTS[family] // 3)], "dask"))
     assert not found, f"{len(found)} programs differ, the first:\n{found[0]}"
@@ -73,7 +68,7 @@ def test_a_seed_always_gives_the_same_program(family):
     assert [array.tobytes() for array in first.inputs] == [array.tobytes() for array in second.inputs]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", ON_XLA)
 def test_a_batch_computes_what_its_programs_compute(family):
     batch = [random_program(family, seed) for seed in range(3)]
     together = run_hlo_in_child(batch_text(batch), *(array for program in batch for array in program.inputs))

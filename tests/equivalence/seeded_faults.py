@@ -19,7 +19,7 @@ import numpy as np
 
 import xla2py
 from xla2py.transpile.emission import GeneratedModule
-from xla2py.transpile.equivalence.budgets import budget_for
+from xla2py.transpile.equivalence.budgets import budgets_for
 from xla2py.transpile.equivalence.comparison import compare, flatten
 from xla2py.transpile.equivalence.inputs import make_inputs, nest
 from xla2py.transpile.equivalence.lockstep import Lockstep, lockstep
@@ -120,16 +120,18 @@ def changes(fault: Fault, clean: str) -> bool:
 
 
 def is_found(fault: Fault, module: HloModule, inputs: list[np.ndarray]) -> bool:
-    """Whether what is emitted for a program, with the fault in it, differs from XLA. A text that does not take the
-    fault, or does not run, is no finding: a reduction must not end at another one."""
+    """Whether what is emitted for a program, with the fault in it, differs from XLA, or does not run.
+
+    A text that does not take the fault, or does not run with it, is no finding: a reduction must not end at another.
+    """
     emitted = fault.emitted(module)
     if not fault.file and emitted.source == xla2py.emit(module, constants="inline").source:
         return False
     results = run(emitted, module, inputs)
     if results is None:
-        return False
+        return bool(fault.file)
     expected = run_hlo_in_child(print_module(module), *inputs)
-    return any(not leaf.status.is_good for leaf in compare(expected, results, budget_for(module)))
+    return any(not leaf.status.is_good for leaf in compare(expected, results, budgets_for(module)))
 
 
 def in_lockstep(fault: Fault) -> Lockstep:
@@ -171,7 +173,7 @@ def measure(fault: Fault, clean: str, reduces: bool) -> Measured:
 
 
 def measured(fault: Fault, reduces: bool = True) -> Measured:
-    """Measure a fault: one of a template or a rule in a process that runs a copy of the package with the fault in it."""
+    """Measure a fault; one of a template or a rule in a process that runs a copy of the package with the fault."""
     clean = xla2py.emit(fault.module, constants="inline").source
     if not fault.file:
         return measure(fault, clean, reduces)

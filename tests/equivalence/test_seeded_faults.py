@@ -1,4 +1,4 @@
-"""Faults in emitted code are found, and named by their instruction.
+"""Faults in emitted code, and in the templates and rules that write it, are found and named by their instruction.
 
 A sample runs always; all of them, and their reduction, with ``XLA2PY_ALL_FAULTS=1``.
 """
@@ -10,27 +10,51 @@ import os
 import pytest
 
 import xla2py
-from xla2py.tests.equivalence.seeded_faults import FAULTS, Fault, changes, in_lockstep, is_found, reduced
+from xla2py.tests.equivalence.seeded_faults import (
+    FAULTS,
+    OF_SOURCES,
+    OF_TEXT,
+    PACKAGE,
+    Fault,
+    in_lockstep,
+    is_found,
+    measured,
+    reduced,
+)
 
 EVERYTHING = bool(os.environ.get("XLA2PY_ALL_FAULTS"))
-SAMPLE = FAULTS if EVERYTHING else FAULTS[::6]
-NAMED_LATER = {"broadcast along another axis"}  # the text belongs to the instruction that reads the broadcast
+SAMPLE = FAULTS if EVERYTHING else OF_TEXT[::6] + OF_SOURCES[::16]
+NAMED_LATER = {  # by the instruction that reads what has no text, or no value, of its own
+    ("shapes", "broadcast along another axis"),
+    ("cubes", "axes in the wrong order"),
+    ("triangles", "diagonal included"),
+}
+WITHIN_ALLOWANCE = {"swapped digits of a coefficient"}  # of the sums before it; lockstep compares it alone
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.program}, {fault.name}")
-def test_a_fault_has_a_place(fault: Fault) -> None:
+def title(fault: Fault) -> str:
+    return f"{fault.program}, {fault.name}"
+
+
+@pytest.mark.parametrize("fault", OF_TEXT, ids=title)
+def test_a_fault_of_text_has_a_place(fault: Fault) -> None:
     source = xla2py.emit(fault.module).source
     assert fault.seeded(source) != source
 
 
-@pytest.mark.parametrize("fault", SAMPLE, ids=lambda fault: f"{fault.program}, {fault.name}")
+@pytest.mark.parametrize("fault", OF_SOURCES, ids=title)
+def test_a_fault_of_a_template_or_rule_has_one_place(fault: Fault) -> None:
+    assert (PACKAGE / fault.file).read_text("utf-8").count(fault.find) == 1
+
+
+@pytest.mark.parametrize("fault", SAMPLE, ids=title)
 def test_a_fault_is_found_and_named(fault: Fault) -> None:
-    module = fault.module
-    assert changes(fault)
-    assert is_found(fault, module, fault.inputs(module))
-    first = in_lockstep(fault).first
-    assert first is not None and first.line
-    assert first.instruction.name == fault.instruction or fault.name in NAMED_LATER
+    result = measured(fault, reduces=EVERYTHING)
+    assert result.changes
+    assert result.is_found or fault.name in WITHIN_ALLOWANCE
+    assert result.named == fault.instruction or (fault.program, fault.name) in NAMED_LATER
+    assert result.line or "constant" in fault.name or "proved" in fault.name  # a constant has no statement
+    assert result.left <= len(fault.module.entry.instructions)
 
 
 @pytest.mark.parametrize("program", sorted({fault.program for fault in FAULTS}))
@@ -42,6 +66,6 @@ def test_without_a_fault_nothing_is_found(program: str) -> None:
     assert found.checked and not found.divergences and not found.unchecked and not found.failure
 
 
-@pytest.mark.parametrize("fault", SAMPLE if EVERYTHING else FAULTS[3:4], ids=lambda fault: fault.name)
-def test_a_fault_is_reduced(fault: Fault) -> None:
-    assert reduced(fault).instructions <= len(fault.module.entry.instructions)
+def test_a_fault_is_reduced() -> None:
+    fault = OF_TEXT[3]
+    assert reduced(fault).instructions <= 3

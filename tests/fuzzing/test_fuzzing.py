@@ -7,16 +7,18 @@ import numpy as np
 import pytest
 
 from xla2py.transpile.emission import emit
-from xla2py.transpile.equivalence.comparison import Status, compare_leaf
+from xla2py.transpile.equivalence.comparison import Budget, Status, compare_leaf
 from xla2py.transpile.equivalence.results import Run
 from xla2py.transpile.errors import UsageError
 from xla2py.transpile.fuzzing import fuzzer
 from xla2py.transpile.fuzzing.buckets import bucket_of_difference, bucket_of_failure, folder_name
-from xla2py.transpile.fuzzing.families import opcodes, program_with
+from xla2py.transpile.fuzzing.families import opcodes, program_with, random_program
 from xla2py.transpile.hlo.parser import parse_module
 
 
-@pytest.mark.parametrize("wanted", [["dot"], ["while"], ["popcnt", "fft"], ["convolution", "sort"]])
+@pytest.mark.parametrize(
+    "wanted", [["dot"], ["while"], ["popcnt", "fft"], ["convolution", "sort"], ["topk"], ["async-done"], ["fusion"]]
+)
 def test_programs_have_the_operations_wanted(wanted):
     for seed in range(5):
         program = program_with(wanted, seed)
@@ -35,9 +37,9 @@ def test_differences_fall_into_buckets_by_operation_type_and_size():
         "d = f32[2] get-tuple-element(c), index=0  e = f32[2] exponential(d)  ROOT r = (f32[2], f32[2]) tuple(e, b) }"
     )
     one, other = np.float32([1, 1]), np.float32([1, 1.05])
-    leaf = compare_leaf(one, other, fuzzer.Budget(), (0,))
+    leaf = compare_leaf(one, other, Budget(), (0,))
     assert bucket_of_difference(module, leaf) == ("exponential", "float32", "differs below 10%")
-    leaf = compare_leaf(one, np.float32([1, np.nan]), fuzzer.Budget(), (1,))
+    leaf = compare_leaf(one, np.float32([1, np.nan]), Budget(), (1,))
     assert bucket_of_difference(module, leaf) == ("negate", "float32", "nan")
     assert folder_name(("negate", "float32", "differs below 10%")) == "negate-float32-differs-below-10"
 
@@ -62,6 +64,31 @@ def test_a_campaign_finds_nothing_and_goes_on_where_it_stopped(xla2py):
     assert out.startswith("8 programs")
     assert "XP605" in xla2py("fuzz", "--ops", "dot", "-o", "found")[2]
     assert "XP606" in xla2py("fuzz", "--ops", "dott", "-o", "other")[2]
+
+
+def test_programs_take_the_campaigns_in_turn(xla2py):
+    code, out, _ = xla2py("fuzz", "--seeds", "8", "--campaigns", "edge,large", "-t", "numpy,dask", "-o", "found")
+    assert code == 0, out
+    state = json.loads(Path("found/fuzz.json").read_text())
+    assert state["campaigns"] == ["edge", "large"]
+    assert "XP605" in xla2py("fuzz", "--campaigns", "ties", "-t", "numpy,dask", "-o", "found")[2]
+
+
+def test_a_campaign_changes_only_inputs_that_may_be_others():
+    program = program_with(["select-and-scatter"], 0)
+    changed = fuzzer.in_campaign(program, "ties", 0)
+    same = [a.tobytes() == b.tobytes() for a, b in zip(program.inputs, changed.inputs, strict=True)]
+    assert program.fixed and all(same[k] for k in program.fixed) and not all(same)
+    scalars = random_program("scalars", 3)
+    assert fuzzer.in_campaign(scalars, "edge", 0) is scalars
+
+
+def test_what_xla_does_not_run_is_judged_by_the_first_target(xla2py):
+    code, out, _ = xla2py("fuzz", "--ops", "topk,mulhi,scan", "--seeds", "6", "-t", "numpy,dask", "-o", "found")
+    assert code == 0, out
+    verdicts = json.loads(Path("found/fuzz.json").read_text())["verdicts"]
+    assert verdicts["numpy"] == {"unsupported": 6}
+    assert "unsupported" not in verdicts["dask"]
 
 
 def test_a_fault_is_bucketed_with_a_program_that_shows_it(xla2py, monkeypatch):

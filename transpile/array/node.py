@@ -144,6 +144,7 @@ class Graph:
         self.origins: dict[Node, Instruction] = {}
         self.results: dict[Node, list[Instruction]] = {}  # the instructions whose value a node is, innermost first
         self.replaced: dict[Node, Node] = {}  # by rewrites: the node that took a node's place
+        self.stand_ins: set[Node] = set()  # replaced nodes whose place was taken by something of another value
         self.turned: dict[Node, tuple[int, ...]] = {}  # by rewrites: how to transpose that to have the node's value
         self.effects: dict[Region, Node] = {}  # the last node with a side effect
         self._table: dict[Any, Node] = {}
@@ -161,6 +162,12 @@ class Graph:
         while node in self.replaced:
             node = self.replaced[node]
         return node
+
+    def has_current(self, node: Node) -> bool:
+        """Whether :meth:`current` has the value of the node, and does not only stand in for it."""
+        while node not in self.stand_ins and node in self.replaced:
+            node = self.replaced[node]
+        return node not in self.stand_ins
 
     def nodes_since(self, count: int) -> list[Node]:
         """The nodes made since there were ``count``."""

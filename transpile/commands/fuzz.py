@@ -23,6 +23,13 @@ DIFFERS = 1
 @click.option("--seeds", default=200, show_default=True, metavar="N", help="How many programs to try.")
 @click.option("--first-seed", default=0, show_default=True, help="The seed of the first program.")
 @click.option("-t", "--target", default="numpy", show_default=True, callback=words, help="Targets, by commas.")
+@click.option(
+    "--campaigns",
+    default="ordinary",
+    show_default=True,
+    callback=words,
+    help="Kinds of inputs, in turn: ordinary, edge, ties, large, by commas, or all.",
+)
 @click.option("--timeout", default=60.0, show_default=True, metavar="SECONDS", help="Limit of time for each run.")
 @click.option("--memory-limit", default=4096, show_default=True, metavar="MIB", help="Limit of memory for each run.")
 @click.option("-o", "--output", default="fuzz", show_default=True, metavar="DIR", help="Where the findings go.")
@@ -31,6 +38,7 @@ def command(
     seeds: int,
     first_seed: int,
     target: tuple[str, ...],
+    campaigns: tuple[str, ...],
     timeout: float,
     memory_limit: int,
     output: str,
@@ -41,6 +49,7 @@ def command(
     element type, pattern), the first program that fell into it, its inputs, and the command that shows it. The same
     command again goes on where it stopped. Exit code 1 where anything was found.
     """
+    from ..equivalence.checking import named_campaigns
     from ..equivalence.participants import Workers
     from ..equivalence.worker import MIB, Limits
     from ..fuzzing.fuzzer import fuzz, resume
@@ -50,7 +59,7 @@ def command(
     if unknown:
         raise UsageError(Diagnostic("XP606", f"there is no operation '{unknown[0]}'", hint="'xla2py ops' lists them"))
     folder = Path(output)
-    progress = resume(folder, ops or (), require_targets(target), first_seed)
+    progress = resume(folder, ops or (), require_targets(target), named_campaigns(campaigns), first_seed)
     if progress.next_seed > first_seed:
         note(f"going on at seed {progress.next_seed}")
     last_seed = first_seed + seeds

@@ -5,7 +5,8 @@ An index stays in range and a random key stays bits in every campaign: only what
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from enum import Enum, auto
 from typing import Any
 
 import ml_dtypes
@@ -18,58 +19,86 @@ from .domains import Domain, Form, parameter_domains
 from .inputs import limits, make_inputs
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Change = Callable[[Array, ElementType, Domain, bool, np.random.Generator], Array]
+
+
+class Extremes(Enum):
+    """Which infinities, NaN and limits a program can be given."""
+
+    ALL = auto()
+    ONE_INFINITY = auto()
+    NONE = auto()
+
+
+Change = Callable[[Array, ElementType, Domain, Extremes, np.random.Generator], Array]
 
 EDGE_SHARE = 0.15  # of the elements become edge values
 
 
 def campaign_inputs(module: HloModule, campaign: str, seed: int = 0) -> list[Array]:
     """Arrays for the entry's parameters, tuples flattened in order; the same for the same campaign and seed."""
+    return changed_inputs(module, make_inputs(module, seed), campaign, seed)
+
+
+def changed_inputs(module: HloModule, given: Sequence[Array], campaign: str, seed: int = 0) -> list[Array]:
+    """Arrays for the entry's parameters in the manner of a campaign, from ordinary ones."""
     change = CAMPAIGNS[campaign]
-    adds_up = longest_sum(module.instructions()) > 1
+    extremes = extremes_for(module)
     arrays = []
-    for number, (array, (shape, domain)) in enumerate(
-        zip(make_inputs(module, seed), parameter_domains(module), strict=True)
-    ):
+    for number, (array, (shape, domain)) in enumerate(zip(given, parameter_domains(module), strict=True)):
         generator = np.random.default_rng([seed, number, 1])
-        arrays.append(change(array, shape.element_type, domain, adds_up, generator))
+        arrays.append(change(array, shape.element_type, domain, extremes, generator))
     return arrays
 
 
-def ordinary(array: Array, element_type: ElementType, domain: Domain, adds_up: bool, _: np.random.Generator) -> Array:
+def extremes_for(module: HloModule) -> Extremes:
+    """Those on which two good libraries agree."""
+    if any(instruction.opcode == "convolution" for instruction in module.instructions()):
+        return Extremes.NONE
+    return Extremes.ONE_INFINITY if longest_sum(module.instructions()) > 1 else Extremes.ALL
+
+
+def ordinary(
+    array: Array, element_type: ElementType, domain: Domain, extremes: Extremes, _: np.random.Generator
+) -> Array:
     """As :func:`.inputs.make_inputs` draws them."""
     return array
 
 
 def edge(
-    array: Array, element_type: ElementType, domain: Domain, adds_up: bool, generator: np.random.Generator
+    array: Array, element_type: ElementType, domain: Domain, extremes: Extremes, generator: np.random.Generator
 ) -> Array:
     """Some elements become signed zeros, subnormals, infinities, NaN or the type's limits.
 
     Where the program adds up many terms, only one infinity and no limits are among them: what a sum that overflows on
-    its way gives depends on the order of its terms, which HLO leaves open.
+    its way gives depends on the order of its terms, which HLO leaves open. Where it convolves, all are finite: some of
+    XLA's loops multiply them with the zeros of the padding, others leave the padding out.
     """
     if domain.form is not Form.ANY or element_type.kind is Kind.PRED:
         return array
     mask = generator.uniform(size=array.shape) < EDGE_SHARE
-    chosen = generator.choice(edge_values(element_type, adds_up), array.shape)
+    chosen = generator.choice(edge_values(element_type, extremes), array.shape)
     return np.where(mask, chosen, array).astype(array.dtype)
 
 
-def edge_values(element_type: ElementType, adds_up: bool = False) -> Array:
+def edge_values(element_type: ElementType, extremes: Extremes = Extremes.ALL) -> Array:
     """The values of a type that programs like to get wrong."""
     if element_type.is_integral:
         return np.array([*limits(element_type), 0], object).astype(element_type.dtype)
     info = ml_dtypes.finfo(element_type.real.dtype)
     numbers = [0.0, -0.0, float(info.smallest_subnormal)]
     if not element_type.is_complex:  # libraries differ in the arithmetic of complex infinities
-        numbers += [np.inf, np.nan] if adds_up else [np.inf, -np.inf, np.nan, float(info.max), float(info.min)]
+        more = {
+            Extremes.ALL: [np.inf, -np.inf, np.nan, float(info.max), float(info.min)],
+            Extremes.ONE_INFINITY: [np.inf, np.nan],
+            Extremes.NONE: [],
+        }
+        numbers += more[extremes]
     with np.errstate(all="ignore"):
         return np.array(numbers).astype(element_type.dtype)
 
 
 def ties(
-    array: Array, element_type: ElementType, domain: Domain, adds_up: bool, generator: np.random.Generator
+    array: Array, element_type: ElementType, domain: Domain, extremes: Extremes, generator: np.random.Generator
 ) -> Array:
     """Every element is one of a few: sorts, maxima and segments meet equal keys."""
     if domain.is_unique or domain.form not in (Form.ANY, Form.RANGE) or not array.size:
@@ -80,9 +109,9 @@ def ties(
 
 
 def large(
-    array: Array, element_type: ElementType, domain: Domain, adds_up: bool, generator: np.random.Generator
+    array: Array, element_type: ElementType, domain: Domain, extremes: Extremes, generator: np.random.Generator
 ) -> Array:
-    """Floats of every magnitude whose square is finite, integers of the whole range."""
+    """Floats of every magnitude whose cube is finite, integers of the whole range."""
     if domain.form is not Form.ANY or element_type.kind is Kind.PRED:
         return array
     if element_type.is_integral:
@@ -91,7 +120,7 @@ def large(
         numbers: Array = generator.integers(low, high, array.shape, dtype, endpoint=True).astype(array.dtype)
         return numbers
     info = ml_dtypes.finfo(element_type.real.dtype)
-    most = max(0.0, np.log2(float(info.max)) / 2 - 2)
+    most = max(0.0, np.log2(float(info.max)) / 3 - 2)
     scale = 2.0 ** generator.uniform(-most, most, array.shape)
     wide = np.complex128 if element_type.is_complex else np.float64
     scaled: Array = (array.astype(wide) * scale).astype(array.dtype)

@@ -27,15 +27,14 @@ from ..hlo.shapes import ArrayShape
 from ..hlo.verifier import verify
 from .budgets import budgets_for
 from .campaigns import CAMPAIGNS, campaign_inputs
-from .comparison import Budget, LeafResult, Status, compare
+from .comparison import Budget, LeafResult, Status
 from .dependence import computed_by
-from .inputs import nest
+from .judging import Judge
 from .known_differences import KnownDifference, of_the_references
 from .origins import find_origin
 from .participants import REFERENCES, Workers, failed_emission
 from .reduced_cases import reduce_case
 from .results import Case, CheckReport, Origin, ProgramReport, ReducedCase, Run
-from .sensitivity import excused, moved
 from .voting import vote
 from .worker import Limits
 
@@ -201,33 +200,17 @@ class Checker:
     def _case(self, program: _Program, campaign: str, arrays: tuple[Array, ...]) -> Case:
         plan = self.plan
         asked = [name for name in (*plan.references, *plan.targets) if name not in program.refusals]
-        with ThreadPoolExecutor(max(1, len(asked))) as pool:
-            runs = tuple(pool.map(lambda name: self._run(program, name, arrays), asked))
         budgets = budgets_for(program.module)
         if plan.budget is not None:
             budgets = [plan.budget] * len(budgets)
-
-        def compare_runs(expected: Run, actual: Run) -> tuple[LeafResult, ...]:
-            leaves = compare(list(expected.results), list(actual.results), budgets)
-            again = next((run for run in (actual, expected) if run.participant in program.emitted), None)
-            if again is None or all(leaf.status.is_good for leaf in leaves):
-                return tuple(leaves)
-            return excused(
-                leaves,
-                expected.results,
-                actual.results,
-                lambda seed: rerun(again.participant, seed),
-                is_actual=again is actual,
-            )
-
-        def rerun(participant: str, seed: int) -> Sequence[Array] | None:
-            run = self._run(program, participant, moved(arrays, seed))
-            return run.results if run.failure is None else None
+        judge = Judge(self.workers, program.module, program.text, program.emitted, arrays, budgets)
+        with ThreadPoolExecutor(max(1, len(asked))) as pool:
+            runs = tuple(pool.map(lambda name: program.failed.get(name) or judge.run(name), asked))
 
         def known(participant: str, against: str, leaves: Sequence[LeafResult]) -> tuple[str, ...]:
             return self._known(program.module, participant, against, leaves)
 
-        result = vote(runs, compare_runs, known)
+        result = vote(runs, judge.compare, known)
         return Case(campaign, plan.seed, runs, result.comparisons, result.accepted, result.wrong, arrays)
 
     def _origins(self, program: _Program, cases: Sequence[Case]) -> Iterator[tuple[str, Origin]]:
@@ -254,14 +237,6 @@ class Checker:
                 suppress(UsageError),
             ):  # it may differ from others only
                 yield target, reduce_case(program.module, case.inputs, target, place, checker)
-
-    def _run(self, program: _Program, participant: str, arrays: Sequence[Array]) -> Run:
-        if participant in program.failed:
-            return program.failed[participant]
-        if participant in program.emitted:
-            arguments = nest([parameter.shape for parameter in program.module.entry.parameters], arrays)
-            return self.workers.run_generated(program.emitted[participant], arguments)
-        return self.workers.run_reference(participant, program.text, arrays)
 
     def _known(
         self, module: HloModule, participant: str, against: str, leaves: Sequence[LeafResult]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -63,7 +63,8 @@ class LoopRun:
             note = f"it goes on after {len(self.moments) - 1} iterations, though its condition is false then"
             yield LoopFault(note, self.moments[-1].begun, (len(self.moments) - 1,))
         end = self.moments[-1].ended if self.moments else self.outer.begun
-        if self._goes_on(self._computed(before)) is True:
+        before = self._computed(before, {*self._needed, *(k for k, leaf in enumerate(final) if leaf is not None)})
+        if self._goes_on(before) is True:
             yield LoopFault(f"it ends after {len(self.moments)} iterations, though its condition still holds", end)
         for k in self._changed(before, final, is_first=not self.moments):
             yield LoopFault(f"element {k} of its result is not what {name} left", end)
@@ -123,9 +124,9 @@ class LoopRun:
         used = [parameters[k] for k in self._needed]
         return print_module(module_of(root, used, self.like.name, kept_header(self.like), self.like))
 
-    def _computed(self, state: State) -> State:
+    def _computed(self, state: State, wanted: Collection[int]) -> State:
         """The state after the last iteration, with what emitted code does not compute, a counter, by the reference."""
-        missing = [k for k in self._needed if state[k] is None]
+        missing = [k for k in sorted(wanted) if state[k] is None]
         if not missing or not self.moments:
             return state
         moment = self.moments[-1]

@@ -15,6 +15,7 @@ import numpy as np
 from ...targets.base import adopted, load_target
 from ..emission.generated import GeneratedModule
 from .lockstep_probes import FUNCTION, ITERATION, PROBE
+from .subnormals import flushed
 
 Event = tuple[str, int, Any]  # kind, number of the probe, loop or function, value
 
@@ -29,13 +30,15 @@ def record(module: GeneratedModule, arguments: Sequence[Any]) -> tuple[list[Even
     """Run the ``main`` of an instrumented module on NumPy arrays; the events, and what it raised, if anything.
 
     The kinds of events are ``value``, ``enter`` and ``leave`` of functions, ``begin`` and ``end`` of iterations.
-    Values that a library computes later are computed at once; what it does in other threads is not recorded.
+    Subnormal numbers are zeros meanwhile, as they are on XLA. Values that a library computes later are computed at
+    once; what it does in other threads is not recorded.
     """
     recorder = _Recorder()
     loaded = module.load()
     loaded.__dict__.update({PROBE: recorder.value, ITERATION: recorder.iteration, FUNCTION: recorder.function})
     try:
-        loaded.main(*adopted(load_target(module.target), list(arguments)))
+        with flushed():
+            loaded.main(*adopted(load_target(module.target), list(arguments)))
     except _FullError:
         return recorder.events, f"the first {MOST_BYTES >> 20} MiB of values were recorded"
     except Exception as error:

@@ -28,6 +28,7 @@ _NOT_CHECKED = frozenset(
 IN_PLACE = frozenset(("call", "fusion", "async-start"))
 
 Recorded = Mapping[Node, Array]
+Expected = dict[Instruction, tuple[list[Array], list[Array]]]  # results, and magnitudes of the terms of sums
 
 
 def emitted_leaves(lowered: Any, graph: Graph, recorded: Recorded) -> list[Array | None]:
@@ -41,7 +42,7 @@ def emitted_leaves(lowered: Any, graph: Graph, recorded: Recorded) -> list[Array
 
 def _logical(value: Value, graph: Graph, recorded: Recorded) -> Array | None:
     node = graph.current(value.node)
-    if value.sizes:
+    if value.sizes or not graph.has_current(value.node):
         return None
     if node.is_literal:
         array = literal_value(node)
@@ -135,7 +136,7 @@ class Step:
     parameters: tuple[Instruction, ...]  # whose emitted value each parameter is, in order
     checks: tuple[Check, ...]
 
-    def expected(self, results: Iterable[Array]) -> dict[Instruction, tuple[list[Array], list[Array]]]:
+    def expected(self, results: Iterable[Array]) -> Expected:
         """By the instruction checked: its results, and the magnitudes of what it adds up for them, or nothing."""
         rest = iter(results)
         found = {}

@@ -59,13 +59,16 @@ class Workers:
         for worker in self._workers.values():
             worker.stop()
 
-    def run_generated(self, generated: GeneratedModule, arguments: Sequence[Any]) -> Run:
+    def run_generated(
+        self, generated: GeneratedModule, arguments: Sequence[Any], *, without_subnormals: bool = False
+    ) -> Run:
         """Run an emitted module, or one with an edited ``source``, on the arguments of its ``main``.
 
         ``arguments`` are NumPy arrays, nested in tuples where parameters are tuples (:func:`.inputs.nest`).
+        ``without_subnormals`` has such numbers count as zeros, as they do on XLA.
         """
         runnable = replace(generated, functions=())  # what its lines compute is large, and no concern of the process
-        run = self.call(generated.target, tasks.run_generated, runnable, list(arguments))
+        run = self.call(generated.target, tasks.run_generated, runnable, list(arguments), without_subnormals)
         if generated.program is None:
             return run
         return replace(run, results=tuple(as_declared(run.results, generated.program.original.entry.root.shape)))

@@ -1,8 +1,8 @@
 """Is a difference rounding, grown by the program itself? Programs can turn one wrong bit into any error.
 
 A chaotic loop, a cancellation or a decision at a tie makes two right libraries differ by more than any allowance for
-rounding. So where results differ, an emitted module runs again on inputs that are moved by a rounding error; an element
-that moves as far as it differed says nothing against either side. (Stochastic arithmetic: J. Vignes, "A stochastic
+rounding. So where results differ, both sides run again on inputs that are moved by a rounding error; an element that
+moves on one of them as far as it differed says nothing against either. (Stochastic arithmetic: J. Vignes, "A stochastic
 arithmetic for reliable scientific computation", 1993.)
 """
 
@@ -19,6 +19,7 @@ from ..hlo.element_types import from_dtype
 from .comparison import LeafResult, Status
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Again = Callable[[int], Sequence[Array] | None]
 
 TRIALS = 4
 HEADROOM = 8.0  # how much farther than the moved results two right results may be apart
@@ -46,35 +47,45 @@ def excused(
     leaves: Sequence[LeafResult],
     expected: Sequence[Array],
     actual: Sequence[Array],
-    run: Callable[[int], Sequence[Array] | None],
-    *,
-    is_actual: bool,
+    run_expected: Again,
+    run_actual: Again,
 ) -> tuple[LeafResult, ...]:
     """The verdicts, with those that rounding explains made ``close``.
 
-    ``run(seed)`` gives the results of one side (``is_actual``: which) on inputs that are :func:`moved`, or ``None``
-    where that fails.
+    The functions give the results of a side on inputs that are :func:`moved` by a seed, or ``None`` where that fails.
     """
-    trials = [results for seed in range(TRIALS) if (results := run(seed)) is not None]
-    if not trials:
-        return tuple(leaves)
+    sides = [
+        (results, [again for seed in range(TRIALS) if (again := run(seed)) is not None])
+        for results, run in ((expected, run_expected), (actual, run_actual))
+    ]
     return tuple(
-        _excused(leaf, expected[number], actual[number], [trial[number] for trial in trials], is_actual)
-        for number, leaf in enumerate(leaves)
+        _excused(leaf, expected[k], actual[k], [(results[k], [one[k] for one in trials]) for results, trials in sides])
+        for k, leaf in enumerate(leaves)
     )
 
 
-def _excused(leaf: LeafResult, expected: Array, actual: Array, trials: Sequence[Array], is_actual: bool) -> LeafResult:
-    if leaf.status not in (Status.DIFFERS, Status.NAN, Status.INF) or any(t.shape != actual.shape for t in trials):
+def _excused(
+    leaf: LeafResult, expected: Array, actual: Array, sides: Sequence[tuple[Array, list[Array]]]
+) -> LeafResult:
+    if leaf.status not in (Status.DIFFERS, Status.NAN, Status.INF):
         return leaf
     wide = np.complex128 if np.iscomplexobj(actual) else np.float64
     with np.errstate(all="ignore"):
-        e, a, *t = (array.astype(wide) for array in (expected, actual, *trials))
-        base = a if is_actual else e
-        spread = np.max([abs(one - base) for one in t], axis=0)
-        jumps = np.any([np.isfinite(one) != np.isfinite(base) for one in t], axis=0)
-        allowed = HEADROOM * spread
-        if actual.dtype.kind not in "biu" and np.isfinite(spread).any():
-            allowed = np.maximum(allowed, np.median(spread[np.isfinite(spread)]))
-        fine = (abs(e - a) <= allowed) | jumps | (e == a) | (np.isnan(e) & np.isnan(a))
+        e, a = expected.astype(wide), actual.astype(wide)
+        fine = (e == a) | (np.isnan(e) & np.isnan(a))
+        for base, trials in sides:
+            moved_to = [one.astype(wide) for one in trials if one.shape == base.shape]
+            if moved_to:
+                fine |= _may_be_apart(e - a, base.astype(wide), moved_to, actual.dtype.kind in "biu")
     return replace(leaf, status=Status.CLOSE, note=NOTE) if bool(fine.all()) else leaf
+
+
+def _may_be_apart(difference: Array, base: Array, trials: Sequence[Array], is_integral: bool) -> Array:
+    """The elements that move far enough from ``base``, or become infinite or NaN, or cease to be."""
+    spread = np.max([abs(one - base) for one in trials], axis=0)
+    jumps: Array = np.any([np.isfinite(one) != np.isfinite(base) for one in trials], axis=0)
+    allowed = HEADROOM * spread
+    if not is_integral and np.isfinite(spread).any():
+        allowed = np.maximum(allowed, np.median(spread[np.isfinite(spread)]))
+    is_near: Array = abs(difference) <= allowed
+    return jumps | is_near

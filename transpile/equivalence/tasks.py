@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -12,25 +13,29 @@ import numpy as np
 from ...targets.base import adopted, load_target
 from ..emission.generated import GeneratedModule
 from .comparison import flatten
+from .subnormals import flushed
 from .xla_reference import CompiledHlo, compile_hlo, interpret_hlo
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def run_generated(generated: GeneratedModule, arguments: Sequence[Any]) -> list[Array]:
+def run_generated(
+    generated: GeneratedModule, arguments: Sequence[Any], without_subnormals: bool = False
+) -> list[Array]:
     """Load an emitted module and call its ``main``; the arrays of the result in order, as NumPy arrays.
 
     ``arguments`` are those of ``main``: NumPy arrays, tuples of them, ``None`` for a token. They are made read-only, so
-    code that writes into its arguments fails.
+    code that writes into its arguments fails. ``without_subnormals`` has such numbers count as zeros, as XLA has it.
     """
     for _, array in flatten(list(arguments)):
         array.setflags(write=False)
     if generated.target == "dask":
         arguments = map_arrays(_in_blocks, arguments)
     arguments = adopted(load_target(generated.target), list(arguments))
-    results = [leaf for _, leaf in flatten(generated.load().main(*arguments))]
-    if generated.target == "dask":
-        results = import_module("dask").compute(*results)
+    with flushed() if without_subnormals else nullcontext():
+        results = [leaf for _, leaf in flatten(generated.load().main(*arguments))]
+        if generated.target == "dask":
+            results = import_module("dask").compute(*results)
     return [np.asarray(leaf.get() if hasattr(leaf, "get") else leaf) for leaf in results]
 
 

@@ -13,13 +13,16 @@ from .program import RandomProgram
 from .recipes import RECIPES
 from .scalars import scalars
 from .shape_chains import shape_chain
-from .structured import structured
+from .structured import structured, unusual
+from .wrappers import wrapped
 
 FAMILIES: dict[str, Callable[[str, Random], RandomProgram]] = {
     "shape_chains": shape_chain,
     "loops": loop,
     "scalars": scalars,
     "structured": structured,
+    "wrapped": wrapped,
+    "unusual": unusual,
 }
 MOST_TRIES = 300  # programs thrown away before a family is taken to lack the operations wanted
 _OPCODE = re.compile(r" = \S.*? ([a-z][a-z0-9-]*)\(")

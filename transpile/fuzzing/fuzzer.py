@@ -1,6 +1,7 @@
 """Random programs on all targets, beside XLA: what differs, in buckets, with the smallest program for each.
 
 Programs go to XLA in batches, as calls in one module, because compiling them one by one takes thirty times as long.
+What XLA on the CPU does not run, the interpreter judges; what that does not run either, the first target.
 The output folder has ``fuzz.json``, which says where to go on, and a folder for each bucket with the first program that
 fell into it: ``program.hlo``, ``inputs.npz`` and, in ``command.txt``, how to see it again.
 """
@@ -17,12 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from ..emission import emit
+from ..emission import GeneratedModule, emit
 from ..emission.sidecars import storable
-from ..equivalence.budgets import budget_for
-from ..equivalence.comparison import Budget, LeafResult, Status, compare_leaf
+from ..equivalence.budgets import EXACT, budget_for, budgets_for
+from ..equivalence.campaigns import changed_inputs
+from ..equivalence.comparison import LeafResult, Status, compare
 from ..equivalence.dependence import computed_by
-from ..equivalence.inputs import nest
+from ..equivalence.judging import Judge
 from ..equivalence.known_differences import of_the_references
 from ..equivalence.participants import Workers, failed_emission
 from ..equivalence.reduction import reduce_module
@@ -40,7 +42,6 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 BATCH = 40
 STATE = "fuzz.json"
-_EXACT = Budget(relative=0, absolute=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +58,14 @@ class Finding:
 
 @dataclass
 class Progress:
-    """Where a campaign stands: the seeds done, counts, and the seeds in each bucket (by the name of its folder)."""
+    """How far the fuzzing is: the seeds done, counts, and the seeds in each bucket (by the name of its folder).
+
+    ``campaigns`` are the kinds of inputs; the programs take them in turn.
+    """
 
     operations: list[str]
     targets: list[str]
+    campaigns: list[str]
     next_seed: int
     programs: int = 0
     verdicts: dict[str, dict[str, int]] = field(default_factory=dict)  # by target
@@ -68,33 +73,42 @@ class Progress:
     buckets: dict[str, list[int]] = field(default_factory=dict)
 
 
-def resume(folder: Path, operations: Collection[str], targets: Sequence[str], first_seed: int) -> Progress:
-    """The progress in a folder, or a fresh one. Raises ``UsageError`` (XP605) where it is of another campaign."""
+def resume(
+    folder: Path, operations: Collection[str], targets: Sequence[str], campaigns: Sequence[str], first_seed: int
+) -> Progress:
+    """The progress in a folder, or a fresh one. Raises ``UsageError`` (XP605) where it is of other programs."""
     path = folder / STATE
-    wanted = Progress(sorted(operations), list(targets), first_seed)
+    wanted = Progress(sorted(operations), list(targets), list(campaigns), first_seed)
     if not path.exists():
         return wanted
     try:
         found = Progress(**json.loads(read_bytes(path)))
     except (ValueError, TypeError) as error:
         raise UsageError(Diagnostic("XP605", f"{path} is not what fuzz wrote: {error}")) from error
-    if (found.operations, found.targets) != (wanted.operations, wanted.targets):
-        message = f"{folder} holds a campaign with other operations or targets"
+    if _kind(found) != _kind(wanted):
+        message = f"{folder} holds findings of other operations, targets or campaigns"
         raise UsageError(Diagnostic("XP605", message, hint="name another folder with -o"))
     return found
 
 
+def _kind(progress: Progress) -> tuple[list[str], ...]:
+    return progress.operations, progress.targets, progress.campaigns
+
+
 def fuzz(progress: Progress, last_seed: int, workers: Workers, folder: Path) -> Iterator[None]:
-    """Go on with a campaign up to a seed (excluded), writing to a folder; gives way after each batch."""
+    """Go on up to a seed (excluded), writing to a folder; gives way after each batch."""
+    campaigns = progress.campaigns
     while progress.next_seed < last_seed:
         seeds = range(progress.next_seed, min(progress.next_seed + BATCH, last_seed))
-        batch = [program_with(progress.operations, seed) for seed in seeds]
-        expected = _by_xla(batch, workers)
+        drawn = ((seed, program_with(progress.operations, seed)) for seed in seeds)
+        batch = [in_campaign(program, campaigns[seed % len(campaigns)], seed) for seed, program in drawn]
+        expected = _by_references(batch, workers)
         for seed, program, reference in zip(seeds, batch, expected, strict=True):
             for opcode in opcodes(program):
                 progress.drawn[opcode] = progress.drawn.get(opcode, 0) + 1
             for target in progress.targets:
-                verdict, findings = check_program(program, reference, target, workers)
+                verdict, findings, run = check_program(program, reference, target, workers)
+                reference = run if reference.failure is not None else reference
                 counts = Counter(progress.verdicts.get(target, {}))
                 counts[verdict.value] += 1
                 progress.verdicts[target] = dict(counts)
@@ -106,19 +120,37 @@ def fuzz(progress: Progress, last_seed: int, workers: Workers, folder: Path) -> 
         yield
 
 
-def _by_xla(batch: Sequence[RandomProgram], workers: Workers) -> list[Run]:
-    """XLA's results for each program: of one module for all, or of each alone where that module fails."""
-    together = workers.run_reference("xla", batch_text(batch), [a for program in batch for a in program.inputs])
-    if together.failure is None:
-        results = iter(together.results)
-        return [Run("xla", results=tuple(next(results) for _ in range(one.result_count))) for one in batch]
-    return [workers.run_reference("xla", program.text, program.inputs) for program in batch]
+def in_campaign(program: RandomProgram, campaign: str, seed: int) -> RandomProgram:
+    """The program with inputs of a campaign; those that must be as they are, stay."""
+    if campaign == "ordinary" or len(program.fixed) == len(program.inputs):
+        return program
+    changed = changed_inputs(load(program.text.encode()), program.inputs, campaign, seed)
+    inputs = [program.inputs[k] if k in program.fixed else array for k, array in enumerate(changed)]
+    return replace(program, inputs=inputs, campaign=campaign)
+
+
+def _by_references(batch: Sequence[RandomProgram], workers: Workers) -> list[Run]:
+    """The reference's results for each program: XLA's of one module for all, or of each alone where that fails."""
+    usual = [program for program in batch if program.runs_on_xla]
+    together = workers.run_reference("xla", batch_text(usual), [a for program in usual for a in program.inputs])
+    results = iter(together.results)
+
+    def run(program: RandomProgram) -> Run:
+        if not program.runs_on_xla or together.failure is not None:
+            return _by_reference(program, program.text, program.inputs, workers)
+        return Run("xla", results=tuple(next(results) for _ in range(program.result_count)))
+
+    return [run(program) for program in batch]
+
+
+def _by_reference(program: RandomProgram, text: str, inputs: Sequence[Array], workers: Workers) -> Run:
+    return workers.run_reference("xla" if program.runs_on_xla else "interpreter", text, inputs)
 
 
 def check_program(
     program: RandomProgram, reference: Run, target: str, workers: Workers
-) -> tuple[Status, list[Finding]]:
-    """The verdict on a target, and what is wrong, one finding for each bucket."""
+) -> tuple[Status, list[Finding], Run]:
+    """The verdict on a target, what is wrong, one finding for each bucket, and the target's run."""
     return _findings(program, load(program.text.encode()), program.inputs, reference, target, workers)
 
 
@@ -129,47 +161,50 @@ def _findings(
     reference: Run,
     target: str,
     workers: Workers,
-) -> tuple[Status, list[Finding]]:
+) -> tuple[Status, list[Finding], Run]:
+    emitted: dict[str, GeneratedModule] = {}
+    judge = Judge(workers, module, print_module(module), emitted, inputs, budgets_for(module))
     try:
-        generated = emit(module, target, format=False)
+        emitted[target] = emit(module, target, format=False)
     except UnsupportedError as error:
         run = Run(target, Status.UNSUPPORTED, str(error))
     except Exception as error:  # a bug in the emitter is a finding
         run = failed_emission(target, error)
     else:
-        arguments = nest([parameter.shape for parameter in module.entry.parameters], inputs)
-        run = workers.run_generated(generated, arguments)
+        run = judge.run(target)
     if run.failure is Status.UNSUPPORTED and target != "numpy":
-        return Status.UNSUPPORTED, []
+        return Status.UNSUPPORTED, [], run
     if run.failure is not None:
-        return run.failure, [
-            Finding(program, target, run.failure, bucket_of_failure(run), f"{run.message}\n{run.traceback}")
-        ]
+        text = f"{run.message}\n{run.traceback}"
+        return run.failure, [Finding(program, target, run.failure, bucket_of_failure(run), text)], run
     if reference.failure is not None:
-        return Status.UNSUPPORTED, []
-    leaves = list(_verdicts(program, module, reference, run))
+        return Status.UNSUPPORTED, [], run
+    leaves = [_unless_known(leaf, module, reference, run) for leaf in _verdicts(program, judge, reference, run)]
     found: dict[Bucket, Finding] = {}
     for leaf in leaves:
         if not leaf.status.is_good:
             bucket = bucket_of_difference(module, leaf)
             is_rounded = leaf.path[:1] != () and leaf.path[0] in program.rounded
             found.setdefault(bucket, Finding(program, target, leaf.status, bucket, str(leaf), is_rounded))
-    return worst(leaf.status for leaf in leaves), list(found.values())
+    return worst(leaf.status for leaf in leaves), list(found.values()), run
 
 
-def _verdicts(program: RandomProgram, module: HloModule, expected: Run, actual: Run) -> Iterator[LeafResult]:
-    if len(expected.results) != len(actual.results):
-        note = f"{len(expected.results)} arrays expected, {len(actual.results)} found"
-        yield LeafResult((), Status.SHAPE, "tuple", (len(actual.results),), note=note)
-        return
-    budget = budget_for(module)
-    for number, (want, have) in enumerate(zip(expected.results, actual.results, strict=True)):
-        leaf = compare_leaf(want, have, budget if number in program.rounded else _EXACT, (number,))
-        if not leaf.status.is_good:
-            instructions = computed_by(module, leaf.path)
-            known = any(entry.concerns("xla", actual.participant, instructions) for entry in of_the_references())
-            leaf = replace(leaf, status=Status.CLOSE) if known else leaf
-        yield leaf
+def _verdicts(program: RandomProgram, judge: Judge, expected: Run, actual: Run) -> Sequence[LeafResult]:
+    """On ordinary inputs, results are equal to the last bit but for those that the program says; what a generator made
+    exact is not so on others."""
+    if program.campaign != "ordinary":
+        return judge.compare(expected, actual)
+    budget = budget_for(judge.module)
+    budgets = [budget if number in program.rounded else EXACT for number in range(len(judge.budgets))]
+    return compare(list(expected.results), list(actual.results), budgets)
+
+
+def _unless_known(leaf: LeafResult, module: HloModule, expected: Run, actual: Run) -> LeafResult:
+    if leaf.status.is_good:
+        return leaf
+    instructions, sides = computed_by(module, leaf.path), (expected.participant, actual.participant)
+    known = any(entry.concerns(*sides, instructions) for entry in of_the_references())
+    return replace(leaf, status=Status.CLOSE) if known else leaf
 
 
 def _reduced(finding: Finding, workers: Workers) -> tuple[str, list[Array]]:
@@ -178,8 +213,8 @@ def _reduced(finding: Finding, workers: Workers) -> tuple[str, list[Array]]:
     program = replace(finding.program, rounded=frozenset(rounded))
 
     def is_interesting(module: HloModule, inputs: list[Array]) -> bool:
-        reference = workers.run_reference("xla", print_module(module), inputs)
-        verdict, _ = _findings(program, module, inputs, reference, finding.target, workers)
+        reference = _by_reference(program, print_module(module), inputs, workers)
+        verdict, _, _ = _findings(program, module, inputs, reference, finding.target, workers)
         return verdict is finding.status
 
     try:

@@ -233,6 +233,7 @@ class ProgramBuilder:
         results: Sequence[Value],
         as_tuple: bool = True,
         rounded: frozenset[int] = frozenset(),
+        is_fixed: bool = False,
     ) -> RandomProgram:
         shapes = [value.shape for value in results]
         result_shape = self.entry.result_shape_and_root(results, shapes, as_tuple)
@@ -244,6 +245,7 @@ class ProgramBuilder:
             result_shape,
             self.inputs,
             rounded,
+            frozenset(range(len(self.inputs))) if is_fixed else frozenset(),
         )
 
 
@@ -252,6 +254,8 @@ class RandomProgram:
     """A finished program and inputs for it.
 
     ``rounded`` are the results that may differ in their last digits; all others must be equal to the last bit.
+    ``fixed`` are the parameters that must have these inputs, ``campaign`` the kind of the others. ``runs_on_xla`` is
+    false where XLA on the CPU lacks an operation.
     """
 
     name: str
@@ -261,6 +265,9 @@ class RandomProgram:
     result_shape: str
     inputs: list[np.ndarray] = field(repr=False)
     rounded: frozenset[int] = frozenset()
+    fixed: frozenset[int] = frozenset()
+    runs_on_xla: bool = True
+    campaign: str = "ordinary"
 
     @property
     def result_count(self) -> int:

@@ -5,267 +5,14 @@ A recipe draws operand shapes and attributes that fit each other; the result's s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from operator import itemgetter
+from collections.abc import Callable
 from random import Random
-from typing import Any
 
-from ..hlo.attribute_parsers import parse_dim_labels
-from ..hlo.attributes import Window, WindowDimension
-from ..hlo.element_types import ELEMENT_TYPES
-from ..hlo.ir import Computation, Instruction
-from ..hlo.shapes import ArrayShape, Shape, TupleShape
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """An instruction to be: everything but its result's shape. ``declared`` is that shape where XLA wants to be told.
-
-    ``is_rounded`` says that correct results may differ in their last digits, ``needs_distinct`` that the elements of
-    the first operand must differ, because XLA settles ties in no fixed order.
-    """
-
-    opcode: str
-    operands: tuple[ArrayShape, ...]
-    attributes: dict[str, Any] = field(default_factory=dict)
-    declared: Shape | None = None
-    is_rounded: bool = False
-    needs_distinct: bool = False
-
-
-def array(element_type: str, *dimensions: int) -> ArrayShape:
-    return ArrayShape(ELEMENT_TYPES[element_type], dimensions)
-
-
-def sizes(random: Random, fewest: int, most: int) -> list[int]:
-    """A random number of dimension sizes."""
-    return [random.choice([1, 2, 3, 3, 4, 5]) for _ in range(random.randint(fewest, most))]
-
-
-def some(random: Random, items: Sequence[int], chance: float) -> list[int]:
-    """Each item with a chance, in order."""
-    return [item for item in items if random.random() < chance]
-
-
-def places(random: Random, count: int, total: int) -> list[int]:
-    """``count`` of the positions below ``total``, ascending."""
-    return sorted(random.sample(range(total), count))
-
-
-# -- called computations
-
-
-def scalar_function(name: str, element_type: str, opcode: str, **attributes: Any) -> Computation:
-    """``opcode`` of two scalars; ``second`` returns its second parameter."""
-    shape = array(element_type)
-    parameters = tuple(
-        Instruction(letter, "parameter", shape, attributes={"parameter_number": number})
-        for number, letter in enumerate("ab")
-    )
-    if opcode == "second":
-        return Computation(name, parameters, parameters[1])
-    result = array("pred") if opcode == "compare" else shape
-    root = Instruction("c", opcode, result, parameters, attributes)
-    return Computation(name, (*parameters, root), root)
-
-
-def comparator(name: str, element_types: Sequence[str], direction: str) -> Computation:
-    """Compare the first of several keys and values."""
-    parameters = [
-        Instruction(f"p{2 * k + side}", "parameter", array(t), attributes={"parameter_number": 2 * k + side})
-        for k, t in enumerate(element_types)
-        for side in (0, 1)
-    ]
-    root = Instruction("c", "compare", array("pred"), tuple(parameters[:2]), {"direction": direction})
-    return Computation(name, (*parameters, root), root)
-
-
-# -- gather and scatter
-
-
-@dataclass(frozen=True)
-class _IndexNumbers:
-    """The attributes that gather and scatter share, under gather's names, and the shape of their indices."""
-
-    operand: tuple[int, ...]
-    indices: tuple[int, ...]
-    slice_sizes: tuple[int, ...]
-    collapsed: tuple[int, ...]
-    operand_batching: tuple[int, ...]
-    indices_batching: tuple[int, ...]
-    start_index_map: tuple[int, ...]
-    index_vector_dim: int
-    offset_dims: tuple[int, ...]
-    batch_sizes: tuple[int, ...]
-
-
-def _index_numbers(random: Random) -> _IndexNumbers:
-    operand = sizes(random, 1, 4)
-    dims = list(range(len(operand)))
-    operand_batching = some(random, dims, 0.2)
-    rest = [dim for dim in dims if dim not in operand_batching]
-    start_index_map = some(random, rest, 0.6)
-    random.shuffle(start_index_map)
-    collapsed = some(random, rest, 0.4)
-    slice_sizes = [
-        1 if dim in collapsed or dim in operand_batching else random.randint(1, size)
-        for dim, size in enumerate(operand)
-    ]
-    batch_sizes = sizes(random, 0, 2)
-    for dim in operand_batching:
-        batch_sizes.insert(random.randint(0, len(batch_sizes)), -dim - 1)
-    order = [batch_sizes.index(-dim - 1) for dim in operand_batching]
-    batch_sizes = [operand[-size - 1] if size < 0 else size for size in batch_sizes]
-    is_implicit = len(start_index_map) == 1 and random.random() < 0.4
-    vector_dim = len(batch_sizes) if is_implicit else random.randint(0, len(batch_sizes))
-    indices = list(batch_sizes)
-    if not is_implicit:
-        indices.insert(vector_dim, len(start_index_map))
-    window_count = len(operand) - len(collapsed) - len(operand_batching)
-    return _IndexNumbers(
-        tuple(operand),
-        tuple(indices),
-        tuple(slice_sizes),
-        tuple(collapsed),
-        tuple(operand_batching),
-        tuple(dim if is_implicit or dim < vector_dim else dim + 1 for dim in order),
-        tuple(start_index_map),
-        vector_dim,
-        tuple(places(random, window_count, window_count + len(batch_sizes))),
-        tuple(batch_sizes),
-    )
-
-
-def gather(random: Random, name: str) -> Recipe:
-    numbers = _index_numbers(random)
-    element_type = random.choice(["f32", "s32", "pred", "bf16", "c64", "u8"])
-    index_type = random.choice(["s32", "s32", "u8", "s64", "u32"])
-    attributes = {
-        "offset_dims": numbers.offset_dims,
-        "collapsed_slice_dims": numbers.collapsed,
-        "start_index_map": numbers.start_index_map,
-        "operand_batching_dims": numbers.operand_batching,
-        "start_indices_batching_dims": numbers.indices_batching,
-        "index_vector_dim": numbers.index_vector_dim,
-        "slice_sizes": numbers.slice_sizes,
-    }
-    operands = (array(element_type, *numbers.operand), array(index_type, *numbers.indices))
-    return Recipe("gather", operands, attributes)
-
-
-def scatter(random: Random, name: str) -> Recipe:
-    numbers = _index_numbers(random)
-    while not numbers.start_index_map:  # XLA goes wrong where no dimension is indexed
-        numbers = _index_numbers(random)
-    element_type = random.choice(["f32", "s32", "u8", "f64"])
-    opcode = random.choice(["add", "add", "maximum", "minimum", "multiply", "second", "subtract"])
-    batch = list(numbers.batch_sizes)
-    windows = [
-        size
-        for dim, size in enumerate(numbers.slice_sizes)
-        if dim not in (*numbers.collapsed, *numbers.operand_batching)
-    ]
-    updates = [
-        windows.pop(0) if dim in numbers.offset_dims else batch.pop(0) for dim in range(len(windows) + len(batch))
-    ]
-    attributes = {
-        "update_window_dims": numbers.offset_dims,
-        "inserted_window_dims": numbers.collapsed,
-        "scatter_dims_to_operand_dims": numbers.start_index_map,
-        "input_batching_dims": numbers.operand_batching,
-        "scatter_indices_batching_dims": numbers.indices_batching,
-        "index_vector_dim": numbers.index_vector_dim,
-        "to_apply": scalar_function(f"{name}_{opcode}_{element_type}", element_type, opcode),
-    }
-    operands = (array(element_type, *numbers.operand), array("s32", *numbers.indices), array(element_type, *updates))
-    return Recipe("scatter", operands, attributes)
-
-
-# -- windows
-
-
-def _window(random: Random, rank: int, dilated: bool = True) -> Window:
-    def dimension() -> WindowDimension:
-        return WindowDimension(
-            size=random.choice([1, 2, 2, 3]),
-            stride=random.choice([1, 1, 2, 3]),
-            padding_low=random.choice([0, 0, 1, 2]),
-            padding_high=random.choice([0, 0, 1, 2]),
-            base_dilation=random.choice([1, 1, 2]) if dilated else 1,
-            window_dilation=random.choice([1, 1, 2]) if dilated else 1,
-        )
-
-    return tuple(dimension() for _ in range(rank))
-
-
-def reduce_window(random: Random, name: str) -> Recipe:
-    operand = sizes(random, 1, 3)
-    element_type = random.choice(["f32", "s32", "f64"])
-    opcode = random.choice(["add", "maximum", "minimum"])
-    attributes = {
-        "window": _window(random, len(operand)),
-        "to_apply": scalar_function(f"{name}_{opcode}_{element_type}", element_type, opcode),
-    }
-    return Recipe("reduce-window", (array(element_type, *operand), array(element_type)), attributes)
-
-
-def select_and_scatter(random: Random, name: str) -> Recipe:
-    operand = sizes(random, 1, 3)
-    window = _window(random, len(operand), dilated=False)
-    source = [dimension.output_size(size) for dimension, size in zip(window, operand, strict=True)]
-    direction = random.choice(["GE", "LE", "GT"])
-    attributes = {
-        "window": window,
-        "select": scalar_function(f"{name}_{direction}_f32", "f32", "compare", direction=direction),
-        "scatter": scalar_function(f"{name}_add_f32", "f32", "add"),
-    }
-    operands = (array("f32", *operand), array("f32", *source), array("f32"))
-    return Recipe("select-and-scatter", operands, attributes, needs_distinct=True)
-
-
-def convolution(random: Random, name: str) -> Recipe:
-    rank = random.choice([0, 1, 1, 2, 2, 3])
-    window = tuple(
-        WindowDimension(
-            size=random.choice([1, 2, 3]),
-            stride=random.choice([1, 1, 2]),
-            padding_low=random.choice([-1, 0, 0, 1, 2]),
-            padding_high=random.choice([-1, 0, 0, 1, 2]),
-            base_dilation=random.choice([1, 1, 2]),
-            window_dilation=random.choice([1, 1, 2]),
-            window_reversal=random.random() < 0.2,
-        )
-        for _ in range(rank)
-    )
-    feature_groups, batch_groups = random.choice([(1, 1), (1, 1), (2, 1), (3, 1), (1, 2)])
-    input_features = random.randint(1, 2)  # of one group
-    orders = [random.sample(range(rank + 2), rank + 2) for _ in range(3)]
-    letters = ("bf", "io", "bf")
-    labels = [
-        "".join(_placed(order, [*pair, *map(str, range(rank))])) for order, pair in zip(orders, letters, strict=True)
-    ]
-    spatial = [random.choice([3, 4, 5]) for _ in range(rank)]
-    batch = batch_groups * random.randint(1, 2)
-    output_features = feature_groups * batch_groups * random.randint(1, 2)
-    operand = _placed(orders[0], [batch, feature_groups * input_features, *spatial])
-    kernel = _placed(orders[1], [input_features, output_features, *(dimension.size for dimension in window)])
-    element_type = random.choice(["f32", "f32", "f64"])
-    attributes = {
-        "window": window,
-        "dim_labels": parse_dim_labels("{}_{}->{}".format(*labels)),
-        "feature_group_count": feature_groups,
-        "batch_group_count": batch_groups,
-    }
-    return Recipe("convolution", (array(element_type, *operand), array(element_type, *kernel)), attributes)
-
-
-def _placed(order: Sequence[int], values: Sequence[Any]) -> list[Any]:
-    """``values[i]`` at place ``order[i]``."""
-    return [value for _, value in sorted(zip(order, values, strict=True), key=itemgetter(0))]
-
-
-# -- the rest
+from ..hlo.shapes import TupleShape
+from .drawing import Recipe, array, comparator, placed, scalar_function, sizes
+from .indexed import dynamic_slice, gather, scatter
+from .unusual import UNUSUAL
+from .windowed import convolution, reduce_window, select_and_scatter
 
 
 def dot(random: Random, name: str) -> Recipe:
@@ -275,7 +22,7 @@ def dot(random: Random, name: str) -> Recipe:
         own = sizes(random, 0, 2)
         parts = [*batch, *contracted, *own]
         order = random.sample(range(len(parts)), len(parts))
-        sides.append((_placed(order, parts), order))
+        sides.append((placed(order, parts), order))
     element_type, result_type = random.choice(
         [("f32", "f32"), ("s32", "s32"), ("s8", "s32"), ("u8", "u32"), ("bf16", "f32"), ("f64", "f64"), ("c64", "c64")]
     )
@@ -303,17 +50,6 @@ def sort(random: Random, name: str) -> Recipe:
         "to_apply": comparator(f"{name}_compare", types, random.choice(["LT", "GT"])),
     }
     return Recipe("sort", tuple(array(t, *dimensions) for t in types), attributes)
-
-
-def dynamic_slice(random: Random, name: str) -> Recipe:
-    dimensions = sizes(random, 1, 4)
-    index = array(random.choice(["s32", "u8", "s64", "u32"]))
-    window = tuple(random.randint(1, size) for size in dimensions)
-    operand = array(random.choice(["f32", "u8", "c64"]), *dimensions)
-    if random.random() < 0.5:
-        return Recipe("dynamic-slice", (operand, *(index for _ in dimensions)), {"dynamic_slice_sizes": window})
-    update = ArrayShape(operand.element_type, window)
-    return Recipe("dynamic-update-slice", (operand, update, *(index for _ in dimensions)))
 
 
 def fft(random: Random, name: str) -> Recipe:
@@ -407,4 +143,5 @@ RECIPES: dict[str, tuple[Callable[[Random, str], Recipe], int]] = {
     "batch-norm-training": (batch_norm_training, 1),
     "map": (map_, 1),
     "rng-bit-generator": (rng_bit_generator, 1),
+    **UNUSUAL,
 }

@@ -51,7 +51,8 @@ def scalars(name: str, random: Random) -> RandomProgram:
     program = ProgramBuilder(name, random)
     steps = random.choices(list(STEPS), [weight for _, weight in STEPS.values()], k=random.randint(4, 10))
     results = [STEPS[step][0](program.entry) for step in steps]
-    return program.build(results, rounded=frozenset(i for i, step in enumerate(steps) if step == "rounded"))
+    rounded = frozenset(i for i, step in enumerate(steps) if step == "rounded")
+    return program.build(results, rounded=rounded, is_fixed=True)
 
 
 def interesting_values(element_type: ElementType) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 
 from .program import (
@@ -24,16 +24,20 @@ TYPES = ["f32", "f32", "f32", "s32", "s32", "pred", "bf16", "f64", "u8", "s64", 
 SIZES = [1, 1, 2, 3, 3, 4, 5]
 
 
-def shape_chain(name: str, random: Random) -> RandomProgram:
-    """A program of 3 to 16 instructions on one to three parameters."""
+Steps = Mapping[str, tuple[Callable[[Body], None], int]]  # with how often each is taken
+
+
+def shape_chain(name: str, random: Random, steps: Steps | None = None) -> RandomProgram:
+    """A program of 3 to 16 instructions on one to three parameters, by :data:`STEPS` or other steps."""
+    steps = steps or STEPS
     program = ProgramBuilder(name, random)
     body = program.entry
     for _ in range(random.randint(1, 3)):
         program.array_input(random.choice(TYPES), random_dimensions(random))
     target = random.randint(3, 16)
-    names, weights = list(STEPS), [weight for _, weight in STEPS.values()]
+    names, weights = list(steps), [weight for _, weight in steps.values()]
     for _ in range(4 * target):
-        STEPS[random.choices(names, weights)[0]][0](body)
+        steps[random.choices(names, weights)[0]][0](body)
         if len(body.values) >= target:
             break
     sinks = [value for value in body.values if value.name not in body.used]
@@ -322,7 +326,14 @@ def dot(body: Body) -> None:
 
 
 def call(body: Body) -> None:
-    """Do a few of the other steps in a computation of its own."""
+    def write(arguments: list[Value], result: Value, name: str) -> None:
+        body.add("call", arguments, result.type, result.dimensions, result.bound, f"to_apply={name}")
+
+    add_call(body, write)
+
+
+def add_call(body: Body, write: Callable[[list[Value], Value, str], None]) -> None:
+    """Do a few of the other steps in a computation of its own; ``write(arguments, result, computation)`` calls it."""
     arguments = [body.any_value(), body.any_value()]
     callee = body.program.body(body.program.unique("function"))
     for value in arguments:
@@ -331,8 +342,7 @@ def call(body: Body) -> None:
         step(callee)
     result = callee.values[-1]
     callee.result_shape_and_root([result], [result.shape], as_tuple=False)
-    name = body.program.finish(callee)
-    body.add("call", arguments, result.type, result.dimensions, result.bound, f"to_apply={name}")
+    write(arguments, result, body.program.finish(callee))
 
 
 STEPS: dict[str, tuple[Callable[[Body], None], int]] = {

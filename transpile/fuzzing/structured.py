@@ -14,11 +14,15 @@ from ..hlo.opcodes import OPCODES
 from ..hlo.printer import print_module
 from ..hlo.shape_inference import infer_shape
 from ..hlo.shapes import ArrayShape, Shape, TupleShape
+from .drawing import Recipe
 from .program import RandomProgram
-from .recipes import RECIPES, Recipe
+from .recipes import RECIPES
+from .unusual import UNUSUAL
+
+ON_XLA = tuple(opcode for opcode in RECIPES if opcode not in UNUSUAL)
 
 
-def structured(name: str, random: Random, opcodes: Sequence[str] = tuple(RECIPES)) -> RandomProgram:
+def structured(name: str, random: Random, opcodes: Sequence[str] = ON_XLA) -> RandomProgram:
     """A program of one to four independent instructions on parameters of their own, of certain opcodes."""
     drawn = random.choices(opcodes, [RECIPES[opcode][1] for opcode in opcodes], k=random.randint(1, 4))
     recipes = [RECIPES[opcode][0](random, f"{name}_{number}") for number, opcode in enumerate(drawn)]
@@ -42,7 +46,22 @@ def structured(name: str, random: Random, opcodes: Sequence[str] = tuple(RECIPES
     text = print_module(module)
     helper_text, entry_text = text.split("\n", 1)[1].split("ENTRY ")
     shapes = tuple(str(parameter.shape) for parameter in entry.parameters)
-    return RandomProgram(name, helper_text.lstrip(), entry_text, shapes, str(root.shape), inputs, frozenset(rounded))
+    return RandomProgram(
+        name,
+        helper_text.lstrip(),
+        entry_text,
+        shapes,
+        str(root.shape),
+        inputs,
+        frozenset(rounded),
+        frozenset(distinct),
+        all(recipe.runs_on_xla for recipe in recipes),
+    )
+
+
+def unusual(name: str, random: Random) -> RandomProgram:
+    """A program of operations that XLA on the CPU lacks."""
+    return structured(name, random, tuple(UNUSUAL))
 
 
 def check_against_table(recipe: Recipe) -> None:

@@ -251,6 +251,7 @@ def _word(graph: Graph, item: Node, call: Node) -> Node:
     """What stands for one of the two words that the loop gave."""
     number = item.parameters["index"]
     if call.parameters["function"] == "random_bits":
+        graph.stand_ins.add(item)
         return call if number else graph.literal(0, U32)  # which the other is combined with
     if call.parameters["function"] == "split_key":
         return getitem(graph, call, [FULL, number])

@@ -1,0 +1,86 @@
+"""What two participants make of a program on certain inputs: the same, or something that their rounding explains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..emission.generated import GeneratedModule
+from ..hlo.ir import HloModule
+from .comparison import Budget, LeafResult, Status, compare
+from .inputs import nest
+from .participants import REFERENCES, Workers
+from .results import Run
+from .sensitivity import excused, moved
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+SUBNORMAL = "equal where subnormal numbers are zeros, as they are on XLA"
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Runs and compares participants on a program.
+
+    ``emitted`` are the modules of the targets, by name, ``text`` is what the references run, ``budgets`` are one for
+    each array of the result.
+    """
+
+    workers: Workers
+    module: HloModule
+    text: str
+    emitted: Mapping[str, GeneratedModule]
+    arrays: Sequence[Array]
+    budgets: Sequence[Budget]
+
+    @property
+    def _known(self) -> set[str]:
+        return {*self.emitted, *REFERENCES}
+
+    def run(self, participant: str) -> Run:
+        """What a participant makes of the inputs."""
+        return self._run(participant, self.arrays)
+
+    def compare(self, expected: Run, actual: Run) -> tuple[LeafResult, ...]:
+        """The verdict on each array of two runs without failures."""
+        leaves = tuple(compare(list(expected.results), list(actual.results), self.budgets))
+        if not all(leaf.status.is_good for leaf in leaves):
+            leaves = self._without_subnormals(leaves, expected, actual)
+        if all(leaf.status.is_good for leaf in leaves) or not {expected.participant, actual.participant} <= self._known:
+            return leaves
+        again = [partial(self._moved, run.participant) for run in (expected, actual)]
+        return excused(leaves, expected.results, actual.results, *again)
+
+    def _moved(self, participant: str, seed: int) -> Sequence[Array] | None:
+        run = self._run(participant, moved(self.arrays, seed))
+        return run.results if run.failure is None else None
+
+    def _without_subnormals(self, leaves: tuple[LeafResult, ...], expected: Run, actual: Run) -> tuple[LeafResult, ...]:
+        """The verdicts, with those made ``close`` that come of XLA's taking subnormal numbers for zeros: where the
+        other side does so too, it agrees."""
+        if "xla" not in (expected.participant, actual.participant):
+            return leaves
+        sides = [
+            self._run(run.participant, self.arrays, without_subnormals=True) if run.participant in self.emitted else run
+            for run in (expected, actual)
+        ]
+        again = compare(list(sides[0].results), list(sides[1].results), self.budgets)
+        if len(again) != len(leaves):
+            return leaves
+        return tuple(
+            replace(leaf, status=Status.CLOSE, note=SUBNORMAL)
+            if now.status.is_good and not leaf.status.is_good
+            else leaf
+            for leaf, now in zip(leaves, again, strict=True)
+        )
+
+    def _run(self, participant: str, arrays: Sequence[Array], *, without_subnormals: bool = False) -> Run:
+        if participant in self.emitted:
+            arguments = nest([parameter.shape for parameter in self.module.entry.parameters], arrays)
+            generated = self.emitted[participant]
+            return self.workers.run_generated(generated, arguments, without_subnormals=without_subnormals)
+        return self.workers.run_reference(participant, self.text, arrays)

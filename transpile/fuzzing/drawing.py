@@ -1,0 +1,83 @@
+"""What recipes are made of: shapes, sizes, places and called computations, drawn at random."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from random import Random
+from typing import Any
+
+from ..hlo.element_types import ELEMENT_TYPES
+from ..hlo.ir import Computation, Instruction
+from ..hlo.shapes import ArrayShape, Shape
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """An instruction to be: everything but its result's shape. ``declared`` is that shape where XLA wants to be told.
+
+    ``is_rounded`` says that correct results may differ in their last digits, ``needs_distinct`` that the elements of
+    the first operand must differ, because XLA settles ties in no fixed order; ``runs_on_xla`` that XLA on the CPU has
+    the operation.
+    """
+
+    opcode: str
+    operands: tuple[ArrayShape, ...]
+    attributes: dict[str, Any] = field(default_factory=dict)
+    declared: Shape | None = None
+    is_rounded: bool = False
+    needs_distinct: bool = False
+    runs_on_xla: bool = True
+
+
+def array(element_type: str, *dimensions: int) -> ArrayShape:
+    return ArrayShape(ELEMENT_TYPES[element_type], dimensions)
+
+
+def sizes(random: Random, fewest: int, most: int) -> list[int]:
+    """A random number of dimension sizes."""
+    return [random.choice([1, 2, 3, 3, 4, 5]) for _ in range(random.randint(fewest, most))]
+
+
+def some(random: Random, items: Sequence[int], chance: float) -> list[int]:
+    """Each item with a chance, in order."""
+    return [item for item in items if random.random() < chance]
+
+
+def places(random: Random, count: int, total: int) -> list[int]:
+    """``count`` of the positions below ``total``, ascending."""
+    return sorted(random.sample(range(total), count))
+
+
+def placed(order: Sequence[int], values: Sequence[Any]) -> list[Any]:
+    """``values[i]`` at place ``order[i]``."""
+    return [value for _, value in sorted(zip(order, values, strict=True), key=itemgetter(0))]
+
+
+# -- called computations
+
+
+def scalar_function(name: str, element_type: str, opcode: str, **attributes: Any) -> Computation:
+    """``opcode`` of two scalars; ``second`` returns its second parameter."""
+    shape = array(element_type)
+    parameters = tuple(
+        Instruction(letter, "parameter", shape, attributes={"parameter_number": number})
+        for number, letter in enumerate("ab")
+    )
+    if opcode == "second":
+        return Computation(name, parameters, parameters[1])
+    result = array("pred") if opcode == "compare" else shape
+    root = Instruction("c", opcode, result, parameters, attributes)
+    return Computation(name, (*parameters, root), root)
+
+
+def comparator(name: str, element_types: Sequence[str], direction: str) -> Computation:
+    """Compare the first of several keys and values."""
+    parameters = [
+        Instruction(f"p{2 * k + side}", "parameter", array(t), attributes={"parameter_number": 2 * k + side})
+        for k, t in enumerate(element_types)
+        for side in (0, 1)
+    ]
+    root = Instruction("c", "compare", array("pred"), tuple(parameters[:2]), {"direction": direction})
+    return Computation(name, (*parameters, root), root)
