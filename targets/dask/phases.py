@@ -323,7 +323,7 @@ class Arrangement:
         made = self.graph.add(
             node.opcode, operands, node.shape, node.element_type, python_int=node.is_python_int,
             interval=node.interval, results=node.results,
-            pinned=bool(node.results) or "effect" in parameters, **parameters,
+            pinned=bool(node.results) or node.stands_alone, **parameters,
         )  # fmt: skip
         if node in self.graph.results:
             self.graph.results.setdefault(made, self.graph.results[node])

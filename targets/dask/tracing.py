@@ -207,7 +207,7 @@ class Copier:
             python_int=node.is_python_int,
             interval=node.interval,
             results=node.results,
-            pinned=node.opcode in ("loop", "conditional"),
+            pinned=node.stands_alone,
             **parameters,
         )
         if node in self.origin.results:

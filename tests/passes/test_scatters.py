@@ -102,3 +102,18 @@ def test_rows_exchanged_in_a_loop():
     order, rows = np.arange(5, dtype=np.float32), np.array([3, 3, 4, 4, 4], np.uint32)
     for form in (hlo, optimised):
         assert_agrees(form(exchange, order, rows), order, rows, without="scatters", budget=EXACT)
+
+
+def test_a_unit_dimension_that_the_updates_lack():
+    text = """
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+ENTRY e {
+  x = f32[3,4,1] parameter(0)
+  i = s32[2,3] parameter(1)
+  u = f32[2,3] parameter(2)
+  ROOT r = f32[3,4,1] scatter(x, i, u), update_window_dims={}, inserted_window_dims={1,2}, index_vector_dim=2,
+    scatter_dims_to_operand_dims={1}, input_batching_dims={0}, scatter_indices_batching_dims={1}, to_apply=add
+}
+"""
+    x, u = np.arange(12, dtype=np.float32).reshape(3, 4, 1), np.arange(6, dtype=np.float32).reshape(2, 3)
+    assert_agrees(text, x, np.int32([[0, 9, 3], [0, 1, -1]]), u, without="scatters")

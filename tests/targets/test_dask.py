@@ -2,6 +2,8 @@
 
 from functools import cache
 
+import dask
+import numpy as np
 import pytest
 
 import xla2py
@@ -49,3 +51,39 @@ def test_wrong_arguments_are_named_before_anything_else():
     (program,) = [program for program in PROGRAMS if program.name == "softmax"]
     with pytest.raises(TypeError, match=r"x: expected float32\[4, 3, 5\], got float64\[4, 3, 5\]"):
         xla2py.emit(program.text, "dask").load().main(da.ones((4, 3, 5)))
+
+
+TWO_OUTPUTS = """
+body {
+  s = (s32[], f32[3], f32[3]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  a = f32[3] get-tuple-element(s), index=1
+  b = f32[3] get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  seven = f32[1] constant({7})
+  eight = f32[1] constant({8})
+  c = f32[3] dynamic-update-slice(a, seven, i)
+  d = f32[3] dynamic-update-slice(b, eight, i)
+  ROOT t = (s32[], f32[3], f32[3]) tuple(next, c, d)
+}
+cond { s = (s32[], f32[3], f32[3]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(2)
+  ROOT less = pred[] compare(i, n), direction=LT }
+ENTRY e {
+  x = f32[3] parameter(0)
+  zero = s32[] constant(0)
+  start = (s32[], f32[3], f32[3]) tuple(zero, x, x)
+  r = (s32[], f32[3], f32[3]) while(start), condition=cond, body=body
+  a = f32[3] get-tuple-element(r), index=1
+  b = f32[3] get-tuple-element(r), index=2
+  ROOT both = (f32[3], f32[3]) tuple(a, b)
+}
+"""
+
+
+def test_copies_of_one_array_that_a_loop_writes_into_stay_two():
+    x = np.float32([1, 2, 3])
+    one, two = dask.compute(*xla2py.emit(TWO_OUTPUTS, target="dask").load().main(x))
+    assert (one.tolist(), two.tolist()) == ([7, 7, 3], [8, 8, 3])

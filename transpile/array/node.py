@@ -72,6 +72,11 @@ class Node:
         return self.opcode == "literal"
 
     @property
+    def stands_alone(self) -> bool:
+        """Equal nodes must not become one: it is written into, holds a body of code, or has a side effect."""
+        return self.opcode in ("copy", "empty", "loop", "conditional") or "effect" in self.parameters
+
+    @property
     def type(self) -> ElementType:
         """The element type of a node known to be an array."""
         assert self.element_type is not None, f"{self!r} is no array"

@@ -6,14 +6,13 @@ An index stays in range and a random key stays bits in every campaign: only what
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from enum import Enum, auto
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from ..hlo.element_types import ElementType, Kind
-from ..hlo.ir import HloModule
+from ..hlo.ir import Computation, HloModule
 from .budgets import longest_sum
 from .domains import Domain, Form, parameter_domains
 from .inputs import limits, make_inputs
@@ -21,14 +20,9 @@ from .inputs import limits, make_inputs
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Extremes(Enum):
-    """Which infinities, NaN and limits a program can be given."""
+Extremes = frozenset[str]  # which infinities, NaN and limits a program can be given
 
-    ALL = auto()
-    ONE_INFINITY = auto()
-    NONE = auto()
-
-
+ALL: Extremes = frozenset(("inf", "-inf", "nan", "max", "min"))
 Change = Callable[[Array, ElementType, Domain, Extremes, np.random.Generator], Array]
 
 EDGE_SHARE = 0.15  # of the elements become edge values
@@ -51,10 +45,23 @@ def changed_inputs(module: HloModule, given: Sequence[Array], campaign: str, see
 
 
 def extremes_for(module: HloModule) -> Extremes:
-    """Those on which two good libraries agree."""
-    if any(instruction.opcode == "convolution" for instruction in module.instructions()):
-        return Extremes.NONE
-    return Extremes.ONE_INFINITY if longest_sum(module.instructions()) > 1 else Extremes.ALL
+    """Those on which two good libraries agree.
+
+    What a sum that overflows on its way gives depends on the order of its terms, which HLO leaves open. Some loops of a
+    convolution multiply the zeros of the padding, others leave them out; a batch norm scales before or after it
+    subtracts the mean. A comparison that is false of every NaN sorts them anywhere.
+    """
+    allowed = ALL if longest_sum(module.instructions()) == 1 else frozenset(("inf", "nan"))
+    for instruction in module.instructions():
+        if instruction.opcode in ("convolution", "batch-norm-grad", "batch-norm-inference", "batch-norm-training"):
+            allowed = frozenset()
+        elif instruction.opcode == "sort" and not _is_total(instruction["to_apply"]):
+            allowed -= {"nan"}
+    return allowed
+
+
+def _is_total(comparator: Computation) -> bool:
+    return all(i["type"] == "TOTALORDER" for i in comparator.instructions if i.opcode == "compare")
 
 
 def ordinary(
@@ -67,12 +74,7 @@ def ordinary(
 def edge(
     array: Array, element_type: ElementType, domain: Domain, extremes: Extremes, generator: np.random.Generator
 ) -> Array:
-    """Some elements become signed zeros, subnormals, infinities, NaN or the type's limits.
-
-    Where the program adds up many terms, only one infinity and no limits are among them: what a sum that overflows on
-    its way gives depends on the order of its terms, which HLO leaves open. Where it convolves, all are finite: some of
-    XLA's loops multiply them with the zeros of the padding, others leave the padding out.
-    """
+    """Some elements become signed zeros, subnormals, infinities, NaN or the type's limits."""
     if domain.form is not Form.ANY or element_type.kind is Kind.PRED:
         return array
     mask = generator.uniform(size=array.shape) < EDGE_SHARE
@@ -80,19 +82,15 @@ def edge(
     return np.where(mask, chosen, array).astype(array.dtype)
 
 
-def edge_values(element_type: ElementType, extremes: Extremes = Extremes.ALL) -> Array:
+def edge_values(element_type: ElementType, extremes: Extremes = ALL) -> Array:
     """The values of a type that programs like to get wrong."""
     if element_type.is_integral:
         return np.array([*limits(element_type), 0], object).astype(element_type.dtype)
     info = ml_dtypes.finfo(element_type.real.dtype)
     numbers = [0.0, -0.0, float(info.smallest_subnormal)]
     if not element_type.is_complex:  # libraries differ in the arithmetic of complex infinities
-        more = {
-            Extremes.ALL: [np.inf, -np.inf, np.nan, float(info.max), float(info.min)],
-            Extremes.ONE_INFINITY: [np.inf, np.nan],
-            Extremes.NONE: [],
-        }
-        numbers += more[extremes]
+        named = {"inf": np.inf, "-inf": -np.inf, "nan": np.nan, "max": float(info.max), "min": float(info.min)}
+        numbers += [number for name, number in named.items() if name in extremes]
     with np.errstate(all="ignore"):
         return np.array(numbers).astype(element_type.dtype)
 

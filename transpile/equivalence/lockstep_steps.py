@@ -52,7 +52,7 @@ def _logical(value: Value, graph: Graph, recorded: Recorded) -> Array | None:
         array = recorded[node]
     else:
         return None
-    if node.is_python_int or node.opcode == "integer":
+    if node.is_python_int or node.opcode == "integer" or node.parameters.get("plain"):  # typed where it is used
         array = array.astype(value.node.type.dtype)
     order = graph.turned.get(value.node, tuple(range(node.ndim)))
     if len(order) != node.ndim or not _same_but_units([node.shape[axis] for axis in order], value.node.shape):

@@ -67,7 +67,6 @@ def with_operands(graph: Graph, node: Node, operands: tuple[Node, ...]) -> Node:
 
 
 def _copied(graph: Graph, node: Node, operands: tuple[Node, ...], parameters: dict[str, Any]) -> Node:
-    pinned = (bool(node.results) and node.opcode in ("loop", "conditional")) or "effect" in parameters
     return graph.add(
         node.opcode,
         operands,
@@ -76,7 +75,7 @@ def _copied(graph: Graph, node: Node, operands: tuple[Node, ...], parameters: di
         python_int=node.is_python_int,
         interval=node.interval,
         results=node.results,
-        pinned=pinned,
+        pinned=node.stands_alone,
         **parameters,
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...array.node import Node, Slot, Ufunc
 from ...array.program import Function
-from ...array.value import Value, arranged, common_order, permute, without_dimensions
+from ...array.value import FULL, NEW, Value, arranged, common_order, getitem, permute, without_dimensions
 from ...hlo.attributes import SliceDimension
 from ...hlo.ir import Instruction
 from ...hlo.shapes import ArrayShape
@@ -142,6 +142,9 @@ class _Scatter:
         index = [arranged(graph, value, need) for value in self.points.values()]
         order = [*(self.batch[k] for k in need), *(place for d in rest if (place := self.window_places[d]) is not None)]
         values = self._values(order)
+        if not values.is_literal:  # unit dimensions of the operand that the updates lack
+            missing = [FULL if self.window_places[d] is not None else NEW for d in rest]
+            values = getitem(graph, values, [FULL] * len(need) + missing)
         fits = all(is_within(node, shape[d] - 1) for d, node in zip(indexed, index, strict=True))
         node = permute(graph, lowering.plain(self.operand), [*indexed, *rest])
         slots = tuple(Slot(2 + k) for k in range(len(index)))
