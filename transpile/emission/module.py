@@ -28,6 +28,7 @@ from .lines import WrittenFunction
 from .names import Names, base_name, identifier, own_name
 from .prelude import DEVICE, prelude
 from .replicas import ENTRY, GROUP, HOST_FUNCTIONS, Replicas, replicas_of
+from .sections import add_sections
 from .signature import GROUP as GROUP_TYPE
 from .signature import TREE, kinds_of_types, result_type
 from .sources import SourceNames
@@ -124,6 +125,9 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
         written.append(writer.written_function(named))
     if settings.annotate == "full":
         annotate(written)
+    if settings.annotate != "none":
+        for each in written:
+            add_sections(each.lines, each.function.graph)
     texts = [
         _function_text(writer.function, writer, named, replicas is not None and writer.function is program.entry)
         for writer, named in writers

@@ -1,0 +1,101 @@
+"""Headings of named scopes: in long functions, where they tell something, and harmless."""
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.tests.passes.raising import entry
+from xla2py.transpile.emission.sections import heading, scope_of
+
+jax = pytest.importorskip("jax")
+jnp = pytest.importorskip("jax.numpy")
+
+
+def block(x, w):
+    with jax.named_scope("attention"):
+        x = x + jnp.tanh(x @ w) @ jnp.cos(x @ w).T @ jnp.sin(x)
+    with jax.named_scope("mlp"):
+        hidden = jnp.exp(-jnp.square(x @ w.T))
+        return hidden / hidden.sum(-1, keepdims=True) - hidden.max()
+
+
+def model(x, w):
+    for k in range(4):
+        with jax.named_scope(f"layer_{k}"):
+            x = block(x, w[k])
+    return x
+
+
+def deep(x, w):
+    for layer in range(2):
+        for part in ("attention", "mlp"):
+            for k in range(4):
+                with jax.named_scope(f"layer_{layer}"), jax.named_scope(part):
+                    x = x + jnp.tanh(x @ w[k])
+    return x
+
+
+GIVEN = (np.ones((4, 4), np.float32), np.ones((4, 4, 4), np.float32))
+
+
+def headings(function, **options):
+    text = jax.jit(function).lower(*GIVEN).as_text("hlo", debug_info=True)
+    source = xla2py.emit(text, checks=False, disable_passes=["outlining"], **options).source
+    lines = source[source.index("def main") :].splitlines()
+    return [line.strip()[2:] for line in lines if line.strip().startswith("# ")]
+
+
+def test_scopes_head_the_statements_of_long_functions():
+    assert headings(deep) == [f"layer_{k} / {part}" for k in range(2) for part in ("attention", "mlp")]
+
+
+def test_gradients_say_so():
+    found = headings(jax.grad(lambda x, w: model(x, w).sum(), argnums=1))
+    assert found[0] == "layer_0 / attention" and "gradient of layer_3 / mlp" in found
+    assert not [text for text in found if "jvp" in text or "transpose" in text]
+
+
+def test_short_functions_and_one_scope_alone_have_none():
+    assert not headings(lambda x, w: block(x, w[0]))
+    assert not headings(
+        lambda x, w: jax.named_scope("all")(lambda: sum(jnp.tanh(x @ w[k % 4]) * k for k in range(20)))()
+    )
+
+
+def test_comments_can_be_left_out():
+    assert not headings(deep, annotate="none")
+
+
+def test_scopes_that_change_too_often_are_cut_to_their_outer_parts():
+    assert headings(model) == [f"layer_{k}" for k in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("op_name", "expected"),
+    [
+        ("jit(f)/jit(main)/add", ()),
+        ("jit(f)/encoder/layer_0/dot_general", ("encoder", "layer_0")),
+        ("jit(f)/jvp(encoder)/layer_0/mul", ("encoder", "layer_0")),
+        ("jit(f)/transpose(jvp(encoder))/layer_0/mul", ("gradient of encoder", "layer_0")),
+        ("jit(f)/vmap(jit(norm))/while/body/closed_call/MLP/Dense_0/add", ("MLP", "Dense_0")),
+        ("jit(f)/cond/branch_1_fun/head/add", ("head",)),
+        ("jit(f)/bad\nimport os/" + "x" * 99 + "/'''/add", ()),
+        ("", ()),
+    ],
+)
+def test_scopes_of_paths(op_name, expected):
+    assert scope_of(op_name) == expected
+
+
+def test_long_headings_are_cut():
+    assert len(heading(("a" * 40, "b" * 40))) == 60
+
+
+def test_nothing_of_a_path_becomes_code():
+    lines = [
+        f'v{k} = f32[4] tanh(v{k - 1}), metadata={{op_name="s{k % 2}\\nimport os/tanh"}}'
+        if k
+        else "v0 = f32[4] parameter(0)"
+        for k in range(30)
+    ]
+    assert "import os" not in xla2py.emit(entry(*lines)).source

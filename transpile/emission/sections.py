@@ -1,0 +1,88 @@
+"""Headings in long functions: ``# encoder / layer_0`` above the statements of ``jax.named_scope``.
+
+A scope is a part of the paths in op_name: ``jit(step)/jvp(encoder)/layer_0/dot_general``. What JAX adds to them says
+nothing to a reader and is left out; what is transposed is the gradient.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from ..array.node import Graph, Node
+from .lines import Line
+
+_FEWEST_LINES = 12  # of a body that is worth headings
+_LINES_PER_HEADING = 3  # at least, on average
+_LONGEST = 60
+
+_TRANSFORMED = re.compile(r"(?:jvp|transpose|vmap|remat|checkpoint)\((.*)\)")
+_SCOPE = re.compile(r"[A-Za-z_][\w.-]{0,40}", re.ASCII)
+_MACHINERY = frozenset(
+    "while body cond scan closed_call core_call remat checkpoint rematted_computation pjit named_call custom_jvp_call "
+    "custom_vjp_call custom_vjp_call_jaxpr custom_jvp_call_jaxpr shard_map".split()
+)
+_BRANCH = re.compile(r"branch_\d+_fun")
+
+Scope = tuple[str, ...]
+
+
+def add_sections(lines: Sequence[Line], graph: Graph) -> None:
+    """Put headings above the lines of a function where its scopes change, if it is long and they are informative.
+
+    Scopes that change too often are cut to their outer parts, until there are few enough headings or nothing is left.
+    """
+    if len(lines) <= _FEWEST_LINES:
+        return
+    scopes = [(line, scope) for line in lines if (scope := _scope_of(line, graph))]
+    for depth in range(max((len(scope) for _, scope in scopes), default=0), 0, -1):
+        headings = list(_changes([(line, scope[:depth]) for line, scope in scopes]))
+        if len({scope for _, scope in headings}) > 1 and len(headings) * _LINES_PER_HEADING <= len(lines):
+            for line, scope in headings:
+                line.above = [heading(scope), *line.above]
+            return
+
+
+def _changes(scopes: Sequence[tuple[Line, Scope]]) -> Iterator[tuple[Line, Scope]]:
+    current: Scope = ()
+    for line, scope in scopes:
+        if scope != current:
+            yield line, scope
+        current = scope
+
+
+def heading(scope: Scope) -> str:
+    """``encoder / layer_0``, at most so many characters of it."""
+    text = " / ".join(scope)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+def _scope_of(line: Line, graph: Graph) -> Scope:
+    """The scope of what a line binds; of several values the first."""
+    for node in line.after:
+        instruction = graph.origins.get(_valued(node))
+        if instruction is not None and instruction.metadata is not None:
+            return scope_of(instruction.metadata.op_name)
+    return ()
+
+
+def _valued(node: Node) -> Node:
+    return node.operands[0] if node.opcode == "item" and node.operands else node
+
+
+def scope_of(op_name: str) -> Scope:
+    """The author's scopes in the path of an operation; without the operation itself, which is the last part.
+
+    The outermost of a gradient says so: ``("gradient of encoder", "layer_0")``.
+    """
+    found: list[str] = []
+    is_gradient = False
+    for part in op_name.split("/")[:-1]:
+        while (match := _TRANSFORMED.fullmatch(part)) is not None:
+            is_gradient = is_gradient or part.startswith("transpose(")
+            part = match[1]
+        if _SCOPE.fullmatch(part) and part not in _MACHINERY and not _BRANCH.fullmatch(part):
+            found.append(part)
+    if found and is_gradient:
+        found[0] = f"gradient of {found[0]}"
+    return tuple(found)
