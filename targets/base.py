@@ -30,11 +30,15 @@ class OwnCall:
 @dataclass(frozen=True, slots=True)
 class Kernels:
     """How a target writes kernels of its own: the folder of the macros for what is computed in them, and which nodes
-    these can say. A kernel must save ``least_saved`` arrays that would be stored without it."""
+    these can say: element by element, and as reductions along the last axis. A kernel must
+    save ``least_saved`` arrays that would be stored without it. ``without`` names rewrites that would stand in the way:
+    calls of functions that kernels do not say."""
 
     folder: str
     fuses: Callable[[Node], bool]
+    reduces: Callable[[Node], bool]
     least_saved: int = 1
+    without: tuple[str, ...] = ()
 
 
 def _as_it_is(array: Any) -> Any:

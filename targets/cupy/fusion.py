@@ -102,4 +102,28 @@ _RULES: dict[str, Callable[[Node], bool]] = {
     "convert": _convert,
 }
 
-KERNELS = Kernels(folder="cupy/fast", fuses=fuses)
+_LONGEST_ROW = 1024  # elements, a thread each: the largest block there is
+_REDUCED = frozenset(("f32", "f64", "s32", "u32", "s64", "u64"))
+_FLOAT_REDUCTIONS = frozenset(("mean", "var", "std"))
+_REDUCTIONS = frozenset(("sum", "prod", "max", "min")) | _FLOAT_REDUCTIONS
+_PLACES = {"first_largest": "argmax", "first_smallest": "argmin"}
+
+
+def reduces(node: Node) -> bool:
+    """The threads of a block reduce its rows."""
+    if not node.operands or node.element_type is None or not _has_name(node.operands[0].element_type):
+        return False
+    (operand, *others) = node.operands
+    if others or operand.type.name not in _REDUCED or not 0 < operand.ndim or operand.shape[-1] > _LONGEST_ROW:
+        return False
+    if node.opcode in _REDUCTIONS:
+        fits = node.element_type is operand.element_type
+        fits = fits and (operand.type.is_floating or node.opcode not in _FLOAT_REDUCTIONS)
+        return fits and tuple(node.parameters["axes"]) == (operand.ndim - 1,)
+    is_place = node.opcode == "prelude" and node.parameters["function"] in _PLACES
+    return is_place and node.type.is_integral and node.parameters["keywords"]["axis"] == operand.ndim - 1
+
+
+KERNELS = Kernels(
+    folder="cupy/fast", fuses=fuses, reduces=reduces, without=("softmaxes", "gelus", "softplus")
+)

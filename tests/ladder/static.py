@@ -181,7 +181,7 @@ def _call(node: ast.Call, own: set[str], texts: dict[str, str]) -> Iterator[str]
         if not starred and (count != function.nin or set(keywords) - {"out"}):
             yield f"{ast.unparse(node)}: {function.name} takes {function.nin} operands"
         return
-    if getattr(function, "__name__", "") in _KERNELS:
+    if getattr(function, "__name__", "") in _KERNELS or ast.unparse(node.func) == "RowKernel":
         yield from _kernel(node, texts)
     signature = _signature(node, function)
     is_own = ast.unparse(node.func).startswith("self.") and node.func.attr in own  # type: ignore[attr-defined]
@@ -276,6 +276,8 @@ def _text(node: ast.expr, known: dict[str, str]) -> str | None:
 def _kernel(node: ast.Call, known: dict[str, str]) -> Iterator[str]:
     """The declaration is CuPy's to read, and its C++ stays within what NVRTC knows without headers."""
     texts = [text for part in node.args if (text := _text(part, known)) is not None]
+    if not texts:
+        return  # inside a class: its calls have the texts
     preambles = [_text(keyword.value, known) for keyword in node.keywords if keyword.arg == "preamble"]
     if None in preambles:
         yield f"{ast.unparse(node.func)}: no text is known for its preamble"

@@ -14,8 +14,8 @@ class Kernel:
 
     ``function`` computes one element of the ``loop``: its parameters are what is read at that element, a ``read`` node
     reads an array elsewhere. ``inputs`` are the nodes of the caller that the parameters stand for, ``outputs`` those
-    that the results stand for. Where ``by_rows``, the threads of one row of the loop (its last axis) compute together,
-    and reductions over the row stand in the function.
+    that the results stand for. The threads of one row of the loop (its last axis) compute together where there are
+    ``reductions`` over rows in the function.
     """
 
     function: Function
@@ -23,7 +23,12 @@ class Kernel:
     inputs: list[Node] = field(default_factory=list)
     outputs: list[Node] = field(default_factory=list)
     whole: set[Node] = field(default_factory=set)  # parameters: arrays that are read by `read` nodes
-    by_rows: bool = False
+    reductions: set[Node] = field(default_factory=set)  # over the rows: nodes of the function
+
+    @property
+    def by_rows(self) -> bool:
+        """Threads compute rows together."""
+        return bool(self.reductions)
 
     @property
     def is_read_whole(self) -> bool:

@@ -76,14 +76,16 @@ def emit(
     hooks = checked_hooks(custom_calls or {})
     require_style(style, chosen)
     limits = Limits(memory, chunks) if chosen.arrange is not None else Limits()
+    own = chosen.kernels if style == FAST else None
+    left_out = [*disable_passes, *chosen.without, *(own.without if own is not None else ())]
     try:
         require_support(module, chosen, hooks)
-        program = run_pipeline(module, [*disable_passes, *chosen.without], hooks, chosen.refuses, observe, chosen.lacks)
+        program = run_pipeline(module, left_out, hooks, chosen.refuses, observe, chosen.lacks)
         require_support(program, chosen, hooks)
         own_functions(program, chosen)
-        if style == FAST and chosen.kernels is not None:
-            inline_elementwise(program, chosen.kernels.fuses)
-            fuse(program, chosen.kernels)
+        if own is not None:
+            inline_elementwise(program, own.fuses)
+            fuse(program, own)
         if chosen.arrange is not None:
             program = chosen.arrange(program, limits)
     except UnsupportedError as error:

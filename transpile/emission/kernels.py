@@ -6,7 +6,9 @@ import ast
 import re
 import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -52,7 +54,7 @@ _WORDS = frozenset(
     "new noexcept nullptr operator private protected public register reinterpret_cast return short signed sizeof "
     "static static_assert static_cast struct switch template this thread_local throw true try typedef typeid typename "
     "union unsigned using virtual void volatile while and or not xor bitand bitor compl float16 bfloat16 complex at i "
-    "n threadIdx blockIdx blockDim gridDim infinite infinite_double not_a_number not_a_number_double larger smaller "
+    "n row column inside threadIdx blockIdx blockDim gridDim infinite infinite_double not_a_number not_a_number_double larger smaller "
     "squared sigmoid saturate sign popcount count_leading_zeros mulhi int_divide int_remainder int_power shift_left "
     "shift_right_logical shift_right_arithmetic logistic rsqrt round_half_away abs isfinite isnan min max half bool_ "
     "linux unix j0 j1 jn y0 y1 yn gamma signbit isinf round".split()
@@ -64,18 +66,40 @@ _DOUBLE_WORDS = frozenset(  # functions of double, which a float32 kernel does n
 _PLAIN = re.compile(r"[\w.:\- +/]*")  # of comments: nothing that ends a text or continues a line
 
 
+@dataclass(slots=True)
+class Row:
+    """How the threads of a kernel share the rows of a loop: ``width`` threads a row, rows ``together`` in a block."""
+
+    columns: int = 1
+    rows: int = 1
+    width: int = 1
+    together: int = 1
+
+    def set(self, loop: tuple[int, ...]) -> None:
+        """For a loop: as many threads as elements, rounded up to what reductions take."""
+        *outer, self.columns = loop
+        self.rows = prod(outer)
+        self.width = 1 << (self.columns - 1).bit_length() if self.columns <= _WARP else -(-self.columns // _WARP) * _WARP
+        self.together = _SMALL_BLOCK // self.width if self.width <= _WARP else 1
+
+
+_WARP = 32  # threads that exchange numbers without memory
+_SMALL_BLOCK = 128  # threads, of several short rows
+
+
 class KernelRenderer(Renderer):
     """The macros of C++."""
 
     shared = ()
 
     def __init__(self, folder: str, beside: Renderer) -> None:
+        self.row = Row()
         self.preamble: dict[str, None] = {}  # the constants with the functions that the current kernel calls
         self.shared_functions: dict[str, str] = {}  # of the prelude's kernels: the constant with their C++
         super().__init__(folder, beside.namespace, beside=beside)
 
     def own_globals(self) -> dict[str, Any]:
-        return {"ctypes": CTYPES, "device": self.device, "shared_function": self.shared_function}
+        return {"ctypes": CTYPES, "row": self.row, "device": self.device, "shared_function": self.shared_function}
 
     def own_filters(self) -> dict[str, Any]:
         return {"ctype": self.ctype}
@@ -149,6 +173,7 @@ class KernelWriter(FunctionWriter):
         self.kernel = kernel
         self.results = tree_nodes(kernel.function.results)
         self.plan.named.update(self.results)
+        self.plan.named.update(kernel.reductions)  # all threads come by them: not inside of `?:`
         self.plan.named.update(n for n in self.plan.nodes if n.opcode == "read" and self.plan.uses.get(n, 0) > 1)
 
     def name_arguments(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
@@ -160,7 +185,7 @@ class KernelWriter(FunctionWriter):
             self.texts[node] = Expression(self.names.fresh(wanted))
 
     def definition(self, node: Node, name: str, value: Expression) -> str:
-        if node in self.results:
+        if node in self.results and not self.kernel.by_rows:
             return self.renderer.statement("write_result", name, value)
         return self.renderer.statement("define_value", self.renderer.ctype(node.type), name, value)
 
@@ -177,10 +202,19 @@ class KernelWriter(FunctionWriter):
 
     def write(self) -> None:
         self.region(self.graph.root)
+        if self.kernel.by_rows:
+            for node, output, pointer in zip(self.results, self.kernel.outputs, self.pointers(), strict=True):
+                macro = "write_element" if output.shape == self.kernel.loop else "write_of_row"
+                self.line(self.renderer.statement(macro, pointer, self.texts[node]))
+
+    def pointers(self) -> list[str]:
+        """What the arrays that a kernel of rows writes to are called."""
+        return [f"{self.texts[node]}_out" for node in self.results]
 
     def texts_of_lines(self) -> list[str]:
         """The lines of C++, source places behind them."""
         needs_index = any(node.opcode == "read" or "places" in node.parameters for node in self.plan.nodes)
+        needs_index &= not self.kernel.by_rows
         first = [self.renderer.statement("number_of_element")] if needs_index else []
         return first + [self._commented(line) for line in self.lines]
 
@@ -240,8 +274,11 @@ class KernelTexts:
             _before(caller, operand, name) if name in outputs else name
             for operand, name in zip(node.operands, operands, strict=True)
         ]
+        self.renderer.row.set(kernel.loop or (1,))
         writer.name_arguments(operands, outputs)
         writer.write()
+        if kernel.by_rows:
+            return self._of_rows(writer)
         return self.caller_renderer.statement(
             "elementwise_kernel",
             self.caller_renderer.kernel_names[kernel],
@@ -249,6 +286,22 @@ class KernelTexts:
             self._declared(writer, writer.results),
             writer.texts_of_lines(),
             list(self.renderer.preamble),
+        )
+
+    def _of_rows(self, writer: KernelWriter) -> str:
+        """The declaration of a kernel whose threads compute rows together."""
+        kernel, renderer = writer.kernel, writer.renderer
+        self.caller_renderer.used_prelude["RowKernel"] = None
+        pairs = [(node, writer.texts[node], False) for node in kernel.function.parameters]
+        pairs += [(node, name, True) for node, name in zip(writer.results, writer.pointers(), strict=True)]
+        return self.caller_renderer.statement(
+            "row_kernel",
+            self.caller_renderer.kernel_names[kernel],
+            [renderer.statement("pointer", renderer.ctype(node.type), name, result) for node, name, result in pairs],
+            renderer.row,
+            writer.texts_of_lines(),
+            list(renderer.preamble),
+            [(output.shape, self.caller_renderer.dtype(output.type)) for output in kernel.outputs],
         )
 
     def _declared(self, writer: KernelWriter, nodes: Sequence[Node]) -> list[str]:

@@ -3,7 +3,7 @@ operations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ...targets.base import Kernels
 from ..array.kernel import Kernel
@@ -83,8 +83,9 @@ class KernelBuilder:
     def kernel(self) -> Kernel:
         """The kernel."""
         kernel, region = self.kernel_made, self.region
-        reads = [read for node in region.nodes for read in read_by(node, region.at[node])]
-        elsewhere = {source for source, at in reads if source.ndim and not self._is_own(source, at)}
+        reads = [read for node in region.nodes for read in self._reads(node)]
+        by_rows = bool(region.reductions)
+        elsewhere = {source for source, at in reads if by_rows or (source.ndim and not self._is_own(source, at))}
         for node in region.inputs:
             self.inputs[node] = self.graph.parameter(node.shape, node.element_type, self.graph.root)
         kernel.whole = {self.inputs[node] for node in region.inputs if node in elsewhere}
@@ -94,12 +95,17 @@ class KernelBuilder:
         for node in region.nodes:
             operands = tuple(
                 made[source] if source in made else self._read(source, at)
-                for source, at in read_by(node, region.at[node])
+                for source, at in self._reads(node)
             )
             made[node] = self._copy(node, operands, region.loop)
+            if node in region.reductions:
+                kernel.reductions.add(made[node])
         results = tuple(made[node] for node in region.outputs)
         kernel.function.results = results
         return kernel
+
+    def _reads(self, node: Node) -> Iterator[tuple[Node, Map]]:
+        return read_by(node, self.region.at[node], node in self.region.reductions)
 
     def _is_own(self, source: Node, at: Map) -> bool:
         """Each element of the loop reads its own."""

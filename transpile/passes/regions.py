@@ -2,7 +2,8 @@
 
 A region is a set of element-wise operations over the elements of one loop. Operations of one shape join where one
 reads what the other computes. What only a region reads joins it, too, if it is read at one place in each step: behind
-slices, transposes and broadcasts. Regions are found in the order of their *stages*: a way that leaves a region comes to
+slices, transposes and broadcasts. Reductions along the last axis join what they reduce, and what is computed of them
+joins too: the threads of a row compute together. Regions are found in the order of their *stages*: a way that leaves a region comes to
 a later stage, so regions never wait for each other.
 """
 
@@ -39,6 +40,7 @@ class FusedRegion:
     at: dict[Node, Map] = field(default_factory=dict)
     outputs: list[Node] = field(default_factory=list)
     inputs: list[Node] = field(default_factory=list)
+    reductions: set[Node] = field(default_factory=set)
 
 
 def is_generated(node: Node) -> bool:
@@ -46,10 +48,10 @@ def is_generated(node: Node) -> bool:
     return node.opcode in _GENERATED and all(operand.is_literal for operand in node.operands)
 
 
-def read_by(node: Node, at: Map) -> Iterator[tuple[Node, Map]]:
-    """What an element-wise operation reads if it is computed at ``at``, and where: behind views."""
+def read_by(node: Node, at: Map, reduced: bool = False) -> Iterator[tuple[Node, Map]]:
+    """What an operation reads if it is computed at ``at``, and where: behind views. A reduction reads whole rows."""
     for operand in node.operands:
-        place = broadcast(operand, node, at)
+        place = identity(operand.shape) if reduced else broadcast(operand, node, at)
         while is_view(operand):
             place, operand = through(operand, place), operand.operands[0]
         yield operand, place
@@ -65,14 +67,14 @@ class RegionFinder:
         self.nodes = topological(roots(function), self._needed)
         on_host = self._on_host()
         apart = on_host | self._in_conditions()
-        self.fusible = {
-            node for node in self.nodes if node not in apart and _has_elements(node) and kernels.fuses(node)
-        }
+        alive = [node for node in self.nodes if node not in apart and _has_elements(node)]
+        self.reductions = {node for node in alive if kernels.reduces(node)}
+        self.fusible = self.reductions | {node for node in alive if kernels.fuses(node)}
         self.read_outside = self._read_outside()
         self.readers: dict[Node, list[tuple[Node, Map]]] = {}
         for node in self.nodes:
             if node in self.fusible:
-                for source, at in read_by(node, identity(node.shape)):
+                for source, at in self._read_by(node, identity(node.shape)):
                     self.readers.setdefault(source, []).append((node, at))
         self.region_of: dict[Node, FusedRegion] = {}
 
@@ -89,6 +91,9 @@ class RegionFinder:
         for region in made:
             self._close(region)
         return [region for region in made if self._is_worth_it(region)]
+
+    def _read_by(self, node: Node, at: Map) -> Iterator[tuple[Node, Map]]:
+        return read_by(node, at, node in self.reductions)
 
     def _needed(self, node: Node) -> Iterable[Node]:
         """What comes before a node: what a body reads from around it comes before the body."""
@@ -139,44 +144,60 @@ class RegionFinder:
             if node not in self.fusible:
                 stage[node] = max((stage[other] + 1 for other in dependencies(node)), default=begin)
                 continue
-            joined: list[FusedRegion] = []
             own = identity(node.shape)
+            reads = [read for read in self._read_by(node, own) if read[0].region is node.region]
+            loop = self._loop(node, reads)
             latest = begin
-            for source, at in read_by(node, own):
-                is_like = source in self.fusible and source.shape == node.shape and source.region is node.region
-                together = is_like and at == own
-                if source.region is node.region:
-                    latest = max(latest, stage[source] + (source in self.fusible and not together))
-            for source, at in read_by(node, own):
-                region = self.region_of.get(source)
-                if region is None or at != own or stage[source] != latest:
-                    continue
-                if region.loop == node.shape and region.body is node.region and region not in joined:
-                    joined.append(region)
+            for source, at in reads:
+                leaves = source in self.fusible and not self._is_like(source, at, loop)
+                latest = max(latest, stage[source] + leaves)
+            joined: dict[FusedRegion, None] = {}
+            for source, at in reads:
+                if self._is_like(source, at, loop) and stage[source] == latest:
+                    joined.setdefault(self.region_of[source])
             stage[node] = latest
-            self._join(node, own, joined)
+            self._join(node, loop, list(joined))
 
-    def _join(self, node: Node, at: Map, joined: list[FusedRegion]) -> None:
-        region = joined[0] if joined else FusedRegion(node.shape, node.region)
+    def _loop(self, node: Node, reads: list[tuple[Node, Map]]) -> tuple[int, ...]:
+        """The elements that threads compute: of a reduction's operand, of the row that an operation belongs to, or
+        its own."""
+        if node in self.reductions:
+            return node.operands[0].shape
+        for source, at in reads:
+            region = self.region_of.get(source)
+            if region is None or at != region.at[source] or at == identity(region.loop):
+                continue
+            if node.shape in (region.loop[:-1], (*region.loop[:-1], 1)):
+                return region.loop
+        return node.shape
+
+    def _is_like(self, source: Node, at: Map, loop: tuple[int, ...]) -> bool:
+        """The source is computed in the same loop, and read by each thread where it is computed."""
+        region = self.region_of.get(source)
+        return region is not None and region.loop == loop and region.at[source] == at
+
+    def _join(self, node: Node, loop: tuple[int, ...], joined: list[FusedRegion]) -> None:
+        region = joined[0] if joined else FusedRegion(loop, node.region)
         for other in joined[1:]:
-            for member, place in other.at.items():
-                region.at[member] = place
-                self.region_of[member] = region
-        region.at[node] = at
+            region.at |= other.at
+            region.reductions |= other.reductions
+            self.region_of.update(dict.fromkeys(other.at, region))
+        region.at[node] = identity(node.shape)
+        region.reductions |= self.reductions & {node}
         self.region_of[node] = region
 
     # -- what one region reads and nobody else
 
     def _join_what_one_reads(self) -> None:
         for node in reversed(self.nodes):
-            if node not in self.fusible or node in self.read_outside:
+            if node not in self.fusible or node in self.reductions or node in self.read_outside:
                 continue
             places: dict[Map, None] = {}
             regions: dict[FusedRegion, None] = {}
             for reader, _ in self.readers.get(node, []):
                 region = self.region_of[reader]
                 regions.setdefault(region)
-                places.update((place, None) for source, place in read_by(reader, region.at[reader]) if source is node)
+                places.update((place, None) for source, place in self._read_by(reader, region.at[reader]) if source is node)
             if len(regions) != 1 or len(places) != 1:
                 continue
             (region,), (place,) = regions, places
@@ -202,7 +223,7 @@ class RegionFinder:
                 self.region_of[reader] is not region for reader, _ in self.readers.get(node, [])
             ):
                 region.outputs.append(node)
-            for source, _ in read_by(node, region.at[node]):
+            for source, _ in self._read_by(node, region.at[node]):
                 if source not in region.at and not is_generated(source):
                     inputs.setdefault(source)
         region.inputs = list(inputs)

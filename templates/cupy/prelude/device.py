@@ -1,4 +1,9 @@
-"""C++ functions that fused kernels share, as texts: each kernel is compiled with those that it calls."""
+"""What fused kernels share: C++ functions as texts, with which kernels are compiled, and kernels of whole rows."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import cupy as cp
 
 LARGER = """
 template <class T> __device__ T larger(T a, T b) { return a != a || a > b ? a : b; }  // NaN if one is
@@ -31,3 +36,65 @@ __device__ float not_a_number() { return __int_as_float(0x7fc00000); }
 NOT_A_NUMBER_DOUBLE = """
 __device__ double not_a_number_double() { return __longlong_as_double(0x7ff8000000000000ll); }
 """
+
+ROWS = """
+template <class T> struct Sum { __device__ T operator()(T a, T b) const { return a + b; } };
+template <class T> struct Product { __device__ T operator()(T a, T b) const { return a * b; } };
+template <class T> struct Largest { __device__ T operator()(T a, T b) const { return a != a || a > b ? a : b; } };
+template <class T> struct Smallest { __device__ T operator()(T a, T b) const { return a != a || a < b ? a : b; } };
+
+// One number of the WIDTH threads of a row: of those of each warp, then of the warps in their order.
+template <int WIDTH, class T, class Combine> __device__ T across_row(T x, Combine combine) {
+    for (int step = (WIDTH < 32 ? WIDTH : 32) / 2; step; step /= 2) x = combine(x, __shfl_xor_sync(~0u, x, step));
+    if (WIDTH > 32) {
+        __shared__ T parts[32];
+        __syncthreads();  // what was there before has been read
+        if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;
+        __syncthreads();
+        x = parts[0];
+        for (int warp = 1; warp < WIDTH / 32; warp++) x = combine(x, parts[warp]);
+    }
+    return x;
+}
+
+// Threads outside of the row have its last element: that changes no extreme, and sums leave it out.
+template <int WIDTH, class T> __device__ T row_sum(T x, bool inside) {
+    return across_row<WIDTH>(inside ? x : T(0), Sum<T>());
+}
+template <int WIDTH, class T> __device__ T row_product(T x, bool inside) {
+    return across_row<WIDTH>(inside ? x : T(1), Product<T>());
+}
+template <int WIDTH, class T> __device__ T row_max(T x) { return across_row<WIDTH>(x, Largest<T>()); }
+template <int WIDTH, class T> __device__ T row_min(T x) { return across_row<WIDTH>(x, Smallest<T>()); }
+template <int WIDTH, class T> __device__ T row_variance(T x, bool inside, T columns, T divisor) {
+    T difference = x - row_sum<WIDTH>(x, inside) / columns;
+    return row_sum<WIDTH>(difference * difference, inside) / divisor;
+}
+// The first place of the largest or smallest number, or of a NaN where there is one.
+template <int WIDTH, class T> __device__ int row_argmax(T x, int column) {
+    T largest = row_max<WIDTH>(x);
+    return across_row<WIDTH>(x != x || x == largest ? column : WIDTH, Smallest<int>());
+}
+template <int WIDTH, class T> __device__ int row_argmin(T x, int column) {
+    T smallest = row_min<WIDTH>(x);
+    return across_row<WIDTH>(x != x || x == smallest ? column : WIDTH, Smallest<int>());
+}
+"""
+
+
+class RowKernel:
+    """A kernel whose threads compute rows together: `width` threads a row, `rows` rows, `results` of (shape, dtype)."""
+
+    def __init__(
+        self, source: str, name: str, *, rows: int, width: int, results: Sequence[tuple[tuple[int, ...], Any]]
+    ) -> None:
+        self.kernel = cp.RawKernel(source, name)
+        self.threads = 128 if width <= 32 else width  # of several rows of a warp, or of one
+        self.blocks = -(-rows * width // self.threads)
+        self.results = results
+
+    def __call__(self, *arrays: cp.ndarray) -> Any:
+        """New arrays with the results; a tuple of several."""
+        made = [cp.empty(shape, dtype=dtype) for shape, dtype in self.results]
+        self.kernel((self.blocks,), (self.threads,), (*(cp.ascontiguousarray(array) for array in arrays), *made))
+        return made[0] if len(made) == 1 else tuple(made)
