@@ -14,6 +14,7 @@ from xla2py.transpile.vendoring.freshness import State
 
 ROOT = Path(__file__).resolve().parent.parent
 FORMS = ("before", "after")
+FUSED = ("attention", "black_scholes", "lstm", "mandelbrot", "transformer_block")  # shown in CuPy's style fast, too
 
 
 def modules():
@@ -22,6 +23,12 @@ def modules():
         name, form, _ = hlo.name.split(".")
         generated = xla2py.emit(hlo.read_text("utf-8"), name=f"examples/hlo/{hlo.name}", sources=ROOT)
         yield Path(form) / f"{name}.py", generated
+    for name in FUSED:
+        hlo = ROOT / "examples" / "hlo" / f"{name}.before.hlo"
+        generated = xla2py.emit(
+            hlo.read_text("utf-8"), "cupy", style="fast", name=f"examples/hlo/{hlo.name}", sources=ROOT
+        )
+        yield Path("cupy_fast") / f"{name}.py", generated
     for hlo in sorted((ROOT / "examples" / "replicas").glob("*.hlo")):
         generated = xla2py.emit(hlo.read_text("utf-8"), name=f"examples/replicas/{hlo.name}", sources=ROOT)
         yield Path("replicas") / f"{hlo.stem}.py", generated

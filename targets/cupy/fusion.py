@@ -114,7 +114,7 @@ def reduces(node: Node) -> bool:
     if not node.operands or node.element_type is None or not _has_name(node.operands[0].element_type):
         return False
     (operand, *others) = node.operands
-    if others or operand.type.name not in _REDUCED or not 0 < operand.ndim or operand.shape[-1] > _LONGEST_ROW:
+    if others or operand.type.name not in _REDUCED or operand.ndim == 0 or operand.shape[-1] > _LONGEST_ROW:
         return False
     if node.opcode in _REDUCTIONS:
         fits = node.element_type is operand.element_type
@@ -124,6 +124,4 @@ def reduces(node: Node) -> bool:
     return is_place and node.type.is_integral and node.parameters["keywords"]["axis"] == operand.ndim - 1
 
 
-KERNELS = Kernels(
-    folder="cupy/fast", fuses=fuses, reduces=reduces, without=("softmaxes", "gelus", "softplus")
-)
+KERNELS = Kernels(folder="cupy/fast", fuses=fuses, reduces=reduces, without=("softmaxes", "gelus", "softplus"))

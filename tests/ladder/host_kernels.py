@@ -215,6 +215,7 @@ class RawKernel:
     def source(self) -> str:
         """The kernel as a function that a scheduler calls for each thread."""
         code = re.sub(r'extern\s+"C"\s+__global__\s+void(\s+__launch_bounds__\([^)]*\))?', "static void", self.code)
+        code = re.sub(r"#include <cupy/\w+\.cuh>", "", code)  # hostcuda.h has what they have
         code = re.sub(r"extern\s+__shared__\s+(\w+)\s+(\w+)\[\];", r"\1 *\2 = (\1 *)hostcuda_dynamic_shared;", code)
         parameters = [f"{kind} {'*' if is_pointer else ''}a{k}" for k, (kind, is_pointer) in enumerate(self.signature)]
         names = ", ".join(f"a{k}" for k in range(len(self.signature)))

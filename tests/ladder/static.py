@@ -289,7 +289,7 @@ def _kernel(node: ast.Call, known: dict[str, str]) -> Iterator[str]:
             yield f"{ast.unparse(node.func)}: {error}"
     texts[2:2] = filter(None, preambles)
     body = "\n".join(texts[2:] if kind == "ElementwiseKernel" else texts)
-    code = re.sub(r"//[^\n]*|\"[^\"]*\"", "", body)
+    code = re.sub(r"#include <cupy/\w+\.cuh>|//[^\n]*|\"[^\"]*\"", "", body)
     for word in _UNKNOWN_TO_NVRTC:
         if word in code:
             yield f"kernel {texts[-1]}: NVRTC does not know {word}"

@@ -9,8 +9,10 @@ cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 
 import xla2py  # noqa: E402
 from xla2py.targets.base import load_target  # noqa: E402
+from xla2py.tests.ladder.device_compiler import ARCHITECTURES, compiled, elementwise_source, missing  # noqa: E402
 from xla2py.tests.ladder.running import checked, failures, needs_compiler  # noqa: E402
 from xla2py.tests.ladder.samples import WHOLE, sample  # noqa: E402
+from xla2py.tests.ladder.test_compilation import MOST_REGISTERS  # noqa: E402
 from xla2py.tests.ladder.test_faults import verdict  # noqa: E402
 from xla2py.tests.operations.tables import cases_by_opcode  # noqa: E402
 from xla2py.tests.test_examples import LOWER, assert_close, inputs  # noqa: E402
@@ -24,7 +26,11 @@ ALONE = replace(CUPY, kernels=replace(CUPY.kernels, least_saved=0))  # kernels o
 FUSED = sorted(opcode for opcode, spec in OPCODES.items() if spec.is_elementwise and opcode in cases_by_opcode())
 MOVED = ["broadcast", "iota", "reverse", "slice", "transpose"]
 CHECKED = (FUSED + MOVED)[:: 1 if WHOLE else 2]
-NAMES = LOWER.NAMES if WHOLE else ["black_scholes", "jacobi_stencil", "lstm", "rotary_embedding", "transformer_block"]
+NAMES = (
+    LOWER.NAMES
+    if WHOLE
+    else ["black_scholes", "jacobi_stencil", "lstm", "rotary_embedding", "threefry_sampling", "transformer_block"]
+)
 CHAOTIC = {"mandelbrot"}  # the last digit decides when a point escapes
 
 
@@ -115,24 +121,99 @@ def test_regions_do_not_wait_for_each_other():
     assert np.allclose(xla2py.emit(text).load().main(TABLE[:, :4]), checked(module, [TABLE[:, :4]]), 1e-5)
 
 
+def softmax(rows, columns):
+    return program(
+        f"x = f32[{rows},{columns}] parameter(0)",
+        "lowest = f32[] constant(-inf)",
+        "zero = f32[] constant(0)",
+        f"peak = f32[{rows}] reduce(x, lowest), dimensions={{1}}, to_apply=larger",
+        f"peaks = f32[{rows},{columns}] broadcast(peak), dimensions={{0}}",
+        f"lower = f32[{rows},{columns}] subtract(x, peaks)",
+        f"exp = f32[{rows},{columns}] exponential(lower)",
+        f"total = f32[{rows}] reduce(exp, zero), dimensions={{1}}, to_apply=sum",
+        f"totals = f32[{rows},{columns}] broadcast(total), dimensions={{0}}",
+        f"ratio = f32[{rows},{columns}] divide(exp, totals)",
+        f"ROOT r = (f32[{rows},{columns}], f32[{rows}]) tuple(ratio, total)",
+    ).replace("ENTRY", COMBINERS + "ENTRY")
+
+
+COMBINERS = """larger { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] maximum(a, b) }
+sum { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b) }
+"""
+
+
+def rows_of(shape):
+    x = np.random.default_rng(3).normal(size=shape).astype(np.float32)
+    x[-1, shape[1] // 2] = np.nan
+    return x
+
+
+@needs_compiler
+@pytest.mark.parametrize("shape", [(5, 3), (2, 40), (3, 200)])
+def test_rows_are_one_kernel(shape):
+    text, x = softmax(*shape), rows_of(shape)
+    module = xla2py.emit(text, "cupy", style="fast")
+    assert kernels(module) == ["ratio_kernel"]
+    assert verdict(module, [x], xla2py.emit(text).load().main(x)) == ""
+
+
+def test_rows_longer_than_a_block_are_left_to_the_library():
+    source = xla2py.emit(softmax(2, 1025), "cupy", style="fast").source
+    assert "RowKernel" not in source
+    assert ".max(" in source
+
+
+CHAIN_INPUTS = (np.where(TABLE == 2, np.float32(np.nan), TABLE), np.float32([1, 2, 3, -1, 0, 9]))
+ROWS = softmax(3, 40)
+BARRIER = "parts[threadIdx.x / 32] = x;\n        __syncthreads();"
 FAULTS = {
-    "wrong index": (CHAIN, "y[at % 6]", "y[at / 6]"),
-    "no rule for NaN": (CHAIN, "a != a || a > b ? a : b", "a > b ? a : b"),
-    "literal of double": (CHAIN, "x + 1.0f", "x + 1.0"),
-    "a result that nobody writes": (CHAIN, "square = ", "float lost = "),
+    "wrong index": (CHAIN, CHAIN_INPUTS, "y[at % 6]", "y[at / 6]"),
+    "no rule for NaN": (CHAIN, CHAIN_INPUTS, "a != a || a > b ? a : b", "a > b ? a : b"),
+    "literal of double": (CHAIN, CHAIN_INPUTS, "x + 1.0f", "x + 1.0"),
+    "a result that nobody writes": (CHAIN, CHAIN_INPUTS, "square = ", "float lost = "),
+    "no barrier": (ROWS, (rows_of((3, 40)),), BARRIER, BARRIER.split("\n")[0]),
+    "threads outside of the row take part": (ROWS, (rows_of((3, 40)),), "inside ? x : T(0)", "x"),
+    "half of a row": (ROWS, (rows_of((3, 40)),), "row_max<64>", "row_max<32>"),
+    "all threads write the row": (
+        ROWS,
+        (rows_of((3, 40)),),
+        "inside && column == 0) total_out[row]",
+        "inside) ratio_out[row]",
+    ),
 }
 
 
 @needs_compiler
 @pytest.mark.parametrize("name", FAULTS)
 def test_the_ladder_finds(name):
-    text, good, bad = FAULTS[name]
-    arguments = (np.where(TABLE == 2, np.float32(np.nan), TABLE), np.float32([1, 2, 3, -1, 0, 9]))
+    text, arguments, good, bad = FAULTS[name]
     emitted = xla2py.emit(text, "cupy", style="fast", format=False)
     expected = xla2py.emit(text, format=False).load().main(*arguments)
     assert verdict(emitted, arguments, expected) == "", "the module is wrong without the fault"
     assert good in emitted.source
     assert verdict(replace(emitted, source=emitted.source.replace(good, bad)), arguments, expected) != ""
+
+
+def test_kernels_compile_for_gpus_and_spill_nothing():
+    if missing():
+        pytest.skip(missing())
+    sources = []
+    for name in ("attention", "lstm", "transformer_block"):
+        made = xla2py.emit(LOWER.hlo_file(name, "before").read_text(), "cupy", style="fast").load()
+        for key, kernel in vars(made).items():
+            own = f" {key}_{len(sources)}("
+            if isinstance(kernel, cupy.ElementwiseKernel):
+                dtypes = tuple(np.dtype(parameter.dtype) for parameter in kernel.in_params)
+                sources.append(elementwise_source(kernel, dtypes).replace(f" {key}(", own))
+            elif type(kernel).__name__ == "RowKernel":
+                sources.append(kernel.kernel.code.replace(f" {key}(", own))
+    usage = compiled(sources)
+    assert len(usage) == len(sources) * len(ARCHITECTURES) > 10
+    assert [kernel for kernel in usage if kernel.spilled_bytes or kernel.registers > MOST_REGISTERS] == []
 
 
 def test_metadata_does_not_become_code():

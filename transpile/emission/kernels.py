@@ -44,6 +44,8 @@ CTYPES = {
     "c64": "complex<float>",
     "c128": "complex<double>",
 }
+# The headers of CuPy with types that C++ does not have.
+_HEADERS = {"f16": "float16", "bf16": "bfloat16", "c64": "complex", "c128": "complex"}
 # What C++ computes in a wider type: rounded or cut after every operation, as libraries of arrays do.
 _NARROW = frozenset("s8 u8 s16 u16 f16 bf16".split())
 _EXACT = frozenset("select maximum minimum clamp square read prelude convert arange and or xor".split())
@@ -54,10 +56,10 @@ _WORDS = frozenset(
     "new noexcept nullptr operator private protected public register reinterpret_cast return short signed sizeof "
     "static static_assert static_cast struct switch template this thread_local throw true try typedef typeid typename "
     "union unsigned using virtual void volatile while and or not xor bitand bitor compl float16 bfloat16 complex at i "
-    "n row column inside threadIdx blockIdx blockDim gridDim infinite infinite_double not_a_number not_a_number_double larger smaller "
-    "squared sigmoid saturate sign popcount count_leading_zeros mulhi int_divide int_remainder int_power shift_left "
-    "shift_right_logical shift_right_arithmetic logistic rsqrt round_half_away abs isfinite isnan min max half bool_ "
-    "linux unix j0 j1 jn y0 y1 yn gamma signbit isinf round".split()
+    "n row column inside threadIdx blockIdx blockDim gridDim infinite infinite_double not_a_number "
+    "not_a_number_double larger smaller squared sigmoid saturate sign popcount count_leading_zeros mulhi int_divide "
+    "int_remainder int_power shift_left shift_right_logical shift_right_arithmetic logistic rsqrt round_half_away abs "
+    "isfinite isnan min max half bool_ linux unix j0 j1 jn y0 y1 yn gamma signbit isinf round".split()
 )
 _DOUBLE_WORDS = frozenset(  # functions of double, which a float32 kernel does not call
     "exp expm1 log log1p sqrt cbrt sin cos tan tanh sinh cosh asin acos asinh acosh atanh floor ceil rint erf pow "
@@ -79,7 +81,9 @@ class Row:
         """For a loop: as many threads as elements, rounded up to what reductions take."""
         *outer, self.columns = loop
         self.rows = prod(outer)
-        self.width = 1 << (self.columns - 1).bit_length() if self.columns <= _WARP else -(-self.columns // _WARP) * _WARP
+        self.width = (
+            1 << (self.columns - 1).bit_length() if self.columns <= _WARP else -(-self.columns // _WARP) * _WARP
+        )
         self.together = _SMALL_BLOCK // self.width if self.width <= _WARP else 1
 
 
@@ -261,10 +265,7 @@ class KernelTexts:
         kernel: Kernel = node.parameters["kernel"]
         self.renderer.preamble.clear()
         words = set(_WORDS)
-        if any(
-            n.element_type is not None and n.type.name in ("f64", "c64", "c128")
-            for n in kernel.function.graph.nodes_since(0)
-        ):
+        if _kinds(kernel) & {"f64", "c64", "c128"}:
             words |= _DOUBLE_WORDS
         writer = KernelWriter(kernel, self.renderer, Names(words), self.annotate, constants, self.source_names)
         parts = caller.items.get(node, {})
@@ -292,11 +293,12 @@ class KernelTexts:
         """The declaration of a kernel whose threads compute rows together."""
         kernel, renderer = writer.kernel, writer.renderer
         self.caller_renderer.used_prelude["RowKernel"] = None
-        pairs = [(node, writer.texts[node], False) for node in kernel.function.parameters]
+        pairs: list[tuple[Node, str, bool]] = [(n, writer.texts[n], False) for n in kernel.function.parameters]
         pairs += [(node, name, True) for node, name in zip(writer.results, writer.pointers(), strict=True)]
         return self.caller_renderer.statement(
             "row_kernel",
             self.caller_renderer.kernel_names[kernel],
+            sorted({_HEADERS[kind] for kind in _kinds(kernel) if kind in _HEADERS}),
             [renderer.statement("pointer", renderer.ctype(node.type), name, result) for node, name, result in pairs],
             renderer.row,
             writer.texts_of_lines(),
@@ -323,6 +325,12 @@ class KernelTexts:
             self.caller_renderer.statement("device_function", name.upper(), name, *_parts(self.library, name))
             for name in functions
         ]
+
+
+def _kinds(kernel: Kernel) -> set[str]:
+    """The element types that a kernel computes with."""
+    nodes = kernel.function.graph.nodes_since(0)
+    return {node.type.name for node in nodes if node.element_type is not None}
 
 
 def _dtype_name(node: Node) -> str:

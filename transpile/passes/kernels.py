@@ -94,8 +94,7 @@ class KernelBuilder:
         made: dict[Node, Node] = {}
         for node in region.nodes:
             operands = tuple(
-                made[source] if source in made else self._read(source, at)
-                for source, at in self._reads(node)
+                made[source] if source in made else self._read(source, at) for source, at in self._reads(node)
             )
             made[node] = self._copy(node, operands, region.loop)
             if node in region.reductions:

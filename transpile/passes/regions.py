@@ -1,10 +1,10 @@
 """What a device computes in one go: operations that join in one kernel, so that no array between them is stored.
 
-A region is a set of element-wise operations over the elements of one loop. Operations of one shape join where one
-reads what the other computes. What only a region reads joins it, too, if it is read at one place in each step: behind
-slices, transposes and broadcasts. Reductions along the last axis join what they reduce, and what is computed of them
-joins too: the threads of a row compute together. Regions are found in the order of their *stages*: a way that leaves a region comes to
-a later stage, so regions never wait for each other.
+A region is a set of operations over the elements of one loop. Element-wise operations of one shape join where one reads
+what the other computes. What only a region reads joins it, too, if it is read at one place in each step: behind slices,
+transposes and broadcasts. Reductions along the last axis join what they reduce, and what is computed of them joins as
+well: the threads of a row compute together. Regions are found in the order of their *stages*: a way that leaves a
+region comes to a later stage, so regions never wait for each other.
 """
 
 from __future__ import annotations
@@ -197,7 +197,9 @@ class RegionFinder:
             for reader, _ in self.readers.get(node, []):
                 region = self.region_of[reader]
                 regions.setdefault(region)
-                places.update((place, None) for source, place in self._read_by(reader, region.at[reader]) if source is node)
+                places.update(
+                    (place, None) for source, place in self._read_by(reader, region.at[reader]) if source is node
+                )
             if len(regions) != 1 or len(places) != 1:
                 continue
             (region,), (place,) = regions, places

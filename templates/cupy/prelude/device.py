@@ -89,7 +89,8 @@ class RowKernel:
         self, source: str, name: str, *, rows: int, width: int, results: Sequence[tuple[tuple[int, ...], Any]]
     ) -> None:
         self.kernel = cp.RawKernel(source, name)
-        self.threads = 128 if width <= 32 else width  # of several rows of a warp, or of one
+        # A block has several rows of a warp or less, or one row.
+        self.threads = 128 if width <= 32 else width
         self.blocks = -(-rows * width // self.threads)
         self.results = results
 
