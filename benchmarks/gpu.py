@@ -7,8 +7,8 @@ done, so that what was measured survives an interruption, and prints tables. ``-
 of CuPy on the CPU, without times: that the kit works is tested where there is no GPU.
 
 Steps: the machine and its versions; facts that tests without a GPU had to assume; every case of every operation against
-XLA on the CPU or a definition; every example against NumPy, once without any permission to wait; times of the examples
-against ``jax.jit``, on the device by events and by the clock, median of five blocks.
+XLA on the CPU or a definition; every example in both styles against NumPy, once without any permission to wait; times
+of the examples in both styles against ``jax.jit``, on the device by events and by the clock, median of five blocks.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from xla2py.transpile.equivalence.comparison import compare, flatten
 from xla2py.transpile.hlo.carriers import as_declared
 
 BLOCKS, CALLS = 5, 20
+STYLES = ("readable", "fast")
 Record = dict[str, Any]
 
 
@@ -181,20 +182,24 @@ def examples(device: Device) -> Iterator[Record]:
     """Each example: whether it agrees with NumPy, and with the device forbidden to wait."""
     for name in LOWER.NAMES:
         for stage in LOWER.STAGES:
-            program = xla2py.load(LOWER.hlo_file(name, stage))
-            arguments = [array.copy() for array in inputs(name)]
-            record: Record = {"example": f"{name}, {stage}", "agrees": False, "waits": "", "error": ""}
-            try:
-                expected = xla2py.emit(program, format=False).load().main(*arguments)
-                emitted = xla2py.emit(program, "cupy", format=False)
-                found = device.run(emitted, arguments)
-                leaves = compare([x for _, x in flatten(expected)], found, budget_for(program))
-                wrong = [str(leaf) for leaf in leaves if not leaf.status.is_good]
-                record["agrees"], record["error"] = not wrong, "".join(wrong[:1])[:300]
-                record["waits"] = "" if device.is_twin else _waits(emitted, arguments)
-            except Exception as error:
-                record["error"] = f"{type(error).__name__}: {error}"[:300]
-            yield record
+            yield from (_example(device, name, stage, style) for style in STYLES)
+
+
+def _example(device: Device, name: str, stage: str, style: str) -> Record:
+    program = xla2py.load(LOWER.hlo_file(name, stage))
+    arguments = [array.copy() for array in inputs(name)]
+    record: Record = {"example": f"{name}, {stage}", "style": style, "agrees": False, "waits": "", "error": ""}
+    try:
+        expected = xla2py.emit(program, format=False).load().main(*arguments)
+        emitted = xla2py.emit(program, "cupy", style=style, format=False)
+        found = device.run(emitted, arguments)
+        leaves = compare([x for _, x in flatten(expected)], found, budget_for(program))
+        wrong = [str(leaf) for leaf in leaves if not leaf.status.is_good]
+        record["agrees"], record["error"] = not wrong, "".join(wrong[:1])[:300]
+        record["waits"] = "" if device.is_twin else _waits(emitted, arguments)
+    except Exception as error:
+        record["error"] = f"{type(error).__name__}: {error}"[:300]
+    return record
 
 
 def _waits(emitted: Any, arguments: list[np.ndarray]) -> str:
@@ -213,10 +218,17 @@ def _waits(emitted: Any, arguments: list[np.ndarray]) -> str:
 
 
 def times(name: str) -> Record:
-    """Microseconds of one call: ours on the device and by the clock, and jax.jit's by the clock."""
+    """Microseconds of one call: ours on the device and by the clock, in each style, and jax.jit's by the clock."""
+    record: Record = {"example": name}
+    for style in STYLES:
+        record |= {f"{style}_{key}": value for key, value in _times(name, style).items()}
+    return record | {"jax_wall_us": _jax_time(name)}
+
+
+def _times(name: str, style: str) -> Record:
     import cupy
 
-    emitted = xla2py.emit(xla2py.load(LOWER.hlo_file(name, "before")), "cupy", format=False)
+    emitted = xla2py.emit(xla2py.load(LOWER.hlo_file(name, "before")), "cupy", style=style, format=False)
     main, arguments = emitted.load().main, [cupy.asarray(array) for array in inputs(name)]
     main(*arguments), main(*arguments)
     start, stop = cupy.cuda.Event(), cupy.cuda.Event()
@@ -231,8 +243,7 @@ def times(name: str) -> Record:
         stop.synchronize()
         by_clock.append((time.perf_counter() - began) / CALLS * 1e6)
         on_device.append(cupy.cuda.get_elapsed_time(start, stop) / CALLS * 1e3)
-    record = {"example": name, "device_us": statistics.median(on_device), "wall_us": statistics.median(by_clock)}
-    return record | {"jax_wall_us": _jax_time(name)}
+    return {"device_us": statistics.median(on_device), "wall_us": statistics.median(by_clock)}
 
 
 def _jax_time(name: str) -> float | None:

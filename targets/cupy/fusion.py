@@ -124,4 +124,6 @@ def reduces(node: Node) -> bool:
     return is_place and node.type.is_integral and node.parameters["keywords"]["axis"] == operand.ndim - 1
 
 
-KERNELS = Kernels(folder="cupy/fast", fuses=fuses, reduces=reduces, without=("softmaxes", "gelus", "softplus"))
+KERNELS = Kernels(
+    folder="cupy/fast", fuses=fuses, reduces=reduces, without=("softmaxes", "gelus", "softplus", "promotions")
+)

@@ -28,8 +28,10 @@ def test_the_facts_are_asked(kit):
 
 
 def test_examples_are_compared(kit):
-    record = next(kit.examples(kit.Device(twin=True)))
-    assert record == {"example": "adaptive_ode, before", "agrees": True, "waits": "", "error": ""}
+    records = kit.examples(kit.Device(twin=True))
+    for style in kit.STYLES:
+        good = {"example": "adaptive_ode, before", "style": style, "agrees": True, "waits": "", "error": ""}
+        assert next(records) == good
 
 
 def test_operations_are_compared_until_time_is_up(kit):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .node import Node
-from .program import Function
+from .program import Function, tree_nodes
 
 
 @dataclass(eq=False, slots=True)
@@ -24,6 +24,11 @@ class Kernel:
     outputs: list[Node] = field(default_factory=list)
     whole: set[Node] = field(default_factory=set)  # parameters: arrays that are read by `read` nodes
     reductions: set[Node] = field(default_factory=set)  # over the rows: nodes of the function
+
+    @property
+    def has_loop(self) -> bool:
+        """The results are what a loop carries."""
+        return any(node.opcode == "item" for node in tree_nodes(self.function.results))
 
     @property
     def by_rows(self) -> bool:

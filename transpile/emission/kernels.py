@@ -16,7 +16,7 @@ import numpy as np
 from ...targets.base import Target
 from ..array.kernel import Kernel
 from ..array.node import Node
-from ..array.program import tree_nodes
+from ..array.program import Carry, tree_nodes
 from ..hlo.element_types import ElementType
 from .body import FunctionWriter
 from .constants import ModuleConstants
@@ -56,7 +56,7 @@ _WORDS = frozenset(
     "new noexcept nullptr operator private protected public register reinterpret_cast return short signed sizeof "
     "static static_assert static_cast struct switch template this thread_local throw true try typedef typeid typename "
     "union unsigned using virtual void volatile while and or not xor bitand bitor compl float16 bfloat16 complex at i "
-    "n row column inside threadIdx blockIdx blockDim gridDim infinite infinite_double not_a_number "
+    "n threadIdx blockIdx blockDim gridDim infinite infinite_double not_a_number "
     "not_a_number_double larger smaller squared sigmoid saturate sign popcount count_leading_zeros mulhi int_divide "
     "int_remainder int_power shift_left shift_right_logical shift_right_arithmetic logistic rsqrt round_half_away abs "
     "isfinite isnan min max half bool_ linux unix j0 j1 jn y0 y1 yn gamma signbit isinf round".split()
@@ -175,6 +175,7 @@ class KernelWriter(FunctionWriter):
     ) -> None:
         super().__init__(kernel.function, renderer, names, annotate, constants, source_names)
         self.kernel = kernel
+        self.control_flow: KernelLoops = KernelLoops(self)  # type: ignore[assignment]
         self.results = tree_nodes(kernel.function.results)
         self.plan.named.update(self.results)
         self.plan.named.update(kernel.reductions)  # all threads come by them: not inside of `?:`
@@ -182,14 +183,14 @@ class KernelWriter(FunctionWriter):
 
     def name_arguments(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         """Name what is read and what is written."""
-        for node, wanted in [
-            *zip(self.results, outputs, strict=True),
-            *zip(self.function.parameters, inputs, strict=True),
-        ]:
+        if not self.kernel.has_loop:  # what a loop carries has names of its own
+            self.texts.update((n, Expression(self.names.fresh(w))) for n, w in zip(self.results, outputs, strict=True))
+        for node, wanted in zip(self.function.parameters, inputs, strict=True):
             self.texts[node] = Expression(self.names.fresh(wanted))
 
     def definition(self, node: Node, name: str, value: Expression) -> str:
-        if node in self.results and not self.kernel.by_rows:
+        is_new = node not in self.texts or (node in self.results and self.kernel.by_rows)
+        if not is_new:
             return self.renderer.statement("write_result", name, value)
         return self.renderer.statement("define_value", self.renderer.ctype(node.type), name, value)
 
@@ -206,25 +207,79 @@ class KernelWriter(FunctionWriter):
 
     def write(self) -> None:
         self.region(self.graph.root)
-        if self.kernel.by_rows:
-            for node, output, pointer in zip(self.results, self.kernel.outputs, self.pointers(), strict=True):
-                macro = "write_element" if output.shape == self.kernel.loop else "write_of_row"
-                self.line(self.renderer.statement(macro, pointer, self.texts[node]))
+        for node, output, name in zip(self.results, self.kernel.outputs, self.written_names(), strict=True):
+            if name == self.texts[node]:
+                continue
+            macro = "write_element" if output.shape == self.kernel.loop else "write_of_row"
+            self.line(self.renderer.statement(macro if self.kernel.by_rows else "write_result", name, self.texts[node]))
 
-    def pointers(self) -> list[str]:
-        """What the arrays that a kernel of rows writes to are called."""
-        return [f"{self.texts[node]}_out" for node in self.results]
+    def written_names(self) -> list[str]:
+        """What the results are called where they are written to memory: apart from variables that become them."""
+        apart = "_out" if self.kernel.by_rows or self.kernel.has_loop else ""
+        return [f"{self.texts[node]}{apart}" for node in self.results]
 
     def texts_of_lines(self) -> list[str]:
         """The lines of C++, source places behind them."""
         needs_index = any(node.opcode == "read" or "places" in node.parameters for node in self.plan.nodes)
         needs_index &= not self.kernel.by_rows
         first = [self.renderer.statement("number_of_element")] if needs_index else []
-        return first + [self._commented(line) for line in self.lines]
+        return first + ["    " * (line.indent - 1) + self._commented(line) for line in self.lines]
 
     def _commented(self, line: Line) -> str:
         comment = line.comment if _PLAIN.fullmatch(line.comment) else ""
         return self.renderer.statement("commented", line.text, comment)
+
+
+def carried_names(writer: FunctionWriter, node: Node) -> Sequence[str]:
+    """What the author calls the values that the loop of a node carries; empty where nobody knows."""
+    kernel: Kernel | None = node.parameters.get("kernel")
+    loop = node if kernel is None else tree_nodes(kernel.function.results)[0].operands[0]
+    origin, count = writer.graph.origins.get(node), len(loop.results)
+    is_known = origin is not None and origin.opcode == "while"
+    found = writer.source_names.functions.carried(origin, count) if is_known and origin is not None else None
+    return found or [""] * count
+
+
+class KernelLoops:
+    """Writes loops in kernels: what they carry are variables of the thread."""
+
+    def __init__(self, writer: KernelWriter) -> None:
+        self.writer = writer
+
+    def loop(self, node: Node) -> None:
+        """The loop, from the initial values to the end of the body."""
+        writer, loop = self.writer, node.parameters["loop"]
+        parts = writer.items.get(node, {})
+        for k, (carry, wanted) in enumerate(zip(loop.carries, carried_names(writer, node), strict=True)):
+            item = parts.get(k)
+            name = Expression(writer.names.fresh(wanted or writer.wanted_name(carry.following)))
+            self._define(carry.parameter, name, writer.text(carry.initial), node)
+            writer.texts[carry.parameter] = name
+            if item is not None:
+                writer.texts[item] = name
+        counter = Expression(writer.names.fresh("step"))
+        writer.texts[loop.counter] = counter
+        writer.line(writer.renderer.statement("for_range", counter, loop.start, loop.stop, loop.step))
+        writer.indent += 1
+        self._move(writer.region(loop.region, loop).moves)
+        writer.indent -= 1
+        writer.line(writer.renderer.statement("end_of_loop"))
+
+    def _define(self, like: Node, name: str, value: Expression, node: Node | None = None) -> None:
+        renderer = self.writer.renderer
+        self.writer.line(renderer.statement("define_value", renderer.ctype(like.type), name, value), node)
+
+    def _move(self, moves: Sequence[Carry]) -> None:
+        """What takes its next value when everything has been computed from the last."""
+        writer = self.writer
+        pairs = [(c.following, writer.texts[c.parameter]) for c in moves if c.following is not None]
+        values = [writer.text(following) for following, _ in pairs]
+        if len(pairs) > 1:
+            for k, (following, name) in enumerate(pairs):
+                value, values[k] = values[k], Expression(writer.names.fresh(f"next_{name}"))
+                self._define(following, values[k], value)
+        for (_, name), value in zip(pairs, values, strict=True):
+            writer.line(writer.renderer.statement("write_result", name, value))
 
 
 class KernelTexts:
@@ -247,10 +302,22 @@ class KernelTexts:
             if node.opcode != "kernel":
                 continue
             last = writer.items[node][max(writer.items[node])] if node.results else node
-            wanted = identifier(writer.plan.user_names.get(last) or base_name(last, writer.graph))
-            name = module_names.fresh(f"{wanted}_kernel")
+            wanted = writer.plan.user_names.get(last) or base_name(last, writer.graph)
+            if node.parameters["kernel"].has_loop:
+                wanted = self._named_as_carried(writer, node) or "loop"
+            name = module_names.fresh(f"{identifier(wanted)}_kernel")
             writer.renderer.kernel_names[node.parameters["kernel"]] = name
             writer.names.taken.add(name)
+
+    def _named_as_carried(self, writer: FunctionWriter, node: Node) -> str:
+        """Call the results of a kernel what its loop carries; the last of the names."""
+        name, carried = "", carried_names(writer, node)
+        for k, result in enumerate(tree_nodes(node.parameters["kernel"].function.results)):
+            name = carried[result.parameters["index"]]
+            target = writer.items[node].get(k) if node.results else node
+            if name and target is not None:
+                writer.plan.user_names.setdefault(target, name)
+        return name
 
     def add(self, writer: FunctionWriter, constants: ModuleConstants) -> None:
         """Write the kernels that a written function calls."""
@@ -265,14 +332,17 @@ class KernelTexts:
         kernel: Kernel = node.parameters["kernel"]
         self.renderer.preamble.clear()
         words = set(_WORDS)
+        if kernel.by_rows:
+            words |= {"row", "column", "inside"}
         if _kinds(kernel) & {"f64", "c64", "c128"}:
             words |= _DOUBLE_WORDS
         writer = KernelWriter(kernel, self.renderer, Names(words), self.annotate, constants, self.source_names)
         parts = caller.items.get(node, {})
         outputs = [_plain(caller, parts[k] if node.results else node) for k in range(len(kernel.outputs))]
         operands = [_plain(caller, operand) for operand in node.operands]
+        given = {*outputs, *carried_names(caller, node)} if kernel.has_loop else set(outputs)
         operands = [
-            _before(caller, operand, name) if name in outputs else name
+            _before(caller, operand, name) if name in given else name
             for operand, name in zip(node.operands, operands, strict=True)
         ]
         self.renderer.row.set(kernel.loop or (1,))
@@ -283,8 +353,8 @@ class KernelTexts:
         return self.caller_renderer.statement(
             "elementwise_kernel",
             self.caller_renderer.kernel_names[kernel],
-            self._declared(writer, kernel.function.parameters),
-            self._declared(writer, writer.results),
+            self._declared(writer, kernel.function.parameters, [writer.texts[n] for n in kernel.function.parameters]),
+            self._declared(writer, writer.results, writer.written_names()),
             writer.texts_of_lines(),
             list(self.renderer.preamble),
         )
@@ -294,7 +364,7 @@ class KernelTexts:
         kernel, renderer = writer.kernel, writer.renderer
         self.caller_renderer.used_prelude["RowKernel"] = None
         pairs: list[tuple[Node, str, bool]] = [(n, writer.texts[n], False) for n in kernel.function.parameters]
-        pairs += [(node, name, True) for node, name in zip(writer.results, writer.pointers(), strict=True)]
+        pairs += [(node, name, True) for node, name in zip(writer.results, writer.written_names(), strict=True)]
         return self.caller_renderer.statement(
             "row_kernel",
             self.caller_renderer.kernel_names[kernel],
@@ -306,12 +376,12 @@ class KernelTexts:
             [(output.shape, self.caller_renderer.dtype(output.type)) for output in kernel.outputs],
         )
 
-    def _declared(self, writer: KernelWriter, nodes: Sequence[Node]) -> list[str]:
+    def _declared(self, writer: KernelWriter, nodes: Sequence[Node], names: Sequence[str]) -> list[str]:
         """The parameters of a kernel, in lines."""
         whole = writer.kernel.whole
         parts = [
-            writer.renderer.statement("declared", node in whole, _dtype_name(node), writer.texts[node])
-            for node in nodes
+            writer.renderer.statement("declared", node in whole, _dtype_name(node), name)
+            for node, name in zip(nodes, names, strict=True)
         ]
         lines = textwrap.wrap(", ".join(part.replace(" ", "~") for part in parts), 76) or [""]
         return [line.replace("~", " ") + (" " if k + 1 < len(lines) else "") for k, line in enumerate(lines)]

@@ -12,6 +12,7 @@ from ..array.program import Function, Program, roots
 from ..array.traversal import dependencies, topological
 from ..array.value import strong
 from .index_maps import Map, identity, offset
+from .kernel_loops import kernel_loops
 from .regions import FusedRegion, RegionFinder, is_generated, read_by
 from .rewriting import mapped, rebuilt, stand_in
 
@@ -22,6 +23,7 @@ def fuse(program: Program, kernels: Kernels) -> None:
         regions = RegionFinder(function, kernels).found()
         if regions:
             _replace(function, regions)
+            kernel_loops(function)
 
 
 def _replace(function: Function, regions: Iterable[FusedRegion]) -> None:

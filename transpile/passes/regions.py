@@ -16,7 +16,7 @@ from math import prod
 from ...targets.base import Kernels
 from ..array.node import Node, Region
 from ..array.program import Function, Loop, roots
-from ..array.traversal import dependencies, topological
+from ..array.traversal import dependencies, is_inside, topological
 from .index_maps import Map, broadcast, identity, is_view, through
 
 _GENERATED = frozenset(("literal", "zeros", "ones", "full", "arange", "tri", "eye"))
@@ -41,6 +41,7 @@ class FusedRegion:
     outputs: list[Node] = field(default_factory=list)
     inputs: list[Node] = field(default_factory=list)
     reductions: set[Node] = field(default_factory=set)
+    is_round: bool = False  # all that a loop computes in one round
 
 
 def is_generated(node: Node) -> bool:
@@ -65,15 +66,17 @@ class RegionFinder:
         self.kernels = kernels
         self.around = _read_from_around(topological(roots(function)))
         self.nodes = topological(roots(function), self._needed)
-        on_host = self._on_host()
-        apart = on_host | self._in_conditions()
+        self.on_host = self._on_host()
+        apart = self.on_host | self._in_conditions()
         alive = [node for node in self.nodes if node not in apart and _has_elements(node)]
         self.reductions = {node for node in alive if kernels.reduces(node)}
         self.fusible = self.reductions | {node for node in alive if kernels.fuses(node)}
+        # Numbers of the host are computed in a kernel where it alone reads them.
+        self.absorbed = self.fusible | {node for node in self.on_host if _has_elements(node) and kernels.fuses(node)}
         self.read_outside = self._read_outside()
         self.readers: dict[Node, list[tuple[Node, Map]]] = {}
         for node in self.nodes:
-            if node in self.fusible:
+            if node in self.absorbed:
                 for source, at in self._read_by(node, identity(node.shape)):
                     self.readers.setdefault(source, []).append((node, at))
         self.region_of: dict[Node, FusedRegion] = {}
@@ -81,6 +84,7 @@ class RegionFinder:
     def found(self) -> list[FusedRegion]:
         """The regions that save arrays enough, in the order of the program."""
         self._join_likes()
+        self._join_rounds()
         self._join_what_one_reads()
         made: dict[FusedRegion, None] = {}
         for node in self.nodes:
@@ -131,7 +135,7 @@ class RegionFinder:
             outside |= set(dependencies(node)) - set(node.operands)
         for node in reversed(self.nodes):
             for user in users.get(node, []):
-                if user not in self.fusible and (not is_view(user) or user in outside):
+                if user not in self.absorbed and (not is_view(user) or user in outside):
                     outside.add(node)
         return outside
 
@@ -186,27 +190,56 @@ class RegionFinder:
         region.reductions |= self.reductions & {node}
         self.region_of[node] = region
 
+    def _join_rounds(self) -> None:
+        """All that a counted loop computes is one region, where each element has to do with itself alone."""
+        for node in self.nodes:
+            if node.opcode != "loop":
+                continue
+            loop: Loop = node.parameters["loop"]
+            inside = [other for other in self.nodes if other.region is loop.region and other in self.fusible]
+            if loop.stores or loop.counter is None or not inside or not self._is_round(loop, inside[0].shape):
+                continue
+            whole = FusedRegion(inside[0].shape, loop.region, is_round=True)
+            whole.at = {member: identity(whole.loop) for member in inside}
+            self.region_of.update(dict.fromkeys(inside, whole))
+
+    def _is_round(self, loop: Loop, shape: tuple[int, ...]) -> bool:
+        for node in self.nodes:
+            if not is_inside(node.region, loop.region) or node.opcode == "parameter" or node in self.on_host:
+                continue
+            if node not in self.fusible or node in self.reductions or node.shape != shape:
+                return False
+            for source, at in self._read_by(node, identity(shape)):
+                if source.region is loop.region and source not in self.on_host and at != identity(shape):
+                    return False
+        return all(carry.parameter.shape == shape for carry in loop.carries if not carry.parameter.is_python_int)
+
     # -- what one region reads and nobody else
 
     def _join_what_one_reads(self) -> None:
         for node in reversed(self.nodes):
-            if node not in self.fusible or node in self.reductions or node in self.read_outside:
+            if node not in self.absorbed or node in self.reductions or node in self.read_outside:
                 continue
             places: dict[Map, None] = {}
-            regions: dict[FusedRegion, None] = {}
+            regions: dict[FusedRegion | None, None] = {}
             for reader, _ in self.readers.get(node, []):
-                region = self.region_of[reader]
+                region = self.region_of.get(reader)
                 regions.setdefault(region)
+                if region is None:
+                    break
                 places.update(
                     (place, None) for source, place in self._read_by(reader, region.at[reader]) if source is node
                 )
             if len(regions) != 1 or len(places) != 1:
                 continue
             (region,), (place,) = regions, places
+            assert region is not None
             again = prod(region.loop) > prod(node.shape) and node.opcode in _COSTLY
-            if region is self.region_of[node] or region.body is not node.region or again:
+            own = self.region_of.get(node)
+            if region is own or region.body is not node.region or again:
                 continue
-            del self.region_of[node].at[node]
+            if own is not None:
+                del own.at[node]
             region.at[node] = place
             self.region_of[node] = region
 
@@ -214,6 +247,7 @@ class RegionFinder:
         """It saves what it must, and is no larger than a kernel should be."""
         count = len(region.nodes)
         saved = count - len(region.outputs)
+        saved += region.is_round  # what a loop carries is stored once, not in every round
         small = count <= _MOST_OPERATIONS and len(region.inputs) + len(region.outputs) <= _MOST_INPUTS
         return small and saved >= self.kernels.least_saved
 
@@ -222,7 +256,7 @@ class RegionFinder:
         inputs: dict[Node, None] = {}
         for node in region.nodes:
             if node in self.read_outside or any(
-                self.region_of[reader] is not region for reader, _ in self.readers.get(node, [])
+                self.region_of.get(reader) is not region for reader, _ in self.readers.get(node, [])
             ):
                 region.outputs.append(node)
             for source, _ in self._read_by(node, region.at[node]):

@@ -1,0 +1,183 @@
+"""A counted loop whose body is one kernel of element-wise operations becomes a loop in the kernel.
+
+Each thread keeps the carried values of its element to itself, so that they are read and written once for all rounds.
+"""
+
+from __future__ import annotations
+
+from ..array.kernel import Kernel
+from ..array.node import Graph, Node
+from ..array.program import Carry, Function, Loop, roots
+from ..array.traversal import is_inside, topological
+from ..hlo.element_types import S32
+from .regions import is_generated
+from .rewriting import rewrite
+
+
+def kernel_loops(function: Function) -> None:
+    """Move the loops of a function into the kernels that they call, where nothing else is in them."""
+    nodes = topological(roots(function))
+    items: dict[Node, dict[int, Node]] = {}
+    for node in nodes:
+        if node.opcode == "item":
+            items.setdefault(node.operands[0], {})[node.parameters["index"]] = node
+    made: dict[Node, LoopKernel] = {}
+    for node in nodes:
+        if node.opcode == "loop" and items.get(node):
+            call = _only_call(node, nodes)
+            built = LoopKernel(function, node, call, items[node]) if call is not None else None
+            if built is not None and built.fits():
+                made[node] = built
+    if made:
+        rewrite(function, lambda node, operands: _in_kernel(function.graph, node, operands, made))
+
+
+def _in_kernel(graph: Graph, node: Node, operands: tuple[Node, ...], made: dict[Node, LoopKernel]) -> Node | None:
+    """The call in place of a loop, and its results in place of the loop's."""
+    if node in made:
+        return made[node].call(operands)
+    if node.opcode != "item" or node.operands[0] not in made:
+        return None
+    wanted = made[node.operands[0]].wanted
+    if len(wanted) == 1:
+        return operands[0]
+    index = wanted.index(node.parameters["index"])
+    return graph.add("item", operands, node.shape, node.element_type, index=index, stands_for=node)
+
+
+def _only_call(node: Node, nodes: list[Node]) -> Node | None:
+    """The kernel that a loop calls in every round, and nothing else; None for any other loop."""
+    loop: Loop = node.parameters["loop"]
+    if loop.counter is None or loop.stores or loop.effect is not None or loop.condition is not None:
+        return None
+    inside = [n for n in nodes if is_inside(n.region, loop.region) and n.opcode not in ("parameter", "item", "scalar")]
+    if len(inside) != 1 or inside[0].opcode != "kernel" or inside[0].parameters["kernel"].by_rows:
+        return None
+    return inside[0]
+
+
+class LoopKernel:
+    """The kernel with a loop in it, for a loop around a kernel."""
+
+    def __init__(self, function: Function, node: Node, call: Node, items: dict[int, Node]) -> None:
+        self.function = function
+        self.node = node
+        self.loop: Loop = node.parameters["loop"]
+        self.inner_call = call
+        self.inner: Kernel = call.parameters["kernel"]
+        self.items = items
+        self.wanted = sorted(items)  # the numbers of the carried values that are read after the loop
+        self.parameters = [carry.parameter for carry in self.loop.carries]
+
+    def fits(self) -> bool:
+        """Every carried value is an array of the kernel's loop, and each thread reads its own element of it."""
+        types = all(
+            carry.initial.shape == carry.parameter.shape == self.inner.loop and not carry.parameter.is_python_int
+            for carry in self.loop.carries
+        )
+        return types and all(map(self._follows, self.loop.carries)) and all(map(self._is_read, range(self._count())))
+
+    def _count(self) -> int:
+        return len(self.inner_call.operands)
+
+    def _follows(self, carry: Carry) -> bool:
+        following = carry.following
+        return following in self.parameters or self._result(following) is not None
+
+    def _result(self, node: Node | None) -> int | None:
+        """The number of the inner kernel's result that a node is."""
+        if node is self.inner_call:
+            return 0
+        is_part = node is not None and node.opcode == "item" and node.operands[0] is self.inner_call
+        return node.parameters["index"] if is_part and node is not None else None
+
+    def _number(self, parameter: Node | None) -> int:
+        """The number of a carried value."""
+        return next(k for k, own in enumerate(self.parameters) if own is parameter)
+
+    def _is_read(self, number: int) -> bool:
+        operand, parameter = self.inner_call.operands[number], self.inner.function.parameters[number]
+        if operand in self.parameters:
+            return parameter not in self.inner.whole
+        return self._is_counter(operand) or not is_inside(operand.region, self.loop.region)
+
+    def _is_counter(self, operand: Node) -> bool:
+        return operand.opcode == "scalar" and operand.operands[0] is self.loop.counter
+
+    def call(self, initials: tuple[Node, ...]) -> Node:
+        """The node that calls the kernel, given the rewritten initial values."""
+        graph = self.function.graph
+        kernel, operands = self._kernel(initials)
+        if len(self.wanted) == 1:
+            (only,) = self.items.values()
+            return graph.add("kernel", operands, only.shape, only.element_type, kernel=kernel, stands_for=only)
+        results = tuple((node.shape, node.element_type) for node in kernel.outputs)
+        return graph.add("kernel", operands, results=results, kernel=kernel)
+
+    def _kernel(self, initials: tuple[Node, ...]) -> tuple[Kernel, tuple[Node, ...]]:
+        graph, inner = Graph(), self.inner
+        kernel = Kernel(Function(inner.function.computation, graph, originals=inner.function.originals), inner.loop)
+        inputs: dict[Node, Node] = {}
+        body = graph.root.child("loop")
+        counter = graph.parameter((), S32, body, python_int=True)
+        carries = []
+        for carry, initial in zip(self.loop.carries, initials, strict=True):
+            start = self._initial(graph, initial, inputs)
+            carries.append(Carry(start, graph.parameter(inner.loop, carry.parameter.element_type, body)))
+        made: dict[Node, Node] = {}
+        for operand, parameter in zip(self.inner_call.operands, inner.function.parameters, strict=True):
+            if operand in self.parameters:
+                made[parameter] = carries[self.parameters.index(operand)].parameter
+            elif self._is_counter(operand):
+                graph.region = body
+                made[parameter] = graph.add("scalar", (counter,), (), operand.element_type)
+            else:
+                outer = self.function.graph.current(operand)
+                made[parameter] = _input(graph, outer, inputs)
+                if parameter in inner.whole:
+                    kernel.whole.add(made[parameter])
+        graph.region = body
+        results = self._copied(graph, made)
+        graph.region, graph.instruction, graph.number = graph.root, self.function.graph.origins.get(self.node), None
+        for carry, old in zip(carries, self.loop.carries, strict=True):
+            number = self._result(old.following)
+            carry.following = results[number] if number is not None else carries[self._number(old.following)].parameter
+        loop = Loop(body, carries, counter=counter, start=self.loop.start, stop=self.loop.stop, step=self.loop.step)
+        types = tuple((carry.parameter.shape, carry.parameter.element_type) for carry in carries)
+        starts = tuple(carry.initial for carry in carries)
+        whole = graph.add("loop", starts, results=types, pinned=True, loop=loop)
+        kernel.function.parameters = list(inputs.values())
+        kernel.function.results = tuple(
+            graph.add("item", (whole,), inner.loop, types[index][1], index=index) for index in self.wanted
+        )
+        kernel.inputs, kernel.outputs = list(inputs), [self.items[index] for index in self.wanted]
+        return kernel, tuple(inputs)
+
+    def _initial(self, graph: Graph, initial: Node, inputs: dict[Node, Node]) -> Node:
+        """The first value of an element: a constant, or read."""
+        if is_generated(initial) and initial.operands:
+            literal = initial.operands[0]
+            return graph.add("literal", (), (), literal.element_type, interval=literal.interval, **literal.parameters)
+        return _input(graph, initial, inputs)
+
+    def _copied(self, graph: Graph, made: dict[Node, Node]) -> list[Node]:
+        """The operations of the inner kernel, in the body."""
+        old = self.inner.function
+        results: tuple[Node, ...] = tuple(old.results)
+        for node in topological(results):
+            if node in made:
+                continue
+            graph.number, graph.instruction = node.number, old.graph.origins.get(node)
+            operands = tuple(made[operand] for operand in node.operands)
+            made[node] = graph.add(
+                node.opcode, operands, node.shape, node.element_type, interval=node.interval, **node.parameters
+            )
+            if node in old.graph.results:
+                graph.results.setdefault(made[node], old.graph.results[node])
+        return [made[node] for node in results]
+
+
+def _input(graph: Graph, outer: Node, inputs: dict[Node, Node]) -> Node:
+    if outer not in inputs:
+        inputs[outer] = graph.parameter(outer.shape, outer.element_type, graph.root)
+    return inputs[outer]
