@@ -25,6 +25,7 @@ from .prefixes import prefixes
 from .products import products
 from .promotions import promotions
 from .quotients import quotients
+from .reshapes import reshapes
 from .rolls import rolls
 from .sigmoids import sigmoids
 from .softmaxes import softmaxes
@@ -60,6 +61,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     softmaxes,
     gelus,
     squares,
+    reshapes,
     fills,
     indices,
     promotions,

@@ -1,0 +1,72 @@
+"""reshapes: optimised gathers and scatters by indices in their own shape."""
+
+import numpy as np
+import pytest
+
+from xla2py.tests.passes.raising import EXACT, assert_agrees, entry, main, optimised
+
+jax = pytest.importorskip("jax")
+jnp = pytest.importorskip("jax.numpy")
+
+X = np.random.default_rng(0).normal(size=(5, 7, 2)).astype(np.float32)
+ROWS = np.array([[0, 4, 1], [3, 9, -2]], np.int32)
+COLUMNS = np.array([[6, 0, 3], [6, 8, -1]], np.int32)
+VALUES = np.arange(12, dtype=np.float32).reshape(2, 3, 2)
+
+
+@pytest.mark.parametrize(
+    ("function", "arrays", "expected"),
+    [
+        (lambda x, i: jnp.take(x, i, axis=0, mode="clip"), (X, ROWS), 'return np.take(x, i, axis=0, mode="clip")'),
+        (lambda x, i, j: x[i % 5, j % 7], (X, ROWS, COLUMNS), "return x[np.remainder(i, 5), np.remainder(j, 7)]"),
+        (
+            lambda x, i, j, values: x.at[i % 5, j % 7].add(values),
+            (X, ROWS, COLUMNS, VALUES),
+            "return scatter_at(x, (np.remainder(i, 5), np.remainder(j, 7)), values, np.add)",
+        ),
+    ],
+)
+def test_indices_keep_their_shape(function, arrays, expected):
+    text = optimised(function, *arrays)
+    assert expected in main(text)
+    assert "reshape" not in main(text)
+    assert_agrees(text, *arrays, without="reshapes", budget=EXACT)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (  # the axes of the index and those of the array are mixed anew
+            "x = f32[5,6] parameter(0)",
+            "i = s32[4,1] parameter(1)",
+            "flat = s32[4] reshape(i)",
+            "taken = f32[4,6] gather(x, flat), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, "
+            "index_vector_dim=1, slice_sizes={1,6}",
+            "result = f32[4,2,3] reshape(taken)",
+        ),
+        (  # the index was turned, not reshaped
+            "x = f32[5,6] parameter(0)",
+            "i = s32[2,2] parameter(1)",
+            "turned = s32[2,2] transpose(i), dimensions={1,0}",
+            "flat = s32[4] reshape(turned)",
+            "taken = f32[4,6] gather(x, flat), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, "
+            "index_vector_dim=1, slice_sizes={1,6}",
+            "result = f32[2,2,6] reshape(taken)",
+        ),
+    ],
+)
+def test_other_shapes(lines):
+    text = entry(*lines)
+    x = np.arange(30, dtype=np.float32).reshape(5, 6)
+    i = np.array([0, 7, -1, 3], np.int32).reshape((4, 1) if "s32[4,1]" in text else (2, 2))
+    assert_agrees(text, x, i, without="reshapes", budget=EXACT)
+
+
+def test_a_column_of_a_table_stays():
+    text = entry(
+        "x = f32[2,3] parameter(0)",
+        "flat = f32[3,2] reshape(x)",
+        "column = f32[3,1] slice(flat), slice={[0:3], [1:2]}",
+        "result = f32[3] reshape(column)",
+    )
+    assert main(text) == "return x.reshape(3, 2)[:, 1]"
