@@ -38,5 +38,6 @@ TARGET = Target(
     own_function=own_function,
     adopt=on_device,
     lacks=LACKING,
+    runners=("run_local", "run_nccl"),
     kernels=KERNELS,
 )

@@ -13,6 +13,8 @@ import numpy as np
 
 from .replica import Replica
 
+SLICED_FROM = 32768  # bytes
+
 
 class AllReduce(Replica):
     def all_reduce(
@@ -24,7 +26,7 @@ class AllReduce(Replica):
     ) -> Any:
         """The ``x`` of the whole group, combined in the group's order: the same bits on all."""
         tag, members = self.tag("all_reduce", x, channel), self.members(groups)
-        if x.nbytes <= 32768 or len(members) == 1:
+        if x.nbytes <= SLICED_FROM or len(members) == 1:
             return reduce(combine, self.swapped([x] * len(members), members, tag))
         # Large arrays: each combines one slice of them, and all gather the slices.
         slices = self.swapped(np.array_split(x.reshape(-1), len(members)), members, tag)

@@ -69,11 +69,13 @@ def _own_prelude(folder: str, namespace: str) -> Prelude:
     definitions: dict[str, Definition] = {}
     imports: dict[str, str] = {}
     _read(folder, definitions, imports)
-    for name, definition in _shared_prelude().definitions.items():
+    shared = _shared_prelude().definitions
+    for name, definition in shared.items():
         if name not in definitions:
             text = definition.source if definition.module in ON_HOST else carried_over(definition.source, namespace)
             uses = _used(ast.parse(text).body[0])
-            definitions[name] = Definition(name, text, uses, len(definitions))
+            order = definition.order - len(shared)  # before the target's own, whose classes may be made of them
+            definitions[name] = Definition(name, text, uses, order)
     return Prelude(definitions, _shared_prelude().imports | imports)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import cupy as cp
 
-from ...prelude.random import uint32_halves
+from ...prelude.random import RngState, uint32_halves
 from .conversion import saturate
 
 threefry_2x32 = cp.ElementwiseKernel(
@@ -109,7 +109,7 @@ def low_bits(words: cp.ndarray, dtype: Any) -> cp.ndarray:
     return words.astype(f"u{dtype.itemsize}").view(dtype)
 
 
-def advance(state: Any, delta: int) -> cp.ndarray:
+def advance(state: RngState, delta: int) -> cp.ndarray:
     """The two words of the counter, low word first; then it moves on by `delta`."""
     low, high = cp.uint64(state.value % 2**64), cp.uint64(state.value >> 64)
     state.value = (state.value + delta) % 2**128

@@ -1,0 +1,91 @@
+"""Replicas as processes, each with a GPU of its own, that talk over NCCL."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import cupy as cp
+
+from ...prelude.replica import Replica
+from ...prelude.replica_collectives import SLICED_FROM
+
+
+class OverNccl(Replica):
+    """A replica whose network is an ``NCCLBackend`` of cupyx.distributed.
+
+    NCCL matches what two devices send each other by its order and has no names or sizes for it: what comes has the
+    shape and the dtype of what this replica has. Replicas that take different ways wait for each other for ever.
+    """
+
+    def __init__(self, device: int, replicas: int, partitions: int, network: Any) -> None:
+        super().__init__(device, replicas, partitions, network)
+        self.like: Any = None  # what the next exchange brings
+        self.outgoing: list[tuple[int, Any]] = []
+        self.kept: dict[int | None, list[Any]] = {}  # by channel: what this replica has sent to itself
+
+    def tag(self, collective: str, x: Any, channel: int | str | None) -> str:
+        """The collective's name; what it brings is like ``x``."""
+        self.like = x
+        return collective
+
+    def exchange(
+        self, send: Mapping[int, Any], receive: Iterable[int], tag: str, channel: int | None = None
+    ) -> dict[int, Any]:
+        """As for other replicas. What is sent without receiving goes with the next exchange: alone, it might wait for a
+        replica that waits for this one.
+        """
+        like = send.get(self.device, self.like)
+        for peer, array in send.items():
+            copy = cp.asarray(array).copy()  # the sender may write into its own
+            if peer == self.device:
+                self.kept.setdefault(channel, []).append(copy)
+            else:
+                self.outgoing.append((peer, copy))
+        sources = list(receive)
+        incoming = {peer: cp.empty(like.shape, dtype=like.dtype) for peer in sources if peer != self.device}
+        if sources:
+            self.hand_over(incoming)
+        return {peer: incoming[peer] if peer in incoming else self.kept[channel].pop(0) for peer in sources}
+
+    def hand_over(self, incoming: Mapping[int, Any]) -> None:
+        """Send what is waiting, and receive, all at once. The host does not wait."""
+        from cupy.cuda import nccl
+
+        nccl.groupStart()
+        for peer, array in self.outgoing:
+            self.network.send(octets(array), peer)
+        for peer, array in incoming.items():
+            self.network.recv(octets(array), peer)
+        nccl.groupEnd()
+        self.outgoing.clear()
+
+    def all_reduce(self, x: Any, combine: Callable[[Any, Any], Any], *places: Any, **named: Any) -> Any:
+        """In slices of one size, as all that replicas exchange has."""
+        members = self.members(named["groups"] if "groups" in named else places[0] if places else None)
+        missing = -x.size % max(len(members), 1)
+        reduced: Callable[..., Any] = super().all_reduce  # type: ignore[misc]
+        if x.nbytes <= SLICED_FROM or not missing:
+            return reduced(x, combine, *places, **named)
+        padded = cp.concatenate([x.reshape(-1), cp.zeros(missing, dtype=x.dtype)])
+        return reduced(padded, combine, *places, **named)[: x.size].reshape(x.shape)
+
+
+def octets(array: Any) -> Any:
+    """The bytes of an array, which are of a type that NCCL knows; they share its memory where it is contiguous."""
+    return cp.ascontiguousarray(array).reshape(-1).view(cp.uint8)
+
+
+def over_nccl(
+    replica: Callable[..., Any],
+    group: Any,
+    replicas: int,
+    partitions: int,
+    comm: Any,
+    arguments: Sequence[Any],
+    feeds: Mapping[str, Any],
+) -> Any:
+    """Run the replica that is this process's; its results."""
+    own: Any = type("Group", (OverNccl, group), {})
+    g = own(comm.rank, replicas, partitions, comm)
+    results = replica(g, *arguments, **feeds)
+    g.hand_over({})
+    return results
