@@ -170,6 +170,20 @@ def test_rows_are_one_kernel(shape):
     assert verdict(module, [x], xla2py.emit(text).load().main(x)) == ""
 
 
+@needs_compiler
+def test_results_have_names_of_their_own_in_memory():
+    text, x = softmax(5, 3).replace("x = f32", "ratio_out = f32").replace("(x, ", "(ratio_out, "), rows_of((5, 3))
+    assert verdict(xla2py.emit(text, "cupy", style="fast"), [x], xla2py.emit(text).load().main(x)) == ""
+
+
+def test_long_chains_are_cut():
+    links = [f"x{k} = f32[8] {'tanh' if k % 2 else 'negate'}(x{k - 1})" for k in range(1, 401)]
+    module = xla2py.emit(
+        program("x0 = f32[8] parameter(0)", *links, "ROOT r = f32[8] sine(x400)"), "cupy", style="fast"
+    )
+    assert 2 <= len(kernels(module)) <= 4
+
+
 def test_rows_longer_than_a_block_are_left_to_the_library():
     source = xla2py.emit(softmax(2, 1025), "cupy", style="fast").source
     assert "RowKernel" not in source

@@ -177,6 +177,7 @@ class KernelWriter(FunctionWriter):
         self.kernel = kernel
         self.control_flow: KernelLoops = KernelLoops(self)  # type: ignore[assignment]
         self.results = tree_nodes(kernel.function.results)
+        self.written_names: list[str] = []  # what results are called in memory, apart from variables that become them
         self.plan.named.update(self.results)
         self.plan.named.update(kernel.reductions)  # all threads come by them: not inside of `?:`
         self.plan.named.update(n for n in self.plan.nodes if n.opcode == "read" and self.plan.uses.get(n, 0) > 1)
@@ -207,16 +208,14 @@ class KernelWriter(FunctionWriter):
 
     def write(self) -> None:
         self.region(self.graph.root)
-        for node, output, name in zip(self.results, self.kernel.outputs, self.written_names(), strict=True):
-            if name == self.texts[node]:
+        apart = self.kernel.by_rows or self.kernel.has_loop
+        names = [self.names.fresh(f"{self.texts[node]}_out") if apart else self.texts[node] for node in self.results]
+        self.written_names += names
+        for node, output, name in zip(self.results, self.kernel.outputs, names, strict=True):
+            if not apart:
                 continue
             macro = "write_element" if output.shape == self.kernel.loop else "write_of_row"
             self.line(self.renderer.statement(macro if self.kernel.by_rows else "write_result", name, self.texts[node]))
-
-    def written_names(self) -> list[str]:
-        """What the results are called where they are written to memory: apart from variables that become them."""
-        apart = "_out" if self.kernel.by_rows or self.kernel.has_loop else ""
-        return [f"{self.texts[node]}{apart}" for node in self.results]
 
     def texts_of_lines(self) -> list[str]:
         """The lines of C++, source places behind them."""
@@ -354,7 +353,7 @@ class KernelTexts:
             "elementwise_kernel",
             self.caller_renderer.kernel_names[kernel],
             self._declared(writer, kernel.function.parameters, [writer.texts[n] for n in kernel.function.parameters]),
-            self._declared(writer, writer.results, writer.written_names()),
+            self._declared(writer, writer.results, writer.written_names),
             writer.texts_of_lines(),
             list(self.renderer.preamble),
         )
@@ -364,7 +363,7 @@ class KernelTexts:
         kernel, renderer = writer.kernel, writer.renderer
         self.caller_renderer.used_prelude["RowKernel"] = None
         pairs: list[tuple[Node, str, bool]] = [(n, writer.texts[n], False) for n in kernel.function.parameters]
-        pairs += [(node, name, True) for node, name in zip(writer.results, writer.written_names(), strict=True)]
+        pairs += [(node, name, True) for node, name in zip(writer.results, writer.written_names, strict=True)]
         return self.caller_renderer.statement(
             "row_kernel",
             self.caller_renderer.kernel_names[kernel],

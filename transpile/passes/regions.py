@@ -25,8 +25,8 @@ _COSTLY = frozenset(
     "divide remainder power sqrt rsqrt cbrt exponential exponential-minus-one log log-plus-one logistic sine cosine "
     "tan tanh atan2 sinh cosh asin acos atan asinh acosh atanh prelude".split()
 )
-_MOST_INPUTS = 24  # a kernel's arguments take up to 4 KB
-_MOST_OPERATIONS = 128
+_MOST_ARGUMENTS = 32  # they take up to 4 KB
+_MOST_OPERATIONS = 128  # that join as likes, and as many more that only these read
 _LARGEST = 2**31  # elements, numbered by 32 bits
 
 
@@ -159,6 +159,8 @@ class RegionFinder:
             for source, at in reads:
                 if self._is_like(source, at, loop) and stage[source] == latest:
                     joined.setdefault(self.region_of[source])
+            if sum(len(region.at) for region in joined) >= _MOST_OPERATIONS:
+                joined, latest = {}, latest + 1
             stage[node] = latest
             self._join(node, loop, list(joined))
 
@@ -236,7 +238,8 @@ class RegionFinder:
             assert region is not None
             again = prod(region.loop) > prod(node.shape) and node.opcode in _COSTLY
             own = self.region_of.get(node)
-            if region is own or region.body is not node.region or again:
+            full = len(region.at) >= 2 * _MOST_OPERATIONS
+            if region is own or region.body is not node.region or again or full:
                 continue
             if own is not None:
                 del own.at[node]
@@ -244,12 +247,11 @@ class RegionFinder:
             self.region_of[node] = region
 
     def _is_worth_it(self, region: FusedRegion) -> bool:
-        """It saves what it must, and is no larger than a kernel should be."""
-        count = len(region.nodes)
-        saved = count - len(region.outputs)
+        """It saves what it must, and has no more arguments than a kernel should have."""
+        saved = len(region.nodes) - len(region.outputs)
         saved += region.is_round  # what a loop carries is stored once, not in every round
-        small = count <= _MOST_OPERATIONS and len(region.inputs) + len(region.outputs) <= _MOST_INPUTS
-        return small and saved >= self.kernels.least_saved
+        arguments = len(region.inputs) + len(region.outputs)
+        return arguments <= _MOST_ARGUMENTS and saved >= self.kernels.least_saved
 
     def _close(self, region: FusedRegion) -> None:
         """Set what is read by others, and what is read from others."""
