@@ -178,7 +178,7 @@ def measured(fault: Fault, reduces: bool = True) -> Measured:
     if not fault.file:
         return measure(fault, clean, reduces)
     with tempfile.TemporaryDirectory() as folder:
-        worker = Worker(environment={"PYTHONPATH": folder})
+        worker = Worker(environment={"PYTHONPATH": folder, "PYTHONSAFEPATH": "1"})  # nothing from the current folder
         copy_of_package(Path(folder) / "xla2py", fault)
         try:
             answer: Measured = worker.ask(measure, fault, clean, reduces, limits=Limits(600, None)).value
