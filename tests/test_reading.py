@@ -49,7 +49,7 @@ def test_at_least_fourteen_programs_are_written_by_hand():
 
 # The most that is let pass today, (median, any): a change may lower these, and must not raise them above GOALS again
 # where they are below.
-REACHED = {"with sources": (1.2, 2.0), "without": (1.2, 1.8)}
+REACHED = {"with sources": (1.0, 1.5), "without": (1.0, 1.5)}
 
 
 def test_emitted_code_does_not_grow_beside_what_is_written_by_hand():

@@ -19,7 +19,19 @@ TARGET = Target(
     folder="dask",
     arrange=arrange,
     plan=plan,
-    without=("fills", "functions", "indices", "outlining", "softmaxes", "variances"),  # what is to be cut must be seen
+    without=(
+        "factorisations",
+        "fills",
+        "functions",
+        "in_place",
+        "indices",
+        "medians",
+        "outlining",
+        "repeats",
+        "searches",
+        "softmaxes",
+        "variances",
+    ),  # what is to be cut must be seen
     scalars="np",
     # One replica is plain NumPy; a cluster runs several.
     replicas=replace(numpy.TARGET, name="dask", title="Dask", runners=("run_local", "run_replicas")),

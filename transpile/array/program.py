@@ -34,6 +34,8 @@ class Function:
 
     A block function computes blocks of ``block_of``, nodes of the graph ``origin``, from blocks of ``sources``.
     ``chunks`` are the planned chunks of the arguments of ``main``; ``note`` is what readers should know.
+    A function that stands for parts that were alike has a ``label`` to be named by, and for each parameter the nodes
+    that it is in the parts: ``repeated``.
     """
 
     computation: Computation
@@ -49,6 +51,8 @@ class Function:
     origin: Graph | None = None
     chunks: dict[Node, tuple[int, ...]] = field(default_factory=dict)
     note: str = ""
+    label: str = ""
+    repeated: tuple[tuple[Node, ...], ...] = ()
 
     @property
     def name(self) -> str:

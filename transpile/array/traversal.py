@@ -11,17 +11,21 @@ from .program import Branch, Loop
 def nested_roots(node: Node) -> list[Node]:
     """The nodes that the bodies inside a node need: a loop's next values, condition and stores; branches' results."""
     if node.opcode == "loop":
-        loop: Loop = node.parameters["loop"]
-        roots = [carry.following for carry in loop.carries if carry.following is not None]
-        for store in loop.stores:
-            roots += [store.value, *store.indices]
-        roots += [node for node in (loop.condition, loop.effect) if node is not None]
-        return roots
+        return loop_roots(node.parameters["loop"])
     if node.opcode == "conditional":
         branches: tuple[Branch, ...] = node.parameters["branches"]
         effects = [branch.effect for branch in branches if branch.effect is not None]
         return [result for branch in branches for result in branch.results] + effects
     return []
+
+
+def loop_roots(loop: Loop) -> list[Node]:
+    """The nodes that the body of a loop needs: next values, condition, stores and effects."""
+    roots = [carry.following for carry in loop.carries if carry.following is not None]
+    for store in loop.stores:
+        roots += [store.value, *store.indices]
+    roots += [node for node in (loop.condition, loop.effect) if node is not None]
+    return roots
 
 
 def dependencies(node: Node) -> tuple[Node, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..array.node import Node
 from .argument_trees import Path
 from .expression import PRIMARY, Expression
-from .names import argument_name, base_name, own_name
+from .names import argument_name, base_name, own_name, repeated_names
 from .signature import TREE, Type, parameter_types
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ class ArgumentWriter:
 
     def _wanted(self) -> list[str]:
         """What the parameters would best be called."""
+        if self.function.repeated:
+            return repeated_names(self.function)
         origin = self.function.origin
         instructions = self.function.computation.parameters
         if origin is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from ..array.in_place import may_change_in_place
 from ..array.node import Node, Region, literal_value
 from ..array.program import Function, Loop, Store, Tree, tree_nodes
 from .arguments import ArgumentWriter
@@ -58,6 +59,7 @@ class FunctionWriter:
                 self.items.setdefault(node.operands[0], {})[node.parameters["index"]] = node
         self._promote_next_values()
         self.reads = Reads(self.plan.named)
+        self.changed_in_place: set[Node] = set()  # next values of carries that the loop need not copy
         self.control_flow = ControlFlowWriter(self)
         self.holders = Holders(self.plan, self.reads, names, tree_nodes(function.results))
         self.arguments = ArgumentWriter(self)
@@ -133,9 +135,18 @@ class FunctionWriter:
             self.texts[following] = self.texts[carry.parameter]
         if loop is not None:
             self.holders.hold_carries(body, loop, self.texts)
+            self.changed_in_place.update(self._changed_in_place(body, loop))
         for statement in body.statements:
             self.statement(statement)
         return body
+
+    def _changed_in_place(self, body: Body, loop: Loop) -> set[Node]:
+        """The next values that are written into the loop's own arrays; a snapshot would see them change."""
+        if any(node.parameters["loop"] is loop for node in self.renderer.resumable):
+            return set()
+        own = [(following, carry) for following, carry in body.in_place.items() if carry.initial.opcode == "copy"]
+        named = self.plan.named
+        return {following for following, carry in own if may_change_in_place(loop, carry, named - {following})}
 
     def statement(self, statement: Statement) -> None:
         if isinstance(statement, Store):
@@ -247,8 +258,9 @@ class FunctionWriter:
         name = self.texts.get(node) or Expression(self.names.fresh(self.wanted_name(node)))
         source = self.text(node.operands[0])
         is_new = node.operands[0].opcode in NEW_ARRAYS and node.operands[0] not in self.plan.named
-        copied = source if is_new else Expression(f"{self.renderer.parenthesised(source, 16)}.copy()", 16)
-        self.assign([name], copied, node)
+        if node not in self.changed_in_place:
+            copied = source if is_new else Expression(f"{self.renderer.parenthesised(source, 16)}.copy()", 16)
+            self.assign([name], copied, node)
         self.texts[node] = name
         operands = [name, self.value_text(node.operands[1]), *(self.text(index) for index in node.operands[2:])]
         index = index_text(node.parameters["index"], operands, node.ndim)

@@ -102,6 +102,8 @@ class ControlFlowWriter:
     def _shared_name(self, node: Node, carry: Carry) -> Expression | None:
         """The initial value's own name, where nobody else reads it."""
         initial = carry.initial
+        if initial.opcode == "copy" and carry.following is not None:
+            (initial,) = initial.operands  # the loop's own copy may have the name of what it was made of
         if (
             initial not in self.writer.texts
             or self.writer.plan.uses.get(initial, 0) != 1
@@ -118,9 +120,9 @@ class ControlFlowWriter:
     def _carry_name(self, carry: Carry) -> str:
         if carry.initial in self.writer.arguments.leaf_names:
             return self.writer.arguments.leaf_names[carry.initial]
-        if carry.initial.opcode in ("empty", "copy"):
-            return "out"
         following = carry.following
+        if following is None and carry.initial.opcode in ("empty", "copy"):
+            return "out"
         if following is None or following.opcode in ("parameter", "item"):
             return "state"
         return self.writer.wanted_name(following)

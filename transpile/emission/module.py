@@ -213,6 +213,8 @@ def _names_in(argument: Any) -> Iterator[str]:
 
 def function_name(function: Function) -> str:
     """``region_0.5`` and ``closed_call`` say nothing; jitted functions carry their own name."""
+    if function.label:
+        return identifier(function.label)
     if function.origin is not None:
         return block_name(function, function.origin)
     name = identifier(own_name(function))

@@ -7,7 +7,7 @@ import keyword
 import re
 
 from ..array.node import Graph, Node
-from ..array.program import Function
+from ..array.program import Function, tree_nodes
 from ..hlo.carriers import NARROWING, WIDENING
 from ..hlo.element_types import PRED
 from ..hlo.ir import Instruction
@@ -43,6 +43,7 @@ NOUNS = {
     "sum": "total",
     "combine": "total",
     "mean": "mean",
+    "median": "median",
     "var": "variance",
     "std": "deviation",
     "square": "square",
@@ -198,8 +199,12 @@ def base_name(node: Node, graph: Graph) -> str:
     if call.opcode == "prelude":
         function = call.parameters["function"]
         return _result_name(function if isinstance(function, str) else function.name, index)
+    if call.opcode == "qr":
+        return "qr"[index]
     if call.opcode == "collective":
         return _COLLECTIVES[call.parameters["method"]]
+    if call.opcode == "call" and call.parameters["function"].repeated:
+        return _updated_name(call, index)
     if call.opcode == "call":
         return identifier(own_name(call.parameters["function"])) + "_out"
     while node.opcode in _SEEN_THROUGH and node.operands[0].operands:
@@ -208,6 +213,38 @@ def base_name(node: Node, graph: Graph) -> str:
             return base_name(node, graph)
     noun = NOUNS.get(node.opcode, identifier(node.opcode))
     return "bits" if noun == "mask" and node.element_type is not PRED else noun
+
+
+def _updated_name(call: Node, index: int) -> str:
+    """``new_weight`` for what a part makes of ``weight``, the argument that its result begins with."""
+    function: Function = call.parameters["function"]
+    node = tree_nodes(function.results)[index]
+    while node.operands:
+        node = next((operand for operand in node.operands if not operand.is_literal), node.operands[0])
+    if node.opcode == "parameter":
+        given = call.operands[node.parameters["argument"]]
+        if given.opcode == "parameter" and "argument" in given.parameters:
+            return "new_" + argument_name(function.computation.parameters[given.parameters["argument"]])
+    return identifier(function.label) + "_out"
+
+
+def repeated_names(function: Function) -> list[str]:
+    """For each parameter the words that what it stands for has in common."""
+    found = []
+    for nodes in function.repeated:
+        names = [_given_name(function, node) for node in nodes]
+        words = [name.split("_") for name in names]
+        same = 0
+        while all(len(each) > same and each[same] == words[0][same] for each in words):
+            same += 1
+        found.append("_".join(words[0][:same]) or "x")
+    return found
+
+
+def _given_name(function: Function, node: Node) -> str:
+    if node.opcode == "parameter" and "argument" in node.parameters:
+        return argument_name(function.computation.parameters[node.parameters["argument"]])
+    return base_name(node, function.graph)
 
 
 # What the results of prelude functions are called.
@@ -294,6 +331,7 @@ FUNCTION_RESULTS: dict[str, tuple[str, ...]] = {
     "shift_right_arithmetic": ("shifted",),
     "shift_right_logical": ("shifted",),
     "sign": ("sign",),
+    "search_sorted": ("places",),
     "sort_by_keys": ("ordered",),
     "sort_key": ("key",),
     "sort_with": ("ordered",),

@@ -82,7 +82,7 @@ def _own_spots(functions: Sequence[WrittenFunction]) -> tuple[dict[Instruction, 
         function = written.function
         instructions = _instructions_by_node(function)
         origins = function.graph.origins
-        for parameter in function.computation.parameters:
+        for parameter in function.computation.parameters if not function.repeated else ():
             values.setdefault(parameter, {})[number, SIGNATURE] = None
         named: set[Node] = set()
         for position, line in enumerate(written.lines):

@@ -13,6 +13,7 @@ from ..hlo.ir import HloModule
 from ..hlo.printer import print_module
 from .carrying import carrying
 from .clips import clips
+from .factorisations import factorisations
 from .factors import factors
 from .fills import fills
 from .gelus import gelus
@@ -20,13 +21,16 @@ from .idioms import idioms
 from .indices import indices
 from .keepdims import keepdims
 from .means import means
+from .medians import medians
 from .outlining import Originals, outlining
 from .prefixes import prefixes
 from .products import products
 from .promotions import promotions
 from .quotients import quotients
 from .reshapes import reshapes
+from .repeats import repeats
 from .rolls import rolls
+from .searches import searches
 from .sigmoids import sigmoids
 from .softmaxes import softmaxes
 from .softplus import softplus
@@ -45,6 +49,8 @@ PIPELINE: tuple[ArrayPass, ...] = (
     idioms,
     threefry,
     prefixes,
+    searches,
+    medians,
     solves,
     products,
     rolls,
@@ -56,6 +62,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     quotients,
     variances,
     triangles,
+    factorisations,
     factors,
     softplus,
     softmaxes,
@@ -69,7 +76,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
 
 
 # What the way into the array dialect does beyond a plain translation, and can leave out.
-LOWERING = ("axis_maps", "functions", "gathers", "loops", "scatters")
+LOWERING = ("axis_maps", "functions", "gathers", "in_place", "loops", "scatters")
 
 TO_ARRAY = "to_array"
 
@@ -78,7 +85,7 @@ Observer = Callable[[str, str], None]  # told a pass's name and the program afte
 
 def pass_names() -> tuple[str, ...]:
     """What may be left out, by name."""
-    return (outlining.__name__, *LOWERING, *(array_pass.__name__ for array_pass in PIPELINE))
+    return (outlining.__name__, *LOWERING, *(array_pass.__name__ for array_pass in PIPELINE), repeats.__name__)
 
 
 def require_passes(names: Iterable[str], *others: str) -> None:
@@ -130,4 +137,8 @@ def run_pipeline(
                 array_pass(function)
             if observe is not None:
                 observe(array_pass.__name__, print_program(program))
+    if repeats.__name__ not in disabled:
+        repeats(program, refuses)
+        if observe is not None:
+            observe(repeats.__name__, print_program(program))
     return program

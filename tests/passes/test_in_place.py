@@ -1,0 +1,101 @@
+"""Loops that change an array where it is, and those that must not."""
+
+import numpy as np
+import pytest
+
+from xla2py.tests.passes.raising import EXACT, assert_agrees, hlo, main
+
+jax = pytest.importorskip("jax")
+jnp = pytest.importorskip("jax.numpy")
+lax = jax.lax
+X = np.random.default_rng(4).normal(size=(5, 6)).astype(np.float32)
+
+
+def smoothed(x):
+    return lax.fori_loop(0, 4, lambda _, t: t.at[1:-1].set((t[:-2] + t[2:]) * 0.5), x)
+
+
+def two_arrays(x):
+    def step(k, state):
+        keys, values = state
+        keys = keys.at[k].set(values[k] * 2)
+        return keys, values.at[k + 1].set(keys.sum(axis=0))
+
+    return lax.fori_loop(0, 4, step, (x, x))
+
+
+def until_large(x):
+    return lax.while_loop(lambda t: t[2, 2] < 9, lambda t: t.at[2].set(t[2] + 1), x)
+
+
+def accumulated(x):
+    places = jnp.array([0, 0, 3])
+    return lax.fori_loop(0, 3, lambda k, t: t.at[places].add(t[k]), x)
+
+
+@pytest.mark.parametrize("function", [smoothed, two_arrays, until_large], ids=lambda f: f.__name__)
+def test_one_copy_before_the_loop(function):
+    text = hlo(function, X)
+    loop = main(text).split(":\n", 1)
+    assert ".copy()" in loop[0] and ".copy()" not in loop[1]
+    assert_agrees(text, X, without="in_place", budget=EXACT)
+
+
+def with_the_last(x):  # the last value lives on beside the changed one
+    def step(k, state):
+        now, _ = state
+        return now.at[k].set(now[k] + now[k + 1]), now
+
+    return lax.fori_loop(0, 3, step, (x, x))
+
+
+def with_a_view(x):  # a row of the last value lives on
+    def step(k, state):
+        now, row = state
+        return now.at[1].set(now[1] + row), now[1]
+
+    return lax.fori_loop(0, 3, step, (x, x[0]))
+
+
+def with_a_view_of_the_next(x):
+    def step(k, state):
+        now, row = state
+        following = now.at[1].set(now[1] + row)
+        return following, following[1]
+
+    return lax.fori_loop(0, 3, step, (x, x[0]))
+
+
+def shifted(x):  # what is written looks at what is changed
+    return lax.fori_loop(0, 3, lambda _, t: t.at[1:].set(t[:-1]), x)
+
+
+def exchanged(x):
+    return lax.fori_loop(0, 3, lambda k, s: (s[1], s[0].at[k].set(s[1][0])), (x, x + 1))
+
+
+def inner_loop(x):
+    def step(k, t):
+        total = lax.fori_loop(0, 2, lambda j, u: u * 0.5 + t, t)
+        return t.at[k].set(total[0])
+
+    return lax.fori_loop(0, 3, step, x)
+
+
+def branches(x):
+    def step(k, t):
+        row = lax.cond(t[k, 0] > 0, lambda: t[0], lambda: t[1])
+        return t.at[k].set(row + 1)
+
+    return lax.fori_loop(0, 3, step, x)
+
+
+MUST_COPY = [with_the_last, with_a_view, with_a_view_of_the_next, shifted, exchanged, inner_loop, branches]
+
+
+@pytest.mark.parametrize("function", [*MUST_COPY, accumulated], ids=lambda f: f.__name__)
+def test_what_is_looked_at_later_is_copied(function):
+    text = hlo(function, X)
+    if function in MUST_COPY:
+        assert ".copy()" in main(text).split(":\n", 1)[1]
+    assert_agrees(text, X, without="in_place", budget=EXACT)

@@ -1,0 +1,95 @@
+"""What is done alike to several arrays becomes one function."""
+
+import re
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.tests.passes.raising import assert_agrees, hlo, main
+
+jax = pytest.importorskip("jax")
+jnp = pytest.importorskip("jax.numpy")
+rng = np.random.default_rng(2)
+SHAPES = [(4,), (3, 4), (2, 3)]
+WEIGHTS = [rng.normal(size=shape).astype(np.float32) for shape in SHAPES]
+MEANS = [0.1 * weight for weight in WEIGHTS]
+RATE = np.float32(0.5)
+
+
+def momentum(weight, mean, rate):
+    mean = 0.9 * mean + 0.1 * jnp.tanh(weight)
+    return weight - rate * mean / (jnp.sqrt(mean * mean) + 1e-3), mean
+
+
+def flat(*arrays):
+    return [*WEIGHTS, *MEANS, *arrays]
+
+
+def updates(weights, means, rate):
+    return [momentum(weight, mean, rate) for weight, mean in zip(weights, means, strict=True)]
+
+
+def test_parts_of_different_shapes_are_one_function():
+    text = hlo(updates, WEIGHTS, MEANS, RATE)
+    body = main(text)
+    assert body.count(" = part") == 3
+    assert "np.sqrt" not in body
+    assert_agrees(text, *flat(RATE), without="repeats")
+
+
+def test_without_stacks_too():
+    text = re.sub(r", metadata=\{[^}]*\}", "", hlo(updates, WEIGHTS, MEANS, RATE))
+    source = xla2py.emit(text, checks=False).source
+    assert source.count("= part(") == 3 and "def part(" in source
+    assert_agrees(text, *flat(RATE), without="repeats")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda weights, means, rate: updates(weights[:2], means[:2], rate),  # two are too few
+        lambda weights, means, rate: [w - rate * m for w, m in zip(weights, means, strict=True)],  # too little work
+        lambda weights, means, rate: [  # all differ
+            momentum(weight * factor, mean, rate)
+            for factor, weight, mean in zip((1.5, 2, 3), weights, means, strict=True)
+        ],
+        lambda weights, means, rate: [  # a row for each: shapes matter
+            momentum(weight, mean[..., :1], rate) for weight, mean in zip(weights, means, strict=True)
+        ],
+    ],
+)
+def test_others_stay(function):
+    text = hlo(function, WEIGHTS, MEANS, RATE)
+    assert main(text, disable_passes=["outlining"]) == main(text, disable_passes=["outlining", "repeats"])
+    assert_agrees(text, *flat(RATE), without="repeats")
+
+
+def test_a_part_that_needs_its_own_result_in_between_stays():
+    def normalised(weights, means, rate):
+        found = []
+        for weight, mean in zip(weights, means, strict=True):
+            new, mean = momentum(weight, mean, rate)
+            found.append(momentum(new / new.sum(), mean, rate))
+        return found
+
+    text = hlo(normalised, WEIGHTS, MEANS, RATE)
+    assert_agrees(text, *flat(RATE), without="repeats")
+
+
+def test_each_array_is_updated_by_the_last():
+    def chained(weights, means, rate):
+        found = []
+        for weight, mean in zip(weights, means, strict=True):
+            new, mean = momentum(weight, mean, rate)
+            rate = jnp.mean(new)
+            found.append((new, mean))
+        return found
+
+    text = hlo(chained, WEIGHTS, MEANS, RATE)
+    assert_agrees(text, *flat(RATE), without="repeats")
+
+
+def test_a_target_without_calls_keeps_them_in_place():
+    source = xla2py.emit(hlo(updates, WEIGHTS, MEANS, RATE), target="dask").source
+    assert "part_of" not in source

@@ -1,0 +1,57 @@
+"""Where values belong in a sorted array."""
+
+import numpy as np
+import pytest
+
+from xla2py.templates.prelude.ordering import search_sorted
+from xla2py.tests.passes.raising import EXACT, assert_agrees, called, hlo, no_prelude, optimised
+
+jnp = pytest.importorskip("jax.numpy")
+SORTED = np.array([-np.inf, -2, -0.0, 0, 0, 1, 5, np.inf, np.nan], np.float32)
+SHUFFLED = SORTED[::-2].copy()
+VALUES = np.array([-3, -0.0, 0, 0.5, 5, 9, np.inf, np.nan, -np.inf, 1, 2, -2], np.float32)
+NUMBERS = np.array([-4, 0, 0, 7, 9], np.int32)
+
+
+@pytest.mark.parametrize("form", [hlo, optimised])
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize(
+    ("table", "values"),
+    [(SORTED, VALUES), (SHUFFLED, VALUES), (NUMBERS, np.arange(-5, 11, dtype=np.int32)), (SORTED[:1], VALUES)],
+    ids=["floats", "shuffled", "integers", "one"],
+)
+def test_searches(table, values, side, form):
+    text = form(lambda a, v: jnp.searchsorted(a, v, side=side), table, values)
+    assert len(table) == 1 or "search_sorted" in called(text)
+    assert "search_sorted" not in called(text, no_prelude)
+    assert_agrees(text, table, values, without="searches", budget=EXACT)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_sorted_array_is_searched_as_numpy_does(side):
+    np.testing.assert_array_equal(search_sorted(SORTED, VALUES, side), np.searchsorted(SORTED, VALUES, side))
+
+
+def test_values_of_two_axes():
+    values = VALUES.reshape(3, 4)
+    text = hlo(jnp.searchsorted, SORTED, values)
+    assert "search_sorted" in called(text)
+    assert_agrees(text, SORTED, values, without="searches", budget=EXACT)
+
+
+def test_another_loop_over_two_bounds_stays():
+    import jax
+
+    def search(table, values):  # three parts, not two
+        def step(_, bounds):
+            low, high = bounds
+            middle = low + (high - low) // 3
+            left = values <= table[middle]
+            return jnp.where(left, low, middle), jnp.where(left, middle, high)
+
+        bounds = jnp.zeros(values.shape, jnp.uint32), jnp.full(values.shape, 5, jnp.uint32)
+        return jax.lax.fori_loop(0, 3, step, bounds)[1]
+
+    text = hlo(search, NUMBERS, np.arange(-5, 11, dtype=np.int32))
+    assert "search_sorted" not in called(text)
+    assert_agrees(text, NUMBERS, np.arange(-5, 11, dtype=np.int32), without="searches", budget=EXACT)

@@ -1,0 +1,49 @@
+"""Which carried arrays of a loop may be changed where they are.
+
+``t = t.copy()`` and ``t[i] = x`` in every iteration is one copy before the loop and ``t[i] = x``, where nothing that
+outlives the change looks at the array that is changed.
+"""
+
+from __future__ import annotations
+
+from ..hlo.opcodes import OPCODES
+from .node import Node
+from .program import Carry, Loop
+from .traversal import body_nodes, loop_roots
+
+CHANGES = frozenset(("setitem", "update_at"))
+
+# Operations that may give a view of what they are given.
+_VIEWS = frozenset("getitem expand transpose reshape broadcast_to diagonal real imag view retype".split())
+# Operations whose results are arrays of their own.
+_FRESH = frozenset(opcode for opcode, spec in OPCODES.items() if spec.is_elementwise) - _VIEWS | frozenset(
+    "square isnan copy einsum sum mean var std prod max min any all argmax argmin matmul tensordot take advanced_index "
+    "take_along_axis concatenate stack pad roll setitem update_at".split()
+)
+
+
+def may_change_in_place(loop: Loop, carry: Carry, named: frozenset[Node] | set[Node] = frozenset()) -> bool:
+    """The next value of a carry may be written into its present array, if that is the loop's own.
+
+    ``named`` are the nodes that have variables: a view in a variable might be read later.
+    """
+    following = carry.following
+    if following is None or following.opcode not in CHANGES or following.operands[0] is not carry.parameter:
+        return False
+    if following.region is not loop.region:
+        return False
+    seen = {carry.parameter, following}  # what is, or may look at, the array
+    for member in body_nodes(loop_roots(loop), loop.region):
+        looks = [k for k, operand in enumerate(member.operands) if operand in seen]
+        if not looks or (member is following and looks == [0]):
+            continue
+        if member is following or member.region is not loop.region:
+            return False
+        if member.opcode in _VIEWS:
+            if member in named:
+                return False
+            seen.add(member)
+        elif member.opcode not in _FRESH:
+            return False
+    others = (other.following for other in loop.carries if other is not carry)
+    return not any(other in seen for other in others)
