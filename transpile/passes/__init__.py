@@ -27,8 +27,8 @@ from .prefixes import prefixes
 from .products import products
 from .promotions import promotions
 from .quotients import quotients
-from .reshapes import reshapes
 from .repeats import repeats
+from .reshapes import reshapes
 from .rolls import rolls
 from .searches import searches
 from .sigmoids import sigmoids
