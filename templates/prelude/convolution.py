@@ -120,13 +120,19 @@ def depthwise(x: np.ndarray, kernel: np.ndarray, strides: Sequence[int], dilatio
     weight for each channel.
     """
     *window, _, features = kernel.shape
-    x = x.repeat(features // x.shape[-1], axis=-1)
+    x = x if features == x.shape[-1] else x.repeat(features // x.shape[-1], axis=-1)
     images = []
     for image in x:
         taps = window_taps(image, (*window, 1), (*strides, 1), (*dilation, 1))
-        weights = np.broadcast_to(kernel.reshape(len(taps), 1, features), (len(taps), *taps[0].shape[-2:])).copy()
-        total = taps[0] * weights[0]
-        for tap, weight in zip(taps[1:], weights[1:], strict=True):
-            total += tap * weight
+        line = taps[0].shape[1:][-2:]
+        by_tap = kernel.reshape(len(taps), *(1,) * (len(line) - 1), features)
+        weights = np.broadcast_to(by_tap, (len(taps), *line)).copy()
+        total = np.empty(taps[0].shape, x.dtype)
+        rows = max(1, COLUMN_BYTES * len(total) // total.nbytes)  # that stay in the cache
+        for row in range(0, len(total), rows):
+            part = total[row : row + rows]
+            np.multiply(taps[0][row : row + rows], weights[0], out=part)
+            for tap, weight in zip(taps[1:], weights[1:], strict=True):
+                part += tap[row : row + rows] * weight
         images.append(total)
     return np.stack(images)
