@@ -18,7 +18,8 @@ SHORTEST_PIECE = 4096  # bytes of a chunk that should lie together
 LEAVES = frozenset("parameter arange tri eye array full zeros ones empty".split())
 FILLED = frozenset("full zeros ones empty broadcast_to".split())  # say their whole shape
 TREES = frozenset("sum mean prod max min any all".split())
-CHUNKED = {"top_k": "top_k_in_chunks"}  # functions that take lazy arrays, cut along the axis that they work along
+# Functions of lazy arrays that are cut along the axis that the plain ones work along.
+CHUNKED = {"scatter_at": "scatter_at_in_chunks", "top_k": "top_k_in_chunks"}
 ON_ARRAYS = ("driver", "once", "lazy")  # forms of what gives arrays of main
 PRODUCTS = frozenset("matmul tensordot einsum".split())
 
@@ -77,6 +78,8 @@ class Classes:
                 for axis in range(1, node.ndim - 1):
                     if node.shape[axis] == node.operands[0].shape[axis] != 1:
                         self._join((node.operands[0], axis), (node, axis))
+            if node.parameters.get("function") == "scatter_at":
+                self._join((node.operands[0], 0), (node, 0))
             for left, right in contracted(node):
                 self._join((node.operands[0], left), (node.operands[1], right))
             if node.opcode == "loop":
@@ -197,6 +200,8 @@ def _followed(node: Node, made: Cuts) -> tuple[tuple[bool, ...], str]:
     window = window_axis(node, made)
     if window is not None:
         form, flags[window] = "windows", True
+    if form == "lazy" and node.parameters["function"] == "scatter_at":
+        flags[0] = True
     if form == "native" and node.opcode != "broadcast_to":
         flags = [size > 1 for size in node.shape]
     return tuple(flags), form
@@ -213,13 +218,21 @@ def _form(node: Node, made: Cuts, flags: list[bool], unmet: bool) -> str:
         return "product" if all(map(is_argument, node.operands)) else "native"
     if node.opcode in TREES:
         return "tree"
-    if node.opcode == "prelude" and node.parameters["function"] in CHUNKED:
+    if node.opcode == "prelude" and node.parameters["function"] in CHUNKED and _has_form_in_chunks(node, made):
         return "lazy"
     if node.opcode in PRODUCTS and not any(flags):
         return "partial"
     if node.opcode in NATIVE and NATIVE[node.opcode](node):
         return "native"
     return "block"
+
+
+def _has_form_in_chunks(node: Node, made: Cuts) -> bool:
+    """Scatters have one where only the first axis of their operand is cut, and updates and indices are not."""
+    first, *others = node.operands
+    if node.parameters["function"] != "scatter_at":
+        return True
+    return made.flags[first][0] and not any(made.flags[first][1:]) and not any(map(made.is_cut, others))
 
 
 def is_product_of_matrices(node: Node) -> bool:

@@ -73,6 +73,8 @@ def _of_arrays(program: Program, cuts: Cuts, node: Node, level: int) -> Phase:
     few rows at a time. What works along the last axis: one block."""
     form, x = cuts.forms[node], node.operands[0]
     blocks = [*node.operands, node, node] if node.opcode == "matmul" else [x]
+    if form == "lazy" and not node.results:
+        blocks = [*node.operands, node]
     size = sum(_whole_bytes(block, cuts) for block in blocks)
     if form == "windows":
         size += _whole_bytes(node, cuts) + _row_bytes(node, cuts)

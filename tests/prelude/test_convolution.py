@@ -69,6 +69,14 @@ def test_windows_and_groups(agrees, options, feature_groups, batch_groups):
     np.testing.assert_array_equal(kernel, before[1])
 
 
+@pytest.mark.parametrize("letters", ["W", "HW", "DHW"])
+def test_one_channel_is_summed_up_row_by_row(agrees, monkeypatch, letters):
+    monkeypatch.setattr("xla2py.templates.prelude.convolution.COLUMN_BYTES", 1)
+    x, kernel = small((2, *(7, 5, 6)[: len(letters)], 1)), small((*(3, 2, 2)[: len(letters)], 1, 1))
+    layout = f"N{letters}C,{letters}IO->N{letters}C"
+    check(agrees, x, kernel, layout, strides=(2, 1, 1)[: len(letters)])
+
+
 @pytest.mark.parametrize(
     "layout", ["NCHW,OIHW->NCHW", "HWCN,HWOI->NHWC", "CWNH,IWHO->HCNW", "NWHC,HWIO->NHWC", "NHWC,OHWI->CNWH"]
 )

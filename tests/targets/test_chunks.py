@@ -182,6 +182,16 @@ ENTRY main {
   ROOT r = (f32[3,4], s32[3,4]) topk(x), k=4, largest=true
 }
 """
+SCATTER = """
+add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
+ENTRY main {
+  x = f32[40,3] parameter(0)
+  rows = s32[5,1] constant({{3}, {39}, {17}, {3}, {40}})
+  u = f32[5,3] parameter(1)
+  ROOT r = f32[40,3] scatter(x, rows, u), update_window_dims={1}, inserted_window_dims={0},
+    scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add
+}
+"""
 ROLL = """
 ENTRY main {
   x = f32[40,3] parameter(0)
@@ -194,6 +204,7 @@ READ_BY_TASKS = {
     "a product": (PRODUCT, "dot_in_chunks(x, y)"),
     "a product of what is computed": (OF_COMPUTED, "sin @ y.read()"),
     "the largest of all": (TOP, "top_k_in_chunks(x.read(), 4)"),
+    "a scatter": (SCATTER, "scatter_at_in_chunks(x.read(), "),
     "a roll": (ROLL, "da.roll(x.read(), -7, axis=0)"),
     "windows of what is computed": (COMPUTED_WINDOWS, "convolution,\n        sin,\n        kernel,"),
     "windows": (convolution("size=3x2 pad=1_1x0_1", 13), "in_windows("),

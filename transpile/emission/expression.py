@@ -232,7 +232,7 @@ class Renderer:
         if isinstance(item, Slot):
             return str(operands[item.index])
         if isinstance(item, Ufunc):
-            return f"{self.namespace}.{UFUNCS[item.opcode]}"
+            return f"{self.scalars}.{UFUNCS[item.opcode]}"
         if isinstance(item, Function):
             return self.function_names[item]
         if isinstance(item, PreludeName):

@@ -1,4 +1,4 @@
-"""Orders of arrays that are cut along the axis that is ordered."""
+"""What works along an axis that is cut: each chunk does its part."""
 
 from functools import partial
 from operator import itemgetter
@@ -7,6 +7,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
+from .indexing import scatter_at
 from .ordering import top_k
 from .tiles import TILE_BYTES
 
@@ -24,6 +25,27 @@ def top_k_in_chunks(x: da.Array, k: int, largest: bool = True) -> tuple[da.Array
         for part, dtype in enumerate((x.dtype, np.int32))
     )
     return values, indices
+
+
+def scatter_at_in_chunks(x: da.Array, index: Any, values: da.Array, combine: Any = None) -> da.Array:
+    """``scatter_at`` of a lazy array that is cut along the first axis: into each chunk go
+    the values that land in it.
+    """
+    places = da.arange(len(x), chunks=(x.chunks[0],))
+    letters, used = "ijklmnopqr"[: x.ndim], iter("abcdefghstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    indices = index if isinstance(index, tuple) else (index,)
+    whole = [part for one in (values, *indices) for part in (one, "".join(next(used) for _ in range(one.ndim)))]
+    task = partial(scatter_into_part, combine=combine)
+    return da.blockwise(
+        task, letters, x, letters, places, letters[0], *whole, concatenate=True, meta=np.empty(0, x.dtype)
+    )
+
+
+def scatter_into_part(x: np.ndarray, places: np.ndarray, values: Any, *indices: Any, combine: Any) -> np.ndarray:
+    """``scatter_at`` into rows that stand at ``places``."""
+    first, *others = indices
+    first = np.asarray(first).astype(np.int64) - places[0]
+    return scatter_at(x, (first, *others), values, combine)
 
 
 def top_k_of_part(x: np.ndarray, places: np.ndarray, k: int, largest: bool) -> tuple[np.ndarray, np.ndarray]:
