@@ -10,6 +10,8 @@ from pathlib import Path
 import black
 import pytest
 
+import xla2py
+
 ROOT = Path(__file__).resolve().parent.parent
 GENERATED = ROOT / "generated"
 
@@ -58,3 +60,21 @@ def test_modules_pass_strict_type_checks(tmp_path):
     environment = {key: value for key, value in os.environ.items() if key not in ("MYPYPATH", "PYTHONPATH")}
     result = subprocess.run(command, cwd=GENERATED, env=environment, capture_output=True, text=True)
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+# Neither library is typed: Dask's functions have no annotations, CuPy is Any.
+UNTYPED = {"dask": "--allow-untyped-calls", "cupy": "--ignore-missing-imports"}
+
+
+@pytest.mark.parametrize("target", UNTYPED)
+def test_modules_of_other_libraries_pass_strict_type_checks(target, tmp_path):
+    for name in ("adaptive_ode", "attention", "cnn_train_step", "kv_cache_decode", "qr_svd_least_squares", "viterbi"):
+        source = xla2py.emit(ROOT / "examples" / "hlo" / f"{name}.before.hlo", target).source
+        (tmp_path / f"{name}.py").write_text(source, "utf-8")
+    options = ["--strict", "--config-file=", UNTYPED[target], f"--cache-dir={tmp_path / 'cache'}"]
+    environment = {key: value for key, value in os.environ.items() if key not in ("MYPYPATH", "PYTHONPATH")}
+    command = [sys.executable, "-m", "mypy", *options, *sorted(path.name for path in tmp_path.glob("*.py"))]
+    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", str(tmp_path)]
+    assert subprocess.run(command, capture_output=True).returncode == 0

@@ -30,7 +30,7 @@ from .prelude import DEVICE, prelude
 from .replicas import ENTRY, GROUP, HOST_FUNCTIONS, Replicas, replicas_of
 from .sections import add_sections
 from .signature import GROUP as GROUP_TYPE
-from .signature import TREE, kinds_of_types, result_type
+from .signature import TREE, in_blocks, kinds_of_types, result_type
 from .sources import SourceNames
 
 _HEADER_LINE = re.compile(
@@ -90,7 +90,7 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
     reserved |= set(renderer.function_names.values())
     source_names = SourceNames(program.module)
     written: list[WrittenFunction] = []
-    writers: list[tuple[FunctionWriter, list[str]]] = []
+    writers: list[FunctionWriter] = []
     parameters: list[str] = []
     chunks = ""
     kernels = KernelTexts(target, renderer, library, settings.annotate, source_names)
@@ -121,7 +121,7 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
             chunks = writer.arguments.prepare()
         writer.write()
         kernels.add(writer, constants)
-        writers.append((writer, named))
+        writers.append(writer)
         written.append(writer.written_function(named))
     if settings.annotate == "full":
         annotate(written)
@@ -129,8 +129,12 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
         for each in written:
             add_sections(each.lines, each.function.graph)
     texts = [
-        _function_text(writer.function, writer, named, replicas is not None and writer.function is program.entry)
-        for writer, named in writers
+        _function_text(
+            writer,
+            has_group=replicas is not None and writer.function is program.entry,
+            is_of_blocks=writer.renderer is not renderer,
+        )
+        for writer in writers
     ]
     if settings.checks and program.entry.parameters:
         renderer.used_prelude[check] = None
@@ -144,7 +148,8 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
     if replicas is not None:
         texts += replicas.runner_texts(renderer, _host_functions(program.entry))
         behind.append(replicas.group(renderer))
-    types = [renderer.statement(f"{kind}_type") for kind in [*kinds_of_types(program), *([TREE] if has_trees else [])]]
+    kinds = [*kinds_of_types(program, of_blocks is not renderer), *([TREE] if has_trees else [])]
+    types = [renderer.statement(f"{kind}_type") for kind in kinds]
     typing = renderer.statement("typing_imports", any("Callable[" in text for text in texts)).splitlines()
     needed = {*library.imports_of(definitions), *renderer.foreign_imports(), *typing}
     imports = _imports(target, needed, [*types, *texts, *kernels.texts], constants)
@@ -230,16 +235,18 @@ def block_name(function: Function, origin: Graph) -> str:
     return (identifier(own_name(function)) or "step") + "_block"
 
 
-def _function_text(function: Function, writer: FunctionWriter, parameters: list[str], has_group: bool) -> str:
-    renderer = writer.renderer
-    typed = writer.arguments.heads
+def _function_text(writer: FunctionWriter, has_group: bool, is_of_blocks: bool) -> str:
+    renderer, function, typed = writer.renderer, writer.function, writer.arguments.heads
+    result = result_type(function.results)
+    if is_of_blocks:
+        typed, result = [(name, in_blocks(kind)) for name, kind in typed], in_blocks(result)
     group = [(GROUP, GROUP_TYPE)] if has_group else []
     define = renderer.statement(
         "define",
         renderer.function_names[function],
         [*group, *typed],
         _host_functions(function),
-        result_type(function.results),
+        result,
         function.chunks,
     )
     template = renderer.environment.get_template("function.py.j2")

@@ -9,6 +9,7 @@ from ..array.program import Function, Program, Tree
 from ..hlo.shapes import ArrayShape, Shape, TupleShape
 
 ARRAY, SCALAR = "array", "scalar"
+BLOCK = "block"  # a piece of an array that functions of a target with chunks get
 TREE = "tree"  # an argument that holds others
 GROUP = "group"  # what replicas talk through
 
@@ -45,9 +46,19 @@ def result_type(results: Tree) -> Type:
     return None if results is None else tuple(result_type(part) for part in results)
 
 
-def kinds_of_types(program: Program) -> list[str]:
-    """The kinds of arrays in the signatures of a program."""
-    stack: list[Type] = [[*parameter_types(f), result_type(f.results)] for f in program.functions]
+def in_blocks(kind: Type) -> Type:
+    """What a value is in functions that get blocks."""
+    if isinstance(kind, tuple):
+        return tuple(map(in_blocks, kind))
+    return BLOCK if kind in (ARRAY, SCALAR) else kind
+
+
+def kinds_of_types(program: Program, has_blocks: bool) -> list[str]:
+    """The kinds of arrays in the signatures of a program, whose functions but for the entry may be of blocks."""
+    stack: list[Type] = []
+    for function in program.functions:
+        types = (*parameter_types(function), result_type(function.results))
+        stack.append(in_blocks(types) if has_blocks and function is not program.entry else types)
     found: set[str] = set()
     while stack:
         item = stack.pop()
