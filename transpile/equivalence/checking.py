@@ -21,7 +21,8 @@ from ...targets.base import require_targets
 from ..emission import GeneratedModule, emit
 from ..errors import Diagnostic, UnsupportedError, UsageError
 from ..frontends import load
-from ..hlo.ir import HloModule
+from ..hlo.device_groups import device_count
+from ..hlo.ir import HloModule, Instruction
 from ..hlo.printer import print_module
 from ..hlo.shapes import ArrayShape
 from ..hlo.verifier import verify
@@ -29,11 +30,13 @@ from .budgets import budgets_for
 from .campaigns import CAMPAIGNS, campaign_inputs
 from .comparison import Budget, LeafResult, Status
 from .dependence import computed_by
+from .domains import parameter_domains
 from .judging import Judge
 from .known_differences import KnownDifference, of_the_references
 from .origins import find_origin
 from .participants import REFERENCES, Workers, failed_emission
 from .reduced_cases import reduce_case
+from .reference_process import DEVICES
 from .results import Case, CheckReport, Origin, ProgramReport, ReducedCase, Run
 from .voting import vote
 from .worker import Limits
@@ -164,7 +167,9 @@ class Checker:
         emitted: dict[str, GeneratedModule] = {}
         failed: dict[str, Run] = {}
         refusals = dict.fromkeys((*plan.references, *plan.targets), reason) if (reason := no_plain_call(module)) else {}
-        if "interpreter" in plan.references and (size := _size(module)) > MOST_INTERPRETED:
+        if "interpreter" in plan.references and device_count(module) > 1:
+            refusals["interpreter"] = "it has one device"
+        elif "interpreter" in plan.references and (size := _size(module)) > MOST_INTERPRETED:
             refusals["interpreter"] = f"{size} elements in all are too many for the interpreter"
         for target in plan.targets:
             try:
@@ -191,11 +196,15 @@ class Checker:
         )
 
     def _inputs(self, module: HloModule, inputs: Sequence[Array] | None) -> Iterator[tuple[str, tuple[Array, ...]]]:
+        """The arguments by campaign; of several devices one after the other. Given ones may be those of each."""
+        devices = range(device_count(module))
         if inputs is not None:
-            yield "given", tuple(map(np.asarray, inputs))
+            own = len(parameter_domains(module))
+            yield "given", tuple(map(np.asarray, inputs)) * (len(devices) if len(inputs) == own else 1)
             return
         for campaign in self.plan.campaigns:
-            yield campaign, tuple(campaign_inputs(module, campaign, self.plan.seed))
+            each = (campaign_inputs(module, campaign, self.plan.seed + device) for device in devices)
+            yield campaign, tuple(array for arrays in each for array in arrays)
 
     def _case(self, program: _Program, campaign: str, arrays: tuple[Array, ...]) -> Case:
         plan = self.plan
@@ -203,12 +212,12 @@ class Checker:
         budgets = budgets_for(program.module)
         if plan.budget is not None:
             budgets = [plan.budget] * len(budgets)
-        judge = Judge(self.workers, program.module, program.text, program.emitted, arrays, budgets)
+        judge = Judge(self.workers, program.module, program.text, program.emitted, arrays, budgets * program.devices)
         with ThreadPoolExecutor(max(1, len(asked))) as pool:
             runs = tuple(pool.map(lambda name: program.failed.get(name) or judge.run(name), asked))
 
         def known(participant: str, against: str, leaves: Sequence[LeafResult]) -> tuple[str, ...]:
-            return self._known(program.module, participant, against, leaves)
+            return self._known(program, participant, against, leaves)
 
         result = vote(runs, judge.compare, known)
         return Case(campaign, plan.seed, runs, result.comparisons, result.accepted, result.wrong, arrays)
@@ -217,7 +226,9 @@ class Checker:
         """Where the differences of each target come from: in the first case that has any."""
         for target, generated in program.emitted.items():
             case = next((case for case in cases if case.differences(target)), None)
-            if case is not None:
+            if case is not None and program.devices > 1:
+                yield target, Origin(case.campaign, failure="several devices do not run in lockstep")
+            elif case is not None:
                 found = find_origin(program.module, generated, case.inputs, self.workers, campaign=case.campaign)
                 yield target, found
 
@@ -227,26 +238,23 @@ class Checker:
         """The smallest program for each target that differs or crashes, in the first case in which it does."""
         for target in self.plan.targets:
             case = next((c for c in cases if c.differences(target) or c.status(target) is Status.CRASH), None)
-            if case is None or target in program.refusals:
+            if case is None or target in program.refusals or program.devices > 1:
                 continue
             stem = re.sub(r"[^A-Za-z0-9]+", "-", Path(path).stem).strip("-") or "program"
             place = folder / f"{len(self._programs) + 1}-{stem}-{target}.hlo"
             narrow = replace(self.plan, targets=(target,), references=("xla",), lockstep=False, reduce_into=None)
-            with (
-                Checker(narrow, self.workers.limits) as checker,
-                suppress(UsageError),
-            ):  # it may differ from others only
+            with Checker(narrow, self.workers.limits) as checker, suppress(UsageError):  # not from XLA, from others
                 yield target, reduce_case(program.module, case.inputs, target, place, checker)
 
     def _known(
-        self, module: HloModule, participant: str, against: str, leaves: Sequence[LeafResult]
+        self, program: _Program, participant: str, against: str, leaves: Sequence[LeafResult]
     ) -> tuple[str, ...]:
         """The reasons why all differences between two participants were to be expected; none where one was not."""
         reasons: dict[str, None] = {}
         for leaf in leaves:
             if leaf.status.is_good:
                 continue
-            instructions = computed_by(module, leaf.path)
+            instructions = computed_by(program.module, leaf.path if program.devices == 1 else leaf.path[1:])
             candidates = (*of_the_references(), *self._valid)
             entries = [entry for entry in candidates if entry.concerns(participant, against, instructions)]
             if not entries:
@@ -266,14 +274,26 @@ class _Program:
     failed: Mapping[str, Run]
     refusals: Mapping[str, str]
 
+    @property
+    def devices(self) -> int:
+        """How many run it together."""
+        return device_count(self.module)
+
 
 def no_plain_call(module: HloModule) -> str:
     """Why a program is not a function of arrays, so that nothing can be compared; empty where it is one."""
-    host = sorted({i.opcode for i in module.instructions()} & {"infeed", "outfeed", "send", "recv"})
+    devices = device_count(module)
+    host = sorted({i.opcode for i in module.instructions() if _is_of_host(i, devices)})
     if host:
         return f"the program talks to its host: {', '.join(host)}"
-    several = [name for name in ("replica_count", "num_partitions") if int(module.header.get(name) or 1) > 1]
-    return f"the program runs on several devices: {', '.join(several)}" if several else ""
+    return f"the program runs on {devices} devices, more than {DEVICES}" if devices > DEVICES else ""
+
+
+def _is_of_host(instruction: Instruction, devices: int) -> bool:
+    """Whether it talks to the host. What is sent and received may go from device to device, where there are several."""
+    if instruction.opcode in ("send", "recv"):
+        return devices == 1 or bool(instruction.attributes.get("is_host_transfer"))
+    return instruction.opcode in ("infeed", "outfeed")
 
 
 def _size(module: HloModule) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..emission.generated import GeneratedModule
+from ..hlo.device_groups import device_count
 from ..hlo.ir import HloModule
 from .comparison import Budget, LeafResult, Status, compare
 from .inputs import nest
@@ -27,7 +28,7 @@ class Judge:
     """Runs and compares participants on a program.
 
     ``emitted`` are the modules of the targets, by name, ``text`` is what the references run, ``budgets`` are one for
-    each array of the result.
+    each array of the result. Of a program for several devices, ``arrays`` and results are those of one after the other.
     """
 
     workers: Workers
@@ -41,12 +42,28 @@ class Judge:
     def _known(self) -> set[str]:
         return {*self.emitted, *REFERENCES}
 
+    @property
+    def devices(self) -> int:
+        """How many run the program together."""
+        return device_count(self.module)
+
+    def _by_device(self, arrays: Sequence[Array]) -> list[Sequence[Array]]:
+        own = len(arrays) // self.devices
+        return [arrays[device * own : (device + 1) * own] for device in range(self.devices)]
+
     def run(self, participant: str) -> Run:
         """What a participant makes of the inputs."""
         return self._run(participant, self.arrays)
 
     def compare(self, expected: Run, actual: Run) -> tuple[LeafResult, ...]:
-        """The verdict on each array of two runs without failures."""
+        """The verdict on each array of two runs without failures; of several devices with the device in its path."""
+        leaves = self._compared(expected, actual)
+        own, rest = divmod(len(leaves), self.devices)
+        if self.devices == 1 or rest:
+            return leaves
+        return tuple(replace(leaf, path=divmod(number, own)) for number, leaf in enumerate(leaves))
+
+    def _compared(self, expected: Run, actual: Run) -> tuple[LeafResult, ...]:
         leaves = tuple(compare(list(expected.results), list(actual.results), self.budgets))
         if not all(leaf.status.is_good for leaf in leaves):
             leaves = self._without_subnormals(leaves, expected, actual)
@@ -79,8 +96,14 @@ class Judge:
         )
 
     def _run(self, participant: str, arrays: Sequence[Array], *, without_subnormals: bool = False) -> Run:
+        each = self._by_device(arrays)
         if participant in self.emitted:
-            arguments = nest([parameter.shape for parameter in self.module.entry.parameters], arrays)
+            shapes = [parameter.shape for parameter in self.module.entry.parameters]
+            arguments = [nest(shapes, own) for own in each]
             generated = self.emitted[participant]
-            return self.workers.run_generated(generated, arguments, without_subnormals=without_subnormals)
+            if len(each) > 1:  # threads, each with registers of its own: subnormals stay what they are
+                return self.workers.run_replicas(generated, arguments)
+            return self.workers.run_generated(generated, arguments[0], without_subnormals=without_subnormals)
+        if len(each) > 1:
+            return self.workers.run_devices(self.text, each, self.module.num_partitions)
         return self.workers.run_reference(participant, self.text, arrays)

@@ -77,6 +77,15 @@ class Workers:
         """Run HLO text on ``xla`` or ``interpreter``, on the flattened parameters."""
         return self.call(reference, REFERENCES[reference], text, list(arrays))
 
+    def run_replicas(self, generated: GeneratedModule, replica_args: Sequence[Sequence[Any]]) -> Run:
+        """Run a module emitted for several devices; ``replica_args[k]`` are the arguments of device ``k``."""
+        runnable = replace(generated, functions=())
+        return self.call(generated.target, tasks.run_replicas, runnable, list(map(list, replica_args)))
+
+    def run_devices(self, text: str, inputs: Sequence[Sequence[Array]], partitions: int) -> Run:
+        """Run HLO text on several devices of ``xla``; ``inputs[k]`` are the flattened parameters of device ``k``."""
+        return self.call("xla", tasks.run_xla_on_devices, text, list(map(list, inputs)), partitions)
+
     def call(self, participant: str, function: Callable[..., list[Array]], *arguments: Any) -> Run:
         """Call a function of :mod:`.tasks` in the process of a participant; every way to fail is part of the answer."""
         try:

@@ -21,7 +21,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 _SECONDS = 120.0
 _DEVICE_FLAG = "--xla_force_host_platform_device_count"
-_DEVICES = 8  # CPU devices of the worker: the most replicas it can run
+DEVICES = 8  # CPU devices of the worker: the most replicas it can run
 
 
 def run_hlo_in_child(text: str, *arrays: Array, timeout: float = _SECONDS) -> list[Array]:
@@ -51,7 +51,7 @@ def interpret_hlo_in_child(text: str, *arrays: Array, timeout: float = _SECONDS)
 def xla_environment() -> dict[str, str]:
     """The environment in which a worker's XLA has several CPU devices and no other."""
     flags = os.environ.get("XLA_FLAGS", "")
-    return {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": f"{flags} {_DEVICE_FLAG}={_DEVICES}"}
+    return {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": f"{flags} {_DEVICE_FLAG}={DEVICES}"}
 
 
 class ReferenceWorker:

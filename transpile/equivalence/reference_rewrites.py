@@ -19,12 +19,14 @@ _KEPT_HEADER = ("num_partitions", "replica_count")
 _DROPPED = {
     *("backend_config", "control-predecessors", "frontend_attributes", "metadata", "origin", "original_value"),
     *("output_to_operand_aliasing", "result_accuracy", "statistics"),
+    "sharding",  # what XLA's partitioner has left: it would partition the program of one device again
 }
 _NEEDS_REWRITE = re.compile(
     r"\b(?:fusion|bitcast|domain|[\w-]+-start)\("
     r"|\)\s*select\("  # of tuples
     r"|\]\{[\d,]*:"  # a layout with tiles or a memory space
     r"|input_output_alias="
+    r"|\bsharding="
 )
 _ENTRY_LAYOUT = re.compile(r"entry_computation_layout=(.*)")
 _DIMENSION_ORDER = re.compile(r"\]\{([\d,]+)\}")

@@ -14,7 +14,7 @@ from ...targets.base import adopted, load_target
 from ..emission.generated import GeneratedModule
 from .comparison import flatten
 from .subnormals import flushed
-from .xla_reference import CompiledHlo, compile_hlo, interpret_hlo
+from .xla_reference import CompiledHlo, compile_hlo, interpret_hlo, run_hlo_on_devices
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -38,6 +38,24 @@ def run_generated(
             here = {"scheduler": "synchronous"} if without_subnormals else {}  # a thread has registers of its own
             results = import_module("dask").compute(*results, **here)
     return [np.asarray(leaf.get() if hasattr(leaf, "get") else leaf) for leaf in results]
+
+
+def run_replicas(generated: GeneratedModule, replica_args: Sequence[Sequence[Any]]) -> list[Array]:
+    """Load an emitted module for several devices and run them as threads; the arrays of all, device by device.
+
+    ``replica_args[k]`` are the arguments of device ``k``, as :func:`run_generated` takes those of ``main``.
+    """
+    for _, array in flatten(list(replica_args)):
+        array.setflags(write=False)
+    target = load_target(generated.target)
+    own = target.replicas or target
+    results = generated.load().run_local([adopted(own, list(each)) for each in replica_args])
+    return [np.asarray(leaf.get() if hasattr(leaf, "get") else leaf) for _, leaf in flatten(results)]
+
+
+def run_xla_on_devices(text: str, inputs: Sequence[Sequence[Array]], partitions: int) -> list[Array]:
+    """Run HLO text on several CPU devices of XLA; the arrays of all, device by device."""
+    return [array for results in run_hlo_on_devices(text, inputs, partitions) for array in results]
 
 
 def map_arrays(function: Callable[[Array], Any], value: Any) -> Any:
