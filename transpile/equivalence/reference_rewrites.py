@@ -8,7 +8,7 @@ notes to the compiler go.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 from ..hlo.bitcasts import bitcast_as_reshape_transpose
@@ -19,14 +19,12 @@ _KEPT_HEADER = ("num_partitions", "replica_count")
 _DROPPED = {
     *("backend_config", "control-predecessors", "frontend_attributes", "metadata", "origin", "original_value"),
     *("output_to_operand_aliasing", "result_accuracy", "statistics"),
-    "sharding",  # what XLA's partitioner has left: it would partition the program of one device again
 }
 _NEEDS_REWRITE = re.compile(
     r"\b(?:fusion|bitcast|domain|[\w-]+-start)\("
     r"|\)\s*select\("  # of tuples
     r"|\]\{[\d,]*:"  # a layout with tiles or a memory space
     r"|input_output_alias="
-    r"|\bsharding="
 )
 _ENTRY_LAYOUT = re.compile(r"entry_computation_layout=(.*)")
 _DIMENSION_ORDER = re.compile(r"\]\{([\d,]+)\}")
@@ -41,9 +39,12 @@ def needs_rewrite(text: str) -> bool:
     return any(order.split(",") != sorted(order.split(","), key=int, reverse=True) for order in orders)
 
 
-def rewrite_for_xla(module: HloModule) -> HloModule:
-    """The same program without fusions, bitcasts, layouts, tuple selects and notes to the compiler."""
-    rewriter = _Rewriter()
+def rewrite_for_xla(module: HloModule, *, is_partitioned: bool = False) -> HloModule:
+    """The same program without fusions, bitcasts, layouts, tuple selects and notes to the compiler.
+
+    Where it ``is_partitioned`` it is that of one device: shardings that it has kept are notes, too.
+    """
+    rewriter = _Rewriter(_DROPPED | {"sharding"} if is_partitioned else _DROPPED)
     for computation in module.computations:
         rewriter.rewrite(computation)
     header = {name: module.header[name] for name in _KEPT_HEADER if name in module.header}
@@ -53,7 +54,8 @@ def rewrite_for_xla(module: HloModule) -> HloModule:
 
 
 class _Rewriter:
-    def __init__(self) -> None:
+    def __init__(self, dropped: Set[str]) -> None:
+        self.dropped = dropped
         self.finished: list[Computation] = []
         self.rewritten: dict[int, Computation] = {}  # by the id of the original
         self._instructions: list[Instruction] = []
@@ -78,7 +80,7 @@ class _Rewriter:
         return instruction
 
     def _plain(self, old: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
-        attributes = {key: self._remapped(value) for key, value in old.attributes.items() if key not in _DROPPED}
+        attributes = {key: self._remapped(value) for key, value in old.attributes.items() if key not in self.dropped}
         return self._add(old.name, old.opcode, without_layouts(old.shape), operands, **attributes)
 
     def _remapped(self, value: Any) -> Any:
@@ -102,7 +104,7 @@ class _Rewriter:
 
     def _custom_call(self, old: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
         """Layouts stay: LAPACK wants its matrices column-major. So does the configuration."""
-        dropped = _DROPPED - {"backend_config"}
+        dropped = self.dropped - {"backend_config"}
         attributes = {key: self._remapped(value) for key, value in old.attributes.items() if key not in dropped}
         return self._add(old.name, old.opcode, old.shape, operands, **attributes)
 

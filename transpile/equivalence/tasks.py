@@ -12,7 +12,10 @@ import numpy as np
 
 from ...targets.base import adopted, load_target
 from ..emission.generated import GeneratedModule
+from ..hlo.parser import parse_module
+from ..hlo.printer import print_module
 from .comparison import flatten
+from .reference_rewrites import rewrite_for_xla
 from .subnormals import flushed
 from .xla_reference import CompiledHlo, compile_hlo, interpret_hlo, run_hlo_on_devices
 
@@ -54,8 +57,9 @@ def run_replicas(generated: GeneratedModule, replica_args: Sequence[Sequence[Any
 
 
 def run_xla_on_devices(text: str, inputs: Sequence[Sequence[Array]], partitions: int) -> list[Array]:
-    """Run HLO text on several CPU devices of XLA; the arrays of all, device by device."""
-    return [array for results in run_hlo_on_devices(text, inputs, partitions) for array in results]
+    """Run HLO text, the program of one device, on several CPU devices of XLA; the arrays of all, device by device."""
+    plain = print_module(rewrite_for_xla(parse_module(text), is_partitioned=True))
+    return [array for results in run_hlo_on_devices(plain, inputs, partitions) for array in results]
 
 
 def map_arrays(function: Callable[[Array], Any], value: Any) -> Any:
