@@ -6,7 +6,9 @@ import pytest
 
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 
+from xla2py.targets.base import load_target  # noqa: E402
 from xla2py.tests.ladder.twin import DeviceArray, HiddenWait, Namespace, to_host, twin  # noqa: E402
+from xla2py.transpile.emission.prelude import prelude  # noqa: E402
 
 REFUSED = {
     "x.item()": "waits",
@@ -64,3 +66,20 @@ def test_what_cupy_computes_in_its_own_way(operands, code, expected):
 def test_a_bare_number_beside_bfloat16_gives_float32():
     with twin():
         assert (DeviceArray(np.ones(2, ml_dtypes.bfloat16)) * 0.5).dtype == np.float32
+
+
+def test_every_function_of_the_prelude_comes_after_what_its_definition_needs():
+    """What is carried over from NumPy's prelude comes first."""
+    known = prelude(load_target("cupy"))
+    imports = "\n".join(sorted(set(known.imports.values())))
+    early = []
+    with twin():
+        for name in known.definitions:
+            text = "\n\n".join(each.source for each in known.closure([name]))
+            try:
+                exec(f"{imports}\n{text}", {"__name__": "prelude"})
+            except NameError as error:
+                early.append((name, error))
+            except AttributeError:
+                continue  # of another target: CuPy lacks a name in it
+    assert early == []

@@ -3,14 +3,11 @@
 Source: the operation-semantics seed, Dot and DotGeneral; RaggedDot as JAX defines it.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import cupy as cp
 
 from ...prelude.precision import working_dtype
-
-Axes = Sequence[int]
 
 
 def matmul(a: cp.ndarray, b: cp.ndarray, dtype: Any = None) -> cp.ndarray:
