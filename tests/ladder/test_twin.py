@@ -83,3 +83,9 @@ def test_every_function_of_the_prelude_comes_after_what_its_definition_needs():
             except AttributeError:
                 continue  # of another target: CuPy lacks a name in it
     assert early == []
+
+
+def test_no_constant_of_a_prelude_is_another_in_the_other():
+    own, shared = prelude(load_target("cupy")).definitions, prelude().definitions
+    constants = {name for name in shared if name.isupper() and own[name].module}
+    assert constants == {"COLUMN_BYTES", "GENERATOR"}  # each library has its own

@@ -8,7 +8,7 @@ microscaling, their ``fnuz`` variants, and ml_dtypes, which has the same.
 import cupy as cp
 
 # A sign, an exponent and a mantissa; `most` is the largest finite number, `inf`, `above` and `none` what lies beyond.
-FLOAT_BITS = """
+NARROW_FLOATS = """
 __device__ float from_bits(int bits, int exponent_bits, int mantissa_bits, int bias, int most, int inf) {
   int width = exponent_bits + mantissa_bits, size = bits & ((1 << width) - 1);
   int exponent = size >> mantissa_bits, mantissa = size & ((1 << mantissa_bits) - 1);
@@ -35,7 +35,7 @@ from_float8_e3m4 = cp.ElementwiseKernel(
     "float32 x",
     "x = from_bits(bits, 3, 4, 3, 0x6f, 0x70)",
     "from_float8_e3m4",
-    preamble=FLOAT_BITS,
+    preamble=NARROW_FLOATS,
 )
 
 to_float8_e3m4 = cp.ElementwiseKernel(
@@ -43,7 +43,7 @@ to_float8_e3m4 = cp.ElementwiseKernel(
     "uint8 bits",
     "bits = to_bits((double)x, 3, 4, 3, 0x6f, 0x70, 0x78)",
     "to_float8_e3m4",
-    preamble=FLOAT_BITS,
+    preamble=NARROW_FLOATS,
 )
 
 from_float8_e4m3 = cp.ElementwiseKernel(
@@ -51,7 +51,7 @@ from_float8_e4m3 = cp.ElementwiseKernel(
     "float32 x",
     "x = from_bits(bits, 4, 3, 7, 0x77, 0x78)",
     "from_float8_e4m3",
-    preamble=FLOAT_BITS,
+    preamble=NARROW_FLOATS,
 )
 
 to_float8_e4m3 = cp.ElementwiseKernel(
@@ -59,7 +59,7 @@ to_float8_e4m3 = cp.ElementwiseKernel(
     "uint8 bits",
     "bits = to_bits((double)x, 4, 3, 7, 0x77, 0x78, 0x7c)",
     "to_float8_e4m3",
-    preamble=FLOAT_BITS,
+    preamble=NARROW_FLOATS,
 )
 
 from_float8_e5m2 = cp.ElementwiseKernel(
@@ -67,7 +67,7 @@ from_float8_e5m2 = cp.ElementwiseKernel(
     "float32 x",
     "x = from_bits(bits, 5, 2, 15, 0x7b, 0x7c)",
     "from_float8_e5m2",
-    preamble=FLOAT_BITS,
+    preamble=NARROW_FLOATS,
 )
 
 to_float8_e5m2 = cp.ElementwiseKernel(
@@ -75,7 +75,7 @@ to_float8_e5m2 = cp.ElementwiseKernel(
     "uint8 bits",
     "bits = to_bits((double)x, 5, 2, 15, 0x7b, 0x7c, 0x7e)",
     "to_float8_e5m2",
-    preamble=FLOAT_BITS,
+    preamble=NARROW_FLOATS,
 )
 
 # Without infinities: what is too large becomes NaN.
@@ -84,7 +84,7 @@ from_float8_e4m3fn = cp.ElementwiseKernel(
     "float32 x",
     "x = from_bits(bits, 4, 3, 7, 0x7e, 0)",
     "from_float8_e4m3fn",
-    preamble=FLOAT_BITS,
+    preamble=NARROW_FLOATS,
 )
 
 to_float8_e4m3fn = cp.ElementwiseKernel(
@@ -92,7 +92,7 @@ to_float8_e4m3fn = cp.ElementwiseKernel(
     "uint8 bits",
     "bits = to_bits((double)x, 4, 3, 7, 0x7e, 0x7f, 0x7f)",
     "to_float8_e4m3fn",
-    preamble=FLOAT_BITS,
+    preamble=NARROW_FLOATS,
 )
 
 # Without infinities and without a negative zero, whose bits are NaN.
@@ -101,7 +101,7 @@ from_float8_e4m3b11fnuz = cp.ElementwiseKernel(
     "float32 x",
     "x = bits == 0x80 ? __int_as_float(0xffc00000) : from_bits(bits, 4, 3, 11, 0x7f, 0)",
     "from_float8_e4m3b11fnuz",
-    preamble=FLOAT_BITS,
+    preamble=NARROW_FLOATS,
 )
 
 to_float8_e4m3b11fnuz = cp.ElementwiseKernel(
@@ -109,7 +109,7 @@ to_float8_e4m3b11fnuz = cp.ElementwiseKernel(
     "uint8 bits",
     "bits = to_bits((double)x, 4, 3, 11, 0x7f, 0x80, 0x80)",
     "to_float8_e4m3b11fnuz",
-    preamble=FLOAT_BITS,
+    preamble=NARROW_FLOATS,
 )
 
 from_float8_e4m3fnuz = cp.ElementwiseKernel(
@@ -117,7 +117,7 @@ from_float8_e4m3fnuz = cp.ElementwiseKernel(
     "float32 x",
     "x = bits == 0x80 ? __int_as_float(0xffc00000) : from_bits(bits, 4, 3, 8, 0x7f, 0)",
     "from_float8_e4m3fnuz",
-    preamble=FLOAT_BITS,
+    preamble=NARROW_FLOATS,
 )
 
 to_float8_e4m3fnuz = cp.ElementwiseKernel(
@@ -125,7 +125,7 @@ to_float8_e4m3fnuz = cp.ElementwiseKernel(
     "uint8 bits",
     "bits = to_bits((double)x, 4, 3, 8, 0x7f, 0x80, 0x80)",
     "to_float8_e4m3fnuz",
-    preamble=FLOAT_BITS,
+    preamble=NARROW_FLOATS,
 )
 
 from_float8_e5m2fnuz = cp.ElementwiseKernel(
@@ -133,7 +133,7 @@ from_float8_e5m2fnuz = cp.ElementwiseKernel(
     "float32 x",
     "x = bits == 0x80 ? __int_as_float(0xffc00000) : from_bits(bits, 5, 2, 16, 0x7f, 0)",
     "from_float8_e5m2fnuz",
-    preamble=FLOAT_BITS,
+    preamble=NARROW_FLOATS,
 )
 
 to_float8_e5m2fnuz = cp.ElementwiseKernel(
@@ -141,7 +141,7 @@ to_float8_e5m2fnuz = cp.ElementwiseKernel(
     "uint8 bits",
     "bits = to_bits((double)x, 5, 2, 16, 0x7f, 0x80, 0x80)",
     "to_float8_e5m2fnuz",
-    preamble=FLOAT_BITS,
+    preamble=NARROW_FLOATS,
 )
 
 # Without infinities and NaN: what is too large becomes the largest number, NaN a zero.
@@ -150,7 +150,7 @@ from_float4_e2m1fn = cp.ElementwiseKernel(
     "float32 x",
     "x = from_bits(bits, 2, 1, 1, 7, 0)",
     "from_float4_e2m1fn",
-    preamble=FLOAT_BITS,
+    preamble=NARROW_FLOATS,
 )
 
 to_float4_e2m1fn = cp.ElementwiseKernel(
@@ -158,7 +158,7 @@ to_float4_e2m1fn = cp.ElementwiseKernel(
     "uint8 bits",
     "bits = x == x ? to_bits((double)x, 2, 1, 1, 7, 7, 0) : signbit((double)x) ? 0 : 8",
     "to_float4_e2m1fn",
-    preamble=FLOAT_BITS,
+    preamble=NARROW_FLOATS,
 )
 
 # Powers of two from 2**-127, halves rounded up; what is not positive becomes NaN.
