@@ -48,7 +48,8 @@ def test_all_refusals_come_at_once_and_like_stands_with_like():
 
 
 # What the array dialect has and CuPy leaves to NumPy.
-LEFT_TO_NUMPY = {"prelude"}
+LEFT_TO_NUMPY = {"prelude", "median", "qr"}
+MADE_LATER = {"kernel"}  # by the style fast, of what is not refused
 WRITTEN_BY_STATEMENTS = {"parameter", "literal", "integer", "loop", "conditional", "setitem", "update_at"}
 
 
@@ -65,5 +66,5 @@ def macros(folder: str) -> set[str]:
 def test_a_table_decides_about_every_operation_that_has_words():
     listed = {opcode.replace("-", "_") for opcode in RULES}
     written = macros("array") | macros("cupy")
-    assert written - listed == LEFT_TO_NUMPY
+    assert written - listed == LEFT_TO_NUMPY | MADE_LATER
     assert listed - written - {"update_at"} == WRITTEN_BY_STATEMENTS - {"update_at"}
