@@ -105,7 +105,9 @@ def search_sorted(table: np.ndarray, values: np.ndarray, side: str = "left") -> 
     for _ in range(len(table).bit_length()):
         middle = low + (high - low) // 2
         found = table[np.minimum(middle, len(table) - 1)]
-        before = values <= found if side == "left" else values < found
-        goes_left = before | (found != found) & ((values == values) | (side == "left"))
+        if side == "left":
+            goes_left = (values <= found) | np.isnan(found)
+        else:
+            goes_left = (values < found) | np.isnan(found) & ~np.isnan(values)
         low, high = np.where(goes_left, low, middle), np.where(goes_left, middle, high)
     return high

@@ -92,7 +92,8 @@ class FunctionWriter:
         if together + len(self.tree_text(results)) > WIDTH:
             one_a_line = 4 * (self.indent + 1) + len(",")
             for node in tree_nodes(results):
-                self._fitted(node, partial(self.array_text, node), together if node is results else one_a_line)
+                alone = node is results
+                self._fitted(node, partial(self.array_text, node), together if alone else one_a_line, alone=alone)
         self.line(self.renderer.statement("return", self.tree_text(results)))
 
     def written_function(self, parameters: list[str]) -> WrittenFunction:
@@ -193,11 +194,15 @@ class FunctionWriter:
         name = self.texts.get(node) or self.names.free(self.wanted_name(node))
         return 4 * self.indent + len(name) + len(" = ")
 
-    def _fitted(self, node: Node, value: Callable[[], Expression], taken: int) -> Expression:
-        """The value's text, after cutting parts out of it while the line, of which ``taken`` are used, is too long."""
+    def _fitted(self, node: Node, value: Callable[[], Expression], taken: int, *, alone: bool = True) -> Expression:
+        """The value's text, after cutting parts out of it while the line, of which ``taken`` are used, is too long.
+
+        A sum that stands ``alone`` in its statement may have a line for each term.
+        """
         while True:
             text = value()
-            part = self._part_to_cut(node) if taken + len(text) > WIDTH and not self._is_sum_of_lines(node) else None
+            fits = taken + len(text) <= WIDTH or (alone and self._is_sum_of_lines(node))
+            part = None if fits else self._part_to_cut(node)
             if part is None:
                 return text
             self.plan.named.add(part)
