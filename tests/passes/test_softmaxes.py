@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.tests.passes.raising import assert_agrees, hlo, main, optimised
+from xla2py.tests.passes.raising import assert_agrees, called, hlo, main, optimised
 
 jax = pytest.importorskip("jax")
 jnp = pytest.importorskip("jax.numpy")
+erfc = jax.lax.erfc
 FORMS = pytest.mark.parametrize("form", [hlo, optimised])
+HALF = np.sqrt(np.float32(0.5))
 X = np.random.default_rng(0).normal(size=(6, 8)).astype(np.float32) * 30
 X[1], X[2, 0], X[3, 3], X[4, 5] = np.inf, -np.inf, np.nan, np.inf
 
@@ -93,14 +95,39 @@ def test_gelus(form, function):
     assert_agrees(text, X, without="gelus")
 
 
+@FORMS
 @pytest.mark.parametrize(
     "function",
     [
         lambda x: jax.nn.gelu(x, approximate=False),
+        lambda x: 0.5 * x * erfc(x * -HALF),
+        lambda x: x * (0.5 * erfc(-x * HALF)),
+    ],
+)
+def test_exact_gelus(form, function):
+    text = form(lambda x: function(x), X)
+    assert main(text) == "return exact_gelu(x)"
+    assert "gelu" not in main(text, disable_passes=["gelus"])
+    assert called(text, lambda node: "not here" if "exact_gelu" in node.parameters.values() else None) == {"erfc"}
+    assert_agrees(text, X, without="gelus")
+    assert_agrees(text.replace("[6,8]", "[0,8]"), X[:0], without="gelus")
+    assert_same_bits(text, "gelus")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
         lambda x: x * 0.5 * (1 + jnp.tanh(0.8 * (x + 0.044715 * x * x * x))),
         lambda x: x * 0.5 * (1 + jnp.tanh(0.7978845608028654 * (x + 0.05 * x * x * x))),
         lambda x: x * 0.5 * (1 + jnp.tanh(0.7978845608028654 * (x + 0.044715 * x * x))),
         jax.grad(lambda x: jax.nn.gelu(x).sum()),
+        jax.grad(lambda x: jax.nn.gelu(x, approximate=False).sum()),
+        lambda x: x * 0.5 * erfc(x * HALF),
+        lambda x: x * 0.5 * erfc(-x * np.float32(0.7)),
+        lambda x: x * 0.4 * erfc(-x * HALF),
+        lambda x: x * 0.5 * erfc(-abs(x) * HALF),
+        lambda x: (lambda tail: x * 0.5 * tail + tail)(erfc(-x * HALF)),  # the tail is read again
+        lambda x: jax.nn.gelu(x.astype(jnp.bfloat16), approximate=False),
     ],
 )
 def test_what_is_no_gelu(function):

@@ -6,7 +6,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from xla2py.templates.prelude.special import erf_inv, erfc, normal_cdf, sigmoid
+from xla2py.templates.prelude.special import erf_inv, erfc, exact_gelu, normal_cdf, sigmoid
 
 X = np.linspace(-6, 6, 241, dtype=np.float32)
 
@@ -16,6 +16,7 @@ X = np.linspace(-6, 6, 241, dtype=np.float32)
     [
         (erfc, math.erfc),
         (normal_cdf, NormalDist().cdf),
+        (exact_gelu, lambda x: x * NormalDist().cdf(x)),
         (sigmoid, lambda x: 1 / (1 + math.exp(-x))),
         (lambda x: erf_inv(x / np.float32(6.5)), lambda x: NormalDist().inv_cdf((x / 6.5 + 1) / 2) / math.sqrt(2)),
     ],

@@ -276,6 +276,7 @@ FUNCTION_RESULTS: dict[str, tuple[str, ...]] = {
     "dynamic_update_slice": ("updated",),
     "erf": ("error",),
     "erf_float64": ("error",),
+    "exact_gelu": ("activated",),
     "extend": ("extended",),
     "fold_axes": ("folded",),
     "fold_windows": ("pooled",),
