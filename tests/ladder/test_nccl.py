@@ -21,7 +21,6 @@ from xla2py.tests.ladder.running import needs_compiler
 from xla2py.tests.ladder.static import problems
 from xla2py.tests.ladder.twin import DeviceArray, to_device, to_host, twin
 from xla2py.tests.replicas.programs import SeveralDevices, entry
-from xla2py.tests.replicas.test_definitions import RAGGED
 from xla2py.transpile.equivalence.comparison import Budget, compare, flatten
 
 
@@ -84,11 +83,6 @@ def test_replicas_that_take_different_ways_are_stuck():
     assert source != emitted.source
     with mock.patch("xla2py.tests.ladder.nccl.PATIENCE", 0.2), pytest.raises(Stuck):
         over_nccl(type(emitted)(source, "m", "cupy"), one.inputs())
-
-
-def test_what_needs_sizes_has_no_such_runner():
-    emitted = xla2py.emit(SeveralDevices("ragged", RAGGED, 2).module(), "cupy")
-    assert '__all__ = ["replica", "run_local"]' in emitted.source
 
 
 def test_the_backend_has_these_methods():

@@ -345,10 +345,13 @@ def twin() -> Iterator[None]:
         yield
 
 
-def on_twin(emitted: Any, arguments: Any) -> Any:
-    """The results of ``main`` of a generated module on the twin, as host arrays of the program's types, in a nest."""
+def on_twin(emitted: Any, arguments: Any, **host: Any) -> Any:
+    """The results of ``main`` of a generated module on the twin, as host arrays of the program's types, in a nest.
+
+    ``host`` are the functions that the program takes from its caller.
+    """
     with twin():
-        results = to_host(emitted.load().main(*to_device(arguments)))
+        results = to_host(emitted.load().main(*to_device(arguments), **host))
     arrays = [array for _, array in flatten(results)]
     declared = as_declared(arrays, emitted.program.original.entry.root.shape)
     for array, own in zip(arrays, declared, strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -33,6 +33,7 @@ class SeveralDevices:
     body: str
     replicas: int = 4
     partitions: int = 1
+    given: tuple[list[np.ndarray], ...] = field(default=(), compare=False)  # arguments, if random ones will not do
 
     @property
     def text(self) -> str:
@@ -45,6 +46,8 @@ class SeveralDevices:
 
     def inputs(self) -> list[list[np.ndarray]]:
         """Other arguments for every device."""
+        if self.given:
+            return list(self.given)
         return [make_inputs(self.module(), seed) for seed in range(self.replicas * self.partitions)]
 
     def __str__(self) -> str:

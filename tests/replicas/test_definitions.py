@@ -54,14 +54,19 @@ RAGGED = """ENTRY main {
 """
 
 
-def test_ragged_rows_go_where_their_sender_says():
-    def given(*lists):
-        return [np.array(a, d) for a, d in zip(lists, ["f4", "f4", "i4", "i4", "i4", "i4"], strict=True)]
+def ragged(*lists):
+    return [np.array(a, d) for a, d in zip(lists, ["f4", "f4", "i4", "i4", "i4", "i4"], strict=True)]
 
-    first = given([1, 2, 3, 4], [0] * 5, [0, 1], [1, 3], [0, 1], [1, 1])
-    second = given([5, 6, 7, 8], [9] * 5, [2, 0], [1, 1], [4, 0], [3, 1])
-    results = run(RAGGED, first, second, replicas=2)
-    # 0 keeps row 1 and sends 2 3 4 to place 1 of replica 1; 1 sends 7 to place 4 of replica 0 and keeps 5.
+
+# 0 keeps row 1 and sends 2 3 4 to place 1 of replica 1; 1 sends 7 to place 4 of replica 0 and keeps 5.
+RUNS = (
+    ragged([1, 2, 3, 4], [0] * 5, [0, 1], [1, 3], [0, 1], [1, 1]),
+    ragged([5, 6, 7, 8], [9] * 5, [2, 0], [1, 1], [4, 0], [3, 1]),
+)
+
+
+def test_ragged_rows_go_where_their_sender_says():
+    results = run(RAGGED, *RUNS, replicas=2)
     np.testing.assert_array_equal(results, [[1, 0, 0, 0, 7], [5, 2, 3, 4, 9]])
 
 

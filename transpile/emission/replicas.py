@@ -18,7 +18,6 @@ ENTRY = "replica"
 HOST_FUNCTIONS = ("infeed", "outfeed", "to_host", "from_host")  # handed to the program by its caller
 # The prelude function behind each runner.
 RUNNERS = {"run_local": "in_threads", "run_replicas": "on_workers", "run_nccl": "over_nccl"}
-_NEEDS_SIZES = "ragged_all_to_all"  # which NCCL does not tell
 # The classes of the prelude that have the methods a body calls.
 _CLASSES = {
     "all_reduce": "AllReduce",
@@ -83,7 +82,6 @@ def replicas_of(program: Program, runners: tuple[str, ...]) -> Replicas | None:
         return None
     nodes = list(_calls(program))
     methods = {node.parameters.get("method", node.opcode) for node in nodes}
-    runners = tuple(runner for runner in runners if runner != "run_nccl" or _NEEDS_SIZES not in methods)
     classes = sorted({_CLASSES[method] for method in methods}) or ["Replica"]
     uses = Counter(node.parameters["channel"] for node in nodes if node.opcode == "collective")
     # Elsewhere all devices come by the same calls in the same order, and the line of a call says which one it is.

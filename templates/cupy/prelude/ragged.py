@@ -1,6 +1,11 @@
-"""What collectives move about on one replica."""
+"""What collectives move about on one replica, and the collective that moves rows; the host does not wait for sizes."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import cupy as cp
+
+from ...prelude.replica import Replica
 
 
 def copy_ragged_rows(
@@ -12,9 +17,34 @@ def copy_ragged_rows(
 ) -> cp.ndarray:
     """``target`` with ``sizes[k]`` rows of ``source`` from ``source_starts[k]`` copied to ``target_starts[k]``."""
     rows = cp.arange(len(target))
-    result = target
+    taken = cp.full(len(target), -1)  # the row of the source for each of the target, or none
     for start, size, place in zip(source_starts, sizes, target_starts, strict=True):
-        inside = ((rows >= place) & (rows < place + size)).reshape((-1,) + (1,) * (target.ndim - 1))
-        copied = cp.take(source, cp.clip(rows - place + start, 0, len(source) - 1), axis=0)
-        result = cp.where(inside, copied, result)
-    return result
+        taken = cp.where((rows >= place) & (rows < place + size), rows - place + start, taken)
+    inside = (taken >= 0).reshape((-1,) + (1,) * (target.ndim - 1))
+    return cp.where(inside, cp.take(source, cp.clip(taken, 0, len(source) - 1), axis=0), target)
+
+
+class RaggedAllToAll(Replica):
+    def ragged_all_to_all(
+        self,
+        x: Any,
+        output: Any,
+        starts: Any,
+        sizes: Any,
+        places: Any,
+        groups: Sequence[Sequence[int]] | None = None,
+        channel: int | str | None = None,
+    ) -> Any:
+        """Rows of ``x`` of different numbers go to the members, which put them into their ``output``.
+
+        The ``k``-th run, ``sizes[k]`` rows from ``starts[k]``, goes to row ``places[k]`` of a member: the runs of
+        member 0 come first, then those of member 1, and so on. All of ``x`` goes to every member: which rows it needs
+        is known on the device alone.
+        """
+        tag, members = self.tag("ragged_all_to_all", x, channel), self.members(groups)
+        runs = cp.split(cp.stack([starts, sizes, places], 1), len(members))
+        arriving = self.swapped(runs, members, tag)
+        result = output
+        for run, theirs in zip(arriving, self.swapped([x] * len(members), members, tag), strict=True):
+            result = copy_ragged_rows(theirs, result, run[:, 0], run[:, 1], run[:, 2])
+        return result
