@@ -125,5 +125,8 @@ def reduces(node: Node) -> bool:
 
 
 KERNELS = Kernels(
-    folder="cupy/fast", fuses=fuses, reduces=reduces, without=("softmaxes", "gelus", "softplus", "promotions")
+    folder="cupy/fast",
+    fuses=fuses,
+    reduces=reduces,
+    without=("softmaxes", "gelus", "linspaces", "softplus", "promotions"),
 )

@@ -294,6 +294,7 @@ FUNCTION_RESULTS: dict[str, tuple[str, ...]] = {
     "int_power": ("power",),
     "int_remainder": ("rest",),
     "integer_convolution": ("convolved",),
+    "linspace": ("points",),
     "log_softmax": ("log_probabilities",),
     "logistic": ("gate",),
     "logsumexp": ("normaliser",),

@@ -20,6 +20,7 @@ from .gelus import gelus
 from .idioms import idioms
 from .indices import indices
 from .keepdims import keepdims
+from .linspaces import linspaces
 from .means import means
 from .medians import medians
 from .outlining import Originals, outlining
@@ -67,6 +68,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     softplus,
     softmaxes,
     gelus,
+    linspaces,
     squares,
     reshapes,
     fills,
