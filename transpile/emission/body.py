@@ -11,13 +11,14 @@ from ..array.program import Function, Loop, Store, Tree, tree_nodes
 from .arguments import ArgumentWriter
 from .constants import ModuleConstants
 from .control_flow import ControlFlowWriter
-from .expression import ATOM, PRIMARY, UFUNCS, WIDTH, Expression, Renderer, index_text
+from .expression import ATOM, PRIMARY, UFUNCS, WIDTH, Expression, Renderer
 from .holders import Holders
 from .lines import Line, WrittenFunction
 from .names import Names, base_name
 from .plan import CHANGES, NEW_ARRAYS, SUMS, Plan, plan, source_line
 from .schedule import Body, Reads, Statement, schedule
 from .sources import SourceNames
+from .texts import index_text
 
 # Operations beside which a bare Python number takes the dtype of the array.
 _WEAK = frozenset(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..array.node import Constant, Node
-from .expression import Expression, Renderer, nested_text
+from .expression import Expression, Renderer
 from .sidecars import DIGEST_DIGITS, is_mapped
+from .texts import nested_text
 
 LARGEST_INLINE = 64  # elements
 

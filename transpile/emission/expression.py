@@ -20,6 +20,23 @@ from ..array.scalars import is_scalar_expression
 from ..hlo.element_types import ElementType
 from ..hlo.ir import Instruction
 from .literals import number
+from .texts import (
+    axes_keyword,
+    axes_text,
+    axis_from_end,
+    axis_keyword,
+    combined_axes,
+    contracted_axes,
+    index_text,
+    merges_or_splits,
+    nested_text,
+    one_axis_keyword,
+    quoted,
+    shape_text,
+    sizes_text,
+    swaps_last_two,
+    widths_text,
+)
 
 WIDTH = 88  # columns, black's
 
@@ -264,147 +281,3 @@ UFUNCS = {
     "greater": "greater",
     "greater-equal": "greater_equal",
 }
-
-
-def quoted(text: str) -> str:
-    """A string literal in black's quotes; every character that is not plain ASCII is escaped."""
-    body = text.encode("unicode_escape").decode("ascii").replace('"', '\\"')
-    return f'"{body}"'
-
-
-def index_text(index: Sequence[Any], operands: Sequence[str], ndim: int) -> str:
-    """``:, None``, ``..., 0``, ``i, 1:``: trailing whole axes are left out, long leading ones become ``...``."""
-    items = list(index)
-    while items and items[-1] == ":" and len(items) > 1 and any(item != ":" for item in items[:-1]):
-        items.pop()
-    leading = 0
-    while leading < len(items) and items[leading] == ":":
-        leading += 1
-    consumed = sum(item is not None for item in items)
-    texts = [_item_text(item, operands) for item in items[leading:]]
-    if leading > 1 and consumed == ndim:
-        return ", ".join(["...", *texts])
-    if leading >= 1 and consumed == ndim and items[-1] is None and len(texts) == 1:
-        return ", ".join(["...", *texts]) if leading > 1 else ", ".join([":", *texts])
-    return ", ".join([":"] * leading + texts)
-
-
-def _item_text(item: Any, operands: Sequence[str]) -> str:
-    if isinstance(item, Slot):
-        return operands[item.index]
-    if isinstance(item, tuple):
-        if isinstance(item[0], Slot):
-            start, size = operands[item[0].index], item[1]
-            simple = start.isidentifier() or start.isdigit()
-            space = "" if simple else " "
-            if start.isdigit():
-                return f"{start}:{int(start) + size}"
-            return f"{start}{space or ' '}: {start} + {size}"
-        start, stop, step = ("" if part is None else str(part) for part in item)
-        return f"{start}:{stop}:{step}" if step else f"{start}:{stop}"
-    return str(item)
-
-
-def shape_text(shape: Sequence[int]) -> str:
-    """As an argument: ``8`` or ``(4, 8)``."""
-    return str(shape[0]) if len(shape) == 1 else f"({', '.join(map(str, shape))})"
-
-
-def sizes_text(shape: Sequence[int]) -> str:
-    """As the arguments of ``reshape``: ``4, 8``; ``()`` for a scalar."""
-    return ", ".join(map(str, shape)) if shape else "()"
-
-
-def widths_text(widths: Sequence[tuple[int, int]]) -> str:
-    if len(set(widths)) == 1:
-        low, high = widths[0]
-        return str(low) if low == high else f"({low}, {high})"
-    return f"({', '.join(f'({low}, {high})' for low, high in widths)})"
-
-
-def axis_from_end(axis: int, ndim: int) -> int:
-    """The last axis of several is -1, as people write it."""
-    return -1 if axis == ndim - 1 and ndim > 1 else axis
-
-
-def axes_text(axes: Sequence[int]) -> str:
-    return str(axes[0]) if len(axes) == 1 else f"({', '.join(map(str, axes))})"
-
-
-def axes_keyword(node: Node) -> str:
-    """``axis=-1``, ``axis=(0, 2)``, or nothing where all axes are reduced."""
-    axes, ndim = node.parameters["axes"], node.operands[0].ndim
-    if len(axes) == ndim:
-        return ""
-    if len(axes) == 1:
-        return f"axis={axis_from_end(axes[0], ndim)}"
-    return f"axis={axes_text(axes)}"
-
-
-def combined_axes(node: Node) -> str:
-    """``axis=0`` of the parts of a sum; nothing where all axes are summed."""
-    axes = node.parameters["axes"]
-    return "" if len(axes) == node.operands[0].ndim else f"axis={axes_text(axes)}"
-
-
-def one_axis_keyword(node: Node) -> str:
-    """``axis=-1``; nothing where there is no other axis."""
-    axis, ndim = node.parameters["axis"], node.operands[0].ndim
-    return f"axis={axis_from_end(axis, ndim)}" if ndim > 1 else ""
-
-
-def axis_keyword(axis: int) -> str:
-    """`` , axis=1`` behind a list of arrays; nothing for the first axis."""
-    return f", axis={axis}" if axis else ""
-
-
-def contracted_axes(axes: tuple[tuple[int, ...], tuple[int, ...]], node: Node) -> str:
-    """The ``axes`` of ``tensordot``: a count where the last axes meet the first."""
-    left, right = axes
-    count, ndim = len(left), node.operands[0].ndim
-    if left == tuple(range(ndim - count, ndim)) and right == tuple(range(count)):
-        return str(count)
-    if count == 1:
-        return f"({left[0]}, {right[0]})"
-    return f"({axes_text(left)}, {axes_text(right)})"
-
-
-def swaps_last_two(axes: Sequence[int]) -> bool:
-    n = len(axes)
-    return n > 2 and tuple(axes) == (*range(n - 2), n - 1, n - 2)
-
-
-def merges_or_splits(shape: Sequence[int], source: Sequence[int]) -> bool:
-    """A reshape in which every axis comes from a run of axes, or a run of axes from one."""
-    wanted, given = ([size for size in sizes if size != 1] for sizes in (shape, source))
-    if 0 in wanted:
-        return True
-    k = n = 0
-    while n < len(given):
-        merged, split = 1, 1
-        left, right = given[n], wanted[k]
-        while left != right:
-            if left < right:
-                n, merged = n + 1, merged + 1
-                left *= given[n]
-            else:
-                k, split = k + 1, split + 1
-                right *= wanted[k]
-        if merged > 1 and split > 1:
-            return False
-        n, k = n + 1, k + 1
-    return True
-
-
-def nested_text(constant: Constant, namespace: str) -> str:
-    """A nested list of numbers."""
-    array = constant.array
-    if array.ndim == 0:
-        return number(array, namespace)
-    return _nested(array, namespace)
-
-
-def _nested(array: np.ndarray, namespace: str) -> str:
-    if array.ndim == 1:
-        return f"[{', '.join(number(item, namespace) for item in array)}]"
-    return f"[{', '.join(_nested(row, namespace) for row in array)}]"

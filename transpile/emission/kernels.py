@@ -1,54 +1,28 @@
-"""Kernels of the style ``fast``: the lines of a readable function, in C++, for one element."""
+"""Kernels of the style ``fast``: their names, declarations and what they share."""
 
 from __future__ import annotations
 
 import ast
-import re
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
-from math import prod
 from typing import Any
-
-import numpy as np
 
 from ...targets.base import Target
 from ..array.kernel import Kernel
 from ..array.node import Node
-from ..array.program import Carry, tree_nodes
-from ..hlo.element_types import ElementType
+from ..array.program import tree_nodes
 from .body import FunctionWriter
 from .constants import ModuleConstants
-from .expression import ATOM, PRIMARY, UNARY, Expression, Renderer
-from .lines import Line
-from .literals import number
+from .expression import Renderer
+from .kernel_renderer import KernelRenderer
+from .kernel_writer import KernelWriter, carried_names
 from .names import Names, base_name, identifier
 from .prelude import Prelude
 from .sources import SourceNames
 
-CTYPES = {
-    "pred": "bool",
-    "s8": "signed char",
-    "u8": "unsigned char",
-    "s16": "short",
-    "u16": "unsigned short",
-    "s32": "int",
-    "u32": "unsigned",
-    "s64": "long long",
-    "u64": "unsigned long long",
-    "f16": "float16",
-    "bf16": "bfloat16",
-    "f32": "float",
-    "f64": "double",
-    "c64": "complex<float>",
-    "c128": "complex<double>",
-}
 # The headers of CuPy with types that C++ does not have.
 _HEADERS = {"f16": "float16", "bf16": "bfloat16", "c64": "complex", "c128": "complex"}
-# What C++ computes in a wider type: rounded or cut after every operation, as libraries of arrays do.
-_NARROW = frozenset("s8 u8 s16 u16 f16 bf16".split())
-_EXACT = frozenset("select maximum minimum clamp square read prelude convert arange and or xor".split())
 # Words that mean something in C++ for CUDA; the functions of the macros are those of its mathematics.
 _WORDS = frozenset(
     "alignas alignof asm auto bool case catch char class const constexpr const_cast decltype default delete do double "
@@ -65,220 +39,6 @@ _DOUBLE_WORDS = frozenset(  # functions of double, which a float32 kernel does n
     "exp expm1 log log1p sqrt cbrt sin cos tan tanh sinh cosh asin acos asinh acosh atanh floor ceil rint erf pow "
     "atan2 fabs fmod".split()
 )
-_PLAIN = re.compile(r"[\w.:\- +/]*")  # of comments: nothing that ends a text or continues a line
-
-
-@dataclass(slots=True)
-class Row:
-    """How the threads of a kernel share the rows of a loop: ``width`` threads a row, rows ``together`` in a block."""
-
-    columns: int = 1
-    rows: int = 1
-    width: int = 1
-    together: int = 1
-
-    def set(self, loop: tuple[int, ...]) -> None:
-        """For a loop: as many threads as elements, rounded up to what reductions take."""
-        *outer, self.columns = loop
-        self.rows = prod(outer)
-        self.width = (
-            1 << (self.columns - 1).bit_length() if self.columns <= _WARP else -(-self.columns // _WARP) * _WARP
-        )
-        self.together = _SMALL_BLOCK // self.width if self.width <= _WARP else 1
-
-
-_WARP = 32  # threads that exchange numbers without memory
-_SMALL_BLOCK = 128  # threads, of several short rows
-
-
-class KernelRenderer(Renderer):
-    """The macros of C++."""
-
-    shared = ()
-
-    def __init__(self, folder: str, beside: Renderer) -> None:
-        self.row = Row()
-        self.preamble: dict[str, None] = {}  # the constants with the functions that the current kernel calls
-        self.shared_functions: dict[str, str] = {}  # of the prelude's kernels: the constant with their C++
-        super().__init__(folder, beside.namespace, beside=beside)
-
-    def own_globals(self) -> dict[str, Any]:
-        return {"ctypes": CTYPES, "row": self.row, "device": self.device, "shared_function": self.shared_function}
-
-    def own_filters(self) -> dict[str, Any]:
-        return {"ctype": self.ctype}
-
-    def ctype(self, element_type: ElementType) -> str:
-        """``float``."""
-        return CTYPES[element_type.name]
-
-    def device(self, constant: str, function: str) -> str:
-        """The name of a function whose C++ is in a constant of the prelude."""
-        self.used_prelude[constant] = self.preamble[constant] = None
-        return function
-
-    def shared_function(self, function: str) -> str:
-        """The name of a function that computes what a kernel of the prelude does."""
-        self.shared_functions[function] = function.upper()
-        self.preamble[function.upper()] = None
-        return function
-
-    def render(self, node: Node, operands: Sequence[Expression]) -> Expression:
-        text = super().render(node, operands)
-        if node.type.name in _NARROW and node.opcode not in _EXACT:
-            return Expression(self.macros["cast"][0](self.ctype(node.type), text), UNARY)
-        return text
-
-    def typed_literal(self, value: np.ndarray, element_type: ElementType) -> Expression:
-        """A constant of exactly its type."""
-        text = self._literal(value, element_type)
-        level = UNARY if text.startswith("-") else PRIMARY if text.endswith(")") else ATOM
-        return Expression(text, level)
-
-    def _literal(self, value: np.ndarray, element_type: ElementType) -> str:
-        kind = element_type.name
-        if kind == "pred":
-            return self.statement("truth", bool(value))
-        if element_type.is_integral:
-            return self.statement("whole_number", kind, int(value))
-        if element_type.is_complex:
-            part = {"c64": "f32", "c128": "f64"}[kind]
-            return self.statement("complex_number", kind, *(self._real(x, part) for x in (value.real, value.imag)))
-        return self._real(value, kind)
-
-    def _real(self, value: np.ndarray, kind: str) -> str:
-        if np.isnan(float(value)):
-            return self.statement("not_a_number", kind)
-        if np.isinf(float(value)):
-            return self.statement("infinite", kind, "-" if value < 0 else "")
-        digits = number(value, "")
-        return self.statement("real_number", kind, digits if re.search("[.e]", digits) else f"{digits}.0")
-
-    def weak_literal(self, value: np.ndarray) -> Expression:
-        """C++ has no weak types: only literals of unknown type would end here."""
-        raise AssertionError("a kernel has typed constants only")
-
-
-class KernelWriter(FunctionWriter):
-    """Writes the function of one kernel."""
-
-    renderer: KernelRenderer
-
-    def __init__(
-        self,
-        kernel: Kernel,
-        renderer: KernelRenderer,
-        names: Names,
-        annotate: str,
-        constants: ModuleConstants,
-        source_names: SourceNames,
-    ) -> None:
-        super().__init__(kernel.function, renderer, names, annotate, constants, source_names)
-        self.kernel = kernel
-        self.control_flow: KernelLoops = KernelLoops(self)  # type: ignore[assignment]
-        self.results = tree_nodes(kernel.function.results)
-        self.written_names: list[str] = []  # what results are called in memory, apart from variables that become them
-        self.plan.named.update(self.results)
-        self.plan.named.update(kernel.reductions)  # all threads come by them: not inside of `?:`
-        self.plan.named.update(n for n in self.plan.nodes if n.opcode == "read" and self.plan.uses.get(n, 0) > 1)
-
-    def name_arguments(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-        """Name what is read and what is written."""
-        if not self.kernel.has_loop:  # what a loop carries has names of its own
-            self.texts.update((n, Expression(self.names.fresh(w))) for n, w in zip(self.results, outputs, strict=True))
-        for node, wanted in zip(self.function.parameters, inputs, strict=True):
-            self.texts[node] = Expression(self.names.fresh(wanted))
-
-    def definition(self, node: Node, name: str, value: Expression) -> str:
-        is_new = node not in self.texts or (node in self.results and self.kernel.by_rows)
-        if not is_new:
-            return self.renderer.statement("write_result", name, value)
-        return self.renderer.statement("define_value", self.renderer.ctype(node.type), name, value)
-
-    def folded(self, node: Node) -> Expression:
-        return self.renderer.render(node, [self.text(operand) for operand in node.operands])
-
-    def _name(self, node: Node) -> Expression:
-        if node.opcode == "read":
-            return Expression(self.names.fresh(f"{self.texts[node.operands[0]]}_here"))
-        return Expression(self.names.fresh(self.wanted_name(node)))  # C++ declares a name once
-
-    def _taken(self, node: Node) -> int:
-        return super()._taken(node) + len(self.renderer.ctype(node.type)) + len(" ;")
-
-    def write(self) -> None:
-        self.region(self.graph.root)
-        apart = self.kernel.by_rows or self.kernel.has_loop
-        names = [self.names.fresh(f"{self.texts[node]}_out") if apart else self.texts[node] for node in self.results]
-        self.written_names += names
-        for node, output, name in zip(self.results, self.kernel.outputs, names, strict=True):
-            if not apart:
-                continue
-            macro = "write_element" if output.shape == self.kernel.loop else "write_of_row"
-            self.line(self.renderer.statement(macro if self.kernel.by_rows else "write_result", name, self.texts[node]))
-
-    def texts_of_lines(self) -> list[str]:
-        """The lines of C++, source places behind them."""
-        needs_index = any(node.opcode == "read" or "places" in node.parameters for node in self.plan.nodes)
-        needs_index &= not self.kernel.by_rows
-        first = [self.renderer.statement("number_of_element")] if needs_index else []
-        return first + ["    " * (line.indent - 1) + self._commented(line) for line in self.lines]
-
-    def _commented(self, line: Line) -> str:
-        comment = line.comment if _PLAIN.fullmatch(line.comment) else ""
-        return self.renderer.statement("commented", line.text, comment)
-
-
-def carried_names(writer: FunctionWriter, node: Node) -> Sequence[str]:
-    """What the author calls the values that the loop of a node carries; empty where nobody knows."""
-    kernel: Kernel | None = node.parameters.get("kernel")
-    loop = node if kernel is None else tree_nodes(kernel.function.results)[0].operands[0]
-    origin, count = writer.graph.origins.get(node), len(loop.results)
-    is_known = origin is not None and origin.opcode == "while"
-    found = writer.source_names.functions.carried(origin, count) if is_known and origin is not None else None
-    return found or [""] * count
-
-
-class KernelLoops:
-    """Writes loops in kernels: what they carry are variables of the thread."""
-
-    def __init__(self, writer: KernelWriter) -> None:
-        self.writer = writer
-
-    def loop(self, node: Node) -> None:
-        """The loop, from the initial values to the end of the body."""
-        writer, loop = self.writer, node.parameters["loop"]
-        parts = writer.items.get(node, {})
-        for k, (carry, wanted) in enumerate(zip(loop.carries, carried_names(writer, node), strict=True)):
-            item = parts.get(k)
-            name = Expression(writer.names.fresh(wanted or writer.wanted_name(carry.following)))
-            self._define(carry.parameter, name, writer.text(carry.initial), node)
-            writer.texts[carry.parameter] = name
-            if item is not None:
-                writer.texts[item] = name
-        counter = Expression(writer.names.fresh("step"))
-        writer.texts[loop.counter] = counter
-        writer.line(writer.renderer.statement("for_range", counter, loop.start, loop.stop, loop.step))
-        writer.indent += 1
-        self._move(writer.region(loop.region, loop).moves)
-        writer.indent -= 1
-        writer.line(writer.renderer.statement("end_of_loop"))
-
-    def _define(self, like: Node, name: str, value: Expression, node: Node | None = None) -> None:
-        renderer = self.writer.renderer
-        self.writer.line(renderer.statement("define_value", renderer.ctype(like.type), name, value), node)
-
-    def _move(self, moves: Sequence[Carry]) -> None:
-        """What takes its next value when everything has been computed from the last."""
-        writer = self.writer
-        pairs = [(c.following, writer.texts[c.parameter]) for c in moves if c.following is not None]
-        values = [writer.text(following) for following, _ in pairs]
-        if len(pairs) > 1:
-            for k, (following, name) in enumerate(pairs):
-                value, values[k] = values[k], Expression(writer.names.fresh(f"next_{name}"))
-                self._define(following, values[k], value)
-        for (_, name), value in zip(pairs, values, strict=True):
-            writer.line(writer.renderer.statement("write_result", name, value))
 
 
 class KernelTexts:

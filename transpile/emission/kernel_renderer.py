@@ -1,0 +1,126 @@
+"""Texts of expressions in the C++ of a kernel."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..array.node import Node
+from ..hlo.element_types import ElementType
+from .expression import ATOM, PRIMARY, UNARY, Expression, Renderer
+from .literals import number
+
+CTYPES = {
+    "pred": "bool",
+    "s8": "signed char",
+    "u8": "unsigned char",
+    "s16": "short",
+    "u16": "unsigned short",
+    "s32": "int",
+    "u32": "unsigned",
+    "s64": "long long",
+    "u64": "unsigned long long",
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "f32": "float",
+    "f64": "double",
+    "c64": "complex<float>",
+    "c128": "complex<double>",
+}
+# What C++ computes in a wider type: rounded or cut after every operation, as libraries of arrays do.
+_NARROW = frozenset("s8 u8 s16 u16 f16 bf16".split())
+_EXACT = frozenset("select maximum minimum clamp square read prelude convert arange and or xor".split())
+_WARP = 32  # threads that exchange numbers without memory
+_SMALL_BLOCK = 128  # threads, of several short rows
+
+
+@dataclass(slots=True)
+class Row:
+    """How the threads of a kernel share the rows of a loop: ``width`` threads a row, rows ``together`` in a block."""
+
+    columns: int = 1
+    rows: int = 1
+    width: int = 1
+    together: int = 1
+
+    def set(self, loop: tuple[int, ...]) -> None:
+        """For a loop: as many threads as elements, rounded up to what reductions take."""
+        *outer, self.columns = loop
+        self.rows = prod(outer)
+        self.width = (
+            1 << (self.columns - 1).bit_length() if self.columns <= _WARP else -(-self.columns // _WARP) * _WARP
+        )
+        self.together = _SMALL_BLOCK // self.width if self.width <= _WARP else 1
+
+
+class KernelRenderer(Renderer):
+    """The macros of C++."""
+
+    shared = ()
+
+    def __init__(self, folder: str, beside: Renderer) -> None:
+        self.row = Row()
+        self.preamble: dict[str, None] = {}  # the constants with the functions that the current kernel calls
+        self.shared_functions: dict[str, str] = {}  # of the prelude's kernels: the constant with their C++
+        super().__init__(folder, beside.namespace, beside=beside)
+
+    def own_globals(self) -> dict[str, Any]:
+        return {"ctypes": CTYPES, "row": self.row, "device": self.device, "shared_function": self.shared_function}
+
+    def own_filters(self) -> dict[str, Any]:
+        return {"ctype": self.ctype}
+
+    def ctype(self, element_type: ElementType) -> str:
+        """``float``."""
+        return CTYPES[element_type.name]
+
+    def device(self, constant: str, function: str) -> str:
+        """The name of a function whose C++ is in a constant of the prelude."""
+        self.used_prelude[constant] = self.preamble[constant] = None
+        return function
+
+    def shared_function(self, function: str) -> str:
+        """The name of a function that computes what a kernel of the prelude does."""
+        self.shared_functions[function] = function.upper()
+        self.preamble[function.upper()] = None
+        return function
+
+    def render(self, node: Node, operands: Sequence[Expression]) -> Expression:
+        text = super().render(node, operands)
+        if node.type.name in _NARROW and node.opcode not in _EXACT:
+            return Expression(self.macros["cast"][0](self.ctype(node.type), text), UNARY)
+        return text
+
+    def typed_literal(self, value: np.ndarray, element_type: ElementType) -> Expression:
+        """A constant of exactly its type."""
+        text = self._literal(value, element_type)
+        level = UNARY if text.startswith("-") else PRIMARY if text.endswith(")") else ATOM
+        return Expression(text, level)
+
+    def _literal(self, value: np.ndarray, element_type: ElementType) -> str:
+        kind = element_type.name
+        if kind == "pred":
+            return self.statement("truth", bool(value))
+        if element_type.is_integral:
+            return self.statement("whole_number", kind, int(value))
+        if element_type.is_complex:
+            part = {"c64": "f32", "c128": "f64"}[kind]
+            return self.statement("complex_number", kind, *(self._real(x, part) for x in (value.real, value.imag)))
+        return self._real(value, kind)
+
+    def _real(self, value: np.ndarray, kind: str) -> str:
+        if np.isnan(float(value)):
+            return self.statement("not_a_number", kind)
+        if np.isinf(float(value)):
+            return self.statement("infinite", kind, "-" if value < 0 else "")
+        digits = number(value, "")
+        return self.statement("real_number", kind, digits if re.search("[.e]", digits) else f"{digits}.0")
+
+    def weak_literal(self, value: np.ndarray) -> Expression:
+        """C++ has no weak types: only literals of unknown type would end here."""
+        raise AssertionError("a kernel has typed constants only")

@@ -1,0 +1,141 @@
+"""The lines of a kernel: those of a readable function, in C++, for one element."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ..array.kernel import Kernel
+from ..array.node import Node
+from ..array.program import Carry, tree_nodes
+from .body import FunctionWriter
+from .constants import ModuleConstants
+from .expression import Expression
+from .kernel_renderer import KernelRenderer
+from .lines import Line
+from .names import Names
+from .sources import SourceNames
+
+_PLAIN = re.compile(r"[\w.:\- +/]*")  # of comments: nothing that ends a text or continues a line
+
+
+class KernelWriter(FunctionWriter):
+    """Writes the function of one kernel."""
+
+    renderer: KernelRenderer
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        renderer: KernelRenderer,
+        names: Names,
+        annotate: str,
+        constants: ModuleConstants,
+        source_names: SourceNames,
+    ) -> None:
+        super().__init__(kernel.function, renderer, names, annotate, constants, source_names)
+        self.kernel = kernel
+        self.control_flow: KernelLoops = KernelLoops(self)  # type: ignore[assignment]
+        self.results = tree_nodes(kernel.function.results)
+        self.written_names: list[str] = []  # what results are called in memory, apart from variables that become them
+        self.plan.named.update(self.results)
+        self.plan.named.update(kernel.reductions)  # all threads come by them: not inside of `?:`
+        self.plan.named.update(n for n in self.plan.nodes if n.opcode == "read" and self.plan.uses.get(n, 0) > 1)
+
+    def name_arguments(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        """Name what is read and what is written."""
+        if not self.kernel.has_loop:  # what a loop carries has names of its own
+            self.texts.update((n, Expression(self.names.fresh(w))) for n, w in zip(self.results, outputs, strict=True))
+        for node, wanted in zip(self.function.parameters, inputs, strict=True):
+            self.texts[node] = Expression(self.names.fresh(wanted))
+
+    def definition(self, node: Node, name: str, value: Expression) -> str:
+        is_new = node not in self.texts or (node in self.results and self.kernel.by_rows)
+        if not is_new:
+            return self.renderer.statement("write_result", name, value)
+        return self.renderer.statement("define_value", self.renderer.ctype(node.type), name, value)
+
+    def folded(self, node: Node) -> Expression:
+        return self.renderer.render(node, [self.text(operand) for operand in node.operands])
+
+    def _name(self, node: Node) -> Expression:
+        if node.opcode == "read":
+            return Expression(self.names.fresh(f"{self.texts[node.operands[0]]}_here"))
+        return Expression(self.names.fresh(self.wanted_name(node)))  # C++ declares a name once
+
+    def _taken(self, node: Node) -> int:
+        return super()._taken(node) + len(self.renderer.ctype(node.type)) + len(" ;")
+
+    def write(self) -> None:
+        self.region(self.graph.root)
+        apart = self.kernel.by_rows or self.kernel.has_loop
+        names = [self.names.fresh(f"{self.texts[node]}_out") if apart else self.texts[node] for node in self.results]
+        self.written_names += names
+        for node, output, name in zip(self.results, self.kernel.outputs, names, strict=True):
+            if not apart:
+                continue
+            macro = "write_element" if output.shape == self.kernel.loop else "write_of_row"
+            self.line(self.renderer.statement(macro if self.kernel.by_rows else "write_result", name, self.texts[node]))
+
+    def texts_of_lines(self) -> list[str]:
+        """The lines of C++, source places behind them."""
+        needs_index = any(node.opcode == "read" or "places" in node.parameters for node in self.plan.nodes)
+        needs_index &= not self.kernel.by_rows
+        first = [self.renderer.statement("number_of_element")] if needs_index else []
+        return first + ["    " * (line.indent - 1) + self._commented(line) for line in self.lines]
+
+    def _commented(self, line: Line) -> str:
+        comment = line.comment if _PLAIN.fullmatch(line.comment) else ""
+        return self.renderer.statement("commented", line.text, comment)
+
+
+def carried_names(writer: FunctionWriter, node: Node) -> Sequence[str]:
+    """What the author calls the values that the loop of a node carries; empty where nobody knows."""
+    kernel: Kernel | None = node.parameters.get("kernel")
+    loop = node if kernel is None else tree_nodes(kernel.function.results)[0].operands[0]
+    origin, count = writer.graph.origins.get(node), len(loop.results)
+    is_known = origin is not None and origin.opcode == "while"
+    found = writer.source_names.functions.carried(origin, count) if is_known and origin is not None else None
+    return found or [""] * count
+
+
+class KernelLoops:
+    """Writes loops in kernels: what they carry are variables of the thread."""
+
+    def __init__(self, writer: KernelWriter) -> None:
+        self.writer = writer
+
+    def loop(self, node: Node) -> None:
+        """The loop, from the initial values to the end of the body."""
+        writer, loop = self.writer, node.parameters["loop"]
+        parts = writer.items.get(node, {})
+        for k, (carry, wanted) in enumerate(zip(loop.carries, carried_names(writer, node), strict=True)):
+            item = parts.get(k)
+            name = Expression(writer.names.fresh(wanted or writer.wanted_name(carry.following)))
+            self._define(carry.parameter, name, writer.text(carry.initial), node)
+            writer.texts[carry.parameter] = name
+            if item is not None:
+                writer.texts[item] = name
+        counter = Expression(writer.names.fresh("step"))
+        writer.texts[loop.counter] = counter
+        writer.line(writer.renderer.statement("for_range", counter, loop.start, loop.stop, loop.step))
+        writer.indent += 1
+        self._move(writer.region(loop.region, loop).moves)
+        writer.indent -= 1
+        writer.line(writer.renderer.statement("end_of_loop"))
+
+    def _define(self, like: Node, name: str, value: Expression, node: Node | None = None) -> None:
+        renderer = self.writer.renderer
+        self.writer.line(renderer.statement("define_value", renderer.ctype(like.type), name, value), node)
+
+    def _move(self, moves: Sequence[Carry]) -> None:
+        """What takes its next value when everything has been computed from the last."""
+        writer = self.writer
+        pairs = [(c.following, writer.texts[c.parameter]) for c in moves if c.following is not None]
+        values = [writer.text(following) for following, _ in pairs]
+        if len(pairs) > 1:
+            for k, (following, name) in enumerate(pairs):
+                value, values[k] = values[k], Expression(writer.names.fresh(f"next_{name}"))
+                self._define(following, values[k], value)
+        for (_, name), value in zip(pairs, values, strict=True):
+            writer.line(writer.renderer.statement("write_result", name, value))
