@@ -69,7 +69,7 @@ SETTINGS: dict[str, Setting] = {
         Setting("checks", True, "Let main check the shapes and dtypes of its arguments."),
         Setting("format", True, "Run black on the result."),
         Setting("constants", "auto", "Large constants: in an .npz beside the module, or inline.", ("auto", "inline")),
-        Setting("nested", False, "Let main take the trees of arrays that the traced function took."),
+        Setting("nested", False, "Let main take and return the trees of arrays that the traced function did."),
         Setting("sources", "", "Folder of the program's own Python files, for variable names.", is_folder=True),
         Setting("custom-call", (), "Your functions for custom calls: TARGET=MODULE:FUNCTION, separated by commas."),
         Setting("memory", "", "What a program in chunks (Dask) may use, such as 2GiB."),

@@ -1,4 +1,4 @@
-"""``--nested``: main takes the trees that the traced function took, and nothing in a name becomes code."""
+"""``--nested``: main takes and returns the trees that the traced function did, and nothing in a name becomes code."""
 
 import ast
 import re
@@ -133,3 +133,86 @@ def test_an_argument_beside_a_tree_of_the_same_name_gets_another():
     module = xla2py.emit(entry(*lines, "s = f32[2] add(x, y)"), nested=True).load()
     one = np.ones(2, np.float32)
     np.testing.assert_array_equal(module.main(one, [one]), 2 * one)
+
+
+def step(params, x):
+    y = jnp.tanh(x @ params["w"] + params["b"])
+    moved = {"w": params["w"] - x.T @ y, "b": [params["b"] * y.mean(), y.sum()], "none": None}
+    return {"params": moved, "y": (y,)}, State([y.mean()], y.max())
+
+
+STEP = ({"w": np.ones((4, 4), np.float32), "b": np.ones(4, np.float32)}, RNG.normal(size=(2, 4)).astype(np.float32))
+
+
+def plain(tree):
+    """The tree with tuples for named tuples."""
+    if isinstance(tree, dict):
+        return {key: plain(part) for key, part in tree.items()}
+    return type(tree)(map(plain, tree)) if type(tree) in (list, tuple) else tuple(map(plain, tree)) if tree else tree
+
+
+@pytest.mark.parametrize("target", ["numpy", "dask"])
+def test_results_are_the_tree_that_the_function_returned(target, tmp_path):
+    module = xla2py.from_jax(step, *STEP)
+    emitted = xla2py.emit(module, target, nested=True)
+    found, wanted = emitted.load().main(*STEP), step(*STEP)
+    assert jax.tree.structure(found) == jax.tree.structure((wanted[0], tuple(wanted[1])))
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+        np.testing.assert_allclose(np.asarray(one), other, rtol=1e-5, atol=1e-6)
+    assert 'returns: {"params": {"b": [float32[4], float32[]], "none": None, "w": float32[4, 4]}' in emitted.source
+    assert emitted.line_map()
+    (tmp_path / "nested.py").write_text(emitted.source)
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", f"--cache-dir={tmp_path / 'c'}", "nested.py"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert target != "numpy" or result.returncode == 0, result.stdout + result.stderr
+
+
+def test_results_of_text_and_without_the_option_are_flat():
+    module = xla2py.from_jax(step, *STEP)
+    assert len(xla2py.emit(TEXT, nested=True).load().main(*GIVEN)) == 3
+    assert isinstance(xla2py.emit(module).load().main(STEP[0]["b"], STEP[0]["w"], STEP[1]), tuple)
+
+
+@pytest.mark.parametrize(
+    ("returned", "annotation"),
+    [
+        (lambda x: {"w": x + 1}, "dict[str, Array]"),
+        (lambda x: {"w": x + 1, "n": x.sum()}, "dict[str, Scalar | Array]"),
+        (lambda x: [(x + 1, x.sum())], "list[tuple[Array, Scalar]]"),
+        (lambda x: {"w": x + 1, "more": {}}, "dict[str, Tree]"),
+        (lambda x: (x + 1,), "tuple[Array]"),
+    ],
+)
+def test_types_of_results(returned, annotation):
+    x = np.ones(3, np.float32)
+    emitted = xla2py.emit(xla2py.from_jax(returned, x), nested=True)
+    assert f"def main(x: Array) -> {annotation}:" in emitted.source
+    found = emitted.load().main(x)
+    assert jax.tree.structure(found) == jax.tree.structure(returned(x))
+
+
+@pytest.mark.parametrize("key", ["a'", 'a"', "a\\", '"""', "}\n", "\u202e", "", "k" * 61, 3, (1, 2)])
+def test_keys_that_are_no_plain_words_leave_the_results_flat(key):
+    x = np.ones(3, np.float32)
+    module = xla2py.from_jax(lambda x: {key: x + 1}, x)
+    emitted = xla2py.emit(module, nested=True)
+    np.testing.assert_array_equal(emitted.load().main(x), x + 1)
+    assert emitted.source.count("return x + 1\n") == 1
+
+
+def test_objects_leave_the_results_flat():
+    class Box:
+        def __init__(self, inside):
+            self.inside = inside
+
+    jax.tree_util.register_pytree_node(Box, lambda box: ((box.inside,), None), lambda _, inside: Box(*inside))
+    assert xla2py.from_jax(lambda x: {"w": Box(x)}, np.ones(3)).result_tree is None
+
+
+def test_another_tree_is_another_source():
+    headers = [
+        re.search("source sha256: .*", xla2py.emit(xla2py.from_jax(f, np.ones(3, np.float32)), nested=nested).source)[0]
+        for nested in (False, True)
+        for f in (jax.jit(lambda x: {"a": x}), jax.jit(lambda x: {"b": x}))
+    ]
+    assert headers[2] != headers[3]

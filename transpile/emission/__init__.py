@@ -54,8 +54,9 @@ def emit(
     ``source`` is a module, HLO text, bytes or a path. ``annotate`` is ``none``, ``short`` (source lines behind
     statements) or ``full`` (the HLO above them, too); ``checks=False`` drops the check of arguments; ``format=False``
     skips black; ``constants="inline"`` keeps large constants in the text; ``nested`` lets ``main`` take the trees that
-    the traced function took, ``params["w"]`` where there would be ``params_w``; ``name`` is what the header calls the
-    source; ``sources`` is a folder whose ``.py`` files, where the module's metadata names them, give the variables
+    the traced function took, ``params["w"]`` where there would be ``params_w``, and, where ``source`` knows it (from
+    ``from_jax``, not from text), return the tree that it returned: ``return {"w": w}, loss``; ``name`` is what the
+    header calls the source; ``sources`` is a folder whose ``.py`` files, where the module's metadata names them, give the variables
     their names; ``custom_calls`` names a function ``module:function`` for custom-call targets. It gets the operands
     and, by keyword, ``shape`` (sizes; a tuple of them for a tuple) and ``backend_config``, must be pure, and is called
     once per execution. ``memory`` is what a program may use on targets that work in chunks (``"2GiB"``), ``chunks`` how
@@ -97,7 +98,7 @@ def emit(
         nested=nested,
         source_name=_source_name(source, module, name),
         options=_options(annotate, checks, format, constants, nested, disable_passes, hooks, limits, style),
-        source_sha256=module_sha256(module),
+        source_sha256=module_sha256(module, with_result_tree=nested),
     )
     written = write_module(program, chosen, settings)
     text = _formatted(written.text) if format else written.text

@@ -16,6 +16,7 @@ from .holders import Holders
 from .lines import Line, WrittenFunction
 from .names import Names, base_name
 from .plan import CHANGES, NEW_ARRAYS, SUMS, Plan, plan, source_line
+from .result_trees import display, leaf_columns, mapped
 from .schedule import Body, Reads, Statement, schedule
 from .sources import SourceNames
 from .texts import index_text
@@ -48,6 +49,7 @@ class FunctionWriter:
         self.constants = constants
         self.source_names = source_names
         self.graph = function.graph
+        self.results: Tree = function.results  # as they are returned: dicts and lists in main, where that is known
         self.plan: Plan = plan(function, source_names)
         self.texts: dict[Node, Expression] = {}  # names of named nodes
         self.lines: list[Line] = []
@@ -88,14 +90,13 @@ class FunctionWriter:
     def write(self) -> None:
         """Write the body."""
         self.region(self.graph.root)
-        results = self.function.results
         together = 4 * self.indent + len("return ")
-        if together + len(self.tree_text(results)) > WIDTH:
-            one_a_line = 4 * (self.indent + 1) + len(",")
-            for node in tree_nodes(results):
-                alone = node is results
-                self._fitted(node, partial(self.array_text, node), together if alone else one_a_line, alone=alone)
-        self.line(self.renderer.statement("return", self.tree_text(results)))
+        if together + len(self.tree_text(self.results)) > WIDTH:
+            for node, columns in leaf_columns(self.results):
+                alone = node is self.results
+                taken = together if alone else 4 * self.indent + columns
+                self._fitted(node, partial(self.array_text, node), taken, alone=alone)
+        self.line(self.renderer.statement("return", self.tree_text(self.results)))
 
     def written_function(self, parameters: list[str]) -> WrittenFunction:
         """What has been written, with what each line computes."""
@@ -325,16 +326,10 @@ class FunctionWriter:
         return self.renderer.render(node, operands)
 
     def tree_text(self, tree: Tree) -> Expression:
-        """A result: a name, or a Python tuple of such."""
-        if tree is None:
-            return Expression("None")
-        if isinstance(tree, Node):
-            return self.array_text(tree)
-        parts = [self.tree_text(part) for part in tree]
-        if not parts:
-            return Expression("()")
-        inner = ", ".join(f"({part})" if part.level == 1 else part for part in parts)
-        return Expression(inner if len(parts) > 1 else f"{inner},", 1)
+        """A result: a name, or a tuple, a dict or a list of such."""
+        return (
+            self.array_text(tree) if isinstance(tree, Node) else Expression(display(mapped(tree, self.array_text)), 1)
+        )
 
 
 def _has_strong_operand(node: Node) -> bool:

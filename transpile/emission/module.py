@@ -17,6 +17,7 @@ from ...targets.base import Target, load_target
 from ..array.node import ForeignName, Graph, Node, PreludeName
 from ..array.program import Function, Program, roots
 from ..array.traversal import topological
+from ..hlo.ir import ResultTree
 from ..hlo.shapes import ArrayShape, Shape, TupleShape, dimension_texts
 from .annotations import annotate
 from .argument_trees import Path, leaf_paths, tree_of, tree_text
@@ -28,9 +29,10 @@ from .lines import WrittenFunction
 from .names import Names, base_name, identifier, own_name
 from .prelude import DEVICE, prelude
 from .replicas import ENTRY, GROUP, HOST_FUNCTIONS, Replicas, replicas_of
+from .result_trees import display, fitting, placed
 from .sections import add_sections
 from .signature import GROUP as GROUP_TYPE
-from .signature import TREE, in_blocks, kinds_of_types, result_type
+from .signature import TREE, has_tree, in_blocks, kinds_of_types, result_type
 from .sources import SourceNames
 
 _HEADER_LINE = re.compile(
@@ -97,6 +99,7 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
     instructions = program.entry.computation.parameters
     has_trees = settings.nested and replicas is None
     paths = leaf_paths(instructions) if has_trees else [None] * len(instructions)
+    tree = fitting(program.original.result_tree, program.entry.results) if has_trees else None
     has_trees = any(path is not None for path in paths)
     check = "check_trees" if has_trees else "check_arguments"
     for function in (program.entry, *reversed(program.functions[:-1])):
@@ -110,6 +113,8 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
             source_names,
         )
         is_entry = function is program.entry
+        if is_entry and tree is not None:
+            writer.results = placed(tree, function.results)
         named = writer.arguments.name(paths if is_entry else ())
         kernels.name_kernels(writer, module_names)
         if is_entry:
@@ -148,14 +153,17 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
     if replicas is not None:
         texts += replicas.runner_texts(renderer, _host_functions(program.entry))
         behind.append(replicas.group(renderer))
-    kinds = [*kinds_of_types(program, of_blocks is not renderer), *([TREE] if has_trees else [])]
+    kinds = [
+        *kinds_of_types(program, of_blocks is not renderer),
+        *([TREE] if has_trees or has_tree(result_type(writers[0].results)) else []),
+    ]
     types = [renderer.statement(f"{kind}_type") for kind in kinds]
     typing = renderer.statement("typing_imports", any("Callable[" in text for text in texts)).splitlines()
     needed = {*library.imports_of(definitions), *renderer.foreign_imports(), *typing}
     imports = _imports(target, needed, [*types, *texts, *kernels.texts], constants)
     template = renderer.environment.get_template("module.py.j2")
     text = template.render(
-        docstring=_docstring(program, parameters, replicas),
+        docstring=_docstring(program, parameters, replicas, tree),
         header="\n".join(_header(target, settings)),
         imports=imports,
         public=["main"] if replicas is None else [entry, *replicas.runners],
@@ -237,7 +245,7 @@ def block_name(function: Function, origin: Graph) -> str:
 
 def _function_text(writer: FunctionWriter, has_group: bool, is_of_blocks: bool) -> str:
     renderer, function, typed = writer.renderer, writer.function, writer.arguments.heads
-    result = result_type(function.results)
+    result = result_type(writer.results)
     if is_of_blocks:
         typed, result = [(name, in_blocks(kind)) for name, kind in typed], in_blocks(result)
     group = [(GROUP, GROUP_TYPE)] if has_group else []
@@ -331,7 +339,7 @@ def _signature_lines(program: Program, names: list[str], paths: Sequence[Path | 
     return ["", f"SIGNATURE = {tree_text(tree_of(leaves))}"]
 
 
-def _docstring(program: Program, names: list[str], replicas: Replicas | None) -> str:
+def _docstring(program: Program, names: list[str], replicas: Replicas | None, tree: ResultTree) -> str:
     """What the module is, what goes in, what comes out."""
     title = identifier(program.module.name.removeprefix("jit_")).replace("_", " ").strip() or "module"
     lines = [f"{title[0].upper()}{title[1:]}.", ""]
@@ -349,8 +357,8 @@ def _docstring(program: Program, names: list[str], replicas: Replicas | None) ->
     for group, shape in groups:
         lines += _wrapped(f"{', '.join(group)}: {shape}")
     root, given = program.entry.computation.root, declared.root
-    results = map(type_text, root.element_shapes, given.element_shapes)
-    lines += _wrapped(f"returns: {', '.join(results)}")
+    results = list(map(type_text, root.element_shapes, given.element_shapes))
+    lines += _wrapped(f"returns: {', '.join(results) if tree is None else display(placed(tree, results))}")
     return "\n".join(lines) + "\n"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from ..array.node import Node
@@ -13,8 +14,16 @@ BLOCK = "block"  # a piece of an array that functions of a target with chunks ge
 TREE = "tree"  # an argument that holds others
 GROUP = "group"  # what replicas talk through
 
-# What a value is: ARRAY, SCALAR where its rank is 0, None for a token, or a tuple of such.
+# What a value is: ARRAY, SCALAR where its rank is 0, None for a token, a tuple of such, or something that holds them.
 Type = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A ``container``, dict (by words) or list, of parts of these types, each once; of a TREE where they are mixed."""
+
+    container: str
+    parts: tuple[Type, ...]
 
 
 def parameter_types(function: Function) -> list[Type]:
@@ -43,7 +52,18 @@ def result_type(results: Tree) -> Type:
     """What a function returns."""
     if isinstance(results, Node):
         return _node_type(results)
+    if isinstance(results, dict | list):
+        parts = results.values() if isinstance(results, dict) else results
+        kinds = tuple(dict.fromkeys(map(result_type, parts)))
+        is_mixed = len(kinds) > 1 and not all(isinstance(kind, str) for kind in kinds)
+        return Holding(type(results).__name__, (TREE,) if is_mixed else kinds)
     return None if results is None else tuple(result_type(part) for part in results)
+
+
+def has_tree(kind: Type) -> bool:
+    """Whether there is a TREE in a type."""
+    parts = kind.parts if isinstance(kind, Holding) else kind if isinstance(kind, tuple) else ()
+    return kind == TREE or any(map(has_tree, parts))
 
 
 def in_blocks(kind: Type) -> Type:

@@ -22,6 +22,7 @@ from ..hlo.shape_parser import parse_shape
 from ..hlo.shapes import ArrayShape, Shape, TupleShape
 from ..hlo.source import SourceText
 from .jax import from_jax
+from .result_trees import result_tree
 
 _REFERENCE = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*)(?:\((?P<shapes>.*)\))?")
 
@@ -66,9 +67,9 @@ def _program(found: Any, shapes: tuple[Any, ...] | None) -> HloModule:
     if isinstance(found, HloModule):
         return found
     if hasattr(found, "mlir_module_serialized"):
-        return load(bytes(found.mlir_module_serialized))
+        return replace(load(bytes(found.mlir_module_serialized)), result_tree=result_tree(found.out_tree))
     if hasattr(found, "compiler_ir"):
-        return load(str(found.as_text("hlo", debug_info=True)))
+        return replace(load(str(found.as_text("hlo", debug_info=True))), result_tree=result_tree(found.out_tree))
     if not callable(found):
         raise UsageError(Diagnostic("XP722", f"an object of type {type(found).__name__} is no program"))
     if shapes is None:

@@ -13,14 +13,15 @@ from ..hlo.parser import parse_module
 from ..hlo.source import SourceText
 from .hlo_proto import read_literal, without_large_literals
 from .jaxlib_conversion import module_text
+from .result_trees import result_tree
 
 
 def from_jax(fn: Callable[..., Any], *example_args: Any, **example_kwargs: Any) -> HloModule:
     """Lower ``fn`` for arguments of the shapes and dtypes of the examples (arrays or ``jax.ShapeDtypeStruct``).
 
-    ``fn`` is a function or the result of ``jax.jit``. The module has all constants, the stack frames, and in
-    ``sources`` the ``.py`` files that ``fn`` and what it calls are in. Raises ``UsageError`` XP430 without jax, and
-    whatever tracing ``fn`` raises.
+    ``fn`` is a function or the result of ``jax.jit``. The module has all constants, the stack frames, in
+    ``sources`` the ``.py`` files that ``fn`` and what it calls are in, and in ``result_tree`` what ``fn`` returns.
+    Raises ``UsageError`` XP430 without jax, and whatever tracing ``fn`` raises.
     """
     try:
         import jax
@@ -34,7 +35,8 @@ def from_jax(fn: Callable[..., Any], *example_args: Any, **example_kwargs: Any) 
     text = module_text(small) if literals else lowered.as_text("hlo", debug_info=True)
     source = SourceText(text, f"<{getattr(fn, '__name__', 'jax function')}>")
     module = parse_module(source, {name: read_literal(literal) for name, literal in literals.items()})
-    return replace(module, sources=_sources(_files_of_function(module.stack_frames)))
+    sources = _sources(_files_of_function(module.stack_frames))
+    return replace(module, sources=sources, result_tree=result_tree(lowered.out_tree))
 
 
 def _files_of_function(frames: tuple[StackFrame, ...]) -> set[str]:

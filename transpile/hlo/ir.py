@@ -14,6 +14,9 @@ from typing import Any
 from .shapes import ArrayShape, Shape, TupleShape
 from .source import SourceText, Span
 
+# Dicts, lists and tuples, and in them None and the numbers of results.
+ResultTree = Any
+
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -134,6 +137,7 @@ class HloModule:
     stack_frames: tuple[StackFrame, ...] = ()  # stack_frames[id - 1]
     sources: Mapping[str, str] = field(default_factory=_empty)  # user's Python source by file name, when given
     source: SourceText | None = field(default=None, repr=False)  # the HLO text that the spans point into
+    result_tree: ResultTree = None  # what the traced function returns, where that is known and more than arrays
     arguments: tuple[Any, ...] = ()  # arrays for the parameters, where the program came with those of one run
 
     @property

@@ -42,9 +42,14 @@ def print_module(module: HloModule) -> str:
     return "".join(_Printer(module, literal_text).lines())
 
 
-def module_sha256(module: HloModule) -> str:
-    """The hash of a module's text, in hexadecimal digits, with digests in place of large constants."""
+def module_sha256(module: HloModule, *, with_result_tree: bool = False) -> str:
+    """The hash of a module's text, in hexadecimal digits, with digests in place of large constants.
+
+    The text does not have the tree of the results: where that matters, it is hashed, too.
+    """
     text_hash = sha256()
+    if with_result_tree and module.result_tree is not None:
+        text_hash.update(repr(module.result_tree).encode())
     for line in _Printer(module, _short_literal_text).lines():
         text_hash.update(line.encode())
     return text_hash.hexdigest()

@@ -1,0 +1,79 @@
+"""Results as the tree that the traced function returned: ``return {"w": w, "b": b}, loss``.
+
+Where the tree is not known, or a key of it could be read as anything but itself, they stay a flat tuple.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..array.node import Node
+from ..array.program import Tree
+from ..hlo.ir import ResultTree
+
+_WORD = re.compile(r"[ !#-&(-\[\]-~]{1,60}", re.ASCII)  # nothing that a string has to escape
+
+
+def fitting(tree: ResultTree, results: Tree) -> ResultTree:
+    """The tree, None where it is not one of exactly these results or has keys that are no plain words."""
+    parts = list(results) if isinstance(results, tuple | list) else [results]
+    if tree is None or not all(isinstance(part, Node) for part in parts) or not _is_plain(tree):
+        return None
+    numbers: list[int] = []
+    mapped(tree, numbers.append)
+    return tree if numbers == list(range(len(parts))) else None
+
+
+def placed(tree: ResultTree, leaves: Any) -> Any:
+    """The tree with the leaves, several or the only one, in place of their numbers."""
+    return mapped(tree, (list(leaves) if isinstance(leaves, tuple | list) else [leaves]).__getitem__)
+
+
+def mapped(tree: Any, function: Callable[[Any], Any]) -> Any:
+    """The tree with what ``function`` makes of each leaf."""
+    if isinstance(tree, dict):
+        return {key: mapped(part, function) for key, part in tree.items()}
+    if isinstance(tree, list | tuple):
+        return type(tree)(mapped(part, function) for part in tree)
+    return None if tree is None else function(tree)
+
+
+def display(tree: Any, *, outermost: bool = True) -> str:
+    """A tree of texts as Python spells it; a tuple without parentheses where it is ``outermost``."""
+    if isinstance(tree, dict):
+        return f"{{{', '.join(f'{quoted(key)}: {display(part, outermost=False)}' for key, part in tree.items())}}}"
+    if isinstance(tree, list | tuple):
+        inner = ", ".join(display(part, outermost=False) for part in tree)
+        if isinstance(tree, list):
+            return f"[{inner}]"
+        inner += "," if len(tree) == 1 else ""
+        return inner if outermost and tree else f"({inner})"
+    return str(tree)
+
+
+def quoted(key: str) -> str:
+    """A key, which has passed ``fitting``, as a literal."""
+    return f'"{key}"'
+
+
+def leaf_columns(tree: Any, level: int = 1, before: int = 0) -> Iterator[tuple[Any, int]]:
+    """Each leaf with the columns taken in its line, where every container has a line for each of its parts.
+
+    Indentation counts from the statement's own.
+    """
+    if isinstance(tree, dict):
+        for key, part in tree.items():
+            yield from leaf_columns(part, level + 1, len(f"{quoted(key)}: "))
+    elif isinstance(tree, list | tuple):
+        for part in tree:
+            yield from leaf_columns(part, level + 1)
+    elif tree is not None:
+        yield tree, 4 * (level - 1) + before + len(",")
+
+
+def _is_plain(tree: ResultTree) -> bool:
+    if isinstance(tree, dict):
+        return all(isinstance(key, str) and _WORD.fullmatch(key) for key in tree) and all(map(_is_plain, tree.values()))
+    return all(map(_is_plain, tree)) if isinstance(tree, list | tuple) else tree is None or type(tree) is int
