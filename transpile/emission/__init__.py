@@ -56,14 +56,14 @@ def emit(
     skips black; ``constants="inline"`` keeps large constants in the text; ``nested`` lets ``main`` take the trees that
     the traced function took, ``params["w"]`` where there would be ``params_w``, and, where ``source`` knows it (from
     ``from_jax``, not from text), return the tree that it returned: ``return {"w": w}, loss``; ``name`` is what the
-    header calls the source; ``sources`` is a folder whose ``.py`` files, where the module's metadata names them, give the variables
-    their names; ``custom_calls`` names a function ``module:function`` for custom-call targets. It gets the operands
-    and, by keyword, ``shape`` (sizes; a tuple of them for a tuple) and ``backend_config``, must be pure, and is called
-    once per execution. ``memory`` is what a program may use on targets that work in chunks (``"2GiB"``), ``chunks`` how
-    large a chunk is there: bytes (``"32MiB"``) or the number of elements along every axis that is cut (``"4096"``).
-    ``style`` is ``readable``, or ``fast`` on targets that write kernels of their own (CuPy): what joins between two
-    arrays that must be stored becomes one kernel. ``observe`` is called with the name of each pass and the program
-    after it as text.
+    header calls the source; ``sources`` is a folder whose ``.py`` files, where the module's metadata names them, give
+    the variables their names; ``custom_calls`` names a function ``module:function`` for custom-call targets. It gets
+    the operands and, by keyword, ``shape`` (sizes; a tuple of them for a tuple) and ``backend_config``, must be pure,
+    and is called once per execution. ``memory`` is what a program may use on targets that work in chunks (``"2GiB"``),
+    ``chunks`` how large a chunk is there: bytes (``"32MiB"``) or the number of elements along every axis that is cut
+    (``"4096"``). ``style`` is ``readable``, or ``fast`` on targets that write kernels of their own (CuPy): what joins
+    between two arrays that must be stored becomes one kernel. ``observe`` is called with the name of each pass and the
+    program after it as text.
 
     Raises HloSyntaxError and HloVerificationError for bad input, UnsupportedError naming every instruction that the
     target cannot express, UsageError for an unknown target or pass.
