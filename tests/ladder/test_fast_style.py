@@ -230,6 +230,10 @@ def test_loops_whose_elements_read_each_other_stay_loops():
 
 CHAIN_INPUTS = (np.where(TABLE == 2, np.float32(np.nan), TABLE), np.float32([1, 2, 3, -1, 0, 9]))
 ROWS = softmax(3, 40)
+# A softmax or a sum of exponentials is NaN also where its maximum has lost it; these are the extremes alone.
+HOLES = np.random.default_rng(4).normal(size=(5, 40)).astype(np.float32)
+HOLES[[0, 1, 2, 3], [0, 7, 20, 39]] = np.nan
+EXTREMES = {name: (lambda x, name=name: getattr(jax.numpy.tanh(x), name)(axis=-1)) for name in ("max", "min", "argmax")}
 BARRIER = "parts[threadIdx.x / 32] = x;\n        __syncthreads();"
 FAULTS = {
     "wrong index": (CHAIN, CHAIN_INPUTS, "y[at % 6]", "y[at / 6]"),
@@ -245,6 +249,21 @@ FAULTS = {
         "inside && column == 0) total_out[row]",
         "inside) ratio_out[row]",
     ),
+}
+
+
+FAULTS |= {
+    f"no rule for NaN in the {name} of rows": (
+        xla2py.from_jax(EXTREMES[name], HOLES),
+        (HOLES,),
+        f"{rule} || {own}",
+        own,
+    )
+    for name, rule, own in [
+        ("max", "a != a", "a > b ? a : b"),
+        ("min", "a != a", "a < b ? a : b"),
+        ("argmax", "x != x", "x == largest ? column : WIDTH"),
+    ]
 }
 
 
