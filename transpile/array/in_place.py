@@ -14,9 +14,9 @@ from .traversal import body_nodes, loop_roots
 CHANGES = frozenset(("setitem", "update_at"))
 
 # Operations that may give a view of what they are given.
-_VIEWS = frozenset("getitem expand transpose reshape broadcast_to diagonal real imag view retype".split())
+VIEWS = frozenset("getitem expand transpose reshape broadcast_to diagonal real imag view retype".split())
 # Operations whose results are arrays of their own.
-_FRESH = frozenset(opcode for opcode, spec in OPCODES.items() if spec.is_elementwise) - _VIEWS | frozenset(
+FRESH = frozenset(opcode for opcode, spec in OPCODES.items() if spec.is_elementwise) - VIEWS | frozenset(
     "square isnan copy einsum sum mean var std prod max min any all argmax argmin matmul tensordot take advanced_index "
     "take_along_axis concatenate stack pad roll setitem update_at".split()
 )
@@ -39,11 +39,11 @@ def may_change_in_place(loop: Loop, carry: Carry, named: frozenset[Node] | set[N
             continue
         if member is following or member.region is not loop.region:
             return False
-        if member.opcode in _VIEWS:
+        if member.opcode in VIEWS:
             if member in named:
                 return False
             seen.add(member)
-        elif member.opcode not in _FRESH:
+        elif member.opcode not in FRESH:
             return False
     others = (other.following for other in loop.carries if other is not carry)
     return not any(other in seen for other in others)

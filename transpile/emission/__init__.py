@@ -96,6 +96,7 @@ def emit(
         checks=checks,
         constants=constants,
         nested=nested,
+        releases="releases" not in disable_passes,
         source_name=_source_name(source, module, name),
         options=_options(annotate, checks, format, constants, nested, disable_passes, hooks, limits, style),
         source_sha256=module_sha256(module, with_result_tree=nested),

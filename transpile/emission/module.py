@@ -28,6 +28,7 @@ from .kernels import KernelTexts
 from .lines import WrittenFunction
 from .names import Names, base_name, identifier, own_name
 from .prelude import DEVICE, prelude
+from .releases import release
 from .replicas import ENTRY, GROUP, HOST_FUNCTIONS, Replicas, replicas_of
 from .result_trees import display, fitting, placed
 from .sections import add_sections
@@ -50,6 +51,7 @@ class Settings:
     checks: bool = True
     constants: str = "auto"
     nested: bool = False
+    releases: bool = True  # of large arrays, by ``del``
     source_name: str = "<string>"
     source_sha256: str = ""
     options: str = ""  # what the command line to regenerate adds
@@ -133,6 +135,8 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
     if settings.annotate != "none":
         for each in written:
             add_sections(each.lines, each.function.graph)
+    if settings.releases and target.arrange is None:
+        release(reversed(writers))
     texts = [
         _function_text(
             writer,

@@ -80,6 +80,9 @@ PIPELINE: tuple[ArrayPass, ...] = (
 # What the way into the array dialect does beyond a plain translation, and can leave out.
 LOWERING = ("axis_maps", "functions", "gathers", "in_place", "loops", "scatters")
 
+# What the emission does to the text, and can leave out.
+EMISSION = ("releases",)
+
 TO_ARRAY = "to_array"
 
 Observer = Callable[[str, str], None]  # told a pass's name and the program after it as text
@@ -87,7 +90,8 @@ Observer = Callable[[str, str], None]  # told a pass's name and the program afte
 
 def pass_names() -> tuple[str, ...]:
     """What may be left out, by name."""
-    return (outlining.__name__, *LOWERING, *(array_pass.__name__ for array_pass in PIPELINE), repeats.__name__)
+    passes = (array_pass.__name__ for array_pass in PIPELINE)
+    return (outlining.__name__, *LOWERING, *passes, repeats.__name__, *EMISSION)
 
 
 def require_passes(names: Iterable[str], *others: str) -> None:
