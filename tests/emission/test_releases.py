@@ -154,6 +154,7 @@ ENTRY main {{
     assert deleted(emitted.source) == []  # two of 27
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(releases, "_PART_TO_SAVE", 0)
+        patch.setattr(releases, "_PART_TO_WASTE", 0)
         source = xla2py.emit(text).source
     (main,) = [part for part in ast.parse(source).body if getattr(part, "name", "") == "main"]
     assert [ast.unparse(part) for part in main.body[3:-2]] == [
@@ -162,3 +163,18 @@ ENTRY main {{
         "dot = total @ total",
         "del total",
     ]
+
+
+def test_only_what_counts_gets_a_line():
+    jax = pytest.importorskip("jax")
+
+    def attention(x, wq, wk, wv, w1, w2):
+        q, k, v = x @ wq, x @ wk, x @ wv
+        scores = jax.nn.softmax(q @ k.T / 32, axis=-1)
+        h = x + scores @ v
+        u = jax.nn.gelu(h @ w1)
+        return h + u @ w2
+
+    sizes = [(16384, 1024), (1024, 1024), (1024, 1024), (1024, 1024), (1024, 16384), (16384, 1024)]
+    shapes = [jax.ShapeDtypeStruct(size, np.float32) for size in sizes]
+    assert deleted(xla2py.emit(xla2py.from_jax(attention, *shapes)).source) == ["scores"]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 LARGE = 64 * 2**20  # bytes
 _PART_TO_SAVE = 0.25  # of the peak
+_PART_TO_WASTE = 0.05  # of the peak, for fewer lines
 
 _NEW = FRESH | {
     "zeros",
@@ -169,11 +170,12 @@ def _chosen(steps: list[_Step], given: Mapping[str, int]) -> tuple[Releases, int
     if least > before * (1 - _PART_TO_SAVE):
         return {}, before
     kept = list(everything)
-    for candidate in everything:  # the peak is as low without most of them
+    enough = min(least + before * _PART_TO_WASTE, before * (1 - _PART_TO_SAVE))
+    for candidate in everything:  # the peak is about as low without most of them
         fewer = [other for other in kept if other != candidate]
-        if _peak(steps, given, _grouped(fewer))[0] <= least:
+        if _peak(steps, given, _grouped(fewer))[0] <= enough:
             kept = fewer
-    return _grouped(kept), least
+    return _grouped(kept), _peak(steps, given, _grouped(kept))[0]
 
 
 def _grouped(releases: Iterable[tuple[int, str]]) -> dict[int, set[str]]:
