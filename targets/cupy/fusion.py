@@ -94,9 +94,16 @@ def _same_values(node: Node) -> bool:
     return all(operand.element_type is node.element_type for operand in node.operands[1:])
 
 
+def _cut(node: Node) -> bool:
+    """C++ cuts quotients of integers towards 0, where ``//`` and ``%`` round down."""
+    interval = node.operands[0].interval
+    no_sign = not node.type.is_signed or (interval is not None and interval[0] >= 0)
+    return _same(node) and (not node.type.is_integral or no_sign)
+
+
 _RULES: dict[str, Callable[[Node], bool]] = {
-    **dict.fromkeys("add subtract multiply divide negate maximum minimum clamp remainder".split(), _same),
-    **dict.fromkeys("and or xor not power atan2".split(), _same),
+    **dict.fromkeys("add subtract multiply negate maximum minimum clamp and or xor not power atan2".split(), _same),
+    **dict.fromkeys(("divide", "remainder"), _cut),
     "select": _select,
     "compare": _compare,
     "convert": _convert,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ from ...array.value import Value
 from ...hlo.element_types import ELEMENT_TYPES, F32, PRED, S8, U8, ElementType
 from ...hlo.ir import Instruction
 from ...hlo.shapes import TupleShape
-from ..matching import match_operands
+from .flooring import floored
 from .folding import fold
 from .intervals import fits
 from .lowering import FunctionLowering, lowers
@@ -71,6 +72,10 @@ def apply(
         low, x, high = operands
         inner = lowering.elementwise("maximum", element_type, x, low, shape=shape)
         return lowering.elementwise("minimum", element_type, inner, high, shape=shape)
+    if all(value.node.is_literal for value in operands):
+        folded = fold(opcode, [literal_value(value.node) for value in operands], element_type, parameters)
+        if folded is not None:
+            return Value.repeated(lowering.graph.literal(folded, element_type), shape)
     form = prelude_function(opcode, Site(tuple(v.node for v in operands), types, element_type, parameters))
     if form is None:
         return lowering.elementwise(opcode, element_type, *operands, shape=shape, **parameters)
@@ -216,27 +221,7 @@ def _simpler_select(
         return which if which.shape == a.shape else Value.repeated(which.node, a.shape)
     if a.node is b.node and a.axes == b.axes:
         return a
-    return _floored_remainder(lowering, which, a, b)
-
-
-# Python's ``%`` by a positive number, as JAX makes it of HLO's remainder.
-_REST = "(rest := prelude.int_remainder(x, DIVISOR))"
-_FLOORED = (
-    f"select(and_(compare({_REST}, 0, direction='LT'), compare(rest, 0, direction='NE')), add(rest, DIVISOR), rest)"
-)
-
-
-def _floored_remainder(lowering: FunctionLowering, which: Value, a: Value, b: Value) -> Value | None:
-    if not which.axes == a.axes == b.axes or a.node.element_type is None or not a.node.type.is_integral:
-        return None
-    found = match_operands(_FLOORED, (which.node, a.node, b.node))
-    if found is None or not literal_value(found["DIVISOR"]) > 0:
-        return None
-    interval = (0, int(literal_value(found["DIVISOR"])) - 1)
-    node = lowering.graph.add(
-        "remainder", (found["x"], found["DIVISOR"]), b.node.shape, b.node.element_type, interval=interval
-    )
-    return Value(node, b.axes, b.shape)
+    return floored(lowering, which, a, b)
 
 
 def _simpler_clamp(
@@ -261,6 +246,29 @@ def _neutral(test: Callable[[np.ndarray], bool], *, left: bool = True) -> Callab
     return rule
 
 
+def _absorbing(
+    test: Callable[[np.ndarray], bool], otherwise: Callable[..., Value | None]
+) -> Callable[..., Value | None]:
+    """A rule for an operation of which a certain constant is the result whatever the other operand is."""
+
+    def rule(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
+        for value in (a, b):
+            constant = _literal(value)
+            if constant is not None and constant.dtype.kind == "b" and test(constant):
+                return value
+        return otherwise(lowering, instruction, a, b)
+
+    return rule
+
+
+def _simpler_remainder(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
+    """Nothing is left of integers divided by 1 or -1."""
+    divisor = _literal(b)
+    if divisor is None or divisor.dtype.kind not in "iu" or abs(int(divisor)) != 1:
+        return None
+    return Value.repeated(lowering.graph.literal(0, b.node.type), b.shape)
+
+
 def _is_integer_zero(constant: np.ndarray) -> bool:
     return constant.dtype.kind in "iu" and not constant
 
@@ -279,8 +287,9 @@ _SIMPLER: dict[str, Callable[..., Value | None]] = {
     "divide": _neutral(_is_one, left=False),
     "maximum": _neutral(lambda constant: constant.dtype.kind == "f" and constant == -np.inf),
     "minimum": _neutral(lambda constant: constant.dtype.kind == "f" and constant == np.inf),
-    "and": _neutral(lambda constant: constant.dtype.kind == "b" and bool(constant)),
-    "or": _neutral(lambda constant: constant.dtype.kind == "b" and not constant),
+    "and": _absorbing(operator.not_, _neutral(lambda constant: constant.dtype.kind == "b" and bool(constant))),
+    "or": _absorbing(bool, _neutral(lambda constant: constant.dtype.kind == "b" and not constant)),
+    "remainder": _simpler_remainder,
     "power": _neutral(_is_one, left=False),
 }
 

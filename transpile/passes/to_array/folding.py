@@ -10,6 +10,20 @@ import numpy as np
 
 from ...hlo.element_types import ElementType
 
+
+def _quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+    """Of integers, cut towards 0; what is divided by 0, and what overflows, is left."""
+    if int(b) in (0, -1):
+        return None
+    size = abs(int(a)) // abs(int(b))
+    return np.asarray(size if (int(a) < 0) == (int(b) < 0) else -size, a.dtype)
+
+
+def _remainder(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+    """With the sign of the dividend; of an integer by 0 it is left."""
+    return None if a.dtype.kind in "iu" and not b else np.fmod(a, b)
+
+
 _EXACT: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "subtract": operator.sub,
@@ -20,12 +34,17 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "floor": np.floor,
     "ceil": np.ceil,
     "sqrt": np.sqrt,
+    "round-nearest-even": np.rint,
+    "isnan": np.isnan,
+    "sign": lambda x: np.sign(x) if x else x,  # a zero keeps its own
+    "remainder": _remainder,
     "and": operator.and_,
     "or": operator.or_,
     "xor": operator.xor,
     "select": lambda which, a, b: a if which else b,
     "clamp": lambda low, x, high: np.minimum(np.maximum(x, low), high),
 }
+_ORDERED = frozenset("maximum minimum clamp sign remainder".split())  # what is not done to complex numbers
 _COMPARISONS = {
     "EQ": operator.eq,
     "NE": operator.ne,
@@ -49,12 +68,14 @@ def fold(
             return _convert(operands[0], element_type)
         if opcode == "divide" and element_type.is_floating:
             return np.asarray(operands[0] / operands[1])
+        if opcode == "divide" and element_type.is_integral:
+            return _quotient(*operands)
         if opcode == "negate" and operands[0].dtype.kind != "b":
             return np.asarray(-operands[0])
         if opcode == "not":
             return np.asarray(~operands[0])
         function = _EXACT.get(opcode)
-        if function is None or (opcode in ("maximum", "minimum", "clamp") and element_type.is_complex):
+        if function is None or (opcode in _ORDERED and element_type.is_complex):
             return None
         result = np.asarray(function(*operands))
         return result if result.dtype == element_type.dtype else None
