@@ -11,6 +11,7 @@ from ..array.program import Function, Program
 from ..errors import Diagnostic, UsageError
 from ..hlo.ir import HloModule
 from ..hlo.printer import print_module
+from .aranges import aranges
 from .carrying import carrying
 from .clips import clips
 from .factorisations import factorisations
@@ -73,6 +74,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     reshapes,
     fills,
     indices,
+    aranges,
     promotions,
 )
 
