@@ -1,7 +1,9 @@
 """``xla2py vendor add`` and ``check``: the manifest, and what states a module can be in."""
 
 import json
+import shutil
 import stat
+import sys
 import tomllib
 from pathlib import Path
 
@@ -210,3 +212,31 @@ def test_add_never_overwrites(project, xla2py):
     assert (project / "mine.py").read_text(encoding="utf-8") == "x = 1\n"
     entries = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["xla2py"]["module"]
     assert len(entries) == 1
+
+
+FUNCTION = """
+import jax.numpy as jnp
+
+
+def soft(x):
+    weights = jnp.exp(x - x.max())
+    return weights / weights.sum()
+"""
+
+
+def test_a_function_is_fresh_wherever_the_project_lies(project, xla2py, tmp_path_factory, monkeypatch):
+    pytest.importorskip("jax")
+
+    def imported_again() -> tuple[int, str]:
+        monkeypatch.delitem(sys.modules, "traced", raising=False)  # or JAX keeps what it has traced
+        return state(xla2py, "src/ours/soft.py")
+
+    (project / "traced.py").write_text(FUNCTION, encoding="utf-8")
+    assert xla2py("vendor", "add", "traced:soft(f32[4])", "-o", "src/ours/soft.py")[0] == 0
+    assert imported_again() == (0, "fresh")
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "copy"
+    shutil.copytree(project, elsewhere)
+    monkeypatch.chdir(elsewhere)
+    assert imported_again() == (0, "fresh")
+    (elsewhere / "traced.py").write_text(FUNCTION.replace("x.max()", "x.min()"), encoding="utf-8")
+    assert imported_again() == (1, "stale source")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
@@ -24,6 +25,7 @@ from .literals import Literal
 from .opcodes import COMMON_ATTRIBUTES, OPCODES
 from .shape_parser import TYPE_NAMES
 from .shapes import Shape
+from .stack_frames import CallChains
 
 _NAME = re.compile(r"[A-Za-z_][\w.\-]*", re.ASCII)
 _LARGEST_HASHED_AS_TEXT = 1024  # elements of a constant
@@ -43,14 +45,14 @@ def print_module(module: HloModule) -> str:
 
 
 def module_sha256(module: HloModule, *, with_result_tree: bool = False) -> str:
-    """The hash of a module's text, in hexadecimal digits, with digests in place of large constants.
+    """The hash of what a module says, in hexadecimal digits: the same on every machine, whoever called the tracer.
 
     The text does not have the tree of the results: where that matters, it is hashed, too.
     """
     text_hash = sha256()
     if with_result_tree and module.result_tree is not None:
         text_hash.update(repr(module.result_tree).encode())
-    for line in _Printer(module, _short_literal_text).lines():
+    for line in _HashedText(module).lines():
         text_hash.update(line.encode())
     return text_hash.hexdigest()
 
@@ -128,6 +130,24 @@ class _Printer:
         if number:
             fields.append(f"stack_frame_id={number}")
         return f"{{{' '.join(fields + [f'{key}={value}' for key, value in metadata.extra])}}}"
+
+
+class _HashedText(_Printer):
+    """Digests for large constants, and for each place in the source the calls around it, by files without folders."""
+
+    def __init__(self, module: HloModule) -> None:
+        super().__init__(replace(module, stack_frames=()), _short_literal_text)
+        self._chains = CallChains(module)
+
+    def _metadata(self, metadata: OpMetadata) -> str:
+        calls = [self._chains.frames[frame_id - 1] for frame_id in self._chains.around(metadata.stack_frame_id)]
+        places = [(_file(frame.file_name), frame.function_name, frame.line) for frame in calls]
+        own = replace(metadata, stack_frame_id=0, source_file=_file(metadata.source_file))
+        return super()._metadata(own) + repr(places)
+
+
+def _file(path: str) -> str:
+    return path.replace("\\", "/").rpartition("/")[2]
 
 
 # -- order and names

@@ -53,9 +53,10 @@ class CallChains:
     def of(self, instruction: Instruction) -> tuple[int, ...]:
         """Frame ids; empty where the instruction has no stack."""
         metadata = instruction.metadata
-        return self._chain(metadata.stack_frame_id) if metadata is not None and metadata.stack_frame_id else ()
+        return self.around(metadata.stack_frame_id) if metadata is not None and metadata.stack_frame_id else ()
 
-    def _chain(self, frame_id: int) -> tuple[int, ...]:
+    def around(self, frame_id: int) -> tuple[int, ...]:
+        """A frame and those around it, outermost first."""
         found = self._known.get(frame_id)
         if found is None:
             chain: list[int] = []
