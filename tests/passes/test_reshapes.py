@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from xla2py.tests.passes.raising import EXACT, assert_agrees, entry, main, optimised
+from xla2py.tests.passes.raising import EXACT, assert_agrees, entry, hlo, main, optimised
 
 jax = pytest.importorskip("jax")
 jnp = pytest.importorskip("jax.numpy")
@@ -70,3 +70,16 @@ def test_a_column_of_a_table_stays():
         "result = f32[3] reshape(column)",
     )
     assert main(text) == "return x.reshape(3, 2)[:, 1]"
+
+
+@pytest.mark.parametrize("method", ["set", "add"])
+def test_indices_that_broadcast_together_are_not_of_one_shape(method):
+    x, values = np.zeros((5, 7), np.float32), np.arange(9, dtype=np.float32).reshape(3, 3)
+    rows, columns = np.array([0, 4, 1], np.int32), np.array([6, 0, 3], np.int32)
+
+    def function(x, i, j, values):
+        return getattr(x.at[i[:, None] % 5, j[None, :] % 7], method)(values)
+
+    for form in (hlo, optimised):
+        text = form(function, x, rows, columns, values)
+        assert_agrees(text, x, rows, columns, values, without="reshapes", budget=EXACT)

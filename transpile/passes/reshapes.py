@@ -22,8 +22,7 @@ from .rules import Rule, apply_rules
 
 def _reshaped(graph: Graph, x: Node, shape: tuple[int, ...]) -> Node:
     """An array in another shape, without what only changed the shape before."""
-    while x.opcode in ("reshape", "expand"):
-        x = x.operands[0]
+    *_, x = _before_reshaping(x)
     if x.shape == shape:
         return x
     return graph.add("reshape", (x,), shape, x.element_type, interval=x.interval)
@@ -96,9 +95,14 @@ def _scattered(graph: Graph, node: Node, operands: tuple[Node, ...]) -> Node | N
     if not is_call and (node.opcode not in ("setitem", "update_at") or node.parameters["index"] != slots):
         return None
     x, values, *indices = operands
+    laid_out = indices[0].shape  # of all of them: indices that only broadcast together stay as they are
+    if any(index.shape != laid_out for index in indices) or (
+        values.shape and values.shape[: len(laid_out)] != laid_out
+    ):
+        return None
     for shape in [index.shape for index in _before_reshaping(indices[0])][1:]:
         given = [_in_shape(index, shape) for index in indices]
-        moved = _in_shape(values, shape + values.shape[1:]) if values.shape else values
+        moved = _in_shape(values, shape + values.shape[len(laid_out) :]) if values.shape else values
         if moved is not None and None not in given:
             return with_operands(graph, node, (x, moved, *(index for index in given if index is not None)))
     return None
