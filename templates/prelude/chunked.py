@@ -30,10 +30,11 @@ class Chunked:
         if isinstance(self.array, da.Array):
             return self.array.rechunk(self.chunks)
         if type(self.array) is np.ndarray:  # da.from_array would copy it as a whole
-            name, places = f"array-{uuid4().hex}", da.core.slices_from_chunks(self.chunks)
+            name = f"array-{uuid4().hex}"
             keys = [(name, *place) for place in np.ndindex(*map(len, self.chunks))]
-            blocks = {key: self.array[place] for key, place in zip(keys, places, strict=True)}
-            return da.Array(blocks, name, self.chunks, meta=self.array)
+            blocks = [self.array[x] for x in da.core.slices_from_chunks(self.chunks)]
+            graph = dict(zip(keys, blocks, strict=True))
+            return da.Array(graph, name, self.chunks, meta=self.array)
         return da.from_array(self.array, self.chunks, name=False)
 
     def pieces(self) -> da.Array:
@@ -43,13 +44,16 @@ class Chunked:
         if isinstance(self.array, da.Array | np.ndarray):
             return self.read()
         meta = np.empty((0,) * self.array.ndim, self.array.dtype)
-        return da.from_array(Pieces(self.array), self.chunks, name=False, asarray=False, meta=meta)
+        return da.from_array(
+            Pieces(self.array), self.chunks, name=False, asarray=False, meta=meta
+        )
 
     def part(self, axis: int, start: int, stop: int) -> da.Array:
         """Some positions of an axis, in one chunk along it; read by nobody else."""
         chunks = (*self.chunks[:axis], -1, *self.chunks[axis + 1 :])
         if isinstance(self.array, da.Array):
-            return self.array[(slice(None),) * axis + (slice(start, stop),)].rechunk(chunks)
+            part = self.array[(slice(None),) * axis + (slice(start, stop),)]
+            return part.rechunk(chunks)
         return da.from_array(Part(self.array, axis, start, stop), chunks, name=False)
 
 
@@ -57,7 +61,8 @@ class Pieces:
     """An array whose slices are not read yet."""
 
     def __init__(self, array: Any) -> None:
-        self.array, self.shape, self.dtype, self.ndim = array, array.shape, array.dtype, array.ndim
+        self.array = array
+        self.shape, self.dtype, self.ndim = array.shape, array.dtype, array.ndim
 
     def __getitem__(self, index: tuple[slice, ...]) -> Any:
         return Unread(self.array, index)
@@ -106,9 +111,9 @@ def in_windows(
             part = x.part(axis, first, end)
             sizes = [(n,) for n in shape]
             sizes[0], sizes[axis] = part.chunks[0], (stop - start,)
-            pieces.append(
-                da.map_blocks(function, part, kernel, padding=edges, chunks=tuple(sizes), meta=meta, **keywords)
-            )
+            task = partial(function, padding=edges, **keywords)
+            piece = da.map_blocks(task, part, kernel, chunks=tuple(sizes), meta=meta)
+            pieces.append(piece)
         return da.concatenate(pieces, axis)
     letters = "ijklmnop"[: len(shape)]
     return da.blockwise(
@@ -156,16 +161,20 @@ class Windows:
         edges[self.axis - 1] = max(0, -first), max(0, end - n)
         return max(0, min(first, n)), max(0, min(end, n)), tuple(edges)
 
-    def __call__(self, batch: np.ndarray, places: np.ndarray, kernel: Any) -> np.ndarray:
+    def __call__(
+        self, batch: np.ndarray, places: np.ndarray, kernel: Any
+    ) -> np.ndarray:
         """The piece of some images at some places."""
         kernel, images = block_of(kernel), slice(batch[0], batch[-1] + 1)
-        shape = self.array.shape
-        row_bytes = len(batch) * prod(shape[1:]) // shape[self.axis] * self.array.dtype.itemsize
-        step = max(8 * kernel.shape[self.axis - 1], TILE_BYTES // max(1, row_bytes * self.stride))
+        shape, itemsize = self.array.shape, self.array.dtype.itemsize
+        row_bytes = len(batch) * prod(shape[1:]) // shape[self.axis] * itemsize
+        rows = TILE_BYTES // max(1, row_bytes * self.stride)
+        step = max(8 * kernel.shape[self.axis - 1], rows)
+        begin, end_of_all = int(places[0]), int(places[-1]) + 1
+        before = (slice(None),) * (self.axis - 1)
         result: np.ndarray
-        begin, total, before = int(places[0]), int(places[-1]) + 1, (slice(None),) * (self.axis - 1)
-        for start in range(begin, total, step):
-            stop = min(start + step, total)
+        for start in range(begin, end_of_all, step):
+            stop = min(start + step, end_of_all)
             first, end, edges = self.needed(start, stop, kernel.shape)
             window = self.array[(images, *before, slice(first, end))]
             made = self.function(window, kernel, padding=edges, **self.keywords)
@@ -183,17 +192,20 @@ def dot_in_chunks(a: Chunked, b: Chunked) -> da.Array:
         return (a.read() @ b.read()).astype(a.array.dtype)
     (rows, steps), (_, columns) = a.chunks, b.chunks
     task = partial(dot_block_of, a.array, b.array, steps)
-    name = f"dot-{uuid4().hex}"
-    return da.map_blocks(task, chunks=(rows, columns), name=name, meta=np.empty((0, 0), a.array.dtype))
+    name, meta = f"dot-{uuid4().hex}", np.empty((0, 0), a.array.dtype)
+    return da.map_blocks(task, chunks=(rows, columns), name=name, meta=meta)
 
 
-def dot_block_of(a: Any, b: Any, steps: Sequence[int], block_info: Any = None) -> np.ndarray:
+def dot_block_of(
+    a: Any, b: Any, steps: Sequence[int], block_info: Any = None
+) -> np.ndarray:
     """One block of ``a @ b``, which ``block_info`` places."""
     (top, bottom), (left, right) = block_info[None]["array-location"]
     total = np.zeros((bottom - top, right - left), a.dtype)
     start = 0
     for step in steps:
-        total += a[top:bottom, start : start + step] @ b[start : start + step, left:right]
+        here = slice(start, start + step)
+        total += a[top:bottom, here] @ b[here, left:right]
         start += step
     return total
 
@@ -207,15 +219,19 @@ def in_chunks(planned: Chunks, chosen: Chunks | None, **arrays: Any) -> list[Any
     program needs whole, which the plan gives as -1.
     """
     if unknown := sorted(set(chosen or ()) - set(arrays)):
-        raise ValueError(f"no argument is called {unknown[0]}; there are {', '.join(arrays)}")
+        names = ", ".join(arrays)
+        raise ValueError(f"no argument is called {unknown[0]}; there are {names}")
     wanted = {**planned, **(chosen or {})}
     result = []
     for name, array in arrays.items():
-        chunks = da.core.normalize_chunks(wanted.get(name, -1), array.shape, dtype=array.dtype)
+        chunks = wanted.get(name, -1)
+        chunks = da.core.normalize_chunks(chunks, array.shape, dtype=array.dtype)
         whole = planned.get(name, (-1,) * len(chunks))
         for axis, (sizes, plan) in enumerate(zip(chunks, whole, strict=True)):
             if plan == -1 and len(sizes) > 1:
-                raise ValueError(f"{name}: axis {axis} is needed whole, not in {len(sizes)} chunks")
+                raise ValueError(
+                    f"{name}: axis {axis} is needed whole, not in {len(sizes)} chunks"
+                )
         argument = Chunked(array, chunks)
         result.append(argument if name in planned else argument.read())
     return result
@@ -226,8 +242,8 @@ def on_disk(array: Any) -> Any:
 
     Other memmaps, which are views of one, as plain arrays of NumPy's.
     """
-    is_file = isinstance(array, np.memmap) and array.filename and not isinstance(array.base, np.ndarray)
-    if is_file and array.flags.c_contiguous:
+    is_file = isinstance(array, np.memmap) and array.filename
+    if is_file and not isinstance(array.base, np.ndarray) and array.flags.c_contiguous:
         return FileArray(array)
     return array.view(np.ndarray) if isinstance(array, np.ndarray) else array
 

@@ -12,14 +12,17 @@ from .ordering import top_k
 from .tiles import TILE_BYTES
 
 
-def top_k_in_chunks(x: da.Array, k: int, largest: bool = True) -> tuple[da.Array, da.Array]:
+def top_k_in_chunks(
+    x: da.Array, k: int, largest: bool = True
+) -> tuple[da.Array, da.Array]:
     """``top_k`` of a lazy array: the best of each chunk, and of these the best."""
     index, chunks = "ijklmnopqr"[: x.ndim], x.chunks[-1]
     places = da.arange(sum(chunks), chunks=(chunks,))
     first = partial(top_k_of_part, k=k, largest=largest)
-    best = da.blockwise(first, index, x, index, places, index[-1], meta=np.empty(0, object))
+    meta = np.empty(0, object)  # pairs of arrays
+    best = da.blockwise(first, index, x, index, places, index[-1], meta=meta)
     merge, merged = partial(best_of, k=k, largest=largest), index[:-1] + "z"
-    pairs = da.blockwise(merge, merged, best, index, new_axes={"z": k}, meta=np.empty(0, object))
+    pairs = da.blockwise(merge, merged, best, index, new_axes={"z": k}, meta=meta)
     values, indices = (
         da.blockwise(itemgetter(part), merged, pairs, merged, meta=np.empty(0, dtype))
         for part, dtype in enumerate((x.dtype, np.int32))
@@ -27,28 +30,34 @@ def top_k_in_chunks(x: da.Array, k: int, largest: bool = True) -> tuple[da.Array
     return values, indices
 
 
-def scatter_at_in_chunks(x: da.Array, index: Any, values: da.Array, combine: Any = None) -> da.Array:
+def scatter_at_in_chunks(
+    x: da.Array, index: Any, values: da.Array, combine: Any = None
+) -> da.Array:
     """``scatter_at`` of a lazy array that is cut along the first axis: into each chunk go
     the values that land in it.
     """
     places = da.arange(len(x), chunks=(x.chunks[0],))
-    letters, used = "ijklmnopqr"[: x.ndim], iter("abcdefghstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-    indices = index if isinstance(index, tuple) else (index,)
-    whole = [part for one in (values, *indices) for part in (one, "".join(next(used) for _ in range(one.ndim)))]
-    task = partial(scatter_into_part, combine=combine)
-    return da.blockwise(
-        task, letters, x, letters, places, letters[0], *whole, concatenate=True, meta=np.empty(0, x.dtype)
-    )
+    letters = "ijklmnopqr"[: x.ndim]
+    others = iter("abcdefghstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    pairs: list[Any] = [x, letters, places, letters[0]]
+    for whole in (values, *(index if isinstance(index, tuple) else (index,))):
+        pairs += whole, "".join(next(others) for _ in range(whole.ndim))
+    task, meta = partial(scatter_into_part, combine=combine), np.empty(0, x.dtype)
+    return da.blockwise(task, letters, *pairs, concatenate=True, meta=meta)
 
 
-def scatter_into_part(x: np.ndarray, places: np.ndarray, values: Any, *indices: Any, combine: Any) -> np.ndarray:
+def scatter_into_part(
+    x: np.ndarray, places: np.ndarray, values: Any, *indices: Any, combine: Any
+) -> np.ndarray:
     """``scatter_at`` into rows that stand at ``places``."""
     first, *others = indices
     first = np.asarray(first).astype(np.int64) - places[0]
     return scatter_at(x, (first, *others), values, combine)
 
 
-def top_k_of_part(x: np.ndarray, places: np.ndarray, k: int, largest: bool) -> tuple[np.ndarray, np.ndarray]:
+def top_k_of_part(
+    x: np.ndarray, places: np.ndarray, k: int, largest: bool
+) -> tuple[np.ndarray, np.ndarray]:
     """``top_k`` of some elements that stand at ``places`` of the last axis."""
     step = max(4 * k, TILE_BYTES * x.shape[-1] // max(1, x.nbytes), 1)
     tiles = []
@@ -61,6 +70,6 @@ def top_k_of_part(x: np.ndarray, places: np.ndarray, k: int, largest: bool) -> t
 
 def best_of(pairs: list[Any], k: int, largest: bool) -> tuple[np.ndarray, np.ndarray]:
     """The best of several results of ``top_k``, in the order of the elements they are of."""
-    values, indices = (np.concatenate(parts, axis=-1) for parts in zip(*pairs, strict=True))
+    values, indices = (np.concatenate(x, axis=-1) for x in zip(*pairs, strict=True))
     best, order = top_k(values, min(k, values.shape[-1]), largest)
     return best, np.take_along_axis(indices, order, -1)

@@ -4,6 +4,7 @@ Source: the operation-semantics seed, Dot and DotGeneral; RaggedDot and ScaledDo
 """
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import product
 from math import prod
 from typing import Any
@@ -44,7 +45,8 @@ def integer_matmul(a: np.ndarray, b: np.ndarray, dtype: np.dtype) -> np.ndarray:
     real, step = (np.float32, 256) if in_bytes else (np.float64, 1 << 20)
     left = [(shift, part.astype(real)) for shift, part in limbs(a)]
     right = [(shift, part.astype(real)) for shift, part in limbs(b)]
-    result = np.zeros((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1]), np.int64)
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    result = np.zeros((*batch, a.shape[-2], b.shape[-1]), np.int64)
     for (low, x), (high, y) in product(left, right):
         if low + high < 8 * dtype.itemsize:
             for k in range(0, a.shape[-1], step):
@@ -58,7 +60,8 @@ def limbs(x: np.ndarray) -> list[tuple[int, np.ndarray]]:
     the last one the sign.
     """
     top = max(0, 8 * x.dtype.itemsize - 16)
-    return [(shift, (x >> shift) & 0xFFFF) for shift in range(0, top, 16)] + [(top, x >> top if top else x)]
+    lower = [(shift, (x >> shift) & 0xFFFF) for shift in range(0, top, 16)]
+    return [*lower, (top, x >> top if top else x)]
 
 
 def dot_general(
@@ -77,9 +80,12 @@ def dot_general(
     free_b = [axis for axis in range(b.ndim) if axis not in (*contract_b, *batch_b)]
     sizes = [a.shape[axis] for axis in batch_a]
     k = prod(a.shape[axis] for axis in contract_a)
-    rows, columns = [a.shape[axis] for axis in free_a], [b.shape[axis] for axis in free_b]
-    left = a.transpose(*batch_a, *free_a, *contract_a).reshape((*sizes, prod(rows), k))
-    right = b.transpose(*batch_b, *contract_b, *free_b).reshape((*sizes, k, prod(columns)))
+    rows = [a.shape[axis] for axis in free_a]
+    columns = [b.shape[axis] for axis in free_b]
+    left = a.transpose(*batch_a, *free_a, *contract_a)
+    left = left.reshape((*sizes, prod(rows), k))
+    right = b.transpose(*batch_b, *contract_b, *free_b)
+    right = right.reshape((*sizes, k, prod(columns)))
     return matmul(left, right, dtype).reshape((*sizes, *rows, *columns))
 
 
@@ -106,29 +112,39 @@ def ragged_dot(
     (contract_a, contract_b), (batch_a, batch_b) = contracting, batch
     if ragged_axis in batch_a:
         return dot_general(a, b, contracting=contracting, batch=batch, dtype=dtype)
+    n = a.shape[ragged_axis]
     if ragged_axis in contract_a:
         place = list(contract_a).index(ragged_axis) + 1
-        axes_a, axes_b = [*batch_a, *contract_a[:place]], [*batch_b, *contract_b[:place]]
+        axes_a = [*batch_a, *contract_a[:place]]
+        axes_b = [*batch_b, *contract_b[:place]]
+        multiply = partial(dot_general, contracting=contracting, batch=batch)
         products = []
-        for rows, inside in ragged_groups(group_sizes, a.shape[ragged_axis], len(axes_a)):
+        for rows, inside in ragged_groups(group_sizes, n, len(axes_a)):
             x = zero_outside(a.take(rows, ragged_axis), inside, axes_a)
             y = zero_outside(b.take(rows, axes_b[-1]), inside, axes_b)
-            products.append(dot_general(x, y, contracting=contracting, batch=batch, dtype=dtype))
+            products.append(multiply(x, y, dtype=dtype))
         return np.stack(products)
     free_a = [axis for axis in range(a.ndim) if axis not in (*contract_a, *batch_a)]
-    free_b = [axis for axis in range(b.ndim) if axis not in (*contract_b, *batch_b, group_axis)]
-    sizes = [a.shape[axis] for axis in (*batch_a, *free_a)] + [b.shape[axis] for axis in free_b]
+    bound_b = (*contract_b, *batch_b, group_axis)
+    sizes = [a.shape[axis] for axis in (*batch_a, *free_a)]
+    sizes += [size for axis, size in enumerate(b.shape) if axis not in bound_b]
     result = np.zeros(sizes, dtype or a.dtype)
     ragged = len(batch_a) + free_a.index(ragged_axis)
-    contract_b, batch_b = ([axis - (axis > group_axis) for axis in axes] for axes in (contract_b, batch_b))
-    for group, (rows, inside) in enumerate(ragged_groups(group_sizes, a.shape[ragged_axis], ragged + 1)):
+    contract_b = [axis - (axis > group_axis) for axis in contract_b]
+    batch_b = [axis - (axis > group_axis) for axis in batch_b]
+    contracting, batch = (contract_a, contract_b), (batch_a, batch_b)
+    groups = ragged_groups(group_sizes, n, ragged + 1)
+    for group, (rows, inside) in enumerate(groups):
         x, y = a.take(rows, ragged_axis), b.take(group, group_axis)
-        part = dot_general(x, y, contracting=(contract_a, contract_b), batch=(batch_a, batch_b), dtype=dtype)
-        result[(slice(None),) * ragged + (rows,)] += zero_outside(part, inside, range(ragged + 1))
+        part = dot_general(x, y, contracting=contracting, batch=batch, dtype=dtype)
+        part = zero_outside(part, inside, range(ragged + 1))
+        result[(slice(None),) * ragged + (rows,)] += part
     return result
 
 
-def ragged_groups(group_sizes: np.ndarray, n: int, ndim: int) -> list[tuple[np.ndarray, np.ndarray]]:
+def ragged_groups(
+    group_sizes: np.ndarray, n: int, ndim: int
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """For each group: which of the ``n`` rows it needs, and a mask [.., rows] of
     ``ndim`` axes of those in it.
     """
@@ -138,7 +154,8 @@ def ragged_groups(group_sizes: np.ndarray, n: int, ndim: int) -> list[tuple[np.n
     groups = []
     for mask in np.moveaxis(inside, -2, 0):
         rows = np.flatnonzero(mask.any(axis=tuple(range(mask.ndim - 1))))
-        groups.append((rows, mask[..., rows].reshape((1,) * (ndim - mask.ndim) + mask.shape[:-1] + rows.shape)))
+        mask = mask[..., rows]
+        groups.append((rows, mask.reshape((1,) * (ndim - mask.ndim) + mask.shape)))
     return groups
 
 
@@ -164,7 +181,8 @@ def scaled_dot(
     """``dot_general`` of block-scaled operands: each scale stands for a block of n /
     (its own size) positions.
     """
-    left, right = block_scaled(a, a_scale), b.astype(np.float32) if b_scale is None else block_scaled(b, b_scale)
+    left = block_scaled(a, a_scale)
+    right = b.astype(np.float32) if b_scale is None else block_scaled(b, b_scale)
     return dot_general(left, right, contracting=contracting, batch=batch, dtype=dtype)
 
 

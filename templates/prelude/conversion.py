@@ -31,7 +31,9 @@ def round_to(x: np.ndarray, dtype: DTypeLike) -> np.ndarray:
     return odd.view(np.float32).astype(dtype)
 
 
-def stochastic_convert(x: np.ndarray, random: np.ndarray, dtype: DTypeLike) -> np.ndarray:
+def stochastic_convert(
+    x: np.ndarray, random: np.ndarray, dtype: DTypeLike
+) -> np.ndarray:
     """`to_int`, but away from zero where the bits `random` lie below the fraction."""
     size = np.abs(x.astype(np.float64))
     whole = np.floor(size)
@@ -48,7 +50,9 @@ def bitcast_convert(x: np.ndarray, dtype: DTypeLike) -> np.ndarray:
     if dtype.itemsize < x.dtype.itemsize:
         return x[..., np.newaxis].view(dtype)
     bytes_as_dtype = x.view(dtype)
-    return bytes_as_dtype[..., 0] if dtype.itemsize > x.dtype.itemsize else bytes_as_dtype
+    return (
+        bytes_as_dtype[..., 0] if dtype.itemsize > x.dtype.itemsize else bytes_as_dtype
+    )
 
 
 def bitcast_convert_packed(x: np.ndarray, dtype: DTypeLike) -> np.ndarray:

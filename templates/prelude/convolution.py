@@ -41,29 +41,42 @@ def convolution(
     spatial. What is given for each spatial dimension is in the order of those of ``x``.
     Group g of the channels (or of the batch) meets group g of the output channels.
     """
-    spatial = [letter for letter in (layout or "").partition(",")[0] if letter not in "NC"]
     if layout:
         axes_x, axes_kernel, axes_result = layout.replace("->", ",").split(",")
+        spatial = [letter for letter in axes_x if letter not in "NC"]
         x = x.transpose([axes_x.index(letter) for letter in ("N", *spatial, "C")])
-        kernel = kernel.transpose([axes_kernel.index(letter) for letter in (*spatial, "I", "O")])
+        order = [axes_kernel.index(letter) for letter in (*spatial, "I", "O")]
+        kernel = kernel.transpose(order)
     dtype, ones = np.dtype(dtype or x.dtype), (1,) * (x.ndim - 2)
-    work = np.result_type(*(working_dtype(each) for each in (dtype, x.dtype, kernel.dtype)))
+    work = np.result_type(*map(working_dtype, (dtype, x.dtype, kernel.dtype)))
     x, kernel = x.astype(work, copy=False), kernel.astype(work, copy=False)
     if padding or input_dilation:
         edges = [(0, 0), *(padding or [(0, 0)] * len(ones)), (0, 0)]
         x = pad(x, 0, edges, [0, *(step - 1 for step in input_dilation or ones), 0])
     if reverse_kernel:
-        kernel = np.flip(kernel, tuple(axis for axis, reverse in enumerate(reverse_kernel) if reverse))
-    if batch_groups > 1:
-        groups, feature_groups = x.reshape(batch_groups, len(x) // batch_groups, *x.shape[1:]), batch_groups
-        x = np.moveaxis(groups, 0, -2).reshape(*groups.shape[1:-1], batch_groups * groups.shape[-1])
-    result = correlate(x, kernel, strides or ones, kernel_dilation or ones, feature_groups)
+        flipped = [axis for axis, reverse in enumerate(reverse_kernel) if reverse]
+        kernel = np.flip(kernel, tuple(flipped))
+    if batch_groups > 1:  # groups of images become groups of channels
+        feature_groups = batch_groups
+        groups = x.reshape(batch_groups, len(x) // batch_groups, *x.shape[1:])
+        x = np.moveaxis(groups, 0, -2)
+        x = x.reshape(*x.shape[:-2], batch_groups * x.shape[-1])
+    steps, dilation = strides or ones, kernel_dilation or ones
+    result = correlate(x, kernel, steps, dilation, feature_groups)
     result = result.astype(dtype, copy=False)
-    return result.transpose([("N", *spatial, "C").index(letter) for letter in axes_result]) if layout else result
+    if not layout:
+        return result
+    axes = ("N", *spatial, "C")
+    return result.transpose([axes.index(letter) for letter in axes_result])
 
 
 def integer_convolution(
-    x: np.ndarray, kernel: np.ndarray, *, dtype: Any = None, layout: str | None = None, **options: Any
+    x: np.ndarray,
+    kernel: np.ndarray,
+    *,
+    dtype: Any = None,
+    layout: str | None = None,
+    **options: Any,
 ) -> np.ndarray:
     """``convolution`` of integers, wrapping around, by exact sums of products of floats."""
     dtype = np.dtype(dtype or x.dtype)
@@ -73,13 +86,18 @@ def integer_convolution(
     total: np.ndarray = np.zeros((), np.int64)
     for (low, part), (high, weights) in product(limbs(x), limbs(kernel)):
         if low + high < 8 * dtype.itemsize:
-            sums = convolution(part.astype(real), weights.astype(real), layout=layout, **options)
+            part, weights = part.astype(real), weights.astype(real)
+            sums = convolution(part, weights, layout=layout, **options)
             total = total + (sums.astype(np.int64) << (low + high))
     return total.astype(working_dtype(dtype)).astype(dtype, copy=False)
 
 
 def correlate(
-    x: np.ndarray, kernel: np.ndarray, strides: Sequence[int], dilation: Sequence[int], groups: int
+    x: np.ndarray,
+    kernel: np.ndarray,
+    strides: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
 ) -> np.ndarray:
     """The convolution of ``x`` that is already padded, as matrix products of unfolded
     windows.
@@ -88,7 +106,10 @@ def correlate(
         return correlate(x[:, None], kernel[None], (1,), (1,), groups)[:, 0]
     *window, depth, features = kernel.shape
     spans = [(size - 1) * step + 1 for size, step in zip(window, dilation, strict=True)]
-    sizes = [max(0, n - span + by) // by for n, span, by in zip(x.shape[1:-1], spans, strides, strict=True)]
+    sizes = [
+        max(0, n - span + by) // by
+        for n, span, by in zip(x.shape[1:-1], spans, strides, strict=True)
+    ]
     taps, shape = prod(window), (len(x), *sizes, features)
     if depth == 0 or prod(shape) == 0:
         return np.zeros(shape, x.dtype)
@@ -98,24 +119,30 @@ def correlate(
     if taps == groups == 1:
         pointwise: np.ndarray = x[:, *steps] @ kernel.reshape(depth, features)
         return pointwise
-    windows = np.lib.stride_tricks.sliding_window_view(x, spans, tuple(range(1, x.ndim - 1)))
+    axes = tuple(range(1, x.ndim - 1))
+    windows = np.lib.stride_tricks.sliding_window_view(x, spans, axes)
     windows = windows[:, *steps, :, *(slice(None, None, step) for step in dilation)]
     windows = np.moveaxis(windows, x.ndim - 1, -1)  # [batch, *sizes, *window, channels]
-    matrix = kernel.reshape(taps, depth, groups, -1).transpose(2, 0, 1, 3).reshape(groups, taps * depth, -1)
+    matrix = kernel.reshape(taps, depth, groups, -1).transpose(2, 0, 1, 3)
+    matrix = matrix.reshape(groups, taps * depth, -1)
     row_bytes = prod(windows.shape[2:]) * x.itemsize
-    images, rows = max(1, COLUMN_BYTES // (sizes[0] * row_bytes)), max(1, COLUMN_BYTES // row_bytes)
+    images = max(1, COLUMN_BYTES // (sizes[0] * row_bytes))
+    rows = max(1, COLUMN_BYTES // row_bytes)
     result = np.empty(shape, x.dtype)
     for image in range(0, len(x), images):
         for row in range(0, sizes[0], rows):
             block = windows[image : image + images, row : row + rows]
-            columns = block.reshape(-1, taps, groups, depth).transpose(2, 0, 1, 3).reshape(groups, -1, taps * depth)
+            columns = block.reshape(-1, taps, groups, depth).transpose(2, 0, 1, 3)
+            columns = columns.reshape(groups, -1, taps * depth)
             products = (columns @ matrix).transpose(1, 0, 2)
             target = result[image : image + images, row : row + rows]
             target[...] = products.reshape(target.shape)
     return result
 
 
-def depthwise(x: np.ndarray, kernel: np.ndarray, strides: Sequence[int], dilation: Sequence[int]) -> np.ndarray:
+def depthwise(
+    x: np.ndarray, kernel: np.ndarray, strides: Sequence[int], dilation: Sequence[int]
+) -> np.ndarray:
     """``correlate`` where every group is one channel: sums of shifted images times one
     weight for each channel.
     """
@@ -128,7 +155,7 @@ def depthwise(x: np.ndarray, kernel: np.ndarray, strides: Sequence[int], dilatio
         by_tap = kernel.reshape(len(taps), *(1,) * (len(line) - 1), features)
         weights = np.broadcast_to(by_tap, (len(taps), *line)).copy()
         total = np.empty(taps[0].shape, x.dtype)
-        rows = max(1, COLUMN_BYTES * len(total) // total.nbytes)  # that stay in the cache
+        rows = max(1, COLUMN_BYTES * len(total) // total.nbytes)  # stay in the cache
         for row in range(0, len(total), rows):
             part = total[row : row + rows]
             np.multiply(taps[0][row : row + rows], weights[0], out=part)

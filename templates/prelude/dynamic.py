@@ -15,7 +15,11 @@ def crop(x: np.ndarray, sizes: Sequence[Any]) -> np.ndarray:
     """View of the part of ``x`` that is meant; a size of None stands for the whole
     axis.
     """
-    return x[tuple(slice(None) if size is None else slice(max(int(size), 0)) for size in sizes)]
+    return x[
+        tuple(
+            slice(None) if size is None else slice(max(int(size), 0)) for size in sizes
+        )
+    ]
 
 
 def extend(x: np.ndarray, shape: Sequence[int]) -> np.ndarray:
@@ -25,7 +29,9 @@ def extend(x: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     return result
 
 
-def dynamic_reshape(x: np.ndarray, sizes: Sequence[Any], new_sizes: Sequence[Any], shape: Sequence[int]) -> np.ndarray:
+def dynamic_reshape(
+    x: np.ndarray, sizes: Sequence[Any], new_sizes: Sequence[Any], shape: Sequence[int]
+) -> np.ndarray:
     """The part of ``x`` of ``sizes`` reshaped to ``new_sizes``, within the bounds
     ``shape``.
     """

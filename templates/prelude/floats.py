@@ -6,7 +6,9 @@ computed in a wider one and rounded once.
 
 import numpy as np
 
-ERF_NUMERATOR = np.array([0.00022905065, 0.003408291, 0.050955694, 0.18520832, 1.1283791], np.float32)
+ERF_NUMERATOR = np.array(
+    [0.00022905065, 0.003408291, 0.050955694, 0.18520832, 1.1283791], np.float32
+)
 ERF_DENOMINATOR = np.array(
     [
         -1.1791603e-07,
@@ -116,7 +118,9 @@ FLOAT_BITS = {  # of the exponent and of the mantissa
 }
 
 
-def reduce_precision(x: np.ndarray, exponent_bits: int, mantissa_bits: int) -> np.ndarray:
+def reduce_precision(
+    x: np.ndarray, exponent_bits: int, mantissa_bits: int
+) -> np.ndarray:
     """`x` rounded as by a narrower float format with infinities and no subnormals."""
     if x.dtype.name not in FLOAT_BITS:
         wide = np.float32 if x.dtype.name == "float8_e8m0fnu" else np.float16

@@ -19,7 +19,9 @@ def fourier_transform(x: np.ndarray, kind: str, lengths: Sequence[int]) -> np.nd
     """
     if x.size == 0 or 0 in lengths:
         terms = lengths[-1] // 2 + 1 if kind == "RFFT" and lengths[-1] else lengths[-1]
-        dtype = x.real.dtype if kind == "IRFFT" else np.result_type(x.dtype, np.complex64)
+        dtype = (
+            x.real.dtype if kind == "IRFFT" else np.result_type(x.dtype, np.complex64)
+        )
         return np.zeros((*x.shape[: -len(lengths)], *lengths[:-1], terms), dtype)
     transforms: dict[str, Callable[..., Any]] = {
         "FFT": np.fft.fftn,
@@ -27,5 +29,7 @@ def fourier_transform(x: np.ndarray, kind: str, lengths: Sequence[int]) -> np.nd
         "RFFT": np.fft.rfftn,
         "IRFFT": np.fft.irfftn,
     }
-    result: np.ndarray = transforms[kind](x, s=lengths, axes=tuple(range(-len(lengths), 0)))
+    result: np.ndarray = transforms[kind](
+        x, s=lengths, axes=tuple(range(-len(lengths), 0))
+    )
     return result

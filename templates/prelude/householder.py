@@ -16,12 +16,13 @@ def reflector(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     alpha = x[..., 0]
     tail = np.linalg.norm(x[..., 1:], axis=-1)
     is_done = (tail == 0) & (alpha.imag == 0)
-    beta = np.where(is_done, alpha.real, -np.copysign(np.hypot(np.abs(alpha), tail), alpha.real))
-    tau = np.where(is_done, 0, (beta - alpha) / np.where(beta == 0, 1, beta)).astype(x.dtype)
+    length = np.hypot(np.abs(alpha), tail)
+    beta = np.where(is_done, alpha.real, -np.copysign(length, alpha.real))
+    tau = np.where(is_done, 0, (beta - alpha) / np.where(beta == 0, 1, beta))
     v = x / np.where(is_done, 1, alpha - beta)[..., None]
     v = np.where(is_done[..., None], 0, v).astype(x.dtype)
     v[..., 0] = 1
-    return v, tau, beta
+    return v, tau.astype(x.dtype), beta
 
 
 def reflect(a: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
@@ -31,16 +32,21 @@ def reflect(a: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
     return result
 
 
-def apply_q(a: np.ndarray, tau: np.ndarray, c: np.ndarray, *, adjoint: bool = False) -> np.ndarray:
+def apply_q(
+    a: np.ndarray, tau: np.ndarray, c: np.ndarray, *, adjoint: bool = False
+) -> np.ndarray:
     """Q @ ``c`` (or Q^H @ ``c``) of the reflectors in ``a`` [.., m, k] and ``tau`` [..,
     k], all at once.
     """
     k = tau.shape[-1]
     v = np.tril(a[..., :k], -1) + np.eye(a.shape[-2], k, dtype=a.dtype)
     v = np.where(tau[..., None, :] == 0, 0, v).astype(a.dtype)
-    inverse = np.triu(v.conj().mT @ v, 1) + np.eye(k, dtype=a.dtype) / np.where(tau == 0, 1, tau)[..., None]
-    coefficients = triangular_solve(inverse, v.conj().mT @ c, transpose="C" if adjoint else "N")
-    result: np.ndarray = c - v @ coefficients
+    diagonal = np.eye(k, dtype=a.dtype) / np.where(tau == 0, 1, tau)[..., None]
+    inverse = np.triu(v.conj().mT @ v, 1) + diagonal
+    transpose = "C" if adjoint else "N"
+    result: np.ndarray = c - v @ triangular_solve(
+        inverse, v.conj().mT @ c, transpose=transpose
+    )
     return result
 
 
@@ -52,19 +58,23 @@ def geqrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return packed.mT, tau
 
 
-def geqp3(a: np.ndarray, pivots: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def geqp3(
+    a: np.ndarray, pivots: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """``geqrf`` of ``a`` with its columns in falling order of what is left of them;
     their numbers from 1 on; tau.
     """
     a, (m, n) = a.copy(), a.shape[-2:]
-    pivots = np.broadcast_to(np.arange(1, n + 1, dtype=pivots.dtype), pivots.shape).copy()
+    numbers = np.arange(1, n + 1, dtype=pivots.dtype)
+    pivots = np.broadcast_to(numbers, pivots.shape).copy()
     tau = np.zeros((*a.shape[:-2], min(m, n)), a.dtype)
     for k in range(min(m, n)):
         largest = k + np.linalg.norm(a[..., k:, k:], axis=-2).argmax(-1, keepdims=True)
         order = np.broadcast_to(np.arange(n), pivots.shape).copy()
         np.put_along_axis(order, largest, k, -1)
         order[..., k, None] = largest
-        a, pivots = np.take_along_axis(a, order[..., None, :], -1), np.take_along_axis(pivots, order, -1)
+        a = np.take_along_axis(a, order[..., None, :], -1)
+        pivots = np.take_along_axis(pivots, order, -1)
         v, tau[..., k], beta = reflector(a[..., k:, k])
         a[..., k:, k + 1 :] = reflect(a[..., k:, k + 1 :], v, tau[..., k].conj())
         a[..., k:, k] = v
@@ -77,10 +87,17 @@ def orgqr(a: np.ndarray, tau: np.ndarray) -> np.ndarray:
     [.., k].
     """
     m, n = a.shape[-2:]
-    return apply_q(a, tau, np.broadcast_to(np.eye(m, n, dtype=a.dtype), (*a.shape[:-2], m, n)))
+    return apply_q(a, tau, np.broadcast_to(np.eye(m, n, dtype=a.dtype), a.shape))
 
 
-def ormqr(a: np.ndarray, tau: np.ndarray, c: np.ndarray, *, left: bool = True, transpose: bool = False) -> np.ndarray:
+def ormqr(
+    a: np.ndarray,
+    tau: np.ndarray,
+    c: np.ndarray,
+    *,
+    left: bool = True,
+    transpose: bool = False,
+) -> np.ndarray:
     """Q @ ``c``, or ``c`` @ Q unless ``left``, or with Q^H in place of Q if
     ``transpose``.
     """
@@ -89,7 +106,9 @@ def ormqr(a: np.ndarray, tau: np.ndarray, c: np.ndarray, *, left: bool = True, t
     return apply_q(a, tau, c.conj().mT, adjoint=not transpose).conj().mT
 
 
-def gehrd(a: np.ndarray, *, low: int = 1, high: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def gehrd(
+    a: np.ndarray, *, low: int = 1, high: int | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Q^H @ ``a`` @ Q, 0 below its subdiagonal in columns ``low`` to ``high`` (from 1
     on), and tau, info.
 
@@ -101,14 +120,18 @@ def gehrd(a: np.ndarray, *, low: int = 1, high: int | None = None) -> tuple[np.n
     for k in range(low - 1, high - 1):
         rows = slice(k + 1, high)
         v, tau[..., k], beta = reflector(a[..., rows, k])
-        a[..., :high, rows] = reflect(a[..., :high, rows].conj().mT, v, tau[..., k].conj()).conj().mT
-        a[..., rows, k + 1 :] = reflect(a[..., rows, k + 1 :], v, tau[..., k].conj())
+        scale = tau[..., k].conj()
+        left = reflect(a[..., :high, rows].conj().mT, v, scale)
+        a[..., :high, rows] = left.conj().mT
+        a[..., rows, k + 1 :] = reflect(a[..., rows, k + 1 :], v, scale)
         a[..., rows, k] = v
         a[..., k + 1, k] = beta
     return a, tau, np.zeros(a.shape[:-2], np.int32)
 
 
-def sytrd(a: np.ndarray, *, uplo: str = "L") -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def sytrd(
+    a: np.ndarray, *, uplo: str = "L"
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Q^H @ ``a`` @ Q, tridiagonal, of a Hermitian matrix of which one triangle is
     read.
 
@@ -124,10 +147,12 @@ def sytrd(a: np.ndarray, *, uplo: str = "L") -> tuple[np.ndarray, np.ndarray, np
     tau = np.zeros((*a.shape[:-2], max(n - 1, 0)), a.dtype)
     for k in range(n - 1):
         v, tau[..., k], beta = reflector(work[..., k + 1 :, k])
-        inner = reflect(work[..., k + 1 :, k + 1 :], v, tau[..., k].conj())
-        work[..., k + 1 :, k + 1 :] = reflect(inner.conj().mT, v, tau[..., k].conj()).conj().mT
+        scale = tau[..., k].conj()
+        left = reflect(work[..., k + 1 :, k + 1 :], v, scale).conj().mT
+        work[..., k + 1 :, k + 1 :] = reflect(left, v, scale).conj().mT
         work[..., k + 1 :, k] = v
         work[..., k + 1, k] = beta
     packed = np.tril(work) + np.triu(a, 1)
-    diagonal, off_diagonal = (np.diagonal(work.real, offset, -2, -1).copy() for offset in (0, -1))
+    diagonal = np.diagonal(work.real, 0, -2, -1).copy()
+    off_diagonal = np.diagonal(work.real, -1, -2, -1).copy()
     return packed, diagonal, off_diagonal, tau, np.zeros(a.shape[:-2], np.int32)

@@ -15,11 +15,15 @@ def clamp_start(start: Any, limit: int) -> Any:
     """``start`` moved into [0, limit]; a scalar of any integer type gives an int, an
     array an int64 array.
     """
-    clamped = np.minimum(np.maximum(start, 0).astype(np.uint64), np.uint64(limit)).astype(np.int64)
+    clamped = np.minimum(
+        np.maximum(start, 0).astype(np.uint64), np.uint64(limit)
+    ).astype(np.int64)
     return clamped if clamped.ndim else int(clamped)
 
 
-def dynamic_slice(x: np.ndarray, starts: Sequence[Any], sizes: Sequence[int]) -> np.ndarray:
+def dynamic_slice(
+    x: np.ndarray, starts: Sequence[Any], sizes: Sequence[int]
+) -> np.ndarray:
     """View of ``sizes`` elements of ``x`` from ``starts``, which are clamped so that
     the slice fits.
     """
@@ -30,7 +34,9 @@ def dynamic_slice(x: np.ndarray, starts: Sequence[Any], sizes: Sequence[int]) ->
     return x[tuple(index)]
 
 
-def dynamic_update_slice(x: np.ndarray, update: np.ndarray, starts: Sequence[Any]) -> np.ndarray:
+def dynamic_update_slice(
+    x: np.ndarray, update: np.ndarray, starts: Sequence[Any]
+) -> np.ndarray:
     """Copy of ``x`` with ``update`` written from ``starts``, which are clamped so that
     the update fits.
     """
@@ -40,13 +46,18 @@ def dynamic_update_slice(x: np.ndarray, update: np.ndarray, starts: Sequence[Any
 
 
 def pad(
-    x: np.ndarray, value: Any, padding: Sequence[tuple[int, int]], interior: Sequence[int] | None = None
+    x: np.ndarray,
+    value: Any,
+    padding: Sequence[tuple[int, int]],
+    interior: Sequence[int] | None = None,
 ) -> np.ndarray:
     """``x`` with ``interior`` copies of ``value`` between neighbours, then (low, high)
     ``padding``; negative crops.
     """
     shape, inside, kept = [], [], []
-    for n, (low, high), gap in zip(x.shape, padding, interior or (0,) * x.ndim, strict=True):
+    for n, (low, high), gap in zip(
+        x.shape, padding, interior or (0,) * x.ndim, strict=True
+    ):
         start, size = max(low, 0), n + max(n - 1, 0) * gap
         shape.append(start + size + max(high, 0))
         inside.append(slice(start, start + size, gap + 1))
@@ -56,7 +67,9 @@ def pad(
     return padded[tuple(kept)]
 
 
-def take_or_fill(x: np.ndarray, indices: Any, axis: int = 0, fill: Any = np.nan) -> np.ndarray:
+def take_or_fill(
+    x: np.ndarray, indices: Any, axis: int = 0, fill: Any = np.nan
+) -> np.ndarray:
     """``np.take(x, indices, axis)``, and ``fill`` where an index lies outside; negative
     ones count from the end.
     """
@@ -67,7 +80,9 @@ def take_or_fill(x: np.ndarray, indices: Any, axis: int = 0, fill: Any = np.nan)
     return np.where(inside, taken, x.dtype.type(fill))
 
 
-def get_or_fill(x: np.ndarray, index: tuple[Any, ...], fill: Any = np.nan) -> np.ndarray:
+def get_or_fill(
+    x: np.ndarray, index: tuple[Any, ...], fill: Any = np.nan
+) -> np.ndarray:
     """``x[index]``, element by element, and ``fill`` where an index lies outside;
     negative ones count from the end.
     """
@@ -91,18 +106,26 @@ def window_starts(
     vectors = np.moveaxis(indices, index_vector_dim, -1)
     batch = vectors.shape[:-1]
     starts = {dim: vectors[..., k] for k, dim in enumerate(start_index_map)}
-    for dim, axis in zip(operand_batching_dims, start_indices_batching_dims, strict=True):
-        positions: np.ndarray = np.indices(batch, sparse=True)[axis - (axis > index_vector_dim >= 0)]
+    for dim, axis in zip(
+        operand_batching_dims, start_indices_batching_dims, strict=True
+    ):
+        positions: np.ndarray = np.indices(batch, sparse=True)[
+            axis - (axis > index_vector_dim >= 0)
+        ]
         starts[dim] = np.broadcast_to(positions, batch)
     return dict(sorted(starts.items())), batch
 
 
-def open_windows(starts: Sequence[np.ndarray], sizes: Sequence[int]) -> list[np.ndarray]:
+def open_windows(
+    starts: Sequence[np.ndarray], sizes: Sequence[int]
+) -> list[np.ndarray]:
     """Index arrays that broadcast to [*batch, *sizes], one for each of the ``starts``
     [*batch].
     """
     return [
-        np.add.outer(start, np.arange(size)).reshape(start.shape + (1,) * k + (size,) + (1,) * (len(sizes) - k - 1))
+        np.add.outer(start, np.arange(size)).reshape(
+            start.shape + (1,) * k + (size,) + (1,) * (len(sizes) - k - 1)
+        )
         for k, (start, size) in enumerate(zip(starts, sizes, strict=True))
     ]
 
@@ -129,28 +152,51 @@ def gather(
     batching.
     """
     starts, batch = window_starts(
-        indices, index_vector_dim, start_index_map, operand_batching_dims, start_indices_batching_dims
+        indices,
+        index_vector_dim,
+        start_index_map,
+        operand_batching_dims,
+        start_indices_batching_dims,
     )
     rest = [dim for dim in range(x.ndim) if dim not in starts]
-    inside = [np.asarray(clamp_start(start, x.shape[dim] - slice_sizes[dim])) for dim, start in starts.items()]
+    inside = [
+        np.asarray(clamp_start(start, x.shape[dim] - slice_sizes[dim]))
+        for dim, start in starts.items()
+    ]
     index: list[Any] = open_windows(inside, [slice_sizes[dim] for dim in starts])
     index += [slice(slice_sizes[dim]) for dim in rest]
     slices = x.transpose(*starts, *rest)[tuple(index)]
-    kept = [dim for dim in (*starts, *rest) if dim not in (*collapsed_slice_dims, *operand_batching_dims)]
+    kept = [
+        dim
+        for dim in (*starts, *rest)
+        if dim not in (*collapsed_slice_dims, *operand_batching_dims)
+    ]
     window = tuple(slice_sizes[dim] for dim in kept)
-    slices = slices.reshape(batch + window) if starts else np.broadcast_to(slices.reshape(window), batch + window)
-    return np.moveaxis(slices, [len(batch) + kept.index(dim) for dim in sorted(kept)], offset_dims)
+    slices = (
+        slices.reshape(batch + window)
+        if starts
+        else np.broadcast_to(slices.reshape(window), batch + window)
+    )
+    return np.moveaxis(
+        slices, [len(batch) + kept.index(dim) for dim in sorted(kept)], offset_dims
+    )
 
 
-def scatter_at(x: np.ndarray, index: Any, values: Any, combine: np.ufunc | None = None) -> np.ndarray:
+def scatter_at(
+    x: np.ndarray, index: Any, values: Any, combine: np.ufunc | None = None
+) -> np.ndarray:
     """A copy of ``x`` with ``values`` at ``x[index]``, combined in by a ufunc if given;
     those outside of ``x`` are left out.
 
     ``index`` is an array of integers or a tuple of several, one for each of the first
     axes of ``x``.
     """
-    places = np.broadcast_arrays(*index) if isinstance(index, tuple) else [np.asarray(index)]
-    inside = np.logical_and.reduce([(i >= 0) & (i < n) for i, n in zip(places, x.shape, strict=False)])
+    places = (
+        np.broadcast_arrays(*index) if isinstance(index, tuple) else [np.asarray(index)]
+    )
+    inside = np.logical_and.reduce(
+        [(i >= 0) & (i < n) for i, n in zip(places, x.shape, strict=False)]
+    )
     kept = np.broadcast_to(values, inside.shape + x.shape[len(places) :])[inside]
     result, chosen = x.copy(), tuple(i[inside] for i in places)
     if combine is None:
@@ -186,10 +232,17 @@ def scatter(
     operands, updates = (operands, updates) if several else ((operands,), (updates,))
     shape, ndim = operands[0].shape, operands[0].ndim
     starts, batch = window_starts(
-        indices, index_vector_dim, scatter_dims_to_operand_dims, input_batching_dims, scatter_indices_batching_dims
+        indices,
+        index_vector_dim,
+        scatter_dims_to_operand_dims,
+        input_batching_dims,
+        scatter_indices_batching_dims,
     )
     sizes = iter(updates[0].shape[dim] for dim in update_window_dims)
-    window = [1 if dim in (*inserted_window_dims, *input_batching_dims) else next(sizes) for dim in range(ndim)]
+    window = [
+        1 if dim in (*inserted_window_dims, *input_batching_dims) else next(sizes)
+        for dim in range(ndim)
+    ]
     fits = np.ones(batch, bool)
     for dim, start in starts.items():
         fits &= (start >= 0) & (start <= shape[dim] - window[dim])
@@ -199,23 +252,34 @@ def scatter(
     split = len(starts)
     row = np.zeros((np.count_nonzero(fits),) + (1,) * split, np.int64)
     inside = [start[fits].astype(np.int64) for start in starts.values()]
-    for dim, positions in zip(starts, open_windows(inside, [window[dim] for dim in starts]), strict=True):
+    for dim, positions in zip(
+        starts, open_windows(inside, [window[dim] for dim in starts]), strict=True
+    ):
         row = row * shape[dim] + positions
     results, tables, values = [], [], []
     for x, update in zip(operands, updates, strict=True):
         result = np.array(x.transpose(order), order="C")
         table = result.reshape(prod(result.shape[:split]), *result.shape[split:])
         table = table[(slice(None), *(slice(window[dim]) for dim in order[split:]))]
-        update = np.moveaxis(update, update_window_dims, range(len(batch), update.ndim)).reshape(*batch, *window)[fits]
+        update = np.moveaxis(
+            update, update_window_dims, range(len(batch), update.ndim)
+        ).reshape(*batch, *window)[fits]
         results.append(result.transpose(np.argsort(order)))
         tables.append(table)
-        values.append(update.transpose(0, *(1 + dim for dim in order)).reshape(row.size, *table.shape[1:]))
+        values.append(
+            update.transpose(0, *(1 + dim for dim in order)).reshape(
+                row.size, *table.shape[1:]
+            )
+        )
     combine_rows(tables, row.reshape(-1), values, combine)
     return tuple(results) if several else results[0]
 
 
 def combine_rows(
-    tables: Sequence[np.ndarray], row: np.ndarray, values: Sequence[np.ndarray], combine: Callable[..., Any] | None
+    tables: Sequence[np.ndarray],
+    row: np.ndarray,
+    values: Sequence[np.ndarray],
+    combine: Callable[..., Any] | None,
 ) -> None:
     """Combine ``values[k]`` into row ``row[k]`` of the tables, in place and in order."""
     if combine is None:
@@ -227,8 +291,12 @@ def combine_rows(
     else:
         for chosen in occurrences(row):
             rows = row[chosen]
-            new = combine(*(table[rows] for table in tables), *(value[chosen] for value in values))
-            for table, value in zip(tables, new if isinstance(new, tuple) else (new,), strict=True):
+            new = combine(
+                *(table[rows] for table in tables), *(value[chosen] for value in values)
+            )
+            for table, value in zip(
+                tables, new if isinstance(new, tuple) else (new,), strict=True
+            ):
                 table[rows] = value
 
 
@@ -240,4 +308,6 @@ def occurrences(keys: np.ndarray) -> list[np.ndarray]:
     position = np.arange(len(keys))
     is_first = np.diff(keys[order], prepend=-1) != 0
     rank = position - np.maximum.accumulate(np.where(is_first, position, 0))
-    return np.split(order[np.argsort(rank, kind="stable")], np.cumsum(np.bincount(rank))[:-1])
+    return np.split(
+        order[np.argsort(rank, kind="stable")], np.cumsum(np.bincount(rank))[:-1]
+    )

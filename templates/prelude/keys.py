@@ -15,7 +15,9 @@ from .special import erf_inv
 
 def split_key(key: np.ndarray, count: int) -> np.ndarray:
     """``count`` new keys [count, 2], as ``jax.random.split``."""
-    words = threefry_2x32(key[0], key[1], np.uint32(0), np.arange(count, dtype=np.uint32))
+    words = threefry_2x32(
+        key[0], key[1], np.uint32(0), np.arange(count, dtype=np.uint32)
+    )
     return np.stack(words, axis=1)
 
 
@@ -27,16 +29,22 @@ def fold_in(key: np.ndarray, data: Any) -> np.ndarray:
 def random_bits(key: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     """uint32 of a shape, as ``jax.random.bits``."""
     counts = np.arange(math.prod(shape), dtype=np.uint64).reshape(shape)
-    first, second = threefry_2x32(key[0], key[1], (counts >> 32).astype(np.uint32), counts.astype(np.uint32))
+    first, second = threefry_2x32(
+        key[0], key[1], (counts >> 32).astype(np.uint32), counts.astype(np.uint32)
+    )
     bits: np.ndarray = first ^ second
     return bits
 
 
-def random_uniform(key: np.ndarray, shape: Sequence[int], low: float = 0, high: float = 1) -> np.ndarray:
+def random_uniform(
+    key: np.ndarray, shape: Sequence[int], low: float = 0, high: float = 1
+) -> np.ndarray:
     """float32 in [low, high), as ``jax.random.uniform``."""
     bits = (random_bits(key, shape) >> 9) | 0x3F800000  # a float in [1, 2)
     span = np.float32(high) - np.float32(low)
-    uniform: np.ndarray = np.maximum(low, (bits.view(np.float32) - 1) * span + np.float32(low))
+    uniform: np.ndarray = np.maximum(
+        low, (bits.view(np.float32) - 1) * span + np.float32(low)
+    )
     return uniform
 
 

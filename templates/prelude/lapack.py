@@ -38,9 +38,11 @@ def getrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             pivot = lu[..., j, j, None]
             info = np.where((info == 0) & (pivot[..., 0] == 0), np.int32(j + 1), info)
             lu[..., j + 1 :, j] /= np.where(pivot == 0, 1, pivot)
-            lu[..., j + 1 :, j + 1 : stop] -= lu[..., j + 1 :, j, None] * lu[..., j, None, j + 1 : stop]
+            below, right = lu[..., j + 1 :, j, None], lu[..., j, None, j + 1 : stop]
+            lu[..., j + 1 :, j + 1 : stop] -= below * right
         done = slice(start, stop)
-        right = triangular_solve(lu[..., done, done], lu[..., done, stop:], lower=True, unit_diagonal=True)
+        corner, right = lu[..., done, done], lu[..., done, stop:]
+        right = triangular_solve(corner, right, lower=True, unit_diagonal=True)
         lu[..., done, stop:] = right
         lu[..., stop:, stop:] -= lu[..., stop:, done] @ right
     return lu, pivots, info
@@ -50,7 +52,8 @@ def pivots_to_permutation(pivots: np.ndarray, size: int) -> np.ndarray:
     """Order of ``size`` rows after exchanging row k with row ``pivots[.., k]`` (from 0
     on), for k = 0, 1, ..
     """
-    order = np.broadcast_to(np.arange(size, dtype=pivots.dtype), (*pivots.shape[:-1], size)).copy()
+    order = np.arange(size, dtype=pivots.dtype)
+    order = np.broadcast_to(order, (*pivots.shape[:-1], size)).copy()
     for k in range(pivots.shape[-1]):
         row = pivots[..., k, None].astype(np.int64)
         here = order[..., k, None].copy()
@@ -71,13 +74,16 @@ def solve(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return triangular_solve(lu, half).reshape(b.shape)
 
 
-def syevd(a: np.ndarray, *, mode: str = "V", uplo: str = "L") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def syevd(
+    a: np.ndarray, *, mode: str = "V", uplo: str = "L"
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Eigenvectors as columns, rising eigenvalues of Hermitian matrices given by one
     triangle, and info.
     """
     a, failed = without_nan(a)
     values, vectors = np.linalg.eigh(a, UPLO="L" if uplo == "L" else "U")
-    return nan_where(failed, vectors), nan_where(failed, values), failed.astype(np.int32)
+    values, vectors = nan_where(failed, values), nan_where(failed, vectors)
+    return vectors, values, failed.astype(np.int32)
 
 
 def without_nan(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -90,10 +96,13 @@ def without_nan(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def nan_where(failed: np.ndarray, x: np.ndarray) -> np.ndarray:
     """``x`` with NaN for the matrices that ``failed`` [..]."""
-    return np.where(failed.reshape(failed.shape + (1,) * (x.ndim - failed.ndim)), x.dtype.type(np.nan), x)
+    failed = failed.reshape(failed.shape + (1,) * (x.ndim - failed.ndim))
+    return np.where(failed, x.dtype.type(np.nan), x)
 
 
-def gesdd(a: np.ndarray, *, mode: str = "S") -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def gesdd(
+    a: np.ndarray, *, mode: str = "S"
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """``a``, falling singular values, U, V^H, info; ``mode`` asks for "A" all vectors,
     "S" min(m, n) or "N" none.
     """
@@ -103,22 +112,27 @@ def gesdd(a: np.ndarray, *, mode: str = "S") -> tuple[np.ndarray, np.ndarray, np
         u, vh = (np.zeros((*a.shape[:-2], n, n), a.dtype) for n in a.shape[-2:])
     else:
         u, values, vh = np.linalg.svd(finite, full_matrices=mode == "A")
-    return a, nan_where(failed, values), nan_where(failed, u), nan_where(failed, vh), failed.astype(np.int32)
+    values, u, vh = (nan_where(failed, x) for x in (values, u, vh))
+    return a, values, u, vh, failed.astype(np.int32)
 
 
-def geev(a: np.ndarray, *, compute_left: str = "V", compute_right: str = "V") -> tuple[np.ndarray, ...]:
+def geev(
+    a: np.ndarray, *, compute_left: str = "V", compute_right: str = "V"
+) -> tuple[np.ndarray, ...]:
     """Eigenvalues (for a real ``a``, their real and imaginary parts), left and right
     eigenvectors, info.
 
     Eigenvectors are columns of length 1, zero where they were not asked for.
     """
     finite, failed = without_nan(a)
-    values, right = (x.astype(np.result_type(a.dtype, np.complex64)) for x in np.linalg.eig(finite))
+    dtype = np.result_type(a.dtype, np.complex64)
+    values, right = (x.astype(dtype) for x in np.linalg.eig(finite))
     left = np.zeros_like(right)
     if compute_left == "V":
         left = np.linalg.pinv(right).conj().mT
         largest = np.take_along_axis(left, np.abs(left).argmax(-2, keepdims=True), -2)
-        left = left * (largest.conj() / np.abs(largest)) / np.linalg.norm(left, axis=-2, keepdims=True)
+        turned = left * (largest.conj() / np.abs(largest))  # the largest entry is real
+        left = turned / np.linalg.norm(left, axis=-2, keepdims=True)
     if compute_right != "V":
         right = np.zeros_like(right)
     values, left, right = (nan_where(failed, x) for x in (values, left, right))
@@ -135,7 +149,8 @@ def gees(a: np.ndarray, *, mode: str = "V", sort: str = "N") -> tuple[np.ndarray
     for index in np.ndindex(a.shape[:-2]):
         forms[index], vectors[index] = schur(finite[index])
     values = np.diagonal(forms, axis1=-2, axis2=-1).copy()
-    results = (nan_where(failed, forms), nan_where(failed, vectors if mode == "V" else np.zeros_like(a)))
+    vectors = vectors if mode == "V" else np.zeros_like(a)
+    results = nan_where(failed, forms), nan_where(failed, vectors)
     none_sorted, info = np.zeros(a.shape[:-2], np.int32), failed.astype(np.int32)
     if a.dtype.kind == "c":
         return *results, values, none_sorted, info
@@ -158,12 +173,14 @@ def schur(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         values, vectors = np.linalg.eig(t[k:, k:])
         axes = vectors[:, :1].astype(np.result_type(a.dtype, vectors.dtype))
         if a.dtype.kind != "c":
-            axes = np.concatenate([axes.real, axes.imag], 1)[:, : 1 + bool(values[0].imag)]
+            parts = [axes.real, axes.imag] if values[0].imag else [axes.real]
+            axes = np.concatenate(parts, 1)
         q = np.linalg.qr(axes, mode="complete").Q.astype(a.dtype)
         if axes.shape[1] == 2:  # turn the block so that its diagonal becomes equal
             (p, r), (s, u) = q[:, :2].T @ t[k:, k:] @ q[:, :2]
             angle = 0.5 * np.arctan2(u - p, r + s)
-            q[:, :2] = q[:, :2] @ [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+            cos, sin = np.cos(angle), np.sin(angle)
+            q[:, :2] = q[:, :2] @ [[cos, -sin], [sin, cos]]
         t[:, k:] = t[:, k:] @ q
         t[k:, :] = q.conj().T @ t[k:, :]
         z[:, k:] = z[:, k:] @ q
@@ -182,22 +199,25 @@ def gtsv(
     """
     n, zero = diagonal.shape[-1], np.zeros_like(diagonal[..., :1])
     # Each equation is the coefficients of x[i], x[i + 1], x[i + 2], then its right side.
-    equations = np.concatenate([diagonal[..., None], upper[..., None], np.zeros_like(upper)[..., None], b], -1)
+    bands = np.stack([diagonal, upper, np.zeros_like(upper)], -1)
+    equations = np.concatenate([bands, b], -1)
     equations[..., -1:, 1] = 0
     info = np.zeros(diagonal.shape[:-1], np.int32)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         for i in range(n - 1):
-            this, following = equations[..., i, :].copy(), equations[..., i + 1, :].copy()
-            shifted = np.concatenate([lower[..., i + 1, None], following[..., :2], following[..., 3:]], -1)
+            this, following = equations[..., i, :], equations[..., i + 1, :]
+            shifted = [lower[..., i + 1, None], following[..., :2], following[..., 3:]]
+            shifted = np.concatenate(shifted, -1)
             exchange = np.abs(shifted[..., :1]) > np.abs(this[..., :1])
-            pivot, other = np.where(exchange, shifted, this), np.where(exchange, this, shifted)
+            pivot = np.where(exchange, shifted, this)
+            other = np.where(exchange, this, shifted)
             rest = other - other[..., :1] / pivot[..., :1] * pivot
-            equations[..., i, :] = pivot
-            equations[..., i + 1, :] = np.concatenate([rest[..., 1:3], zero, rest[..., 3:]], -1)
+            rest = np.concatenate([rest[..., 1:3], zero, rest[..., 3:]], -1)
+            equations[..., i, :], equations[..., i + 1, :] = pivot, rest
         x = np.zeros((*b.shape[:-2], n + 2, b.shape[-1]), b.dtype)
         for i in reversed(range(n)):
-            row = equations[..., i, :, None]
-            known = row[..., 1, :] * x[..., i + 1, :] + row[..., 2, :] * x[..., i + 2, :]
-            x[..., i, :] = (row[..., 3:, 0] - known) / row[..., 0, :]
-            info = np.where(row[..., 0, 0] == 0, np.int32(i + 1), info)
+            pivot, next_one, next_two = np.moveaxis(equations[..., i, :3, None], -2, 0)
+            known = next_one * x[..., i + 1, :] + next_two * x[..., i + 2, :]
+            x[..., i, :] = (equations[..., i, 3:] - known) / pivot
+            info = np.where(pivot[..., 0] == 0, np.int32(i + 1), info)
     return lower, diagonal, upper, x[..., :n, :], info

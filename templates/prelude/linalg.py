@@ -24,7 +24,8 @@ def cholesky(a: np.ndarray, lower: bool = True) -> np.ndarray:
             return np.stack([cholesky(matrix, lower) for matrix in a])
         return np.full_like(a, np.nan)
     failed = np.isnan(factor).any(axis=(-2, -1), keepdims=True)
-    return np.where(failed, factor.dtype.type(np.nan), factor).astype(a.dtype, copy=False)
+    factor = np.where(failed, factor.dtype.type(np.nan), factor)
+    return factor.astype(a.dtype, copy=False)
 
 
 def triangular_solve(
@@ -44,7 +45,9 @@ def triangular_solve(
     if not left_side:
         flipped = {"N": "T", "T": "N", "C": "N"}[transpose]
         matrix = a.conj() if transpose == "C" else a
-        return triangular_solve(matrix, b.mT, lower=lower, unit_diagonal=unit_diagonal, transpose=flipped).mT
+        return triangular_solve(
+            matrix, b.mT, lower=lower, unit_diagonal=unit_diagonal, transpose=flipped
+        ).mT
     work = np.result_type(working_dtype(a.dtype), working_dtype(b.dtype))
     matrix, x = a.astype(work, copy=False), b.astype(work)
     if transpose != "N":
@@ -52,9 +55,11 @@ def triangular_solve(
     if lower:  # turned by 180 degrees, it is an upper triangle
         matrix, x = matrix[..., ::-1, ::-1], x[..., ::-1, :]
     for start in reversed(range(0, matrix.shape[-1], SOLVE_BLOCK)):
-        here, after = slice(start, start + SOLVE_BLOCK), slice(start + SOLVE_BLOCK, None)
-        x[..., here, :] -= matrix[..., here, after] @ x[..., after, :]
-        x[..., here, :] = back_substitute(matrix[..., here, here], x[..., here, :], unit_diagonal)
+        stop = start + SOLVE_BLOCK
+        here, after = slice(start, stop), slice(stop, None)
+        block = x[..., here, :] - matrix[..., here, after] @ x[..., after, :]
+        triangle = matrix[..., here, here]
+        x[..., here, :] = back_substitute(triangle, block, unit_diagonal)
     return (x[..., ::-1, :] if lower else x).astype(b.dtype, copy=False)
 
 

@@ -20,7 +20,12 @@ def along_features(vector: np.ndarray, x: np.ndarray, axis: int) -> np.ndarray:
 
 
 def batch_norm_training(
-    x: np.ndarray, scale: np.ndarray, offset: np.ndarray, *, epsilon: float = 1e-5, axis: int = -1
+    x: np.ndarray,
+    scale: np.ndarray,
+    offset: np.ndarray,
+    *,
+    epsilon: float = 1e-5,
+    axis: int = -1,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """``x`` normalised for each feature along ``axis``, the mean and the biased
     variance [features].
@@ -31,9 +36,17 @@ def batch_norm_training(
     with np.errstate(invalid="ignore"):
         count = wide.dtype.type(prod(x.shape[k] for k in others))
         mean = wide.sum(axis=others) / count
-        variance = np.square(wide - along_features(mean, x, axis)).sum(axis=others) / count
-    y = batch_norm_inference(x, scale, offset, mean, variance, epsilon=epsilon, axis=axis)
-    return y, mean.astype(scale.dtype, copy=False), variance.astype(scale.dtype, copy=False)
+        variance = (
+            np.square(wide - along_features(mean, x, axis)).sum(axis=others) / count
+        )
+    y = batch_norm_inference(
+        x, scale, offset, mean, variance, epsilon=epsilon, axis=axis
+    )
+    return (
+        y,
+        mean.astype(scale.dtype, copy=False),
+        variance.astype(scale.dtype, copy=False),
+    )
 
 
 def batch_norm_inference(
@@ -50,9 +63,13 @@ def batch_norm_inference(
     [features] along ``axis``.
     """
     axis %= x.ndim
-    scale, offset, mean, variance = (along_features(v, x, axis) for v in (scale, offset, mean, variance))
+    scale, offset, mean, variance = (
+        along_features(v, x, axis) for v in (scale, offset, mean, variance)
+    )
     wide = x.astype(working_dtype(x.dtype), copy=False)
-    y: np.ndarray = (wide - mean) / np.sqrt(variance + np.float32(epsilon)) * scale + offset
+    y: np.ndarray = (wide - mean) / np.sqrt(
+        variance + np.float32(epsilon)
+    ) * scale + offset
     return y.astype(x.dtype, copy=False)
 
 
@@ -73,9 +90,23 @@ def batch_norm_grad(
     centered = x.astype(grad.dtype, copy=False) - along_features(mean, x, axis)
     deviation = np.sqrt(along_features(variance, x, axis) + np.float32(epsilon))
     normalized = centered / deviation
-    grad_scale, grad_offset = (grad * normalized).sum(axis=others), grad.sum(axis=others)
+    grad_scale, grad_offset = (
+        (grad * normalized).sum(axis=others),
+        grad.sum(axis=others),
+    )
     with np.errstate(invalid="ignore"):
         count = grad.dtype.type(prod(x.shape[k] for k in others))
-        means = [along_features(total / count, x, axis) for total in (grad_offset, grad_scale)]
-    grad_x = along_features(scale, x, axis) / deviation * (grad - means[0] - normalized * means[1])
-    return grad_x.astype(x.dtype), grad_scale.astype(scale.dtype), grad_offset.astype(scale.dtype)
+        means = [
+            along_features(total / count, x, axis)
+            for total in (grad_offset, grad_scale)
+        ]
+    grad_x = (
+        along_features(scale, x, axis)
+        / deviation
+        * (grad - means[0] - normalized * means[1])
+    )
+    return (
+        grad_x.astype(x.dtype),
+        grad_scale.astype(scale.dtype),
+        grad_offset.astype(scale.dtype),
+    )

@@ -19,7 +19,9 @@ def sort_key(x: np.ndarray) -> np.ndarray:
     return total_order_key(np.where(np.isnan(x), np.nan, ordinary).astype(x.dtype))
 
 
-def sort_by_keys(keys: Sequence[np.ndarray], operands: Sequence[np.ndarray], axis: int) -> tuple[np.ndarray, ...]:
+def sort_by_keys(
+    keys: Sequence[np.ndarray], operands: Sequence[np.ndarray], axis: int
+) -> tuple[np.ndarray, ...]:
     """Stable sort of the `operands` by the first key, then by the second, and so on.
 
     The integer key `~key` sorts downwards.
@@ -34,7 +36,9 @@ def sort_values(x: np.ndarray, axis: int, descending: bool = False) -> np.ndarra
     return sort_by_keys([key], [x], axis)[0]
 
 
-def sort_with(operands: Sequence[np.ndarray], axis: int, less: Callable[..., np.ndarray]) -> tuple[np.ndarray, ...]:
+def sort_with(
+    operands: Sequence[np.ndarray], axis: int, less: Callable[..., np.ndarray]
+) -> tuple[np.ndarray, ...]:
     """Stable sort of the `operands` by any comparator, merging all rows at once.
 
     `less(a0, b0, a1, b1, ..)` gets arrays of elements of each operand and says which of
@@ -95,13 +99,18 @@ def top_k(x: np.ndarray, k: int, largest: bool = True) -> tuple[np.ndarray, np.n
     return np.take_along_axis(x, indices, -1), indices.astype(np.int32)
 
 
-def search_sorted(table: np.ndarray, values: np.ndarray, side: str = "left") -> np.ndarray:
+def search_sorted(
+    table: np.ndarray, values: np.ndarray, side: str = "left"
+) -> np.ndarray:
     """Where each of ``values`` belongs in the sorted ``table`` [n], before what equals it or on the ``right`` of it;
     NaN belong behind all else.
 
     Found by halving, with the same result as XLA's also for a table that is not sorted.
     """
-    low, high = np.zeros(np.shape(values), np.uint32), np.full(np.shape(values), len(table), np.uint32)
+    low, high = (
+        np.zeros(np.shape(values), np.uint32),
+        np.full(np.shape(values), len(table), np.uint32),
+    )
     for _ in range(len(table).bit_length()):
         middle = low + (high - low) // 2
         found = table[np.minimum(middle, len(table) - 1)]

@@ -10,7 +10,9 @@ from numpy.typing import DTypeLike
 THREEFRY_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
-def threefry_2x32(key0: np.ndarray, key1: np.ndarray, x0: Any, x1: Any) -> tuple[np.ndarray, np.ndarray]:
+def threefry_2x32(
+    key0: np.ndarray, key1: np.ndarray, x0: Any, x1: Any
+) -> tuple[np.ndarray, np.ndarray]:
     """The Threefry-2x32 cipher of the pairs `(x0, x1)` of uint32 words."""
     keys = (key0, key1, key0 ^ key1 ^ np.uint32(0x1BD11BDA))
     with np.errstate(over="ignore"):
@@ -27,7 +29,9 @@ def threefry_2x32(key0: np.ndarray, key1: np.ndarray, x0: Any, x1: Any) -> tuple
     return x0, x1
 
 
-def threefry_bits(state: np.ndarray, shape: Sequence[int], dtype: DTypeLike) -> tuple[np.ndarray, np.ndarray]:
+def threefry_bits(
+    state: np.ndarray, shape: Sequence[int], dtype: DTypeLike
+) -> tuple[np.ndarray, np.ndarray]:
     """The next state and random bits, as XLA's Threefry generator.
 
     The state is a 64-bit key and counter. A count makes one 64-bit number or two small
@@ -53,7 +57,9 @@ def threefry_bits(state: np.ndarray, shape: Sequence[int], dtype: DTypeLike) -> 
     return next_words.view(state.dtype), bits.reshape(shape)
 
 
-def philox_4x32(key0: np.ndarray, key1: np.ndarray, *words: np.ndarray) -> tuple[np.ndarray, ...]:
+def philox_4x32(
+    key0: np.ndarray, key1: np.ndarray, *words: np.ndarray
+) -> tuple[np.ndarray, ...]:
     """The Philox-4x32 cipher of the quadruples `words` of uint32 words."""
     x0, x1, x2, x3 = words
     with np.errstate(over="ignore"):
@@ -65,7 +71,9 @@ def philox_4x32(key0: np.ndarray, key1: np.ndarray, *words: np.ndarray) -> tuple
     return x0, x1, x2, x3
 
 
-def philox_bits(state: np.ndarray, shape: Sequence[int], dtype: DTypeLike) -> tuple[np.ndarray, np.ndarray]:
+def philox_bits(
+    state: np.ndarray, shape: Sequence[int], dtype: DTypeLike
+) -> tuple[np.ndarray, np.ndarray]:
     """The next state and random bits, as XLA's Philox generator, its default on CPUs.
 
     The state is a 64-bit key and one or two 64-bit words of a counter, low word first;

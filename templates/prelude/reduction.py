@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 
-def fold_axes(operands: Any, inits: Any, combine: Callable[..., Any], axes: Sequence[int]) -> Any:
+def fold_axes(
+    operands: Any, inits: Any, combine: Callable[..., Any], axes: Sequence[int]
+) -> Any:
     """``inits`` combined once with all elements along ``axes``, in order, by an
     associative function.
 
@@ -20,17 +22,26 @@ def fold_axes(operands: Any, inits: Any, combine: Callable[..., Any], axes: Sequ
     """
     several = isinstance(operands, tuple)
     operands, inits = (operands, inits) if several else ((operands,), (inits,))
-    shape, kept = operands[0].shape, [axis for axis in range(operands[0].ndim) if axis not in axes]
+    shape, kept = (
+        operands[0].shape,
+        [axis for axis in range(operands[0].ndim) if axis not in axes],
+    )
     result_shape, n = [shape[axis] for axis in kept], prod(shape[axis] for axis in axes)
     totals = [x.transpose(*axes, *kept).reshape(n, *result_shape) for x in operands]
     if n != 1:
-        starts = [np.full((1, *result_shape), init, x.dtype) for x, init in zip(operands, inits, strict=True)]
+        starts = [
+            np.full((1, *result_shape), init, x.dtype)
+            for x, init in zip(operands, inits, strict=True)
+        ]
         totals = [np.concatenate(pair) for pair in zip(starts, totals, strict=True)]
     while len(totals[0]) > 1:
         even = len(totals[0]) // 2 * 2
         pairs = combine(*(x[0:even:2] for x in totals), *(x[1:even:2] for x in totals))
         pairs = pairs if isinstance(pairs, tuple) else (pairs,)
-        totals = [np.concatenate([pair, x[even:]]) for pair, x in zip(pairs, totals, strict=True)]
+        totals = [
+            np.concatenate([pair, x[even:]])
+            for pair, x in zip(pairs, totals, strict=True)
+        ]
     return tuple(total[0] for total in totals) if several else totals[0][0]
 
 
@@ -55,7 +66,9 @@ def scan(
     """
     n, count = inputs[0].shape[axis], len(carries)
     if n == 0:  # one step on nothing but zeros says what the outputs are like
-        results = step(*(np.zeros(np.delete(x.shape, axis), x.dtype) for x in inputs), *carries)
+        results = step(
+            *(np.zeros(np.delete(x.shape, axis), x.dtype) for x in inputs), *carries
+        )
         empty = [np.asarray(y)[None][:0] for y in results[: len(results) - count]]
         return (*(np.moveaxis(y, 0, axis) for y in empty), *carries)
     outputs: list[tuple[np.ndarray, ...]] = []
@@ -66,4 +79,7 @@ def scan(
         carries = results[split:]
     if reverse:
         outputs.reverse()
-    return (*(np.stack(column, axis) for column in zip(*outputs, strict=True)), *carries)
+    return (
+        *(np.stack(column, axis) for column in zip(*outputs, strict=True)),
+        *carries,
+    )

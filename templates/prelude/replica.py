@@ -36,7 +36,9 @@ class ReplicaTimeout(ReplicaError):
 class Replica:
     """One device among those that run a program together; the collectives are methods of its subclasses."""
 
-    def __init__(self, device: int, replicas: int, partitions: int, network: Any) -> None:
+    def __init__(
+        self, device: int, replicas: int, partitions: int, network: Any
+    ) -> None:
         self.device = device
         self.count = replicas * partitions
         self.replica_id = np.uint32(device // partitions)
@@ -46,16 +48,28 @@ class Replica:
         self.received: Counter[Any] = Counter()
 
     def exchange(
-        self, send: Mapping[int, Any], receive: Iterable[int], tag: str, channel: int | None = None
+        self,
+        send: Mapping[int, Any],
+        receive: Iterable[int],
+        tag: str,
+        channel: int | None = None,
     ) -> dict[int, Any]:
         """Send an array to each device that ``send`` names; what those in ``receive`` have sent, by device.
 
         Messages between two devices are numbered, on each channel by itself; ``tag`` has to be the same on both sides.
         Raises ReplicaMismatch where it is not, ReplicaLost and ReplicaTimeout where nothing comes.
         """
-        copies = {id(array): array.copy() for array in send.values()}  # the sender may write into its own
+        copies = {
+            id(array): array.copy() for array in send.values()
+        }  # the sender may write into its own
         for peer, array in send.items():
-            self.network.post(self.device, peer, (channel, self.sent[peer, channel]), tag, copies[id(array)])
+            self.network.post(
+                self.device,
+                peer,
+                (channel, self.sent[peer, channel]),
+                tag,
+                copies[id(array)],
+            )
             self.sent[peer, channel] += 1
         arrays = {}
         for peer in receive:
@@ -73,12 +87,18 @@ class Replica:
             return range(self.count)
         return next((group for group in groups if self.device in group), ())
 
-    def swapped(self, parts: Sequence[Any], members: Sequence[int], tag: str) -> list[Any]:
+    def swapped(
+        self, parts: Sequence[Any], members: Sequence[int], tag: str
+    ) -> list[Any]:
         """Part ``i`` goes to member ``i``; what the members have sent, in their order."""
         arrays = self.exchange(dict(zip(members, parts, strict=True)), members, tag)
         return [arrays[member] for member in members]
 
     def tag(self, collective: str, x: Any, channel: int | str | None) -> str:
         """What both sides of an exchange have to agree on. Without a channel, that is the line of the call."""
-        place = f"line {sys._getframe(2).f_lineno}" if channel is None else f"channel {channel}"
+        place = (
+            f"line {sys._getframe(2).f_lineno}"
+            if channel is None
+            else f"channel {channel}"
+        )
         return f"{collective} of {x.dtype}{list(x.shape)} ({place})"

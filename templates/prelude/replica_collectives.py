@@ -31,7 +31,9 @@ class AllReduce(Replica):
         # Large arrays: each combines one slice of them, and all gather the slices.
         slices = self.swapped(np.array_split(x.reshape(-1), len(members)), members, tag)
         combined = reduce(combine, slices)
-        return np.concatenate(self.swapped([combined] * len(members), members, tag)).reshape(x.shape)
+        return np.concatenate(
+            self.swapped([combined] * len(members), members, tag)
+        ).reshape(x.shape)
 
 
 class ReduceScatter(Replica):
@@ -45,12 +47,18 @@ class ReduceScatter(Replica):
     ) -> Any:
         """Of the combined ``x``, the shard along ``axis`` that belongs to this place in the group."""
         tag, members = self.tag("reduce_scatter", x, channel), self.members(groups)
-        return reduce(combine, self.swapped(np.split(x, len(members), axis), members, tag))
+        return reduce(
+            combine, self.swapped(np.split(x, len(members), axis), members, tag)
+        )
 
 
 class AllGather(Replica):
     def all_gather(
-        self, x: Any, axis: int = 0, groups: Sequence[Sequence[int]] | None = None, channel: int | str | None = None
+        self,
+        x: Any,
+        axis: int = 0,
+        groups: Sequence[Sequence[int]] | None = None,
+        channel: int | str | None = None,
     ) -> Any:
         """The ``x`` of the whole group, joined along ``axis``."""
         tag, members = self.tag("all_gather", x, channel), self.members(groups)
@@ -59,19 +67,30 @@ class AllGather(Replica):
 
 class AllToAll(Replica):
     def all_to_all(
-        self, x: Any, axis: int = 0, groups: Sequence[Sequence[int]] | None = None, channel: int | str | None = None
+        self,
+        x: Any,
+        axis: int = 0,
+        groups: Sequence[Sequence[int]] | None = None,
+        channel: int | str | None = None,
     ) -> Any:
         """Block ``i`` of ``x`` along ``axis`` goes to member ``i``; what arrives, joined along it."""
         tag, members = self.tag("all_to_all", x, channel), self.members(groups)
-        return np.concatenate(self.swapped(np.split(x, len(members), axis), members, tag), axis)
+        return np.concatenate(
+            self.swapped(np.split(x, len(members), axis), members, tag), axis
+        )
 
 
 class AllToAllOfTuple(Replica):
     def all_to_all_of_tuple(
-        self, parts: Sequence[Any], groups: Sequence[Sequence[int]] | None = None, channel: int | str | None = None
+        self,
+        parts: Sequence[Any],
+        groups: Sequence[Sequence[int]] | None = None,
+        channel: int | str | None = None,
     ) -> Sequence[Any]:
         """Part ``i`` goes to member ``i``; what arrives, in the group's order."""
-        return self.swapped(parts, self.members(groups), self.tag("all_to_all", parts[0], channel))
+        return self.swapped(
+            parts, self.members(groups), self.tag("all_to_all", parts[0], channel)
+        )
 
 
 class RaggedAllToAll(Replica):
@@ -90,21 +109,31 @@ class RaggedAllToAll(Replica):
         The ``k``-th run, ``sizes[k]`` rows from ``starts[k]``, goes to row ``places[k]`` of a member: the runs of
         member 0 come first, then those of member 1, and so on.
         """
-        tag, members = self.tag("ragged_all_to_all", output, channel), self.members(groups)
+        tag, members = (
+            self.tag("ragged_all_to_all", output, channel),
+            self.members(groups),
+        )
         runs = np.split(np.stack([starts, sizes, places], 1), len(members))
-        rows = [np.concatenate([x[int(a) : int(a) + int(n)] for a, n, _ in run]) for run in runs]
+        rows = [
+            np.concatenate([x[int(a) : int(a) + int(n)] for a, n, _ in run])
+            for run in runs
+        ]
         arriving = self.swapped(runs, members, tag)
         result = output.copy()
         for run, part in zip(arriving, self.swapped(rows, members, tag), strict=True):
             taken = 0
             for _, size, place in run:
-                result[int(place) : int(place) + int(size)] = part[taken : taken + int(size)]
+                result[int(place) : int(place) + int(size)] = part[
+                    taken : taken + int(size)
+                ]
                 taken += int(size)
         return result
 
 
 class CollectivePermute(Replica):
-    def collective_permute(self, x: Any, pairs: Sequence[tuple[int, int]], channel: int | str | None = None) -> Any:
+    def collective_permute(
+        self, x: Any, pairs: Sequence[tuple[int, int]], channel: int | str | None = None
+    ) -> Any:
         """The ``x`` of the device that sends here by ``pairs`` of (source, target); zeros where none does."""
         tag = self.tag("collective_permute", x, channel)
         targets = {target: x for source, target in pairs if source == self.device}
@@ -115,14 +144,22 @@ class CollectivePermute(Replica):
 
 class CollectiveBroadcast(Replica):
     def collective_broadcast(
-        self, x: Any, groups: Sequence[Sequence[int]] | None = None, channel: int | str | None = None
+        self,
+        x: Any,
+        groups: Sequence[Sequence[int]] | None = None,
+        channel: int | str | None = None,
     ) -> Any:
         """The ``x`` of the group's first member; zeros for who is in no group."""
-        tag, members = self.tag("collective_broadcast", x, channel), self.members(groups)
+        tag, members = (
+            self.tag("collective_broadcast", x, channel),
+            self.members(groups),
+        )
         if not members:
             return np.zeros_like(x)
         first = members[0]
-        return self.exchange(dict.fromkeys(members if self.device == first else (), x), [first], tag)[first].copy()
+        return self.exchange(
+            dict.fromkeys(members if self.device == first else (), x), [first], tag
+        )[first].copy()
 
 
 class Channels(Replica):
@@ -131,8 +168,12 @@ class Channels(Replica):
         targets = {target: x for source, target in pairs if source == self.device}
         self.exchange(targets, (), self.tag("transfer", x, channel), channel)
 
-    def recv(self, otherwise: Any, channel: int, pairs: Sequence[tuple[int, int]]) -> Any:
+    def recv(
+        self, otherwise: Any, channel: int, pairs: Sequence[tuple[int, int]]
+    ) -> Any:
         """What another device sends on a channel; ``otherwise``, an array of the same shape, where none does."""
         sources = [source for source, target in pairs if target == self.device]
-        arrays = self.exchange({}, sources, self.tag("transfer", otherwise, channel), channel)
+        arrays = self.exchange(
+            {}, sources, self.tag("transfer", otherwise, channel), channel
+        )
         return arrays[sources[0]] if sources else otherwise

@@ -20,27 +20,44 @@ class Snapshots:
 
     def __init__(self, folder: str, every: int, begin: dict[int, str]) -> None:
         self.folder, self.every = Path(folder), every
-        self.begin = begin  # by loop: the files to begin from, without device and ending
+        self.begin = (
+            begin  # by loop: the files to begin from, without device and ending
+        )
 
     def file(self, loop: int, iteration: int, device: int) -> Path:
         return self.folder / f"{loop}-{iteration}-{device}.npz"
 
-    def write(self, loop: int, iteration: int, device: int, arrays: Iterable[Any], exchanged: Any) -> None:
+    def write(
+        self,
+        loop: int,
+        iteration: int,
+        device: int,
+        arrays: Iterable[Any],
+        exchanged: Any,
+    ) -> None:
         """Write a snapshot whole or not at all, and forget the oldest."""
         path = self.file(loop, iteration, device)
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(".unfinished")
         with unfinished.open("wb") as stream:
-            np.savez(stream, *(np.ascontiguousarray(a).reshape(-1).view(np.uint8) for a in arrays), exchanged=exchanged)
+            np.savez(
+                stream,
+                *(np.ascontiguousarray(a).reshape(-1).view(np.uint8) for a in arrays),
+                exchanged=exchanged,
+            )
         os.replace(unfinished, path)
         self.file(loop, iteration - KEPT * self.every, device).unlink(missing_ok=True)
 
-    def read(self, loop: int, device: int, carried: Iterable[Any]) -> tuple[int, list[Any]]:
+    def read(
+        self, loop: int, device: int, carried: Iterable[Any]
+    ) -> tuple[int, list[Any]]:
         """The iteration and the arrays of the snapshot to begin from; their types are those of ``carried``."""
         path = Path(f"{self.begin[loop]}-{device}.npz")
         with np.load(path, allow_pickle=False) as stored:
             arrays = [
-                stored[f"arr_{k}"].view(np.asarray(like).dtype).reshape(np.shape(like))[()]
+                stored[f"arr_{k}"]
+                .view(np.asarray(like).dtype)
+                .reshape(np.shape(like))[()]
                 for k, like in enumerate(carried)
             ]
         return int(path.name.split("-")[1]), arrays
@@ -58,19 +75,27 @@ class Resumable(Replica):
         if snapshots is None or self.loop not in snapshots.begin:
             return carried
         self.iteration, arrays = snapshots.read(self.loop, self.device, carried)
-        return [int(a) if isinstance(like, int) else a for a, like in zip(arrays, carried, strict=True)]
+        return [
+            int(a) if isinstance(like, int) else a
+            for a, like in zip(arrays, carried, strict=True)
+        ]
 
     def snapshot(self, *carried: Any) -> None:
         """The end of an iteration, and what the next one begins with."""
         self.iteration += 1
         snapshots = self.network.snapshots
         if snapshots is not None and self.iteration % snapshots.every == 0:
-            snapshots.write(self.loop, self.iteration, self.device, carried, self.exchanged())
+            snapshots.write(
+                self.loop, self.iteration, self.device, carried, self.exchanged()
+            )
 
     def exchanged(self) -> Any:
         """Rows of peer, channel, messages sent and received: no message is under way where both sides agree."""
         keys = sorted(self.sent.keys() | self.received.keys(), key=str)
-        rows = [(peer, -1 if c is None else c, self.sent[peer, c], self.received[peer, c]) for peer, c in keys]
+        rows = [
+            (peer, -1 if c is None else c, self.sent[peer, c], self.received[peer, c])
+            for peer, c in keys
+        ]
         return np.array(rows, np.int64).reshape(-1, 4)
 
 

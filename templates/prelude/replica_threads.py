@@ -41,11 +41,17 @@ class Threads:
     def require_hope(self, target: int, source: int, tag: str) -> None:
         """Raise where a message that has not come cannot come any more."""
         if self.failure is not None:
-            raise ReplicaStopped(f"replica {target} stopped in {tag}: another one failed")
+            raise ReplicaStopped(
+                f"replica {target} stopped in {tag}: another one failed"
+            )
         if source in self.ended:
-            raise ReplicaMismatch(f"replica {target} waits in {tag}, but replica {source} has ended")
+            raise ReplicaMismatch(
+                f"replica {target} waits in {tag}, but replica {source} has ended"
+            )
         moving = len(self.waiting) + len(self.ended) < self.count
-        if not moving and not any(wanted in self.messages for wanted, _ in self.waiting.values()):
+        if not moving and not any(
+            wanted in self.messages for wanted, _ in self.waiting.values()
+        ):
             circle = "; ".join(
                 f"replica {device} waits for replica {wanted[1]} in {what}"
                 for device, (wanted, what) in sorted(self.waiting.items())
@@ -67,7 +73,9 @@ class Threads:
         if self.failure is not None:
             raise self.failure
         for (target, source, _), (tag, _) in self.messages.items():
-            raise ReplicaMismatch(f"replica {source} does {tag}, but replica {target} has ended")
+            raise ReplicaMismatch(
+                f"replica {source} does {tag}, but replica {target} has ended"
+            )
 
 
 def in_threads(
@@ -85,7 +93,9 @@ def in_threads(
 
     def run(device: int) -> Any:
         own = {name: feed[device] for name, feed in feeds.items()}
-        return replica(group(device, replicas, partitions, network), *replica_args[device], **own)
+        return replica(
+            group(device, replicas, partitions, network), *replica_args[device], **own
+        )
 
     def ended(device: int, future: Future[Any]) -> None:
         network.end(device, future.exception())
@@ -103,8 +113,12 @@ def in_threads(
     return [future.result() for future in futures]
 
 
-def require_one_each(count: int, replica_args: Sequence[Any], feeds: Mapping[str, Sequence[Any]]) -> None:
+def require_one_each(
+    count: int, replica_args: Sequence[Any], feeds: Mapping[str, Sequence[Any]]
+) -> None:
     """Raise ValueError unless there is something for every replica."""
     for name, given in {"replica_args": replica_args, **feeds}.items():
         if len(given) != count:
-            raise ValueError(f"{name}: the program has {count} replicas, got {len(given)}")
+            raise ValueError(
+                f"{name}: the program has {count} replicas, got {len(given)}"
+            )

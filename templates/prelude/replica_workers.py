@@ -24,7 +24,13 @@ from distributed.comm import CommClosedError, connect
 from distributed.core import Status
 from distributed.protocol import Serialized
 
-from .replica import ReplicaError, ReplicaLost, ReplicaMismatch, ReplicaStopped, ReplicaTimeout
+from .replica import (
+    ReplicaError,
+    ReplicaLost,
+    ReplicaMismatch,
+    ReplicaStopped,
+    ReplicaTimeout,
+)
 from .replica_snapshots import Snapshots, newest_snapshots
 from .replica_threads import require_one_each
 
@@ -32,15 +38,31 @@ from .replica_threads import require_one_each
 class Seat:
     """The place of one replica on its worker: the connections to the others, and what has arrived on them."""
 
-    def __init__(self, token: str, device: int, count: int, timeout: float, snapshots: Snapshots | None) -> None:
-        self.token, self.device, self.timeout, self.snapshots = token, device, timeout, snapshots
+    def __init__(
+        self,
+        token: str,
+        device: int,
+        count: int,
+        timeout: float,
+        snapshots: Snapshots | None,
+    ) -> None:
+        self.token, self.device, self.timeout, self.snapshots = (
+            token,
+            device,
+            timeout,
+            snapshots,
+        )
         self.worker: Any = get_worker()
         self.key: Any = None  # of the task that runs here
         self.loop = self.worker.loop.asyncio_loop
         self.changed = threading.Condition()
         self.messages: dict[Any, tuple[str, Any]] = {}
-        self.gone: dict[int, tuple[type[ReplicaError], str]] = {}  # who sends no more: what that means to who waits
-        self.outgoing: dict[int, asyncio.Queue[Any]] = {peer: asyncio.Queue() for peer in range(count)}
+        self.gone: dict[
+            int, tuple[type[ReplicaError], str]
+        ] = {}  # who sends no more: what that means to who waits
+        self.outgoing: dict[int, asyncio.Queue[Any]] = {
+            peer: asyncio.Queue() for peer in range(count)
+        }
         self.connected: list[asyncio.Task[None]] = []
         seats = self.worker.__dict__.setdefault("replica_seats", WeakValueDictionary())
         seats[token, device] = self
@@ -53,9 +75,13 @@ class Seat:
         arguments = self.worker.security.get_connection_args("worker")
         for peer, address in enumerate(addresses[: self.device]):
             try:
-                comm = await connect(address, timeout=self.timeout, deserialize=False, **arguments)
+                comm = await connect(
+                    address, timeout=self.timeout, deserialize=False, **arguments
+                )
             except OSError as error:
-                raise ReplicaLost(f"replica {self.device} cannot reach replica {peer} at {address}") from error
+                raise ReplicaLost(
+                    f"replica {self.device} cannot reach replica {peer} at {address}"
+                ) from error
             names = {"token": self.token, "device": peer, "source": self.device}
             await comm.write({"op": "join_replica", "reply": False, **names})
             self.connected.append(asyncio.create_task(self.serve(peer, comm)))
@@ -68,7 +94,11 @@ class Seat:
             while True:
                 self.arrived(peer, await comm.read())
         except (OSError, ValueError, TypeError, KeyError) as error:
-            reason = "was lost" if isinstance(error, OSError) else f"sent what is no array ({error})"
+            reason = (
+                "was lost"
+                if isinstance(error, OSError)
+                else f"sent what is no array ({error})"
+            )
             self.leave(peer, ReplicaLost, reason)
         finally:
             writing.cancel()
@@ -87,11 +117,16 @@ class Seat:
         """Keep an array, or that the peer has ended."""
         if "end" in message:
             ended = ReplicaMismatch, "has ended"
-            self.leave(peer, *(ended if message["end"] == "well" else (ReplicaStopped, "failed")))
+            self.leave(
+                peer,
+                *(ended if message["end"] == "well" else (ReplicaStopped, "failed")),
+            )
             return
         frames = [memoryview(frame) for frame in message["data"].frames]
         data = frames[0] if len(frames) == 1 else b"".join(frames)
-        array = np.frombuffer(data, np.dtype(message["dtype"])).reshape(message["shape"])
+        array = np.frombuffer(data, np.dtype(message["dtype"])).reshape(
+            message["shape"]
+        )
         with self.changed:
             self.messages[peer, tuple(message["key"])] = message["tag"], array[()]
             self.changed.notify_all()
@@ -115,7 +150,13 @@ class Seat:
         flat = np.ascontiguousarray(array).reshape(-1)
         data = Serialized({}, [flat.view(np.uint8).data] if flat.size else [])
         shape = list(array.shape)
-        message = {"key": list(key), "tag": tag, "dtype": str(array.dtype), "shape": shape, "data": data}
+        message = {
+            "key": list(key),
+            "tag": tag,
+            "dtype": str(array.dtype),
+            "shape": shape,
+            "data": data,
+        }
         self.loop.call_soon_threadsafe(self.outgoing[target].put_nowait, message)
 
     def take(self, target: int, source: int, key: Any, tag: str) -> tuple[str, Any]:
@@ -137,7 +178,9 @@ class Seat:
         """Raise where a peer has gone."""
         if peer in self.gone:
             kind, reason = self.gone[peer]
-            raise kind(f"replica {peer} {reason}, and replica {self.device} needs it in {tag}")
+            raise kind(
+                f"replica {peer} {reason}, and replica {self.device} needs it in {tag}"
+            )
 
     def is_given_up(self) -> bool:
         """The client has cancelled this task, or has gone."""
@@ -211,9 +254,13 @@ class Run:
         self.client, self.addresses, self.timeout = client, addresses, timeout
         self.token = uuid.uuid4().hex
         self.futures: list[Any] = []
-        self.heard: dict[str, tuple[Any, float]] = {}  # by worker: its last sign of life, and when it was new here
+        self.heard: dict[
+            str, tuple[Any, float]
+        ] = {}  # by worker: its last sign of life, and when it was new here
 
-    def submit(self, name: str, function: ByValue, arguments: Sequence[Sequence[Any]]) -> list[Any]:
+    def submit(
+        self, name: str, function: ByValue, arguments: Sequence[Sequence[Any]]
+    ) -> list[Any]:
         """A task for each device, on its worker and nowhere else."""
         futures = [
             self.client.submit(
@@ -236,11 +283,19 @@ class Run:
         started = time.monotonic()
         while any(future.status == "pending" for future in futures):
             lost = self.missing()
-            if lost is not None or any(future.status not in ("pending", "finished") for future in futures):
+            if lost is not None or any(
+                future.status not in ("pending", "finished") for future in futures
+            ):
                 self.fail(futures, lost)
             if limit is not None and time.monotonic() - started > limit:
-                late = [device for device, future in enumerate(futures) if future.status == "pending"]
-                raise ReplicaTimeout(f"replicas {late} have not started within {limit:g} s: are their workers busy?")
+                late = [
+                    device
+                    for device, future in enumerate(futures)
+                    if future.status == "pending"
+                ]
+                raise ReplicaTimeout(
+                    f"replicas {late} have not started within {limit:g} s: are their workers busy?"
+                )
             time.sleep(0.02)
         if any(future.status != "finished" for future in futures):
             self.fail(futures, None)
@@ -248,34 +303,49 @@ class Run:
     def missing(self) -> ReplicaError | None:
         """That a worker has gone, or gives no sign of life."""
         alive = self.client.nthreads()
-        known = self.client.scheduler_info(n_workers=-1)["workers"]  # now and then only some of them
+        known = self.client.scheduler_info(n_workers=-1)[
+            "workers"
+        ]  # now and then only some of them
         now = time.monotonic()
         for device, address in enumerate(self.addresses):
             if address not in alive:
-                return ReplicaLost(f"replica {device} was lost: its worker {address} has gone")
+                return ReplicaLost(
+                    f"replica {device} was lost: its worker {address} has gone"
+                )
             sign = known[address]["last_seen"] if address in known else now
             if self.heard.get(address, (None, 0.0))[0] != sign:
                 self.heard[address] = sign, now
             elif now - self.heard[address][1] > self.timeout:
-                return ReplicaTimeout(f"replica {device}: its worker {address} gives no sign of life")
+                return ReplicaTimeout(
+                    f"replica {device}: its worker {address} gives no sign of life"
+                )
         return None
 
     def fail(self, futures: Sequence[Any], lost: ReplicaError | None) -> None:
         """Raise why a run has failed. A replica that only stopped because of another waits a moment for that one."""
         deadline = time.monotonic() + (0.5 if lost is None else 0.3)
         while True:
-            failures = [future.exception() for future in futures if future.status == "error"]
-            first = min(failures, key=lambda error: CAUSES.get(type(error).__name__, 0), default=None)
+            failures = [
+                future.exception() for future in futures if future.status == "error"
+            ]
+            first = min(
+                failures,
+                key=lambda error: CAUSES.get(type(error).__name__, 0),
+                default=None,
+            )
             if first is not None and type(first).__name__ != "ReplicaStopped":
                 raise first
-            if time.monotonic() > deadline or all(future.status != "pending" for future in futures):
+            if time.monotonic() > deadline or all(
+                future.status != "pending" for future in futures
+            ):
                 raise lost or first or ReplicaLost("the cluster has given up the run")
             time.sleep(0.02)
 
     def results(self, futures: Sequence[Any]) -> list[Any]:
         """The results, by device. Raises ReplicaLost where a worker goes before it has handed its own over."""
         gathering = asyncio.run_coroutine_threadsafe(
-            self.client.gather(futures, asynchronous=True), self.client.loop.asyncio_loop
+            self.client.gather(futures, asynchronous=True),
+            self.client.loop.asyncio_loop,
         )
         while not gathering.done():
             lost = self.missing()
@@ -287,7 +357,12 @@ class Run:
 
 
 # What a failure is a consequence of, the cause first; before them comes whatever else a program raises.
-CAUSES = {"ReplicaMismatch": 1, "ReplicaTimeout": 2, "ReplicaLost": 3, "ReplicaStopped": 4}
+CAUSES = {
+    "ReplicaMismatch": 1,
+    "ReplicaTimeout": 2,
+    "ReplicaLost": 3,
+    "ReplicaStopped": 4,
+}
 
 
 def on_workers(
@@ -325,10 +400,16 @@ def on_workers(
         snapshots = None if snapshot is None else Snapshots(folders[-1], every, begin)
         try:
             seats = run.submit(
-                "replica-seat", program[0], [(run.token, d, count, timeout, snapshots) for d in range(count)]
+                "replica-seat",
+                program[0],
+                [(run.token, d, count, timeout, snapshots) for d in range(count)],
             )
             run.wait(seats, timeout)
-            running = run.submit("replica", program[1], [(seats[d], run.addresses, *given[d]) for d in range(count)])
+            running = run.submit(
+                "replica",
+                program[1],
+                [(seats[d], run.addresses, *given[d]) for d in range(count)],
+            )
             run.wait(running)
             return run.results(running)
         except ReplicaLost:
@@ -341,7 +422,10 @@ def on_workers(
 def carry_constants(names: dict[str, Any]) -> None:
     """Let large constants travel with a program: the workers do not have the files beside its module."""
     path = Path(names["__file__"])
-    stored = {file.stem: np.load(file, allow_pickle=False) for file in path.with_suffix(".constants").glob("*.npy")}
+    stored = {
+        file.stem: np.load(file, allow_pickle=False)
+        for file in path.with_suffix(".constants").glob("*.npy")
+    }
     if path.with_suffix(".npz").is_file():
         with np.load(path.with_suffix(".npz"), allow_pickle=False) as archive:
             stored.update(archive)
@@ -349,15 +433,25 @@ def carry_constants(names: dict[str, Any]) -> None:
         names["constant"] = names["mapped_constant"] = lambda name, digest: stored[name]
 
 
-def placed(client: Any, count: int, workers: Sequence[str] | None, timeout: float) -> list[str]:
+def placed(
+    client: Any, count: int, workers: Sequence[str] | None, timeout: float
+) -> list[str]:
     """A worker for each device: others as long as there are any, and one thread for each replica."""
     deadline = time.monotonic() + timeout
     while True:
-        free = {a: n for a, n in sorted(client.nthreads().items()) if workers is None or a in workers}
+        free = {
+            a: n
+            for a, n in sorted(client.nthreads().items())
+            if workers is None or a in workers
+        }
         rounds = range(max(free.values(), default=0))
-        chosen = [address for k in rounds for address, threads in free.items() if threads > k][:count]
+        chosen = [
+            address for k in rounds for address, threads in free.items() if threads > k
+        ][:count]
         if len(chosen) == count:
             return chosen
         if time.monotonic() > deadline:
-            raise ReplicaTimeout(f"{count} replicas need as many worker threads; there are {sum(free.values())}")
+            raise ReplicaTimeout(
+                f"{count} replicas need as many worker threads; there are {sum(free.values())}"
+            )
         time.sleep(0.1)

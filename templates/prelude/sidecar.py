@@ -15,7 +15,9 @@ def constant(name: str, digest: str) -> np.ndarray:
         with np.load(path, allow_pickle=False) as stored:
             return verified(stored[name], digest, path)
     except (FileNotFoundError, KeyError):
-        raise FileNotFoundError(f"{path}, with the constants of this module, is missing or another module's") from None
+        raise FileNotFoundError(
+            f"{path}, with the constants of this module, is missing or another module's"
+        ) from None
 
 
 @cache
@@ -25,12 +27,16 @@ def mapped_constant(name: str, digest: str) -> np.ndarray:
     try:
         return verified(np.load(path, mmap_mode="r", allow_pickle=False), digest, path)
     except FileNotFoundError:
-        raise FileNotFoundError(f"{path}, a constant of this module, is missing") from None
+        raise FileNotFoundError(
+            f"{path}, a constant of this module, is missing"
+        ) from None
 
 
 def verified(array: np.ndarray, digest: str, path: Path) -> np.ndarray:
     """The array, if its bytes are those that the module was written for."""
     octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     if not sha256(octets.data).hexdigest().startswith(digest):
-        raise ValueError(f"{path} has changed since this module was written: write both again")
+        raise ValueError(
+            f"{path} has changed since this module was written: write both again"
+        )
     return array

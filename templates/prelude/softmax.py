@@ -19,7 +19,9 @@ def log_softmax(x: np.ndarray, axis: int | tuple[int, ...] = -1) -> np.ndarray:
     return shifted
 
 
-def logsumexp(x: np.ndarray, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
+def logsumexp(
+    x: np.ndarray, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
+) -> Any:
     """``log(exp(x).sum(axis))``; -inf where all of ``x`` is -inf."""
     peak = x.max(axis=axis, keepdims=True)
     shift = np.where(np.isfinite(peak), peak, 0)

@@ -20,14 +20,43 @@ def gelu(x: np.ndarray) -> np.ndarray:
 
 
 ERFC_MIDDLE = np.array(  # of x**2, below 1
-    [7.853861e-05, -0.0008010194, 0.005188328, -0.026853813, 0.112835854, -0.37612626, 1.1283791], np.float32
+    [
+        7.853861e-05,
+        -0.0008010194,
+        0.005188328,
+        -0.026853813,
+        0.112835854,
+        -0.37612626,
+        1.1283791,
+    ],
+    np.float32,
 )
 ERFC_NEAR = np.array(  # of 1 / x**2, between 1 and 2
-    [0.0232682, -0.13870394, 0.36874247, -0.5824733, 0.6210005, -0.49445152, 0.340488, -0.2741127, 0.56382596],
+    [
+        0.0232682,
+        -0.13870394,
+        0.36874247,
+        -0.5824733,
+        0.6210005,
+        -0.49445152,
+        0.340488,
+        -0.2741127,
+        0.56382596,
+    ],
     np.float32,
 )
 ERFC_FAR = np.array(  # of 1 / x**2, from 2 on
-    [-10.477664, 12.9772, -7.4955187, 2.921019, -1.0152652, 0.42184633, -0.28207675, 0.5641895], np.float32
+    [
+        -10.477664,
+        12.9772,
+        -7.4955187,
+        2.921019,
+        -1.0152652,
+        0.42184633,
+        -0.28207675,
+        0.5641895,
+    ],
+    np.float32,
 )
 
 
@@ -40,9 +69,13 @@ def erfc(x: np.ndarray) -> np.ndarray:
     middle = 1 - x * np.polyval(ERFC_MIDDLE, square)
     with np.errstate(all="ignore"):
         inverse = 1 / square
-        tail = np.where(size < 2, np.polyval(ERFC_NEAR, inverse), np.polyval(ERFC_FAR, inverse))
+        tail = np.where(
+            size < 2, np.polyval(ERFC_NEAR, inverse), np.polyval(ERFC_FAR, inverse)
+        )
         tail = np.exp(-square) / size * tail
-    tail = np.where(-square < np.float32(-88.72284), 0, tail)  # where exp would be subnormal
+    tail = np.where(
+        -square < np.float32(-88.72284), 0, tail
+    )  # where exp would be subnormal
     return np.where(size < 1, middle, np.where(x < 0, 2 - tail, tail)).astype(x.dtype)
 
 
@@ -95,4 +128,6 @@ def normal_cdf(x: np.ndarray) -> np.ndarray:
     """How probable a standard normal number below a float32 is."""
     w = x * np.float32(0.70710677)
     tail = erfc(np.abs(w))
-    return np.where(np.abs(w) < np.float32(0.70710677), 1 + erf(w), np.where(w > 0, 2 - tail, tail)) * np.float32(0.5)
+    return np.where(
+        np.abs(w) < np.float32(0.70710677), 1 + erf(w), np.where(w > 0, 2 - tail, tail)
+    ) * np.float32(0.5)

@@ -17,28 +17,31 @@ class Tiled:
     and of a mapped file only the rows are read.
     """
 
-    def __init__(self, function: Callable[..., Any], cut: tuple[int | None, ...], joined: Any) -> None:
+    def __init__(
+        self, function: Callable[..., Any], cut: tuple[int | None, ...], joined: Any
+    ) -> None:
         self.function, self.cut, self.joined = function, cut, joined
         self.__name__ = function.__name__  # for dask's progress bars and dashboard
 
     def __call__(self, *arguments: Any) -> Any:
         blocks = [block_of(argument) for argument in arguments]
-        along = [(x, axis) for x, axis in zip(blocks, self.cut, strict=True) if axis is not None]
-        count = along[0][0].shape[along[0][1]]
-        step = max(1, count * TILE_BYTES // max(1, *(x.nbytes for x, _ in along)))
+        pairs = list(zip(blocks, self.cut, strict=True))
+        count = next(x.shape[axis] for x, axis in pairs if axis is not None)
+        most = max(x.nbytes for x, axis in pairs if axis is not None)
+        step = max(1, count * TILE_BYTES // max(1, most))
+        ways = self.joined if isinstance(self.joined, tuple) else (self.joined,)
         results: list[Any] = []
         for start in range(0, max(1, count), step):
             tile = slice(start, min(start + step, count))
             rows = [
                 x if axis is None else x[(slice(None),) * axis + (tile,)]
-                for x, axis in zip(blocks, self.cut, strict=True)
+                for x, axis in pairs
             ]
             made = self.function(*rows)
             several = made if isinstance(self.joined, tuple) else (made,)
-            ways = self.joined if isinstance(self.joined, tuple) else (self.joined,)
-            if start == 0:
-                results = [first_of(part, way, count) for part, way in zip(several, ways, strict=True)]
             for k, (part, way) in enumerate(zip(several, ways, strict=True)):
+                if start == 0:
+                    results.append(first_of(part, way, count))
                 if isinstance(way, int):
                     results[k][(slice(None),) * way + (tile,)] = part
                 elif start:

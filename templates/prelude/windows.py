@@ -15,7 +15,10 @@ Pairs = Sequence[tuple[int, int]]
 
 
 def window_taps(
-    x: np.ndarray, window: Sequence[int], strides: Sequence[int], dilation: Sequence[int]
+    x: np.ndarray,
+    window: Sequence[int],
+    strides: Sequence[int],
+    dilation: Sequence[int],
 ) -> list[np.ndarray]:
     """Element t of every window, for each offset t in the window, in row-major order;
     all are views of ``x``.
@@ -23,14 +26,24 @@ def window_taps(
     taps = []
     for offset in np.ndindex(*window):
         index = []
-        for n, at, size, stride, step in zip(x.shape, offset, window, strides, dilation, strict=True):
+        for n, at, size, stride, step in zip(
+            x.shape, offset, window, strides, dilation, strict=True
+        ):
             count = max(0, n - (size - 1) * step + stride - 1) // stride
-            index.append(slice(at * step, at * step + max(0, count - 1) * stride + min(count, 1), stride))
+            index.append(
+                slice(
+                    at * step,
+                    at * step + max(0, count - 1) * stride + min(count, 1),
+                    stride,
+                )
+            )
         taps.append(x[tuple(index)])
     return taps
 
 
-def slide(x: np.ndarray, combine: np.ufunc, size: int, stride: int, dilation: int) -> np.ndarray:
+def slide(
+    x: np.ndarray, combine: np.ufunc, size: int, stride: int, dilation: int
+) -> np.ndarray:
     """``combine`` over ``size`` elements, ``dilation`` apart, from every ``stride``-th
     position along axis 0.
     """
@@ -77,7 +90,12 @@ def reduce_window(
     result: np.ndarray = x.astype(working_dtype(x.dtype), copy=False)
     init = np.asarray(init).astype(result.dtype)
     if padding or base_dilation:
-        result = pad(result, init, padding or ((0, 0),) * x.ndim, [step - 1 for step in base_dilation or ones])
+        result = pad(
+            result,
+            init,
+            padding or ((0, 0),) * x.ndim,
+            [step - 1 for step in base_dilation or ones],
+        )
     for axis, steps in enumerate(zip(window, strides, window_dilation, strict=True)):
         moved = np.moveaxis(result, axis, 0)
         result = np.moveaxis(slide(moved, combine, *steps), 0, axis)
@@ -105,16 +123,33 @@ def fold_windows(
     several = isinstance(operands, tuple)
     operands, inits = (operands, inits) if several else ((operands,), (inits,))
     ones = (1,) * operands[0].ndim
-    padding, gaps = padding or ((0, 0),) * len(ones), [step - 1 for step in base_dilation or ones]
+    padding, gaps = (
+        padding or ((0, 0),) * len(ones),
+        [step - 1 for step in base_dilation or ones],
+    )
     taps = [
-        window_taps(pad(x, fill, padding, gaps), window, strides or ones, window_dilation or ones)
-        for x, fill in [*zip(operands, inits, strict=True), (np.ones(operands[0].shape, bool), False)]
+        window_taps(
+            pad(x, fill, padding, gaps),
+            window,
+            strides or ones,
+            window_dilation or ones,
+        )
+        for x, fill in [
+            *zip(operands, inits, strict=True),
+            (np.ones(operands[0].shape, bool), False),
+        ]
     ]
-    results = tuple(np.full(taps[0][0].shape, init, x.dtype) for x, init in zip(operands, inits, strict=True))
+    results = tuple(
+        np.full(taps[0][0].shape, init, x.dtype)
+        for x, init in zip(operands, inits, strict=True)
+    )
     for *elements, inside in zip(*taps, strict=True):
         new = combine(*results, *elements)
         new = new if isinstance(new, tuple) else (new,)
-        results = tuple(np.where(inside, after, before) for before, after in zip(results, new, strict=True))
+        results = tuple(
+            np.where(inside, after, before)
+            for before, after in zip(results, new, strict=True)
+        )
     return results if several else results[0]
 
 
@@ -151,7 +186,11 @@ def select_and_scatter(
     ones = (1,) * x.ndim
     strides, edges = strides or ones, padding or ((0, 0),) * x.ndim
     elements = window_taps(pad(x, 0, edges) if padding else x, window, strides, ones)
-    inside = window_taps(pad(np.ones(x.shape, bool), False, edges), window, strides, ones) if padding else []
+    inside = (
+        window_taps(pad(np.ones(x.shape, bool), False, edges), window, strides, ones)
+        if padding
+        else []
+    )
     chosen = elements[0]
     # Where in the window the chosen element is; -1 where all was padding so far.
     position = np.zeros(source.shape, np.min_scalar_type(-len(elements)))
@@ -161,16 +200,32 @@ def select_and_scatter(
         replaces = np.logical_not(select(chosen, element))
         if padding:
             replaces = inside[t] & (replaces | (position < 0))
-        chosen, position = blend(replaces, element, chosen), blend(replaces, position.dtype.type(t), position)
-    result = np.full([low + n + high for n, (low, high) in zip(x.shape, edges, strict=True)], init, x.dtype)
+        chosen, position = (
+            blend(replaces, element, chosen),
+            blend(replaces, position.dtype.type(t), position),
+        )
+    result = np.full(
+        [low + n + high for n, (low, high) in zip(x.shape, edges, strict=True)],
+        init,
+        x.dtype,
+    )
     cells = window_taps(result, window, strides, ones)
     # The last offset first: so windows come in row-major order to each cell.
     for t in reversed(range(len(cells))):
         cells[t][...] = blend(position == t, combine(cells[t], source), cells[t])
-    return pad(result, init, [(-low, -high) for low, high in edges]) if padding else result
+    return (
+        pad(result, init, [(-low, -high) for low, high in edges]) if padding else result
+    )
 
 
-def cumulative(operands: Any, inits: Any, combine: Callable[..., Any], *, axis: int = 0, reverse: bool = False) -> Any:
+def cumulative(
+    operands: Any,
+    inits: Any,
+    combine: Callable[..., Any],
+    *,
+    axis: int = 0,
+    reverse: bool = False,
+) -> Any:
     """``inits`` combined with elements 0 to i along ``axis`` (i to n - 1 if
     ``reverse``), in that order, at every i.
 
@@ -185,9 +240,16 @@ def cumulative(operands: Any, inits: Any, combine: Callable[..., Any], *, axis: 
         pairs = combine(*(x[:-step] for x in totals), *(x[step:] for x in totals))
         pairs = pairs if isinstance(pairs, tuple) else (pairs,)
         rest = slice(-step, None) if reverse else slice(step)
-        parts = [(pair, x[rest])[:: 1 if reverse else -1] for pair, x in zip(pairs, totals, strict=True)]
+        parts = [
+            (pair, x[rest])[:: 1 if reverse else -1]
+            for pair, x in zip(pairs, totals, strict=True)
+        ]
         totals = [np.concatenate(part) for part in parts]
         step *= 2
-    results = combine(*(np.full_like(x, init) for x, init in zip(totals, inits, strict=True)), *totals)
-    results = tuple(np.moveaxis(x, 0, axis) for x in (results if several else (results,)))
+    results = combine(
+        *(np.full_like(x, init) for x, init in zip(totals, inits, strict=True)), *totals
+    )
+    results = tuple(
+        np.moveaxis(x, 0, axis) for x in (results if several else (results,))
+    )
     return results if several else results[0]

@@ -25,7 +25,9 @@ def matmul(a: cp.ndarray, b: cp.ndarray, dtype: Any = None) -> cp.ndarray:
     return (a.astype(work) @ b.astype(work)).astype(dtype)
 
 
-def ragged_groups(group_sizes: cp.ndarray, n: int, ndim: int) -> list[tuple[cp.ndarray, cp.ndarray]]:
+def ragged_groups(
+    group_sizes: cp.ndarray, n: int, ndim: int
+) -> list[tuple[cp.ndarray, cp.ndarray]]:
     """For each group: all of the ``n`` rows, as which it has is known on the device
     alone, and a mask [.., rows] of ``ndim`` axes of those in it.
     """
@@ -33,4 +35,7 @@ def ragged_groups(group_sizes: cp.ndarray, n: int, ndim: int) -> list[tuple[cp.n
     starts = ends - group_sizes
     inside = (starts[..., None] <= cp.arange(n)) & (cp.arange(n) < ends[..., None])
     masks = cp.moveaxis(inside, -2, 0)
-    return [(cp.arange(n), mask.reshape((1,) * (ndim - mask.ndim) + mask.shape)) for mask in masks]
+    return [
+        (cp.arange(n), mask.reshape((1,) * (ndim - mask.ndim) + mask.shape))
+        for mask in masks
+    ]

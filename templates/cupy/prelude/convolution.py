@@ -12,13 +12,17 @@ from ...prelude.windows import window_taps
 COLUMN_BYTES = 1 << 28  # unfolded windows at a time
 
 
-def integer_convolution(x: cp.ndarray, kernel: cp.ndarray, *, dtype: Any = None, **options: Any) -> cp.ndarray:
+def integer_convolution(
+    x: cp.ndarray, kernel: cp.ndarray, *, dtype: Any = None, **options: Any
+) -> cp.ndarray:
     """``convolution`` of integers, wrapping around, in the integers themselves."""
     dtype = cp.dtype(dtype or x.dtype)
     return convolution(x.astype(dtype), kernel.astype(dtype), dtype=dtype, **options)
 
 
-def depthwise(x: cp.ndarray, kernel: cp.ndarray, strides: Sequence[int], dilation: Sequence[int]) -> cp.ndarray:
+def depthwise(
+    x: cp.ndarray, kernel: cp.ndarray, strides: Sequence[int], dilation: Sequence[int]
+) -> cp.ndarray:
     """``correlate`` where every group is one channel: sums of shifted images times one
     weight for each channel.
     """

@@ -86,7 +86,13 @@ class RowKernel:
     """A kernel whose threads compute rows together: `width` threads a row, `rows` rows, `results` of (shape, dtype)."""
 
     def __init__(
-        self, source: str, name: str, *, rows: int, width: int, results: Sequence[tuple[tuple[int, ...], Any]]
+        self,
+        source: str,
+        name: str,
+        *,
+        rows: int,
+        width: int,
+        results: Sequence[tuple[tuple[int, ...], Any]],
     ) -> None:
         self.kernel = cp.RawKernel(source, name)
         # A block has several rows of a warp or less, or one row.
@@ -97,5 +103,9 @@ class RowKernel:
     def __call__(self, *arrays: cp.ndarray) -> Any:
         """New arrays with the results; a tuple of several."""
         made = [cp.empty(shape, dtype=dtype) for shape, dtype in self.results]
-        self.kernel((self.blocks,), (self.threads,), (*(cp.ascontiguousarray(array) for array in arrays), *made))
+        self.kernel(
+            (self.blocks,),
+            (self.threads,),
+            (*(cp.ascontiguousarray(array) for array in arrays), *made),
+        )
         return made[0] if len(made) == 1 else tuple(made)

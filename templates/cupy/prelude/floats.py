@@ -4,9 +4,13 @@ import cupy as cp
 
 erf = cp.ElementwiseKernel("T x", "T y", "y = T(erff((float)x))", "erf")
 
-erf_float64 = cp.ElementwiseKernel("float64 x", "float64 y", "y = erf(x)", "erf_float64")
+erf_float64 = cp.ElementwiseKernel(
+    "float64 x", "float64 y", "y = erf(x)", "erf_float64"
+)
 
-logistic = cp.ElementwiseKernel("T x", "T y", "y = T(1.0f / (1.0f + expf(-(float)x)))", "logistic")
+logistic = cp.ElementwiseKernel(
+    "T x", "T y", "y = T(1.0f / (1.0f + expf(-(float)x)))", "logistic"
+)
 
 rsqrt = cp.ElementwiseKernel("T x", "T y", "y = T(1.0f / sqrtf((float)x))", "rsqrt")
 
@@ -17,7 +21,9 @@ sign = cp.ElementwiseKernel(
     "sign",
 )
 
-round_half_away = cp.ElementwiseKernel("T x", "T y", "y = T(round((double)x))", "round_half_away")
+round_half_away = cp.ElementwiseKernel(
+    "T x", "T y", "y = T(round((double)x))", "round_half_away"
+)
 
 
 def log_add_exp(a: cp.ndarray, b: cp.ndarray) -> cp.ndarray:

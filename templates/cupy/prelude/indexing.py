@@ -21,16 +21,22 @@ def clamp_start(start: Any, limit: int) -> Any:
     return bounded.astype(cp.int64)
 
 
-def slice_index(starts: Sequence[Any], shape: Sequence[int], sizes: Sequence[int]) -> tuple[Any, ...]:
+def slice_index(
+    starts: Sequence[Any], shape: Sequence[int], sizes: Sequence[int]
+) -> tuple[Any, ...]:
     """What indexes ``sizes`` elements from ``starts``, which are clamped so that the slice fits."""
     index = []
     for axis, (start, n, size) in enumerate(zip(starts, shape, sizes, strict=True)):
         places = clamp_start(start, n - size) + cp.arange(size)
-        index.append(places.reshape((1,) * axis + (size,) + (1,) * (len(sizes) - axis - 1)))
+        index.append(
+            places.reshape((1,) * axis + (size,) + (1,) * (len(sizes) - axis - 1))
+        )
     return tuple(index)
 
 
-def dynamic_slice(x: cp.ndarray, starts: Sequence[Any], sizes: Sequence[int]) -> cp.ndarray:
+def dynamic_slice(
+    x: cp.ndarray, starts: Sequence[Any], sizes: Sequence[int]
+) -> cp.ndarray:
     """``sizes`` elements of ``x`` from ``starts``, which are clamped so that the slice fits."""
     for axis, (start, n, size) in enumerate(zip(starts, x.shape, sizes, strict=True)):
         if size < n:
@@ -38,7 +44,9 @@ def dynamic_slice(x: cp.ndarray, starts: Sequence[Any], sizes: Sequence[int]) ->
     return x
 
 
-def dynamic_update_slice(x: cp.ndarray, update: cp.ndarray, starts: Sequence[Any]) -> cp.ndarray:
+def dynamic_update_slice(
+    x: cp.ndarray, update: cp.ndarray, starts: Sequence[Any]
+) -> cp.ndarray:
     """Copy of ``x`` with ``update`` written from ``starts``, which are clamped so that
     the update fits.
     """
@@ -62,14 +70,20 @@ def window_starts(
     vectors = cp.moveaxis(indices, index_vector_dim, -1)
     batch = vectors.shape[:-1]
     starts = {dim: vectors[..., k] for k, dim in enumerate(start_index_map)}
-    for dim, axis in zip(operand_batching_dims, start_indices_batching_dims, strict=True):
+    for dim, axis in zip(
+        operand_batching_dims, start_indices_batching_dims, strict=True
+    ):
         place = axis - (axis > index_vector_dim >= 0)
-        positions = cp.arange(batch[place]).reshape((-1,) + (1,) * (len(batch) - place - 1))
+        positions = cp.arange(batch[place]).reshape(
+            (-1,) + (1,) * (len(batch) - place - 1)
+        )
         starts[dim] = cp.broadcast_to(positions, batch)
     return dict(sorted(starts.items())), batch
 
 
-def open_windows(starts: Sequence[cp.ndarray], sizes: Sequence[int]) -> list[cp.ndarray]:
+def open_windows(
+    starts: Sequence[cp.ndarray], sizes: Sequence[int]
+) -> list[cp.ndarray]:
     """Index arrays that broadcast to [*batch, *sizes], one for each of the ``starts``
     [*batch].
     """
@@ -80,7 +94,9 @@ def open_windows(starts: Sequence[cp.ndarray], sizes: Sequence[int]) -> list[cp.
     return windows
 
 
-def scatter_at(x: cp.ndarray, index: Any, values: Any, combine: Callable[..., Any] | None = None) -> cp.ndarray:
+def scatter_at(
+    x: cp.ndarray, index: Any, values: Any, combine: Callable[..., Any] | None = None
+) -> cp.ndarray:
     """A copy of ``x`` with ``values`` at ``x[index]``, combined in by a ufunc if given;
     those outside of ``x`` are left out.
 
@@ -95,7 +111,9 @@ def scatter_at(x: cp.ndarray, index: Any, values: Any, combine: Callable[..., An
         inside &= (place >= 0) & (place < n)
         row = row * n + cp.where(inside, place, 0).astype(cp.int64)
     row = cp.where(inside, row, count).reshape(-1)
-    table = cp.concatenate([x.reshape(count, *rest), cp.zeros((1, *rest), dtype=x.dtype)])
+    table = cp.concatenate(
+        [x.reshape(count, *rest), cp.zeros((1, *rest), dtype=x.dtype)]
+    )
     values = values if isinstance(values, cp.ndarray) else cp.full((), values)
     values = cp.broadcast_to(values, (*inside.shape, *rest)).reshape(len(row), *rest)
     combine_rows([table], row, [values], combine)
@@ -127,10 +145,17 @@ def scatter(
     operands, updates = (operands, updates) if several else ((operands,), (updates,))
     shape, ndim = operands[0].shape, operands[0].ndim
     starts, batch = window_starts(
-        indices, index_vector_dim, scatter_dims_to_operand_dims, input_batching_dims, scatter_indices_batching_dims
+        indices,
+        index_vector_dim,
+        scatter_dims_to_operand_dims,
+        input_batching_dims,
+        scatter_indices_batching_dims,
     )
     sizes = iter(updates[0].shape[dim] for dim in update_window_dims)
-    window = [1 if dim in (*inserted_window_dims, *input_batching_dims) else next(sizes) for dim in range(ndim)]
+    window = [
+        1 if dim in (*inserted_window_dims, *input_batching_dims) else next(sizes)
+        for dim in range(ndim)
+    ]
     fits = cp.ones(batch, dtype=cp.bool_)
     for dim, start in starts.items():
         fits &= (start >= 0) & (start <= max(shape[dim] - window[dim], -1))
@@ -140,8 +165,13 @@ def scatter(
     split = len(starts)
     count = prod(shape[dim] for dim in starts)
     row = cp.zeros((1,) * split, dtype=cp.int64)
-    places = [cp.where(fits, start, 0).astype(cp.int64).reshape(-1) for start in starts.values()]
-    for dim, positions in zip(starts, open_windows(places, [window[dim] for dim in starts]), strict=True):
+    places = [
+        cp.where(fits, start, 0).astype(cp.int64).reshape(-1)
+        for start in starts.values()
+    ]
+    for dim, positions in zip(
+        starts, open_windows(places, [window[dim] for dim in starts]), strict=True
+    ):
         row = row * shape[dim] + positions
     row = cp.where(fits.reshape((-1,) + (1,) * split), row, count).reshape(-1)
     tables, values = [], []
@@ -149,18 +179,28 @@ def scatter(
         rest = [shape[dim] for dim in order[split:]]
         table = x.transpose(order).reshape(count, *rest)
         tables.append(cp.concatenate([table, cp.zeros((1, *rest), dtype=x.dtype)]))
-        update = cp.moveaxis(update, update_window_dims, range(len(batch), update.ndim)).reshape(prod(batch), *window)
+        update = cp.moveaxis(
+            update, update_window_dims, range(len(batch), update.ndim)
+        ).reshape(prod(batch), *window)
         values.append(
-            update.transpose(0, *(1 + dim for dim in order)).reshape(len(row), *(window[d] for d in order[split:]))
+            update.transpose(0, *(1 + dim for dim in order)).reshape(
+                len(row), *(window[d] for d in order[split:])
+            )
         )
     combine_rows(tables, row, values, combine)
     back = sorted(range(ndim), key=order.__getitem__)
-    results = [table[:count].reshape([shape[dim] for dim in order]).transpose(back) for table in tables]
+    results = [
+        table[:count].reshape([shape[dim] for dim in order]).transpose(back)
+        for table in tables
+    ]
     return tuple(results) if several else results[0]
 
 
 def combine_rows(
-    tables: Sequence[cp.ndarray], row: cp.ndarray, values: Sequence[cp.ndarray], combine: Callable[..., Any] | None
+    tables: Sequence[cp.ndarray],
+    row: cp.ndarray,
+    values: Sequence[cp.ndarray],
+    combine: Callable[..., Any] | None,
 ) -> None:
     """Combine ``values[k]`` into row ``row[k]`` of the tables, in place; the last row of a table is spare.
 
@@ -182,19 +222,29 @@ def combine_rows(
             combine_in_order([table[inside] for table in tables], row, values, combine)
 
 
-def combine_in_parallel(table: cp.ndarray, row: cp.ndarray, total: cp.ndarray, combine: Callable[..., Any]) -> None:
+def combine_in_parallel(
+    table: cp.ndarray, row: cp.ndarray, total: cp.ndarray, combine: Callable[..., Any]
+) -> None:
     """The totals of runs of equal rows, by doubling steps; the end of a run is written, the rest goes to the spare."""
     step = 1
     while step < len(row):
         same = (row[step:] == row[:-step]).reshape((-1,) + (1,) * (total.ndim - 1))
-        total = cp.concatenate([total[:step], cp.where(same, combine(total[:-step], total[step:]), total[step:])])
+        total = cp.concatenate(
+            [
+                total[:step],
+                cp.where(same, combine(total[:-step], total[step:]), total[step:]),
+            ]
+        )
         step *= 2
     is_last = cp.concatenate([row[:-1] != row[1:], cp.ones(1, dtype=cp.bool_)])
     table[cp.where(is_last, row, len(table) - 1)] = combine(table[row], total)
 
 
 def combine_in_order(
-    tables: Sequence[cp.ndarray], row: cp.ndarray, values: Sequence[cp.ndarray], combine: Callable[..., Any]
+    tables: Sequence[cp.ndarray],
+    row: cp.ndarray,
+    values: Sequence[cp.ndarray],
+    combine: Callable[..., Any],
 ) -> None:
     """First values of all rows, then second ones, ..: as many rounds as the longest run, which each round asks for."""
     places = cp.arange(len(row))
@@ -204,6 +254,8 @@ def combine_in_order(
     while (rank >= turn).any():
         rows = cp.where(rank == turn, row, len(tables[0]) - 1)
         new = combine(*(table[rows] for table in tables), *values)
-        for table, value in zip(tables, new if isinstance(new, tuple) else (new,), strict=True):
+        for table, value in zip(
+            tables, new if isinstance(new, tuple) else (new,), strict=True
+        ):
             table[rows] = value
         turn += 1

@@ -16,17 +16,25 @@ def geqrf(a: cp.ndarray) -> tuple[cp.ndarray, cp.ndarray]:
     return packed.mT, tau
 
 
-def syevd(a: cp.ndarray, *, mode: str = "V", uplo: str = "L") -> tuple[cp.ndarray, cp.ndarray, cp.ndarray]:
+def syevd(
+    a: cp.ndarray, *, mode: str = "V", uplo: str = "L"
+) -> tuple[cp.ndarray, cp.ndarray, cp.ndarray]:
     """Eigenvectors as columns, rising eigenvalues of Hermitian matrices given by one
     triangle, and info.
     """
     a, failed = without_nan(a)
     with cupyx.errstate(linalg="ignore"):
         values, vectors = cp.linalg.eigh(a, UPLO="L" if uplo == "L" else "U")
-    return nan_where(failed, vectors), nan_where(failed, values), failed.astype(cp.int32)
+    return (
+        nan_where(failed, vectors),
+        nan_where(failed, values),
+        failed.astype(cp.int32),
+    )
 
 
-def gesdd(a: cp.ndarray, *, mode: str = "S") -> tuple[cp.ndarray, cp.ndarray, cp.ndarray, cp.ndarray, cp.ndarray]:
+def gesdd(
+    a: cp.ndarray, *, mode: str = "S"
+) -> tuple[cp.ndarray, cp.ndarray, cp.ndarray, cp.ndarray, cp.ndarray]:
     """``a``, falling singular values, U, V^H, info; ``mode`` asks for "A" all vectors,
     "S" min(m, n) or "N" none.
     """
@@ -34,13 +42,23 @@ def gesdd(a: cp.ndarray, *, mode: str = "S") -> tuple[cp.ndarray, cp.ndarray, cp
     with cupyx.errstate(linalg="ignore"):
         if mode == "N":
             values = cp.linalg.svd(finite, compute_uv=False)
-            u, vh = (cp.zeros((*a.shape[:-2], n, n), dtype=a.dtype) for n in a.shape[-2:])
+            u, vh = (
+                cp.zeros((*a.shape[:-2], n, n), dtype=a.dtype) for n in a.shape[-2:]
+            )
         else:
             u, values, vh = cp.linalg.svd(finite, full_matrices=mode == "A")
-    return a, nan_where(failed, values), nan_where(failed, u), nan_where(failed, vh), failed.astype(cp.int32)
+    return (
+        a,
+        nan_where(failed, values),
+        nan_where(failed, u),
+        nan_where(failed, vh),
+        failed.astype(cp.int32),
+    )
 
 
-def geev(a: cp.ndarray, *, compute_left: str = "V", compute_right: str = "V") -> tuple[cp.ndarray, ...]:
+def geev(
+    a: cp.ndarray, *, compute_left: str = "V", compute_right: str = "V"
+) -> tuple[cp.ndarray, ...]:
     """Eigenvalues (for a real ``a``, their real and imaginary parts), left and right
     eigenvectors, info.
 
@@ -56,8 +74,14 @@ def geev(a: cp.ndarray, *, compute_left: str = "V", compute_right: str = "V") ->
             u, sizes, vh = cp.linalg.svd(right, full_matrices=False)
             inverse = vh.conj().mT @ (u.conj().mT / sizes[..., None])
             left = inverse.conj().mT
-            largest = cp.take_along_axis(left, cp.abs(left).argmax(-2)[..., None, :], -2)
-            left = left * (largest.conj() / cp.abs(largest)) / cp.linalg.norm(left, axis=-2, keepdims=True)
+            largest = cp.take_along_axis(
+                left, cp.abs(left).argmax(-2)[..., None, :], -2
+            )
+            left = (
+                left
+                * (largest.conj() / cp.abs(largest))
+                / cp.linalg.norm(left, axis=-2, keepdims=True)
+            )
     if compute_right != "V":
         right = cp.zeros(right.shape, dtype=dtype)
     values, left, right = (nan_where(failed, x) for x in (values, left, right))
@@ -76,17 +100,24 @@ def gees(a: cp.ndarray, *, mode: str = "V", sort: str = "N") -> tuple[cp.ndarray
     host_forms, host_vectors = np.empty_like(given), np.zeros_like(given)
     for index in np.ndindex(given.shape[:-2]):
         host_forms[index], host_vectors[index] = schur(given[index])
-    forms, vectors = nan_where(failed, cp.asarray(host_forms)), nan_where(failed, cp.asarray(host_vectors))
+    forms, vectors = (
+        nan_where(failed, cp.asarray(host_forms)),
+        nan_where(failed, cp.asarray(host_vectors)),
+    )
     if mode != "V":
         vectors = cp.zeros(a.shape, dtype=a.dtype)
     values = cp.diagonal(cp.asarray(host_forms), axis1=-2, axis2=-1).copy()
     none_sorted, info = cp.zeros(a.shape[:-2], dtype=cp.int32), failed.astype(cp.int32)
     if a.dtype.kind == "c":
         return forms, vectors, values, none_sorted, info
-    below, above = (cp.diagonal(cp.asarray(host_forms), offset, -2, -1) for offset in (-1, 1))
+    below, above = (
+        cp.diagonal(cp.asarray(host_forms), offset, -2, -1) for offset in (-1, 1)
+    )
     half = cp.sqrt(cp.abs(below * above)) * (below != 0).astype(a.dtype)
     edge = cp.zeros((*half.shape[:-1], 1), dtype=a.dtype)
-    imaginary = cp.concatenate([half, edge], axis=-1) - cp.concatenate([edge, half], axis=-1)
+    imaginary = cp.concatenate([half, edge], axis=-1) - cp.concatenate(
+        [edge, half], axis=-1
+    )
     return forms, vectors, values, imaginary, none_sorted, info
 
 
@@ -101,12 +132,17 @@ def schur(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         values, vectors = np.linalg.eig(t[k:, k:])
         axes = vectors[:, :1].astype(np.result_type(a.dtype, vectors.dtype))
         if a.dtype.kind != "c":
-            axes = np.concatenate([axes.real, axes.imag], 1)[:, : 1 + bool(values[0].imag)]
+            axes = np.concatenate([axes.real, axes.imag], 1)[
+                :, : 1 + bool(values[0].imag)
+            ]
         q = np.linalg.qr(axes, mode="complete").Q.astype(a.dtype)
         if axes.shape[1] == 2:  # turn the block so that its diagonal becomes equal
             (p, r), (s, u) = q[:, :2].T @ t[k:, k:] @ q[:, :2]
             angle = 0.5 * np.arctan2(u - p, r + s)
-            q[:, :2] = q[:, :2] @ [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+            q[:, :2] = q[:, :2] @ [
+                [np.cos(angle), -np.sin(angle)],
+                [np.sin(angle), np.cos(angle)],
+            ]
         t[:, k:] = t[:, k:] @ q
         t[k:, :] = q.conj().T @ t[k:, :]
         z[:, k:] = z[:, k:] @ q

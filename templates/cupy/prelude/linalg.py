@@ -48,7 +48,9 @@ def triangular_solve(
     if not left_side:
         flipped = {"N": "T", "T": "N", "C": "N"}[transpose]
         matrix = a.conj() if transpose == "C" else a
-        return triangular_solve(matrix, b.mT, lower=lower, unit_diagonal=unit_diagonal, transpose=flipped).mT
+        return triangular_solve(
+            matrix, b.mT, lower=lower, unit_diagonal=unit_diagonal, transpose=flipped
+        ).mT
     work = cp.result_type(working_dtype(a.dtype), working_dtype(b.dtype))
     if b.size == 0:
         return b

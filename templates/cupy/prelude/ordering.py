@@ -7,19 +7,25 @@ from typing import Any
 import cupy as cp
 
 
-def sort_by_keys(keys: Sequence[cp.ndarray], operands: Sequence[cp.ndarray], axis: int) -> tuple[cp.ndarray, ...]:
+def sort_by_keys(
+    keys: Sequence[cp.ndarray], operands: Sequence[cp.ndarray], axis: int
+) -> tuple[cp.ndarray, ...]:
     """Stable sort of the `operands` by the first key, then by the second, and so on.
 
     The integer key `~key` sorts downwards.
     """
     order = cp.argsort(keys[-1], axis=axis, kind="stable")
     for key in keys[-2::-1]:
-        again = cp.argsort(cp.take_along_axis(key, order, axis), axis=axis, kind="stable")
+        again = cp.argsort(
+            cp.take_along_axis(key, order, axis), axis=axis, kind="stable"
+        )
         order = cp.take_along_axis(order, again, axis)
     return tuple(cp.take_along_axis(x, order, axis) for x in operands)
 
 
-def sort_with(operands: Sequence[cp.ndarray], axis: int, less: Callable[..., cp.ndarray]) -> tuple[cp.ndarray, ...]:
+def sort_with(
+    operands: Sequence[cp.ndarray], axis: int, less: Callable[..., cp.ndarray]
+) -> tuple[cp.ndarray, ...]:
     """Stable sort of the `operands` by any comparator, merging all rows at once.
 
     `less(a0, b0, a1, b1, ..)` gets arrays of elements of each operand and says which of
@@ -42,7 +48,9 @@ def sort_with(operands: Sequence[cp.ndarray], axis: int, less: Callable[..., cp.
     while run < size:
         halves = order.reshape(*batch, length // (2 * run), 2, run)
         left, right = halves[..., 0, :], halves[..., 1, :]
-        passed = cp.zeros(left.shape, dtype=left.dtype)  # how many of `right` go before each of `left`
+        passed = cp.zeros(
+            left.shape, dtype=left.dtype
+        )  # how many of `right` go before each of `left`
         step = run
         while step:  # binary search
             next_passed = passed + step
@@ -56,7 +64,9 @@ def sort_with(operands: Sequence[cp.ndarray], axis: int, less: Callable[..., cp.
         cp.put_along_axis(is_left, places, True, -1)
         count = is_left.cumsum(axis=-1, dtype=order.dtype)  # of `left` up to here
         from_left = cp.take_along_axis(left, cp.maximum(count - 1, 0), -1)
-        from_right = cp.take_along_axis(right, cp.minimum(cp.arange(2 * run) - count, run - 1), -1)
+        from_right = cp.take_along_axis(
+            right, cp.minimum(cp.arange(2 * run) - count, run - 1), -1
+        )
         order = cp.where(is_left, from_left, from_right).reshape(*batch, length)
         run *= 2
     ordered = [cp.take_along_axis(x, order[..., :size], -1) for x in rows]
@@ -107,13 +117,19 @@ def running(x: cp.ndarray, combine: Callable[..., cp.ndarray], axis: int) -> cp.
     return cp.moveaxis(totals, 0, axis)
 
 
-def bitwise_reduce(x: cp.ndarray, combine: Callable[..., cp.ndarray], axes: Sequence[int], start: int) -> cp.ndarray:
+def bitwise_reduce(
+    x: cp.ndarray, combine: Callable[..., cp.ndarray], axes: Sequence[int], start: int
+) -> cp.ndarray:
     """``combine``, a bitwise function, of all elements along ``axes``, and of ``start``, which changes nothing."""
     rest = [axis for axis in range(x.ndim) if axis not in axes]
     shape = [x.shape[axis] for axis in rest]
-    elements = x.transpose(*axes, *rest).reshape(prod(x.shape[axis] for axis in axes), *shape)
+    elements = x.transpose(*axes, *rest).reshape(
+        prod(x.shape[axis] for axis in axes), *shape
+    )
     totals = cp.concatenate([cp.full((1, *shape), start, dtype=x.dtype), elements])
     while len(totals) > 1:
         half = len(totals) // 2
-        totals = cp.concatenate([combine(totals[:half], totals[half : 2 * half]), totals[2 * half :]])
+        totals = cp.concatenate(
+            [combine(totals[:half], totals[half : 2 * half]), totals[2 * half :]]
+        )
     return totals[0]

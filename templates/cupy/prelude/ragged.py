@@ -17,11 +17,17 @@ def copy_ragged_rows(
 ) -> cp.ndarray:
     """``target`` with ``sizes[k]`` rows of ``source`` from ``source_starts[k]`` copied to ``target_starts[k]``."""
     rows = cp.arange(len(target))
-    taken = cp.full(len(target), -1)  # the row of the source for each of the target, or none
+    taken = cp.full(
+        len(target), -1
+    )  # the row of the source for each of the target, or none
     for start, size, place in zip(source_starts, sizes, target_starts, strict=True):
-        taken = cp.where((rows >= place) & (rows < place + size), rows - place + start, taken)
+        taken = cp.where(
+            (rows >= place) & (rows < place + size), rows - place + start, taken
+        )
     inside = (taken >= 0).reshape((-1,) + (1,) * (target.ndim - 1))
-    return cp.where(inside, cp.take(source, cp.clip(taken, 0, len(source) - 1), axis=0), target)
+    return cp.where(
+        inside, cp.take(source, cp.clip(taken, 0, len(source) - 1), axis=0), target
+    )
 
 
 class RaggedAllToAll(Replica):
@@ -45,6 +51,8 @@ class RaggedAllToAll(Replica):
         runs = cp.split(cp.stack([starts, sizes, places], 1), len(members))
         arriving = self.swapped(runs, members, tag)
         result = output
-        for run, theirs in zip(arriving, self.swapped([x] * len(members), members, tag), strict=True):
+        for run, theirs in zip(
+            arriving, self.swapped([x] * len(members), members, tag), strict=True
+        ):
             result = copy_ragged_rows(theirs, result, run[:, 0], run[:, 1], run[:, 2])
         return result

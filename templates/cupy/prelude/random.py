@@ -59,7 +59,9 @@ philox_4x32 = cp.ElementwiseKernel(
 )
 
 
-def threefry_bits(state: cp.ndarray, shape: Sequence[int], dtype: Any) -> tuple[cp.ndarray, cp.ndarray]:
+def threefry_bits(
+    state: cp.ndarray, shape: Sequence[int], dtype: Any
+) -> tuple[cp.ndarray, cp.ndarray]:
     """The next state and random bits, as XLA's Threefry generator.
 
     The state is a 64-bit key and counter. A count makes one 64-bit number or two small
@@ -73,7 +75,12 @@ def threefry_bits(state: cp.ndarray, shape: Sequence[int], dtype: Any) -> tuple[
     if dtype.itemsize < 8:
         counts[axis] = (full[axis] + 1) // 2
     steps = cp.arange(math.prod(counts), dtype=cp.uint64)
-    pair = [half.reshape(counts) for half in threefry_2x32(*uint32_halves(words[0]), *uint32_halves(words[1] + steps))]
+    pair = [
+        half.reshape(counts)
+        for half in threefry_2x32(
+            *uint32_halves(words[0]), *uint32_halves(words[1] + steps)
+        )
+    ]
     if dtype.itemsize == 8:
         bits = cp.ascontiguousarray(cp.stack(pair, axis=-1)).view(dtype)
     else:
@@ -84,7 +91,9 @@ def threefry_bits(state: cp.ndarray, shape: Sequence[int], dtype: Any) -> tuple[
     return next_words.view(state.dtype), bits.reshape(shape)
 
 
-def philox_bits(state: cp.ndarray, shape: Sequence[int], dtype: Any) -> tuple[cp.ndarray, cp.ndarray]:
+def philox_bits(
+    state: cp.ndarray, shape: Sequence[int], dtype: Any
+) -> tuple[cp.ndarray, cp.ndarray]:
     """The next state and random bits, as XLA's Philox generator, its default on CPUs.
 
     The state is a 64-bit key and one or two 64-bit words of a counter, low word first;
@@ -94,7 +103,9 @@ def philox_bits(state: cp.ndarray, shape: Sequence[int], dtype: Any) -> tuple[cp
     size = math.prod(shape) * (2 if dtype.itemsize == 8 else 1)
     blocks = cp.arange(-(-size // 4), dtype=cp.uint64)
     low = words[1] + blocks
-    high = (words[2] if len(words) == 3 else words[0]) + (low < words[1]).astype(cp.uint64)
+    high = (words[2] if len(words) == 3 else words[0]) + (low < words[1]).astype(
+        cp.uint64
+    )
     halves = [half for word in (words[0], low, high) for half in uint32_halves(word)]
     numbers = cp.stack(philox_4x32(*halves), axis=-1).reshape(-1)[:size]
     bits = numbers.view(dtype) if dtype.itemsize == 8 else low_bits(numbers, dtype)
@@ -127,7 +138,9 @@ class Generator:
         places = cp.arange(math.prod(shape), dtype=cp.uint64) + cp.uint64(self.count)
         self.count += math.prod(shape)
         zero = cp.uint32(0)
-        words = philox_4x32(cp.uint32(self.key), zero, *uint32_halves(places), zero, zero)
+        words = philox_4x32(
+            cp.uint32(self.key), zero, *uint32_halves(places), zero, zero
+        )
         return words[0].reshape(shape) * 2.0**-32, words[1].reshape(shape) * 2.0**-32
 
 
@@ -167,4 +180,6 @@ def rng_normal(
     first, second = generator.random(shape)
     radius = cp.sqrt(-2 * cp.log(1 - first))
     normal = radius * cp.cos(2 * math.pi * second)
-    return (mean.astype(cp.float64) + deviation.astype(cp.float64) * normal).astype(dtype)
+    return (mean.astype(cp.float64) + deviation.astype(cp.float64) * normal).astype(
+        dtype
+    )

@@ -16,11 +16,15 @@ class OverNccl(Replica):
     shape and the dtype of what this replica has. Replicas that take different ways wait for each other for ever.
     """
 
-    def __init__(self, device: int, replicas: int, partitions: int, network: Any) -> None:
+    def __init__(
+        self, device: int, replicas: int, partitions: int, network: Any
+    ) -> None:
         super().__init__(device, replicas, partitions, network)
         self.like: Any = None  # what the next exchange brings
         self.outgoing: list[tuple[int, Any]] = []
-        self.kept: dict[int | None, list[Any]] = {}  # by channel: what this replica has sent to itself
+        self.kept: dict[
+            int | None, list[Any]
+        ] = {}  # by channel: what this replica has sent to itself
 
     def tag(self, collective: str, x: Any, channel: int | str | None) -> str:
         """The collective's name; what it brings is like ``x``."""
@@ -28,7 +32,11 @@ class OverNccl(Replica):
         return collective
 
     def exchange(
-        self, send: Mapping[int, Any], receive: Iterable[int], tag: str, channel: int | None = None
+        self,
+        send: Mapping[int, Any],
+        receive: Iterable[int],
+        tag: str,
+        channel: int | None = None,
     ) -> dict[int, Any]:
         """As for other replicas. What is sent without receiving goes with the next exchange: alone, it might wait for a
         replica that waits for this one.
@@ -41,10 +49,17 @@ class OverNccl(Replica):
             else:
                 self.outgoing.append((peer, copy))
         sources = list(receive)
-        incoming = {peer: cp.empty(like.shape, dtype=like.dtype) for peer in sources if peer != self.device}
+        incoming = {
+            peer: cp.empty(like.shape, dtype=like.dtype)
+            for peer in sources
+            if peer != self.device
+        }
         if sources:
             self.hand_over(incoming)
-        return {peer: incoming[peer] if peer in incoming else self.kept[channel].pop(0) for peer in sources}
+        return {
+            peer: incoming[peer] if peer in incoming else self.kept[channel].pop(0)
+            for peer in sources
+        }
 
     def hand_over(self, incoming: Mapping[int, Any]) -> None:
         """Send what is waiting, and receive, all at once. The host does not wait."""
@@ -58,9 +73,13 @@ class OverNccl(Replica):
         nccl.groupEnd()
         self.outgoing.clear()
 
-    def all_reduce(self, x: Any, combine: Callable[[Any, Any], Any], *places: Any, **named: Any) -> Any:
+    def all_reduce(
+        self, x: Any, combine: Callable[[Any, Any], Any], *places: Any, **named: Any
+    ) -> Any:
         """In slices of one size, as all that replicas exchange has."""
-        members = self.members(named["groups"] if "groups" in named else places[0] if places else None)
+        members = self.members(
+            named["groups"] if "groups" in named else places[0] if places else None
+        )
         missing = -x.size % max(len(members), 1)
         reduced: Callable[..., Any] = super().all_reduce  # type: ignore[misc]
         if x.nbytes <= SLICED_FROM or not missing:
