@@ -168,16 +168,16 @@ def blend(mask: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def select_and_scatter(
     x: np.ndarray,
     source: np.ndarray,
-    init: Any,
-    select: Callable[..., Any],
-    combine: Callable[..., Any],
     window: Sequence[int],
     *,
+    init: Any = 0,
+    select: Callable[..., Any] = np.greater_equal,
+    combine: Callable[..., Any] = np.add,
     strides: Sequence[int] | None = None,
     padding: Pairs | None = None,
 ) -> np.ndarray:
     """Array like ``x`` of ``init`` into which each window's ``source`` is put where the
-    window's chosen element lies.
+    window's chosen element lies; by default the gradient of max pooling.
 
     Scanned in row-major order, ``select(chosen, element)`` says whether the chosen
     element stays. Cells that several windows choose become ``combine(combine(init,

@@ -25,6 +25,7 @@ from .linspaces import linspaces
 from .means import means
 from .medians import medians
 from .outlining import Originals, outlining
+from .pool_gradients import pool_gradients
 from .prefixes import prefixes
 from .products import products
 from .promotions import promotions
@@ -72,6 +73,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     linspaces,
     squares,
     reshapes,
+    pool_gradients,
     fills,
     indices,
     aranges,

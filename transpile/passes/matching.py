@@ -62,7 +62,7 @@ def _matches(tree: ast.expr, node: Node, bound: Bindings) -> Iterator[Bindings]:
             yield from _bind(tree.id, node, bound)
     elif isinstance(tree, ast.Call):
         yield from _matches_operation(tree, node, bound)
-    elif _is_number(node, _number(tree)):
+    elif is_number(node, _number(tree)):
         yield bound
 
 
@@ -133,7 +133,7 @@ def _number(tree: ast.expr) -> float | bool:
     return tree.value
 
 
-def _is_number(node: Node, number: float | bool) -> bool:
+def is_number(node: Node, number: float | bool) -> bool:
     """The node is a literal: the number as its element type holds it."""
     if not node.is_literal or node.type.is_complex:
         return False

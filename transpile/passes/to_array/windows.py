@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...array.node import Node, Slot, Ufunc
+import numpy as np
+
+from ...array.node import Node, Slot, Ufunc, literal_value
 from ...array.value import FULL, Value, getitem
 from ...hlo.attributes import Window, WindowDimension
 from ...hlo.element_types import PRED
 from ...hlo.ir import Computation, Instruction
 from ...hlo.shapes import TupleShape
+from ..matching import is_number
 from .elementwise import accumulated_type, converted
 from .lowering import FunctionLowering, Lowered, lowers
 from .reducers import canonical, simple_reducer
 from .reduction import is_identity, reduced, spelling_of
 from .structure import reshaped
 
+POOLING = {"select": Ufunc("greater-equal"), "combine": Ufunc("add")}  # what the prelude's function takes for granted
 CUMULATIVE = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
 
 
@@ -131,11 +135,18 @@ def select_and_scatter(
     shape = instruction.array_shape
     window: Window = instruction["window"]
     nodes = tuple(lowering.plain(value) for value in (operand, source, initial))
-    select = _comparison(lowering, instruction["select"])
-    scatter = lowering.combiner(instruction["scatter"])
-    sizes = tuple(d.size for d in window)
-    arguments = (Slot(0), Slot(1), Slot(2), select, scatter, sizes)
-    keywords = window_keywords(window)
+    functions = {
+        "select": _comparison(lowering, instruction["select"]),
+        "combine": lowering.combiner(instruction["scatter"]),
+    }
+    keywords = {key: function for key, function in functions.items() if function != POOLING[key]} | window_keywords(
+        window
+    )
+    if is_number(initial.node, 0) and not np.signbit(literal_value(initial.node)):
+        nodes = nodes[:2]
+    else:
+        keywords = {"init": Slot(2)} | keywords
+    arguments = (Slot(0), Slot(1), tuple(d.size for d in window))
     return lowering.call(
         "select_and_scatter", nodes, shape.dimensions, shape.element_type, arguments=arguments, **keywords
     )
