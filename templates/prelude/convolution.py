@@ -123,7 +123,7 @@ def correlate(
     windows = np.lib.stride_tricks.sliding_window_view(x, spans, axes)
     windows = windows[:, *steps, :, *(slice(None, None, step) for step in dilation)]
     windows = np.moveaxis(windows, x.ndim - 1, -1)  # [batch, *sizes, *window, channels]
-    matrix = kernel.reshape(taps, depth, groups, -1).transpose(2, 0, 1, 3)
+    matrix: np.ndarray = kernel.reshape(taps, depth, groups, -1).transpose(2, 0, 1, 3)
     matrix = matrix.reshape(groups, taps * depth, -1)
     row_bytes = prod(windows.shape[2:]) * x.itemsize
     images = max(1, COLUMN_BYTES // (sizes[0] * row_bytes))
@@ -132,7 +132,7 @@ def correlate(
     for image in range(0, len(x), images):
         for row in range(0, sizes[0], rows):
             block = windows[image : image + images, row : row + rows]
-            columns = block.reshape(-1, taps, groups, depth).transpose(2, 0, 1, 3)
+            columns: np.ndarray = block.reshape(-1, taps, groups, depth).transpose(2, 0, 1, 3)
             columns = columns.reshape(groups, -1, taps * depth)
             products = (columns @ matrix).transpose(1, 0, 2)
             target = result[image : image + images, row : row + rows]

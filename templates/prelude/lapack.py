@@ -206,8 +206,9 @@ def gtsv(
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         for i in range(n - 1):
             this, following = equations[..., i, :], equations[..., i + 1, :]
-            shifted = [lower[..., i + 1, None], following[..., :2], following[..., 3:]]
-            shifted = np.concatenate(shifted, -1)
+            below = lower[..., i + 1, None]
+            parts = [below, following[..., :2], following[..., 3:]]
+            shifted = np.concatenate(parts, -1)
             exchange = np.abs(shifted[..., :1]) > np.abs(this[..., :1])
             pivot = np.where(exchange, shifted, this)
             other = np.where(exchange, this, shifted)
