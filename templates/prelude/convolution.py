@@ -132,7 +132,9 @@ def correlate(
     for image in range(0, len(x), images):
         for row in range(0, sizes[0], rows):
             block = windows[image : image + images, row : row + rows]
-            columns: np.ndarray = block.reshape(-1, taps, groups, depth).transpose(2, 0, 1, 3)
+            columns: np.ndarray = block.reshape(-1, taps, groups, depth).transpose(
+                2, 0, 1, 3
+            )
             columns = columns.reshape(groups, -1, taps * depth)
             products = (columns @ matrix).transpose(1, 0, 2)
             target = result[image : image + images, row : row + rows]
