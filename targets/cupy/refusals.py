@@ -11,9 +11,28 @@ def refuses(node: Node) -> str | None:
     return refused_by(RULES, None, node)
 
 
+# Functions of CuPy that give what NumPy's of the same name do.
+LIBRARY = frozenset("angle conj copysign hypot log10 log2 signbit trunc".split())
+
+
+def _called_by_name(node: Node) -> str | None:
+    function = node.parameters["function"]
+    return None if function in LIBRARY else f"cp.{function} is not what np.{function} is"
+
+
+def _remainder(node: Node) -> str | None:
+    """CuPy gives what is divided by 0 itself, NumPy and HLO's front ends 0."""
+    bounds = node.operands[1].interval
+    if not node.type.is_integral or node.is_python_int or (bounds is not None and bounds[0] > 0):
+        return None
+    return "it may divide by 0"
+
+
 RULES: dict[str, Rule] = {
     **speaks(ELEMENTWISE),
     **speaks("square logaddexp"),
+    "library": _called_by_name,
+    "remainder": _remainder,
     # leaves and structure
     **speaks("parameter literal integer item arange tri eye tril triu diagonal roll array full zeros ones empty copy"),
     **speaks("view axis_size expand transpose reshape broadcast_to concatenate stack call"),

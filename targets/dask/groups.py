@@ -100,7 +100,7 @@ def in_one_chunk(trace: Trace, cuts: Cuts) -> str:
 def name_of(node: Node) -> str:
     """The operation, or the function that is called for it."""
     function = node.parameters.get("function")
-    return node.opcode if node.opcode != "prelude" else str(getattr(function, "name", function))
+    return str(getattr(function, "name", function)) if node.opcode in ("prelude", "library") else node.opcode
 
 
 def partial_shape(root: Root, cuts: Cuts) -> tuple[int, ...]:

@@ -23,10 +23,19 @@ ELEMENTWISE_FUNCTIONS = frozenset(
 )
 
 
+# Functions of the array library.
+ELEMENTWISE_LIBRARY = frozenset(
+    "angle conj copysign deg2rad heaviside hypot isclose log10 log2 logaddexp2 nan_to_num rad2deg signbit sinc "
+    "trunc".split()
+)
+
+
 def links(node: Node) -> list[Links]:
     """For each operand of a node, how its axes are linked."""
     if node.opcode == "item":
         return [tuple(range(node.ndim))]
+    if node.opcode == "library" and node.parameters["function"] in ELEMENTWISE_LIBRARY:
+        return _elementwise(node)
     if node.opcode == "prelude":
         function = node.parameters["function"]
         if function in ELEMENTWISE_FUNCTIONS:

@@ -14,8 +14,7 @@ BYTES = np.arange(-128, 128, dtype=np.int8)
 
 
 def assert_exact(text, *inputs):
-    """The lowering has no switch of its own: with and without one of another kind."""
-    assert_agrees(text, *inputs, without="axis_maps", budget=EXACT)
+    assert_agrees(text, *inputs, without="flooring", budget=EXACT)
 
 
 @pytest.mark.parametrize(
@@ -43,10 +42,78 @@ def test_integers(function, x, expected):
     assert_exact(text, x)
 
 
-@pytest.mark.parametrize("divisor", [3, 7])
-def test_after_optimisation(divisor):
-    text = optimised(lambda x: x // divisor, X)
-    assert main(text) == f"return x // {divisor}"
+@pytest.mark.parametrize("divisor", [3, 7, 8, 2, 2**30])
+@pytest.mark.parametrize(("function", "expected"), [(jnp.floor_divide, "x // {}"), (jnp.mod, "np.remainder(x, {})")])
+def test_after_optimisation(function, expected, divisor):
+    text = optimised(lambda x: function(x, divisor), X)
+    assert main(text) == f"return {expected.format(divisor)}"
+    assert "np.where" in main(text, disable_passes=["flooring"])
+    assert_exact(text, X)
+
+
+def test_cut_by_a_power_of_2():
+    for x in (X, BYTES):
+        text = optimised(
+            lambda x: (jax.lax.div(x, jnp.asarray(4, x.dtype)), jax.lax.rem(x, jnp.asarray(4, x.dtype))), x
+        )
+        assert "np.where" not in main(text) and "int_divide(x, " in main(text) and "int_remainder(x, " in main(text)
+        assert_exact(text, x)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: jnp.where(x < 0, -(jnp.where(x < 0, -x, x) & 6), jnp.where(x < 0, -x, x) & 6),
+        lambda x: jnp.where(x < 0, -(jnp.where(x < 1, -x, x) & 7), jnp.where(x < 1, -x, x) & 7),
+        lambda x: jnp.where(x < 1, -(jnp.where(x < 1, -x, x) & 7), jnp.where(x < 1, -x, x) & 7),
+        lambda x: jnp.where(x < 0, jnp.where(x < 0, -x, x) & 7, -(jnp.where(x < 0, -x, x) & 7)),
+        lambda x: jnp.where(x < 0, -(jnp.where(x < 0, -x, x) >> 3), jnp.where(x < 0, -x, x) >> 3),  # of -2**31: not
+    ],
+)
+def test_other_masks_and_shifts(function):
+    text = hlo(function, X)
+    assert "int_" not in main(text) and "remainder" not in main(text)
+    assert_exact(text, X)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int8, np.uint8])
+@pytest.mark.parametrize("form", [hlo, optimised])
+def test_remainders_by_what_may_be_0(dtype, form):
+    ends = np.iinfo(dtype)
+    x, y = (
+        array.ravel() for array in np.meshgrid(*[np.array([ends.min, 0, 1, 2, 5, 7, ends.max, -1]).astype(dtype)] * 2)
+    )
+    text = form(lambda x, y: x % y, x, y)
+    assert main(text) == "return np.remainder(x, y)"
+    assert_agrees(text, x, y, without="remainders", budget=EXACT)
+    assert "cp.remainder" not in xla2py.emit(text, "cupy").source
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, y: jax.lax.rem(x, y),
+        lambda x, y: jax.lax.rem(x, jnp.where(y == 0, 1, y)),
+        lambda x, y: jax.lax.rem(x, jnp.where(y == 0, 2, y)) % 7,
+    ],
+)
+def test_other_remainders(function):
+    x, y = (array.ravel() for array in np.meshgrid(X[:6], np.array([-3, -1, 2, 5], np.int32)))
+    text = hlo(function, x, y)
+    assert "int_remainder" in main(text)
+    assert_agrees(text, x, y, without="remainders", budget=EXACT)
+
+
+def test_what_constants_and_signs_prove():
+    x = np.array([-7.5, -3, -0.0, 0, 7.5, np.nan, np.inf], np.float32)
+    text = hlo(lambda x: x % 3, x)
+    assert main(text) == "rest = np.fmod(x, 3)\nreturn np.where(rest < 0, rest + 3, rest)"
+    assert_exact(text, x)
+    text = hlo(lambda x: jnp.negative(-x), X)
+    assert main(text) == "return x"
+    assert_exact(text, X)
+    text = hlo(lambda x: (x < 0) & (x != 0) | (x < 0) & (x != 1), X)
+    assert "x != 1" in main(text) and "x != 0" not in main(text)
     assert_exact(text, X)
 
 
@@ -101,6 +168,14 @@ def test_kernels_in_cpp_would_cut(function, expected):
         ("f32", "remainder(7, 0)", "np.nan"),
         ("f32", "round-nearest-even(2.5)", "2"),
         ("f32", "round-nearest-even(-0.25)", "-0.0"),
+        ("f32", "round-nearest-afz(2.5)", "3"),
+        ("f32", "round-nearest-afz(-0.5)", "-1"),
+        ("f32", "round-nearest-afz(0.49999997)", "0"),
+        ("f32", "round-nearest-afz(-0.25)", "-0.0"),
+        ("s32", "shift-left(3, 4)", "48"),
+        ("s32", "shift-right-arithmetic(-9, 1)", "-5"),
+        ("s32", "shift-right-logical(-1, 28)", "15"),
+        ("s32", "shift-left(3, 40)", None),
     ],
 )
 def test_constants(element_type, operation, expected):
@@ -108,7 +183,7 @@ def test_constants(element_type, operation, expected):
     numbers = [f"n{k} = {element_type}[] constant({value})" for k, value in enumerate(operands.split(", "))]
     text = entry(*numbers, f"r = {element_type}[] {name}({', '.join(f'n{k}' for k in range(len(numbers)))})")
     if expected is None:  # XLA's own compiler divides by 0 here, and dies
-        assert "divide" in main(text) or "remainder" in main(text)
+        assert "divide" in main(text) or "remainder" in main(text) or "<<" in main(text)
     else:
         dtype = {"s32": "int32", "u32": "uint32", "f32": "float32"}[element_type]
         assert_exact(text)

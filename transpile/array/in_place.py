@@ -17,8 +17,8 @@ CHANGES = frozenset(("setitem", "update_at"))
 VIEWS = frozenset("getitem expand transpose reshape broadcast_to diagonal real imag view retype".split())
 # Operations whose results are arrays of their own.
 FRESH = frozenset(opcode for opcode, spec in OPCODES.items() if spec.is_elementwise) - VIEWS | frozenset(
-    "square isnan copy einsum sum mean var std prod max min any all argmax argmin matmul tensordot take advanced_index "
-    "take_along_axis concatenate stack pad roll setitem update_at".split()
+    "square isnan copy library einsum sum mean var std prod max min any all argmax argmin matmul tensordot take "
+    "advanced_index take_along_axis concatenate stack pad roll setitem update_at".split()
 )
 
 

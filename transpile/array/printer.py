@@ -16,7 +16,7 @@ from .program import Branch, Function, Loop, Program, Tree, roots
 from .traversal import topological
 
 _ATOMS = frozenset(("literal", "integer", "parameter"))
-_CALLS = frozenset(("prelude", "call"))
+_CALLS = frozenset(("prelude", "library", "call"))
 _SHOWN_OTHERWISE = frozenset("function arguments keywords loop branches effect after".split())  # parameters of nodes
 _LARGEST_PRINTED = 8  # elements of a constant array
 
@@ -89,9 +89,9 @@ class _Printer:
         return self.setting(node.parameters["function"])
 
     def arguments(self, node: Node) -> Iterator[str]:
-        """Operands, then parameters; for a call of the prelude its arguments in their order."""
+        """Operands, then parameters; for a call by name its arguments in their order."""
         operands = [self.name(operand) for operand in node.operands]
-        if node.opcode == "prelude":
+        if node.opcode in ("prelude", "library"):
             for argument in node.parameters["arguments"]:
                 yield self.setting(argument, operands)
             for key, value in node.parameters["keywords"].items():

@@ -199,6 +199,9 @@ def base_name(node: Node, graph: Graph) -> str:
     if call.opcode == "prelude":
         function = call.parameters["function"]
         return _result_name(function if isinstance(function, str) else function.name, index)
+    if call.opcode == "library":
+        name: str = call.parameters["function"]
+        return LIBRARY_RESULTS.get(name, name.rpartition(".")[2])
     if call.opcode == "qr":
         return "qr"[index]
     if call.opcode == "collective":
@@ -209,7 +212,7 @@ def base_name(node: Node, graph: Graph) -> str:
         return identifier(own_name(call.parameters["function"])) + "_out"
     while node.opcode in _SEEN_THROUGH and node.operands[0].operands:
         node = node.operands[0]
-        if node.opcode == "prelude":
+        if node.opcode in ("prelude", "library"):
             return base_name(node, graph)
     noun = NOUNS.get(node.opcode, identifier(node.opcode))
     return "bits" if noun == "mask" and node.element_type is not PRED else noun
@@ -346,6 +349,17 @@ FUNCTION_RESULTS: dict[str, tuple[str, ...]] = {
     "top_k_in_chunks": ("values", "indices"),
     "total_order_key": ("key",),
     "triangular_solve": ("solution",),
+}
+
+
+# What the results of functions of the array library are called, where it is not by their names.
+LIBRARY_RESULTS = {
+    "conj": "conjugate",
+    "copysign": "signed",
+    "isclose": "mask",
+    "nan_to_num": "filled",
+    "signbit": "mask",
+    "trunc": "whole",
 }
 
 

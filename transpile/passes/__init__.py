@@ -30,6 +30,7 @@ from .prefixes import prefixes
 from .products import products
 from .promotions import promotions
 from .quotients import quotients
+from .remainders import remainders
 from .repeats import repeats
 from .reshapes import reshapes
 from .rolls import rolls
@@ -43,6 +44,7 @@ from .sums import sums
 from .threefry import threefry
 from .to_array import ModuleLowering, Options
 from .triangles import triangles
+from .ufuncs import ufuncs
 from .variances import variances
 
 ArrayPass = Callable[[Function], None]
@@ -51,6 +53,8 @@ ArrayPass = Callable[[Function], None]
 PIPELINE: tuple[ArrayPass, ...] = (
     idioms,
     threefry,
+    remainders,
+    ufuncs,
     prefixes,
     searches,
     medians,
@@ -82,7 +86,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
 
 
 # What the way into the array dialect does beyond a plain translation, and can leave out.
-LOWERING = ("axis_maps", "functions", "gathers", "in_place", "loops", "scatters")
+LOWERING = ("axis_maps", "flooring", "functions", "gathers", "in_place", "loops", "scatters")
 
 # What the emission does to the text, and can leave out.
 EMISSION = ("releases",)

@@ -11,9 +11,9 @@ from ..array.node import Graph, Node, Slot, literal_value
 from ..array.program import Function
 from .matching import Bindings, pattern
 from .rules import Rule, apply_rules
+from .wrapped_indices import WRAPPED, is_of_axis
 
-_WRAPPED = "(wrapped := select(compare(i, 0, direction='LT'), add(i, COUNT), i))"
-_INSIDE = f"and_(compare({_WRAPPED}, 0, direction='GE'), compare(wrapped, LAST, direction='LE'))"
+_INSIDE = f"and_(compare({WRAPPED}, 0, direction='GE'), compare(wrapped, LAST, direction='LE'))"
 _CLAMPED = pattern("clamp(0, wrapped, LAST)")
 _IN_ORDER = ("arange", "expand", "broadcast_to")  # what the indices of the other axes are made of
 
@@ -23,7 +23,7 @@ def _take(graph: Graph, node: Node, found: Bindings) -> Node | None:
     taken, index, test = found["taken"], found["i"], node.operands[0]
     x, axis = taken.operands[0], taken.parameters["axis"]
     wide = index.shape + (1,) * (x.ndim - axis - 1)
-    if taken.operands[1] is not found["wrapped"] or test.shape != wide or not _are_bounds(found, x.shape[axis]):
+    if taken.operands[1] is not found["wrapped"] or test.shape != wide or not is_of_axis(found, x.shape[axis]):
         return None
     keywords = {"axis": axis} if x.ndim > 1 else {}
     return _call(graph, node, found, "take_or_fill", (x, index), (Slot(0), Slot(1)), keywords)
@@ -39,7 +39,7 @@ def _single(graph: Graph, node: Node, found: Bindings) -> Node | None:
     for axis, index in enumerate(indices):
         clamped = _CLAMPED.match(index)
         if clamped is not None and clamped["wrapped"] is wrapped:
-            if clamped["LAST"] is not found["LAST"] or not _are_bounds(found, x.shape[axis]):
+            if clamped["LAST"] is not found["LAST"] or not is_of_axis(found, x.shape[axis]):
                 return None
             tested.append(axis)
         elif not _counts_up(index, x.shape[axis]):
@@ -49,10 +49,6 @@ def _single(graph: Graph, node: Node, found: Bindings) -> Node | None:
     given = tuple(found["i"] if axis in tested else index for axis, index in enumerate(indices))
     where = tuple(Slot(k + 1) for k in range(x.ndim))
     return _call(graph, node, found, "get_or_fill", (x, *given), (Slot(0), where), {})
-
-
-def _are_bounds(found: Bindings, size: int) -> bool:
-    return int(literal_value(found["COUNT"])) == size and int(literal_value(found["LAST"])) == size - 1
 
 
 def _counts_up(index: Node, size: int) -> bool:

@@ -7,15 +7,13 @@ array, needs no type of its own: ``plain`` says so of an ``argmax`` or a sum.
 
 from __future__ import annotations
 
-from ..array.node import Graph, Node, literal_value
+from ..array.node import Graph, Node
 from ..array.program import Function
 from .matching import pattern
-from .rewriting import rewrite
+from .rewriting import rewrite, with_operands
 from .to_array.intervals import fits
 from .users import Use, index_places, uses_of
-
-_WRAPPED = "select(compare(i, 0, direction='LT'), add(i, SIZE), i)"
-_CLAMPED = f"clamp(0, (wrapped := {_WRAPPED}), HIGH)"
+from .wrapped_indices import CLAMPED, WRAPPED, is_of_axis
 
 
 def indices(function: Function) -> None:
@@ -25,7 +23,7 @@ def indices(function: Function) -> None:
 
     def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
         if _needs_no_type(node, uses.get(node, [])):
-            return operands[0] if node.opcode == "convert" else _with(graph, node, operands, plain=True)
+            return operands[0] if node.opcode == "convert" else with_operands(graph, node, operands, plain=True)
         changed = {
             place: index
             for place, size in index_places(node).items()
@@ -37,7 +35,7 @@ def indices(function: Function) -> None:
         unclamped = {"clamped": False} if node.opcode == "take" and node.parameters["clamped"] else {}
         if unclamped:
             given = (given[0], _clamp(graph, given[1], node.operands[0].shape[node.parameters["axis"]]))
-        made = _with(graph, node, given, **unclamped)
+        made = with_operands(graph, node, given, **unclamped)
         return None if graph.refuses(made) else made
 
     rewrite(function, rule)
@@ -64,19 +62,19 @@ def _index(graph: Graph, old: Node, new: Node, size: int, uses: dict[Node, list[
     """The same index in fewer words."""
     if any(use.kind != "index" for use in uses.get(old, [])):
         return None
-    found = pattern(_CLAMPED).match(new) or pattern(_WRAPPED).match(new)
+    found = pattern(CLAMPED).match(new) or pattern(WRAPPED).match(new)
     if found is None or not new.type.is_signed or found["i"].is_python_int:
         return None
     inner = old.operands[1] if old.opcode == "clamp" else old
     if inner is not old and any(use.node is None or use.node.opcode != "clamp" for use in uses[inner]):
         return None
-    if int(literal_value(found["SIZE"])) != size or ("HIGH" in found and int(literal_value(found["HIGH"])) != size - 1):
+    if not is_of_axis(found, size):
         return None
     index: Node = found["i"]
     bounds = index.interval
     if bounds is not None and -size <= bounds[0] and bounds[1] < size:
         return index
-    return _clamp(graph, index, size) if "HIGH" in found else None
+    return _clamp(graph, index, size) if "LAST" in found else None
 
 
 def _clamp(graph: Graph, index: Node, size: int) -> Node:
@@ -84,14 +82,3 @@ def _clamp(graph: Graph, index: Node, size: int) -> Node:
         return index
     low, high = (graph.literal(bound, index.type) for bound in (-size, size - 1))
     return graph.add("clamp", (low, index, high), index.shape, index.type, interval=(-size, size - 1))
-
-
-def _with(graph: Graph, node: Node, operands: tuple[Node, ...], **changed: object) -> Node:
-    return graph.add(
-        node.opcode,
-        operands,
-        node.shape,
-        node.element_type,
-        interval=node.interval,
-        **{**node.parameters, **changed},
-    )

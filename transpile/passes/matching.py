@@ -3,7 +3,8 @@
 ``multiply(x, (r := divide(1, s)))`` matches a product one of whose factors divides 1. A call is an operation (``-`` in
 its name is ``_``), a bare name is any node, the same node wherever it stands, and in capitals any literal;
 ``name := pattern`` names a part, a number is a literal of that value, and a keyword is a parameter: a value, or a name
-for it. ``prelude.erf(x)`` is a call of the prelude. The operands of commutative operations match in either order.
+for it. ``prelude.erf(x)`` is a call of the prelude, ``np.hypot(x, y)`` one of the array library. The operands of
+commutative operations match in either order.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ class Pattern:
     def __init__(self, text: str) -> None:
         self.text = text
         self._tree = ast.parse(text, mode="eval").body
-        assert isinstance(self._tree, ast.Call), f"a pattern is an operation: {text}"
-        self.opcode = operation(self._tree)[0]
-        self.operands = self._tree.args
+        root = self._tree.value if isinstance(self._tree, ast.NamedExpr) else self._tree
+        assert isinstance(root, ast.Call), f"a pattern is an operation: {text}"
+        self.opcode = operation(root)[0]
+        self.operands = root.args
 
     def match(self, node: Node) -> Bindings | None:
         """What the names stand for in the first way in which the pattern matches the node, or None."""
@@ -74,9 +76,10 @@ def _bind(name: str, value: Any, bound: Bindings) -> Iterator[Bindings]:
 
 
 def operation(tree: ast.Call) -> tuple[str, str | None]:
-    """(opcode, function of the prelude) of a call."""
+    """(opcode, function that is called by name) of a call."""
     if isinstance(tree.func, ast.Attribute):
-        return "prelude", tree.func.attr
+        owner, _, function = ast.unparse(tree.func).partition(".")
+        return {"prelude": "prelude", "np": "library"}[owner], function
     assert isinstance(tree.func, ast.Name)
     return _opcode(tree.func.id), None
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..array.node import Graph, Node
+from ..array.node import Graph, Node, Slot
 from ..array.program import Branch, Function, Loop, Tree, roots
 from ..array.traversal import topological
 from ..hlo.opcodes import OPCODES
@@ -61,9 +61,30 @@ def rebuilt(function: Function, node: Node, operands: tuple[Node, ...], made: di
     return _copied(function.graph, node, operands, parameters)
 
 
-def with_operands(graph: Graph, node: Node, operands: tuple[Node, ...]) -> Node:
-    """The same operation on other operands of the same shapes; for a node without bodies and effects."""
-    return node if operands == node.operands else _copied(graph, node, operands, node.parameters)
+def with_operands(graph: Graph, node: Node, operands: tuple[Node, ...], **changed: Any) -> Node:
+    """The same operation on other operands of the same shapes, with some parameters changed; for a node without
+    bodies and effects."""
+    if operands == node.operands and not changed:
+        return node
+    return _copied(graph, node, operands, {**node.parameters, **changed})
+
+
+def called(graph: Graph, name: str, operands: tuple[Node, ...], like: Node, **keywords: Any) -> Node:
+    """A call on these operands and keywords, of the shape and element type of ``like``: of ``np.hypot`` or another
+    function of the array library, or of one of the prelude, ``sigmoid``. Literals become plain numbers."""
+    opcode, function = ("library", name.removeprefix("np.")) if name.startswith("np.") else ("prelude", name)
+    parameters = call_parameters(function, operands, **keywords)
+    given = tuple(operand for operand in operands if not operand.is_literal)
+    return graph.add(opcode, given, like.shape, like.element_type, interval=like.interval, **parameters)
+
+
+def call_parameters(function: str, operands: Sequence[Node], **keywords: Any) -> dict[str, Any]:
+    """Of the node of a call: the operands that are no literals are its operands."""
+    slots = iter(range(len(operands)))
+    arguments = tuple(
+        operand.parameters["constant"] if operand.is_literal else Slot(next(slots)) for operand in operands
+    )
+    return {"function": function, "arguments": arguments, "keywords": keywords}
 
 
 def _copied(graph: Graph, node: Node, operands: tuple[Node, ...], parameters: dict[str, Any]) -> Node:

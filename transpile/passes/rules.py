@@ -19,7 +19,7 @@ from ..array.program import Function, roots
 from ..array.traversal import topological, use_counts
 from ..hlo.element_types import PRED, ElementType
 from .matching import Bindings, operation, pattern
-from .rewriting import rewrite, with_operands
+from .rewriting import call_parameters, rewrite, with_operands
 from .to_array.intervals import elementwise_interval
 
 Make = Callable[[Graph, Node, Bindings], Node | None]
@@ -94,9 +94,12 @@ def _built(graph: Graph, tree: ast.expr, element_type: ElementType, bound: Bindi
         node: Node = bound[tree.id]
         return node
     if isinstance(tree, ast.Call):
-        opcode, _ = operation(tree)
+        opcode, function = operation(tree)
         parameters = {keyword.arg or "": ast.literal_eval(keyword.value) for keyword in tree.keywords}
         operands = tuple(_built(graph, argument, element_type, bound) for argument in tree.args)
+        if function is not None:
+            parameters = call_parameters(function, operands, **parameters)
+            operands = tuple(operand for operand in operands if not operand.is_literal)
         result = PRED if opcode in ("compare", "isnan", "is-finite") else element_type
         shape = np.broadcast_shapes(*(operand.shape for operand in operands))
         interval = elementwise_interval(opcode, operands, result)

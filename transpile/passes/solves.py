@@ -12,6 +12,7 @@ from ..array.value import getitem, permute
 from .matching import Bindings, pattern
 from .rewriting import rewrite
 from .rules import Rule, apply_rules
+from .wrapped_indices import WRAPPED
 
 _EXCHANGE = "setitem((once := setitem(order, getitem(order, there), here)), getitem(order, here), there)"
 
@@ -72,7 +73,7 @@ def _order(graph: Graph, item: Node, rows: Node) -> Node | None:
 
 
 def _dead_wrap(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    order: Node = found["order"]
+    order: Node = found["i"]
     return order if order.interval is not None and order.interval[0] >= 0 else None
 
 
@@ -151,7 +152,7 @@ _TAKEN = "(taken := take(b, (order := prelude.pivots_to_permutation(rows))))"
 _RIGHT_SIDES = (_TAKEN, f"(turned := transpose({_TAKEN}))", f"(column := expand({_TAKEN}))")
 
 RULES = (
-    Rule('select(compare(order, 0, direction="LT"), add(order, SIZE), order)', _dead_wrap),
+    Rule(WRAPPED, _dead_wrap),
     Rule("take(x, order)", _in_bounds),
     *(
         Rule(

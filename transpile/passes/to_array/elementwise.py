@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ...array.node import Slot, literal_value
+from ...array.node import Interval, Slot, literal_value
 from ...array.value import Value
 from ...hlo.element_types import ELEMENT_TYPES, F32, PRED, S8, U8, ElementType
 from ...hlo.ir import Instruction
 from ...hlo.shapes import TupleShape
 from .flooring import floored
 from .folding import fold
-from .intervals import fits
+from .intervals import fits, type_interval
 from .lowering import FunctionLowering, lowers
 from .variants import Site, prelude_function
 
@@ -185,7 +185,7 @@ def _simpler_compare(lowering: FunctionLowering, instruction: Instruction, a: Va
         if bool(literal_value(b.node)) == (direction == "EQ"):
             return a
         return lowering.elementwise("not", PRED, a, shape=a.shape)
-    left, right = a.node.interval, b.node.interval
+    left, right = _bounds(a), _bounds(b)
     if left is None or right is None:
         return None
     proofs: dict[str, tuple[bool, bool]] = {  # direction: (always true, always false)
@@ -200,6 +200,12 @@ def _simpler_compare(lowering: FunctionLowering, instruction: Instruction, a: Va
     if not holds and not fails:
         return None
     return Value.repeated(lowering.graph.literal(holds, PRED), instruction.array_shape.dimensions)
+
+
+def _bounds(value: Value) -> Interval | None:
+    """What is known of the numbers of an integer node; that they are not negative of unsigned ones."""
+    interval, element_type = value.node.interval, value.node.type
+    return type_interval(element_type) if interval is None and element_type.is_unsigned else interval
 
 
 def _compared_with_itself(lowering: FunctionLowering, direction: str, value: Value) -> Value | None:
@@ -261,6 +267,22 @@ def _absorbing(
     return rule
 
 
+def _simpler_and(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
+    """What is below or above a number is not equal to it."""
+    for strict, other in ((a, b), (b, a)):
+        directions = (strict.node.parameters.get("direction"), other.node.parameters.get("direction"))
+        same = strict.axes == other.axes and strict.node.operands == other.node.operands
+        if same and directions in (("LT", "NE"), ("GT", "NE")) and "type" not in other.node.parameters:
+            return strict
+    return _neutral(lambda constant: constant.dtype.kind == "b" and bool(constant))(lowering, instruction, a, b)
+
+
+def _simpler_negate(lowering: FunctionLowering, instruction: Instruction, operand: Value) -> Value | None:
+    """``--x`` is ``x``, also where it wraps."""
+    node = operand.node
+    return Value(node.operands[0], operand.axes, operand.shape) if node.opcode == "negate" else None
+
+
 def _simpler_remainder(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
     """Nothing is left of integers divided by 1 or -1."""
     divisor = _literal(b)
@@ -287,7 +309,8 @@ _SIMPLER: dict[str, Callable[..., Value | None]] = {
     "divide": _neutral(_is_one, left=False),
     "maximum": _neutral(lambda constant: constant.dtype.kind == "f" and constant == -np.inf),
     "minimum": _neutral(lambda constant: constant.dtype.kind == "f" and constant == np.inf),
-    "and": _absorbing(operator.not_, _neutral(lambda constant: constant.dtype.kind == "b" and bool(constant))),
+    "and": _absorbing(operator.not_, _simpler_and),
+    "negate": _simpler_negate,
     "or": _absorbing(bool, _neutral(lambda constant: constant.dtype.kind == "b" and not constant)),
     "remainder": _simpler_remainder,
     "power": _neutral(_is_one, left=False),

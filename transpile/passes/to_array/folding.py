@@ -24,6 +24,22 @@ def _remainder(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
     return None if a.dtype.kind in "iu" and not b else np.fmod(a, b)
 
 
+def _half_away(x: np.ndarray) -> np.ndarray:
+    size = np.abs(x)
+    whole = np.floor(size)
+    return np.asarray(np.copysign(whole + (size - whole >= 0.5).astype(x.dtype), x))
+
+
+def _shifted(shift: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Callable[..., np.ndarray | None]:
+    """By fewer places than there are; the others are left."""
+    return lambda x, places: shift(x, places) if 0 <= int(places) < 8 * x.dtype.itemsize else None
+
+
+def _right_without_sign(x: np.ndarray, places: np.ndarray) -> np.ndarray:
+    unsigned = np.dtype(f"u{x.dtype.itemsize}")
+    return np.asarray(x.view(unsigned) >> places.astype(unsigned)).view(x.dtype)
+
+
 _EXACT: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "subtract": operator.sub,
@@ -35,6 +51,10 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "ceil": np.ceil,
     "sqrt": np.sqrt,
     "round-nearest-even": np.rint,
+    "round-nearest-afz": _half_away,
+    "shift-left": _shifted(operator.lshift),
+    "shift-right-arithmetic": _shifted(operator.rshift),
+    "shift-right-logical": _shifted(_right_without_sign),
     "isnan": np.isnan,
     "sign": lambda x: np.sign(x) if x else x,  # a zero keeps its own
     "remainder": _remainder,
@@ -77,7 +97,10 @@ def fold(
         function = _EXACT.get(opcode)
         if function is None or (opcode in _ORDERED and element_type.is_complex):
             return None
-        result = np.asarray(function(*operands))
+        found = function(*operands)
+        if found is None:
+            return None
+        result = np.asarray(found)
         return result if result.dtype == element_type.dtype else None
 
 

@@ -1,0 +1,95 @@
+"""Functions of single numbers by the library's names: what is raised, near-misses, and values at the edges."""
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.tests.passes.raising import assert_agrees, entry, hlo, main, optimised
+
+jnp = pytest.importorskip("jax.numpy")
+jax = pytest.importorskip("jax")
+EDGES = np.array([0.0, -0.0, 0.5, 1.5, -2.5, 8.0, -100.0, 1e30, 3e38, np.inf, -np.inf, np.nan], np.float32)
+X, Y = (array.ravel() for array in np.meshgrid(EDGES, EDGES))
+NEAR = np.where(np.isfinite(X), X * np.float32(1 + 1e-5), Y).astype(np.float32)
+# Where e**(x + iy) is no number in any part, libraries differ.
+Z = np.array([0, 1 + 2j, -3j, -1, 88.9 + 1j, -200 + 1j, 90 + 0j, complex(np.nan, 1)], np.complex64)
+
+RAISED = [
+    (lambda x, y: jnp.isclose(x, y), (X, NEAR), "return np.isclose(x, y)"),
+    (lambda x, y: jnp.isclose(x, y, rtol=0.5, atol=0), (X, Y), "return np.isclose(x, y, rtol=0.5, atol=0)"),
+    (lambda x, y: jnp.isclose(x, y, atol=1e-3), (X, Y), "return np.isclose(x, y, atol=0.001)"),
+    (lambda x, y: jnp.allclose(x, y), (EDGES[:8], NEAR[:8]), "return np.isclose(x, y).all()"),
+    (lambda x, y: jnp.nan_to_num(x) * y, (EDGES, EDGES * 0 + 1), "return np.nan_to_num(x) * y"),
+    (lambda x, y: jnp.hypot(x, y), (X, Y), "return np.hypot(x, y)"),
+    (lambda x, y: jnp.copysign(x, y), (X, Y), "return np.copysign(x, y)"),
+    (lambda x, y: jnp.signbit(x) == (y > 0), (X, Y), "np.signbit(x)"),
+    (lambda x, y: jnp.heaviside(x, y), (X, Y), "return np.heaviside(x, y)"),
+    (lambda x, y: jnp.trunc(x) * y, (EDGES, EDGES * 0 + 1), "return np.trunc(x) * y"),
+    (lambda x, y: jnp.modf(x)[1] * y, (EDGES, EDGES * 0 + 1), "return np.trunc(x) * y"),
+    (lambda x, y: jnp.log2(x) + jnp.log10(y), (X, Y), "return np.log2(x) + np.log10(y)"),
+    (lambda x, y: jnp.logaddexp2(x, y), (X, Y), "return np.logaddexp2(x, y)"),
+    (lambda x, y: jnp.deg2rad(x) + jnp.rad2deg(y), (X, Y), "return np.deg2rad(x) + np.rad2deg(y)"),
+    (lambda x, y: jnp.sinc(x) * y, (EDGES / 7, EDGES * 0 + 1), "return np.sinc(x) * y"),
+    (lambda x, y: x * jnp.conj(y), (Z[:4], Z[1:5]), "return x * np.conj(y)"),
+    (lambda x, y: jnp.angle(x + y), (Z, Z * 0), "return np.angle(x + y)"),
+    (lambda x, y: jnp.exp(x) * y, (Z, Z * 0 + 1), "return np.exp(x) * y"),
+]
+
+
+@pytest.mark.parametrize(("function", "inputs", "expected"), RAISED, ids=[expected for *_, expected in RAISED])
+def test_functions(function, inputs, expected):
+    before, after = hlo(function, *inputs), optimised(function, *inputs)
+    assert expected in main(before) and expected in main(after)
+    assert expected.split("np.")[1].split("(")[0] not in main(before, disable_passes=["ufuncs"]) or "exp" in expected
+    assert_agrees(before, *inputs, without="ufuncs")
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (lambda x, y: (x == y) | jnp.isfinite(y) & (abs(x - y) <= 1e-8 + 1e-5 * abs(x)), "isclose"),
+        (lambda x, y: (x == y) & jnp.isfinite(y) & (abs(x - y) <= 1e-8 + 1e-5 * abs(y)), "isclose"),
+        (lambda x, y: jnp.nan_to_num(x, posinf=1e30), "nan_to_num"),
+        (lambda x, y: jnp.nan_to_num(x, nan=1), "nan_to_num"),
+        (lambda x, y: jnp.where(x > 0, jnp.ceil(x), jnp.floor(x)), "trunc"),
+        (lambda x, y: jnp.where(y < 0, jnp.ceil(x), jnp.floor(x)), "trunc"),
+        (lambda x, y: jnp.sqrt(x * x + y * y), "hypot"),
+        (lambda x, y: jnp.log(x) / 0.69, "log2"),
+        (lambda x, y: x * 0.0174, "deg2rad"),
+        (lambda x, y: jnp.where(x < 0, 0, jnp.where(x > 0, 1, y)), "heaviside"),
+        (lambda x, y: jnp.where(jnp.signbit(y), abs(x), -abs(x)), "copysign"),
+        (lambda x, y: jax.lax.complex(x, -y), "conj"),
+        (lambda x, y: jnp.arctan2(x, y), "angle"),
+        (lambda x, y: jnp.where(x == 0, 1, jnp.sin(x) / jnp.where(x == 0, 1, x)), "sinc"),
+    ],
+)
+def test_what_is_something_else(function, name):
+    text = hlo(function, X, Y)
+    assert f"np.{name}(" not in main(text)
+    assert_agrees(text, X, Y, without="ufuncs")
+
+
+def test_signs_of_other_bits():
+    bits = "b = s32[4] bitcast-convert(x)"
+    shift = "n = s32[4] constant({{{0}, {0}, {0}, {0}}})"
+    test = ("s = s32[4] shift-right-arithmetic(b, n)", "z = s32[4] constant({0, 0, 0, 0})")
+    for places, raised in ((31, True), (30, False)):
+        text = entry(
+            "x = f32[4] parameter(0)", bits, shift.format(places), *test, "r = pred[4] compare(s, z), direction=NE"
+        )
+        assert ("np.signbit(x)" in main(text)) == raised
+        assert_agrees(text, EDGES[[0, 1, 3, 4]], without="ufuncs")
+
+
+def test_narrow_floats_stay():
+    for function in (jnp.log2, jnp.hypot, jnp.nan_to_num):
+        arguments = (X.astype(np.float16), Y.astype(np.float16))[: 2 if function is jnp.hypot else 1]
+        assert f"np.{function.__name__}(" not in main(hlo(lambda *x, f=function: f(*x), *arguments))
+
+
+def test_where_cupy_has_no_such_function():
+    text = hlo(lambda x, y: (jnp.hypot(x, y), jnp.isclose(x, y)), X, Y)
+    source = xla2py.emit(text, "cupy").source
+    assert "cp.hypot(x, y)" in source and "isclose" not in source
+    assert "cp.hypot" not in xla2py.emit(text, "cupy", style="fast").source
+    assert "np.hypot" in xla2py.emit(text, "dask").source
