@@ -36,7 +36,7 @@ ADD = "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(
 COLUMNS = 256
 CHAIN = 20
 KERNEL = 5
-LONG = 32  # how much longer the axis is that a product sums over
+LONG = 512  # how much longer the axis that a product sums over is: 16 GiB take 9 * 10^12 operations
 KILLED = 137
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from math import ceil, prod
+from math import prod
 
 from ...transpile.array.node import Node
 from ...transpile.array.program import Branch, Function, Loop, roots
 from ...transpile.array.scalars import is_known_on_host
 from ...transpile.array.traversal import topological
 from .links import contracted, has_alike_results, links
+from .products import PRODUCTS, cut_product, product_of
 
 Axis = tuple[Node, int]
 
@@ -21,7 +22,6 @@ TREES = frozenset("sum mean prod max min any all".split())
 # Functions of lazy arrays that are cut along the axis that the plain ones work along.
 CHUNKED = {"scatter_at": "scatter_at_in_chunks", "top_k": "top_k_in_chunks"}
 ON_ARRAYS = ("driver", "once", "lazy")  # forms of what gives arrays of main
-PRODUCTS = frozenset("matmul tensordot einsum".split())
 
 
 def _always(node: Node) -> bool:
@@ -124,9 +124,10 @@ class Cuts:
 
     ``lengths`` has the length of chunks for each class that is cut; ``flags`` says for each node which of its axes
     come in several chunks, ``forms`` how the node is written: ``block`` (in a block function), ``tree`` and
-    ``partial`` (in one, up to the last sum), ``product`` and ``windows`` (by tasks that read what they need
-    themselves), ``native`` (as dask.array's own), ``lazy`` (by a function of arrays in chunks), ``driver`` (a loop or
-    branch of ``main`` itself), ``once`` (called while ``main`` runs).
+    ``partial`` (in one, up to the last sum), ``product`` (in one that is called for a chunk of what is summed over at
+    a time), ``windows`` (by tasks that read what they need themselves), ``native`` (as dask.array's own), ``lazy`` (by
+    a function of arrays in chunks), ``driver`` (a loop or branch of ``main`` itself), ``once`` (called while ``main``
+    runs).
     """
 
     classes: Classes
@@ -214,8 +215,8 @@ def _form(node: Node, made: Cuts, flags: list[bool], unmet: bool) -> str:
         return "native"
     if not unmet:
         return "block"
-    if any(flags) and is_product_of_matrices(node):
-        return "product" if all(map(is_argument, node.operands)) else "native"
+    if any(flags) and product_of(node) is not None:
+        return "product"
     if node.opcode in TREES:
         return "tree"
     if node.opcode == "prelude" and node.parameters["function"] in CHUNKED and _has_form_in_chunks(node, made):
@@ -233,11 +234,6 @@ def _has_form_in_chunks(node: Node, made: Cuts) -> bool:
     if node.parameters["function"] != "scatter_at":
         return True
     return made.flags[first][0] and not any(made.flags[first][1:]) and not any(map(made.is_cut, others))
-
-
-def is_product_of_matrices(node: Node) -> bool:
-    """One whose blocks may be summed up in the type of the result."""
-    return node.opcode == "matmul" and node.ndim == 2 and node.type.bits >= 32
 
 
 def _followed_control(node: Node, made: Cuts) -> str:
@@ -301,8 +297,7 @@ def measured(classes: Classes, forced: int | None, target: int) -> dict[Axis, in
         return {key: min(forced, size) for key, size in sizes.items() if forced < size and not needs.get(key, 0) > 1}
     lengths: dict[Axis, int] = {}
     for node in classes.nodes:
-        if is_product_of_matrices(node) and max(_bytes(operand) for operand in node.operands) > target:
-            _cut_product(classes, sizes, lengths, node, target)
+        cut_product(classes, sizes, lengths, node, target)
     while True:
         largest, excess = _largest(classes, lengths, target)
         if largest is None:
@@ -315,32 +310,6 @@ def measured(classes: Classes, forced: int | None, target: int) -> dict[Axis, in
         best = min(open_keys, key=lambda key: (costs[key], -lengths.get(key, sizes[key])))
         now = lengths.get(best, sizes[best])
         lengths[best] = _round(max(1, min(now - 1, int(now / excess ** (1 / keys.count(best))))))
-
-
-def _bytes(node: Node) -> int:
-    return prod(node.shape) * node.type.dtype.itemsize
-
-
-def _cut_product(
-    classes: Classes, sizes: Mapping[Axis, int], lengths: dict[Axis, int], node: Node, target: int
-) -> None:
-    """Square blocks of a product of large matrices, so that both are read few times; short steps of what it sums over.
-
-    A small product stays whole, and so does one of computed matrices, if it can: its parts are summed up.
-    """
-    if _bytes(node) <= (target // 16 if all(map(is_argument, node.operands)) else target):
-        return
-    result = [classes.of(node, axis) for axis in (0, 1)]
-    now = {key: lengths.get(key, sizes.get(key, 1)) for key in result}
-    for key in now:
-        now[key] = ceil(now[key] / 2)
-    while prod(now[key] for key in result) * node.type.dtype.itemsize > target // 2:
-        longest = max(result, key=lambda key: now[key])
-        now[longest] = ceil(now[longest] / 2)
-    step = classes.of(node.operands[0], 1)
-    if step not in now:
-        now[step] = max(1, target // 4 // (node.type.dtype.itemsize * max(now.values())))
-    lengths.update({key: length for key, length in now.items() if length < sizes.get(key, 1)})
 
 
 def _scattering(classes: Classes, lengths: Mapping[Axis, int], node: Node, key: Axis, excess: float) -> int:

@@ -64,15 +64,14 @@ def estimated(program: Program, cuts: Cuts) -> Plan:
 
 
 def _is_phase(node: Node, cuts: Cuts) -> bool:
-    form = cuts.forms[node]
-    return form in ("product", "windows", "lazy") or (form == "native" and node.opcode == "matmul")
+    return cuts.forms[node] in ("windows", "lazy")
 
 
 def _of_arrays(program: Program, cuts: Cuts, node: Node, level: int) -> Phase:
-    """A product: two blocks of the result, a block of each operand. A convolution: one of the result and a window, a
-    few rows at a time. What works along the last axis: one block."""
+    """A convolution: a block of the result and a window, a few rows at a time. What works along the last axis: one
+    block."""
     form, x = cuts.forms[node], node.operands[0]
-    blocks = [*node.operands, node, node] if node.opcode == "matmul" else [x]
+    blocks = [x]
     if form == "lazy" and not node.results:
         blocks = [*node.operands, node]
     size = sum(_whole_bytes(block, cuts) for block in blocks)
@@ -125,6 +124,8 @@ def _task_bytes(trace: Trace, group: Group, cuts: Cuts) -> int:
     by_rows = tiles(group, trace, cuts)
     share = 1.0
     results = _result_bytes(group, cuts)
+    if cuts.forms[group.roots[0].node] == "product":
+        results += 2 * _whole_bytes(group.roots[0].node, cuts)  # the sum and what is added
     if by_rows is not None:
         largest = max(size for (_, key), size in given.items() if by_rows.letter.of in key)
         share = min(1.0, TILE_BYTES / max(1, largest))
@@ -149,7 +150,8 @@ def _task_bytes(trace: Trace, group: Group, cuts: Cuts) -> int:
 
 def _result_bytes(group: Group, cuts: Cuts) -> int:
     """Of the parts of sums, which wait for each other; other results are the user's to keep or to store."""
-    return sum(_whole_bytes(root.node, cuts) for root in group.roots if cuts.forms[root.node] != "block")
+    parts = (root.node for root in group.roots if cuts.forms[root.node] not in ("block", "product"))
+    return sum(_whole_bytes(node, cuts) for node in parts)
 
 
 def _whole_bytes(node: Node, cuts: Cuts) -> int:

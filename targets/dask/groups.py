@@ -50,7 +50,10 @@ class Tiles:
 
 
 def tiles(group: Group, trace: Trace, cuts: Cuts) -> Tiles | None:
-    """Rows along the first axis that is cut; None where too much would be computed again for all of them."""
+    """Rows along the first axis that is cut; None where too much would be computed again for all of them, and for
+    products that sum up the blocks along an axis."""
+    if any(cuts.forms[root.node] == "product" for root in group.roots):
+        return None
     sources = list(trace.sources.values())
     for letter in (letter for letter in group.roots[0].letters if letter.of is not None):
         cut = tuple(

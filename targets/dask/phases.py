@@ -7,8 +7,10 @@ from ``main``'s arguments, which are read again rather than held.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from ...transpile.array.node import Graph, Node, PreludeName, Region, Slot
@@ -16,10 +18,14 @@ from ...transpile.array.program import Function, Loop, Program, tree_nodes
 from ...transpile.array.scalars import is_known_on_host
 from ...transpile.array.traversal import nested_roots
 from ...transpile.hlo.element_types import PRED
-from .cuts import CHUNKED, LEAVES, ON_ARRAYS, PRODUCTS, Cuts, is_argument, window_axis
+from .cuts import CHUNKED, LEAVES, ON_ARRAYS, Cuts, is_argument, shape_of, window_axis
 from .groups import Group, Root, Tiles, in_one_chunk, is_plain_number, partial_shape, tiles
+from .links import contracted
+from .products import PRODUCTS
 from .spelling import NAMES, Spelling, contracts, size_of_axis
-from .tracing import Copier, Letter, Trace, with_leading_units
+from .tracing import Copier, Letter, Letters, Trace, with_leading_units
+
+HELD_BYTES = 1 << 20  # of an array that tasks may share in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +35,7 @@ class _Call:
     function: Function
     indices: tuple[str | None, ...]
     by_rows: Tiles | None
+    sums: bool  # what the blocks along an axis give
     joins: bool  # the blocks along an axis that it needs whole
 
     def parameters(self, index: str) -> dict[str, Any]:
@@ -37,6 +44,7 @@ class _Call:
             "function": self.function,
             "indices": self.indices,
             "tiles": self.by_rows,
+            "sums": self.sums,
             "contracts": self.joins and contracts(index, self.indices),
         }
 
@@ -97,7 +105,7 @@ class Arrangement:
     def _is_computed(self, node: Node) -> bool:
         """By a block function."""
         form = self.cuts.forms[node]
-        if form in ("native", *ON_ARRAYS, "product", "windows") or node.opcode in LEAVES:
+        if form in ("native", *ON_ARRAYS, "windows") or node.opcode in LEAVES:
             return False
         if node.opcode == "item":
             source = node.operands[0]
@@ -121,7 +129,9 @@ class Arrangement:
         for node in self.cuts.classes.nodes:
             if node in self.needs and self._is_computed(node):
                 root = self._root(node, Trace(self.cuts, node.region))
-                key = (levels[node], node.region, frozenset(letter.of for letter in root.letters if letter.of))
+                key: object = (levels[node], node.region, frozenset(letter.of for letter in root.letters if letter.of))
+                if self.cuts.forms[node] == "product":
+                    key = node
                 groups.setdefault(key, Group(node.region)).roots.append(root)
         return sorted(groups.values(), key=lambda group: levels[group.roots[0].node])
 
@@ -143,31 +153,44 @@ class Arrangement:
             letters = trace.own_letters(operand)
             return Root(node, letters, axes)
         if form == "partial":
-            return Root(node, (*self._contracted(node, trace), *trace.own_letters(node)), (0,))
+            summed = dict.fromkeys(self._summed(node, trace).values())
+            return Root(node, (*summed, *trace.own_letters(node)), (0,))
         return Root(node, trace.own_letters(node))
 
-    def _contracted(self, node: Node, trace: Trace) -> list[Letter]:
-        """The letters of the cut axes that a product sums over."""
-        found: dict[Letter, None] = {}
-        for operand, link in zip(node.operands, self.cuts.classes.links[node], strict=True):
-            for axis, place in enumerate(link):
-                if place is None and self.cuts.flags[operand][axis]:
-                    found[trace.cut_letter(operand, axis, 0)] = None
-        return list(found)
+    def _summed(self, node: Node, trace: Trace) -> dict[tuple[int, int], Letter]:
+        """The letters of the cut axes that a product sums over, by the place of the operand and its axis."""
+        flags, classes = self.cuts.flags, self.cuts.classes
+        first, second = node.operands
+        counts = Counter(classes.of(node, axis) for axis, flag in enumerate(flags[node]) if flag)
+        found: dict[tuple[int, int], Letter] = {}
+        for left, right in contracted(node):
+            if flags[first][left] or flags[second][right]:
+                of = classes.of(first, left)
+                found[0, left] = found[1, right] = trace.cut_letter(first, left, counts[of])
+                counts[of] += 1
+        return found
+
+    def _operands(self, root: Root, trace: Trace) -> list[tuple[Node, Letters]]:
+        """What the last sum or product of a block function is of."""
+        node = root.node
+        if self.cuts.forms[node] == "tree":
+            return [(node.operands[0], root.letters)]
+        summed, own = self._summed(node, trace), root.letters[len(root.letters) - node.ndim :]
+        found = []
+        for place, (operand, link) in enumerate(zip(node.operands, self.cuts.classes.links[node], strict=True)):
+            letters = [summed.get((place, axis), Letter()) for axis in range(len(link))]
+            for axis, target in enumerate(link):
+                if target is not None and shape_of(operand)[axis] == node.shape[target]:
+                    letters[axis] = own[target]
+            found.append((operand, tuple(letters)))
+        return found
 
     def _follow(self, trace: Trace, root: Root) -> None:
-        form = self.cuts.forms[root.node]
-        if form == "tree":
-            trace.follow(root.node.operands[0], root.letters, is_root=False)
-        elif form == "partial":
-            for operand, link in zip(root.node.operands, self.cuts.classes.links[root.node], strict=True):
-                letters = tuple(
-                    trace.cut_letter(operand, axis, 0) if self.cuts.flags[operand][axis] else Letter()
-                    for axis in range(len(link))
-                )
-                trace.follow(operand, letters, is_root=False)
-        else:
+        if self.cuts.forms[root.node] == "block":
             trace.follow(root.node, root.letters)
+            return
+        for operand, letters in self._operands(root, trace):
+            trace.follow(operand, letters, is_root=False)
 
     def _write_group(self, group: Group) -> None:
         trace = self.traced(group)
@@ -190,20 +213,15 @@ class Arrangement:
         if form == "block":
             return copier.made[node, tuple(letter.of for letter in root.letters)]
         graph.region, graph.instruction = graph.root, self.graph.origins.get(node)
+        operands = tuple(
+            copier.made[operand, tuple(letter.of for letter in letters)]
+            for operand, letters in self._operands(root, trace)
+        )
         if form == "tree":
-            operand = copier.made[node.operands[0], tuple(letter.of for letter in root.letters)]
             opcode = "sum" if node.opcode == "mean" else node.opcode
-            shape = tuple(1 if axis in root.summed else n for axis, n in enumerate(operand.shape))
-            parameters = {**node.parameters, "keepdims": True}
-            return graph.add(opcode, (operand,), shape, node.element_type, **parameters)
-        operands = []
-        for operand, link in zip(node.operands, self.cuts.classes.links[node], strict=True):
-            key = tuple(
-                trace.cut_letter(operand, axis, 0).of if self.cuts.flags[operand][axis] else None
-                for axis in range(len(link))
-            )
-            operands.append(copier.made[operand, key])
-        product = graph.add(node.opcode, tuple(operands), node.shape, node.element_type, **node.parameters)
+            shape = tuple(1 if axis in root.summed else n for axis, n in enumerate(operands[0].shape))
+            return graph.add(opcode, operands, shape, node.element_type, **{**node.parameters, "keepdims": True})
+        product = graph.add(node.opcode, operands, node.shape, node.element_type, **node.parameters)
         return with_leading_units(graph, product, len(root.letters) - node.ndim)
 
     # -- main
@@ -220,13 +238,15 @@ class Arrangement:
             None if is_plain_number(s.node) else spelling.of_source(s.letters, s.node.shape) for s in sources
         )
         by_rows = tiles(group, trace, self.cuts)
-        itself = by_rows is not None and not block.note
-        operands = tuple(self._given(source.node, group.region, in_task=itself) for source in sources)
+        sums = self.cuts.forms[roots[0].node] == "product"
+        itself = (sums or by_rows is not None) and not block.note
+        way = ("stored" if sums else "pieces") if itself else "read"
+        operands = tuple(self._given(source.node, group.region, way) for source in sources)
         known: dict[str, int] = {}
         for source, index in zip(sources, indices, strict=True):
             known.update(zip(index or "", source.node.shape, strict=False))
         self.graph.region = group.region
-        call = _Call(block, indices, by_rows, joins=not itself)
+        call = _Call(block, indices, by_rows, sums, joins=not itself)
         if len(roots) == 1:
             self._finish(roots[0], self._block_node(roots[0], spelling, known, call, operands))
             return
@@ -238,7 +258,7 @@ class Arrangement:
         )  # fmt: skip
         for k, root in enumerate(roots):
             own = Spelling(dict(zip(cut, index, strict=True)))
-            item = _Call(block, (index,), None, joins=True)
+            item = _Call(block, (index,), None, sums=False, joins=True)
             node = self._block_node(root, own, dict.fromkeys(index, 0), item, (parts,), item=k)
             self._finish(root, node)
 
@@ -263,14 +283,14 @@ class Arrangement:
         return self.graph.add(
             "blockwise" if item is None else "block_item", operands, shape, node.element_type, pinned=True,
             index=index, new_axes=new_axes, adjust=adjust, stands_for=node, item=item, several=False,
-            is_part=self.cuts.forms[node] != "block", **call.parameters(index),
+            is_part=self.cuts.forms[node] not in ("block", "product"), **call.parameters(index),
         )  # fmt: skip
 
     def _finish(self, root: Root, call: Node) -> None:
         """Combine the parts of a sum; the node that main has for the root."""
         node, made = root.node, call
         form = self.cuts.forms[node]
-        if form != "block":
+        if form not in ("block", "product"):
             opcode = "sum" if node.opcode in PRODUCTS or node.opcode == "mean" else node.opcode
             axes = root.summed if form == "tree" else tuple(range(call.ndim - node.ndim))
             keepdims = bool(form == "tree" and node.parameters.get("keepdims"))
@@ -288,21 +308,27 @@ class Arrangement:
             self.graph.results.setdefault(made, self.graph.results[node])
         self.made[node] = made
 
-    def _given(self, node: Node, region: Region, *, in_task: bool = False) -> Node:
-        """What main has for a node; an argument that is cut is read anew wherever it is needed, or by the tasks that
-        need it."""
-        if node in self.made:
-            return self.made[node]
-        if is_argument(node) and self.cuts.is_cut(node):
-            self.graph.region, self.graph.instruction = region, None
-            return self.graph.add("read", (node,), node.shape, node.element_type, pinned=True, in_task=in_task)
-        return node
+    def _given(self, node: Node, region: Region, way: str = "read") -> Node:
+        """What main has for a node. An argument that is cut is read anew wherever it is needed (``read``), or by the
+        tasks that need it (``pieces``); so are large arrays that are computed where they are needed by tasks that take
+        one block after the other (``stored``)."""
+        made, is_cut = self.made.get(node, node), self.cuts.is_cut(node)
+        if made is node and not (is_argument(node) and is_cut):
+            return node
+        self.graph.region, self.graph.instruction = region, None
+        if made is node:
+            return self.graph.add("read", (node,), node.shape, node.element_type, pinned=True, way=way)
+        if way == "stored" and is_cut and prod(node.shape) * node.type.dtype.itemsize > HELD_BYTES:
+            return self.graph.add(
+                "prelude", (made,), node.shape, node.element_type, function="stored", arguments=(Slot(0),), keywords={}
+            )
+        return made
 
     def _write(self, node: Node) -> None:
         """A node that main keeps, over what main has for its operands."""
         if node.opcode == "parameter" or (node.opcode == "item" and is_argument(node)):
             return
-        if self.cuts.forms[node] in ("product", "windows"):
+        if self.cuts.forms[node] == "windows":
             self.made[node] = self._read_by_tasks(node)
             return
         operands = tuple(self._given(operand, node.region) for operand in node.operands)
@@ -330,14 +356,9 @@ class Arrangement:
         self.made[node] = made
 
     def _read_by_tasks(self, node: Node) -> Node:
-        """A product or a convolution whose tasks take what they need piece by piece."""
+        """A convolution whose tasks take what they need piece by piece."""
         first, second = node.operands
         self.graph.region, self.graph.instruction = node.region, self.graph.origins.get(node)
-        if node.opcode == "matmul":
-            return self.graph.add(
-                "prelude", (first, second), node.shape, node.element_type, pinned=True, function="dot_in_chunks",
-                arguments=(Slot(0), Slot(1)), keywords={}, stands_for=node,
-            )  # fmt: skip
         axis = window_axis(node, self.cuts)
         assert axis is not None
         x = first if is_argument(first) else self._given(first, node.region)

@@ -1,7 +1,6 @@
 """How ``main`` takes arrays that are larger than memory."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from math import prod
 from typing import Any
 from uuid import uuid4
@@ -10,13 +9,14 @@ import dask.array as da
 import numpy as np
 
 from .tiles import TILE_BYTES, Unread, block_of, first_of
+from .tiles_in_files import stored
 
 Chunks = Mapping[str, Any]
 
 
 class Chunked:
-    """An argument of ``main``: each ``read()`` and ``pieces()`` gives a lazy array of its
-    own.
+    """An argument of ``main``: each ``read()``, ``pieces()`` and ``stored()`` gives a lazy
+    array of its own.
 
     So no chunk waits in memory until another pass has come to it. A dask array is what it
     is: its chunks are shared by all that reads them.
@@ -46,6 +46,12 @@ class Chunked:
         meta = np.empty((0,) * self.array.ndim, self.array.dtype)
         return da.from_array(
             Pieces(self.array), self.chunks, name=False, asarray=False, meta=meta
+        )
+
+    def stored(self) -> da.Array:
+        """``pieces()``, where those of a dask array lie in files as well."""
+        return (
+            stored(self.read()) if isinstance(self.array, da.Array) else self.pieces()
         )
 
     def part(self, axis: int, start: int, stop: int) -> da.Array:
@@ -182,32 +188,6 @@ class Windows:
                 result = first_of(made, self.axis, len(places))
             result[(slice(None), *before, slice(start - begin, stop - begin))] = made
         return result
-
-
-def dot_in_chunks(a: Chunked, b: Chunked) -> da.Array:
-    """``a @ b``. Each task sums up one block of the product and reads a block of each at a
-    time: so no product of blocks has to wait for others.
-    """
-    if isinstance(a.array, da.Array) or isinstance(b.array, da.Array):
-        return (a.read() @ b.read()).astype(a.array.dtype)
-    (rows, steps), (_, columns) = a.chunks, b.chunks
-    task = partial(dot_block_of, a.array, b.array, steps)
-    name, meta = f"dot-{uuid4().hex}", np.empty((0, 0), a.array.dtype)
-    return da.map_blocks(task, chunks=(rows, columns), name=name, meta=meta)
-
-
-def dot_block_of(
-    a: Any, b: Any, steps: Sequence[int], block_info: Any = None
-) -> np.ndarray:
-    """One block of ``a @ b``, which ``block_info`` places."""
-    (top, bottom), (left, right) = block_info[None]["array-location"]
-    total = np.zeros((bottom - top, right - left), a.dtype)
-    start = 0
-    for step in steps:
-        here = slice(start, start + step)
-        total += a[top:bottom, here] @ b[here, left:right]
-        start += step
-    return total
 
 
 def in_chunks(planned: Chunks, chosen: Chunks | None, **arrays: Any) -> list[Any]:

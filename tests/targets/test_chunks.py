@@ -201,8 +201,8 @@ ENTRY main {
 }
 """
 READ_BY_TASKS = {
-    "a product": (PRODUCT, "dot_in_chunks(x, y)"),
-    "a product of what is computed": (OF_COMPUTED, "sin @ y.read()"),
+    "a product": (PRODUCT, "Summed(dot_block),"),
+    "a product of what is computed": (OF_COMPUTED, "np.sin(x) @ y"),
     "the largest of all": (TOP, "top_k_in_chunks(x.read(), 4)"),
     "a scatter": (SCATTER, "scatter_at_in_chunks(x.read(), "),
     "a roll": (ROLL, "da.roll(x.read(), -7, axis=0)"),

@@ -1,0 +1,78 @@
+"""Blocks of lazy arrays in files, for tasks that take one after the other, and products that
+do so.
+"""
+
+import os
+import weakref
+from collections.abc import Callable, Iterator
+from tempfile import NamedTemporaryFile
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+
+from .tiles import Unread, block_of
+
+
+class Stored(Unread):
+    """A block in a file of its own, in dask's temporary directory; the file goes with the
+    last reference to it.
+
+    To another process go the block's elements, which then lie in a file there.
+    """
+
+    def __init__(self, block: np.ndarray) -> None:
+        self.dtype, self.shape = block.dtype, block.shape
+        folder = dask.config.get("temporary_directory", None)
+        with NamedTemporaryFile(prefix="block-", dir=folder, delete=False) as file:
+            weakref.finalize(self, os.unlink, file.name)
+            block.tofile(file)
+        self.path = file.name
+
+    def read(self) -> np.ndarray:
+        """The block, as a view of the file."""
+        return np.asarray(np.memmap(self.path, self.dtype, "r", 0, self.shape))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Stored, (np.array(self.read()),)
+
+
+def stored(x: da.Array) -> da.Array:
+    """An array whose blocks are put into files as soon as they are computed: ``Stored``."""
+    letters = "ijklmnopqr"[: x.ndim]
+    return da.blockwise(
+        Stored, letters, x, letters, meta=np.empty((0,) * x.ndim, x.dtype)
+    )
+
+
+class Summed:
+    """A block function of a product: the sum of what it gives for the chunks of the axis
+    that is summed over, one at a time.
+
+    What is cut along that axis comes as a list of blocks, anything else as one block.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.__name__ = function.__name__  # for dask's progress bars and dashboard
+
+    def __call__(self, *arguments: Any) -> np.ndarray:
+        lists = [list(flat(argument)) for argument in arguments]
+        total: np.ndarray | None = None
+        for k in range(max(map(len, lists))):
+            part = self.function(
+                *(block_of(blocks[k % len(blocks)]) for blocks in lists)
+            )
+            total = part if total is None else np.add(total, part, out=total)
+        assert total is not None
+        return total
+
+
+def flat(blocks: Any) -> Iterator[Any]:
+    """The blocks in lists of lists, in order."""
+    if isinstance(blocks, list):
+        for part in blocks:
+            yield from flat(part)
+    else:
+        yield blocks

@@ -1,0 +1,151 @@
+"""Products of arrays that are both cut: their tasks sum up blocks, one after the other, whatever these are made of."""
+
+import gc
+import pickle
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.templates.prelude.tiles_in_files import Stored
+from xla2py.tests.targets.running import leaves, uneven
+from xla2py.transpile.equivalence.inputs import make_inputs
+
+dask = pytest.importorskip("dask", reason="Dask is not installed")
+da = pytest.importorskip("dask.array", reason="Dask is not installed")
+
+MATRICES = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+
+
+def program(parameters: str, *lines: str) -> str:
+    body = [f"{'xy'[k]} = {shape} parameter({k})" for k, shape in enumerate(parameters.split())]
+    text = "\n  ".join([*body, *lines[:-1], f"ROOT {lines[-1]}"])
+    return f"""
+add {{ a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }}
+less {{ a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = pred[] compare(a, b), direction=LT }}
+ENTRY main {{
+  {text}
+}}
+"""
+
+
+SUMMED = {
+    "of arguments": program("f32[13,9] f32[9,11]", f"r = f32[13,11] dot(x, y), {MATRICES}"),
+    "of integers": program("s32[13,9] s32[9,11]", f"r = s32[13,11] dot(x, y), {MATRICES}"),
+    "with itself": program(
+        "f32[13,11]", "r = f32[11,11] dot(x, x), lhs_contracting_dims={0}, rhs_contracting_dims={0}"
+    ),
+    "with itself, all axes alike": program("f32[11,11]", f"r = f32[11,11] dot(x, x), {MATRICES}"),
+    "with a vector": program("f32[13,9] f32[9]", f"r = f32[13] dot(x, y), {MATRICES}"),
+    "of what is centred": program(
+        "f32[13,9] f32[9,11]",
+        "zero = f32[] constant(0)",
+        "total = f32[9] reduce(x, zero), dimensions={0}, to_apply=add",
+        "totals = f32[13,9] broadcast(total), dimensions={1}",
+        "z = f32[13,9] subtract(x, totals)",
+        f"r = f32[13,11] dot(z, y), {MATRICES}",
+    ),
+    "of batches": program(
+        "f32[3,7,9] f32[3,9,8]",
+        "z = f32[3,7,9] sine(x)",
+        "r = f32[3,7,8] dot(z, y), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, "
+        "rhs_contracting_dims={1}",
+    ),
+    "with many free axes": program(
+        "f32[3,7,9] f32[9,4,5]", "r = f32[3,7,4,5] dot(x, y), lhs_contracting_dims={2}, rhs_contracting_dims={0}"
+    ),
+    "of what is needed whole before": program(
+        "f32[13,9] f32[9,11]",
+        "z = f32[9,11] sort(y), dimensions={0}, to_apply=less",
+        f"r = f32[13,11] dot(x, z), {MATRICES}",
+    ),
+    "of a product": program(
+        "f32[600,500] f32[500,550]",
+        f"z = f32[600,550] dot(x, y), {MATRICES}",
+        "r = f32[550,550] dot(z, z), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+    ),
+}
+NOT_SUMMED = {
+    "over two axes": program(
+        "f32[7,5,9] f32[9,4,7]", "r = f32[5,4] dot(x, y), lhs_contracting_dims={0,2}, rhs_contracting_dims={2,0}"
+    ),
+    "to a number": program(
+        "f32[9,9]",
+        "t = f32[9,9] transpose(x), dimensions={1,0}",
+        "s = f32[9,9] add(x, t)",
+        "r = f32[] dot(s, x), lhs_contracting_dims={0,1}, rhs_contracting_dims={1,0}",
+    ),
+    "in a narrow type": program("s8[13,9] s8[9,11]", f"r = s8[13,11] dot(x, y), {MATRICES}"),
+}
+
+
+def assert_alike(text, chunks, made_of):
+    inputs = make_inputs(xla2py.load(text), seed=3)
+    wanted = leaves(xla2py.emit(text).load().main(*inputs))
+    module = xla2py.emit(text, "dask", chunks=chunks, format=False).load()
+    module.TILE_BYTES = 1
+    for found, same in zip(leaves(module.main(*map(made_of, inputs))), wanted, strict=True):
+        value = found.compute(scheduler="sync")
+        assert value.dtype == same.dtype
+        np.testing.assert_allclose(value, same, rtol=1e-4, atol=1e-4 * np.abs(same).max())
+
+
+@pytest.mark.filterwarnings("ignore:Increasing number of chunks")
+@pytest.mark.parametrize("made_of", [np.copy, uneven], ids=["numpy", "dask"])
+@pytest.mark.parametrize("name", [*SUMMED, *NOT_SUMMED])
+def test_values_are_those_of_numpy(name, made_of):
+    text = (SUMMED | NOT_SUMMED)[name]
+    for chunks in ("300", "227") if name == "of a product" else ("1", "4", "6"):
+        assert_alike(text, chunks, made_of)
+
+
+@pytest.mark.parametrize("name", SUMMED)
+def test_tasks_sum_up_one_block_after_the_other(name):
+    source = xla2py.emit(SUMMED[name], "dask", chunks="6", format=False).source
+    assert "Summed(" in source
+    assert ".read()" not in source.split("CHUNKS =")[1].split("def ")[1] or "sort" in source
+
+
+@pytest.mark.parametrize("name", NOT_SUMMED)
+def test_other_products_are_not_summed_up_in_tasks(name):
+    assert "Summed(" not in xla2py.emit(NOT_SUMMED[name], "dask", chunks="3", format=False).source
+
+
+def test_large_arrays_between_products_lie_in_files_and_small_ones_do_not():
+    assert "stored(dot)" in xla2py.emit(SUMMED["of a product"], "dask", chunks="300").source
+    small = SUMMED["of a product"].replace("600", "60").replace("500", "50").replace("550", "55")
+    assert "stored(dot)" not in xla2py.emit(small, "dask", chunks="30").source
+
+
+def test_a_product_is_a_task_a_block_of_the_result():
+    n, chunk = 600, 75
+    text = program(f"f32[{n},{n}] f32[{n},{n}]", f"z = f32[{n},{n}] sine(x)", f"r = f32[{n},{n}] dot(z, y), {MATRICES}")
+    x = np.ones((n, n), np.float32)
+    lazy = xla2py.emit(text, "dask", chunks=str(chunk)).load().main(x, x)
+    by_hand = da.sin(da.from_array(x, chunks=chunk)) @ da.from_array(x, chunks=chunk)
+    count, count_by_hand = (len(dict(dask.optimize(array)[0].__dask_graph__())) for array in (lazy, by_hand))
+    assert count <= count_by_hand / 4
+
+
+def test_a_stored_block_is_a_file_as_long_as_there_is_a_reference(tmp_path):
+    with dask.config.set(temporary_directory=str(tmp_path)):
+        block = Stored(np.arange(6.0).reshape(2, 3))
+        assert len(list(tmp_path.iterdir())) == 1
+        copy = pickle.loads(pickle.dumps(block))
+        np.testing.assert_array_equal(copy.read(), [[0, 1, 2], [3, 4, 5]])
+        assert len(list(tmp_path.iterdir())) == 2
+        del block
+        gc.collect()
+        assert [path.name for path in tmp_path.iterdir()] == [copy.path.rpartition("/")[2]]
+        view = copy.read()
+        del copy
+        gc.collect()
+        assert not list(tmp_path.iterdir())
+        np.testing.assert_array_equal(view[1], [3, 4, 5])
+
+
+def test_files_are_gone_after_a_run(tmp_path):
+    with dask.config.set(temporary_directory=str(tmp_path)):
+        assert_alike(SUMMED["of a product"], "300", np.copy)
+        gc.collect()
+        assert not list(tmp_path.iterdir())
