@@ -240,7 +240,7 @@ class Arrangement:
         by_rows = tiles(group, trace, self.cuts)
         sums = self.cuts.forms[roots[0].node] == "product"
         itself = (sums or by_rows is not None) and not block.note
-        way = ("stored" if sums else "pieces") if itself else "read"
+        way = ("in_files" if sums else "pieces") if itself else "read"
         operands = tuple(self._given(source.node, group.region, way) for source in sources)
         known: dict[str, int] = {}
         for source, index in zip(sources, indices, strict=True):
@@ -311,16 +311,22 @@ class Arrangement:
     def _given(self, node: Node, region: Region, way: str = "read") -> Node:
         """What main has for a node. An argument that is cut is read anew wherever it is needed (``read``), or by the
         tasks that need it (``pieces``); so are large arrays that are computed where they are needed by tasks that take
-        one block after the other (``stored``)."""
+        one block after the other (``in_files``)."""
         made, is_cut = self.made.get(node, node), self.cuts.is_cut(node)
         if made is node and not (is_argument(node) and is_cut):
             return node
         self.graph.region, self.graph.instruction = region, None
         if made is node:
             return self.graph.add("read", (node,), node.shape, node.element_type, pinned=True, way=way)
-        if way == "stored" and is_cut and prod(node.shape) * node.type.dtype.itemsize > HELD_BYTES:
+        if way == "in_files" and is_cut and prod(node.shape) * node.type.dtype.itemsize > HELD_BYTES:
             return self.graph.add(
-                "prelude", (made,), node.shape, node.element_type, function="stored", arguments=(Slot(0),), keywords={}
+                "prelude",
+                (made,),
+                node.shape,
+                node.element_type,
+                function="in_files",
+                arguments=(Slot(0),),
+                keywords={},
             )
         return made
 

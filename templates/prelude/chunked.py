@@ -1,6 +1,7 @@
 """How ``main`` takes arrays that are larger than memory."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 from uuid import uuid4
@@ -9,13 +10,13 @@ import dask.array as da
 import numpy as np
 
 from .tiles import TILE_BYTES, Unread, block_of, first_of
-from .tiles_in_files import stored
+from .tiles_in_files import in_files
 
 Chunks = Mapping[str, Any]
 
 
 class Chunked:
-    """An argument of ``main``: each ``read()``, ``pieces()`` and ``stored()`` gives a lazy
+    """An argument of ``main``: each ``read()``, ``pieces()`` and ``in_files()`` gives a lazy
     array of its own.
 
     So no chunk waits in memory until another pass has come to it. A dask array is what it
@@ -48,10 +49,10 @@ class Chunked:
             Pieces(self.array), self.chunks, name=False, asarray=False, meta=meta
         )
 
-    def stored(self) -> da.Array:
+    def in_files(self) -> da.Array:
         """``pieces()``, where those of a dask array lie in files as well."""
         return (
-            stored(self.read()) if isinstance(self.array, da.Array) else self.pieces()
+            in_files(self.read()) if isinstance(self.array, da.Array) else self.pieces()
         )
 
     def part(self, axis: int, start: int, stop: int) -> da.Array:

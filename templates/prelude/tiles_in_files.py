@@ -38,7 +38,7 @@ class Stored(Unread):
         return Stored, (np.array(self.read()),)
 
 
-def stored(x: da.Array) -> da.Array:
+def in_files(x: da.Array) -> da.Array:
     """An array whose blocks are put into files as soon as they are computed: ``Stored``."""
     letters = "ijklmnopqr"[: x.ndim]
     return da.blockwise(

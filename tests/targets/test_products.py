@@ -112,9 +112,9 @@ def test_other_products_are_not_summed_up_in_tasks(name):
 
 
 def test_large_arrays_between_products_lie_in_files_and_small_ones_do_not():
-    assert "stored(dot)" in xla2py.emit(SUMMED["of a product"], "dask", chunks="300").source
+    assert "in_files(dot)" in xla2py.emit(SUMMED["of a product"], "dask", chunks="300").source
     small = SUMMED["of a product"].replace("600", "60").replace("500", "50").replace("550", "55")
-    assert "stored(dot)" not in xla2py.emit(small, "dask", chunks="30").source
+    assert "in_files(dot)" not in xla2py.emit(small, "dask", chunks="30").source
 
 
 def test_a_product_is_a_task_a_block_of_the_result():

@@ -293,6 +293,7 @@ FUNCTION_RESULTS: dict[str, tuple[str, ...]] = {
     "geqrf": ("reflectors", "tau"),
     "gesdd": ("workspace", "singular", "left", "right", "info"),
     "getrf": ("lu", "pivots", "info"),
+    "in_files": ("blocks",),
     "int_divide": ("quotient",),
     "int_power": ("power",),
     "int_remainder": ("rest",),
