@@ -99,3 +99,9 @@ def test_values_have_their_names_and_are_right(function):
         np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5)
     for text in NAMES[function]:
         assert text in emitted.source
+
+
+def test_parameters_are_told_apart_inside_fusions():
+    examples = Path(xla2py.__file__).parent / "examples"
+    optimised = (examples / "hlo" / "transformer_block.after.hlo").read_text("utf-8")
+    assert "* scale + offset)" in xla2py.emit(optimised, sources=examples.parent).source

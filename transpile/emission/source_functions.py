@@ -23,7 +23,7 @@ _OPERATORS: dict[type[ast.operator], str] = {
     ast.Pow: "power",
     ast.MatMult: "dot",
 }
-_SEEN_THROUGH = frozenset(("broadcast", "reshape", "convert"))  # what a promotion adds between value and use
+_SEEN_THROUGH = frozenset(("bitcast", "broadcast", "reshape", "convert"))  # what a promotion adds between value and use
 
 
 class SourceFunctions:
@@ -145,18 +145,23 @@ def _with_called(computation: Computation) -> Iterator[Instruction]:
 
 
 def _users(computation: Computation, value: Instruction) -> Iterator[Instruction]:
-    """The users of a value that have a place in the source, through those that have none or only make shapes agree."""
-    waiting, seen = [value], {value}
+    """The users of a value that have a place in the source, inside fusions too, through those that have none or only
+    make shapes agree."""
+    waiting, seen = [(computation, value)], {value}
     while waiting:
-        current = waiting.pop()
-        for user in computation.instructions:
-            if current in user.operands and user not in seen:
-                seen.add(user)
-                has_place = user.metadata is not None and user.metadata.stack_frame_id
-                if has_place and user.opcode not in _SEEN_THROUGH:
-                    yield user
-                else:
-                    waiting.append(user)
+        around, current = waiting.pop()
+        for user in around.instructions:
+            if current not in user.operands or user in seen:
+                continue
+            seen.add(user)
+            if user.opcode == "fusion":
+                (fused,) = user.called
+                inside = [fused.parameters[k] for k, operand in enumerate(user.operands) if operand is current]
+                waiting += [(fused, parameter) for parameter in inside]
+            elif user.opcode in _SEEN_THROUGH or user.metadata is None or not user.metadata.stack_frame_id:
+                waiting.append((around, user))
+            else:
+                yield user
 
 
 def _only_choices(possible: list[set[str]]) -> list[str | None]:
