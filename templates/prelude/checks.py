@@ -4,7 +4,7 @@ from typing import Any
 
 
 def check_arguments(arguments: dict[str, Any], signature: dict[str, str]) -> None:
-    """Raise TypeError for the first argument that is not the array ``signature`` says."""
+    """Raise TypeError for the first argument that is not what ``signature`` says."""
     for name, expected in signature.items():
         if (found := describe(arguments[name])) != expected:
             raise TypeError(f"{name}: expected {expected}, got {found}")

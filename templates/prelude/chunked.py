@@ -16,11 +16,11 @@ Chunks = Mapping[str, Any]
 
 
 class Chunked:
-    """An argument of ``main``: each ``read()``, ``pieces()`` and ``in_files()`` gives a lazy
-    array of its own.
+    """An argument of ``main``: each ``read()``, ``pieces()`` and ``in_files()`` gives a
+    lazy array of its own.
 
-    So no chunk waits in memory until another pass has come to it. A dask array is what it
-    is: its chunks are shared by all that reads them.
+    So no chunk waits in memory until another pass has come to it. A dask array is what
+    it is: its chunks are shared by all that reads them.
     """
 
     def __init__(self, array: Any, chunks: Any) -> None:
@@ -39,8 +39,8 @@ class Chunked:
         return da.from_array(self.array, self.chunks, name=False)
 
     def pieces(self) -> da.Array:
-        """The array in its chunks, which the tasks that need them read themselves: so none
-        is read while they still wait for something else.
+        """The array in its chunks, which the tasks that need them read themselves: so
+        none is read while they still wait for something else.
         """
         if isinstance(self.array, da.Array | np.ndarray):
             return self.read()
@@ -138,8 +138,8 @@ def in_windows(
 
 
 class Windows:
-    """Tasks that each compute a piece of a convolution, some positions along ``axis`` at a
-    time, from the windows that these need.
+    """Tasks that each compute a piece of a convolution, some positions along ``axis``
+    at a time, from the windows that these need.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class Windows:
     def needed(
         self, start: int, stop: int, kernel_shape: Sequence[int]
     ) -> tuple[int, int, tuple[tuple[int, int], ...]]:
-        """The positions of the array that a piece needs, and the padding around them."""
+        """The positions of the array that a piece needs, and the padding around it."""
         reach = (kernel_shape[self.axis - 1] - 1) * self.dilation + 1
         low, n = self.padding[self.axis - 1][0], self.array.shape[self.axis]
         first, end = start * self.stride - low, (stop - 1) * self.stride + reach - low
@@ -195,9 +195,9 @@ def in_chunks(planned: Chunks, chosen: Chunks | None, **arrays: Any) -> list[Any
     """The arrays to read in chunks, as ``chosen`` says, or else as ``planned``; dask
     arrays of one chunk for those that are not in the plan.
 
-    An array may be dask's, NumPy's, a memmap, or anything with a shape, a dtype and slices,
-    like those of zarr and h5py. Raises ValueError for chunks along an axis that the
-    program needs whole, which the plan gives as -1.
+    An array may be dask's, NumPy's, a memmap, or anything with a shape, a dtype and
+    slices, like those of zarr and h5py. Raises ValueError for chunks along an axis that
+    the program needs whole, which the plan gives as -1.
     """
     if unknown := sorted(set(chosen or ()) - set(arrays)):
         names = ", ".join(arrays)
@@ -230,8 +230,8 @@ def on_disk(array: Any) -> Any:
 
 
 class FileArray:
-    """The array of a memmap, by the name of its file. Slices are views of the file: it is
-    read where they are used.
+    """The array of a memmap, by the name of its file. Slices are views of the file: it
+    is read where they are used.
     """
 
     def __init__(self, array: np.memmap) -> None:

@@ -33,8 +33,8 @@ def top_k_in_chunks(
 def scatter_at_in_chunks(
     x: da.Array, index: Any, values: da.Array, combine: Any = None
 ) -> da.Array:
-    """``scatter_at`` of a lazy array that is cut along the first axis: into each chunk go
-    the values that land in it.
+    """``scatter_at`` of a lazy array that is cut along the first axis: into each chunk
+    go the values that land in it.
     """
     places = da.arange(len(x), chunks=(x.chunks[0],))
     letters = "ijklmnopqr"[: x.ndim]
@@ -69,7 +69,9 @@ def top_k_of_part(
 
 
 def best_of(pairs: list[Any], k: int, largest: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The best of several results of ``top_k``, in the order of the elements they are of."""
+    """The best of several results of ``top_k``, in the order of the elements they are
+    of.
+    """
     values, indices = (np.concatenate(x, axis=-1) for x in zip(*pairs, strict=True))
     best, order = top_k(values, min(k, values.shape[-1]), largest)
     return best, np.take_along_axis(indices, order, -1)

@@ -1,6 +1,8 @@
-"""Matrix products with the accumulation rules of HLO, where NumPy's own are too slow, too narrow or not there.
+"""Matrix products with the accumulation rules of HLO, where NumPy's own are too slow,
+too narrow or not there.
 
-Source: the operation-semantics seed, Dot and DotGeneral; RaggedDot and ScaledDot as JAX defines them.
+Source: the operation-semantics seed, Dot and DotGeneral; RaggedDot and ScaledDot as JAX
+defines them.
 """
 
 from collections.abc import Sequence

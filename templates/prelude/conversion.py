@@ -50,9 +50,8 @@ def bitcast_convert(x: np.ndarray, dtype: DTypeLike) -> np.ndarray:
     if dtype.itemsize < x.dtype.itemsize:
         return x[..., np.newaxis].view(dtype)
     bytes_as_dtype = x.view(dtype)
-    return (
-        bytes_as_dtype[..., 0] if dtype.itemsize > x.dtype.itemsize else bytes_as_dtype
-    )
+    is_wider = dtype.itemsize > x.dtype.itemsize
+    return bytes_as_dtype[..., 0] if is_wider else bytes_as_dtype
 
 
 def bitcast_convert_packed(x: np.ndarray, dtype: DTypeLike) -> np.ndarray:

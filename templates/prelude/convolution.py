@@ -78,7 +78,9 @@ def integer_convolution(
     layout: str | None = None,
     **options: Any,
 ) -> np.ndarray:
-    """``convolution`` of integers, wrapping around, by exact sums of products of floats."""
+    """``convolution`` of integers, wrapping around, by exact sums of products of
+    floats.
+    """
     dtype = np.dtype(dtype or x.dtype)
     features = kernel.shape[layout.partition(",")[2].index("O") if layout else -1]
     is_small = x.itemsize == kernel.itemsize == 1 and kernel.size <= 256 * features
@@ -123,8 +125,8 @@ def correlate(
     windows = np.lib.stride_tricks.sliding_window_view(x, spans, axes)
     windows = windows[:, *steps, :, *(slice(None, None, step) for step in dilation)]
     windows = np.moveaxis(windows, x.ndim - 1, -1)  # [batch, *sizes, *window, channels]
-    matrix: np.ndarray = kernel.reshape(taps, depth, groups, -1).transpose(2, 0, 1, 3)
-    matrix = matrix.reshape(groups, taps * depth, -1)
+    weights = kernel.reshape(taps, depth, groups, -1).transpose(2, 0, 1, 3)
+    matrix = weights.reshape(groups, taps * depth, -1)
     row_bytes = prod(windows.shape[2:]) * x.itemsize
     images = max(1, COLUMN_BYTES // (sizes[0] * row_bytes))
     rows = max(1, COLUMN_BYTES // row_bytes)
@@ -132,10 +134,8 @@ def correlate(
     for image in range(0, len(x), images):
         for row in range(0, sizes[0], rows):
             block = windows[image : image + images, row : row + rows]
-            columns: np.ndarray = block.reshape(-1, taps, groups, depth).transpose(
-                2, 0, 1, 3
-            )
-            columns = columns.reshape(groups, -1, taps * depth)
+            unfolded = block.reshape(-1, taps, groups, depth).transpose(2, 0, 1, 3)
+            columns = unfolded.reshape(groups, -1, taps * depth)
             products = (columns @ matrix).transpose(1, 0, 2)
             target = result[image : image + images, row : row + rows]
             target[...] = products.reshape(target.shape)

@@ -1,8 +1,9 @@
-"""Arrays of which only a leading part is meant: dimensions with a bound and a dynamic size.
+"""Arrays of which only a leading part is meant: dimensions with a bound and a dynamic
+size.
 
-The array has the bound's shape and its sizes are separate numbers. Element-wise operations
-need no care; what mixes positions along such an axis crops first and extends afterwards.
-Source: the operation-semantics seed, SetDimensionSize and DynamicReshape.
+The array has the bound's shape and its sizes are separate numbers. Element-wise
+operations need no care; what mixes positions along such an axis crops first and extends
+afterwards. Source: the operation-semantics seed, SetDimensionSize and DynamicReshape.
 """
 
 from collections.abc import Sequence
@@ -15,11 +16,8 @@ def crop(x: np.ndarray, sizes: Sequence[Any]) -> np.ndarray:
     """View of the part of ``x`` that is meant; a size of None stands for the whole
     axis.
     """
-    return x[
-        tuple(
-            slice(None) if size is None else slice(max(int(size), 0)) for size in sizes
-        )
-    ]
+    ends = [size if size is None else max(int(size), 0) for size in sizes]
+    return x[tuple(slice(end) for end in ends)]
 
 
 def extend(x: np.ndarray, shape: Sequence[int]) -> np.ndarray:

@@ -29,7 +29,6 @@ def fourier_transform(x: np.ndarray, kind: str, lengths: Sequence[int]) -> np.nd
         "RFFT": np.fft.rfftn,
         "IRFFT": np.fft.irfftn,
     }
-    result: np.ndarray = transforms[kind](
-        x, s=lengths, axes=tuple(range(-len(lengths), 0))
-    )
+    axes = tuple(range(-len(lengths), 0))
+    result: np.ndarray = transforms[kind](x, s=lengths, axes=axes)
     return result

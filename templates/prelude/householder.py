@@ -1,7 +1,8 @@
-"""Factors held as Householder reflectors, as the LAPACK routines of the same names return them.
+"""Factors held as Householder reflectors, as the LAPACK routines of the same names
+return them.
 
-Reflector k is 1 - tau[k] * v @ v^H with v = [0, .., 0, 1, column k below its first entry].
-All functions take a batch of matrices; real and complex alike.
+Reflector k is 1 - tau[k] * v @ v^H with v = [0, .., 0, 1, column k below its first
+entry]. All functions take a batch of matrices; real and complex alike.
 """
 
 import numpy as np

@@ -1,6 +1,7 @@
 """Gather, scatter, dynamic slices and padding with the bounds rules of HLO.
 
-Source: the operation-semantics seed, Gather, Scatter, DynamicSlice, DynamicUpdateSlice, Pad.
+Source: the operation-semantics seed, Gather, Scatter, DynamicSlice, DynamicUpdateSlice,
+Pad.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,9 +16,8 @@ def clamp_start(start: Any, limit: int) -> Any:
     """``start`` moved into [0, limit]; a scalar of any integer type gives an int, an
     array an int64 array.
     """
-    clamped = np.minimum(
-        np.maximum(start, 0).astype(np.uint64), np.uint64(limit)
-    ).astype(np.int64)
+    start = np.maximum(start, 0).astype(np.uint64)
+    clamped = np.minimum(start, np.uint64(limit)).astype(np.int64)
     return clamped if clamped.ndim else int(clamped)
 
 
@@ -106,12 +106,10 @@ def window_starts(
     vectors = np.moveaxis(indices, index_vector_dim, -1)
     batch = vectors.shape[:-1]
     starts = {dim: vectors[..., k] for k, dim in enumerate(start_index_map)}
-    for dim, axis in zip(
-        operand_batching_dims, start_indices_batching_dims, strict=True
-    ):
-        positions: np.ndarray = np.indices(batch, sparse=True)[
-            axis - (axis > index_vector_dim >= 0)
-        ]
+    pairs = zip(operand_batching_dims, start_indices_batching_dims, strict=True)
+    for dim, axis in pairs:
+        place = axis - (axis > index_vector_dim >= 0)
+        positions: np.ndarray = np.indices(batch, sparse=True)[place]
         starts[dim] = np.broadcast_to(positions, batch)
     return dict(sorted(starts.items())), batch
 
@@ -122,12 +120,11 @@ def open_windows(
     """Index arrays that broadcast to [*batch, *sizes], one for each of the ``starts``
     [*batch].
     """
-    return [
-        np.add.outer(start, np.arange(size)).reshape(
-            start.shape + (1,) * k + (size,) + (1,) * (len(sizes) - k - 1)
-        )
-        for k, (start, size) in enumerate(zip(starts, sizes, strict=True))
-    ]
+    windows = []
+    for k, (start, size) in enumerate(zip(starts, sizes, strict=True)):
+        steps = np.arange(size).reshape((size,) + (1,) * (len(sizes) - k - 1))
+        windows.append(start.reshape(start.shape + (1,) * len(sizes)) + steps)
+    return windows
 
 
 def gather(
@@ -166,20 +163,13 @@ def gather(
     index: list[Any] = open_windows(inside, [slice_sizes[dim] for dim in starts])
     index += [slice(slice_sizes[dim]) for dim in rest]
     slices = x.transpose(*starts, *rest)[tuple(index)]
-    kept = [
-        dim
-        for dim in (*starts, *rest)
-        if dim not in (*collapsed_slice_dims, *operand_batching_dims)
-    ]
+    dropped = (*collapsed_slice_dims, *operand_batching_dims)
+    kept = [dim for dim in (*starts, *rest) if dim not in dropped]
     window = tuple(slice_sizes[dim] for dim in kept)
-    slices = (
-        slices.reshape(batch + window)
-        if starts
-        else np.broadcast_to(slices.reshape(window), batch + window)
-    )
-    return np.moveaxis(
-        slices, [len(batch) + kept.index(dim) for dim in sorted(kept)], offset_dims
-    )
+    slices = slices.reshape((batch if starts else ()) + window)
+    slices = np.broadcast_to(slices, batch + window)
+    places = [len(batch) + kept.index(dim) for dim in sorted(kept)]
+    return np.moveaxis(slices, places, offset_dims)
 
 
 def scatter_at(
@@ -191,12 +181,9 @@ def scatter_at(
     ``index`` is an array of integers or a tuple of several, one for each of the first
     axes of ``x``.
     """
-    places = (
-        np.broadcast_arrays(*index) if isinstance(index, tuple) else [np.asarray(index)]
-    )
-    inside = np.logical_and.reduce(
-        [(i >= 0) & (i < n) for i, n in zip(places, x.shape, strict=False)]
-    )
+    places = np.broadcast_arrays(*(index if isinstance(index, tuple) else (index,)))
+    fits = [(i >= 0) & (i < n) for i, n in zip(places, x.shape, strict=False)]
+    inside = np.logical_and.reduce(fits)
     kept = np.broadcast_to(values, inside.shape + x.shape[len(places) :])[inside]
     result, chosen = x.copy(), tuple(i[inside] for i in places)
     if combine is None:
@@ -239,10 +226,8 @@ def scatter(
         scatter_indices_batching_dims,
     )
     sizes = iter(updates[0].shape[dim] for dim in update_window_dims)
-    window = [
-        1 if dim in (*inserted_window_dims, *input_batching_dims) else next(sizes)
-        for dim in range(ndim)
-    ]
+    absent = (*inserted_window_dims, *input_batching_dims)
+    window = [1 if dim in absent else next(sizes) for dim in range(ndim)]
     fits = np.ones(batch, bool)
     for dim, start in starts.items():
         fits &= (start >= 0) & (start <= shape[dim] - window[dim])
@@ -252,25 +237,21 @@ def scatter(
     split = len(starts)
     row = np.zeros((np.count_nonzero(fits),) + (1,) * split, np.int64)
     inside = [start[fits].astype(np.int64) for start in starts.values()]
-    for dim, positions in zip(
-        starts, open_windows(inside, [window[dim] for dim in starts]), strict=True
-    ):
+    opened = open_windows(inside, [window[dim] for dim in starts])
+    for dim, positions in zip(starts, opened, strict=True):
         row = row * shape[dim] + positions
     results, tables, values = [], [], []
     for x, update in zip(operands, updates, strict=True):
         result = np.array(x.transpose(order), order="C")
         table = result.reshape(prod(result.shape[:split]), *result.shape[split:])
         table = table[(slice(None), *(slice(window[dim]) for dim in order[split:]))]
-        update = np.moveaxis(
-            update, update_window_dims, range(len(batch), update.ndim)
-        ).reshape(*batch, *window)[fits]
+        inner = range(len(batch), update.ndim)
+        update = np.moveaxis(update, update_window_dims, inner)
+        update = update.reshape(*batch, *window)[fits]
         results.append(result.transpose(np.argsort(order)))
         tables.append(table)
-        values.append(
-            update.transpose(0, *(1 + dim for dim in order)).reshape(
-                row.size, *table.shape[1:]
-            )
-        )
+        update = update.transpose(0, *(1 + dim for dim in order))
+        values.append(update.reshape(row.size, *table.shape[1:]))
     combine_rows(tables, row.reshape(-1), values, combine)
     return tuple(results) if several else results[0]
 
@@ -281,7 +262,7 @@ def combine_rows(
     values: Sequence[np.ndarray],
     combine: Callable[..., Any] | None,
 ) -> None:
-    """Combine ``values[k]`` into row ``row[k]`` of the tables, in place and in order."""
+    """Combine ``values[k]`` into row ``row[k]`` of the tables, in place, in order."""
     if combine is None:
         for table, value in zip(tables, values, strict=True):
             table[row] = value
@@ -291,12 +272,10 @@ def combine_rows(
     else:
         for chosen in occurrences(row):
             rows = row[chosen]
-            new = combine(
-                *(table[rows] for table in tables), *(value[chosen] for value in values)
-            )
-            for table, value in zip(
-                tables, new if isinstance(new, tuple) else (new,), strict=True
-            ):
+            current = [table[rows] for table in tables]
+            new = combine(*current, *(value[chosen] for value in values))
+            new = new if isinstance(new, tuple) else (new,)
+            for table, value in zip(tables, new, strict=True):
                 table[rows] = value
 
 
@@ -308,6 +287,5 @@ def occurrences(keys: np.ndarray) -> list[np.ndarray]:
     position = np.arange(len(keys))
     is_first = np.diff(keys[order], prepend=-1) != 0
     rank = position - np.maximum.accumulate(np.where(is_first, position, 0))
-    return np.split(
-        order[np.argsort(rank, kind="stable")], np.cumsum(np.bincount(rank))[:-1]
-    )
+    order, ends = order[np.argsort(rank, kind="stable")], np.cumsum(np.bincount(rank))
+    return np.split(order, ends[:-1])

@@ -1,6 +1,8 @@
-"""Random numbers of JAX, exact to the bit: keys of two uint32 words for the Threefry cipher.
+"""Random numbers of JAX, exact to the bit: keys of two uint32 words for the Threefry
+cipher.
 
-Source: ``jax/_src/prng.py`` and ``jax/_src/random.py``, with ``jax_threefry_partitionable``.
+Source: ``jax/_src/prng.py`` and ``jax/_src/random.py``, with
+``jax_threefry_partitionable``.
 """
 
 import math
@@ -15,9 +17,8 @@ from .special import erf_inv
 
 def split_key(key: np.ndarray, count: int) -> np.ndarray:
     """``count`` new keys [count, 2], as ``jax.random.split``."""
-    words = threefry_2x32(
-        key[0], key[1], np.uint32(0), np.arange(count, dtype=np.uint32)
-    )
+    counts = np.arange(count, dtype=np.uint32)
+    words = threefry_2x32(key[0], key[1], np.uint32(0), counts)
     return np.stack(words, axis=1)
 
 
@@ -29,9 +30,8 @@ def fold_in(key: np.ndarray, data: Any) -> np.ndarray:
 def random_bits(key: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     """uint32 of a shape, as ``jax.random.bits``."""
     counts = np.arange(math.prod(shape), dtype=np.uint64).reshape(shape)
-    first, second = threefry_2x32(
-        key[0], key[1], (counts >> 32).astype(np.uint32), counts.astype(np.uint32)
-    )
+    high, low = (counts >> 32).astype(np.uint32), counts.astype(np.uint32)
+    first, second = threefry_2x32(key[0], key[1], high, low)
     bits: np.ndarray = first ^ second
     return bits
 
@@ -42,10 +42,9 @@ def random_uniform(
     """float32 in [low, high), as ``jax.random.uniform``."""
     bits = (random_bits(key, shape) >> 9) | 0x3F800000  # a float in [1, 2)
     span = np.float32(high) - np.float32(low)
-    uniform: np.ndarray = np.maximum(
-        low, (bits.view(np.float32) - 1) * span + np.float32(low)
-    )
-    return uniform
+    uniform = (bits.view(np.float32) - 1) * span + np.float32(low)
+    result: np.ndarray = np.maximum(low, uniform)
+    return result
 
 
 def random_normal(key: np.ndarray, shape: Sequence[int]) -> np.ndarray:

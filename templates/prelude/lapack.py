@@ -1,7 +1,8 @@
-"""The LAPACK routines that JAX calls on the CPU, with the results XLA's custom calls return.
+"""The LAPACK routines that JAX calls on the CPU, with the results XLA's custom calls
+return.
 
-All take a batch of matrices [.., m, n]; info [..] is 0 where the routine succeeded. What a
-routine only uses as work space comes back as it was given.
+All take a batch of matrices [.., m, n]; info [..] is 0 where the routine succeeded.
+What a routine only uses as work space comes back as it was given.
 """
 
 import numpy as np
@@ -198,7 +199,7 @@ def gtsv(
     ``lower[.., 0]`` and ``upper[.., n - 1]`` are outside of the matrix.
     """
     n, zero = diagonal.shape[-1], np.zeros_like(diagonal[..., :1])
-    # Each equation is the coefficients of x[i], x[i + 1], x[i + 2], then its right side.
+    # An equation is the coefficients of x[i], x[i + 1], x[i + 2], then its right side.
     bands = np.stack([diagonal, upper, np.zeros_like(upper)], -1)
     equations = np.concatenate([bands, b], -1)
     equations[..., -1:, 1] = 0

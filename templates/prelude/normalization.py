@@ -1,7 +1,7 @@
 """Batch normalisation over all axes but the features.
 
-HLO keeps epsilon as a float32 number, whatever the arrays are.
-Source: the operation-semantics seed, BatchNormTraining, BatchNormInference, BatchNormGrad.
+HLO keeps epsilon as a float32 number, whatever the arrays are. Source: the
+operation-semantics seed, BatchNormTraining, BatchNormInference, BatchNormGrad.
 """
 
 from math import prod
@@ -36,17 +36,12 @@ def batch_norm_training(
     with np.errstate(invalid="ignore"):
         count = wide.dtype.type(prod(x.shape[k] for k in others))
         mean = wide.sum(axis=others) / count
-        variance = (
-            np.square(wide - along_features(mean, x, axis)).sum(axis=others) / count
-        )
-    y = batch_norm_inference(
-        x, scale, offset, mean, variance, epsilon=epsilon, axis=axis
-    )
-    return (
-        y,
-        mean.astype(scale.dtype, copy=False),
-        variance.astype(scale.dtype, copy=False),
-    )
+        difference = wide - along_features(mean, x, axis)
+        variance = np.square(difference).sum(axis=others) / count
+    statistics = (scale, offset, mean, variance)
+    y = batch_norm_inference(x, *statistics, epsilon=epsilon, axis=axis)
+    mean, variance = (v.astype(scale.dtype, copy=False) for v in (mean, variance))
+    return y, mean, variance
 
 
 def batch_norm_inference(
@@ -67,9 +62,8 @@ def batch_norm_inference(
         along_features(v, x, axis) for v in (scale, offset, mean, variance)
     )
     wide = x.astype(working_dtype(x.dtype), copy=False)
-    y: np.ndarray = (wide - mean) / np.sqrt(
-        variance + np.float32(epsilon)
-    ) * scale + offset
+    deviation = np.sqrt(variance + np.float32(epsilon))
+    y: np.ndarray = (wide - mean) / deviation * scale + offset
     return y.astype(x.dtype, copy=False)
 
 
@@ -90,23 +84,13 @@ def batch_norm_grad(
     centered = x.astype(grad.dtype, copy=False) - along_features(mean, x, axis)
     deviation = np.sqrt(along_features(variance, x, axis) + np.float32(epsilon))
     normalized = centered / deviation
-    grad_scale, grad_offset = (
-        (grad * normalized).sum(axis=others),
-        grad.sum(axis=others),
-    )
+    grad_scale = (grad * normalized).sum(axis=others)
+    grad_offset = grad.sum(axis=others)
     with np.errstate(invalid="ignore"):
         count = grad.dtype.type(prod(x.shape[k] for k in others))
-        means = [
-            along_features(total / count, x, axis)
-            for total in (grad_offset, grad_scale)
-        ]
-    grad_x = (
-        along_features(scale, x, axis)
-        / deviation
-        * (grad - means[0] - normalized * means[1])
-    )
-    return (
-        grad_x.astype(x.dtype),
-        grad_scale.astype(scale.dtype),
-        grad_offset.astype(scale.dtype),
-    )
+        mean_grad = along_features(grad_offset / count, x, axis)
+        slope = along_features(grad_scale / count, x, axis)
+    grad = grad - mean_grad - normalized * slope
+    grad_x = along_features(scale, x, axis) / deviation * grad
+    grad_scale, grad_offset = (v.astype(scale.dtype) for v in (grad_scale, grad_offset))
+    return grad_x.astype(x.dtype), grad_scale, grad_offset

@@ -102,15 +102,13 @@ def top_k(x: np.ndarray, k: int, largest: bool = True) -> tuple[np.ndarray, np.n
 def search_sorted(
     table: np.ndarray, values: np.ndarray, side: str = "left"
 ) -> np.ndarray:
-    """Where each of ``values`` belongs in the sorted ``table`` [n], before what equals it or on the ``right`` of it;
-    NaN belong behind all else.
+    """Where each of ``values`` belongs in the sorted ``table`` [n], before what equals
+    it or on the ``right`` of it; NaN belong behind all else.
 
     Found by halving, with the same result as XLA's also for a table that is not sorted.
     """
-    low, high = (
-        np.zeros(np.shape(values), np.uint32),
-        np.full(np.shape(values), len(table), np.uint32),
-    )
+    low = np.zeros(np.shape(values), np.uint32)
+    high = np.full(np.shape(values), len(table), np.uint32)
     for _ in range(len(table).bit_length()):
         middle = low + (high - low) // 2
         found = table[np.minimum(middle, len(table) - 1)]

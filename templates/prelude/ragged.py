@@ -13,7 +13,9 @@ def copy_ragged_rows(
     sizes: np.ndarray,
     target_starts: np.ndarray,
 ) -> np.ndarray:
-    """``target`` with ``sizes[k]`` rows of ``source`` from ``source_starts[k]`` copied to ``target_starts[k]``."""
+    """``target`` with ``sizes[k]`` rows of ``source`` from ``source_starts[k]`` copied
+    to ``target_starts[k]``.
+    """
     result = target.copy()
     for start, size, place in zip(source_starts, sizes, target_starts, strict=True):
         result[place : place + size] = source[start : start + size]

@@ -1,6 +1,7 @@
 """Reductions by any function, maps and scans.
 
-Source: the operation-semantics seed, Reduce and Map; XLA CPU where the seed leaves a choice.
+Source: the operation-semantics seed, Reduce and Map; XLA CPU where the seed leaves a
+choice.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,10 +23,8 @@ def fold_axes(
     """
     several = isinstance(operands, tuple)
     operands, inits = (operands, inits) if several else ((operands,), (inits,))
-    shape, kept = (
-        operands[0].shape,
-        [axis for axis in range(operands[0].ndim) if axis not in axes],
-    )
+    shape = operands[0].shape
+    kept = [axis for axis in range(len(shape)) if axis not in axes]
     result_shape, n = [shape[axis] for axis in kept], prod(shape[axis] for axis in axes)
     totals = [x.transpose(*axes, *kept).reshape(n, *result_shape) for x in operands]
     if n != 1:
@@ -66,9 +65,8 @@ def scan(
     """
     n, count = inputs[0].shape[axis], len(carries)
     if n == 0:  # one step on nothing but zeros says what the outputs are like
-        results = step(
-            *(np.zeros(np.delete(x.shape, axis), x.dtype) for x in inputs), *carries
-        )
+        zeros = [np.zeros(np.delete(x.shape, axis), x.dtype) for x in inputs]
+        results = step(*zeros, *carries)
         empty = [np.asarray(y)[None][:0] for y in results[: len(results) - count]]
         return (*(np.moveaxis(y, 0, axis) for y in empty), *carries)
     outputs: list[tuple[np.ndarray, ...]] = []
@@ -79,7 +77,5 @@ def scan(
         carries = results[split:]
     if reverse:
         outputs.reverse()
-    return (
-        *(np.stack(column, axis) for column in zip(*outputs, strict=True)),
-        *carries,
-    )
+    stacked = [np.stack(column, axis) for column in zip(*outputs, strict=True)]
+    return (*stacked, *carries)

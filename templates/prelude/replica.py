@@ -1,8 +1,10 @@
 """What replicas that run one program together are to each other.
 
-A device is one partition of one replica, ``replica_id * partitions + partition_id``, as in XLA. Everything that
-devices exchange goes through one method, :meth:`Replica.exchange`; the network below it has two: ``post`` a message,
-which never waits, and ``take`` one, which does. Source: the operation-semantics seed; XLA's CollectiveOpGroupMode.
+A device is one partition of one replica, ``replica_id * partitions + partition_id``, as
+in XLA. Everything that devices exchange goes through one method,
+:meth:`Replica.exchange`; the network below it has two: ``post`` a message, which never
+waits, and ``take`` one, which does. Source: the operation-semantics seed; XLA's
+CollectiveOpGroupMode.
 """
 
 import sys
@@ -18,7 +20,9 @@ class ReplicaError(RuntimeError):
 
 
 class ReplicaMismatch(ReplicaError):
-    """The replicas have taken different ways: another collective, another shape, or an end too early."""
+    """The replicas have taken different ways: another collective, another shape, or an
+    end too early.
+    """
 
 
 class ReplicaLost(ReplicaError):
@@ -34,7 +38,9 @@ class ReplicaTimeout(ReplicaError):
 
 
 class Replica:
-    """One device among those that run a program together; the collectives are methods of its subclasses."""
+    """One device among those that run a program together; the collectives are methods
+    of its subclasses.
+    """
 
     def __init__(
         self, device: int, replicas: int, partitions: int, network: Any
@@ -54,22 +60,18 @@ class Replica:
         tag: str,
         channel: int | None = None,
     ) -> dict[int, Any]:
-        """Send an array to each device that ``send`` names; what those in ``receive`` have sent, by device.
+        """Send an array to each device that ``send`` names; what those in ``receive``
+        have sent, by device.
 
-        Messages between two devices are numbered, on each channel by itself; ``tag`` has to be the same on both sides.
-        Raises ReplicaMismatch where it is not, ReplicaLost and ReplicaTimeout where nothing comes.
+        Messages between two devices are numbered, on each channel by itself; ``tag``
+        has to be the same on both sides. Raises ReplicaMismatch where it is not,
+        ReplicaLost and ReplicaTimeout where nothing comes.
         """
-        copies = {
-            id(array): array.copy() for array in send.values()
-        }  # the sender may write into its own
+        # Copies: the sender may write into its own.
+        copies = {id(array): array.copy() for array in send.values()}
         for peer, array in send.items():
-            self.network.post(
-                self.device,
-                peer,
-                (channel, self.sent[peer, channel]),
-                tag,
-                copies[id(array)],
-            )
+            key = channel, self.sent[peer, channel]
+            self.network.post(self.device, peer, key, tag, copies[id(array)])
             self.sent[peer, channel] += 1
         arrays = {}
         for peer in receive:
@@ -77,12 +79,15 @@ class Replica:
             self.received[peer, channel] += 1
             theirs, arrays[peer] = self.network.take(self.device, peer, key, tag)
             if theirs != tag:
-                message = f"replica {self.device} does {tag}, but replica {peer} does {theirs}"
+                message = f"replica {self.device} does {tag}, "
+                message += f"but replica {peer} does {theirs}"
                 raise ReplicaMismatch(message)
         return arrays
 
     def members(self, groups: Sequence[Sequence[int]] | None) -> Sequence[int]:
-        """The devices of the group that this one is in, in order; none where it is in none."""
+        """The devices of the group that this one is in, in order; none where it is in
+        none.
+        """
         if groups is None:
             return range(self.count)
         return next((group for group in groups if self.device in group), ())
@@ -90,15 +95,15 @@ class Replica:
     def swapped(
         self, parts: Sequence[Any], members: Sequence[int], tag: str
     ) -> list[Any]:
-        """Part ``i`` goes to member ``i``; what the members have sent, in their order."""
+        """Part ``i`` goes to member ``i``; what members have sent, in their order."""
         arrays = self.exchange(dict(zip(members, parts, strict=True)), members, tag)
         return [arrays[member] for member in members]
 
     def tag(self, collective: str, x: Any, channel: int | str | None) -> str:
-        """What both sides of an exchange have to agree on. Without a channel, that is the line of the call."""
-        place = (
-            f"line {sys._getframe(2).f_lineno}"
-            if channel is None
-            else f"channel {channel}"
-        )
+        """What both sides of an exchange have to agree on. Without a channel, that is
+        the line of the call.
+        """
+        place = f"channel {channel}"
+        if channel is None:
+            place = f"line {sys._getframe(2).f_lineno}"
         return f"{collective} of {x.dtype}{list(x.shape)} ({place})"

@@ -1,8 +1,10 @@
-"""The collectives, each by its HLO name. Source: the operation-semantics seed, the sections of these names.
+"""The collectives, each by its HLO name. Source: the operation-semantics seed, the
+sections of these names.
 
-``groups`` lists the devices that work together, in the order of the result; None is one group of all. ``channel`` is
-given where several calls are one collective. They use only what NumPy hands over to other array libraries
-(``__array_function__``), so arrays on a device stay there.
+``groups`` lists the devices that work together, in the order of the result; None is one
+group of all. ``channel`` is given where several calls are one collective. They use only
+what NumPy hands over to other array libraries (``__array_function__``), so arrays on a
+device stay there.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,16 +26,17 @@ class AllReduce(Replica):
         groups: Sequence[Sequence[int]] | None = None,
         channel: int | str | None = None,
     ) -> Any:
-        """The ``x`` of the whole group, combined in the group's order: the same bits on all."""
+        """The ``x`` of the whole group, combined in the group's order: the same bits on
+        all.
+        """
         tag, members = self.tag("all_reduce", x, channel), self.members(groups)
         if x.nbytes <= SLICED_FROM or len(members) == 1:
             return reduce(combine, self.swapped([x] * len(members), members, tag))
         # Large arrays: each combines one slice of them, and all gather the slices.
         slices = self.swapped(np.array_split(x.reshape(-1), len(members)), members, tag)
         combined = reduce(combine, slices)
-        return np.concatenate(
-            self.swapped([combined] * len(members), members, tag)
-        ).reshape(x.shape)
+        parts = self.swapped([combined] * len(members), members, tag)
+        return np.concatenate(parts).reshape(x.shape)
 
 
 class ReduceScatter(Replica):
@@ -45,11 +48,12 @@ class ReduceScatter(Replica):
         groups: Sequence[Sequence[int]] | None = None,
         channel: int | str | None = None,
     ) -> Any:
-        """Of the combined ``x``, the shard along ``axis`` that belongs to this place in the group."""
+        """Of the combined ``x``, the shard along ``axis`` that belongs to this place in
+        the group.
+        """
         tag, members = self.tag("reduce_scatter", x, channel), self.members(groups)
-        return reduce(
-            combine, self.swapped(np.split(x, len(members), axis), members, tag)
-        )
+        parts = np.split(x, len(members), axis)
+        return reduce(combine, self.swapped(parts, members, tag))
 
 
 class AllGather(Replica):
@@ -73,11 +77,12 @@ class AllToAll(Replica):
         groups: Sequence[Sequence[int]] | None = None,
         channel: int | str | None = None,
     ) -> Any:
-        """Block ``i`` of ``x`` along ``axis`` goes to member ``i``; what arrives, joined along it."""
+        """Block ``i`` of ``x`` along ``axis`` goes to member ``i``; what arrives,
+        joined along it.
+        """
         tag, members = self.tag("all_to_all", x, channel), self.members(groups)
-        return np.concatenate(
-            self.swapped(np.split(x, len(members), axis), members, tag), axis
-        )
+        parts = np.split(x, len(members), axis)
+        return np.concatenate(self.swapped(parts, members, tag), axis)
 
 
 class AllToAllOfTuple(Replica):
@@ -88,9 +93,8 @@ class AllToAllOfTuple(Replica):
         channel: int | str | None = None,
     ) -> Sequence[Any]:
         """Part ``i`` goes to member ``i``; what arrives, in the group's order."""
-        return self.swapped(
-            parts, self.members(groups), self.tag("all_to_all", parts[0], channel)
-        )
+        tag = self.tag("all_to_all", parts[0], channel)
+        return self.swapped(parts, self.members(groups), tag)
 
 
 class RaggedAllToAll(Replica):
@@ -104,15 +108,15 @@ class RaggedAllToAll(Replica):
         groups: Sequence[Sequence[int]] | None = None,
         channel: int | str | None = None,
     ) -> Any:
-        """Rows of ``x`` of different numbers go to the members, which put them into their ``output``.
+        """Rows of ``x`` of different numbers go to the members, which put them into
+        their ``output``.
 
-        The ``k``-th run, ``sizes[k]`` rows from ``starts[k]``, goes to row ``places[k]`` of a member: the runs of
-        member 0 come first, then those of member 1, and so on.
+        The ``k``-th run, ``sizes[k]`` rows from ``starts[k]``, goes to row
+        ``places[k]`` of a member: the runs of member 0 come first, then those of member
+        1, and so on.
         """
-        tag, members = (
-            self.tag("ragged_all_to_all", output, channel),
-            self.members(groups),
-        )
+        tag = self.tag("ragged_all_to_all", output, channel)
+        members = self.members(groups)
         runs = np.split(np.stack([starts, sizes, places], 1), len(members))
         rows = [
             np.concatenate([x[int(a) : int(a) + int(n)] for a, n, _ in run])
@@ -134,7 +138,9 @@ class CollectivePermute(Replica):
     def collective_permute(
         self, x: Any, pairs: Sequence[tuple[int, int]], channel: int | str | None = None
     ) -> Any:
-        """The ``x`` of the device that sends here by ``pairs`` of (source, target); zeros where none does."""
+        """The ``x`` of the device that sends here by ``pairs`` of (source, target);
+        zeros where none does.
+        """
         tag = self.tag("collective_permute", x, channel)
         targets = {target: x for source, target in pairs if source == self.device}
         sources = [source for source, target in pairs if target == self.device]
@@ -150,16 +156,13 @@ class CollectiveBroadcast(Replica):
         channel: int | str | None = None,
     ) -> Any:
         """The ``x`` of the group's first member; zeros for who is in no group."""
-        tag, members = (
-            self.tag("collective_broadcast", x, channel),
-            self.members(groups),
-        )
+        tag = self.tag("collective_broadcast", x, channel)
+        members = self.members(groups)
         if not members:
             return np.zeros_like(x)
         first = members[0]
-        return self.exchange(
-            dict.fromkeys(members if self.device == first else (), x), [first], tag
-        )[first].copy()
+        send = dict.fromkeys(members if self.device == first else (), x)
+        return self.exchange(send, [first], tag)[first].copy()
 
 
 class Channels(Replica):
@@ -171,9 +174,10 @@ class Channels(Replica):
     def recv(
         self, otherwise: Any, channel: int, pairs: Sequence[tuple[int, int]]
     ) -> Any:
-        """What another device sends on a channel; ``otherwise``, an array of the same shape, where none does."""
+        """What another device sends on a channel; ``otherwise``, an array of the same
+        shape, where none does.
+        """
         sources = [source for source, target in pairs if target == self.device]
-        arrays = self.exchange(
-            {}, sources, self.tag("transfer", otherwise, channel), channel
-        )
+        tag = self.tag("transfer", otherwise, channel)
+        arrays = self.exchange({}, sources, tag, channel)
         return arrays[sources[0]] if sources else otherwise

@@ -1,4 +1,4 @@
-"""Snapshots of what a loop carries, from which a run goes on where a replica was lost."""
+"""Snapshots of what a loop carries, to go on from where a replica was lost."""
 
 import os
 from collections.abc import Iterable
@@ -13,16 +13,17 @@ KEPT = 3  # snapshots of a loop, for each device
 
 
 class Snapshots:
-    """Where the devices of one attempt at a run leave snapshots, and which ones they begin from.
+    """Where the devices of one attempt at a run leave snapshots, and which ones they
+    begin from.
 
-    ``folder`` is one that all workers and the client see. A file is called loop-iteration-device.npz.
+    ``folder`` is one that all workers and the client see. A file is called
+    loop-iteration-device.npz.
     """
 
     def __init__(self, folder: str, every: int, begin: dict[int, str]) -> None:
         self.folder, self.every = Path(folder), every
-        self.begin = (
-            begin  # by loop: the files to begin from, without device and ending
-        )
+        # By loop: the files to begin from, without device and ending.
+        self.begin = begin
 
     def file(self, loop: int, iteration: int, device: int) -> Path:
         return self.folder / f"{loop}-{iteration}-{device}.npz"
@@ -40,36 +41,37 @@ class Snapshots:
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(".unfinished")
         with unfinished.open("wb") as stream:
-            np.savez(
-                stream,
-                *(np.ascontiguousarray(a).reshape(-1).view(np.uint8) for a in arrays),
-                exchanged=exchanged,
-            )
+            flat = [np.ascontiguousarray(array).reshape(-1) for array in arrays]
+            np.savez(stream, *(a.view(np.uint8) for a in flat), exchanged=exchanged)
         os.replace(unfinished, path)
         self.file(loop, iteration - KEPT * self.every, device).unlink(missing_ok=True)
 
     def read(
         self, loop: int, device: int, carried: Iterable[Any]
     ) -> tuple[int, list[Any]]:
-        """The iteration and the arrays of the snapshot to begin from; their types are those of ``carried``."""
+        """The iteration and the arrays of the snapshot to begin from; their types are
+        those of ``carried``.
+        """
         path = Path(f"{self.begin[loop]}-{device}.npz")
         with np.load(path, allow_pickle=False) as stored:
-            arrays = [
-                stored[f"arr_{k}"]
-                .view(np.asarray(like).dtype)
-                .reshape(np.shape(like))[()]
-                for k, like in enumerate(carried)
-            ]
+            arrays = []
+            for k, like in enumerate(carried):
+                array = stored[f"arr_{k}"].view(np.asarray(like).dtype)
+                arrays.append(array.reshape(np.shape(like))[()])
         return int(path.name.split("-")[1]), arrays
 
 
 class Resumable(Replica):
-    """Loops that can go on from a snapshot; they are counted in the order in which they begin."""
+    """Loops that can go on from a snapshot; they are counted in the order in which they
+    begin.
+    """
 
     loop = iteration = 0
 
     def resume(self, *carried: Any) -> Any:
-        """What a loop begins with: what its snapshot holds where the run begins from one, else the arguments."""
+        """What a loop begins with: what its snapshot holds where the run begins from
+        one, else the arguments.
+        """
         snapshots = self.network.snapshots
         self.loop, self.iteration = self.loop + 1, 0
         if snapshots is None or self.loop not in snapshots.begin:
@@ -90,7 +92,9 @@ class Resumable(Replica):
             )
 
     def exchanged(self) -> Any:
-        """Rows of peer, channel, messages sent and received: no message is under way where both sides agree."""
+        """Rows of peer, channel, messages sent and received: no message is under way
+        where both sides agree.
+        """
         keys = sorted(self.sent.keys() | self.received.keys(), key=str)
         rows = [
             (peer, -1 if c is None else c, self.sent[peer, c], self.received[peer, c])
@@ -100,7 +104,9 @@ class Resumable(Replica):
 
 
 def newest_snapshots(folders: Iterable[str], count: int) -> dict[int, str]:
-    """By loop, the newest snapshot that all devices have, with no message under way; as ``Snapshots.begin``."""
+    """By loop, the newest snapshot that all devices have, with no message under way; as
+    ``Snapshots.begin``.
+    """
     found: dict[tuple[int, int, str], int] = {}  # how many devices have it
     for folder in folders:
         for path in Path(folder).glob("*-*-*.npz"):
@@ -115,7 +121,9 @@ def newest_snapshots(folders: Iterable[str], count: int) -> dict[int, str]:
 
 
 def is_quiet(prefix: str, count: int) -> bool:
-    """As many messages have been received as sent, between any two devices and on each channel."""
+    """As many messages have been received as sent, between any two devices and on each
+    channel.
+    """
     sent: dict[tuple[int, int, int], int] = {}
     received: dict[tuple[int, int, int], int] = {}
     for device in range(count):

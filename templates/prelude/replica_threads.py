@@ -28,7 +28,9 @@ class Threads:
             self.changed.notify_all()
 
     def take(self, target: int, source: int, key: Any, tag: str) -> tuple[str, Any]:
-        """Wait for a message; its tag and its array. Raises ReplicaError as soon as it is known that none will come."""
+        """Wait for a message; its tag and its array. Raises ReplicaError as soon as it
+        is known that none will come.
+        """
         wanted = target, source, key
         with self.changed:
             self.waiting[target] = wanted, tag
@@ -69,7 +71,7 @@ class Threads:
             self.changed.notify_all()
 
     def check_end(self) -> None:
-        """Raise the first failure, or ReplicaMismatch where a message was never taken."""
+        """Raise the first failure, or ReplicaMismatch if a message was never taken."""
         if self.failure is not None:
             raise self.failure
         for (target, source, _), (tag, _) in self.messages.items():
@@ -86,7 +88,9 @@ def in_threads(
     replica_args: Sequence[Sequence[Any]],
     feeds: Mapping[str, Sequence[Any]],
 ) -> list[Any]:
-    """Run a program on every device at once, each in a thread; the results, by device. The first failure is raised."""
+    """Run a program on every device at once, each in a thread; the results, by device.
+    The first failure is raised.
+    """
     count = replicas * partitions
     require_one_each(count, replica_args, feeds)
     network = Threads(count)

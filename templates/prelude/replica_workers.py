@@ -1,8 +1,9 @@
 """Replicas on the workers of a dask.distributed cluster, one task each.
 
-The replicas talk to each other over the cluster's own communication layer, hence with its addresses and its security:
-a peer connects to a worker where that listens anyway, and one message makes a lasting connection of it. What arrives
-is an array's header and its bytes; nothing of it is unpickled.
+The replicas talk to each other over the cluster's own communication layer, hence with
+its addresses and its security: a peer connects to a worker where that listens anyway,
+and one message makes a lasting connection of it. What arrives is an array's header and
+its bytes; nothing of it is unpickled.
 """
 
 import asyncio
@@ -36,7 +37,9 @@ from .replica_threads import require_one_each
 
 
 class Seat:
-    """The place of one replica on its worker: the connections to the others, and what has arrived on them."""
+    """The place of one replica on its worker: the connections to the others, and what
+    has arrived on them.
+    """
 
     def __init__(
         self,
@@ -46,20 +49,15 @@ class Seat:
         timeout: float,
         snapshots: Snapshots | None,
     ) -> None:
-        self.token, self.device, self.timeout, self.snapshots = (
-            token,
-            device,
-            timeout,
-            snapshots,
-        )
+        self.token, self.device = token, device
+        self.timeout, self.snapshots = timeout, snapshots
         self.worker: Any = get_worker()
         self.key: Any = None  # of the task that runs here
         self.loop = self.worker.loop.asyncio_loop
         self.changed = threading.Condition()
         self.messages: dict[Any, tuple[str, Any]] = {}
-        self.gone: dict[
-            int, tuple[type[ReplicaError], str]
-        ] = {}  # who sends no more: what that means to who waits
+        # Who sends no more: what that means to who waits.
+        self.gone: dict[int, tuple[type[ReplicaError], str]] = {}
         self.outgoing: dict[int, asyncio.Queue[Any]] = {
             peer: asyncio.Queue() for peer in range(count)
         }
@@ -94,11 +92,9 @@ class Seat:
             while True:
                 self.arrived(peer, await comm.read())
         except (OSError, ValueError, TypeError, KeyError) as error:
-            reason = (
-                "was lost"
-                if isinstance(error, OSError)
-                else f"sent what is no array ({error})"
-            )
+            reason = "was lost"
+            if not isinstance(error, OSError):
+                reason = f"sent what is no array ({error})"
             self.leave(peer, ReplicaLost, reason)
         finally:
             writing.cancel()
@@ -117,16 +113,13 @@ class Seat:
         """Keep an array, or that the peer has ended."""
         if "end" in message:
             ended = ReplicaMismatch, "has ended"
-            self.leave(
-                peer,
-                *(ended if message["end"] == "well" else (ReplicaStopped, "failed")),
-            )
+            failed = ReplicaStopped, "failed"
+            self.leave(peer, *(ended if message["end"] == "well" else failed))
             return
         frames = [memoryview(frame) for frame in message["data"].frames]
         data = frames[0] if len(frames) == 1 else b"".join(frames)
-        array = np.frombuffer(data, np.dtype(message["dtype"])).reshape(
-            message["shape"]
-        )
+        array = np.frombuffer(data, np.dtype(message["dtype"]))
+        array = array.reshape(message["shape"])
         with self.changed:
             self.messages[peer, tuple(message["key"])] = message["tag"], array[()]
             self.changed.notify_all()
@@ -169,7 +162,8 @@ class Seat:
                     raise ReplicaStopped(f"replica {self.device} was given up in {tag}")
                 remaining = deadline - time.monotonic()
                 if remaining <= 0:
-                    message = f"replica {self.device} waited {self.timeout:g} s for replica {source} in {tag}"
+                    message = f"replica {self.device} waited {self.timeout:g} s "
+                    message += f"for replica {source} in {tag}"
                     raise ReplicaTimeout(message)
                 self.changed.wait(min(remaining, 0.2))
             return self.messages.pop((source, key))
@@ -188,14 +182,18 @@ class Seat:
         return task is None or task.state in ("cancelled", "resumed")
 
     def close(self, end: str) -> None:
-        """Tell the others how this replica has ended; the connections close behind that."""
+        """Tell the others how this replica has ended; the connections close behind
+        that.
+        """
         for queue in self.outgoing.values():
             self.loop.call_soon_threadsafe(queue.put_nowait, {"end": end})
             self.loop.call_soon_threadsafe(queue.put_nowait, None)
 
 
 def joining(seats: Mapping[tuple[str, int], Seat]) -> Callable[..., Any]:
-    """What a worker does when a peer connects to a replica of its own. Only who knows the run's token finds it."""
+    """What a worker does when a peer connects to a replica of its own. Only who knows
+    the run's token finds it.
+    """
 
     async def join(comm: Any, token: str, device: int, source: int) -> Any:
         seat = seats.get((token, device))
@@ -231,7 +229,9 @@ def run_seated(
 
 
 class ByValue:
-    """A function that workers receive whole: they need not be able to import its module."""
+    """A function that workers receive whole: they need not be able to import its
+    module.
+    """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         module = sys.modules.get(__name__)
@@ -254,9 +254,8 @@ class Run:
         self.client, self.addresses, self.timeout = client, addresses, timeout
         self.token = uuid.uuid4().hex
         self.futures: list[Any] = []
-        self.heard: dict[
-            str, tuple[Any, float]
-        ] = {}  # by worker: its last sign of life, and when it was new here
+        # By worker: its last sign of life, and when it was new here.
+        self.heard: dict[str, tuple[Any, float]] = {}
 
     def submit(
         self, name: str, function: ByValue, arguments: Sequence[Sequence[Any]]
@@ -279,7 +278,9 @@ class Run:
         return futures
 
     def wait(self, futures: Sequence[Any], limit: float | None = None) -> None:
-        """Wait until all are done. Raises the failure behind all others, or ReplicaTimeout after ``limit`` seconds."""
+        """Wait until all are done. Raises the failure behind all others, or
+        ReplicaTimeout after ``limit`` seconds.
+        """
         started = time.monotonic()
         while any(future.status == "pending" for future in futures):
             lost = self.missing()
@@ -288,13 +289,11 @@ class Run:
             ):
                 self.fail(futures, lost)
             if limit is not None and time.monotonic() - started > limit:
-                late = [
-                    device
-                    for device, future in enumerate(futures)
-                    if future.status == "pending"
-                ]
+                status = [future.status for future in futures]
+                late = [d for d, state in enumerate(status) if state == "pending"]
                 raise ReplicaTimeout(
-                    f"replicas {late} have not started within {limit:g} s: are their workers busy?"
+                    f"replicas {late} have not started within {limit:g} s: "
+                    "are their workers busy?"
                 )
             time.sleep(0.02)
         if any(future.status != "finished" for future in futures):
@@ -303,9 +302,8 @@ class Run:
     def missing(self) -> ReplicaError | None:
         """That a worker has gone, or gives no sign of life."""
         alive = self.client.nthreads()
-        known = self.client.scheduler_info(n_workers=-1)[
-            "workers"
-        ]  # now and then only some of them
+        # Now and then these are only some of them.
+        known = self.client.scheduler_info(n_workers=-1)["workers"]
         now = time.monotonic()
         for device, address in enumerate(self.addresses):
             if address not in alive:
@@ -322,17 +320,16 @@ class Run:
         return None
 
     def fail(self, futures: Sequence[Any], lost: ReplicaError | None) -> None:
-        """Raise why a run has failed. A replica that only stopped because of another waits a moment for that one."""
+        """Raise why a run has failed. A replica that only stopped because of another
+        waits a moment for that one.
+        """
         deadline = time.monotonic() + (0.5 if lost is None else 0.3)
         while True:
             failures = [
                 future.exception() for future in futures if future.status == "error"
             ]
-            first = min(
-                failures,
-                key=lambda error: CAUSES.get(type(error).__name__, 0),
-                default=None,
-            )
+            ranks = [CAUSES.get(type(error).__name__, 0) for error in failures]
+            first = failures[ranks.index(min(ranks))] if failures else None
             if first is not None and type(first).__name__ != "ReplicaStopped":
                 raise first
             if time.monotonic() > deadline or all(
@@ -342,7 +339,9 @@ class Run:
             time.sleep(0.02)
 
     def results(self, futures: Sequence[Any]) -> list[Any]:
-        """The results, by device. Raises ReplicaLost where a worker goes before it has handed its own over."""
+        """The results, by device. Raises ReplicaLost where a worker goes before it has
+        handed its own over.
+        """
         gathering = asyncio.run_coroutine_threadsafe(
             self.client.gather(futures, asynchronous=True),
             self.client.loop.asyncio_loop,
@@ -356,7 +355,8 @@ class Run:
         return list(gathering.result())
 
 
-# What a failure is a consequence of, the cause first; before them comes whatever else a program raises.
+# What a failure is a consequence of, the cause first; before them comes whatever else a
+# program raises.
 CAUSES = {
     "ReplicaMismatch": 1,
     "ReplicaTimeout": 2,
@@ -378,11 +378,13 @@ def on_workers(
     every: int,
     retries: int,
 ) -> list[Any]:
-    """Run a program with one replica on each of as many workers; the results, by device.
+    """Run a program with one replica on each of as many workers; the results, by
+    device.
 
-    Nothing is left behind: neither tasks nor connections. ``timeout`` is the longest, in seconds, that a replica waits
-    for another. Where a replica is lost, the run begins again from the newest snapshots, up to ``retries`` times.
-    Raises ReplicaLost, ReplicaMismatch and ReplicaTimeout, or what a replica has raised.
+    Nothing is left behind: neither tasks nor connections. ``timeout`` is the longest,
+    in seconds, that a replica waits for another. Where a replica is lost, the run
+    begins again from the newest snapshots, up to ``retries`` times. Raises ReplicaLost,
+    ReplicaMismatch and ReplicaTimeout, or what a replica has raised.
     """
     count = counts[0] * counts[1]
     require_one_each(count, replica_args, feeds)
@@ -399,17 +401,11 @@ def on_workers(
         folders.append(str(Path(snapshot or "").resolve() / run.token))
         snapshots = None if snapshot is None else Snapshots(folders[-1], every, begin)
         try:
-            seats = run.submit(
-                "replica-seat",
-                program[0],
-                [(run.token, d, count, timeout, snapshots) for d in range(count)],
-            )
+            each = [(run.token, d, count, timeout, snapshots) for d in range(count)]
+            seats = run.submit("replica-seat", program[0], each)
             run.wait(seats, timeout)
-            running = run.submit(
-                "replica",
-                program[1],
-                [(seats[d], run.addresses, *given[d]) for d in range(count)],
-            )
+            work = [(seats[d], run.addresses, *given[d]) for d in range(count)]
+            running = run.submit("replica", program[1], work)
             run.wait(running)
             return run.results(running)
         except ReplicaLost:
@@ -420,7 +416,9 @@ def on_workers(
 
 
 def carry_constants(names: dict[str, Any]) -> None:
-    """Let large constants travel with a program: the workers do not have the files beside its module."""
+    """Let large constants travel with a program: the workers do not have the files
+    beside its module.
+    """
     path = Path(names["__file__"])
     stored = {
         file.stem: np.load(file, allow_pickle=False)
@@ -436,7 +434,9 @@ def carry_constants(names: dict[str, Any]) -> None:
 def placed(
     client: Any, count: int, workers: Sequence[str] | None, timeout: float
 ) -> list[str]:
-    """A worker for each device: others as long as there are any, and one thread for each replica."""
+    """A worker for each device: others as long as there are any, and one thread for
+    each replica.
+    """
     deadline = time.monotonic() + timeout
     while True:
         free = {
@@ -452,6 +452,7 @@ def placed(
             return chosen
         if time.monotonic() > deadline:
             raise ReplicaTimeout(
-                f"{count} replicas need as many worker threads; there are {sum(free.values())}"
+                f"{count} replicas need as many worker threads; "
+                f"there are {sum(free.values())}"
             )
         time.sleep(0.1)

@@ -9,7 +9,9 @@ import numpy as np
 
 @cache
 def constant(name: str, digest: str) -> np.ndarray:
-    """A constant of this module from the .npz file of its name; `digest` begins the SHA-256 of its bytes."""
+    """A constant of this module from the .npz file of its name; `digest` begins the
+    SHA-256 of its bytes.
+    """
     path = Path(__file__).with_suffix(".npz")
     try:
         with np.load(path, allow_pickle=False) as stored:
@@ -22,7 +24,9 @@ def constant(name: str, digest: str) -> np.ndarray:
 
 @cache
 def mapped_constant(name: str, digest: str) -> np.ndarray:
-    """A constant of this module from a file of its own, which is read when it is used; `digest` as in `constant`."""
+    """A constant of this module from a file of its own, which is read when it is used;
+    `digest` as in `constant`.
+    """
     path = Path(__file__).with_suffix(".constants") / f"{name}.npy"
     try:
         return verified(np.load(path, mmap_mode="r", allow_pickle=False), digest, path)

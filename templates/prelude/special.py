@@ -1,4 +1,6 @@
-"""Activations, and special functions of float32 by the polynomials that XLA computes them with."""
+"""Activations, and special functions of float32 by the polynomials that XLA computes
+them with.
+"""
 
 import numpy as np
 
@@ -69,18 +71,18 @@ def erfc(x: np.ndarray) -> np.ndarray:
     middle = 1 - x * np.polyval(ERFC_MIDDLE, square)
     with np.errstate(all="ignore"):
         inverse = 1 / square
-        tail = np.where(
-            size < 2, np.polyval(ERFC_NEAR, inverse), np.polyval(ERFC_FAR, inverse)
-        )
+        near, far = np.polyval(ERFC_NEAR, inverse), np.polyval(ERFC_FAR, inverse)
+        tail = np.where(size < 2, near, far)
         tail = np.exp(-square) / size * tail
-    tail = np.where(
-        -square < np.float32(-88.72284), 0, tail
-    )  # where exp would be subnormal
+    # Zero where exp would be subnormal.
+    tail = np.where(-square < np.float32(-88.72284), 0, tail)
     return np.where(size < 1, middle, np.where(x < 0, 2 - tail, tail)).astype(x.dtype)
 
 
 def exact_gelu(x: np.ndarray) -> np.ndarray:
-    """The Gaussian error linear unit of float32: ``x`` times the probability of a normal number below it."""
+    """The Gaussian error linear unit of float32: ``x`` times the probability of a
+    normal number below it.
+    """
     activated: np.ndarray = x * 0.5 * erfc(x * -0.7071067811865476)
     return activated
 
@@ -128,6 +130,6 @@ def normal_cdf(x: np.ndarray) -> np.ndarray:
     """How probable a standard normal number below a float32 is."""
     w = x * np.float32(0.70710677)
     tail = erfc(np.abs(w))
-    return np.where(
-        np.abs(w) < np.float32(0.70710677), 1 + erf(w), np.where(w > 0, 2 - tail, tail)
-    ) * np.float32(0.5)
+    tails = np.where(w > 0, 2 - tail, tail)
+    total = np.where(np.abs(w) < np.float32(0.70710677), 1 + erf(w), tails)
+    return total * np.float32(0.5)

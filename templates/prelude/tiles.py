@@ -11,10 +11,10 @@ TILE_BYTES = 1 << 18  # of one argument in a call: little enough to stay in the 
 class Tiled:
     """A block function that is called for a few rows of its block at a time.
 
-    ``cut`` says for each argument along which axis the rows lie; None: each call gets it
-    whole. ``joined`` says for the result, or for each of several, along which axis those
-    of all calls are joined, or the ufunc that combines them. Temporary arrays are small,
-    and of a mapped file only the rows are read.
+    ``cut`` says for each argument along which axis the rows lie; None: each call gets
+    it whole. ``joined`` says for the result, or for each of several, along which axis
+    those of all calls are joined, or the ufunc that combines them. Temporary arrays are
+    small, and of a mapped file only the rows are read.
     """
 
     def __init__(

@@ -1,5 +1,5 @@
-"""Blocks of lazy arrays in files, for tasks that take one after the other, and products that
-do so.
+"""Blocks of lazy arrays in files, for tasks that take one after the other, and products
+that do so.
 """
 
 import os
@@ -16,8 +16,8 @@ from .tiles import Unread, block_of
 
 
 class Stored(Unread):
-    """A block in a file of its own, in dask's temporary directory; the file goes with the
-    last reference to it.
+    """A block in a file of its own, in dask's temporary directory; the file goes with
+    the last reference to it.
 
     To another process go the block's elements, which then lie in a file there.
     """
@@ -39,7 +39,9 @@ class Stored(Unread):
 
 
 def in_files(x: da.Array) -> da.Array:
-    """An array whose blocks are put into files as soon as they are computed: ``Stored``."""
+    """An array whose blocks are put into files as soon as they are computed:
+    ``Stored``.
+    """
     letters = "ijklmnopqr"[: x.ndim]
     return da.blockwise(
         Stored, letters, x, letters, meta=np.empty((0,) * x.ndim, x.dtype)
@@ -47,8 +49,8 @@ def in_files(x: da.Array) -> da.Array:
 
 
 class Summed:
-    """A block function of a product: the sum of what it gives for the chunks of the axis
-    that is summed over, one at a time.
+    """A block function of a product: the sum of what it gives for the chunks of the
+    axis that is summed over, one at a time.
 
     What is cut along that axis comes as a list of blocks, anything else as one block.
     """

@@ -1,6 +1,8 @@
-"""Sliding windows: pooling, general window reductions, select-and-scatter, cumulative scans.
+"""Sliding windows: pooling, general window reductions, select-and-scatter, cumulative
+scans.
 
-Source: the operation-semantics seed, ReduceWindow and SelectAndScatter; XLA CPU where the seed leaves a choice.
+Source: the operation-semantics seed, ReduceWindow and SelectAndScatter; XLA CPU where
+the seed leaves a choice.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,17 +28,11 @@ def window_taps(
     taps = []
     for offset in np.ndindex(*window):
         index = []
-        for n, at, size, stride, step in zip(
-            x.shape, offset, window, strides, dilation, strict=True
-        ):
+        axes = zip(x.shape, offset, window, strides, dilation, strict=True)
+        for n, at, size, stride, step in axes:
             count = max(0, n - (size - 1) * step + stride - 1) // stride
-            index.append(
-                slice(
-                    at * step,
-                    at * step + max(0, count - 1) * stride + min(count, 1),
-                    stride,
-                )
-            )
+            stop = at * step + max(0, count - 1) * stride + min(count, 1)
+            index.append(slice(at * step, stop, stride))
         taps.append(x[tuple(index)])
     return taps
 
@@ -90,12 +86,8 @@ def reduce_window(
     result: np.ndarray = x.astype(working_dtype(x.dtype), copy=False)
     init = np.asarray(init).astype(result.dtype)
     if padding or base_dilation:
-        result = pad(
-            result,
-            init,
-            padding or ((0, 0),) * x.ndim,
-            [step - 1 for step in base_dilation or ones],
-        )
+        gaps = [step - 1 for step in base_dilation or ones]
+        result = pad(result, init, padding or ((0, 0),) * x.ndim, gaps)
     for axis, steps in enumerate(zip(window, strides, window_dilation, strict=True)):
         moved = np.moveaxis(result, axis, 0)
         result = np.moveaxis(slide(moved, combine, *steps), 0, axis)
@@ -123,22 +115,12 @@ def fold_windows(
     several = isinstance(operands, tuple)
     operands, inits = (operands, inits) if several else ((operands,), (inits,))
     ones = (1,) * operands[0].ndim
-    padding, gaps = (
-        padding or ((0, 0),) * len(ones),
-        [step - 1 for step in base_dilation or ones],
-    )
-    taps = [
-        window_taps(
-            pad(x, fill, padding, gaps),
-            window,
-            strides or ones,
-            window_dilation or ones,
-        )
-        for x, fill in [
-            *zip(operands, inits, strict=True),
-            (np.ones(operands[0].shape, bool), False),
-        ]
-    ]
+    padding = padding or ((0, 0),) * len(ones)
+    gaps = [step - 1 for step in base_dilation or ones]
+    sizes = window, strides or ones, window_dilation or ones
+    inside = np.ones(operands[0].shape, bool)
+    pairs = [*zip(operands, inits, strict=True), (inside, False)]
+    taps = [window_taps(pad(x, fill, padding, gaps), *sizes) for x, fill in pairs]
     results = tuple(
         np.full(taps[0][0].shape, init, x.dtype)
         for x, init in zip(operands, inits, strict=True)
@@ -186,11 +168,10 @@ def select_and_scatter(
     ones = (1,) * x.ndim
     strides, edges = strides or ones, padding or ((0, 0),) * x.ndim
     elements = window_taps(pad(x, 0, edges) if padding else x, window, strides, ones)
-    inside = (
-        window_taps(pad(np.ones(x.shape, bool), False, edges), window, strides, ones)
-        if padding
-        else []
-    )
+    inside = []
+    if padding:
+        is_inside = pad(np.ones(x.shape, bool), False, edges)
+        inside = window_taps(is_inside, window, strides, ones)
     chosen = elements[0]
     # Where in the window the chosen element is; -1 where all was padding so far.
     position = np.zeros(source.shape, np.min_scalar_type(-len(elements)))
@@ -200,22 +181,16 @@ def select_and_scatter(
         replaces = np.logical_not(select(chosen, element))
         if padding:
             replaces = inside[t] & (replaces | (position < 0))
-        chosen, position = (
-            blend(replaces, element, chosen),
-            blend(replaces, position.dtype.type(t), position),
-        )
-    result = np.full(
-        [low + n + high for n, (low, high) in zip(x.shape, edges, strict=True)],
-        init,
-        x.dtype,
-    )
+        chosen = blend(replaces, element, chosen)
+        position = blend(replaces, position.dtype.type(t), position)
+    shape = [low + n + high for n, (low, high) in zip(x.shape, edges, strict=True)]
+    result = np.full(shape, init, x.dtype)
     cells = window_taps(result, window, strides, ones)
     # The last offset first: so windows come in row-major order to each cell.
     for t in reversed(range(len(cells))):
         cells[t][...] = blend(position == t, combine(cells[t], source), cells[t])
-    return (
-        pad(result, init, [(-low, -high) for low, high in edges]) if padding else result
-    )
+    inner = [(-low, -high) for low, high in edges]
+    return pad(result, init, inner) if padding else result
 
 
 def cumulative(
@@ -246,10 +221,8 @@ def cumulative(
         ]
         totals = [np.concatenate(part) for part in parts]
         step *= 2
-    results = combine(
-        *(np.full_like(x, init) for x, init in zip(totals, inits, strict=True)), *totals
-    )
-    results = tuple(
-        np.moveaxis(x, 0, axis) for x in (results if several else (results,))
-    )
+    before = [np.full_like(x, init) for x, init in zip(totals, inits, strict=True)]
+    results = combine(*before, *totals)
+    results = results if several else (results,)
+    results = tuple(np.moveaxis(x, 0, axis) for x in results)
     return results if several else results[0]

@@ -35,7 +35,5 @@ def ragged_groups(
     starts = ends - group_sizes
     inside = (starts[..., None] <= cp.arange(n)) & (cp.arange(n) < ends[..., None])
     masks = cp.moveaxis(inside, -2, 0)
-    return [
-        (cp.arange(n), mask.reshape((1,) * (ndim - mask.ndim) + mask.shape))
-        for mask in masks
-    ]
+    masks = [mask.reshape((1,) * (ndim - mask.ndim) + mask.shape) for mask in masks]
+    return [(cp.arange(n), mask) for mask in masks]

@@ -39,6 +39,5 @@ def bitcast_convert(x: cp.ndarray, dtype: Any) -> cp.ndarray:
     if dtype.itemsize < x.dtype.itemsize:
         return x[..., None].view(dtype)
     bytes_as_dtype = x.view(dtype)
-    return (
-        bytes_as_dtype[..., 0] if dtype.itemsize > x.dtype.itemsize else bytes_as_dtype
-    )
+    is_wider = dtype.itemsize > x.dtype.itemsize
+    return bytes_as_dtype[..., 0] if is_wider else bytes_as_dtype

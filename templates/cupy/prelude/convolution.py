@@ -1,4 +1,6 @@
-"""Convolution over any number of spatial dimensions, as matrix products: CuPy 14 has no cuDNN."""
+"""Convolution over any number of spatial dimensions, as matrix products: CuPy 14 has no
+cuDNN.
+"""
 
 from collections.abc import Sequence
 from math import prod

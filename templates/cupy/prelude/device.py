@@ -1,4 +1,6 @@
-"""What fused kernels share: C++ functions as texts, with which kernels are compiled, and kernels of whole rows."""
+"""What fused kernels share: C++ functions as texts, with which kernels are compiled,
+and kernels of whole rows.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -83,7 +85,9 @@ template <int WIDTH, class T> __device__ int row_argmin(T x, int column) {
 
 
 class RowKernel:
-    """A kernel whose threads compute rows together: `width` threads a row, `rows` rows, `results` of (shape, dtype)."""
+    """A kernel whose threads compute rows together: `width` threads a row, `rows` rows,
+    `results` of (shape, dtype).
+    """
 
     def __init__(
         self,
@@ -103,9 +107,6 @@ class RowKernel:
     def __call__(self, *arrays: cp.ndarray) -> Any:
         """New arrays with the results; a tuple of several."""
         made = [cp.empty(shape, dtype=dtype) for shape, dtype in self.results]
-        self.kernel(
-            (self.blocks,),
-            (self.threads,),
-            (*(cp.ascontiguousarray(array) for array in arrays), *made),
-        )
+        given = [cp.ascontiguousarray(array) for array in arrays]
+        self.kernel((self.blocks,), (self.threads,), (*given, *made))
         return made[0] if len(made) == 1 else tuple(made)

@@ -1,4 +1,6 @@
-"""Floating-point functions of HLO that CuPy lacks or defines differently; each returns the type of its argument."""
+"""Floating-point functions of HLO that CuPy lacks or defines differently; each returns
+the type of its argument.
+"""
 
 import cupy as cp
 

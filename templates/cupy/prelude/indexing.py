@@ -1,4 +1,5 @@
-"""Gather, scatter and dynamic slices with the bounds rules of HLO. Nothing waits for the device.
+"""Gather, scatter and dynamic slices with the bounds rules of HLO. Nothing waits for
+the device.
 
 Source: the operation-semantics seed, Gather, Scatter, DynamicSlice, DynamicUpdateSlice.
 """
@@ -14,7 +15,9 @@ from .ordering import running
 
 
 def clamp_start(start: Any, limit: int) -> Any:
-    """``start`` moved into [0, limit]: a number where it is known on the host, else int64 on the device."""
+    """``start`` moved into [0, limit]: a number where it is known on the host, else
+    int64 on the device.
+    """
     if not isinstance(start, cp.ndarray):
         return min(max(int(start), 0), limit)
     bounded = cp.minimum(cp.maximum(start, 0).astype(cp.uint64), cp.uint64(limit))
@@ -24,20 +27,22 @@ def clamp_start(start: Any, limit: int) -> Any:
 def slice_index(
     starts: Sequence[Any], shape: Sequence[int], sizes: Sequence[int]
 ) -> tuple[Any, ...]:
-    """What indexes ``sizes`` elements from ``starts``, which are clamped so that the slice fits."""
+    """What indexes ``sizes`` elements from ``starts``, which are clamped so that the
+    slice fits.
+    """
     index = []
     for axis, (start, n, size) in enumerate(zip(starts, shape, sizes, strict=True)):
         places = clamp_start(start, n - size) + cp.arange(size)
-        index.append(
-            places.reshape((1,) * axis + (size,) + (1,) * (len(sizes) - axis - 1))
-        )
+        index.append(places.reshape((size,) + (1,) * (len(sizes) - axis - 1)))
     return tuple(index)
 
 
 def dynamic_slice(
     x: cp.ndarray, starts: Sequence[Any], sizes: Sequence[int]
 ) -> cp.ndarray:
-    """``sizes`` elements of ``x`` from ``starts``, which are clamped so that the slice fits."""
+    """``sizes`` elements of ``x`` from ``starts``, which are clamped so that the slice
+    fits.
+    """
     for axis, (start, n, size) in enumerate(zip(starts, x.shape, sizes, strict=True)):
         if size < n:
             x = cp.take(x, clamp_start(start, n - size) + cp.arange(size), axis=axis)
@@ -70,13 +75,11 @@ def window_starts(
     vectors = cp.moveaxis(indices, index_vector_dim, -1)
     batch = vectors.shape[:-1]
     starts = {dim: vectors[..., k] for k, dim in enumerate(start_index_map)}
-    for dim, axis in zip(
-        operand_batching_dims, start_indices_batching_dims, strict=True
-    ):
+    pairs = zip(operand_batching_dims, start_indices_batching_dims, strict=True)
+    for dim, axis in pairs:
         place = axis - (axis > index_vector_dim >= 0)
-        positions = cp.arange(batch[place]).reshape(
-            (-1,) + (1,) * (len(batch) - place - 1)
-        )
+        positions = cp.arange(batch[place])
+        positions = positions.reshape((-1,) + (1,) * (len(batch) - place - 1))
         starts[dim] = cp.broadcast_to(positions, batch)
     return dict(sorted(starts.items())), batch
 
@@ -111,9 +114,8 @@ def scatter_at(
         inside &= (place >= 0) & (place < n)
         row = row * n + cp.where(inside, place, 0).astype(cp.int64)
     row = cp.where(inside, row, count).reshape(-1)
-    table = cp.concatenate(
-        [x.reshape(count, *rest), cp.zeros((1, *rest), dtype=x.dtype)]
-    )
+    spare = cp.zeros((1, *rest), dtype=x.dtype)
+    table = cp.concatenate([x.reshape(count, *rest), spare])
     values = values if isinstance(values, cp.ndarray) else cp.full((), values)
     values = cp.broadcast_to(values, (*inside.shape, *rest)).reshape(len(row), *rest)
     combine_rows([table], row, [values], combine)
@@ -136,8 +138,8 @@ def scatter(
     """``operands`` with one window of ``updates`` combined in for each index vector.
 
     ``operands`` and ``updates`` are one array each or tuples of arrays.
-    ``combine(*current, *update)`` is a function of arrays; None replaces. ``indices`` is
-    read as in gather, except that a window which does not fit in the operand is left
+    ``combine(*current, *update)`` is a function of arrays; None replaces. ``indices``
+    is read as in gather, except that a window which does not fit in the operand is left
     out: it goes to a spare row, which is cut off. ``update_window_dims`` are the
     dimensions of ``updates`` that run inside a window.
     """
@@ -152,10 +154,8 @@ def scatter(
         scatter_indices_batching_dims,
     )
     sizes = iter(updates[0].shape[dim] for dim in update_window_dims)
-    window = [
-        1 if dim in (*inserted_window_dims, *input_batching_dims) else next(sizes)
-        for dim in range(ndim)
-    ]
+    absent = (*inserted_window_dims, *input_batching_dims)
+    window = [1 if dim in absent else next(sizes) for dim in range(ndim)]
     fits = cp.ones(batch, dtype=cp.bool_)
     for dim, start in starts.items():
         fits &= (start >= 0) & (start <= max(shape[dim] - window[dim], -1))
@@ -165,13 +165,10 @@ def scatter(
     split = len(starts)
     count = prod(shape[dim] for dim in starts)
     row = cp.zeros((1,) * split, dtype=cp.int64)
-    places = [
-        cp.where(fits, start, 0).astype(cp.int64).reshape(-1)
-        for start in starts.values()
-    ]
-    for dim, positions in zip(
-        starts, open_windows(places, [window[dim] for dim in starts]), strict=True
-    ):
+    inside = [cp.where(fits, start, 0) for start in starts.values()]
+    places = [start.astype(cp.int64).reshape(-1) for start in inside]
+    opened = open_windows(places, [window[dim] for dim in starts])
+    for dim, positions in zip(starts, opened, strict=True):
         row = row * shape[dim] + positions
     row = cp.where(fits.reshape((-1,) + (1,) * split), row, count).reshape(-1)
     tables, values = [], []
@@ -179,20 +176,15 @@ def scatter(
         rest = [shape[dim] for dim in order[split:]]
         table = x.transpose(order).reshape(count, *rest)
         tables.append(cp.concatenate([table, cp.zeros((1, *rest), dtype=x.dtype)]))
-        update = cp.moveaxis(
-            update, update_window_dims, range(len(batch), update.ndim)
-        ).reshape(prod(batch), *window)
-        values.append(
-            update.transpose(0, *(1 + dim for dim in order)).reshape(
-                len(row), *(window[d] for d in order[split:])
-            )
-        )
+        inner = range(len(batch), update.ndim)
+        update = cp.moveaxis(update, update_window_dims, inner)
+        update = update.reshape(prod(batch), *window)
+        update = update.transpose(0, *(1 + dim for dim in order))
+        values.append(update.reshape(len(row), *(window[dim] for dim in order[split:])))
     combine_rows(tables, row, values, combine)
     back = sorted(range(ndim), key=order.__getitem__)
-    results = [
-        table[:count].reshape([shape[dim] for dim in order]).transpose(back)
-        for table in tables
-    ]
+    ordered = [shape[dim] for dim in order]
+    results = [table[:count].reshape(ordered).transpose(back) for table in tables]
     return tuple(results) if several else results[0]
 
 
@@ -202,10 +194,11 @@ def combine_rows(
     values: Sequence[cp.ndarray],
     combine: Callable[..., Any] | None,
 ) -> None:
-    """Combine ``values[k]`` into row ``row[k]`` of the tables, in place; the last row of a table is spare.
+    """Combine ``values[k]`` into row ``row[k]`` of the tables, in place; the last row
+    of a table is spare.
 
-    Sums go by atomic additions. For the library's other functions values are sorted by their rows, combined within
-    each row in parallel, and written once.
+    Sums go by atomic additions. For the library's other functions values are sorted by
+    their rows, combined within each row in parallel, and written once.
     """
     inside = (slice(None), *(slice(size) for size in values[0].shape[1:]))
     if combine is None:
@@ -225,16 +218,15 @@ def combine_rows(
 def combine_in_parallel(
     table: cp.ndarray, row: cp.ndarray, total: cp.ndarray, combine: Callable[..., Any]
 ) -> None:
-    """The totals of runs of equal rows, by doubling steps; the end of a run is written, the rest goes to the spare."""
+    """The totals of runs of equal rows, by doubling steps; the end of a run is written,
+    the rest goes to the spare.
+    """
     step = 1
     while step < len(row):
         same = (row[step:] == row[:-step]).reshape((-1,) + (1,) * (total.ndim - 1))
-        total = cp.concatenate(
-            [
-                total[:step],
-                cp.where(same, combine(total[:-step], total[step:]), total[step:]),
-            ]
-        )
+        combined = combine(total[:-step], total[step:])
+        rest = cp.where(same, combined, total[step:])
+        total = cp.concatenate([total[:step], rest])
         step *= 2
     is_last = cp.concatenate([row[:-1] != row[1:], cp.ones(1, dtype=cp.bool_)])
     table[cp.where(is_last, row, len(table) - 1)] = combine(table[row], total)
@@ -246,7 +238,9 @@ def combine_in_order(
     values: Sequence[cp.ndarray],
     combine: Callable[..., Any],
 ) -> None:
-    """First values of all rows, then second ones, ..: as many rounds as the longest run, which each round asks for."""
+    """First values of all rows, then second ones, ..: as many rounds as the longest
+    run, which each round asks for.
+    """
     places = cp.arange(len(row))
     starts = cp.concatenate([cp.ones(1, dtype=cp.bool_), row[:-1] != row[1:]])
     rank = places - running(cp.where(starts, places, 0), cp.maximum, 0)
@@ -254,8 +248,7 @@ def combine_in_order(
     while (rank >= turn).any():
         rows = cp.where(rank == turn, row, len(tables[0]) - 1)
         new = combine(*(table[rows] for table in tables), *values)
-        for table, value in zip(
-            tables, new if isinstance(new, tuple) else (new,), strict=True
-        ):
+        new = new if isinstance(new, tuple) else (new,)
+        for table, value in zip(tables, new, strict=True):
             table[rows] = value
         turn += 1

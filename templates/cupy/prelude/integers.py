@@ -1,6 +1,8 @@
-"""Integers as HLO defines them, where the operators of C++ differ: division, powers, shifts, bits.
+"""Integers as HLO defines them, where the operators of C++ differ: division, powers,
+shifts, bits.
 
-T is the type of the operands and of the result; ``T(-1) < T(0)`` says that it is signed.
+T is the type of the operands and of the result; ``T(-1) < T(0)`` says that it is
+signed.
 """
 
 import cupy as cp

@@ -1,4 +1,6 @@
-"""The LAPACK routines that JAX calls, by way of cuSOLVER, which is not asked whether it succeeded: that would wait."""
+"""The LAPACK routines that JAX calls, by way of cuSOLVER, which is not asked whether it
+succeeded: that would wait.
+"""
 
 import cupy as cp
 import cupyx
@@ -25,11 +27,8 @@ def syevd(
     a, failed = without_nan(a)
     with cupyx.errstate(linalg="ignore"):
         values, vectors = cp.linalg.eigh(a, UPLO="L" if uplo == "L" else "U")
-    return (
-        nan_where(failed, vectors),
-        nan_where(failed, values),
-        failed.astype(cp.int32),
-    )
+    values, vectors = nan_where(failed, values), nan_where(failed, vectors)
+    return vectors, values, failed.astype(cp.int32)
 
 
 def gesdd(
@@ -42,18 +41,12 @@ def gesdd(
     with cupyx.errstate(linalg="ignore"):
         if mode == "N":
             values = cp.linalg.svd(finite, compute_uv=False)
-            u, vh = (
-                cp.zeros((*a.shape[:-2], n, n), dtype=a.dtype) for n in a.shape[-2:]
-            )
+            shapes = [(*a.shape[:-2], n, n) for n in a.shape[-2:]]
+            u, vh = (cp.zeros(shape, dtype=a.dtype) for shape in shapes)
         else:
             u, values, vh = cp.linalg.svd(finite, full_matrices=mode == "A")
-    return (
-        a,
-        nan_where(failed, values),
-        nan_where(failed, u),
-        nan_where(failed, vh),
-        failed.astype(cp.int32),
-    )
+    values, u, vh = (nan_where(failed, x) for x in (values, u, vh))
+    return a, values, u, vh, failed.astype(cp.int32)
 
 
 def geev(
@@ -62,8 +55,9 @@ def geev(
     """Eigenvalues (for a real ``a``, their real and imaginary parts), left and right
     eigenvectors, info.
 
-    Eigenvectors are columns of length 1, zero where they were not asked for. The left ones are the eigenvectors of
-    the inverse of the right ones' matrix, by its singular values.
+    Eigenvectors are columns of length 1, zero where they were not asked for. The left
+    ones are the eigenvectors of the inverse of the right ones' matrix, by its singular
+    values.
     """
     finite, failed = without_nan(a)
     dtype = cp.result_type(a.dtype, cp.complex64)
@@ -74,14 +68,10 @@ def geev(
             u, sizes, vh = cp.linalg.svd(right, full_matrices=False)
             inverse = vh.conj().mT @ (u.conj().mT / sizes[..., None])
             left = inverse.conj().mT
-            largest = cp.take_along_axis(
-                left, cp.abs(left).argmax(-2)[..., None, :], -2
-            )
-            left = (
-                left
-                * (largest.conj() / cp.abs(largest))
-                / cp.linalg.norm(left, axis=-2, keepdims=True)
-            )
+            row = cp.abs(left).argmax(-2)[..., None, :]
+            largest = cp.take_along_axis(left, row, -2)
+            turned = left * (largest.conj() / cp.abs(largest))  # that entry is real
+            left = turned / cp.linalg.norm(left, axis=-2, keepdims=True)
     if compute_right != "V":
         right = cp.zeros(right.shape, dtype=dtype)
     values, left, right = (nan_where(failed, x) for x in (values, left, right))
@@ -100,10 +90,8 @@ def gees(a: cp.ndarray, *, mode: str = "V", sort: str = "N") -> tuple[cp.ndarray
     host_forms, host_vectors = np.empty_like(given), np.zeros_like(given)
     for index in np.ndindex(given.shape[:-2]):
         host_forms[index], host_vectors[index] = schur(given[index])
-    forms, vectors = (
-        nan_where(failed, cp.asarray(host_forms)),
-        nan_where(failed, cp.asarray(host_vectors)),
-    )
+    forms = nan_where(failed, cp.asarray(host_forms))
+    vectors = nan_where(failed, cp.asarray(host_vectors))
     if mode != "V":
         vectors = cp.zeros(a.shape, dtype=a.dtype)
     values = cp.diagonal(cp.asarray(host_forms), axis1=-2, axis2=-1).copy()
@@ -115,9 +103,8 @@ def gees(a: cp.ndarray, *, mode: str = "V", sort: str = "N") -> tuple[cp.ndarray
     )
     half = cp.sqrt(cp.abs(below * above)) * (below != 0).astype(a.dtype)
     edge = cp.zeros((*half.shape[:-1], 1), dtype=a.dtype)
-    imaginary = cp.concatenate([half, edge], axis=-1) - cp.concatenate(
-        [edge, half], axis=-1
-    )
+    imaginary = cp.concatenate([half, edge], axis=-1)
+    imaginary = imaginary - cp.concatenate([edge, half], axis=-1)
     return forms, vectors, values, imaginary, none_sorted, info
 
 
@@ -132,17 +119,14 @@ def schur(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         values, vectors = np.linalg.eig(t[k:, k:])
         axes = vectors[:, :1].astype(np.result_type(a.dtype, vectors.dtype))
         if a.dtype.kind != "c":
-            axes = np.concatenate([axes.real, axes.imag], 1)[
-                :, : 1 + bool(values[0].imag)
-            ]
+            parts = [axes.real, axes.imag] if values[0].imag else [axes.real]
+            axes = np.concatenate(parts, 1)
         q = np.linalg.qr(axes, mode="complete").Q.astype(a.dtype)
         if axes.shape[1] == 2:  # turn the block so that its diagonal becomes equal
             (p, r), (s, u) = q[:, :2].T @ t[k:, k:] @ q[:, :2]
             angle = 0.5 * np.arctan2(u - p, r + s)
-            q[:, :2] = q[:, :2] @ [
-                [np.cos(angle), -np.sin(angle)],
-                [np.sin(angle), np.cos(angle)],
-            ]
+            cos, sin = np.cos(angle), np.sin(angle)
+            q[:, :2] = q[:, :2] @ [[cos, -sin], [sin, cos]]
         t[:, k:] = t[:, k:] @ q
         t[k:, :] = q.conj().T @ t[k:, :]
         z[:, k:] = z[:, k:] @ q

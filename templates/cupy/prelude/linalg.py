@@ -1,4 +1,5 @@
-"""Cholesky factors and triangular systems: batched, one triangle read, no exceptions and no waiting.
+"""Cholesky factors and triangular systems: batched, one triangle read, no exceptions
+and no waiting.
 
 Source: the operation-semantics seed, Cholesky and TriangularSolve.
 """
@@ -14,8 +15,8 @@ def cholesky(a: cp.ndarray, lower: bool = True) -> cp.ndarray:
     """Triangular factor of each matrix of ``a`` [.., n, n], of which one triangle is
     read.
 
-    A matrix that is not positive definite gives NaN everywhere: cuSOLVER then stops
-    and tells nobody, so the diagonal of factor @ factor^H is compared with that of ``a``.
+    A matrix that is not positive definite gives NaN everywhere: cuSOLVER then stops and
+    tells nobody, so the diagonal of factor @ factor^H is compared with that of ``a``.
     """
     wide = (a if lower else a.conj().mT).astype(working_dtype(a.dtype))
     if wide.size == 0:

@@ -1,13 +1,15 @@
-"""Types that CuPy has no dtype for: floats of eight and four bits as uint8 bits, integers narrower than a byte as
-numbers in int8 and uint8.
+"""Types that CuPy has no dtype for: floats of eight and four bits as uint8 bits,
+integers narrower than a byte as numbers in int8 and uint8.
 
-``to_`` rounds any float to the nearest, halves to even. Source: the Open Compute Project's formats of 8 bits and of
-microscaling, their ``fnuz`` variants, and ml_dtypes, which has the same.
+``to_`` rounds any float to the nearest, halves to even. Source: the Open Compute
+Project's formats of 8 bits and of microscaling, their ``fnuz`` variants, and ml_dtypes,
+which has the same.
 """
 
 import cupy as cp
 
-# A sign, an exponent and a mantissa; `most` is the largest finite number, `inf`, `above` and `none` what lies beyond.
+# A sign, an exponent and a mantissa; `most` is the largest finite number, `inf`, `above`
+# and `none` what lies beyond.
 NARROW_FLOATS = """
 __device__ float from_bits(int bits, int exponent_bits, int mantissa_bits, int bias, int most, int inf) {
   int width = exponent_bits + mantissa_bits, size = bits & ((1 << width) - 1);

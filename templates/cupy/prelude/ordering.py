@@ -1,4 +1,6 @@
-"""The orders of HLO: sorts by keys or by a comparator, top k, the place of the largest, without waiting."""
+"""The orders of HLO: sorts by keys or by a comparator, top k, the place of the largest,
+without waiting.
+"""
 
 from collections.abc import Callable, Sequence
 from math import prod
@@ -16,9 +18,8 @@ def sort_by_keys(
     """
     order = cp.argsort(keys[-1], axis=axis, kind="stable")
     for key in keys[-2::-1]:
-        again = cp.argsort(
-            cp.take_along_axis(key, order, axis), axis=axis, kind="stable"
-        )
+        ordered = cp.take_along_axis(key, order, axis)
+        again = cp.argsort(ordered, axis=axis, kind="stable")
         order = cp.take_along_axis(order, again, axis)
     return tuple(cp.take_along_axis(x, order, axis) for x in operands)
 
@@ -48,9 +49,8 @@ def sort_with(
     while run < size:
         halves = order.reshape(*batch, length // (2 * run), 2, run)
         left, right = halves[..., 0, :], halves[..., 1, :]
-        passed = cp.zeros(
-            left.shape, dtype=left.dtype
-        )  # how many of `right` go before each of `left`
+        # How many of `right` go before each of `left`.
+        passed = cp.zeros(left.shape, dtype=left.dtype)
         step = run
         while step:  # binary search
             next_passed = passed + step
@@ -64,9 +64,8 @@ def sort_with(
         cp.put_along_axis(is_left, places, True, -1)
         count = is_left.cumsum(axis=-1, dtype=order.dtype)  # of `left` up to here
         from_left = cp.take_along_axis(left, cp.maximum(count - 1, 0), -1)
-        from_right = cp.take_along_axis(
-            right, cp.minimum(cp.arange(2 * run) - count, run - 1), -1
-        )
+        other = cp.minimum(cp.arange(2 * run) - count, run - 1)
+        from_right = cp.take_along_axis(right, other, -1)
         order = cp.where(is_left, from_left, from_right).reshape(*batch, length)
         run *= 2
     ordered = [cp.take_along_axis(x, order[..., :size], -1) for x in rows]
@@ -108,7 +107,9 @@ def first_smallest(x: cp.ndarray, *, axis: int, dtype: Any) -> cp.ndarray:
 
 
 def running(x: cp.ndarray, combine: Callable[..., cp.ndarray], axis: int) -> cp.ndarray:
-    """``combine`` of the elements 0 to i along ``axis`` at every i, for an associative function."""
+    """``combine`` of the elements 0 to i along ``axis`` at every i, for an associative
+    function.
+    """
     totals = cp.moveaxis(x, axis, 0)
     step = 1  # every total combines up to this many elements
     while step < len(totals):
@@ -120,16 +121,16 @@ def running(x: cp.ndarray, combine: Callable[..., cp.ndarray], axis: int) -> cp.
 def bitwise_reduce(
     x: cp.ndarray, combine: Callable[..., cp.ndarray], axes: Sequence[int], start: int
 ) -> cp.ndarray:
-    """``combine``, a bitwise function, of all elements along ``axes``, and of ``start``, which changes nothing."""
+    """``combine``, a bitwise function, of all elements along ``axes``, and of
+    ``start``, which changes nothing.
+    """
     rest = [axis for axis in range(x.ndim) if axis not in axes]
     shape = [x.shape[axis] for axis in rest]
-    elements = x.transpose(*axes, *rest).reshape(
-        prod(x.shape[axis] for axis in axes), *shape
-    )
+    count = prod(x.shape[axis] for axis in axes)
+    elements = x.transpose(*axes, *rest).reshape(count, *shape)
     totals = cp.concatenate([cp.full((1, *shape), start, dtype=x.dtype), elements])
     while len(totals) > 1:
         half = len(totals) // 2
-        totals = cp.concatenate(
-            [combine(totals[:half], totals[half : 2 * half]), totals[2 * half :]]
-        )
+        pairs = combine(totals[:half], totals[half : 2 * half])
+        totals = cp.concatenate([pairs, totals[2 * half :]])
     return totals[0]

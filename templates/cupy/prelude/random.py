@@ -75,12 +75,8 @@ def threefry_bits(
     if dtype.itemsize < 8:
         counts[axis] = (full[axis] + 1) // 2
     steps = cp.arange(math.prod(counts), dtype=cp.uint64)
-    pair = [
-        half.reshape(counts)
-        for half in threefry_2x32(
-            *uint32_halves(words[0]), *uint32_halves(words[1] + steps)
-        )
-    ]
+    key, counter = uint32_halves(words[0]), uint32_halves(words[1] + steps)
+    pair = [half.reshape(counts) for half in threefry_2x32(*key, *counter)]
     if dtype.itemsize == 8:
         bits = cp.ascontiguousarray(cp.stack(pair, axis=-1)).view(dtype)
     else:
@@ -103,9 +99,8 @@ def philox_bits(
     size = math.prod(shape) * (2 if dtype.itemsize == 8 else 1)
     blocks = cp.arange(-(-size // 4), dtype=cp.uint64)
     low = words[1] + blocks
-    high = (words[2] if len(words) == 3 else words[0]) + (low < words[1]).astype(
-        cp.uint64
-    )
+    high = words[2] if len(words) == 3 else words[0]
+    high = high + (low < words[1]).astype(cp.uint64)
     halves = [half for word in (words[0], low, high) for half in uint32_halves(word)]
     numbers = cp.stack(philox_4x32(*halves), axis=-1).reshape(-1)[:size]
     bits = numbers.view(dtype) if dtype.itemsize == 8 else low_bits(numbers, dtype)
@@ -138,9 +133,8 @@ class Generator:
         places = cp.arange(math.prod(shape), dtype=cp.uint64) + cp.uint64(self.count)
         self.count += math.prod(shape)
         zero = cp.uint32(0)
-        words = philox_4x32(
-            cp.uint32(self.key), zero, *uint32_halves(places), zero, zero
-        )
+        key, counter = (cp.uint32(self.key), zero), (*uint32_halves(places), zero, zero)
+        words = philox_4x32(*key, *counter)
         return words[0].reshape(shape) * 2.0**-32, words[1].reshape(shape) * 2.0**-32
 
 
@@ -180,6 +174,5 @@ def rng_normal(
     first, second = generator.random(shape)
     radius = cp.sqrt(-2 * cp.log(1 - first))
     normal = radius * cp.cos(2 * math.pi * second)
-    return (mean.astype(cp.float64) + deviation.astype(cp.float64) * normal).astype(
-        dtype
-    )
+    result = mean.astype(cp.float64) + deviation.astype(cp.float64) * normal
+    return result.astype(dtype)

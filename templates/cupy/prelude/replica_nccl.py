@@ -12,8 +12,9 @@ from ...prelude.replica_collectives import SLICED_FROM
 class OverNccl(Replica):
     """A replica whose network is an ``NCCLBackend`` of cupyx.distributed.
 
-    NCCL matches what two devices send each other by its order and has no names or sizes for it: what comes has the
-    shape and the dtype of what this replica has. Replicas that take different ways wait for each other for ever.
+    NCCL matches what two devices send each other by its order and has no names or sizes
+    for it: what comes has the shape and the dtype of what this replica has. Replicas
+    that take different ways wait for each other for ever.
     """
 
     def __init__(
@@ -22,9 +23,8 @@ class OverNccl(Replica):
         super().__init__(device, replicas, partitions, network)
         self.like: Any = None  # what the next exchange brings
         self.outgoing: list[tuple[int, Any]] = []
-        self.kept: dict[
-            int | None, list[Any]
-        ] = {}  # by channel: what this replica has sent to itself
+        # By channel: what this replica has sent to itself.
+        self.kept: dict[int | None, list[Any]] = {}
 
     def tag(self, collective: str, x: Any, channel: int | str | None) -> str:
         """The collective's name; what it brings is like ``x``."""
@@ -38,8 +38,8 @@ class OverNccl(Replica):
         tag: str,
         channel: int | None = None,
     ) -> dict[int, Any]:
-        """As for other replicas. What is sent without receiving goes with the next exchange: alone, it might wait for a
-        replica that waits for this one.
+        """As for other replicas. What is sent without receiving goes with the next
+        exchange: alone, it might wait for a replica that waits for this one.
         """
         like = send.get(self.device, self.like)
         for peer, array in send.items():
@@ -89,7 +89,9 @@ class OverNccl(Replica):
 
 
 def octets(array: Any) -> Any:
-    """The bytes of an array, which are of a type that NCCL knows; they share its memory where it is contiguous."""
+    """The bytes of an array, which are of a type that NCCL knows; they share its memory
+    where it is contiguous.
+    """
     return cp.ascontiguousarray(array).reshape(-1).view(cp.uint8)
 
 
