@@ -106,7 +106,7 @@ def _name(program: Program, node: Node) -> str:
 
 def _tasks(group: Group, cuts: Cuts) -> int:
     letters = {letter.of for root in group.roots for letter in root.letters if letter.of is not None}
-    return prod(ceil(shape_of(of[0][0])[of[0][1]] / cuts.lengths[of[0]]) for of in letters)
+    return prod(ceil(shape_of(node)[axis] / cuts.length(node, axis)) for (node, axis), _ in letters)
 
 
 def _block_bytes(node: Node, key: Key, cuts: Cuts) -> int:

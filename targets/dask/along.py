@@ -1,0 +1,76 @@
+"""What has a form in chunks along an axis that it otherwise needs whole: a function of lazy arrays in the prelude."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...transpile.array.node import Node, Slot
+from ...transpile.array.value import FULL
+
+Places = Mapping[tuple[int, int], int | None]  # an operand and its axis: the axis of the result that is cut alike
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The function to call, the axes of operands that may be cut though they are not linked, and the arguments and
+    keywords of the call. ``reads`` says that tasks read the first operand themselves, if it is an argument."""
+
+    function: str
+    may_be_cut: Callable[[Node], Places]
+    call: Callable[[Node], tuple[tuple[Any, ...], dict[str, Any]]]
+    reads: bool = False
+
+
+def form_in_chunks(node: Node) -> Form | None:
+    """The form of a node, whatever is cut."""
+    return FORMS.get(node.parameters["function"] if node.opcode == "prelude" else node.opcode)
+
+
+def may_be_cut(node: Node) -> Places:
+    """The axes of operands along which a node has a form in chunks; none for what has no form."""
+    form = form_in_chunks(node)
+    return form.may_be_cut(node) if form is not None else {}
+
+
+def _as_it_is(node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return node.parameters["arguments"], node.parameters["keywords"]
+
+
+def _last(node: Node) -> Places:
+    return {(0, node.operands[0].ndim - 1): None}
+
+
+def _rows(node: Node) -> Places:
+    return {(0, 0): 0}
+
+
+def _table(node: Node) -> Places:
+    return {(0, node.parameters["axis"]): None}
+
+
+def _taken(node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    axis = node.parameters["axis"]
+    return (Slot(0), Slot(1)), {"axis": axis} if axis else {}
+
+
+def _first_indexed(node: Node) -> Places:
+    """Of ``x[.., i, j]``."""
+    index = node.parameters["index"]
+    return {(0, index.count(FULL)): None} if all(item == FULL or isinstance(item, Slot) for item in index) else {}
+
+
+def _elements(node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    index = node.parameters["index"]
+    axis = index.count(FULL)
+    return (Slot(0), tuple(index[axis:])), {"axis": axis} if axis else {}
+
+
+FORMS = {
+    "top_k": Form("top_k_in_chunks", _last, _as_it_is),
+    "scatter_at": Form("scatter_at_in_chunks", _rows, _as_it_is),
+    "take": Form("take_in_chunks", _table, _taken, reads=True),
+    "advanced_index": Form("take_in_chunks", _first_indexed, _elements, reads=True),
+    "take_along_axis": Form("take_along_axis_in_chunks", _table, _taken, reads=True),
+}
