@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ...transpile.array.node import Node, Slot
+from ...transpile.array.scalars import is_known_on_host
 from ...transpile.array.value import FULL
 
 Places = Mapping[tuple[int, int], int | None]  # an operand and its axis: the axis of the result that is cut alike
@@ -47,7 +48,12 @@ def _rows(node: Node) -> Places:
 
 
 def _table(node: Node) -> Places:
-    return {(0, node.parameters["axis"]): None}
+    return {(0, node.parameters["axis"]): None} if _are_arrays(node.operands[1:]) else {}
+
+
+def _are_arrays(indices: Sequence[Node]) -> bool:
+    """No numbers, which ``main`` has as Python's."""
+    return not any(index.is_literal or is_known_on_host(index) for index in indices)
 
 
 def _taken(node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -58,7 +64,8 @@ def _taken(node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
 def _first_indexed(node: Node) -> Places:
     """Of ``x[.., i, j]``."""
     index = node.parameters["index"]
-    return {(0, index.count(FULL)): None} if all(item == FULL or isinstance(item, Slot) for item in index) else {}
+    plain = all(item == FULL or isinstance(item, Slot) for item in index) and _are_arrays(node.operands[1:])
+    return {(0, index.count(FULL)): None} if plain else {}
 
 
 def _elements(node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -10,6 +10,7 @@ from ...transpile.array.node import Node
 from ...transpile.array.program import Branch, Function, Loop, roots
 from ...transpile.array.scalars import is_known_on_host
 from ...transpile.array.traversal import topological
+from .along import may_be_cut
 from .links import contracted, has_alike_results, links
 from .products import PRODUCTS, cut_product, product_of
 
@@ -19,8 +20,6 @@ SHORTEST_PIECE = 4096  # bytes of a chunk that should lie together
 LEAVES = frozenset("parameter arange tri eye array full zeros ones empty".split())
 FILLED = frozenset("full zeros ones empty broadcast_to".split())  # say their whole shape
 TREES = frozenset("sum mean prod max min any all".split())
-# Functions of lazy arrays that are cut along the axis that the plain ones work along.
-CHUNKED = {"scatter_at": "scatter_at_in_chunks", "top_k": "top_k_in_chunks"}
 ON_ARRAYS = ("driver", "once", "lazy")  # forms of what gives arrays of main
 
 
@@ -78,8 +77,9 @@ class Classes:
                 for axis in range(1, node.ndim - 1):
                     if node.shape[axis] == node.operands[0].shape[axis] != 1:
                         self._join((node.operands[0], axis), (node, axis))
-            if node.parameters.get("function") == "scatter_at":
-                self._join((node.operands[0], 0), (node, 0))
+            for (k, axis), place in may_be_cut(node).items():
+                if place is not None:
+                    self._join((node.operands[k], axis), (node, place))
             for left, right in contracted(node):
                 self._join((node.operands[0], left), (node.operands[1], right))
             if node.opcode == "loop":
@@ -186,13 +186,13 @@ def _followed(node: Node, made: Cuts) -> tuple[tuple[bool, ...], str]:
     if node.opcode in ("loop", "conditional"):
         return own, _followed_control(node, made)
     flags = list(own)
-    unmet = False
-    for operand, link in zip(node.operands, classes.links[node], strict=True):
+    unmet: set[tuple[int, int]] = set()  # operands and axes
+    for k, (operand, link) in enumerate(zip(node.operands, classes.links[node], strict=True)):
         for axis, place in enumerate(link):
             if not made.flags[operand][axis]:
                 continue
             if place is None:
-                unmet = True
+                unmet.add((k, axis))
             else:
                 flags[place] = True
     if node.opcode == "broadcast_to":
@@ -201,14 +201,17 @@ def _followed(node: Node, made: Cuts) -> tuple[tuple[bool, ...], str]:
     window = window_axis(node, made)
     if window is not None:
         form, flags[window] = "windows", True
-    if form == "lazy" and node.parameters["function"] == "scatter_at":
-        flags[0] = True
+    if form == "lazy":
+        for given, place in may_be_cut(node).items():
+            if place is not None:
+                flags[place] |= given in unmet
     if form == "native" and node.opcode != "broadcast_to":
-        flags = [size > 1 for size in node.shape]
+        linked = {place for link in classes.links[node] for place in link}
+        flags = [flags[axis] or (axis not in linked and size > 1) for axis, size in enumerate(node.shape)]
     return tuple(flags), form
 
 
-def _form(node: Node, made: Cuts, flags: list[bool], unmet: bool) -> str:
+def _form(node: Node, made: Cuts, flags: list[bool], unmet: set[tuple[int, int]]) -> str:
     if node.opcode == "broadcast_to":
         return "native" if any(flags) else "block"
     if node.opcode == "reshape" and (unmet or sum(flags) > 1) and _is_filled(node):
@@ -219,21 +222,13 @@ def _form(node: Node, made: Cuts, flags: list[bool], unmet: bool) -> str:
         return "product"
     if node.opcode in TREES:
         return "tree"
-    if node.opcode == "prelude" and node.parameters["function"] in CHUNKED and _has_form_in_chunks(node, made):
+    if unmet <= may_be_cut(node).keys():
         return "lazy"
     if node.opcode in PRODUCTS and not any(flags):
         return "partial"
     if node.opcode in NATIVE and NATIVE[node.opcode](node):
         return "native"
     return "block"
-
-
-def _has_form_in_chunks(node: Node, made: Cuts) -> bool:
-    """Scatters have one where only the first axis of their operand is cut, and updates and indices are not."""
-    first, *others = node.operands
-    if node.parameters["function"] != "scatter_at":
-        return True
-    return made.flags[first][0] and not any(made.flags[first][1:]) and not any(map(made.is_cut, others))
 
 
 def _followed_control(node: Node, made: Cuts) -> str:
@@ -344,10 +339,11 @@ def _needs(classes: Classes) -> dict[Axis, int]:
     """How badly each class is needed whole: 1 for what has a form in chunks, 2 for what has none."""
     found: dict[Axis, int] = {}
     for node in classes.nodes:
-        for operand, link in zip(node.operands, classes.links[node], strict=True):
+        along = may_be_cut(node)
+        for k, (operand, link) in enumerate(zip(node.operands, classes.links[node], strict=True)):
             for axis, place in enumerate(link):
                 if place is None and shape_of(operand)[axis] > 1:
-                    in_pieces = node.parameters.get("function") in ("convolution", *CHUNKED)
+                    in_pieces = (k, axis) in along or node.parameters.get("function") == "convolution"
                     weight = 1 if in_pieces or node.opcode in TREES | PRODUCTS | NATIVE.keys() else 2
                     key = classes.of(operand, axis)
                     found[key] = max(found.get(key, 0), weight)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from math import ceil, prod
 
 from ...transpile.array.node import Node
 from ...transpile.array.program import Program
 from ..base import Phase, Plan
-from .cuts import Cuts, is_argument, shape_of, window_axis
+from .along import form_in_chunks
+from .cuts import Axis, Cuts, is_argument, shape_of, window_axis
 from .groups import Group, in_one_chunk, name_of, tiles
 from .phases import Arrangement
 from .tracing import Key, Trace
@@ -68,18 +70,30 @@ def _is_phase(node: Node, cuts: Cuts) -> bool:
 
 
 def _of_arrays(program: Program, cuts: Cuts, node: Node, level: int) -> Phase:
-    """A convolution: a block of the result and a window, a few rows at a time. What works along the last axis: one
-    block."""
+    """A convolution: a block of the result and a window, a few rows at a time. What works along an axis: a block of
+    all, two of the result."""
     form, x = cuts.forms[node], node.operands[0]
     blocks = [x]
     if form == "lazy" and not node.results:
-        blocks = [*node.operands, node]
+        blocks = [*node.operands, node, node]
     size = sum(_whole_bytes(block, cuts) for block in blocks)
     if form == "windows":
         size += _whole_bytes(node, cuts) + _row_bytes(node, cuts)
-    cut = x if form == "lazy" else node
-    tasks = prod(ceil(n / cuts.length(cut, axis)) for axis, n in enumerate(shape_of(cut)))
+    tasks = _count(node, cuts)
+    if form == "lazy" and not _reads_by_tasks(node):
+        tasks *= _count(x, cuts, {cuts.classes.of(node, axis) for axis in range(len(shape_of(node)))})
     return Phase(name_of(node), level, tasks, size, tuple(_name(program, operand) for operand in node.operands))
+
+
+def _count(node: Node, cuts: Cuts, without: Collection[Axis] = ()) -> int:
+    """Of the chunks of an array along the axes of all but some classes."""
+    axes = enumerate(shape_of(node))
+    return prod(ceil(n / max(1, cuts.length(node, k))) for k, n in axes if cuts.classes.of(node, k) not in without)
+
+
+def _reads_by_tasks(node: Node) -> bool:
+    form = form_in_chunks(node)
+    return form is not None and form.reads and is_argument(node.operands[0])
 
 
 def _row_bytes(node: Node, cuts: Cuts) -> int:
@@ -113,7 +127,8 @@ def _block_bytes(node: Node, key: Key, cuts: Cuts) -> int:
     if node.element_type is None:
         return 0
     sizes = [
-        min(size, cuts.lengths[of[0]]) if of is not None else size for size, of in zip(node.shape, key, strict=False)
+        min(size, cuts.lengths.get(of[0], size)) if of is not None else size
+        for size, of in zip(node.shape, key, strict=False)
     ]
     return int(prod(sizes)) * node.element_type.dtype.itemsize
 

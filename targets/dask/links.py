@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...transpile.array.node import Node, Slot
+from ...transpile.array.value import FULL
 from ..refusals import ELEMENTWISE
 
 Links = tuple[int | None, ...]  # for each axis of an operand: the axis of the result
@@ -200,9 +201,17 @@ def _take(node: Node) -> list[Links]:
 
 def _advanced_index(node: Node) -> list[Links]:
     values, *indices = node.operands
+    index = node.parameters["index"]
+    first = index.count(FULL)
+    if not all(item == FULL for item in index[:first]):
+        return _nothing(node)
     count = node.ndim - (values.ndim - len(indices))
-    rows = tuple(None if axis < len(indices) else axis - len(indices) + count for axis in range(values.ndim))
-    return [rows, *(_aligned(index, node.shape[:count]) for index in indices)]
+    end = first + len(indices)
+    rows = tuple(
+        axis if axis < first else None if axis < end else axis - len(indices) + count for axis in range(values.ndim)
+    )
+    batch = [_aligned(part, node.shape[first : first + count]) for part in indices]
+    return [rows, *(tuple(None if axis is None else first + axis for axis in link) for link in batch)]
 
 
 def _fft(node: Node) -> list[Links]:

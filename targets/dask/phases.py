@@ -18,7 +18,8 @@ from ...transpile.array.program import Function, Loop, Program, tree_nodes
 from ...transpile.array.scalars import is_known_on_host
 from ...transpile.array.traversal import nested_roots
 from ...transpile.hlo.element_types import PRED
-from .cuts import CHUNKED, LEAVES, ON_ARRAYS, Cuts, is_argument, shape_of, window_axis
+from .along import form_in_chunks
+from .cuts import LEAVES, ON_ARRAYS, Cuts, is_argument, shape_of, window_axis
 from .groups import Group, Root, Tiles, in_one_chunk, is_plain_number, partial_shape, tiles
 from .links import contracted
 from .products import PRODUCTS
@@ -337,6 +338,9 @@ class Arrangement:
         if self.cuts.forms[node] == "windows":
             self.made[node] = self._read_by_tasks(node)
             return
+        if self.cuts.forms[node] == "lazy":
+            self.made[node] = self._in_chunks(node)
+            return
         operands = tuple(self._given(operand, node.region) for operand in node.operands)
         parameters = dict(node.parameters)
         if "after" in parameters:
@@ -347,8 +351,6 @@ class Arrangement:
             branch.results = [self._given(result, branch.region) for result in branch.results]
         if node.opcode in LEAVES | {"broadcast_to"} and node.opcode != "parameter" and self.cuts.is_cut(node):
             parameters["chunks"] = self.cuts.block_shape(node)
-        elif self.cuts.forms[node] == "lazy":
-            parameters["function"] = CHUNKED[parameters["function"]]
         elif operands == node.operands and parameters == node.parameters:
             return
         self.graph.region, self.graph.instruction = node.region, self.graph.origins.get(node)
@@ -360,6 +362,23 @@ class Arrangement:
         if node in self.graph.results:
             self.graph.results.setdefault(made, self.graph.results[node])
         self.made[node] = made
+
+    def _in_chunks(self, node: Node) -> Node:
+        """The function of lazy arrays that does what a node does."""
+        form = form_in_chunks(node)
+        assert form is not None
+        first, *others = node.operands
+        keep = form.reads and is_argument(first) and self.cuts.is_cut(first)
+        operands = (first if keep else self._given(first, node.region), *(self._given(x, node.region) for x in others))
+        arguments, keywords = form.call(node)
+        self.graph.region, self.graph.instruction = node.region, self.graph.origins.get(node)
+        made = self.graph.add(
+            "prelude", operands, node.shape, node.element_type, results=node.results, pinned=True,
+            function=form.function, arguments=arguments, keywords=keywords, stands_for=node,
+        )  # fmt: skip
+        if node in self.graph.results:
+            self.graph.results.setdefault(made, self.graph.results[node])
+        return made
 
     def _read_by_tasks(self, node: Node) -> Node:
         """A convolution whose tasks take what they need piece by piece."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any
+from uuid import uuid4
 
 import dask.array as da
 import numpy as np
@@ -12,7 +13,9 @@ from .chunked import Chunked
 from .indexing import clamp_start
 from .tiles import block_of
 
-Found = tuple[tuple[Any, ...], np.ndarray]  # a place in the result, and what belongs there
+Found = tuple[
+    tuple[Any, ...], np.ndarray
+]  # a place in the result, and what belongs there
 
 
 def take_in_chunks(x: Chunked | da.Array, index: Any, axis: int = 0) -> da.Array:
@@ -21,13 +24,16 @@ def take_in_chunks(x: Chunked | da.Array, index: Any, axis: int = 0) -> da.Array
     """
     x = Chunked(x, x.chunks) if isinstance(x, da.Array) else x
     indices = index if isinstance(index, tuple) else (index,)
-    letters, batch = "ijklmnopqr"[: x.array.ndim], "abcdefgh"[: max(i.ndim for i in indices)]
+    letters = "ijklmnopqr"[: x.array.ndim]
+    batch = "abcdefgh"[: max(i.ndim for i in indices)]
     found = letters[:axis] + batch + letters[axis + len(indices) :]
     blocks = [part for i in indices for part in (i, batch[len(batch) - i.ndim :])]
     return look_up(find_elements, x, axis, letters, found, blocks)
 
 
-def take_along_axis_in_chunks(x: Chunked | da.Array, order: da.Array, axis: int) -> da.Array:
+def take_along_axis_in_chunks(
+    x: Chunked | da.Array, order: da.Array, axis: int
+) -> da.Array:
     """``np.take_along_axis(x, order, axis)`` of an array that is cut along ``axis``."""
     x = Chunked(x, x.chunks) if isinstance(x, da.Array) else x
     letters = "ijklmnopqr"[: x.array.ndim]
@@ -35,7 +41,14 @@ def take_along_axis_in_chunks(x: Chunked | da.Array, order: da.Array, axis: int)
     return look_up(find_along, x, axis, letters, found, [order, found])
 
 
-def look_up(find: Callable[..., Found], x: Chunked, axis: int, letters: str, found: str, blocks: list[Any]) -> da.Array:
+def look_up(
+    find: Callable[..., Found],
+    x: Chunked,
+    axis: int,
+    letters: str,
+    found: str,
+    blocks: list[Any],
+) -> da.Array:
     """What ``find`` gives for ``blocks`` of indices; ``letters`` are the axes of ``x``,
     ``found`` those of the result.
 
@@ -46,24 +59,48 @@ def look_up(find: Callable[..., Found], x: Chunked, axis: int, letters: str, fou
     if isinstance(x.array, da.Array):
         lazy, joined = x.read(), letters[axis]
         places = da.arange(n, chunks=(lazy.chunks[axis],))
-        task = partial(find_in_chunk, find, axis, n)
-        parts = da.blockwise(task, found + joined, lazy, letters, places, joined, *blocks, meta=np.empty(0, object))
+        of_chunk = partial(find_in_chunk, find, axis, n)
+        parts = da.blockwise(
+            of_chunk,
+            found + joined,
+            lazy,
+            letters,
+            places,
+            joined,
+            *blocks,
+            meta=np.empty(0, object),
+        )
         return da.blockwise(join_found, found, parts, found + joined, meta=meta)
     kept = [k for k, letter in enumerate(letters) if letter in found]
-    places = [part for k in kept for part in (da.arange(x.array.shape[k], chunks=(x.chunks[k],)), letters[k])]
+    others: list[Any] = []
+    for k in kept:
+        others += da.arange(x.array.shape[k], chunks=(x.chunks[k],)), letters[k]
     task = partial(find_in_file, find, axis, x.array, x.chunks[axis], kept)
-    return da.blockwise(task, found, *places, *blocks, meta=meta)
+    name = f"taken-{uuid4().hex}"
+    return da.blockwise(task, found, *others, *blocks, name=name, meta=meta)
 
 
 def find_in_chunk(
-    find: Callable[..., Found], axis: int, n: int, x: Any, places: np.ndarray, first: np.ndarray, *others: np.ndarray
+    find: Callable[..., Found],
+    axis: int,
+    n: int,
+    x: Any,
+    places: np.ndarray,
+    first: np.ndarray,
+    *others: np.ndarray,
 ) -> Found:
     """What indices name of a chunk that lies at ``places`` of an axis of ``n``."""
-    return find(block_of(x), places[0], axis, np.asarray(clamp_start(first, n - 1)), *others)
+    clamped = np.asarray(clamp_start(first, n - 1))
+    return find(block_of(x), places[0], axis, clamped, *others)
 
 
 def find_in_file(
-    find: Callable[..., Found], axis: int, array: Any, lengths: Sequence[int], kept: Sequence[int], *blocks: np.ndarray
+    find: Callable[..., Found],
+    axis: int,
+    array: Any,
+    lengths: Sequence[int],
+    kept: Sequence[int],
+    *blocks: np.ndarray,
 ) -> np.ndarray:
     """What indices name of an array that is not yet read, one chunk after the other. The
     first blocks are the places along the ``kept`` axes.
@@ -77,20 +114,27 @@ def find_in_file(
     def parts() -> Iterator[Found]:
         for start, stop in pairwise(accumulate(lengths, initial=0)):
             wanted = first[(first >= start) & (first < stop)]
-            if wanted.size or not first.size:
-                low, high = (int(wanted.min()), int(wanted.max()) + 1) if wanted.size else (0, 0)
-                index[axis] = slice(low, high)
-                yield find(np.asarray(array[tuple(index)]), low, axis, first, *others)
+            if wanted.size:
+                index[axis] = slice(int(wanted.min()), int(wanted.max()) + 1)
+            elif first.size:
+                continue
+            else:
+                index[axis] = slice(0, 0)
+            part = np.asarray(array[tuple(index)])
+            yield find(part, index[axis].start, axis, first, *others)
 
     return join_found(parts())
 
 
-def find_elements(part: np.ndarray, start: int, axis: int, first: np.ndarray, *others: np.ndarray) -> Found:
+def find_elements(
+    part: np.ndarray, start: int, axis: int, first: np.ndarray, *others: np.ndarray
+) -> Found:
     """The elements or rows that indices name, of a ``part`` that begins at ``start``."""
-    first, *others = np.broadcast_arrays(first, *others)
-    inside, before = (first >= start) & (first < start + part.shape[axis]), (slice(None),) * axis
-    rest = [clamp_start(i[inside], n - 1) for i, n in zip(others, part.shape[axis + 1 :], strict=False)]
-    return (*before, inside), part[(*before, first[inside] - start, *rest)]
+    places, *rest = np.broadcast_arrays(first, *others)
+    inside = (places >= start) & (places < start + part.shape[axis])
+    sizes, before = part.shape[axis + 1 :], (slice(None),) * axis
+    inner = [clamp_start(i[inside], n - 1) for i, n in zip(rest, sizes, strict=False)]
+    return (*before, inside), part[(*before, places[inside] - start, *inner)]
 
 
 def find_along(part: np.ndarray, start: int, axis: int, order: np.ndarray) -> Found:
@@ -108,7 +152,9 @@ def join_found(parts: Iterable[Found]) -> np.ndarray:
         *before, inside = place
         if result is None:
             k = len(before)
-            result = np.empty(values.shape[:k] + inside.shape + values.shape[k + 1 :], values.dtype)
+            result = np.empty(
+                values.shape[:k] + inside.shape + values.shape[k + 1 :], values.dtype
+            )
         result[place] = values
     assert result is not None
     return result

@@ -1,0 +1,167 @@
+"""What works along an axis that is cut: the same results in any chunks, from any kind of array, within the plan."""
+
+import tracemalloc
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.targets.base import Limits, load_target
+from xla2py.targets.dask.estimates import PROCESS_BYTES, THREADS
+from xla2py.tests.targets.running import differences, leaves
+from xla2py.transpile.passes import run_pipeline
+
+dask = pytest.importorskip("dask", reason="Dask is not installed")
+da = pytest.importorskip("dask.array", reason="Dask is not installed")
+
+
+class Loaded:
+    """An array that takes slices and numbers only and gives copies, as those of zarr and h5py do."""
+
+    def __init__(self, array):
+        self.array, self.shape, self.dtype, self.ndim = array, array.shape, array.dtype, array.ndim
+
+    def __getitem__(self, index):
+        assert all(isinstance(part, slice | int) for part in index), index
+        return np.array(self.array[index])
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program, how ``main`` works along the axis, and what stands at the ends of what integers may be."""
+
+    text: str
+    written: str
+    integers: tuple[int, int] = (-60, 60)
+    extra: dict = field(default_factory=dict)
+
+
+def inputs(case: Case):
+    """Random numbers with NaN, infinities, both zeros and repetitions; integers in and out of bounds."""
+    rng = np.random.default_rng(1)
+    arrays = []
+    for parameter in xla2py.load(case.text).entry.parameters:
+        shape, dtype = parameter.array_shape.dimensions, parameter.array_shape.element_type.dtype
+        if dtype.kind in "iu":
+            arrays.append(rng.integers(*case.integers, shape).astype(dtype))
+            continue
+        values = rng.integers(-9, 9, shape).astype(dtype) / 2
+        for place, special in enumerate((np.nan, -0.0, 0.0, np.inf, -np.inf)):
+            values.flat[(7 * place + 3) % max(1, values.size)] = special
+        arrays.append(values.astype(dtype))
+    return arrays
+
+
+TAKE = """ENTRY main {{
+  table = f32[{rows},3] parameter(0)
+  indices = s32[{count},1] parameter(1)
+  {source}
+  ROOT r = f32[{count},3] gather({given}, indices), offset_dims={{1}}, collapsed_slice_dims={{0}},
+    start_index_map={{0}}, index_vector_dim=1, slice_sizes={{1,3}}
+}}"""
+COLUMNS = """ENTRY main {
+  table = f32[3,40] parameter(0)
+  indices = s8[5,2] parameter(1)
+  ROOT r = f32[5,2,3] gather(table, indices), offset_dims={2}, collapsed_slice_dims={1},
+    start_index_map={1}, index_vector_dim=2, slice_sizes={3,1}
+}"""
+POINTS = """ENTRY main {
+  x = f32[2,40,5] parameter(0)
+  indices = s32[31,2] parameter(1)
+  ROOT r = f32[2,31] gather(x, indices), offset_dims={0}, collapsed_slice_dims={1,2},
+    start_index_map={1,2}, index_vector_dim=1, slice_sizes={2,1,1}
+}"""
+ALONG = """ENTRY main {
+  x = f32[40,3] parameter(0)
+  indices = s32[40,3] parameter(1)
+  ROOT r = f32[40,3] gather(x, indices), offset_dims={}, collapsed_slice_dims={0}, operand_batching_dims={1},
+    start_indices_batching_dims={1}, start_index_map={0}, index_vector_dim=2, slice_sizes={1,1}
+}"""
+
+CASES = {
+    "few rows": Case(TAKE.format(rows=40, count=4, source="", given="table"), "take_in_chunks(table, "),
+    "many rows": Case(TAKE.format(rows=40, count=90, source="", given="table"), "take_in_chunks(table, "),
+    "rows of what is computed": Case(
+        TAKE.format(rows=40, count=50, source="sum = f32[40,3] add(table, table)", given="sum"),
+        "take_in_chunks(total, ",
+    ),
+    "columns": Case(COLUMNS, "take_in_chunks(table, indices", (-128, 127)),
+    "elements": Case(POINTS, "take_in_chunks("),
+    "along an axis": Case(ALONG, "take_in_chunks("),
+}
+KINDS = {
+    "numpy": np.copy,
+    "slices": lambda x: Loaded(x) if x.ndim else x,
+    "dask": lambda x: da.from_array(x, chunks=tuple(max(1, (2 * n + 2) // 3) for n in x.shape)),
+}
+
+
+@pytest.mark.parametrize("chunks", ["1", "6", "13"])
+@pytest.mark.parametrize("name", CASES)
+def test_the_results_are_those_of_numpy(name, chunks):
+    case = CASES[name]
+    given = inputs(case)
+    wanted = leaves(xla2py.emit(case.text).load().main(*given))
+    generated = xla2py.emit(case.text, "dask", chunks=chunks)
+    assert case.written in generated.source
+    assert "# one chunk: " not in generated.source
+    module = generated.load()
+    module.TILE_BYTES = 1
+    for made_of in KINDS.values():
+        lazy = leaves(module.main(*map(made_of, given)))
+        with np.errstate(all="ignore"):
+            values = dask.compute(*lazy, scheduler="sync")
+        assert [(x.shape, x.dtype) for x in lazy] == [(x.shape, x.dtype) for x in values]
+        assert differences(wanted, list(values)) == []
+
+
+def plan_of(text: str, **limits: str):
+    target = load_target("dask")
+    return target.plan(run_pipeline(xla2py.load(text), target.without), Limits(**limits))
+
+
+ASIDE = 1 << 20  # bytes of graphs and of what Python does meanwhile
+TABLE = (
+    TAKE.format(rows=200_000, count=30_000, source="", given="table").replace(",3]", ",16]").replace("1,3}", "1,16}")
+)
+LARGE = {"rows": (TABLE, ("getitem", "take"))}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_run_takes_no_more_than_is_planned(name):
+    text, phases = LARGE[name]
+    plan = plan_of(text, chunks="512KiB")
+    assert tuple(phase.name for phase in plan.phases) == phases
+    assert not any(phase.note for phase in plan.phases)
+    arrays = inputs(Case(text, ""))
+    largest = max(x.nbytes for x in arrays)
+    result = leaves(xla2py.emit(text, "dask", chunks="512KiB").load().main(*map(Loaded, arrays)))[0].sum()
+    result.compute(num_workers=THREADS)  # imports, and buffers that stay
+    tracemalloc.start()
+    result.compute(num_workers=THREADS)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak <= plan.peak_bytes - PROCESS_BYTES + ASIDE < largest
+
+
+def test_a_plan_counts_the_tasks_of_rows_that_are_taken():
+    *_, phase = plan_of(CASES["many rows"].text, chunks="13").phases
+    assert (phase.name, phase.tasks, phase.note) == ("take", 7, "")  # each reads what it needs of the table
+    *_, phase = plan_of(CASES["rows of what is computed"].text, chunks="13").phases
+    assert (phase.name, phase.tasks, phase.note) == ("take", 16, "")  # each chunk of the table for each of indices
+
+
+def test_a_task_reads_of_a_table_only_what_its_indices_name():
+    case = CASES["few rows"]
+    table, indices = inputs(case)
+    read = []
+
+    class Watched(Loaded):
+        def __getitem__(self, index):
+            read.append(index[0])
+            return super().__getitem__(index)
+
+    module = xla2py.emit(case.text, "dask", chunks="6").load()
+    module.main(Watched(table), np.int32([[3], [5], [39], [99]])).compute(scheduler="sync")
+    assert read == [slice(3, 6), slice(39, 40)]
