@@ -135,5 +135,5 @@ KERNELS = Kernels(
     folder="cupy/fast",
     fuses=fuses,
     reduces=reduces,
-    without=("softmaxes", "gelus", "linspaces", "softplus", "promotions", "ufuncs"),
+    without=("softmaxes", "gelus", "linspaces", "softplus", "promotions", "ufuncs", "differences"),
 )

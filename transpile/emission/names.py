@@ -357,9 +357,20 @@ FUNCTION_RESULTS: dict[str, tuple[str, ...]] = {
 LIBRARY_RESULTS = {
     "conj": "conjugate",
     "copysign": "signed",
+    "diff": "difference",
     "isclose": "mask",
     "nan_to_num": "filled",
+    "nanmax": "peak",
+    "nanmean": "mean",
+    "nanmin": "lowest",
+    "nanprod": "product",
+    "nanstd": "deviation",
+    "nansum": "total",
+    "nanvar": "variance",
+    "pad": "padded",
+    "repeat": "repeated",
     "signbit": "mask",
+    "tile": "tiled",
     "trunc": "whole",
 }
 

@@ -14,17 +14,22 @@ from ..hlo.printer import print_module
 from .aranges import aranges
 from .carrying import carrying
 from .clips import clips
+from .differences import differences
 from .factorisations import factorisations
 from .factors import factors
 from .fills import fills
+from .gaps import gaps
 from .gelus import gelus
 from .idioms import idioms
 from .indices import indices
 from .keepdims import keepdims
 from .linspaces import linspaces
+from .magnitudes import magnitudes
 from .means import means
 from .medians import medians
+from .norms import norms
 from .outlining import Originals, outlining
+from .paddings import paddings
 from .pool_gradients import pool_gradients
 from .prefixes import prefixes
 from .products import products
@@ -42,6 +47,7 @@ from .solves import solves
 from .squares import squares
 from .sums import sums
 from .threefry import threefry
+from .tilings import tilings
 from .to_array import ModuleLowering, Options
 from .triangles import triangles
 from .ufuncs import ufuncs
@@ -61,19 +67,25 @@ PIPELINE: tuple[ArrayPass, ...] = (
     solves,
     products,
     rolls,
+    paddings,
+    tilings,
+    differences,
     sums,
     means,
     clips,
     keepdims,
+    gaps,
     sigmoids,
     quotients,
     variances,
+    norms,
     triangles,
     factorisations,
     factors,
     softplus,
     softmaxes,
     gelus,
+    magnitudes,
     linspaces,
     squares,
     reshapes,

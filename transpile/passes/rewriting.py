@@ -69,22 +69,32 @@ def with_operands(graph: Graph, node: Node, operands: tuple[Node, ...], **change
     return _copied(graph, node, operands, {**node.parameters, **changed})
 
 
-def called(graph: Graph, name: str, operands: tuple[Node, ...], like: Node, **keywords: Any) -> Node:
-    """A call on these operands and keywords, of the shape and element type of ``like``: of ``np.hypot`` or another
-    function of the array library, or of one of the prelude, ``sigmoid``. Literals become plain numbers."""
+def called(graph: Graph, name: str, operands: tuple[Node, ...], like: Node, *more: Any, **keywords: Any) -> Node:
+    """A call on these operands, what follows them and keywords, of the shape and element type of ``like``: of
+    ``np.hypot`` or another function of the array library, or of one of the prelude, ``sigmoid``. Literals become plain
+    numbers."""
     opcode, function = ("library", name.removeprefix("np.")) if name.startswith("np.") else ("prelude", name)
-    parameters = call_parameters(function, operands, **keywords)
+    parameters = call_parameters(function, operands, *more, **keywords)
     given = tuple(operand for operand in operands if not operand.is_literal)
     return graph.add(opcode, given, like.shape, like.element_type, interval=like.interval, **parameters)
 
 
-def call_parameters(function: str, operands: Sequence[Node], **keywords: Any) -> dict[str, Any]:
+def call_parameters(function: str, operands: Sequence[Node], *more: Any, **keywords: Any) -> dict[str, Any]:
     """Of the node of a call: the operands that are no literals are its operands."""
     slots = iter(range(len(operands)))
     arguments = tuple(
         operand.parameters["constant"] if operand.is_literal else Slot(next(slots)) for operand in operands
     )
-    return {"function": function, "arguments": arguments, "keywords": keywords}
+    return {"function": function, "arguments": (*arguments, *more), "keywords": keywords}
+
+
+def along(reduction: Node) -> dict[str, Any]:
+    """The keywords that say which axes a reduction goes along, as ``np.linalg.norm`` takes them."""
+    axes, ndim = tuple(reduction.parameters["axes"]), reduction.operands[0].ndim
+    keywords: dict[str, Any] = {} if len(axes) == ndim else {"axis": axes}
+    if len(axes) == 1 < ndim:
+        keywords = {"axis": -1 if axes == (ndim - 1,) else axes[0]}
+    return {**keywords, "keepdims": True} if reduction.parameters.get("keepdims") else keywords
 
 
 def _copied(graph: Graph, node: Node, operands: tuple[Node, ...], parameters: dict[str, Any]) -> Node:

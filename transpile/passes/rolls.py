@@ -15,14 +15,14 @@ def _roll(graph: Graph, node: Node, found: Bindings) -> Node | None:
     x, axis = found["x"], node.parameters["axis"]
     if x.shape != node.shape:
         return None
-    tail, head = (_part(found[name], axis, x.shape[axis]) for name in ("tail", "head"))
+    tail, head = (part_of_axis(found[name], axis, x.shape[axis]) for name in ("tail", "head"))
     if tail is None or head is None or head.start != 0 or tail.stop != x.shape[axis] or head.stop != tail.start:
         return None
     shift = len(tail) if len(tail) < len(head) else -len(head)
     return graph.add("roll", (x,), x.shape, x.element_type, interval=x.interval, shift=shift, axis=axis)
 
 
-def _part(index: tuple[Any, ...], axis: int, size: int) -> range | None:
+def part_of_axis(index: tuple[Any, ...], axis: int, size: int) -> range | None:
     """What an index takes of one axis, if it takes all of the others and one piece of this."""
     if len(index) <= axis or any(item != FULL for k, item in enumerate(index) if k != axis):
         return None

@@ -24,7 +24,7 @@ def _of_whole(graph: Graph, node: Node, found: Bindings) -> Node | None:
     """The reduction over all the pieces that axes were cut into."""
     x, pieces = found["x"], found["pieces"]
     axes: list[int] = []
-    for axis, run in _cuts(x.shape, pieces.shape) or ():
+    for axis, run in cuts(x.shape, pieces.shape) or ():
         gone = [piece in found["axes"] for piece in run]
         if len(run) > 1 and any(gone) and not all(gone):
             return None
@@ -35,8 +35,9 @@ def _of_whole(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return graph.add(node.opcode, (x,), shape, node.element_type, interval=node.interval, axes=tuple(axes))
 
 
-def _cuts(whole: tuple[int, ...], pieces: tuple[int, ...]) -> list[tuple[int, list[int]]] | None:
-    """For each axis the axes it is cut into, where every axis is cut or stays as it is."""
+def cuts(whole: tuple[int, ...], pieces: tuple[int, ...]) -> list[tuple[int, list[int]]] | None:
+    """For each axis of ``whole`` its size and the axes of ``pieces`` it is cut into, where every axis is cut or stays as
+    it is."""
     found: list[tuple[int, list[int]]] = []
     at = 0
     for axis, size in enumerate(whole):

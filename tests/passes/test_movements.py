@@ -1,0 +1,99 @@
+"""Repeated, padded and neighbouring elements by NumPy's names: what is raised, near-misses, values on each target."""
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.tests.passes.raising import EXACT, assert_agrees, hlo, main, optimised
+
+jnp = pytest.importorskip("jax.numpy")
+jax = pytest.importorskip("jax")
+X = np.array([1, -0.0, np.nan, np.inf, 5, 6.5, -7], np.float32)
+ROWS = np.arange(20, dtype=np.float32).reshape(4, 5)
+CUBE = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
+WHOLE = np.array([-(2**31), 2**31 - 1, 3, 2**31 - 5], np.int32)
+
+RAISED = [
+    ("differences", lambda x: jnp.diff(x), X, "return np.diff(x)"),
+    ("differences", lambda x: jnp.diff(x), WHOLE, "return np.diff(x)"),
+    ("differences", lambda x: jnp.diff(x, axis=0), ROWS, "return np.diff(x, axis=0)"),
+    ("differences", lambda x: jnp.diff(x, n=3), ROWS, "return np.diff(x, n=3)"),
+    ("differences", lambda x: jnp.diff(x, n=2, axis=0), ROWS, "return np.diff(x, n=2, axis=0)"),
+    ("tilings", lambda x: jnp.tile(x, 3), X, "return np.tile(x, 3)"),
+    ("tilings", lambda x: jnp.tile(x, (2, 3)), ROWS, "return np.tile(x, (2, 3))"),
+    ("tilings", lambda x: jnp.tile(x, (1, 3, 1)), CUBE, "return np.tile(x, (1, 3, 1))"),
+    ("tilings", lambda x: jnp.repeat(x, 3), X, "return np.repeat(x, 3)"),
+    ("tilings", lambda x: jnp.repeat(x, 3, axis=0), ROWS, "return np.repeat(x, 3, axis=0)"),
+    ("tilings", lambda x: jnp.repeat(x, 2, axis=-1), CUBE, "return np.repeat(x, 2, axis=-1)"),
+    ("tilings", lambda x: jnp.repeat(x, 2, axis=1), CUBE, "return np.repeat(x, 2, axis=1)"),
+    ("paddings", lambda x: jnp.pad(x, 2, mode="edge"), ROWS, 'return np.pad(x, 2, mode="edge")'),
+    ("paddings", lambda x: jnp.pad(x, (1, 2), mode="wrap"), X, 'return np.pad(x, (1, 2), mode="wrap")'),
+    ("paddings", lambda x: jnp.pad(x, 1, mode="wrap"), X, 'return np.pad(x, 1, mode="wrap")'),
+    ("paddings", lambda x: jnp.pad(x, 3, mode="reflect"), ROWS, 'return np.pad(x, 3, mode="reflect")'),
+    ("paddings", lambda x: jnp.pad(x, 2, mode="symmetric"), ROWS, 'return np.pad(x, 2, mode="symmetric")'),
+    (
+        "paddings",
+        lambda x: jnp.pad(x, ((0, 0), (2, 1)), mode="edge"),
+        ROWS,
+        'return np.pad(x, ((0, 0), (2, 1)), mode="edge")',
+    ),
+    ("paddings", lambda x: jnp.pad(x, 1, mode="wrap"), CUBE, 'return np.pad(x, 1, mode="wrap")'),
+]
+
+
+@pytest.mark.parametrize(("without", "function", "x", "expected"), RAISED)
+def test_movements(without, function, x, expected):
+    before, after = hlo(function, x), optimised(function, x)
+    assert main(before) == expected and main(after) == expected
+    assert expected.split("(")[0] not in main(before, disable_passes=[without])
+    assert_agrees(before, x, without=without, budget=EXACT)
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (lambda x: x[1:] - x[1:][::-1], "diff"),
+        (lambda x: x[:-1] - x[1:], "diff"),
+        (lambda x: x[2:] - x[:-2], "diff"),
+        (lambda x: x[1:] + x[:-1], "diff"),
+        (lambda x: x[1:-1] - x[:-2], "diff"),
+        (lambda x: x[1:, 1:] - x[:-1, :-1], "diff"),
+        (lambda x: x[1:, 1:] - x[:-1, 1:], "diff"),
+        (lambda x: jnp.broadcast_to(x[:, None], (4, 3, 5)).reshape(3, 20), "tile"),
+        (lambda x: jnp.broadcast_to(x[:, None], (4, 3, 5)).reshape(12, 5)[None] + jnp.zeros((2, 1, 1)), "tile"),
+        (lambda x: jnp.broadcast_to(x[:, None, :, None], (4, 3, 5, 2)).reshape(12, 10), "repeat"),
+        (lambda x: jnp.broadcast_to(x, (3, 4, 5)).reshape(3, 20), "tile"),
+        (lambda x: jnp.broadcast_to(x[:, None], (4, 3, 5)), "repeat"),
+        (lambda x: jnp.concatenate([x[-1:], x]), "pad"),
+        (lambda x: jnp.concatenate([x[:1], x, x[:1]]), "pad"),
+        (lambda x: jnp.concatenate([x[1:3], x, x[-3:-1]]), "pad"),
+        (lambda x: jnp.concatenate([x[:1], x, x[-1:]], 1) if x.ndim == 1 else jnp.concatenate([x, x, x]), "pad"),
+        (lambda x: jnp.concatenate([x[-1:, ::-1], x, x[:1]]), "pad"),
+        (lambda x: jnp.concatenate([x[-1:] * 2, x, x[:1]]), "pad"),
+    ],
+)
+def test_other_movements(function, name):
+    text = hlo(function, ROWS)
+    assert f"np.{name}(" not in main(text)
+    for without in ("differences", "tilings", "paddings"):
+        assert_agrees(text, ROWS, without=without, budget=EXACT)
+
+
+def test_masks_have_no_difference():
+    text = hlo(lambda x: x[1:] ^ x[:-1], X > 1)
+    assert "diff" not in main(text)
+    assert_agrees(text, X > 1, without="differences", budget=EXACT)
+
+
+def test_of_nothing():
+    empty = np.zeros((0, 3), np.float32)
+    for function in (lambda x: jnp.tile(x, (2, 2)), lambda x: jnp.repeat(x, 2, axis=1), lambda x: jnp.diff(x, axis=1)):
+        text = hlo(function, empty)
+        assert_agrees(text, empty, without="tilings", budget=EXACT)
+
+
+def test_targets():
+    text = hlo(lambda x: (jnp.tile(x, (2, 3)), jnp.pad(x, 1, mode="wrap"), jnp.diff(x)), ROWS)
+    source = xla2py.emit(text, "cupy").source
+    assert all(part in source for part in ("cp.tile(x, (2, 3))", 'cp.pad(x, 1, mode="wrap")', "cp.diff(x)"))
+    assert not any(part in xla2py.emit(text, "dask").source for part in ("tile(x", "mode=", "diff("))

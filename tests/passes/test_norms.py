@@ -1,0 +1,151 @@
+"""``np.linalg.norm``, what cannot be negative, and reductions that leave NaN out: raised, near-misses, values."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.tests.passes.raising import assert_agrees, hlo, main, optimised
+
+jnp = pytest.importorskip("jax.numpy")
+jax = pytest.importorskip("jax")
+ROWS = np.linspace(-3, 4, 48, dtype=np.float32).reshape(6, 8)
+ROWS[1, 2], ROWS[2, 3], ROWS[3, 4:] = np.nan, np.inf, 0
+ROWS[4] *= 1e30  # whose squares overflow
+ROWS[5] = -0.0
+FINITE = np.linspace(-3, 4, 24, dtype=np.float32).reshape(4, 6)
+CUBE = np.linspace(-2, 2, 24, dtype=np.float32).reshape(2, 3, 4)
+Z = (FINITE + 1j * FINITE[::-1]).astype(np.complex64)
+
+
+@pytest.mark.parametrize(
+    ("function", "x", "expected"),
+    [
+        (lambda x: jnp.linalg.norm(x), FINITE[0], "return np.linalg.norm(x)"),
+        (lambda x: jnp.linalg.norm(x), FINITE, "return np.linalg.norm(x)"),
+        (lambda x: jnp.linalg.norm(x, axis=-1), ROWS, "return np.linalg.norm(x, axis=-1)"),
+        (lambda x: jnp.linalg.norm(x, axis=0), ROWS, "return np.linalg.norm(x, axis=0)"),
+        (lambda x: jnp.linalg.norm(x, axis=(1, 2)), CUBE, "return np.linalg.norm(x, axis=(1, 2))"),
+        (lambda x: jnp.linalg.norm(x, 1), ROWS, "return np.linalg.norm(x, 1)"),
+        (lambda x: jnp.linalg.norm(x, jnp.inf), FINITE, "return np.linalg.norm(x, np.inf)"),
+        (lambda x: jnp.linalg.norm(x, jnp.inf, axis=-1), ROWS, "return np.abs(x).max(axis=-1)"),
+        (
+            lambda x: x / jnp.linalg.norm(x, axis=-1, keepdims=True),
+            ROWS,
+            "x / np.linalg.norm(x, axis=-1, keepdims=True)",
+        ),
+        (lambda x: jnp.sqrt((x**2).sum()), CUBE, "return np.linalg.norm(x)"),
+        (lambda x: jnp.linalg.norm(x[:, None] - x, axis=-1), FINITE, "np.linalg.norm(x[:, None] - x, axis=-1)"),
+        (lambda x: jnp.linalg.norm(x, axis=-1), Z, "return np.linalg.norm(x, axis=-1)"),
+    ],
+)
+def test_norms(function, x, expected):
+    before, after = hlo(function, x), optimised(function, x)
+    assert expected in main(before) and expected in main(after)
+    assert "norm" not in main(before, disable_passes=["norms"])
+    assert_agrees(before, x, without="norms")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: jnp.sqrt((x * x[::-1]).sum(-1)),
+        lambda x: jnp.sqrt((x * x).sum(-1) + 1e-6),
+        lambda x: jnp.sqrt((x * x).max(-1)),
+        lambda x: jnp.square(x).sum(-1),
+        lambda x: (jnp.sqrt((x * x).sum(-1)), (x * x).sum(-1)),  # something else reads the sum
+        lambda x: (jnp.sqrt((x * x).sum(-1)), x * x),
+        lambda x: abs(x).sum(-1).min(),
+        lambda x: abs(x).max(-1).max(),
+        lambda x: x.sum(-1).max(),
+        lambda x: (x[None] * jnp.ones((2, 2, 1, 1)) * x).sum((0, 1, 2)),
+    ],
+)
+def test_other_sums(function):
+    text = hlo(function, FINITE)
+    assert "norm" not in main(text)
+    assert_agrees(text, FINITE, without="norms")
+
+
+def test_norms_of_nothing_and_of_many_axes():
+    for x, axis in ((np.zeros((0, 3), np.float32), 0), (np.zeros((3, 0), np.float32), None)):
+        text = hlo(lambda x, axis=axis: jnp.linalg.norm(x, axis=axis), x)
+        assert "norm" not in main(text)
+        assert_agrees(text, x, without="norms")
+    deep = CUBE.reshape(2, 3, 2, 2)
+    assert "norm" not in main(hlo(lambda x: jnp.sqrt((x * x).sum((1, 2, 3))), deep))
+    half = FINITE.astype(np.float16)
+    assert "norm" not in main(hlo(lambda x: jnp.sqrt((x * x).sum(-1)), half))
+
+
+def test_norms_of_other_targets():
+    text = hlo(lambda x: jnp.linalg.norm(x, axis=-1), FINITE)
+    assert all("norm(" not in xla2py.emit(text, target).source for target in ("cupy", "dask"))
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x: abs(jnp.exp(x)), "return np.exp(x)"),
+        (lambda x: jnp.maximum(abs(x).sum(-1), 0), "return np.abs(x).sum(axis=-1)"),
+        (lambda x: jnp.maximum(jnp.exp(x) + x * x, 0), "return np.exp(x) + x * x"),
+        (lambda x: jax.scipy.special.logsumexp(x, axis=-1), "np.log(np.exp("),
+        (lambda x: abs(jnp.sqrt(x)), "return np.abs(np.sqrt(x))"),  # of -0
+        (lambda x: abs(jnp.exp(x) - 1), "np.abs("),
+        (lambda x: jnp.maximum(jnp.exp(x) * x, 0), "np.maximum("),
+        (lambda x: jnp.minimum(abs(x), 0), "np.minimum("),
+        (lambda x: jnp.maximum(abs(x), 1), "np.maximum("),
+    ],
+)
+def test_what_cannot_be_negative(function, expected):
+    text = hlo(function, ROWS)
+    assert expected in main(text)
+    assert_agrees(text, ROWS, without="magnitudes")
+
+
+@pytest.mark.parametrize("name", ["nansum", "nanprod", "nanmean", "nanmax", "nanmin", "nanvar", "nanstd"])
+def test_gaps(name):
+    x = ROWS.copy()
+    x[0], x[4] = np.nan, 1
+    x[2, 3] = np.inf if name in ("nansum", "nanmax", "nanmin") else 0
+    for axis, keywords in ((-1, "axis=-1"), (0, "axis=0"), (None, "")):
+        function = partial(getattr(jnp, name), axis=axis)
+        before, after = (form(lambda x, function=function: function(x), x) for form in (hlo, optimised))
+        expected = f"return np.{name}({', '.join(filter(None, ['x', keywords]))})"
+        assert main(before) == expected and main(after) == expected
+        assert "np.nan" + name.removeprefix("nan") not in main(before, disable_passes=["gaps"])
+        assert_agrees(before, x, without="gaps")
+    kept = hlo(lambda x: x - getattr(jnp, name)(x, axis=-1, keepdims=True), x)
+    assert main(kept) == f"return x - np.{name}(x, axis=-1, keepdims=True)"
+    assert_agrees(kept, x, without="gaps")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: jnp.where(jnp.isnan(x), 1, x).sum(-1),
+        lambda x: jnp.where(jnp.isnan(x[::-1]), 0, x).sum(-1),
+        lambda x: jnp.where(jnp.isnan(x), 0, x).prod(-1),
+        lambda x: jnp.where(jnp.isnan(x), -jnp.inf, x).max(-1),
+        lambda x: jnp.where(jnp.isnan(x).any(-1), jnp.nan, jnp.where(jnp.isnan(x), -jnp.inf, x).max(-1)),
+        lambda x: jnp.where(jnp.isnan(x).all(0), jnp.nan, jnp.where(jnp.isnan(x), jnp.inf, x).min(1)[:1]),
+        lambda x: jnp.where(jnp.isinf(x), 0, x).sum(-1),
+    ],
+)
+def test_other_masks(function):
+    text = hlo(function, ROWS)
+    assert "np.nan" not in main(text).replace("np.nan,", "")
+    assert_agrees(text, ROWS, without="gaps")
+
+
+def test_means_of_another_axis_or_array_are_no_parts_of_a_variance():
+    def centred(x, mean):
+        there = ~jnp.isnan(x)
+        squares = jnp.square(jnp.where(there, x - mean, 0)).sum(-1)
+        return squares / there.sum(-1).astype(np.float32)
+
+    for mean in (lambda x: jnp.nanmean(x, axis=0), lambda x: jnp.nanmean(x[::-1], axis=-1, keepdims=True)):
+        text = hlo(lambda x, mean=mean: centred(x, mean(x)), ROWS[:, :6])
+        assert "nanvar" not in main(text)
+        assert_agrees(text, ROWS[:, :6], without="gaps")
