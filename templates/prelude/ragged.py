@@ -1,7 +1,4 @@
-"""What collectives move about on one replica.
-
-Source: the operation-semantics seed, AllToAll; XLA's RaggedAllToAll.
-"""
+"""Runs of rows, whose numbers differ. Source: XLA's RaggedAllToAll."""
 
 import numpy as np
 
@@ -20,3 +17,14 @@ def copy_ragged_rows(
     for start, size, place in zip(source_starts, sizes, target_starts, strict=True):
         result[place : place + size] = source[start : start + size]
     return result
+
+
+def rows_of_runs(
+    x: np.ndarray, starts: np.ndarray, sizes: np.ndarray, places: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """What a member gets of ``x``: the rows of its runs, one run after the other, and
+    the [starts, sizes, places] of the runs in these.
+    """
+    runs = [x[start : start + size] for start, size in zip(starts, sizes, strict=True)]
+    ends = np.cumsum(sizes)
+    return np.concatenate([x[:0], *runs]), np.stack([ends - sizes, sizes, places])

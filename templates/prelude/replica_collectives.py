@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .ragged import copy_ragged_rows, rows_of_runs
 from .replica import Replica
 
 SLICED_FROM = 32768  # bytes
@@ -117,20 +118,13 @@ class RaggedAllToAll(Replica):
         """
         tag = self.tag("ragged_all_to_all", output, channel)
         members = self.members(groups)
-        runs = np.split(np.stack([starts, sizes, places], 1), len(members))
-        rows = [
-            np.concatenate([x[int(a) : int(a) + int(n)] for a, n, _ in run])
-            for run in runs
-        ]
-        arriving = self.swapped(runs, members, tag)
+        shares = np.split(np.stack([starts, sizes, places]), len(members), axis=1)
+        parts = [rows_of_runs(x, *share) for share in shares]
+        rows = self.swapped([part[0] for part in parts], members, tag)
+        runs = self.swapped([part[1] for part in parts], members, tag)
         result = output.copy()
-        for run, part in zip(arriving, self.swapped(rows, members, tag), strict=True):
-            taken = 0
-            for _, size, place in run:
-                result[int(place) : int(place) + int(size)] = part[
-                    taken : taken + int(size)
-                ]
-                taken += int(size)
+        for theirs, run in zip(rows, runs, strict=True):
+            result = copy_ragged_rows(theirs, result, *run)
         return result
 
 

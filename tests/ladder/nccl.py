@@ -51,6 +51,7 @@ class Nccl:
         """A call inside a group."""
         assert self.own.calls is not None, f"{kind} outside of a group"
         assert isinstance(array, DeviceArray), f"{kind} of a {type(array).__name__}"
+        assert array.size, f"{kind} of nothing: the device's memory has no place for it"
         assert array.on_host.flags.c_contiguous, "NCCL requires arrays to be contiguous"
         assert array.dtype.char in "bBiIlLqQefdFD", f"Unknown dtype {array.dtype} for NCCL"
         queue = self.sending if kind == "send" else self.receiving

@@ -25,10 +25,16 @@ def replicated() -> list[SeveralDevices]:
 
 
 def ragged() -> Iterator[SeveralDevices]:
-    """Numbers of rows that differ, zero among them; each replica alone; two runs for each member, of matrices."""
+    """Numbers of rows that differ, zero among them; each replica alone; no rows, no room, no runs; two runs for each
+    member, of matrices.
+    """
     yield SeveralDevices("ragged", RAGGED, 2, given=RUNS)
     alone = RAGGED.replace("{{0,1}}", "{{0},{1}}")
     yield SeveralDevices("ragged, alone", alone, 2, given=RUNS)
+    for name, rows, room, count in [("no rows", 0, 5, 2), ("no room", 4, 0, 2), ("no runs", 4, 5, 0)]:
+        text = RAGGED.replace("f32[4]", f"f32[{rows}]").replace("f32[5]", f"f32[{room}]")
+        given = [np.arange(rows, dtype="f4"), np.arange(room, dtype="f4"), *[np.zeros(count, "i4")] * 4]
+        yield SeveralDevices(f"ragged, {name}", text.replace("s32[2]", f"s32[{count}]"), 2, given=(given, given))
     text = RAGGED.replace("f32[4]", "bf16[6,3]").replace("f32[5]", "bf16[9,3]").replace("s32[2]", "s64[8]")
     text = text.replace("{{0,1}}", "{{2,0,1,3}}")
     rows = np.arange(18).reshape(6, 3)

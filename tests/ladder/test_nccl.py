@@ -19,7 +19,7 @@ from xla2py.tests.ladder.nccl import Backend, Nccl, Stuck
 from xla2py.tests.ladder.replicas import replicated
 from xla2py.tests.ladder.running import needs_compiler
 from xla2py.tests.ladder.static import problems
-from xla2py.tests.ladder.twin import DeviceArray, to_device, to_host, twin
+from xla2py.tests.ladder.twin import to_device, to_host, twin
 from xla2py.tests.replicas.programs import SeveralDevices, entry
 from xla2py.transpile.equivalence.comparison import Budget, compare, flatten
 
@@ -64,16 +64,32 @@ def test_arrays_of_any_size_are_reduced(size):
         np.testing.assert_array_equal(result, sum(x for (x,) in arguments))
 
 
-def test_one_process_is_a_world():
-    nccl = Nccl()
+ALONE = {
+    "all-reduce": "replica_groups={}, to_apply=add",
+    "all-gather": "replica_groups={}, dimensions={0}",
+    "all-to-all": "replica_groups={}, dimensions={0}",
+    "collective-permute": "source_target_pairs={{0,0}}",
+    "collective-broadcast": "replica_groups={{0}}",
+}
+
+
+@pytest.mark.parametrize("opcode", ALONE)
+def test_one_process_is_a_world(opcode):
+    """What is written for any number of replicas, run by one: NCCL sends nothing to the process itself."""
+    shape = "f32[16,8]" if opcode == "all-gather" else "f32[4,8]"
+    one = SeveralDevices(opcode, entry(f"ROOT r = {shape} {opcode}(x), {ALONE[opcode]}"))
+    arguments = [one.inputs()[0]]
+    numpy = xla2py.emit(one.module()).load()
+    (expected,) = numpy.in_threads(numpy.replica, numpy.Group, 1, 1, arguments, {})
+    emitted, nccl = xla2py.emit(one.module(), "cupy"), Nccl()
     with twin(), mock.patch.dict(sys.modules, nccl.modules()):
-        namespace = xla2py.emit(replicated()[0].module(), "cupy").load().__dict__
-        g = type("Group", (namespace["OverNccl"],), {})(0, 1, 1, Backend(nccl, 1, 0))
-        x = DeviceArray(np.float32([1, 2]))
-        assert g.tag("all_gather", x, None) == "all_gather"
-        [same] = g.swapped([x], [0], "all_gather")
-    assert same.on_host.tolist() == [1, 2]
-    assert same is not x
+        module = emitted.load()
+        own = to_device(arguments[0])
+        found = module.over_nccl(module.replica, module.Group, 1, 1, Backend(nccl, 1, 0), own, {})
+    np.testing.assert_array_equal(to_host(found), expected)
+    assert found is not own[0]
+    assert not nccl.sending
+    assert not nccl.receiving
 
 
 def test_replicas_that_take_different_ways_are_stuck():

@@ -1,13 +1,6 @@
-"""What collectives move about on one replica, and the collective that moves rows; the
-host does not wait for sizes.
-"""
-
-from collections.abc import Sequence
-from typing import Any
+"""Runs of rows, whose numbers are known on the device alone: the host does not wait."""
 
 import cupy as cp
-
-from ...prelude.replica import Replica
 
 
 def copy_ragged_rows(
@@ -20,6 +13,8 @@ def copy_ragged_rows(
     """``target`` with ``sizes[k]`` rows of ``source`` from ``source_starts[k]`` copied
     to ``target_starts[k]``.
     """
+    if len(source) == 0:
+        return target.copy()
     rows = cp.arange(len(target))
     # The row of the source for each of the target, or -1.
     taken = cp.full(len(target), -1)
@@ -31,30 +26,10 @@ def copy_ragged_rows(
     return cp.where(inside, rows, target)
 
 
-class RaggedAllToAll(Replica):
-    def ragged_all_to_all(
-        self,
-        x: Any,
-        output: Any,
-        starts: Any,
-        sizes: Any,
-        places: Any,
-        groups: Sequence[Sequence[int]] | None = None,
-        channel: int | str | None = None,
-    ) -> Any:
-        """Rows of ``x`` of different numbers go to the members, which put them into
-        their ``output``.
-
-        The ``k``-th run, ``sizes[k]`` rows from ``starts[k]``, goes to row
-        ``places[k]`` of a member: the runs of member 0 come first, then those of member
-        1, and so on. All of ``x`` goes to every member: which rows it needs is known on
-        the device alone.
-        """
-        tag, members = self.tag("ragged_all_to_all", x, channel), self.members(groups)
-        runs = cp.split(cp.stack([starts, sizes, places], 1), len(members))
-        arriving = self.swapped(runs, members, tag)
-        result = output
-        given = self.swapped([x] * len(members), members, tag)
-        for run, theirs in zip(arriving, given, strict=True):
-            result = copy_ragged_rows(theirs, result, run[:, 0], run[:, 1], run[:, 2])
-        return result
+def rows_of_runs(
+    x: cp.ndarray, starts: cp.ndarray, sizes: cp.ndarray, places: cp.ndarray
+) -> tuple[cp.ndarray, cp.ndarray]:
+    """What a member gets of ``x``: all of it, since the host does not know the sizes of
+    its runs; and the [starts, sizes, places] of the runs.
+    """
+    return x, cp.stack([starts, sizes, places])

@@ -62,14 +62,16 @@ class OverNccl(Replica):
         }
 
     def hand_over(self, incoming: Mapping[int, Any]) -> None:
-        """Send what is waiting, and receive, all at once. The host does not wait."""
+        """Send what is waiting, and receive, all at once; nothing for empty arrays. The host does not wait."""
         from cupy.cuda import nccl
 
         nccl.groupStart()
         for peer, array in self.outgoing:
-            self.network.send(octets(array), peer)
+            if array.size:
+                self.network.send(octets(array), peer)
         for peer, array in incoming.items():
-            self.network.recv(octets(array), peer)
+            if array.size:
+                self.network.recv(octets(array), peer)
         nccl.groupEnd()
         self.outgoing.clear()
 
