@@ -14,7 +14,11 @@ _GARBAGE = 0x5A  # what C++ leaves undefined
 
 
 def astype(x: np.ndarray, dtype: np.dtype[Any], copy: bool = True) -> np.ndarray:
-    """A cast as the device does it: floats saturate at 32 or 64 bits, and what is narrower is cut from that."""
+    """A cast as the device does it: floats saturate at 32 or 64 bits, and what is narrower is cut from that; subnormals
+    are lost between float32 and float64.
+    """
+    if x.dtype.char + dtype.char in ("fd", "df"):
+        return flushed(flushed(x).astype(dtype))
     if x.dtype.kind in "iub" or dtype.kind not in "iu" or x.dtype.kind == "c":
         return x.astype(dtype, copy=copy)
     wide = np.dtype(f"{dtype.kind}{max(dtype.itemsize, 4)}")
@@ -25,6 +29,19 @@ def astype(x: np.ndarray, dtype: np.dtype[Any], copy: bool = True) -> np.ndarray
     if wide.itemsize == 8:
         result[np.isnan(number)] = wide.type(1) << wide.type(63)
     return result.astype(dtype)
+
+
+KEEP_SUBNORMALS = frozenset("signbit copysign nextafter".split())  # what works on bits
+
+
+def flushed(x: np.ndarray) -> np.ndarray:
+    """Subnormals of float32 as zeros of their sign: CuPy compiles all kernels with ``-ftz=true``, and computes bfloat16
+    in float32.
+    """
+    if x.dtype.char not in "fE":
+        return x
+    is_subnormal = np.abs(x) < np.finfo(np.float32).tiny
+    return np.where(is_subnormal, np.copysign(x.dtype.type(0), x), x) if is_subnormal.any() else x
 
 
 def _shift(function: Callable[..., Any]) -> Callable[..., Any]:

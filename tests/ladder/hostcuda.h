@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <xmmintrin.h>
 
 #define __device__
 #define __host__
@@ -44,6 +45,12 @@ template <class T> static inline T max(T a, T b) { return a < b ? b : a; }
 template <class Wide, class Float> static inline Wide saturated(Float x, Float low, Float high, Wide least, Wide most) {
   return x != x ? Wide(0) : x <= low ? least : x >= high ? most : Wide(x);
 }
+
+struct Flushing {  // of subnormals: CuPy compiles all kernels with -ftz=true, which is about float32 alone
+  unsigned before = _mm_getcsr();
+  Flushing() { _mm_setcsr(before | 0x8040); }
+  ~Flushing() { _mm_setcsr(before); }
+};
 
 struct float16 {  // computed in float, rounded once, as CuPy's
   uint16_t bits;

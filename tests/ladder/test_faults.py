@@ -146,6 +146,18 @@ FAULTS |= {
             ("size || above != 0x80 ?", "size || true ?"),
         ),
         ("powers of two", (NUMBERS,), "ROOT r = f8e8m0fnu[8] convert(x)", (">= 1.5) exponent++", ">= 1.5) exponent--")),
+        (
+            "flushed on the way",
+            (np.float32([2.0**-127, 1e-40, 2.0**-149, 1]),),
+            "ROOT r = f8e8m0fnu[4] convert(x)",
+            ("size = exact(x)", "size = (double)x"),
+        ),
+        (
+            "flushed in between",
+            tuple(np.uint8(codes).view(ml_dtypes.float8_e8m0fnu) for codes in ([0, 1, 127, 254], [254, 127, 0, 9])),
+            "ROOT r = f8e8m0fnu[4] multiply(x, y)",
+            ("(from_float8_e8m0fnu(x) *", "(from_float8_e8m0fnu(x).astype(cp.float32) *"),
+        ),
         ("infinity read", (F8,), "ROOT r = f32[8] convert(x)", ("size == inf ? 0x7f800000 : 0x7fc00000", "0x7fc00000")),
         ("subnormals read", (TINY,), "ROOT r = f32[8] convert(x)", ("else exponent = 1;", "")),
         ("sign read", (F8,), "ROOT r = f32[8] convert(x)", ("bits >> width & 1 ? -x : x", "x")),

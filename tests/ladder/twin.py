@@ -25,7 +25,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from xla2py.targets.cupy import held
 from xla2py.tests.ladder import host_kernels
-from xla2py.tests.ladder.differences import DIFFERENT, astype
+from xla2py.tests.ladder.differences import DIFFERENT, KEEP_SUBNORMALS, astype, flushed
 from xla2py.tests.ladder.static import VISIBLE, WAITS, cupyx_function
 from xla2py.transpile.equivalence.comparison import flatten
 from xla2py.transpile.equivalence.tasks import map_arrays
@@ -169,8 +169,12 @@ def call_ufunc(name: str, operands: tuple[Any, ...]) -> DeviceArray:
     if loop is None:
         raise TypeError(f"cupy.{name} has no loop for {dtypes}")
     inputs = [np.asarray(value).astype(dtype) for value, dtype in zip(values, loop.in_types, strict=True)]
-    result = DIFFERENT.get(name, getattr(np, name))(*inputs)
-    return DeviceArray(np.asarray(result).astype(loop.out_types[0], copy=False))
+    function = DIFFERENT.get(name, getattr(np, name))
+    if name in KEEP_SUBNORMALS:
+        result = np.asarray(function(*inputs))
+    else:
+        result = flushed(np.asarray(function(*map(flushed, inputs))))
+    return DeviceArray(result.astype(loop.out_types[0], copy=False))
 
 
 def _matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .element_types import ELEMENT_TYPES, F16, F32, S8, U8, ElementType, from_dtype
+from .element_types import ELEMENT_TYPES, F16, F32, F64, S8, U8, ElementType, from_dtype
 from .shapes import ArrayShape, Shape, leaves
 
 Array = np.ndarray[Any, Any]
@@ -38,8 +38,10 @@ def carrier_type(element_type: ElementType) -> ElementType:
 
 
 def wide_type(element_type: ElementType) -> ElementType:
-    """What is computed in."""
-    return carrier_type(element_type) if element_type.is_integral else F32
+    """What is computed in: for powers of two from 2**-127 not float32, whose subnormals devices flush to zero."""
+    if element_type.is_integral:
+        return carrier_type(element_type)
+    return F64 if element_type.name == "f8e8m0fnu" else F32
 
 
 def half_type(element_type: ElementType) -> ElementType:

@@ -163,24 +163,36 @@ to_float4_e2m1fn = cp.ElementwiseKernel(
     preamble=NARROW_FLOATS,
 )
 
-# Powers of two from 2**-127, halves rounded up; what is not positive becomes NaN.
+# Powers of two from 2**-127, a subnormal of float32; halves are rounded up. What is not positive in float32 becomes
+# NaN.
 from_float8_e8m0fnu = cp.ElementwiseKernel(
     "uint8 bits",
-    "float32 x",
-    "x = __int_as_float(bits == 0xff ? 0x7fc00000 : bits ? bits << 23 : 0x400000)",
+    "float64 x",
+    "x = bits == 0xff ? __longlong_as_double(0x7ff8000000000000ll) : ldexp(1.0, bits - 127)",
     "from_float8_e8m0fnu",
 )
+
+EXACT = """
+__device__ double exact(double x) { return x; }
+// A cast would flush the subnormals of float32 to zero.
+__device__ double exact(float x) {
+  int bits = __float_as_int(x), subnormal = bits & 0x7fffff;
+  if (bits & 0x7f800000) return (double)x;
+  return ldexp((double)(bits < 0 ? -subnormal : subnormal), -149);
+}
+"""
 
 to_float8_e8m0fnu = cp.ElementwiseKernel(
     "T x",
     "uint8 bits",
     """
-    double size = (double)x;
-    int exponent = size > 0 && !isinf(size) ? ilogb(size) : 128;
+    double size = exact(x);
+    int exponent = size > ldexp(1.0, -150) && !isinf(size) ? ilogb(size) : 128;
     if (exponent < 128 && ldexp(size, -exponent) >= 1.5) exponent++;
     bits = min(max(exponent + 127, 0), 0xff)
     """,
     "to_float8_e8m0fnu",
+    preamble=EXACT,
 )
 
 

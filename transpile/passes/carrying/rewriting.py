@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...hlo.carriers import carried_literal, carrier_type, half_type, narrowing, wide_type, widened, widening
-from ...hlo.element_types import F32, ElementType
+from ...hlo.element_types import ElementType
 from ...hlo.ir import Computation, HloModule, Instruction
 from ...hlo.opcodes import OPCODES
 from ...hlo.shapes import ArrayShape, Shape, TupleShape
@@ -198,8 +198,8 @@ class Carrying:
         if carrier not in self.decoded:
             self.decoded[carrier] = self.decode(carrier, given)
         wide = self.decoded[carrier]
-        wanted = choose(shape.element_type)
-        return wide if wanted is F32 else self.new("convert", replace(wide.array_shape, element_type=wanted), wide)
+        wanted = replace(wide.array_shape, element_type=choose(shape.element_type))
+        return wide if wanted == wide.array_shape else self.new("convert", wanted, wide)
 
     def decode(self, carrier: Instruction, given: Instruction) -> Instruction:
         shape = self.mapped(given.shape, wide_type)
