@@ -62,7 +62,9 @@ class OverNccl(Replica):
         }
 
     def hand_over(self, incoming: Mapping[int, Any]) -> None:
-        """Send what is waiting, and receive, all at once; nothing for empty arrays. The host does not wait."""
+        """Send what is waiting, and receive, all at once; nothing for empty arrays. The
+        host does not wait.
+        """
         from cupy.cuda import nccl
 
         nccl.groupStart()
