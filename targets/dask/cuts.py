@@ -13,6 +13,7 @@ from ...transpile.array.traversal import topological
 from .along import may_be_cut
 from .links import contracted, has_alike_results, links
 from .products import PRODUCTS, cut_product, product_of
+from .windows import windows_of
 
 Axis = tuple[Node, int]
 
@@ -73,8 +74,9 @@ class Classes:
                 for axis, place in enumerate(link):
                     if place is not None and shape_of(operand)[axis] == shape_of(node)[place] != 1:
                         self._join((operand, axis), (node, place))
-            if node.parameters.get("function") == "convolution" and "layout" not in node.parameters["keywords"]:
-                for axis in range(1, node.ndim - 1):
+            windows = windows_of(node)
+            if windows is not None:
+                for axis in windows.axes:
                     if node.shape[axis] == node.operands[0].shape[axis] != 1:
                         self._join((node.operands[0], axis), (node, axis))
             for (k, axis), place in may_be_cut(node).items():
@@ -260,25 +262,33 @@ def _inside(node: Node) -> list[Node]:
 
 
 def window_axis(node: Node, made: Cuts) -> int | None:
-    """The one spatial axis along which a convolution's argument is cut, where its windows can be read on their own."""
-    if node.opcode != "prelude" or node.parameters["function"] != "convolution":
+    """The one axis along which what goes by windows is cut, where these can be read on their own."""
+    windows = windows_of(node)
+    if windows is None:
         return None
-    x, kernel = node.operands
-    keywords = node.parameters["keywords"].keys()
-    cut = [axis for axis in range(1, x.ndim - 1) if made.flags[x][axis]]
-    if len(cut) != 1 or keywords & {"layout", "input_dilation", "batch_groups", "reverse_kernel"}:
-        return None
-    usable = not made.flags[x][-1] and not made.is_cut(kernel) and made.planned(node, cut[0])
-    return cut[0] if usable else None
+    x, *others = node.operands
+    cut = [axis for axis, place in enumerate(made.classes.links[node][0]) if place is None and made.flags[x][axis]]
+    usable = len(cut) == 1 and cut[0] in windows.axes and not any(map(made.is_cut, others))
+    return cut[0] if usable and made.planned(node, cut[0]) else None
 
 
 # -- how long chunks are
 
 
 def measured(classes: Classes, forced: int | None, target: int) -> dict[Axis, int]:
-    """The classes to cut and the lengths of their chunks.
+    """The classes to cut and the lengths of their chunks; windows are cut where what they are of is."""
+    lengths = _lengths(classes, forced, target)
+    for node in classes.nodes:
+        windows = windows_of(node)
+        for axis in windows.axes if windows is not None else ():
+            key, of = classes.of(node, axis), classes.of(node.operands[0], axis)
+            if of in lengths:
+                lengths.setdefault(key, max(1, lengths[of] // windows.stride(axis)))
+    return lengths
 
-    Cut until no array has more than ``target`` bytes in a block: an axis that nothing needs whole before one that
+
+def _lengths(classes: Classes, forced: int | None, target: int) -> dict[Axis, int]:
+    """Cut until no array has more than ``target`` bytes in a block: an axis that nothing needs whole before one that
     something does, the longest first. ``forced`` cuts every axis that nothing needs whole into chunks of so many
     elements instead.
     """
@@ -339,11 +349,12 @@ def _needs(classes: Classes) -> dict[Axis, int]:
     """How badly each class is needed whole: 1 for what has a form in chunks, 2 for what has none."""
     found: dict[Axis, int] = {}
     for node in classes.nodes:
-        along = may_be_cut(node)
+        along, windows = may_be_cut(node), windows_of(node)
+        moving = windows.longest(node.operands[0].shape) if windows is not None else None
         for k, (operand, link) in enumerate(zip(node.operands, classes.links[node], strict=True)):
             for axis, place in enumerate(link):
                 if place is None and shape_of(operand)[axis] > 1:
-                    in_pieces = (k, axis) in along or node.parameters.get("function") == "convolution"
+                    in_pieces = (k, axis) in along or (k == 0 and axis == moving)
                     weight = 1 if in_pieces or node.opcode in TREES | PRODUCTS | NATIVE.keys() else 2
                     key = classes.of(operand, axis)
                     found[key] = max(found.get(key, 0), weight)

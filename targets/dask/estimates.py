@@ -13,6 +13,7 @@ from .cuts import Axis, Cuts, is_argument, shape_of, window_axis
 from .groups import Group, in_one_chunk, name_of, tiles
 from .phases import Arrangement
 from .tracing import Key, Trace
+from .windows import windows_of
 
 PROCESS_BYTES = 100 << 20  # Python, NumPy and dask
 THREADS = 4  # that a plan is made for
@@ -97,13 +98,11 @@ def _reads_by_tasks(node: Node) -> bool:
 
 
 def _row_bytes(node: Node, cuts: Cuts) -> int:
-    """What a convolution holds for the rows that it computes at a time, as many as the prelude's."""
-    x, kernel = node.operands
-    axis = window_axis(node, cuts)
-    assert axis is not None
-    stride = (node.parameters["keywords"].get("strides") or (1,) * (x.ndim - 2))[axis - 1]
-    row = _whole_bytes(x, cuts) // cuts.length(x, axis) * stride
-    rows = min(cuts.length(node, axis), max(8 * kernel.shape[axis - 1], TILE_BYTES // max(1, row)))
+    """What is held of windows for the rows that are computed at a time, as many as the prelude's."""
+    x, axis, windows = node.operands[0], window_axis(node, cuts), windows_of(node)
+    assert axis is not None and windows is not None
+    row = _whole_bytes(x, cuts) // cuts.length(x, axis) * windows.stride(axis)
+    rows = min(cuts.length(node, axis), max(8 * windows.size(axis), TILE_BYTES // max(1, row)))
     return WINDOW_COPIES * rows * row
 
 

@@ -25,6 +25,7 @@ from .links import contracted
 from .products import PRODUCTS
 from .spelling import NAMES, Spelling, contracts, size_of_axis
 from .tracing import Copier, Letter, Letters, Trace, with_leading_units
+from .windows import windows_of
 
 HELD_BYTES = 1 << 20  # of an array that tasks may share in memory
 
@@ -381,17 +382,24 @@ class Arrangement:
         return made
 
     def _read_by_tasks(self, node: Node) -> Node:
-        """A convolution whose tasks take what they need piece by piece."""
-        first, second = node.operands
-        self.graph.region, self.graph.instruction = node.region, self.graph.origins.get(node)
-        axis = window_axis(node, self.cuts)
-        assert axis is not None
+        """What goes by windows, which tasks read themselves."""
+        first, *others = node.operands
+        axis, windows = window_axis(node, self.cuts), windows_of(node)
+        assert axis is not None and windows is not None
         x = first if is_argument(first) else self._given(first, node.region)
-        keywords = {"axis": axis, "length": self.cuts.length(node, axis), "shape": node.shape}
+        keywords = {
+            "axis": axis,
+            "size": windows.size(axis),
+            "length": self.cuts.length(node, axis),
+            "shape": node.shape,
+        }
+        keywords |= {"padding": windows.padding, **node.parameters["keywords"]}
+        operands = (x, *(self._given(other, node.region) for other in others))
+        self.graph.region, self.graph.instruction = node.region, self.graph.origins.get(node)
         return self.graph.add(
-            "prelude", (x, self._given(second, node.region)), node.shape, node.element_type, pinned=True,
-            function="in_windows", arguments=(PreludeName("convolution"), Slot(0), Slot(1)),
-            keywords=keywords | node.parameters["keywords"], stands_for=node,
+            "prelude", operands, node.shape, node.element_type, pinned=True, function="in_windows",
+            arguments=(PreludeName(node.parameters["function"]), *node.parameters["arguments"]), keywords=keywords,
+            stands_for=node,
         )  # fmt: skip
 
     def _update_loop(self, loop: Loop, initials: tuple[Node, ...]) -> None:

@@ -1,15 +1,13 @@
 """How ``main`` takes arrays that are larger than memory."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from math import prod
+from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
 import dask.array as da
 import numpy as np
 
-from .tiles import TILE_BYTES, Unread, block_of, first_of
+from .tiles import Unread
 from .tiles_in_files import in_files
 
 Chunks = Mapping[str, Any]
@@ -87,108 +85,6 @@ class Part:
         inner = index[self.axis]
         moved = slice(inner.start + self.start, inner.stop + self.start)
         return self.array[(*index[: self.axis], moved, *index[self.axis + 1 :])]
-
-
-def in_windows(
-    function: Callable[..., Any],
-    x: Chunked | da.Array,
-    kernel: Any,
-    *,
-    axis: int,
-    length: int,
-    shape: Sequence[int],
-    padding: Sequence[tuple[int, int]] | None = None,
-    **keywords: Any,
-) -> da.Array:
-    """``function(x, kernel, padding=.., **keywords)``, a convolution, in chunks of
-    ``length`` along an axis of the result.
-
-    Each task reads the window of ``x`` that its piece needs; the padding of other axes,
-    and what is beyond the ends of this one, is left to the function. ``x`` is
-    [batch, *spatial, channels], ``kernel`` [*spatial, ..].
-    """
-    x = Chunked(x, x.chunks) if isinstance(x, da.Array) else x
-    windows = Windows(function, x.array, axis, padding, keywords)
-    meta = np.empty(0, keywords.get("dtype") or x.array.dtype)
-    if isinstance(x.array, da.Array):
-        pieces = []
-        for start in range(0, shape[axis], length):
-            stop = min(start + length, shape[axis])
-            first, end, edges = windows.needed(start, stop, kernel.shape)
-            part = x.part(axis, first, end)
-            sizes = [(n,) for n in shape]
-            sizes[0], sizes[axis] = part.chunks[0], (stop - start,)
-            task = partial(function, padding=edges, **keywords)
-            piece = da.map_blocks(task, part, kernel, chunks=tuple(sizes), meta=meta)
-            pieces.append(piece)
-        return da.concatenate(pieces, axis)
-    letters = "ijklmnop"[: len(shape)]
-    return da.blockwise(
-        windows,
-        letters,
-        da.arange(shape[0], chunks=(x.chunks[0],)),
-        letters[0],
-        da.arange(shape[axis], chunks=length),
-        letters[axis],
-        kernel,
-        "abcdefgh"[: len(shape)],
-        new_axes={letters[k]: n for k, n in enumerate(shape) if k not in (0, axis)},
-        meta=meta,
-    )
-
-
-class Windows:
-    """Tasks that each compute a piece of a convolution, some positions along ``axis``
-    at a time, from the windows that these need.
-    """
-
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        array: Any,
-        axis: int,
-        padding: Sequence[tuple[int, int]] | None,
-        keywords: Mapping[str, Any],
-    ) -> None:
-        ones = (1,) * (array.ndim - 2)
-        self.function, self.array, self.axis = function, array, axis
-        self.padding, self.keywords = list(padding or [(0, 0)] * len(ones)), keywords
-        self.stride = (keywords.get("strides") or ones)[axis - 1]
-        self.dilation = (keywords.get("kernel_dilation") or ones)[axis - 1]
-        self.__name__ = function.__name__
-
-    def needed(
-        self, start: int, stop: int, kernel_shape: Sequence[int]
-    ) -> tuple[int, int, tuple[tuple[int, int], ...]]:
-        """The positions of the array that a piece needs, and the padding around it."""
-        reach = (kernel_shape[self.axis - 1] - 1) * self.dilation + 1
-        low, n = self.padding[self.axis - 1][0], self.array.shape[self.axis]
-        first, end = start * self.stride - low, (stop - 1) * self.stride + reach - low
-        edges = list(self.padding)
-        edges[self.axis - 1] = max(0, -first), max(0, end - n)
-        return max(0, min(first, n)), max(0, min(end, n)), tuple(edges)
-
-    def __call__(
-        self, batch: np.ndarray, places: np.ndarray, kernel: Any
-    ) -> np.ndarray:
-        """The piece of some images at some places."""
-        kernel, images = block_of(kernel), slice(batch[0], batch[-1] + 1)
-        shape, itemsize = self.array.shape, self.array.dtype.itemsize
-        row_bytes = len(batch) * prod(shape[1:]) // shape[self.axis] * itemsize
-        rows = TILE_BYTES // max(1, row_bytes * self.stride)
-        step = max(8 * kernel.shape[self.axis - 1], rows)
-        begin, end_of_all = int(places[0]), int(places[-1]) + 1
-        before = (slice(None),) * (self.axis - 1)
-        result: np.ndarray
-        for start in range(begin, end_of_all, step):
-            stop = min(start + step, end_of_all)
-            first, end, edges = self.needed(start, stop, kernel.shape)
-            window = self.array[(images, *before, slice(first, end))]
-            made = self.function(window, kernel, padding=edges, **self.keywords)
-            if start == begin:
-                result = first_of(made, self.axis, len(places))
-            result[(slice(None), *before, slice(start - begin, stop - begin))] = made
-        return result
 
 
 def in_chunks(planned: Chunks, chosen: Chunks | None, **arrays: Any) -> list[Any]:

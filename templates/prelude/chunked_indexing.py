@@ -19,8 +19,8 @@ Found = tuple[
 
 
 def take_in_chunks(x: Chunked | da.Array, index: Any, axis: int = 0) -> da.Array:
-    """``np.take(x, index, axis, mode="clip")`` of an array that is cut along ``axis``. A
-    tuple of indices is for as many axes from that one on.
+    """``np.take(x, index, axis, mode="clip")`` of an array that is cut along ``axis``.
+    A tuple of indices is for as many axes from that one on.
     """
     x = Chunked(x, x.chunks) if isinstance(x, da.Array) else x
     indices = index if isinstance(index, tuple) else (index,)
@@ -102,8 +102,8 @@ def find_in_file(
     kept: Sequence[int],
     *blocks: np.ndarray,
 ) -> np.ndarray:
-    """What indices name of an array that is not yet read, one chunk after the other. The
-    first blocks are the places along the ``kept`` axes.
+    """What indices name of an array that is not yet read, one chunk after the other.
+    The first blocks are the places along the ``kept`` axes.
     """
     first, *others = blocks[len(kept) :]
     first = np.asarray(clamp_start(first, array.shape[axis] - 1))
@@ -129,7 +129,7 @@ def find_in_file(
 def find_elements(
     part: np.ndarray, start: int, axis: int, first: np.ndarray, *others: np.ndarray
 ) -> Found:
-    """The elements or rows that indices name, of a ``part`` that begins at ``start``."""
+    """What indices name, elements or rows, of a ``part`` that begins at ``start``."""
     places, *rest = np.broadcast_arrays(first, *others)
     inside = (places >= start) & (places < start + part.shape[axis])
     sizes, before = part.shape[axis + 1 :], (slice(None),) * axis

@@ -79,6 +79,12 @@ ALONG = """ENTRY main {
     start_indices_batching_dims={1}, start_index_map={0}, index_vector_dim=2, slice_sizes={1,1}
 }"""
 
+INTEGERS = """ENTRY main {
+  x = s32[2,26,3] parameter(0)
+  kernel = s32[3,3,1] parameter(1)
+  ROOT r = s32[2,27,1] convolution(x, kernel), window={size=3 pad=1_2}, dim_labels=b0f_0io->b0f
+}"""
+
 CASES = {
     "few rows": Case(TAKE.format(rows=40, count=4, source="", given="table"), "take_in_chunks(table, "),
     "many rows": Case(TAKE.format(rows=40, count=90, source="", given="table"), "take_in_chunks(table, "),
@@ -89,6 +95,34 @@ CASES = {
     "columns": Case(COLUMNS, "take_in_chunks(table, indices", (-128, 127)),
     "elements": Case(POINTS, "take_in_chunks("),
     "along an axis": Case(ALONG, "take_in_chunks("),
+}
+
+
+def windows(
+    window: str, rows: int, *, reducer: str = "add", init: str = "0", source: str = "x", columns: int = 3
+) -> str:
+    return f"""
+reducer {{ a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] {reducer}(a, b) }}
+ENTRY main {{
+  x = f32[40,3] parameter(0)
+  {"sum = f32[40,3] add(x, x)" if source == "sum" else ""}
+  init = f32[] constant({init})
+  ROOT r = f32[{rows},{columns}] reduce-window({source}, init), window={{{window}}}, to_apply=reducer
+}}"""
+
+
+CASES |= {
+    "sliding sums": Case(windows("size=5x1", 36), "in_windows(\n        reduce_window,"),
+    "pooling": Case(windows("size=3x1 stride=2x1 pad=0_1x0_0", 20, reducer="maximum", init="-inf"), "in_windows("),
+    "wide pooling with padding": Case(
+        windows("size=4x1 pad=9_12x0_0 rhs_dilate=3x1", 52, reducer="minimum", init="inf"), "in_windows("
+    ),
+    "pooling over both axes": Case(
+        windows("size=2x2 stride=3x1", 13, reducer="maximum", init="-inf", columns=2), "in_windows("
+    ),
+    "sums of what is computed": Case(windows("size=3x1 pad=1_1x0_0", 40, source="sum"), "in_windows("),
+    "sums from one": Case(windows("size=3x1 pad=1_1x0_0", 40, init="1"), "in_windows(\n        fold_windows,"),
+    "integers": Case(INTEGERS, "in_windows(\n        integer_convolution,", (-8, 8)),
 }
 KINDS = {
     "numpy": np.copy,
@@ -125,7 +159,8 @@ ASIDE = 1 << 20  # bytes of graphs and of what Python does meanwhile
 TABLE = (
     TAKE.format(rows=200_000, count=30_000, source="", given="table").replace(",3]", ",16]").replace("1,3}", "1,16}")
 )
-LARGE = {"rows": (TABLE, ("getitem", "take"))}
+SLIDING = windows("size=9x1 stride=2x1", 99_996).replace("40,3", "200000,16").replace("99996,3", "99996,16")
+LARGE = {"rows": (TABLE, ("getitem", "take")), "windows": (SLIDING, ("reduce_window",))}
 
 
 @pytest.mark.parametrize("name", LARGE)
@@ -154,7 +189,7 @@ def test_a_plan_counts_the_tasks_of_rows_that_are_taken():
 
 def test_a_task_reads_of_a_table_only_what_its_indices_name():
     case = CASES["few rows"]
-    table, indices = inputs(case)
+    table, _ = inputs(case)
     read = []
 
     class Watched(Loaded):
