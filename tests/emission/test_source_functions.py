@@ -75,7 +75,27 @@ def told_apart_by_operator(x):
     return normalised(normalised(x, x[0], x[1]), x[2], x[0])
 
 
+def filled(x):
+    def fill(k, state):
+        rest, parts = state
+        part = jnp.sin(rest) * k
+        return rest - part, parts.at[k].set(part)
+
+    return lax.fori_loop(0, 4, fill, (x, jnp.zeros(4)))
+
+
+def carried_beside_another(x):
+    def pair(level, factor):  # as many parameters as a step of fori_loop has, and it returns two values
+        scaled = level * factor
+        return scaled + 1, scaled
+
+    last, rows = lax.scan(pair, x, jnp.arange(1.0, 4.0))
+    return last, rows
+
+
 NAMES = {
+    filled: ("rest, parts = ", "parts[i] = part", "rest = rest - part"),
+    carried_beside_another: ("level, rows = x, ", "level = scaled + 1"),
     bound_again: ("while time < 2.5:", "step = "),
     read_late: ("products[i] = ", "a, b"),
     nested: ("total = ",),

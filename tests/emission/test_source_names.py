@@ -43,3 +43,87 @@ def test_a_factor_of_the_gradient_does_not_get_the_name_of_the_value(sources):
     text = xla2py.emit(TEXT, sources=sources).source
     assert "y = np.sin(x) * 2" in text
     assert "d_y = dy * np.cos(x)" in text
+
+
+MODEL = """\
+def step(h, x, w):
+    gate = jax.nn.sigmoid(x @ w)
+    kept = (1 - gate) * h
+    return kept + gate
+
+def count(rows, at):
+    index = at // 2
+    row = rows[index]
+    return row * 2
+"""
+HEADER = """
+HloModule model
+
+FileNames
+1 "model.py"
+
+FunctionNames
+1 "step"
+2 "count"
+
+FileLocations
+1 {file_name_id=1 function_name_id=1 line=2 end_line=2 column=11 end_column=32}
+2 {file_name_id=1 function_name_id=1 line=3 end_line=3 column=11 end_column=25}
+3 {file_name_id=1 function_name_id=2 line=7 end_line=7 column=12 end_column=19}
+4 {file_name_id=1 function_name_id=2 line=8 end_line=8 column=10 end_column=21}
+5 {file_name_id=1 function_name_id=2 line=9 end_line=9 column=11 end_column=18}
+
+StackFrames
+1 {file_location_id=1 parent_frame_id=1}
+2 {file_location_id=2 parent_frame_id=1}
+3 {file_location_id=3 parent_frame_id=1}
+4 {file_location_id=4 parent_frame_id=1}
+5 {file_location_id=5 parent_frame_id=1}
+"""
+
+
+def written(tmp_path, *lines):
+    (tmp_path / "model.py").write_text(MODEL, encoding="utf-8")
+    body = "\n".join(["ENTRY main {", *lines, "}"])
+    return xla2py.emit(HEADER + body, sources=tmp_path, annotate="none").source
+
+
+def test_an_expression_that_runs_twice_gives_its_name_to_both_values(tmp_path):
+    gate, kept = 'metadata={op_name="logistic" stack_frame_id=1}', 'metadata={op_name="mul" stack_frame_id=2}'
+    text = written(
+        tmp_path,
+        *("h = f32[3,4] parameter(0)", "x = f32[3,4] parameter(1)", "y = f32[3,4] parameter(2)"),
+        *("w = f32[4,4] parameter(3)", "one = f32[] constant(1)", "ones = f32[3,4] broadcast(one), dimensions={}"),
+        f"dot.1 = f32[3,4] dot(x, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}, {gate}",
+        f"first = f32[3,4] logistic(dot.1), {gate}",
+        f"rest.1 = f32[3,4] subtract(ones, first), {kept}",
+        f"kept.1 = f32[3,4] multiply(rest.1, h), {kept}",
+        "after.1 = f32[3,4] add(kept.1, first)",
+        f"dot.2 = f32[3,4] dot(y, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}, {gate}",
+        f"second = f32[3,4] logistic(dot.2), {gate}",
+        f"rest.2 = f32[3,4] subtract(ones, second), {kept}",
+        f"kept.2 = f32[3,4] multiply(rest.2, after.1), {kept}",
+        "ROOT after.2 = f32[3,4] add(kept.2, second)",
+    )
+    assert "gate = sigmoid(x @ w)" in text
+    assert "gate_2 = sigmoid(y @ w)" in text
+    assert "dot" not in text  # a part of the expression is not its value
+
+
+def test_a_value_that_a_later_expression_only_hands_on_keeps_its_first_name(tmp_path):
+    index, row = 'metadata={op_name="div" stack_frame_id=3}', 'metadata={op_name="gather" stack_frame_id=4}'
+    text = written(
+        tmp_path,
+        *("rows = f32[8,4] parameter(0)", "at = u32[3] parameter(1)", "two = u32[] constant(2)"),
+        *("twos = u32[3] broadcast(two), dimensions={}", "zero = u32[] constant(0)"),
+        "zeros = u32[3] broadcast(zero), dimensions={}",
+        f"index.1 = u32[3] divide(at, twos), {index}",
+        f"same.1 = u32[3] add(index.1, zeros), {row}",
+        f"places = u32[3,1] reshape(same.1), {row}",
+        "taken = f32[3,4] gather(rows, places), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, "
+        f"index_vector_dim=1, slice_sizes={{1,4}}, {row}",
+        "result = f32[3,4] add(taken, taken)",
+        "ROOT all = (f32[3,4], u32[3]) tuple(result, index.1)",
+    )
+    assert "index = at // 2" in text
+    assert "row = " in text

@@ -41,12 +41,12 @@ def test_one_constant_row_is_a_plain_index():
 @pytest.mark.parametrize(
     ("function", "expected"),
     [
-        (lambda x, i: x[i], 'np.take(x, np.where(i < 0, i + 5, i), axis=0, mode="clip")'),
+        (lambda x, i: x[i], "return x[np.clip(i, -5, 4)]"),
         (lambda x, i: x[:, jnp.clip(i, 0, 3)], "return x[:, np.clip(i, 0, 3)]"),
         (lambda x, i: x[jnp.clip(i, 0, 4)], "return x[np.clip(i, 0, 4)]"),
         (lambda x, i: x.at[i].get(mode="fill", fill_value=-1), "np.where("),
         (lambda x, i: x[jnp.argmax(x, axis=0), :, 1], "x.argmax(axis=0)"),
-        (lambda x, i: x[1, i, 2], "np.take(x[1, :, 2], "),
+        (lambda x, i: x[1, i, 2], "return x[1, :, 2][np.clip(i, "),
         (lambda x, i: jnp.take_along_axis(x, jnp.argsort(x, axis=1), axis=1), "np.take_along_axis(x, "),
         (lambda x, i: jnp.take_along_axis(x[..., 0], jnp.argmax(x[..., 0], 1)[:, None], 1), "[np.arange(5"),
     ],

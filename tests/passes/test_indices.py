@@ -6,6 +6,7 @@ import pytest
 from xla2py.tests.passes.raising import EXACT, assert_agrees, entry, hlo, main
 
 jnp = pytest.importorskip("jax.numpy")
+lax = pytest.importorskip("jax.lax")
 X = np.arange(30, dtype=np.float32).reshape(5, 6)
 ANY = np.array([0, 3, -1, 4, -5, -6, 9, -100], np.int32)  # also outside of both ends
 
@@ -26,6 +27,33 @@ def test_an_index_is_written_as_the_library_takes_it(function, expected):
     assert main(text) == expected
     for shift in range(len(ANY)):
         assert_agrees(text, X, np.roll(ANY, shift), without="indices", budget=EXACT)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x, i: x[i], "return x[np.clip(i, -5, 4)]"),
+        (lambda x, i: x[i] + x[i, 1:2], "x[clipped]"),  # one index for both
+        (lambda x, i: x[lax.top_k(x[:, 0], 2)[1]], "return x[indices]"),  # proved to be in range
+        (lambda x, i: x[:, lax.top_k(x[0], 4)[1] // 2], "return x[:, indices // 2]"),
+        (lambda x, i: x[jnp.minimum(jnp.searchsorted(x[:, 0], x[0]), 4)], "return x[np.minimum(search_sorted("),
+        # not an index alone:
+        (lambda x, i: x[jnp.where(i < 0, i + 5, i)] + jnp.where(i < 0, i + 5, i)[:, None], "np.where(i < 0, i + 5, i)"),
+    ],
+)
+def test_indices_in_an_array(function, expected):
+    text = hlo(function, X, ANY)
+    assert expected in main(text)
+    assert_agrees(text, X, ANY, without="indices", budget=EXACT)
+
+
+def test_what_one_rewrite_makes_always_comes_in_the_same_order():
+    text = hlo(lambda x, i: x[i, i[::-1]] + jnp.sin(x)[i, i[::-1]], X, ANY)
+    texts, others = set(), []
+    for count in range(20):  # nodes lie elsewhere in memory each time
+        others.append([object() for _ in range(7919 * count % 20000)])
+        texts.add(main(text))
+    assert len(texts) == 1 and "clipped_2" in texts.pop()
 
 
 def test_what_is_stored_needs_no_type():

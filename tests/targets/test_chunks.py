@@ -238,3 +238,20 @@ def test_the_emitted_text_names_its_chunks():
     source = xla2py.emit(STANDARDISE, "dask", chunks="1000").source
     assert 'CHUNKS = {"x": (1000, -1)}' in source
     assert "-t dask --chunks 1000\n" in source
+
+
+HEADS = """
+ENTRY main {
+  x = f32[4,32,32,3] parameter(0)
+  apart = f32[4,4,8,4,8,3] reshape(x)
+  ROOT y = f32[4,4,8,4,8,3] negate(apart)
+}
+"""
+
+
+@pytest.mark.parametrize("chunks", ["7", "4KiB"])
+def test_axes_that_a_reshape_cuts_without_a_plan(chunks):
+    inputs = make_inputs(xla2py.load(HEADS), seed=3)
+    (found,) = leaves(xla2py.emit(HEADS, "dask", chunks=chunks).load().main(*inputs))
+    np.testing.assert_array_equal(found.compute(scheduler="sync"), -inputs[0].reshape(4, 4, 8, 4, 8, 3))
+    assert planned(HEADS, chunks=chunks).peak_bytes > 0

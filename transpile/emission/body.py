@@ -51,6 +51,7 @@ class FunctionWriter:
         self.graph = function.graph
         self.results: Tree = function.results  # as they are returned: dicts and lists in main, where that is known
         self.plan: Plan = plan(function, source_names)
+        self.positions = {node: position for position, node in enumerate(self.plan.nodes)}
         self.texts: dict[Node, Expression] = {}  # names of named nodes
         self.lines: list[Line] = []
         self.written: dict[Node, str] = {}  # expressions since the last line
@@ -130,7 +131,8 @@ class FunctionWriter:
     # -- bodies
 
     def priority(self, node: Node) -> tuple[int, ...]:
-        return (node.number,)
+        """Source order; what one rewrite made of a node has the same number."""
+        return node.number, self.positions[node]
 
     def region(self, region: Region, loop: Loop | None = None, first: frozenset[Node] = frozenset()) -> Body:
         body = schedule(region, self.plan.named, self.reads, self.priority, loop, set(first))

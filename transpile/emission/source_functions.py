@@ -23,6 +23,8 @@ _OPERATORS: dict[type[ast.operator], str] = {
     ast.Pow: "power",
     ast.MatMult: "dot",
 }
+# Of the functions that make loops: the arguments that are the step's function, and its parameter that is carried.
+_LOOPS = {"scan": ((0, "f"), 0), "fori_loop": ((2, "body_fun"), 1), "while_loop": ((1, "body_fun"), 0)}
 _SEEN_THROUGH = frozenset(("bitcast", "broadcast", "reshape", "convert"))  # what a promotion adds between value and use
 
 
@@ -35,6 +37,7 @@ class SourceFunctions:
         self.expressions: dict[tuple[str, int, int], set[str]] = {}  # by place: the names read there
         self.operations: dict[tuple[str, int, int, str | None], set[str]] = {}  # by place and opcode: the same
         self.unpacked: dict[tuple[str, int, int], list[str]] = {}  # by place: the names that its value is taken into
+        self.loops: dict[tuple[str, int, int], tuple[str, ast.Call]] = {}  # by place: which loop is made there
         for file_name, tree in trees.items():
             for node in ast.walk(tree):
                 if isinstance(node, ast.FunctionDef):
@@ -45,6 +48,8 @@ class SourceFunctions:
                 elif isinstance(node, ast.expr):
                     place = (file_name, node.lineno, node.col_offset)
                     self.expressions.setdefault(place, set()).update(_names_read(node))
+                    if isinstance(node, ast.Call) and (made := _last_name(node.func)) in _LOOPS:
+                        self.loops[place] = made, node
                     if isinstance(node, ast.BinOp):
                         opcode = _OPERATORS.get(type(node.op))
                         self.operations.setdefault((*place, opcode), set()).update(_names_read(node))
@@ -95,12 +100,17 @@ class SourceFunctions:
     def carried(self, loop: Instruction, count: int) -> list[str] | None:
         """The author's names for ``count`` values that a loop carries: the parameters of its step, or what it takes
         them apart into."""
-        definition = self._step(loop)
-        if definition is None:
-            return None
-        parameters = _arguments(definition)
-        if len(parameters) == 2 and not _returns_pairs(definition):
-            parameters = parameters[::-1]  # a step of fori_loop is given the counter first
+        known = self._step_in_call(loop)
+        if known is not None:
+            definition, carried = known
+            parameters = _arguments(definition)[carried : carried + 1]
+        else:
+            found = self._step(loop)
+            if found is None:
+                return None
+            definition, parameters = found, _arguments(found)
+            if len(parameters) == 2 and not _returns_pairs(definition):
+                parameters = parameters[::-1]  # a step of fori_loop is given the counter first
         for name in parameters:
             names = _taken_apart(definition, name)
             if len(names) == count and name != "_":
@@ -114,6 +124,22 @@ class SourceFunctions:
             names = self.unpacked.get((frame.file_name, frame.line, frame.column), [])
             if count and len(names) == total and "_" not in names[-count:]:
                 return names[-count:]
+        return None
+
+    def _step_in_call(self, loop: Instruction) -> tuple[ast.FunctionDef, int] | None:
+        """The function that the call which makes a loop is given for its step, and which parameter is carried."""
+        for frame_id in self.chains.of(loop)[-1:]:
+            frame = self.chains.frames[frame_id - 1]
+            made, call = self.loops.get((frame.file_name, frame.line, frame.column), ("", None))
+            if call is None:
+                return None
+            (position, keyword), carried = _LOOPS[made]
+            given = [*call.args[position : position + 1], *(k.value for k in call.keywords if k.arg == keyword)]
+            for name in sorted(_names_read(given[0])) if given else ():
+                found = self.definitions.get((frame.file_name, name), [])
+                before = [definition for definition in found if definition.lineno < frame.line]
+                if before:
+                    return before[-1], carried
         return None
 
     def _step(self, loop: Instruction) -> ast.FunctionDef | None:
@@ -177,6 +203,11 @@ def _only_choices(possible: list[set[str]]) -> list[str | None]:
         for k, names in enumerate(left):
             if k != single:
                 names.discard(name)
+
+
+def _last_name(function: ast.expr) -> str:
+    """``scan`` of ``jax.lax.scan``."""
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
 def _names_read(node: ast.AST) -> set[str]:

@@ -22,6 +22,7 @@ Place = tuple[str, int, int]  # file, line from 1, column from 0
 Site = tuple[str, Place, int]  # name, place, frame around it
 
 RETURNED = ""  # the expression is what a function returns
+GRADIENT = "d_"  # before the name of what it is the gradient of
 
 
 class SourceNames:
@@ -42,7 +43,7 @@ class SourceNames:
         metadata = instruction.metadata
         if metadata is None or not self.targets:
             return None
-        prefix = "d_" if is_gradient(instruction) else ""  # of what is computed there
+        prefix = GRADIENT if is_gradient(instruction) else ""  # of what is computed there
         if not metadata.stack_frame_id:
             place = (metadata.source_file, metadata.source_line, metadata.source_column)
             name = self.targets.get(place)
@@ -75,43 +76,72 @@ class SourceNames:
         """Names for the values that leave the expressions they were assigned from."""
         if not self.targets:
             return {}
-        sites: dict[Node, Site] = {}
+        sites: dict[Node, list[Site]] = {}
         for node in nodes:
-            if node.opcode in ("literal", "integer", "parameter"):
-                continue
-            for instruction in reversed(graph.results.get(node, [])):
-                site = self.site(instruction)
-                if site is not None:
-                    sites[node] = site
-                    break
+            if node.opcode not in ("literal", "integer", "parameter"):
+                given = [self.site(instruction) for instruction in graph.results.get(node, [])]
+                sites[node] = list(dict.fromkeys(site for site in given if site is not None))
         leaving: dict[Site, list[Node]] = {}
-        for node in _used_outside(graph, nodes, results, sites):
-            leaving.setdefault(sites[node], []).append(node)
+        for node, site in _used_outside(graph, nodes, results, sites):
+            leaving.setdefault(site, []).append(node)
         # Of several, the last that the expression makes is its value; so are its likes, where it runs several times.
         last = {site: max(found, key=lambda node: node.number) for site, found in leaving.items()}
-        return {node: site[0] for site, found in leaving.items() for node in found if _is_like(node, last[site])}
+        only_returned = set(results) - {operand for node in nodes for operand in dependencies(node)}
+        values: dict[Site, list[Node]] = {}
+        for site, found in leaving.items():
+            values[site] = [node for node in found if _is_like(node, last[site], sites)]
+            if len(values[site]) > 1 and only_returned.issuperset(values[site]):
+                values[site] = []  # the leaves of a tree, which has that name
+        named: dict[Node, str] = {}
+        for node in nodes:  # what a later expression only hands on is its value, too
+            for site in sites.get(node, []):
+                same = [other for other in sites[node] if other[:2] == site[:2]]  # within a function called there
+                if all(node in values.get(other, ()) for other in same):
+                    named[node] = site[0]
+        return named
 
 
-def _is_like(node: Node, other: Node) -> bool:
-    """What an expression gives when it runs again: the same operation from the same instruction of the source."""
-    return node is other or (
-        node.opcode == "call" == other.opcode and node.parameters["function"] is other.parameters["function"]
-    )
+def _is_like(node: Node, other: Node, sites: dict[Node, list[Site]]) -> bool:
+    """What an expression gives when it runs again: the same operation from the same expression, and no part of it."""
+    if node is other or _is_call_like(node, other):
+        return True
+    same = node.opcode == other.opcode and node.parameters.get("function") == other.parameters.get("function")
+    is_value = not any(name.startswith(GRADIENT) for name, *_ in sites[node])
+    return same and is_value and node not in _parts(other, sites)
 
 
-def _used_outside(graph: Graph, nodes: list[Node], results: list[Node], sites: dict[Node, Site]) -> Iterator[Node]:
-    """The nodes that some node of another site, or the function's result, uses.
+def _is_call_like(node: Node, other: Node) -> bool:
+    return node.opcode == "call" == other.opcode and node.parameters["function"] is other.parameters["function"]
+
+
+def _parts(node: Node, sites: dict[Node, list[Site]]) -> set[Node]:
+    """What a node is computed from within the expressions that it is a value of."""
+    found: set[Node] = set()
+    stack = [node]
+    while stack:
+        for operand in stack.pop().operands:
+            if operand not in found and set(sites.get(operand, ())) & set(sites[node]):
+                found.add(operand)
+                stack.append(operand)
+    return found
+
+
+def _used_outside(
+    graph: Graph, nodes: list[Node], results: list[Node], sites: dict[Node, list[Site]]
+) -> Iterator[tuple[Node, Site]]:
+    """The nodes of each site that some node of another, or the function's result, uses.
 
     What only gradients use of an expression is not its value, but a factor of its derivative.
     """
     gradients = {node for node in nodes if any(map(is_gradient, graph.results.get(node, ())))}
-    outside = {node for node in results if node in sites}
+    outside = {(node, site) for node in results for site in sites.get(node, ())}
     for user in nodes:
         for operand in dependencies(user):
             is_factor = user in gradients and operand not in gradients
-            if operand in sites and not is_factor and (sites.get(user) != sites[operand] or _is_like(user, operand)):
-                outside.add(operand)
-    return (node for node in nodes if node in outside)
+            for site in sites.get(operand, ()):
+                if not is_factor and (site not in sites.get(user, ()) or _is_call_like(user, operand)):
+                    outside.add((operand, site))
+    return ((node, site) for node in nodes for site in sites.get(node, ()) if (node, site) in outside)
 
 
 def is_gradient(instruction: Instruction) -> bool:

@@ -347,3 +347,5 @@ def _rows() -> list[OpSpec]:
 
 
 OPCODES: dict[str, OpSpec] = {spec.opcode: spec for spec in _rows()}
+
+ELEMENTWISE = frozenset(opcode for opcode, spec in OPCODES.items() if spec.is_elementwise)

@@ -24,10 +24,11 @@ def indices(function: Function) -> None:
     def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
         if _needs_no_type(node, uses.get(node, [])):
             return operands[0] if node.opcode == "convert" else with_operands(graph, node, operands, plain=True)
+        is_clamped = node.parameters.get("clamped", False)
         changed = {
             place: index
             for place, size in index_places(node).items()
-            if (index := _index(graph, node.operands[place], operands[place], size, uses)) is not None
+            if (index := _index(graph, node.operands[place], operands[place], size, uses, is_clamped)) is not None
         }
         if not changed:
             return None
@@ -58,8 +59,8 @@ def _needs_no_type(node: Node, uses: list[Use]) -> bool:
     return stored or (source.type.is_integral and source.interval is not None and fits(source.interval, node.type))
 
 
-def _index(graph: Graph, old: Node, new: Node, size: int, uses: dict[Node, list[Use]]) -> Node | None:
-    """The same index in fewer words."""
+def _index(graph: Graph, old: Node, new: Node, size: int, uses: dict[Node, list[Use]], is_clamped: bool) -> Node | None:
+    """The same index in fewer words; ``is_clamped`` where the user clamps it."""
     if any(use.kind != "index" for use in uses.get(old, [])):
         return None
     found = pattern(CLAMPED).match(new) or pattern(WRAPPED).match(new)
@@ -74,7 +75,7 @@ def _index(graph: Graph, old: Node, new: Node, size: int, uses: dict[Node, list[
     bounds = index.interval
     if bounds is not None and -size <= bounds[0] and bounds[1] < size:
         return index
-    return _clamp(graph, index, size) if "LAST" in found else None
+    return _clamp(graph, index, size) if "LAST" in found or is_clamped else None
 
 
 def _clamp(graph: Graph, index: Node, size: int) -> Node:

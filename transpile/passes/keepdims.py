@@ -8,7 +8,8 @@ from ..array.node import Node
 from ..array.program import Function, roots, tree_nodes
 from ..array.traversal import dependencies, topological
 from ..array.value import FULL, NEW, getitem
-from .rewriting import ELEMENTWISE, rewrite
+from ..hlo.opcodes import ELEMENTWISE
+from .rewriting import rewrite
 
 REDUCTIONS = frozenset(("sum", "prod", "max", "min", "any", "all", "mean", "var", "std"))
 

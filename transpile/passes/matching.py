@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..array.node import Node, literal_value
-from .rewriting import ELEMENTWISE
+from ..hlo.opcodes import ELEMENTWISE
 
 Bindings = dict[str, Any]  # what the names of a pattern stand for: nodes, and values of parameters
 

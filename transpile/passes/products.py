@@ -11,7 +11,8 @@ from ..array.node import Graph, Node
 from ..array.program import Function, roots
 from ..array.traversal import dependencies, topological
 from ..array.value import permute
-from .rewriting import ELEMENTWISE, rewrite
+from ..hlo.opcodes import ELEMENTWISE
+from .rewriting import rewrite
 
 Users = Mapping[Node, list[Node | None]]
 

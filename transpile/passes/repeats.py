@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from ..array.node import Graph, Node
 from ..array.program import Function, Program, roots
 from ..array.traversal import topological
+from ..hlo.opcodes import ELEMENTWISE
 from ..hlo.stack_frames import CallChains
-from .rewriting import ELEMENTWISE, rewrite
+from .rewriting import rewrite
 from .users import Use, uses_of
 
 _LEAST_COPIES = 3

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..array.node import Graph, Node, Slot
+from ..array.node import Graph, Interval, Node, Slot
 from ..array.program import Branch, Function, Loop, Tree, roots
 from ..array.traversal import topological
-from ..hlo.opcodes import OPCODES
+from ..hlo.opcodes import ELEMENTWISE
+from .to_array.intervals import elementwise_interval
 
 Rule = Callable[[Node, tuple[Node, ...]], Node | None]
-
-ELEMENTWISE = frozenset(opcode for opcode, spec in OPCODES.items() if spec.is_elementwise)
 
 
 def rewrite(function: Function, rule: Rule) -> None:
@@ -104,11 +103,22 @@ def _copied(graph: Graph, node: Node, operands: tuple[Node, ...], parameters: di
         node.shape,
         node.element_type,
         python_int=node.is_python_int,
-        interval=node.interval,
+        interval=_interval(node, operands),
         results=node.results,
         pinned=node.stands_alone,
         **parameters,
     )
+
+
+def _interval(node: Node, operands: tuple[Node, ...]) -> Interval | None:
+    """What was known of a node and what follows from its new operands."""
+    before = node.interval
+    if node.opcode not in ELEMENTWISE or node.element_type is None:
+        return before
+    after = elementwise_interval(node.opcode, operands, node.element_type)
+    if before is None or after is None:
+        return before or after
+    return max(before[0], after[0]), min(before[1], after[1])
 
 
 def _update_loop(loop: Loop, initials: tuple[Node, ...], made: dict[Node, Node]) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..array.node import Node
 from ..array.program import Function, roots
 from ..array.traversal import topological, use_counts
-from .rewriting import ELEMENTWISE, rewrite
+from ..hlo.opcodes import ELEMENTWISE
+from .rewriting import rewrite
 
 _SQUARED = ELEMENTWISE - {"convert"}
 

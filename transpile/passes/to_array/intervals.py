@@ -76,8 +76,11 @@ _MONOTONE: dict[str, Callable[[float], int]] = {"floor": floor, "ceil": ceil, "r
 
 def result_interval(node: Node, index: int) -> Interval | None:
     """The interval of one of several results: the rows that LU exchanges are counted from 1 on."""
-    if node.opcode == "prelude" and node.parameters["function"] == "getrf" and index == 1:
+    function = node.parameters.get("function") if node.opcode == "prelude" else None
+    if function == "getrf" and index == 1:
         return 1, max(node.operands[0].shape[-2], 1)
+    if function == "top_k" and index == 1:
+        return 0, max(node.operands[0].shape[-1] - 1, 0)
     return None
 
 
