@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ...transpile.array.kernel import Lines, reduced_axes
 from ...transpile.array.node import Node, Slot
 from ...transpile.hlo.element_types import PRED, ElementType
 from ..base import Kernels
@@ -109,26 +110,34 @@ _RULES: dict[str, Callable[[Node], bool]] = {
     "convert": _convert,
 }
 
-_LONGEST_ROW = 1024  # elements, a thread each: the largest block there is
-_REDUCED = frozenset(("f32", "f64", "s32", "u32", "s64", "u64"))
-_FLOAT_REDUCTIONS = frozenset(("mean", "var", "std"))
-_REDUCTIONS = frozenset(("sum", "prod", "max", "min")) | _FLOAT_REDUCTIONS
-_PLACES = {"first_largest": "argmax", "first_smallest": "argmin"}
+_LONGEST_LINE = 2**18  # elements, that one block reduces
+_EXACT = frozenset(("max", "min"))
+_SUMS = frozenset(("sum", "prod"))
+_OF_SUMS = frozenset(("mean", "var", "std"))
+_PLACES = frozenset(("argmax", "argmin", "first_largest", "first_smallest"))
 
 
 def reduces(node: Node) -> bool:
-    """The threads of a block reduce its rows."""
-    if not node.operands or node.element_type is None or not _has_name(node.operands[0].element_type):
+    """The threads of a block reduce its rows or columns."""
+    if len(node.operands) != 1 or node.element_type is None or not _is_reduction(node):
         return False
-    (operand, *others) = node.operands
-    if others or operand.type.name not in _REDUCED or operand.ndim == 0 or operand.shape[-1] > _LONGEST_ROW:
+    lines = Lines.along(node.operands[0].shape, reduced_axes(node))
+    return lines is not None and lines.length <= _LONGEST_LINE
+
+
+def _is_reduction(node: Node) -> bool:
+    (operand,) = node.operands
+    if operand.element_type is None or operand.type.name not in _FLOATS | _INTEGERS:
         return False
-    if node.opcode in _REDUCTIONS:
-        fits = node.element_type is operand.element_type
-        fits = fits and (operand.type.is_floating or node.opcode not in _FLOAT_REDUCTIONS)
-        return fits and tuple(node.parameters["axes"]) == (operand.ndim - 1,)
-    is_place = node.opcode == "prelude" and node.parameters["function"] in _PLACES
-    return is_place and node.type.is_integral and node.parameters["keywords"]["axis"] == operand.ndim - 1
+    if node.parameters.get("function", node.opcode) in _PLACES:
+        return node.type.is_integral
+    is_widened = operand.type.is_integral and node.type.is_integral and node.type.bits > operand.type.bits
+    same = node.element_type is operand.element_type
+    return (
+        (node.opcode in _EXACT and same)
+        or (node.opcode in _SUMS and (same or is_widened))
+        or (node.opcode in _OF_SUMS and same and operand.type.name in _WIDE)
+    )
 
 
 KERNELS = Kernels(

@@ -3,7 +3,7 @@
 ``ElementwiseKernel`` runs its operation in a loop over the elements, forwards and backwards; ``RawKernel`` gives every
 CUDA thread of a block a stack of its own (``hostcuda.h``), so that barriers, shuffles and atomics mean what they mean
 on a device, and runs the threads in several orders. Results that depend on the order are errors: a barrier is missing
-or two threads write one place. Parameter lists and types are CuPy's own.
+or two threads write one place; so is what is written beside an array. Parameter lists and types are CuPy's own.
 """
 
 from __future__ import annotations
@@ -176,6 +176,21 @@ def _agree(results: list[list[np.ndarray]], name: str) -> None:
                 raise OrderMatters(f"{name} gives another result when its threads run in another order")
 
 
+class _Fenced:
+    """A copy of an array between bytes that nobody may write, and that are NaN to those who read them."""
+
+    FENCE = 1024  # bytes
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.memory = np.full(array.nbytes + 2 * self.FENCE, 0xFF, np.uint8)
+        self.array = self.memory[self.FENCE : self.FENCE + array.nbytes].view(array.dtype).reshape(array.shape)
+        self.array[...] = array
+
+    @property
+    def is_whole(self) -> bool:
+        return bool((self.memory[: self.FENCE] == 0xFF).all() and (self.memory[-self.FENCE :] == 0xFF).all())
+
+
 class RawKernel:
     """Stands for ``cupy.RawKernel``: called with a grid, a block and arguments, arrays and numbers of C types."""
 
@@ -191,28 +206,30 @@ class RawKernel:
         arrays = [each.on_host for each in arguments if isinstance(each, DeviceArray)]
         for array in arrays:
             assert array.flags.c_contiguous, f"{self.name} ignores strides"
-        before, results = [array.copy() for array in arrays], []
+        results = []
         for order in ORDERS:
-            for array, old in zip(arrays, before, strict=True):
-                array[...] = old
-            self._launch(grid, block, arguments, shared_mem, order)
-            results.append([array.copy() for array in arrays])
+            fenced = iter([_Fenced(array) for array in arrays])
+            given = [next(fenced) if isinstance(each, DeviceArray) else each for each in arguments]
+            self._launch(grid, block, given, shared_mem, order)
+            made = [each for each in given if isinstance(each, _Fenced)]
+            assert all(each.is_whole for each in made), f"{self.name} writes beside an array"
+            results.append([each.array for each in made])
         _agree(results, self.name)
+        for array, new in zip(arrays, results[0], strict=True):
+            array[...] = new
 
     def _launch(
         self, grid: tuple[int, ...], block: tuple[int, ...], arguments: Any, shared_mem: int, order: int
     ) -> None:
-        from xla2py.tests.ladder.twin import DeviceArray
-
         library = compiled(self.source())
         sizes = [ctypes.c_int(size) for triple in (grid, block) for size in (*triple, 1, 1)[:3]]
         values: list[Any] = []
         for (kind, is_pointer), each in zip(self.signature, arguments, strict=True):
             if is_pointer:
-                assert isinstance(each, DeviceArray), f"{self.name} wants an array"
-                wanted = _ELEMENTS[kind.replace("const", "").strip()]
-                assert each.dtype.name == wanted, f"{self.name} wants {wanted}, and gets {each.dtype}"
-                values.append(each.on_host.ctypes.data_as(ctypes.c_void_p))
+                assert isinstance(each, _Fenced), f"{self.name} wants an array"
+                wanted, given = _ELEMENTS[kind.replace("const", "").strip()], each.array.dtype
+                assert given.name == wanted, f"{self.name} wants {wanted}, and gets {given}"
+                values.append(each.array.ctypes.data_as(ctypes.c_void_p))
             else:
                 values.append(_NUMBERS[kind.replace("const", "").strip()](each))
         if library.launch(*sizes, ctypes.c_int(shared_mem), ctypes.c_int(order), *values):

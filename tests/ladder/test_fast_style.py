@@ -130,19 +130,20 @@ def test_regions_do_not_wait_for_each_other():
     assert np.allclose(xla2py.emit(text).load().main(TABLE[:, :4]), checked(module, [TABLE[:, :4]]), 1e-5)
 
 
-def softmax(rows, columns):
+def softmax(rows, columns, axis=1):
+    shape, line = f"f32[{rows},{columns}]", f"f32[{(rows, columns)[1 - axis]}]"
     return program(
-        f"x = f32[{rows},{columns}] parameter(0)",
+        f"x = {shape} parameter(0)",
         "lowest = f32[] constant(-inf)",
         "zero = f32[] constant(0)",
-        f"peak = f32[{rows}] reduce(x, lowest), dimensions={{1}}, to_apply=larger",
-        f"peaks = f32[{rows},{columns}] broadcast(peak), dimensions={{0}}",
-        f"lower = f32[{rows},{columns}] subtract(x, peaks)",
-        f"exp = f32[{rows},{columns}] exponential(lower)",
-        f"total = f32[{rows}] reduce(exp, zero), dimensions={{1}}, to_apply=sum",
-        f"totals = f32[{rows},{columns}] broadcast(total), dimensions={{0}}",
-        f"ratio = f32[{rows},{columns}] divide(exp, totals)",
-        f"ROOT r = (f32[{rows},{columns}], f32[{rows}]) tuple(ratio, total)",
+        f"peak = {line} reduce(x, lowest), dimensions={{{axis}}}, to_apply=larger",
+        f"peaks = {shape} broadcast(peak), dimensions={{{1 - axis}}}",
+        f"lower = {shape} subtract(x, peaks)",
+        f"exp = {shape} exponential(lower)",
+        f"total = {line} reduce(exp, zero), dimensions={{{axis}}}, to_apply=sum",
+        f"totals = {shape} broadcast(total), dimensions={{{1 - axis}}}",
+        f"ratio = {shape} divide(exp, totals)",
+        f"ROOT r = ({shape}, {line}) tuple(ratio, total)",
     ).replace("ENTRY", COMBINERS + "ENTRY")
 
 
@@ -162,12 +163,84 @@ def rows_of(shape):
 
 
 @needs_compiler
-@pytest.mark.parametrize("shape", [(5, 3), (2, 40), (3, 200)])
-def test_rows_are_one_kernel(shape):
-    text, x = softmax(*shape), rows_of(shape)
+@pytest.mark.parametrize(
+    ("shape", "axis", "said"),
+    [
+        ((5, 3), 1, "row_max<4>"),
+        ((2, 40), 1, "row_max<64>"),
+        ((3, 224), 1, "int row = blockIdx.x, column = threadIdx.x;\n    int at"),
+        ((3, 1100), 1, "if (column >= 1100) continue;"),
+        ((2, 2048), 1, "exp[k] = expf(x_here[k] - peak);"),
+        ((2, 17000), 1, "for (int column = threadIdx.x; column < 17000; column += 1024)"),
+        ((3, 40), 0, "exp[row] = expf(x_here[row] - peak);"),
+        ((170, 40), 0, "column_max<32, 32>"),
+        ((80, 64), 0, "int column = blockIdx.x * 32 + threadIdx.x % 32;\n    float peak"),
+        ((9000, 3), 0, "for (int row = threadIdx.x / 4; row < 9000; row += 256)"),
+    ],
+)
+def test_lines_are_one_kernel(shape, axis, said):
+    text, x = softmax(*shape, axis), rows_of(shape)
     module = xla2py.emit(text, "cupy", style="fast")
     assert kernels(module) == ["ratio_kernel"]
+    assert said in module.source
     assert verdict(module, [x], xla2py.emit(text).load().main(x)) == ""
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("shape", "axes", "said"),
+    [
+        ((3, 5, 7), (1,), "int at = column / 7 * 35 + row * 7 + column % 7;"),
+        ((3, 40, 50), (1, 2), "row_sum<256>"),
+        ((2, 3, 600, 5), (0, 1, 2), "column_sum<128, 8>"),
+        ((6, 1, 7), (0, 1, 2), "row_sum<64>"),
+    ],
+)
+def test_axes_beside_each_other_are_lines(shape, axes, said):
+    def normalised(x, scale):
+        return (x - x.mean(axes, keepdims=True)) / (x.std(axes, keepdims=True) + 1) * scale
+
+    arguments = [np.random.default_rng(5).normal(size=size).astype(np.float32) for size in (shape, shape[-1:])]
+    module = xla2py.from_jax(normalised, *arguments)
+    emitted = xla2py.emit(module, "cupy", style="fast")
+    assert len(kernels(emitted)) == 1
+    assert said in emitted.source
+    assert verdict(emitted, arguments, xla2py.emit(module).load().main(*arguments)) == ""
+
+
+def test_axes_apart_are_left_to_the_library():
+    module = xla2py.from_jax(lambda x: jax.numpy.tanh(x).sum((0, 2)), np.ones((3, 4, 5), np.float32))
+    assert "RowKernel" not in xla2py.emit(module, "cupy", style="fast").source
+
+
+@needs_compiler
+def test_reductions_along_other_axes_are_other_kernels():
+    def both(x):
+        rows = jax.nn.softmax(x, 1)
+        return rows / rows.sum(0)
+
+    module = xla2py.from_jax(both, TABLE)
+    emitted = xla2py.emit(module, "cupy", style="fast")
+    assert len(kernels(emitted)) == 2
+    assert verdict(emitted, [TABLE], xla2py.emit(module).load().main(TABLE)) == ""
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["float64", "int32", "bfloat16"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_lines_of_other_types(axis, dtype):
+    def reduced(x):
+        wide = x.astype("float32") if dtype == "bfloat16" else x
+        extremes = wide.max(axis) - wide.min(axis) + (wide * 2).sum(axis) + (wide % 3).prod(axis)
+        return extremes, (wide - 1).argmax(axis), (wide - 1).argmin(axis)
+
+    with jax.enable_x64(True):
+        x = np.asarray(np.arange(3300).reshape(2, 1650) * 7 % 101, dtype)
+        x = x if axis else x.T.copy()
+        module = xla2py.from_jax(reduced, x)
+    emitted = xla2py.emit(module, "cupy", style="fast")
+    assert not [name for name in ("max", "min", "sum", "prod", "argmax", "argmin") if f".{name}(" in emitted.source]
+    assert verdict(emitted, [x], xla2py.emit(module).load().main(x)) == ""
 
 
 @needs_compiler
@@ -184,8 +257,8 @@ def test_long_chains_are_cut():
     assert 2 <= len(kernels(module)) <= 4
 
 
-def test_rows_longer_than_a_block_are_left_to_the_library():
-    source = xla2py.emit(softmax(2, 1025), "cupy", style="fast").source
+def test_lines_that_are_too_much_for_a_block_are_left_to_the_library():
+    source = xla2py.emit(softmax(2, 2**18 + 1), "cupy", style="fast").source
     assert "RowKernel" not in source
     assert ".max(" in source
 
@@ -246,23 +319,43 @@ FAULTS = {
     "all threads write the row": (
         ROWS,
         (rows_of((3, 40)),),
-        "inside && column == 0) total_out[row]",
+        "threadIdx.x == 0) total_out[row]",
         "inside) ratio_out[row]",
     ),
 }
 
 
 FAULTS |= {
-    f"no rule for NaN in the {name} of rows": (
-        xla2py.from_jax(EXTREMES[name], HOLES),
-        (HOLES,),
-        f"{rule} || {own}",
-        own,
-    )
-    for name, rule, own in [
-        ("max", "a != a", "a > b ? a : b"),
-        ("min", "a != a", "a < b ? a : b"),
-        ("argmax", "x != x", "x == largest ? column : WIDTH"),
+    f"no rule for NaN in the {name} of rows": (xla2py.from_jax(EXTREMES[name], HOLES), (HOLES,), good, bad)
+    for name, good, bad in [
+        ("max", "a != a || a > b ? a : b", "a > b ? a : b"),
+        ("min", "a != a || a < b ? a : b", "a < b ? a : b"),
+        ("argmax", "(tanh != tanh) | (tanh == peak)", "tanh == peak"),
+    ]
+}
+# Rows of which a thread keeps some elements, rows that it reads again, columns.
+LONG, VERY_LONG = (np.random.default_rng(6).normal(size=(2, columns)).astype(np.float32) for columns in (1100, 17000))
+HIGH = np.random.default_rng(7).normal(size=(170, 40)).astype(np.float32)
+NORMALISERS = [xla2py.from_jax(lambda x: jax.nn.logsumexp(x, 1), x) for x in (LONG, VERY_LONG)]
+COLUMNS = xla2py.from_jax(lambda x: jax.nn.logsumexp(x, 0), HIGH)
+TOGETHER = "parts[threadIdx.x] = x;\n    __syncthreads();"
+FAULTS |= {
+    f"long lines: {name}": (module, (x,), good, bad)
+    for name, module, x, good, bad in [
+        ("no barrier in rows", NORMALISERS[0], LONG, BARRIER, BARRIER.split("\n")[0]),
+        ("wrong stride in rows", NORMALISERS[0], LONG, "k * 160 + threadIdx.x", "k * 159 + threadIdx.x"),
+        ("tail of rows", NORMALISERS[0], LONG, "if (column >= 1100) continue;", ""),
+        ("element that another keeps", NORMALISERS[0], LONG, "x_here[k] - ", "x_here[0] - "),
+        ("wrong start", NORMALISERS[0], LONG, "total_2 = 0.0f;", "total_2 = 1.0f;"),
+        ("own elements alone", NORMALISERS[0], LONG, "total_2 = row_sum<160>(total_2);", ""),
+        ("wrong stride where read again", NORMALISERS[1], VERY_LONG, "column += 1024", "column += 1023"),
+        ("tail where read again", NORMALISERS[1], VERY_LONG, "column < 17000", "column < 16000"),
+        ("no barrier in columns", COLUMNS, HIGH, TOGETHER, TOGETHER.split("\n")[0]),
+        ("wrong stride in columns", COLUMNS, HIGH, "row * 40 + column", "row * 39 + column"),
+        ("wrong column", COLUMNS, HIGH, "threadIdx.x % 32", "threadIdx.x / 32"),
+        ("tail of columns", COLUMNS, HIGH, "if (row >= 170) continue;", ""),
+        ("column behind the last", COLUMNS, HIGH, ", 39)", ", 40)"),
+        ("no rule for NaN in columns", xla2py.from_jax(lambda x: abs(x).max(0), HOLES), HOLES, "a != a || ", ""),
     ]
 }
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from ..array.node import Node
 from ..hlo.element_types import ElementType
+from ..passes.index_maps import Term
 from .expression import ATOM, PRIMARY, UNARY, Expression, Renderer
+from .launches import Launch
 from .literals import number
 
 CTYPES = {
@@ -35,27 +35,6 @@ CTYPES = {
 # What C++ computes in a wider type: rounded or cut after every operation, as libraries of arrays do.
 _NARROW = frozenset("s8 u8 s16 u16 f16 bf16".split())
 _EXACT = frozenset("select maximum minimum clamp square read prelude convert arange and or xor".split())
-_WARP = 32  # threads that exchange numbers without memory
-_SMALL_BLOCK = 128  # threads, of several short rows
-
-
-@dataclass(slots=True)
-class Row:
-    """How the threads of a kernel share the rows of a loop: ``width`` threads a row, rows ``together`` in a block."""
-
-    columns: int = 1
-    rows: int = 1
-    width: int = 1
-    together: int = 1
-
-    def set(self, loop: tuple[int, ...]) -> None:
-        """For a loop: as many threads as elements, rounded up to what reductions take."""
-        *outer, self.columns = loop
-        self.rows = prod(outer)
-        self.width = (
-            1 << (self.columns - 1).bit_length() if self.columns <= _WARP else -(-self.columns // _WARP) * _WARP
-        )
-        self.together = _SMALL_BLOCK // self.width if self.width <= _WARP else 1
 
 
 class KernelRenderer(Renderer):
@@ -64,16 +43,28 @@ class KernelRenderer(Renderer):
     shared = ()
 
     def __init__(self, folder: str, beside: Renderer) -> None:
-        self.row = Row()
+        self.launch: Launch | None = None  # of the current kernel, if its threads compute lines together
         self.preamble: dict[str, None] = {}  # the constants with the functions that the current kernel calls
         self.shared_functions: dict[str, str] = {}  # of the prelude's kernels: the constant with their C++
         super().__init__(folder, beside.namespace, beside=beside)
 
     def own_globals(self) -> dict[str, Any]:
-        return {"ctypes": CTYPES, "row": self.row, "device": self.device, "shared_function": self.shared_function}
+        return {
+            "ctypes": CTYPES,
+            "launch": lambda: self.launch,
+            "spelled": self.spelled,
+            "device": self.device,
+            "shared_function": self.shared_function,
+        }
 
     def own_filters(self) -> dict[str, Any]:
         return {"ctype": self.ctype}
+
+    def spelled(self, term: Term) -> tuple[str, int, int | None]:
+        """The variable, the divisor and the modulus that say an index."""
+        if self.launch is None:
+            return "at", term.divisor, term.modulus
+        return self.launch.lines.spelled(term.divisor, term.modulus)
 
     def ctype(self, element_type: ElementType) -> str:
         """``float``."""
@@ -120,6 +111,17 @@ class KernelRenderer(Renderer):
             return self.statement("infinite", kind, "-" if value < 0 else "")
         digits = number(value, "")
         return self.statement("real_number", kind, digits if re.search("[.e]", digits) else f"{digits}.0")
+
+    def start_of(self, node: Node) -> Expression:
+        """What changes no result of a reduction."""
+        dtype = node.type.dtype
+        if node.opcode in ("sum", "prod"):
+            return self.typed_literal(dtype.type(node.opcode == "prod"), node.type)
+        is_largest = node.opcode == "max"
+        if node.type.is_floating:
+            return self.typed_literal(dtype.type(-np.inf if is_largest else np.inf), node.type)
+        bounds = np.iinfo(dtype)
+        return self.typed_literal(dtype.type(bounds.min if is_largest else bounds.max), node.type)
 
     def weak_literal(self, value: np.ndarray) -> Expression:
         """C++ has no weak types: only literals of unknown type would end here."""

@@ -39,7 +39,6 @@ class KernelWriter(FunctionWriter):
         self.results = tree_nodes(kernel.function.results)
         self.written_names: list[str] = []  # what results are called in memory, apart from variables that become them
         self.plan.named.update(self.results)
-        self.plan.named.update(kernel.reductions)  # all threads come by them: not inside of `?:`
         self.plan.named.update(n for n in self.plan.nodes if n.opcode == "read" and self.plan.uses.get(n, 0) > 1)
 
     def name_arguments(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
@@ -50,8 +49,7 @@ class KernelWriter(FunctionWriter):
             self.texts[node] = Expression(self.names.fresh(wanted))
 
     def definition(self, node: Node, name: str, value: Expression) -> str:
-        is_new = node not in self.texts or (node in self.results and self.kernel.by_rows)
-        if not is_new:
+        if node in self.texts:
             return self.renderer.statement("write_result", name, value)
         return self.renderer.statement("define_value", self.renderer.ctype(node.type), name, value)
 
@@ -68,19 +66,16 @@ class KernelWriter(FunctionWriter):
 
     def write(self) -> None:
         self.region(self.graph.root)
-        apart = self.kernel.by_rows or self.kernel.has_loop
-        names = [self.names.fresh(f"{self.texts[node]}_out") if apart else self.texts[node] for node in self.results]
-        self.written_names += names
-        for node, output, name in zip(self.results, self.kernel.outputs, names, strict=True):
-            if not apart:
-                continue
-            macro = "write_element" if output.shape == self.kernel.loop else "write_of_row"
-            self.line(self.renderer.statement(macro if self.kernel.by_rows else "write_result", name, self.texts[node]))
+        names = [self.texts[node] for node in self.results]
+        self.written_names += [self.names.fresh(f"{name}_out") for name in names] if self.kernel.has_loop else names
+        if self.kernel.has_loop:
+            for node, name in zip(self.results, self.written_names, strict=True):
+                self.line(self.renderer.statement("write_result", name, self.texts[node]))
 
     def texts_of_lines(self) -> list[str]:
         """The lines of C++, source places behind them."""
         needs_index = any(node.opcode == "read" or "places" in node.parameters for node in self.plan.nodes)
-        needs_index &= not self.kernel.by_rows
+        needs_index &= not self.kernel.by_lines
         first = [self.renderer.statement("number_of_element")] if needs_index else []
         return first + ["    " * (line.indent - 1) + self._commented(line) for line in self.lines]
 

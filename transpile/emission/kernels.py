@@ -17,6 +17,8 @@ from .constants import ModuleConstants
 from .expression import Renderer
 from .kernel_renderer import KernelRenderer
 from .kernel_writer import KernelWriter, carried_names
+from .launches import launched
+from .line_writer import LineWriter
 from .names import Names, base_name, identifier
 from .prelude import Prelude
 from .sources import SourceNames
@@ -91,11 +93,13 @@ class KernelTexts:
         kernel: Kernel = node.parameters["kernel"]
         self.renderer.preamble.clear()
         words = set(_WORDS)
-        if kernel.by_rows:
-            words |= {"row", "column", "inside"}
+        if kernel.by_lines:
+            words |= {"row", "column", "inside", "k"}
         if _kinds(kernel) & {"f64", "c64", "c128"}:
             words |= _DOUBLE_WORDS
-        writer = KernelWriter(kernel, self.renderer, Names(words), self.annotate, constants, self.source_names)
+        self.renderer.launch, found = launched(kernel) if kernel.by_lines else (None, None)
+        given_to_all = kernel, self.renderer, Names(words), self.annotate, constants, self.source_names
+        writer = KernelWriter(*given_to_all) if found is None else LineWriter(*given_to_all, found)
         parts = caller.items.get(node, {})
         outputs = [_plain(caller, parts[k] if node.results else node) for k in range(len(kernel.outputs))]
         operands = [_plain(caller, operand) for operand in node.operands]
@@ -104,11 +108,10 @@ class KernelTexts:
             _before(caller, operand, name) if name in given else name
             for operand, name in zip(node.operands, operands, strict=True)
         ]
-        self.renderer.row.set(kernel.loop or (1,))
         writer.name_arguments(operands, outputs)
         writer.write()
-        if kernel.by_rows:
-            return self._of_rows(writer)
+        if isinstance(writer, LineWriter):
+            return self._of_lines(writer)
         return self.caller_renderer.statement(
             "elementwise_kernel",
             self.caller_renderer.kernel_names[kernel],
@@ -118,8 +121,8 @@ class KernelTexts:
             list(self.renderer.preamble),
         )
 
-    def _of_rows(self, writer: KernelWriter) -> str:
-        """The declaration of a kernel whose threads compute rows together."""
+    def _of_lines(self, writer: LineWriter) -> str:
+        """The declaration of a kernel whose threads compute lines together."""
         kernel, renderer = writer.kernel, writer.renderer
         self.caller_renderer.used_prelude["RowKernel"] = None
         pairs: list[tuple[Node, str, bool]] = [(n, writer.texts[n], False) for n in kernel.function.parameters]
@@ -129,7 +132,7 @@ class KernelTexts:
             self.caller_renderer.kernel_names[kernel],
             sorted({_HEADERS[kind] for kind in _kinds(kernel) if kind in _HEADERS}),
             [renderer.statement("pointer", renderer.ctype(node.type), name, result) for node, name, result in pairs],
-            renderer.row,
+            renderer.launch,
             writer.texts_of_lines(),
             list(renderer.preamble),
             [(output.shape, self.caller_renderer.dtype(output.type)) for output in kernel.outputs],

@@ -281,6 +281,8 @@ FUNCTION_RESULTS: dict[str, tuple[str, ...]] = {
     "erf_float64": ("error",),
     "exact_gelu": ("activated",),
     "extend": ("extended",),
+    "first_largest": ("best",),
+    "first_smallest": ("best",),
     "fold_axes": ("folded",),
     "fold_windows": ("pooled",),
     "fourier_transform": ("spectrum",),

@@ -51,7 +51,7 @@ def _only_call(node: Node, nodes: list[Node]) -> Node | None:
     if loop.counter is None or loop.stores or loop.effect is not None or loop.condition is not None:
         return None
     inside = [n for n in nodes if is_inside(n.region, loop.region) and n.opcode not in ("parameter", "item", "scalar")]
-    if len(inside) != 1 or inside[0].opcode != "kernel" or inside[0].parameters["kernel"].by_rows:
+    if len(inside) != 1 or inside[0].opcode != "kernel" or inside[0].parameters["kernel"].by_lines:
         return None
     return inside[0]
 

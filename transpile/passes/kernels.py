@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ...targets.base import Kernels
-from ..array.kernel import Kernel
+from ..array.kernel import Kernel, Lines
 from ..array.node import Graph, Node
 from ..array.program import Function, Program, roots
 from ..array.traversal import dependencies, topological
 from ..array.value import strong
 from .index_maps import Map, identity, offset
 from .kernel_loops import kernel_loops
+from .line_reductions import LineReductions
 from .regions import FusedRegion, RegionFinder, is_generated, read_by
 from .rewriting import mapped, rebuilt, stand_in
 
@@ -86,8 +87,8 @@ class KernelBuilder:
         """The kernel."""
         kernel, region = self.kernel_made, self.region
         reads = [read for node in region.nodes for read in self._reads(node)]
-        by_rows = bool(region.reductions)
-        elsewhere = {source for source, at in reads if by_rows or (source.ndim and not self._is_own(source, at))}
+        kernel.lines = Lines.along(region.loop, region.axes)
+        elsewhere = {source for source, at in reads if kernel.lines or (source.ndim and not self._is_own(source, at))}
         for node in region.inputs:
             self.inputs[node] = self.graph.parameter(node.shape, node.element_type, self.graph.root)
         kernel.whole = {self.inputs[node] for node in region.inputs if node in elsewhere}
@@ -99,10 +100,9 @@ class KernelBuilder:
                 made[source] if source in made else self._read(source, at) for source, at in self._reads(node)
             )
             made[node] = self._copy(node, operands, region.loop)
-            if node in region.reductions:
-                kernel.reductions.add(made[node])
-        results = tuple(made[node] for node in region.outputs)
-        kernel.function.results = results
+        kernel.function.results = tuple(made[node] for node in region.outputs)
+        whole = identity(region.loop)
+        kernel.of_lines = {made[node] for node in region.outputs if region.at[node] != whole}
         return kernel
 
     def _reads(self, node: Node) -> Iterator[tuple[Node, Map]]:
@@ -115,10 +115,20 @@ class KernelBuilder:
     def _copy(self, node: Node, operands: tuple[Node, ...], shape: tuple[int, ...]) -> Node:
         graph = self.graph
         graph.number, graph.instruction = node.number, self.caller.origins.get(node)
-        made = graph.add(node.opcode, operands, shape, node.element_type, interval=node.interval, **node.parameters)
+        if node in self.region.reductions:
+            made = self._reduced(node, operands)
+        else:
+            made = graph.add(node.opcode, operands, shape, node.element_type, interval=node.interval, **node.parameters)
         if node in self.caller.results:
             graph.results.setdefault(made, self.caller.results[node])
         return made
+
+    def _reduced(self, node: Node, operands: tuple[Node, ...]) -> Node:
+        """A reduction, by what the threads of a line do together."""
+        kernel = self.kernel_made
+        assert kernel.lines is not None
+        (x,) = operands
+        return LineReductions(self.graph, kernel.loop, kernel.lines, kernel.reductions).add(node, x)
 
     def _read(self, source: Node, at: Map) -> Node:
         """An element of what is not computed here."""

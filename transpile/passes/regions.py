@@ -2,9 +2,9 @@
 
 A region is a set of operations over the elements of one loop. Element-wise operations of one shape join where one reads
 what the other computes. What only a region reads joins it, too, if it is read at one place in each step: behind slices,
-transposes and broadcasts. Reductions along the last axis join what they reduce, and what is computed of them joins as
-well: the threads of a row compute together. Regions are found in the order of their *stages*: a way that leaves a
-region comes to a later stage, so regions never wait for each other.
+transposes and broadcasts. Reductions join what they reduce, and what is computed of them joins as well: the threads of
+a line of elements compute together, and all reductions of a region go along the same axes. Regions are found in the
+order of their *stages*: a way that leaves a region comes to a later stage, so regions never wait for each other.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from math import prod
 
 from ...targets.base import Kernels
+from ..array.kernel import reduced_axes
 from ..array.node import Node, Region
 from ..array.program import Function, Loop, roots
 from ..array.traversal import dependencies, is_inside, topological
-from .index_maps import Map, broadcast, identity, is_view, through
+from .index_maps import Index, Map, broadcast, identity, is_view, through
 
 _GENERATED = frozenset(("literal", "zeros", "ones", "full", "arange", "tri", "eye"))
 # What costs too much to be computed again for every element of a larger array that reads it.
@@ -41,6 +42,7 @@ class FusedRegion:
     outputs: list[Node] = field(default_factory=list)
     inputs: list[Node] = field(default_factory=list)
     reductions: set[Node] = field(default_factory=set)
+    axes: tuple[int, ...] = ()  # of the loop, along which reductions go
     is_round: bool = False  # all that a loop computes in one round
 
 
@@ -56,6 +58,15 @@ def read_by(node: Node, at: Map, reduced: bool = False) -> Iterator[tuple[Node, 
         while is_view(operand):
             place, operand = through(operand, place), operand.operands[0]
         yield operand, place
+
+
+def of_lines(node: Node) -> Map:
+    """Where the results of a reduction are, in the axes of what it reduces."""
+    axes, shape = reduced_axes(node), node.operands[0].shape
+    whole = identity(shape)
+    if node.ndim == len(shape):
+        return tuple(Index() if axis in axes else index for axis, index in enumerate(whole))
+    return tuple(index for axis, index in enumerate(whole) if axis not in axes)
 
 
 class RegionFinder:
@@ -148,9 +159,8 @@ class RegionFinder:
             if node not in self.fusible:
                 stage[node] = max((stage[other] + 1 for other in dependencies(node)), default=begin)
                 continue
-            own = identity(node.shape)
+            loop, own = self._place(node)
             reads = [read for read in self._read_by(node, own) if read[0].region is node.region]
-            loop = self._loop(node, reads)
             latest = begin
             for source, at in reads:
                 leaves = source in self.fusible and not self._is_like(source, at, loop)
@@ -159,37 +169,44 @@ class RegionFinder:
             for source, at in reads:
                 if self._is_like(source, at, loop) and stage[source] == latest:
                     joined.setdefault(self.region_of[source])
-            if sum(len(region.at) for region in joined) >= _MOST_OPERATIONS:
+            axes = {region.axes for region in joined if region.axes}
+            axes |= {reduced_axes(node)} if node in self.reductions else set()
+            if len(axes) > 1 or sum(len(region.at) for region in joined) >= _MOST_OPERATIONS:
                 joined, latest = {}, latest + 1
             stage[node] = latest
-            self._join(node, loop, list(joined))
+            self._join(node, loop, own, list(joined))
 
-    def _loop(self, node: Node, reads: list[tuple[Node, Map]]) -> tuple[int, ...]:
-        """The elements that threads compute: of a reduction's operand, of the row that an operation belongs to, or
-        its own."""
+    def _place(self, node: Node) -> tuple[tuple[int, ...], Map]:
+        """The elements that threads compute, and where the node is in them: of a reduction's operand, of those whose
+        lines an operation belongs to, or its own."""
         if node in self.reductions:
-            return node.operands[0].shape
-        for source, at in reads:
+            return node.operands[0].shape, of_lines(node)
+        for source, at in self._read_by(node, identity(node.shape)):
             region = self.region_of.get(source)
-            if region is None or at != region.at[source] or at == identity(region.loop):
+            if region is None or not region.axes or region.body is not node.region:
                 continue
-            if node.shape in (region.loop[:-1], (*region.loop[:-1], 1)):
-                return region.loop
-        return node.shape
+            place = region.at[source]
+            own = _beside(node, at, place) if place != identity(region.loop) else None
+            if own is not None:
+                return region.loop, own
+        return node.shape, identity(node.shape)
 
     def _is_like(self, source: Node, at: Map, loop: tuple[int, ...]) -> bool:
         """The source is computed in the same loop, and read by each thread where it is computed."""
         region = self.region_of.get(source)
         return region is not None and region.loop == loop and region.at[source] == at
 
-    def _join(self, node: Node, loop: tuple[int, ...], joined: list[FusedRegion]) -> None:
+    def _join(self, node: Node, loop: tuple[int, ...], own: Map, joined: list[FusedRegion]) -> None:
         region = joined[0] if joined else FusedRegion(loop, node.region)
         for other in joined[1:]:
             region.at |= other.at
             region.reductions |= other.reductions
+            region.axes = region.axes or other.axes
             self.region_of.update(dict.fromkeys(other.at, region))
-        region.at[node] = identity(node.shape)
-        region.reductions |= self.reductions & {node}
+        region.at[node] = own
+        if node in self.reductions:
+            region.reductions.add(node)
+            region.axes = reduced_axes(node)
         self.region_of[node] = region
 
     def _join_rounds(self) -> None:
@@ -265,6 +282,20 @@ class RegionFinder:
                 if source not in region.at and not is_generated(source):
                     inputs.setdefault(source)
         region.inputs = list(inputs)
+
+
+def _beside(node: Node, at: Map, place: Map) -> Map | None:
+    """Where an operation is in a loop, if it reads at ``at`` what is at ``place`` in the loop, an element of each line;
+    None if it has more elements than lines."""
+    own: list[Index | None] = [None] * node.ndim
+    for index, where in zip(at, place, strict=True):
+        if index.axis is None or index != Index(0, 1, index.axis):
+            if index != where:
+                return None
+        else:
+            own[index.axis] = where
+    filled = [Index() if where is None and size == 1 else where for where, size in zip(own, node.shape, strict=True)]
+    return None if None in filled else tuple(index for index in filled if index is not None)
 
 
 def _read_from_around(nodes: Iterable[Node]) -> dict[Region, dict[Node, None]]:

@@ -39,12 +39,14 @@ NOT_A_NUMBER_DOUBLE = """
 __device__ double not_a_number_double() { return __longlong_as_double(0x7ff8000000000000ll); }
 """
 
-ROWS = """
+COMBINE = """
 template <class T> struct Sum { __device__ T operator()(T a, T b) const { return a + b; } };
 template <class T> struct Product { __device__ T operator()(T a, T b) const { return a * b; } };
 template <class T> struct Largest { __device__ T operator()(T a, T b) const { return a != a || a > b ? a : b; } };
 template <class T> struct Smallest { __device__ T operator()(T a, T b) const { return a != a || a < b ? a : b; } };
+"""
 
+ROWS = """
 // One number of the WIDTH threads of a row: of those of each warp, then of the warps in their order.
 template <int WIDTH, class T, class Combine> __device__ T across_row(T x, Combine combine) {
     for (int step = (WIDTH < 32 ? WIDTH : 32) / 2; step; step /= 2) x = combine(x, __shfl_xor_sync(~0u, x, step));
@@ -60,48 +62,58 @@ template <int WIDTH, class T, class Combine> __device__ T across_row(T x, Combin
 }
 
 // Threads outside of the row have its last element: that changes no extreme, and sums leave it out.
-template <int WIDTH, class T> __device__ T row_sum(T x, bool inside) {
+template <int WIDTH, class T> __device__ T row_sum(T x, bool inside = true) {
     return across_row<WIDTH>(inside ? x : T(0), Sum<T>());
 }
-template <int WIDTH, class T> __device__ T row_product(T x, bool inside) {
+template <int WIDTH, class T> __device__ T row_product(T x, bool inside = true) {
     return across_row<WIDTH>(inside ? x : T(1), Product<T>());
 }
 template <int WIDTH, class T> __device__ T row_max(T x) { return across_row<WIDTH>(x, Largest<T>()); }
 template <int WIDTH, class T> __device__ T row_min(T x) { return across_row<WIDTH>(x, Smallest<T>()); }
-template <int WIDTH, class T> __device__ T row_variance(T x, bool inside, T columns, T divisor) {
-    T difference = x - row_sum<WIDTH>(x, inside) / columns;
-    return row_sum<WIDTH>(difference * difference, inside) / divisor;
+"""
+
+COLUMNS = """
+// One number of the WIDTH threads of a column, in their order; those of a block's COLUMNS columns take turns.
+template <int WIDTH, int COLUMNS, class T, class Combine> __device__ T across_column(T x, Combine combine) {
+    __shared__ T parts[WIDTH * COLUMNS];
+    __syncthreads();  // what was there before has been read
+    parts[threadIdx.x] = x;
+    __syncthreads();
+    x = parts[threadIdx.x % COLUMNS];
+    for (int k = 1; k < WIDTH; k++) x = combine(x, parts[k * COLUMNS + threadIdx.x % COLUMNS]);
+    return x;
 }
-// The first place of the largest or smallest number, or of a NaN where there is one.
-template <int WIDTH, class T> __device__ int row_argmax(T x, int column) {
-    T largest = row_max<WIDTH>(x);
-    return across_row<WIDTH>(x != x || x == largest ? column : WIDTH, Smallest<int>());
+
+template <int WIDTH, int COLUMNS, class T> __device__ T column_sum(T x) {
+    return across_column<WIDTH, COLUMNS>(x, Sum<T>());
 }
-template <int WIDTH, class T> __device__ int row_argmin(T x, int column) {
-    T smallest = row_min<WIDTH>(x);
-    return across_row<WIDTH>(x != x || x == smallest ? column : WIDTH, Smallest<int>());
+template <int WIDTH, int COLUMNS, class T> __device__ T column_product(T x) {
+    return across_column<WIDTH, COLUMNS>(x, Product<T>());
+}
+template <int WIDTH, int COLUMNS, class T> __device__ T column_max(T x) {
+    return across_column<WIDTH, COLUMNS>(x, Largest<T>());
+}
+template <int WIDTH, int COLUMNS, class T> __device__ T column_min(T x) {
+    return across_column<WIDTH, COLUMNS>(x, Smallest<T>());
 }
 """
 
 
 class RowKernel:
-    """A kernel whose threads compute rows together: `width` threads a row, `rows` rows,
-    `results` of (shape, dtype).
-    """
+    """A kernel whose threads compute rows or columns; `results` are (shape, dtype)."""
 
     def __init__(
         self,
         source: str,
         name: str,
         *,
-        rows: int,
-        width: int,
+        blocks: int,
+        threads: int,
         results: Sequence[tuple[tuple[int, ...], Any]],
     ) -> None:
         self.kernel = cp.RawKernel(source, name)
-        # A block has several rows of a warp or less, or one row.
-        self.threads = 128 if width <= 32 else width
-        self.blocks = -(-rows * width // self.threads)
+        self.blocks = blocks
+        self.threads = threads
         self.results = results
 
     def __call__(self, *arrays: cp.ndarray) -> Any:

@@ -1,0 +1,89 @@
+"""How the threads of a kernel share the lines of a loop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..array.kernel import Kernel, Lines
+from ..passes.phases import Phases, phases
+
+_WARP = 32  # threads that exchange numbers without memory
+_SMALL_BLOCK = 128  # threads, of several short lines
+_LARGEST_BLOCK = 1024  # threads
+_MANY_BLOCKS = 512  # that keep a device busy also if they are small
+_MOST_KEPT = 32  # registers
+_SHORT_SHARE, _LONGEST_SHARE = 8, 16  # elements of a line that a thread keeps
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """``width`` threads share a line, ``together`` lines a block; each keeps ``each`` elements, or none if that is 0.
+
+    ``in_loops`` tells whether threads go over their shares in loops; otherwise each has one element.
+    """
+
+    lines: Lines
+    width: int
+    together: int
+    each: int
+    in_loops: bool
+
+    @property
+    def threads(self) -> int:
+        return self.width * self.together
+
+    @property
+    def blocks(self) -> int:
+        return -(-self.lines.count // self.together)
+
+    @property
+    def has_spare_threads(self) -> bool:
+        """There are threads without an element. In loops those without a line do what the threads of the last do."""
+        return not self.in_loops and (self.width != self.lines.length or self.lines.count % self.together != 0)
+
+
+def launched(kernel: Kernel) -> tuple[Launch, Phases]:
+    """The threads of a kernel that computes by lines, and their loops."""
+    lines = kernel.lines
+    assert lines is not None
+    if lines.are_rows and lines.length <= _LARGEST_BLOCK:
+        return _short_rows(lines), phases(kernel, keeps=True)
+    width, together = _of_rows(lines) if lines.are_rows else _of_columns(lines)
+    each = -(-lines.length // width)
+    found = phases(kernel, keeps=each <= _LONGEST_SHARE)
+    if each > _LONGEST_SHARE or not 0 < each * found.registers <= _MOST_KEPT:
+        each, found = 0, phases(kernel, keeps=False)
+    return Launch(lines, width, together, each, in_loops=True), found
+
+
+def _short_rows(lines: Lines) -> Launch:
+    """A thread for each element; of rows of up to a warp several in a block."""
+    if lines.length > _WARP:
+        return Launch(lines, _in_warps(lines.length), 1, 1, in_loops=False)
+    width = _power(lines.length)
+    together = (_SMALL_BLOCK if lines.outer > 1 else _WARP) // width
+    return Launch(lines, width, together, 1, in_loops=False)
+
+
+def _of_rows(lines: Lines) -> tuple[int, int]:
+    """A block for each row."""
+    share = _SHORT_SHARE if lines.length <= _SHORT_SHARE * _LARGEST_BLOCK else _LONGEST_SHARE
+    return min(_in_warps(-(-lines.length // share)), _LARGEST_BLOCK), 1
+
+
+def _of_columns(lines: Lines) -> tuple[int, int]:
+    """Neighbouring threads have neighbouring columns; of long ones, several groups of rows."""
+    if lines.length <= _LONGEST_SHARE:
+        return 1, _SMALL_BLOCK
+    together = min(_power(lines.count), _WARP)
+    is_small = lines.count >= _MANY_BLOCKS * together or lines.length <= _SMALL_BLOCK
+    return (2 * _SMALL_BLOCK if is_small else _LARGEST_BLOCK) // together, together
+
+
+def _power(count: int) -> int:
+    """The power of two that is not below a number."""
+    return 1 << (count - 1).bit_length()
+
+
+def _in_warps(threads: int) -> int:
+    return -(-threads // _WARP) * _WARP

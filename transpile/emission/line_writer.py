@@ -1,0 +1,140 @@
+"""The lines of a kernel whose threads compute rows or columns together: in one go, or in loops between reductions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ..array.kernel import Kernel
+from ..array.node import Node
+from ..passes.phases import Phase, Phases
+from .constants import ModuleConstants
+from .expression import PRIMARY, Expression
+from .kernel_renderer import KernelRenderer
+from .kernel_writer import KernelWriter
+from .lines import Line
+from .names import Names
+from .sources import SourceNames
+
+_WORDS = re.compile(r"\w+")
+
+
+class LineWriter(KernelWriter):
+    """Writes the function of one such kernel."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        renderer: KernelRenderer,
+        names: Names,
+        annotate: str,
+        constants: ModuleConstants,
+        source_names: SourceNames,
+        found: Phases,
+    ) -> None:
+        super().__init__(kernel, renderer, names, annotate, constants, source_names)
+        assert renderer.launch is not None
+        self.launch = renderer.launch
+        self.loops = found.loops
+        self.kept = found.kept if self.launch.in_loops else set()
+        self.plan.named.update(kernel.reductions)  # all threads come by them: not inside of `?:`
+        self.plan.named.update(self.kept)
+        self.earlier: dict[Node, Expression] = {}  # names in loops that have ended
+
+    def _name(self, node: Node) -> Expression:
+        return self.earlier.get(node) or super()._name(node)
+
+    def definition(self, node: Node, name: str, value: Expression) -> str:
+        if node in self.kept:
+            return self.renderer.statement("write_result", name, value)
+        return self.renderer.statement("define_value", self.renderer.ctype(node.type), name, value)
+
+    def write(self) -> None:
+        self.written_names += [self.names.fresh(f"{self.texts[node]}_out") for node in self.results]
+        self._first_lines()
+        if self.launch.in_loops:
+            for phase in self.loops:
+                self._statements(phase.before)
+                if phase.inside or phase.reductions or phase.results:
+                    self._loop(phase)
+        else:
+            self.region(self.graph.root)
+            self._write_elements(node for phase in self.loops for node in phase.results)
+        for node, name in zip(self.results, self.written_names, strict=True):
+            if node in self.kernel.of_lines:
+                self.line(self.renderer.statement("write_of_line", name, self.texts[node]))
+
+    def _first_lines(self) -> None:
+        """Where the thread is."""
+        statement, launch = self.renderer.statement, self.launch
+        self.line(statement("define_line"))
+        if launch.has_spare_threads:
+            self.line(statement("define_inside"))
+        if not launch.in_loops:
+            self.line(statement("define_at"))
+
+    def _statements(self, nodes: Iterable[Node]) -> None:
+        for node in nodes:
+            if node in self.plan.named and node.opcode != "parameter":
+                self.statement(node)
+
+    def _write_elements(self, nodes: Iterable[Node]) -> None:
+        names = dict(zip(self.results, self.written_names, strict=True))
+        for node in nodes:
+            self.line(self.renderer.statement("write_element", names[node], self.text(node)))
+
+    def _loop(self, phase: Phase) -> None:
+        """A loop over the thread's share of the line; then what the threads of the line have, taken together."""
+        renderer = self.renderer
+        for node in phase.reductions:
+            self.texts[node] = self.texts.get(node) or super()._name(node)
+            start = renderer.start_of(node)
+            self.line(renderer.statement("define_value", renderer.ctype(node.type), self.texts[node], start))
+        for node in phase.inside:
+            if node in self.kept:
+                name = super()._name(node)
+                self.line(renderer.statement("define_kept", renderer.ctype(node.type), name))
+                self.texts[node] = Expression(renderer.statement("kept", name), PRIMARY)
+        outside = set(self.texts) | self.kept
+        self._begin_loop()
+        begin = len(self.lines)
+        self._statements(phase.inside)
+        for node in phase.reductions:
+            self._accumulate(node)
+        self._write_elements(phase.results)
+        self._number_elements(begin)
+        self.indent -= 1
+        self.line(renderer.statement("end_of_loop"))
+        for node in set(self.texts) - outside:
+            self.earlier[node] = self.texts.pop(node)
+        for node in phase.reductions:
+            if self.launch.width > 1:
+                together = renderer.render(node, [self.texts[node]])
+                self.line(renderer.statement("write_result", self.texts[node], together), node)
+
+    def _begin_loop(self) -> None:
+        if self.launch.each:
+            self.line(self.renderer.statement("unroll"))
+        self.line(self.renderer.statement("for_share"))
+        self.indent += 1
+
+    def _number_elements(self, begin: int) -> None:
+        """Say which elements a loop's lines from ``begin`` on are about, as far as they ask."""
+        statement, launch = self.renderer.statement, self.launch
+        asked = set(_WORDS.findall("\n".join(line.text for line in self.lines[begin:])))
+        first = [statement("define_at")] if "at" in asked else []
+        if launch.each and launch.each * launch.width != launch.lines.length:
+            first = [statement("skip_behind"), *first]
+        if launch.each and launch.width > 1 and (first or ("column" if launch.lines.are_rows else "row") in asked):
+            first = [statement("define_along"), *first]
+        self.lines[begin:begin] = [Line(self.indent, text) for text in first]
+
+    def _accumulate(self, node: Node) -> None:
+        (x,) = node.operands
+
+        def value() -> Expression:
+            return Expression(self.renderer.statement("accumulated", node, self.texts[node], self.text(x)))
+
+        taken = 4 * self.indent + len(self.texts[node]) + len(" = ;")
+        text = self._fitted(node, value, taken, alone=False)
+        self.line(self.renderer.statement("write_result", self.texts[node], text), node)

@@ -1,0 +1,71 @@
+"""Reductions of lines by those that threads do together: sums, products, extremes, and the first of some places."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..array.kernel import Lines
+from ..array.node import Graph, Node
+from ..hlo.element_types import BF16, F16, F32, PRED, S8, S16, S32, U8, U16, ElementType
+from .index_maps import Offset, Term
+
+_LARGEST, _SMALLEST = ("argmax", "max"), ("argmin", "min")
+_EXTREMES = {"argmax": _LARGEST, "argmin": _SMALLEST, "first_largest": _LARGEST, "first_smallest": _SMALLEST}
+_WIDE = {F16: F32, BF16: F32, S8: S32, U8: S32, S16: S32, U16: S32}
+
+
+@dataclass(slots=True)
+class LineReductions:
+    """Writes reductions into the function of a kernel; ``made`` are those that threads do together."""
+
+    graph: Graph
+    loop: tuple[int, ...]
+    lines: Lines
+    made: set[Node]
+
+    def add(self, node: Node, x: Node) -> Node:
+        """What stands for a reduction ``node`` of the caller, of the elements ``x``; narrow ones are widened."""
+        wide = _WIDE.get(x.type, x.type)
+        if node.opcode in ("sum", "prod") and node.type.bits > wide.bits:
+            wide = node.type
+        x = self._converted(x, wide)
+        if node.opcode in _EXTREMES or node.opcode == "prelude":
+            made = self._place(node, x)
+        elif node.opcode in ("mean", "var", "std"):
+            made = self._of_sums(node, x)
+        else:
+            made = self._reduced(node.opcode, x)
+        return self._converted(made, node.type)
+
+    def _converted(self, x: Node, element_type: ElementType) -> Node:
+        return x if x.type is element_type else self._node("convert", (x,), element_type)
+
+    def _node(self, opcode: str, operands: tuple[Node, ...], element_type: ElementType, **parameters: object) -> Node:
+        return self.graph.add(opcode, operands, self.loop, element_type, **parameters)  # type: ignore[arg-type]
+
+    def _reduced(self, opcode: str, x: Node) -> Node:
+        made = self._node(opcode, (x,), x.type)
+        self.made.add(made)
+        return made
+
+    def _of_sums(self, node: Node, x: Node) -> Node:
+        mean = self._node("mean", (self._reduced("sum", x),), x.type, count=self.lines.length)
+        if node.opcode == "mean":
+            return mean
+        difference = self._node("subtract", (x, mean), x.type)
+        total = self._reduced("sum", self._node("multiply", (difference, difference), x.type))
+        count = max(self.lines.length - node.parameters.get("ddof", 0), 0)
+        return self._node(node.opcode, (total,), x.type, count=count)
+
+    def _place(self, node: Node, x: Node) -> Node:
+        """The first place of an extreme, or of a NaN where there is one."""
+        opcode, extreme = _EXTREMES[node.parameters.get("function", node.opcode)]
+        found = self._node("compare", (x, self._reduced(extreme, x)), PRED, direction="EQ")
+        if x.type.is_floating:
+            missing = self._node("compare", (x, x), PRED, direction="NE")
+            found = self._node("or", (missing, found), PRED)
+        modulus = None if self.lines.outer == 1 else self.lines.length
+        along = Offset(0, (Term(self.lines.inner, modulus, 1),))
+        places = self._node("arange", (), S32, places=(along,))
+        behind = self.graph.literal(self.lines.length, S32)
+        return self._reduced(opcode, self._node("select", (found, places, behind), S32))
