@@ -375,9 +375,12 @@ def test_the_ladder_finds(name):
 def test_kernels_compile_for_gpus_and_spill_nothing(compiler):
     if missing(compiler):
         pytest.skip(missing(compiler))
+    texts = [LOWER.hlo_file(name, "before").read_text() for name in ("attention", "lstm")]
+    texts += [softmax(*shape) for shape in ((2, 2100), (3, 16384), (2, 17000), (170, 40, 0), (9000, 3, 0))]
+    texts += [softmax(3, 16384).replace("f32", "f64"), softmax(170, 40, 0).replace("f32", "f64")]
     sources = []
-    for name in ("attention", "lstm"):
-        made = xla2py.emit(LOWER.hlo_file(name, "before").read_text(), "cupy", style="fast").load()
+    for text in texts:
+        made = xla2py.emit(text, "cupy", style="fast").load()
         for key, kernel in vars(made).items():
             own = f" {key}_{len(sources)}("
             if isinstance(kernel, cupy.ElementwiseKernel):
