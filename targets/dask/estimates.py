@@ -17,7 +17,7 @@ from .windows import windows_of
 
 PROCESS_BYTES = 100 << 20  # Python, NumPy and dask
 THREADS = 4  # that a plan is made for
-TILE_BYTES = 1 << 18  # as in the prelude
+TILE_BYTES, WINDOW_BYTES = 1 << 18, 1 << 20  # as in the prelude
 WINDOW_COPIES = 5  # of its argument and its result in a convolution
 PARTS = 8  # of a sum, waiting for each other
 VIEWS = frozenset("expand getitem transpose item retype parameter literal integer reshape broadcast_to".split())
@@ -102,7 +102,7 @@ def _row_bytes(node: Node, cuts: Cuts) -> int:
     x, axis, windows = node.operands[0], window_axis(node, cuts), windows_of(node)
     assert axis is not None and windows is not None
     row = _whole_bytes(x, cuts) // cuts.length(x, axis) * windows.stride(axis)
-    rows = min(cuts.length(node, axis), max(8 * windows.size(axis), TILE_BYTES // max(1, row)))
+    rows = min(cuts.length(node, axis), max(8 * windows.size(axis), WINDOW_BYTES // max(1, row)))
     return WINDOW_COPIES * rows * row
 
 

@@ -10,7 +10,9 @@ import dask.array as da
 import numpy as np
 
 from .chunked import Chunked
-from .tiles import TILE_BYTES, block_of, first_of
+from .tiles import block_of, first_of
+
+WINDOW_BYTES = 1 << 20  # of an array in a call: neighbours read the same rows again
 
 
 def in_windows(
@@ -108,7 +110,7 @@ class Windows:
         axis, begin, end_of_all = self.axis, int(places[0]), int(places[-1]) + 1
         sizes = [part.stop - part.start for k, part in enumerate(index) if k != axis]
         row_bytes = prod(sizes) * self.array.dtype.itemsize
-        step = max(8 * self.size, TILE_BYTES // max(1, row_bytes * self.stride))
+        step = max(8 * self.size, WINDOW_BYTES // max(1, row_bytes * self.stride))
         result: np.ndarray
         for start in range(begin, end_of_all, step):
             stop = min(start + step, end_of_all)

@@ -13,7 +13,6 @@ import numpy as np
 from .contraction import limbs
 from .indexing import pad
 from .precision import working_dtype
-from .windows import window_taps
 
 COLUMN_BYTES = 1 << 18  # unfolded windows at a time: few enough to stay in the cache
 
@@ -108,14 +107,12 @@ def correlate(
         return correlate(x[:, None], kernel[None], (1,), (1,), groups)[:, 0]
     *window, depth, features = kernel.shape
     spans = [(size - 1) * step + 1 for size, step in zip(window, dilation, strict=True)]
-    sizes = [
-        max(0, n - span + by) // by
-        for n, span, by in zip(x.shape[1:-1], spans, strides, strict=True)
-    ]
+    sizes = window_counts(x.shape[1:-1], window, strides, dilation)
     taps, shape = prod(window), (len(x), *sizes, features)
     if depth == 0 or prod(shape) == 0:
         return np.zeros(shape, x.dtype)
-    if depth == 1 and (groups > 1 or features == 1):
+    fills_image = prod(x.shape[1:-1]) <= 4 * prod(strides) * prod(sizes)
+    if depth == 1 and (groups > 1 or features == 1) and fills_image:
         return depthwise(x, kernel, strides, dilation)
     steps = tuple(slice(None, None, by) for by in strides)
     if taps == groups == 1:
@@ -147,21 +144,58 @@ def depthwise(
 ) -> np.ndarray:
     """``correlate`` where every group is one channel: sums of shifted images times one
     weight for each channel.
+
+    An image shifted by a tap is the same memory from another place on, so these are sums
+    of long pieces of it. Windows that cross an edge come to nothing and are left out.
     """
     *window, _, features = kernel.shape
     x = x if features == x.shape[-1] else x.repeat(features // x.shape[-1], axis=-1)
-    images = []
-    for image in x:
-        taps = window_taps(image, (*window, 1), (*strides, 1), (*dilation, 1))
-        line = taps[0].shape[1:][-2:]
-        by_tap = kernel.reshape(len(taps), *(1,) * (len(line) - 1), features)
-        weights = np.broadcast_to(by_tap, (len(taps), *line)).copy()
-        total = np.empty(taps[0].shape, x.dtype)
-        rows = max(1, COLUMN_BYTES * len(total) // total.nbytes)  # stay in the cache
-        for row in range(0, len(total), rows):
-            part = total[row : row + rows]
-            np.multiply(taps[0][row : row + rows], weights[0], out=part)
-            for tap, weight in zip(taps[1:], weights[1:], strict=True):
-                part += tap[row : row + rows] * weight
-        images.append(total)
-    return np.stack(images)
+    phases = strided_phases(x, strides)
+    shifts = []
+    for at in np.ndindex(*window):
+        place, phase = np.divmod(np.multiply(at, dilation), strides)
+        shifts.append(int(np.ravel_multi_index((*phase, 0, *place, 0), phases.shape)))
+    total = np.empty(phases.shape[len(window) :], x.dtype)
+    memory, sums = phases.reshape(-1), total.reshape(-1)
+    count = min(sums.size, memory.size - max(shifts))
+    piece = min(count, max(1, COLUMN_BYTES // (features * x.itemsize)) * features)
+    weights = kernel.reshape(len(shifts), features)
+    if features > 1:
+        weights = np.tile(weights, -(-piece // features))
+    product = np.empty(piece, x.dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, count, piece):
+            part = sums[start : min(start + piece, count)]
+            shifted = [memory[start + shift :][: len(part)] for shift in shifts]
+            factors = weights[:, : len(part)]
+            np.multiply(shifted[0], factors[0], out=part)
+            for tap, factor in zip(shifted[1:], factors[1:], strict=True):
+                part += np.multiply(tap, factor, out=product[: len(part)])
+    sizes = window_counts(x.shape[1:-1], window, strides, dilation)
+    return total[:, *map(slice, sizes)]
+
+
+def strided_phases(x: np.ndarray, strides: Sequence[int]) -> np.ndarray:
+    """The elements of ``x`` that are ``strides`` apart beside each other in memory: [*first
+    position, batch, *spatial, channels].
+    """
+    if prod(strides) == 1:
+        return np.ascontiguousarray(x)[(None,) * len(strides)]
+    lengths = [-(-n // by) for n, by in zip(x.shape[1:-1], strides, strict=True)]
+    phases = np.zeros((*strides, len(x), *lengths, x.shape[-1]), x.dtype)
+    for first in np.ndindex(*strides):
+        steps = (slice(at, None, by) for at, by in zip(first, strides, strict=True))
+        part = x[:, *steps]
+        phases[first][tuple(map(slice, part.shape))] = part
+    return phases
+
+
+def window_counts(
+    lengths: Sequence[int],
+    window: Sequence[int],
+    strides: Sequence[int],
+    dilation: Sequence[int],
+) -> list[int]:
+    """How many windows there are along each axis."""
+    every = zip(lengths, window, strides, dilation, strict=True)
+    return [max(0, n - (size - 1) * step - 1 + by) // by for n, size, by, step in every]

@@ -77,6 +77,47 @@ def test_one_channel_is_summed_up_row_by_row(agrees, monkeypatch, letters):
     check(agrees, x, kernel, layout, strides=(2, 1, 1)[: len(letters)])
 
 
+@pytest.mark.parametrize("column_bytes", [1, 300, 1 << 18])
+@pytest.mark.parametrize("features", [1, 3, 6])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"strides": (2, 3)},
+        {"strides": (3, 1), "kernel_dilation": (2, 2)},
+        {"strides": (2, 2), "kernel_dilation": (3, 1), "padding": ((4, 3), (0, 1))},
+        {"strides": (5, 5)},
+    ],
+    ids=str,
+)
+def test_each_channel_by_itself(agrees, monkeypatch, column_bytes, features, options):
+    monkeypatch.setattr("xla2py.templates.prelude.convolution.COLUMN_BYTES", column_bytes)
+    groups = min(features, 3)
+    x, kernel = small((2, 11, 9, groups)), small((3, 2, 1, features))
+    check(agrees, x, kernel, feature_groups=groups, **options)
+
+
+@pytest.mark.parametrize("window", [(2, 2), (5, 5), (7, 7), (8, 8)])
+def test_windows_that_leave_few_places(agrees, window):
+    check(agrees, small((3, 8, 8, 4)), small((*window, 1, 4)), feature_groups=4)
+
+
+@pytest.mark.parametrize("features", [1, 4])
+def test_no_number_reaches_windows_that_it_is_not_in(agrees, features):
+    x, kernel = small((2, 9, 9, features)), small((3, 3, 1, features))
+    x[0, 4, 4], x[0, 8, 8], x[1, 0, 0] = np.inf, np.nan, -np.inf
+    with np.errstate(invalid="ignore"):
+        check(agrees, x, kernel, feature_groups=features)
+        check(agrees, x, kernel, feature_groups=features, strides=(2, 2), padding=((1, 1), (1, 1)))
+
+
+def test_windows_that_are_left_out_do_not_warn():
+    x, kernel = np.ones((1, 4, 4, 1), np.float32), np.ones((2, 2, 1, 1), np.float32)
+    x[0, 0, -1] = x[0, 1, 0] = np.inf  # these meet across the edge only
+    kernel[0, 0] = -1
+    assert np.isinf(convolution(x, kernel)).sum() == 3
+
+
 @pytest.mark.parametrize(
     "layout", ["NCHW,OIHW->NCHW", "HWCN,HWOI->NHWC", "CWNH,IWHO->HCNW", "NWHC,HWIO->NHWC", "NHWC,OHWI->CNWH"]
 )

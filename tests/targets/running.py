@@ -26,7 +26,7 @@ def run(text: str, target: str, inputs: Arrays, made_of: Callable[[np.ndarray], 
     """The results of ``main`` on the inputs, each made an array of the library, as one flat list."""
     shapes = [parameter.shape for parameter in xla2py.load(text).entry.parameters]
     emitted = xla2py.emit(text, target, format=False, chunks=chunks).load()
-    emitted.TILE_BYTES = 1  # block functions work through their blocks row by row
+    emitted.TILE_BYTES = emitted.WINDOW_BYTES = 1  # tasks work through their blocks row by row
     with np.errstate(all="ignore"):
         return leaves(emitted.main(*nest(shapes, [made_of(array) for array in inputs])))
 

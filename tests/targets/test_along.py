@@ -141,7 +141,7 @@ def test_the_results_are_those_of_numpy(name, chunks):
     assert case.written in generated.source
     assert "# one chunk: " not in generated.source
     module = generated.load()
-    module.TILE_BYTES = 1
+    module.TILE_BYTES = module.WINDOW_BYTES = 1
     for made_of in KINDS.values():
         lazy = leaves(module.main(*map(made_of, given)))
         with np.errstate(all="ignore"):

@@ -223,7 +223,7 @@ def test_tasks_read_what_they_need_themselves(name, made_of):
     generated = xla2py.emit(text, "dask", chunks="6")
     assert written in generated.source
     module = generated.load()
-    module.TILE_BYTES = 1
+    module.TILE_BYTES = module.WINDOW_BYTES = 1
     result = module.main(*map(made_of, inputs))
     for found, same in zip(leaves(result), leaves(wanted), strict=True):
         np.testing.assert_allclose(found.compute(scheduler="sync"), same, rtol=1e-4, atol=1e-4)
