@@ -159,7 +159,7 @@ ASIDE = 1 << 20  # bytes of graphs and of what Python does meanwhile
 TABLE = (
     TAKE.format(rows=200_000, count=30_000, source="", given="table").replace(",3]", ",16]").replace("1,3}", "1,16}")
 )
-SLIDING = windows("size=9x1 stride=2x1", 99_996).replace("40,3", "200000,16").replace("99996,3", "99996,16")
+SLIDING = windows("size=9x1 stride=2x1", 249_996).replace("40,3", "500000,16").replace("249996,3", "249996,16")
 LARGE = {"rows": (TABLE, ("getitem", "take")), "windows": (SLIDING, ("reduce_window",))}
 
 
