@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...transpile.array.kernel import Lines, reduced_axes
+from ...transpile.array.kernel import Lines, is_splittable, reduced_axes
 from ...transpile.array.node import Node, Slot
 from ...transpile.hlo.element_types import PRED, ElementType
 from ..base import Kernels
@@ -110,7 +110,7 @@ _RULES: dict[str, Callable[[Node], bool]] = {
     "convert": _convert,
 }
 
-_LONGEST_LINE = 2**18  # elements, that one block reduces
+_LONGEST_LINE = 2**30  # elements: steps beyond still have 32 bits
 _EXACT = frozenset(("max", "min"))
 _SUMS = frozenset(("sum", "prod"))
 _OF_SUMS = frozenset(("mean", "var", "std"))
@@ -118,11 +118,13 @@ _PLACES = frozenset(("argmax", "argmin", "first_largest", "first_smallest"))
 
 
 def reduces(node: Node) -> bool:
-    """The threads of a block reduce its rows or columns."""
+    """The threads of a block reduce its rows or columns, or parts of them."""
     if len(node.operands) != 1 or node.element_type is None or not _is_reduction(node):
         return False
     lines = Lines.along(node.operands[0].shape, reduced_axes(node))
-    return lines is not None and lines.length <= _LONGEST_LINE
+    if lines is None or lines.length > _LONGEST_LINE:
+        return False
+    return lines.parts == 1 or is_splittable(node)
 
 
 def _is_reduction(node: Node) -> bool:

@@ -257,10 +257,45 @@ def test_long_chains_are_cut():
     assert 2 <= len(kernels(module)) <= 4
 
 
-def test_lines_that_are_too_much_for_a_block_are_left_to_the_library():
+@needs_compiler
+@pytest.mark.parametrize(
+    ("function", "shape", "said"),
+    [
+        (lambda x: abs(x).sum(), (600, 700), "grid=(1, 13)"),
+        (
+            lambda x: abs(x).mean((1, 2)),
+            (3, 300, 900),
+            "int column = blockIdx.y * 1024 + threadIdx.x; column < 270000; ",
+        ),
+        (lambda x: abs(x).max(0), (9000, 40), "peak_parts.max(axis=0)"),
+        (lambda x: jax.nn.softmax(x).max(), (60, 70), "peak_parts.max()"),
+        (lambda x: jax.nn.softmax(x, 1).mean((0, 1)), (6, 70, 3), "mean_parts.sum(axis=0) / 420"),
+        (
+            lambda x: jax.nn.softmax(x, 1).sum((1, 2), keepdims=True),
+            (2, 3, 4),
+            "total_parts.sum(axis=-1, keepdims=True)",
+        ),
+    ],
+)
+def test_parts_of_reductions_are_reduced_by_the_library(function, shape, said):
+    x = np.random.default_rng(8).normal(size=shape).astype(np.float32)
+    module = xla2py.from_jax(function, x)
+    emitted = xla2py.emit(module, "cupy", style="fast", format=False)
+    assert said in emitted.source
+    assert emitted.source.count("_kernel = RowKernel(") == 1
+    assert verdict(emitted, [x], xla2py.emit(module).load().main(x)) == ""
+
+
+def test_parts_of_what_is_no_sum_are_not_reduced():
+    module = xla2py.from_jax(lambda x: abs(x).var(), np.ones((600, 700), np.float32))
+    assert ".var()" in xla2py.emit(module, "cupy", style="fast").source
+
+
+def test_lines_that_are_too_much_for_a_block_are_shared():
     source = xla2py.emit(softmax(2, 2**18 + 1), "cupy", style="fast").source
-    assert "RowKernel" not in source
-    assert ".max(" in source
+    assert "x.max(axis=-1, keepdims=True)" in source
+    assert "grid=(2, 9)" in source
+    assert "total_parts.sum(axis=0)" in source
 
 
 def spring(x, v, stiffness):
@@ -338,6 +373,8 @@ LONG, VERY_LONG = (np.random.default_rng(6).normal(size=(2, columns)).astype(np.
 HIGH = np.random.default_rng(7).normal(size=(170, 40)).astype(np.float32)
 NORMALISERS = [xla2py.from_jax(lambda x: jax.nn.logsumexp(x, 1), x) for x in (LONG, VERY_LONG)]
 COLUMNS = xla2py.from_jax(lambda x: jax.nn.logsumexp(x, 0), HIGH)
+WIDE = np.random.default_rng(9).normal(size=(600, 700)).astype(np.float32)
+PARTS = xla2py.from_jax(lambda x: abs(x).sum(), WIDE)
 TOGETHER = "parts[threadIdx.x] = x;\n    __syncthreads();"
 FAULTS |= {
     f"long lines: {name}": (module, (x,), good, bad)
@@ -355,6 +392,10 @@ FAULTS |= {
         ("wrong column", COLUMNS, HIGH, "threadIdx.x % 32", "threadIdx.x / 32"),
         ("tail of columns", COLUMNS, HIGH, "if (row >= 170) continue;", ""),
         ("column behind the last", COLUMNS, HIGH, ", 39)", ", 40)"),
+        ("the same part in all blocks", PARTS, WIDE, "blockIdx.y * 1024 + threadIdx.x", "threadIdx.x"),
+        ("parts that overlap", PARTS, WIDE, "column += 13312", "column += 12288"),
+        ("parts in one place", PARTS, WIDE, "parts_out[blockIdx.y]", "parts_out[0]"),
+        ("parts that nobody takes together", PARTS, WIDE, "parts.sum()", "parts.max()"),
         ("no rule for NaN in columns", xla2py.from_jax(lambda x: abs(x).max(0), HOLES), HOLES, "a != a || ", ""),
     ]
 }

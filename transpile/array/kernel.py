@@ -9,6 +9,11 @@ from math import prod
 from .node import Node
 from .program import Function, tree_nodes
 
+_COLUMNS = 32  # that a block has
+_MOST_OF_A_BLOCK = 2**18  # elements
+_PART = 2**15  # elements, of a line that several blocks share
+_MOST_PARTS = 1024
+
 
 def reduced_axes(node: Node) -> tuple[int, ...]:
     """The axes along which a reduction goes."""
@@ -17,6 +22,11 @@ def reduced_axes(node: Node) -> tuple[int, ...]:
     if "axis" in node.parameters:
         return (node.parameters["axis"],)
     return tuple(sorted(node.parameters["axes"]))
+
+
+def is_splittable(node: Node) -> bool:
+    """A reduction of parts, reduced again, is that of the whole; without rounding in between to a narrow type."""
+    return node.opcode in ("sum", "prod", "max", "min", "mean") and node.operands[0].type.bits >= 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +56,12 @@ class Lines:
     def count(self) -> int:
         """How many there are."""
         return self.outer * self.inner
+
+    @property
+    def parts(self) -> int:
+        """How many blocks share a line, or as many columns as lie beside each other: more than one if that is long."""
+        elements = self.length * (1 if self.are_rows else min(self.count, _COLUMNS))
+        return 1 if elements <= _MOST_OF_A_BLOCK else min(-(-elements // _PART), _MOST_PARTS)
 
     @property
     def are_rows(self) -> bool:
@@ -88,7 +104,8 @@ class Kernel:
     whole: set[Node] = field(default_factory=set)  # parameters: arrays that are read by `read` nodes
     lines: Lines | None = None
     reductions: set[Node] = field(default_factory=set)  # of lines: nodes of the function
-    of_lines: set[Node] = field(default_factory=set)  # results that have one element for each line
+    of_lines: set[Node] = field(default_factory=set)  # results that have one element for each line, or part of it
+    shapes: list[tuple[int, ...]] = field(default_factory=list)  # of the results, as the kernel gives them
 
     @property
     def has_loop(self) -> bool:

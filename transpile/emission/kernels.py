@@ -135,7 +135,10 @@ class KernelTexts:
             renderer.launch,
             writer.texts_of_lines(),
             list(renderer.preamble),
-            [(output.shape, self.caller_renderer.dtype(output.type)) for output in kernel.outputs],
+            [
+                (shape, self.caller_renderer.dtype(output.type))
+                for output, shape in zip(kernel.outputs, kernel.shapes, strict=True)
+            ],
         )
 
     def _declared(self, writer: KernelWriter, nodes: Sequence[Node], names: Sequence[str]) -> list[str]:

@@ -37,6 +37,11 @@ class Launch:
         return -(-self.lines.count // self.together)
 
     @property
+    def grid(self) -> tuple[int, ...]:
+        """Blocks, and those that share their lines."""
+        return (self.blocks, self.lines.parts) if self.lines.parts > 1 else (self.blocks,)
+
+    @property
     def has_spare_threads(self) -> bool:
         """There are threads without an element. In loops those without a line do what the threads of the last do."""
         return not self.in_loops and (self.width != self.lines.length or self.lines.count % self.together != 0)
@@ -51,7 +56,7 @@ def launched(kernel: Kernel) -> tuple[Launch, Phases]:
     width, together = _of_rows(lines) if lines.are_rows else _of_columns(lines)
     each = -(-lines.length // width)
     found = phases(kernel, keeps=each <= _LONGEST_SHARE)
-    if each > _LONGEST_SHARE or not 0 < each * found.registers <= _MOST_KEPT:
+    if each > _LONGEST_SHARE or lines.parts > 1 or not 0 < each * found.registers <= _MOST_KEPT:
         each, found = 0, phases(kernel, keeps=False)
     return Launch(lines, width, together, each, in_loops=True), found
 

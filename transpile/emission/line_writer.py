@@ -39,6 +39,9 @@ class LineWriter(KernelWriter):
         self.kept = found.kept if self.launch.in_loops else set()
         self.plan.named.update(kernel.reductions)  # all threads come by them: not inside of `?:`
         self.plan.named.update(self.kept)
+        if self.launch.in_loops:  # what is known once for a line is not computed again in them
+            once = {node for phase in self.loops for node in phase.before if self.plan.work.get(node, 0)}
+            self.plan.named.update(x for phase in self.loops for n in phase.inside for x in n.operands if x in once)
         self.earlier: dict[Node, Expression] = {}  # names in loops that have ended
 
     def _name(self, node: Node) -> Expression:
@@ -51,7 +54,6 @@ class LineWriter(KernelWriter):
 
     def write(self) -> None:
         self.written_names += [self.names.fresh(f"{self.texts[node]}_out") for node in self.results]
-        self._first_lines()
         if self.launch.in_loops:
             for phase in self.loops:
                 self._statements(phase.before)
@@ -63,15 +65,20 @@ class LineWriter(KernelWriter):
         for node, name in zip(self.results, self.written_names, strict=True):
             if node in self.kernel.of_lines:
                 self.line(self.renderer.statement("write_of_line", name, self.texts[node]))
+        self.lines[:0] = [Line(self.indent, text) for text in self._first_lines()]
 
-    def _first_lines(self) -> None:
-        """Where the thread is."""
+    def _first_lines(self) -> list[str]:
+        """Where the thread is, as far as the other lines ask."""
         statement, launch = self.renderer.statement, self.launch
-        self.line(statement("define_line"))
-        if launch.has_spare_threads:
-            self.line(statement("define_inside"))
-        if not launch.in_loops:
-            self.line(statement("define_at"))
+        asked = self._words(0)
+        if launch.in_loops:
+            return [statement("define_line")] if ("row" if launch.lines.are_rows else "column") in asked else []
+        inside = [statement("define_inside")] if launch.has_spare_threads else []
+        return [statement("define_line"), *inside, *([statement("define_at")] if "at" in asked else [])]
+
+    def _words(self, begin: int) -> set[str]:
+        """The words of the lines from ``begin`` on."""
+        return set(_WORDS.findall("\n".join(line.text for line in self.lines[begin:])))
 
     def _statements(self, nodes: Iterable[Node]) -> None:
         for node in nodes:
@@ -121,7 +128,7 @@ class LineWriter(KernelWriter):
     def _number_elements(self, begin: int) -> None:
         """Say which elements a loop's lines from ``begin`` on are about, as far as they ask."""
         statement, launch = self.renderer.statement, self.launch
-        asked = set(_WORDS.findall("\n".join(line.text for line in self.lines[begin:])))
+        asked = self._words(begin)
         first = [statement("define_at")] if "at" in asked else []
         if launch.each and launch.each * launch.width != launch.lines.length:
             first = [statement("skip_behind"), *first]

@@ -4,9 +4,11 @@ operations."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import prod
+from typing import Any
 
 from ...targets.base import Kernels
-from ..array.kernel import Kernel, Lines
+from ..array.kernel import Kernel, Lines, reduced_axes
 from ..array.node import Graph, Node
 from ..array.program import Function, Program, roots
 from ..array.traversal import dependencies, topological
@@ -61,16 +63,51 @@ def _call(function: Function, region: FusedRegion, made: dict[Node, Node]) -> No
     kernel = KernelBuilder(function, region).kernel()
     operands = tuple(strong(graph, made[node]) for node in region.inputs)
     if len(region.outputs) == 1:
-        call = graph.add("kernel", operands, last.shape, last.element_type, kernel=kernel, stands_for=last)
-        made[last] = call
-        stand_in(graph, last, call)
+        (shape,) = kernel.shapes
+        call = graph.add("kernel", operands, shape, last.element_type, kernel=kernel, **_origin(region, last))
+        made[last] = _finished(graph, region, last, call)
+        stand_in(graph, last, made[last])
         return
-    results = tuple((node.shape, node.element_type) for node in region.outputs)
+    results = tuple((shape, node.element_type) for node, shape in zip(region.outputs, kernel.shapes, strict=True))
     call = graph.add("kernel", operands, results=results, kernel=kernel)
-    for index, node in enumerate(region.outputs):
+    for index, (node, shape) in enumerate(zip(region.outputs, kernel.shapes, strict=True)):
         graph.instruction, graph.number = graph.origins.get(node), node.number
-        made[node] = graph.add("item", (call,), node.shape, node.element_type, index=index, stands_for=node)
+        item = graph.add("item", (call,), shape, node.element_type, index=index, **_origin(region, node))
+        made[node] = _finished(graph, region, node, item)
         stand_in(graph, node, made[node])
+
+
+def _origin(region: FusedRegion, node: Node) -> dict[str, Any]:
+    """What a result of a kernel is named after."""
+    return {"stands_for": node} | ({"is_part": True} if node in region.unfinished else {})
+
+
+def _given(region: FusedRegion, node: Node) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The shape that a kernel gives of an unfinished reduction, and the axes along which that is left to reduce."""
+    lines = Lines.along(region.loop, region.axes)
+    assert lines is not None
+    if lines.parts > 1:
+        return (lines.parts, *node.shape), (0,)
+    rest = set(reduced_axes(node)) - set(region.axes)
+    if node.ndim == len(region.loop):
+        sizes = enumerate(region.loop)
+        return tuple(1 if axis in region.axes else size for axis, size in sizes), tuple(sorted(rest))
+    kept = [axis for axis in range(len(region.loop)) if axis not in region.axes]
+    return tuple(region.loop[axis] for axis in kept), tuple(k for k, axis in enumerate(kept) if axis in rest)
+
+
+def _finished(graph: Graph, region: FusedRegion, node: Node, given: Node) -> Node:
+    """What stands for a result: the parts of a reduction are reduced by the library."""
+    if node not in region.unfinished:
+        return given
+    opcode = "sum" if node.opcode == "mean" else node.opcode
+    _, axes = _given(region, node)
+    parameters: dict[str, Any] = {"axes": axes} | ({"keepdims": True} if given.ndim == node.ndim else {})
+    total = graph.add(opcode, (given,), node.shape, node.element_type, **parameters)
+    if node.opcode != "mean":
+        return total
+    count = graph.literal(prod(region.loop[axis] for axis in reduced_axes(node)), node.type)
+    return graph.add("divide", (total, count), node.shape, node.element_type)
 
 
 class KernelBuilder:
@@ -102,6 +139,9 @@ class KernelBuilder:
             made[node] = self._copy(node, operands, region.loop)
         kernel.function.results = tuple(made[node] for node in region.outputs)
         whole = identity(region.loop)
+        kernel.shapes = [
+            _given(region, node)[0] if node in region.unfinished else node.shape for node in region.outputs
+        ]
         kernel.of_lines = {made[node] for node in region.outputs if region.at[node] != whole}
         return kernel
 
@@ -128,7 +168,8 @@ class KernelBuilder:
         kernel = self.kernel_made
         assert kernel.lines is not None
         (x,) = operands
-        return LineReductions(self.graph, kernel.loop, kernel.lines, kernel.reductions).add(node, x)
+        reductions = LineReductions(self.graph, kernel.loop, kernel.lines, kernel.reductions)
+        return reductions.add(node, x, in_parts=node in self.region.unfinished)
 
     def _read(self, source: Node, at: Map) -> Node:
         """An element of what is not computed here."""

@@ -23,8 +23,11 @@ class LineReductions:
     lines: Lines
     made: set[Node]
 
-    def add(self, node: Node, x: Node) -> Node:
-        """What stands for a reduction ``node`` of the caller, of the elements ``x``; narrow ones are widened."""
+    def add(self, node: Node, x: Node, in_parts: bool) -> Node:
+        """What stands for a reduction ``node`` of the caller, of the elements ``x``; narrow ones are widened.
+
+        Of a mean ``in_parts`` that is a sum.
+        """
         wide = _WIDE.get(x.type, x.type)
         if node.opcode in ("sum", "prod") and node.type.bits > wide.bits:
             wide = node.type
@@ -32,7 +35,7 @@ class LineReductions:
         if node.opcode in _EXTREMES or node.opcode == "prelude":
             made = self._place(node, x)
         elif node.opcode in ("mean", "var", "std"):
-            made = self._of_sums(node, x)
+            made = self._reduced("sum", x) if in_parts else self._of_sums(node, x)
         else:
             made = self._reduced(node.opcode, x)
         return self._converted(made, node.type)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from ...targets.base import Kernels
-from ..array.kernel import reduced_axes
+from ..array.kernel import Lines, is_splittable, reduced_axes
 from ..array.node import Node, Region
 from ..array.program import Function, Loop, roots
 from ..array.traversal import dependencies, is_inside, topological
@@ -43,6 +43,7 @@ class FusedRegion:
     inputs: list[Node] = field(default_factory=list)
     reductions: set[Node] = field(default_factory=set)
     axes: tuple[int, ...] = ()  # of the loop, along which reductions go
+    unfinished: set[Node] = field(default_factory=set)  # reductions of which lines, or blocks, give parts
     is_round: bool = False  # all that a loop computes in one round
 
 
@@ -170,7 +171,8 @@ class RegionFinder:
                 if self._is_like(source, at, loop) and stage[source] == latest:
                     joined.setdefault(self.region_of[source])
             axes = {region.axes for region in joined if region.axes}
-            axes |= {reduced_axes(node)} if node in self.reductions else set()
+            if node in self.reductions and not (len(axes) == 1 and _goes_on(node, *axes)):
+                axes.add(reduced_axes(node))
             if len(axes) > 1 or sum(len(region.at) for region in joined) >= _MOST_OPERATIONS:
                 joined, latest = {}, latest + 1
             stage[node] = latest
@@ -183,7 +185,7 @@ class RegionFinder:
             return node.operands[0].shape, of_lines(node)
         for source, at in self._read_by(node, identity(node.shape)):
             region = self.region_of.get(source)
-            if region is None or not region.axes or region.body is not node.region:
+            if region is None or not region.axes or source in region.unfinished or region.body is not node.region:
                 continue
             place = region.at[source]
             own = _beside(node, at, place) if place != identity(region.loop) else None
@@ -194,19 +196,24 @@ class RegionFinder:
     def _is_like(self, source: Node, at: Map, loop: tuple[int, ...]) -> bool:
         """The source is computed in the same loop, and read by each thread where it is computed."""
         region = self.region_of.get(source)
-        return region is not None and region.loop == loop and region.at[source] == at
+        if region is None or source in region.unfinished:
+            return False
+        return region.loop == loop and region.at[source] == at
 
     def _join(self, node: Node, loop: tuple[int, ...], own: Map, joined: list[FusedRegion]) -> None:
         region = joined[0] if joined else FusedRegion(loop, node.region)
         for other in joined[1:]:
             region.at |= other.at
             region.reductions |= other.reductions
+            region.unfinished |= other.unfinished
             region.axes = region.axes or other.axes
             self.region_of.update(dict.fromkeys(other.at, region))
         region.at[node] = own
         if node in self.reductions:
             region.reductions.add(node)
-            region.axes = reduced_axes(node)
+            region.axes = region.axes or reduced_axes(node)
+            if region.axes != reduced_axes(node) or _parts(loop, region.axes) > 1:
+                region.unfinished.add(node)
         self.region_of[node] = region
 
     def _join_rounds(self) -> None:
@@ -282,6 +289,18 @@ class RegionFinder:
                 if source not in region.at and not is_generated(source):
                     inputs.setdefault(source)
         region.inputs = list(inputs)
+
+
+def _parts(loop: tuple[int, ...], axes: tuple[int, ...]) -> int:
+    lines = Lines.along(loop, axes)
+    assert lines is not None, "a region reduces along lines"
+    return lines.parts
+
+
+def _goes_on(node: Node, axes: tuple[int, ...]) -> bool:
+    """A reduction goes along these axes and others: each line gives a part of it."""
+    whole = _parts(node.operands[0].shape, axes) == 1
+    return whole and is_splittable(node) and set(axes) <= set(reduced_axes(node))
 
 
 def _beside(node: Node, at: Map, place: Map) -> Map | None:

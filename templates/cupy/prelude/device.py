@@ -107,12 +107,12 @@ class RowKernel:
         source: str,
         name: str,
         *,
-        blocks: int,
+        grid: tuple[int, ...],
         threads: int,
         results: Sequence[tuple[tuple[int, ...], Any]],
     ) -> None:
         self.kernel = cp.RawKernel(source, name)
-        self.blocks = blocks
+        self.grid = grid
         self.threads = threads
         self.results = results
 
@@ -120,5 +120,5 @@ class RowKernel:
         """New arrays with the results; a tuple of several."""
         made = [cp.empty(shape, dtype=dtype) for shape, dtype in self.results]
         given = [cp.ascontiguousarray(array) for array in arrays]
-        self.kernel((self.blocks,), (self.threads,), (*given, *made))
+        self.kernel(self.grid, (self.threads,), (*given, *made))
         return made[0] if len(made) == 1 else tuple(made)
