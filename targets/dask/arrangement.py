@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from math import prod
 
-from ...transpile.array.program import Program
+from ...transpile.array.program import Program, tree_nodes
 from ...transpile.errors import Diagnostic, UnsupportedError, UsageError
 from ..base import Limits, Plan
 from .cuts import Classes, Cuts, cut, measured
@@ -12,6 +13,10 @@ from .estimates import estimated
 from .phases import Arrangement
 
 CHUNK_BYTES = 128 << 20  # as dask.array takes by itself
+# malloc hands the memory of arrays below 32 MiB out again. Each larger one has fresh pages, which the system clears
+# first: that can take as long as twenty operations.
+REUSED_BYTES = 31 << 20
+FEW = 256  # chunks: of more, larger ones are fewer tasks
 SMALLEST_CHUNK_BYTES = 1 << 16
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -39,7 +44,7 @@ def _planned(program: Program, limits: Limits) -> tuple[Cuts, Plan]:
     """The largest chunks with which the program keeps to its limit."""
     classes = Classes(program.entry)
     length = int(limits.chunks) if limits.chunks.isdigit() else None
-    target = size_in_bytes(limits.chunks) if limits.chunks and length is None else CHUNK_BYTES
+    target = size_in_bytes(limits.chunks) if limits.chunks and length is None else _chunk_bytes(program, classes)
     memory = size_in_bytes(limits.memory) if limits.memory else None
     while True:
         cuts = cut(classes, measured(classes, length, target))
@@ -49,6 +54,16 @@ def _planned(program: Program, limits: Limits) -> tuple[Cuts, Plan]:
         if length is not None or target <= SMALLEST_CHUNK_BYTES:
             raise _refusal(found, limits)
         target //= 2
+
+
+def _chunk_bytes(program: Program, classes: Classes) -> int:
+    """Of a chunk where nobody says it: less where a task makes a chunk of a large result at once."""
+    sizes = {x: prod(x.shape) * x.type.dtype.itemsize for x in tree_nodes(program.entry.results) if x.element_type}
+    if max(sizes.values(), default=0) <= CHUNK_BYTES:
+        return CHUNK_BYTES
+    cuts = cut(classes, measured(classes, None, CHUNK_BYTES))
+    made = [size for x, size in sizes.items() if cuts.is_cut(x) and cuts.forms[x] in ("block", "windows")]
+    return REUSED_BYTES if made and max(made) <= FEW * REUSED_BYTES else CHUNK_BYTES
 
 
 def _refusal(found: Plan, limits: Limits) -> UnsupportedError:

@@ -46,3 +46,27 @@ def test_a_run_takes_what_is_planned_and_no_more(name):
     tracemalloc.stop()
     assert peak <= plan.peak_bytes - PROCESS_BYTES + ASIDE
     assert plan.peak_bytes - PROCESS_BYTES <= SLACK * peak
+
+
+@pytest.mark.parametrize(
+    "name, data, expected",
+    [
+        ("chain", "64MiB", -1),  # one chunk
+        ("chain", "2GiB", 30),  # malloc hands the memory of a result out again
+        ("convolution", "2GiB", 30),
+        ("chain", "16GiB", 128),  # fewer tasks
+        ("gram", "2GiB", 128),  # only read, and summed up
+        ("logistic", "2GiB", 128),
+    ],
+)
+def test_chunks_of_what_tasks_make_are_small_while_they_are_few(name, data, expected):
+    one = BENCHMARKS[name]
+    n = one.rows(size_in_bytes(data))
+    target = load_target("dask")
+    plan = target.plan(run_pipeline(xla2py.load(one.text(n)), target.without), Limits())
+    chunks = dict(plan.chunks).get("x0" if name == "chain" else "x")
+    if expected == -1:
+        assert chunks is None
+        return
+    sizes = [size if length == -1 else length for length, size in zip(chunks, one.large(n)[0], strict=True)]
+    assert 4 * np.prod(sizes) >> 20 == expected
