@@ -1,5 +1,6 @@
 """What an emitted ``main`` checks before it computes."""
 
+from functools import lru_cache
 from typing import Any
 
 
@@ -33,5 +34,11 @@ def describe(value: Any) -> str:
     if isinstance(value, tuple | list):
         return f"({', '.join(map(describe, value))})"
     if hasattr(value, "dtype") and hasattr(value, "shape"):
-        return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
+        return describe_array(value.dtype, tuple(value.shape))
     return type(value).__name__
+
+
+@lru_cache  # of a dtype alone the name takes longer than small arrays to add
+def describe_array(dtype: Any, shape: tuple[int, ...]) -> str:
+    """``float32[4, 8]``."""
+    return f"{dtype}[{', '.join(map(str, shape))}]"

@@ -145,8 +145,8 @@ def depthwise(
     """``correlate`` where every group is one channel: sums of shifted images times one
     weight for each channel.
 
-    An image shifted by a tap is the same memory from another place on, so these are sums
-    of long pieces of it. Windows that cross an edge come to nothing and are left out.
+    An image shifted by a tap is the same memory from another place on, so these are
+    sums of long pieces of it. Windows that cross an edge are left out at the end.
     """
     *window, _, features = kernel.shape
     x = x if features == x.shape[-1] else x.repeat(features // x.shape[-1], axis=-1)
@@ -176,8 +176,8 @@ def depthwise(
 
 
 def strided_phases(x: np.ndarray, strides: Sequence[int]) -> np.ndarray:
-    """The elements of ``x`` that are ``strides`` apart beside each other in memory: [*first
-    position, batch, *spatial, channels].
+    """What is ``strides`` apart in ``x`` side by side in memory: [*first position, batch,
+    *spatial, channels].
     """
     if prod(strides) == 1:
         return np.ascontiguousarray(x)[(None,) * len(strides)]
