@@ -176,7 +176,7 @@ def depthwise(
 
 
 def strided_phases(x: np.ndarray, strides: Sequence[int]) -> np.ndarray:
-    """What is ``strides`` apart in ``x`` side by side in memory: [*first position, batch,
+    """``x`` with what is ``strides`` apart side by side, as [*first position, batch,
     *spatial, channels].
     """
     if prod(strides) == 1:
