@@ -1,0 +1,161 @@
+"""Factors and triangular systems of matrices in square tiles, each of which is a task that
+takes the tiles it needs one after the other. Tiles lie in files until all that need them are
+done.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+import dask.array as da
+import numpy as np
+from dask.highlevelgraph import HighLevelGraph
+
+from .chunked import Chunked
+from .linalg import cholesky, triangular_solve
+from .precision import working_dtype
+from .tiles import block_of
+from .tiles_in_files import Stored, in_files
+
+
+def cholesky_in_chunks(a: Chunked | da.Array, lower: bool = True) -> da.Array:
+    """``cholesky`` of matrices that are cut: column of tiles by column of tiles."""
+    *batch, _, sizes = a.chunks
+    tiles, count = tiles_of(a, (*batch, sizes, sizes)), len(sizes)
+    work, name = f"tiles-{uuid4().hex}", f"cholesky-{uuid4().hex}"
+    task = partial(factor_tile, lower=lower)
+    last_task = partial(result_tile, lower=lower, dtype=tiles.dtype)
+    tasks: dict[Any, Any] = {}
+    for place in np.ndindex(*tiles.numblocks[:-2]):
+        for i, j in np.ndindex(count, count):
+            row, column = (i, j) if lower else (j, i)
+            found = (work, *place, row, column) if row >= column else None
+            last = (work, *place, count - 1, count - 1)
+            tasks[name, *place, i, j] = (last_task, found, last, sizes[i], sizes[j])
+            if found is None:
+                continue
+            corner = (work, *place, column, column) if row > column else None
+            left, above = (
+                [(work, *place, k, n) for n in range(column)] for k in (row, column)
+            )
+            tasks[found] = (task, (tiles.name, *place, i, j), left, above, corner)
+    graph = HighLevelGraph.from_collections(name, tasks, dependencies=[tiles])
+    return da.Array(
+        graph, name, tiles.chunks, meta=np.empty((0,) * tiles.ndim, tiles.dtype)
+    )
+
+
+def factor_tile(
+    a: Any,
+    left: Sequence[Stored],
+    above: Sequence[Stored],
+    corner: Stored | None,
+    lower: bool,
+) -> Stored:
+    """A tile of a lower factor, from that of the matrix, the tiles to the left of it, those
+    to the left of the tile on the diagonal above it, and this one (None for itself).
+    """
+    tile = block_of(a) if lower else block_of(a).conj().mT
+    rest = tile.astype(working_dtype(tile.dtype))
+    for one, other in zip(left, above, strict=True):
+        rest -= one.read() @ other.read().conj().mT
+    if corner is None:
+        return Stored(cholesky(rest))
+    keywords: dict[str, Any] = {"lower": True, "transpose": "C", "left_side": False}
+    return Stored(triangular_solve(corner.read(), rest, **keywords))
+
+
+def result_tile(
+    tile: Stored | None, last: Stored, rows: int, columns: int, lower: bool, dtype: Any
+) -> np.ndarray:
+    """A tile of the result: 0 on the other side of the diagonal, NaN in all tiles of a
+    matrix whose ``last`` one is NaN.
+    """
+    corner = last.read()
+    failed = np.isnan(corner).any(axis=(-2, -1), keepdims=True)
+    if tile is None:
+        found = np.zeros((*corner.shape[:-2], rows, columns), corner.dtype)
+    else:
+        found = tile.read() if lower else tile.read().conj().mT
+    result: np.ndarray = np.where(failed, corner.dtype.type(np.nan), found)
+    return result.astype(dtype, copy=False)
+
+
+def triangular_solve_in_chunks(
+    a: Chunked | da.Array,
+    b: Chunked | da.Array,
+    *,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    transpose: str = "N",
+    left_side: bool = True,
+) -> da.Array:
+    """``triangular_solve`` with matrices that are cut: by substitution of tiles."""
+    *batch, _, sizes = a.chunks
+    sides = (sizes, b.chunks[-1]) if left_side else (b.chunks[-2], sizes)
+    tiles, given = tiles_of(a, (*batch, sizes, sizes)), tiles_of(b, (*batch, *sides))
+    keywords = {
+        "lower": lower,
+        "unit_diagonal": unit_diagonal,
+        "transpose": transpose,
+        "left_side": left_side,
+    }
+    task = partial(solution_tile, **keywords)
+    forward = (lower == (transpose == "N")) == left_side
+    order = range(len(sizes)) if forward else range(len(sizes) - 1, -1, -1)
+    work, name = f"tiles-{uuid4().hex}", f"triangular_solve-{uuid4().hex}"
+    tasks: dict[Any, Any] = {}
+    for *place, one, other in np.ndindex(*given.numblocks):
+        i = one if left_side else other
+        known = list(order)[: order.index(i)]
+        here = [(*place, k, other) if left_side else (*place, one, k) for k in known]
+        swap = left_side == (transpose == "N")
+        factors = [(tiles.name, *place, *((i, k) if swap else (k, i))) for k in known]
+        at = (*place, one, other)
+        tasks[work, *at] = (
+            task,
+            (given.name, *at),
+            (tiles.name, *place, i, i),
+            factors,
+            [(work, *k) for k in here],
+        )
+        tasks[name, *at] = (partial(read_as, dtype=given.dtype), (work, *at))
+    graph = HighLevelGraph.from_collections(name, tasks, dependencies=[tiles, given])
+    return da.Array(
+        graph, name, given.chunks, meta=np.empty((0,) * given.ndim, given.dtype)
+    )
+
+
+def solution_tile(
+    b: Any,
+    corner: Any,
+    factors: Sequence[Any],
+    known: Sequence[Stored],
+    **keywords: Any,
+) -> Stored:
+    """A tile of the solution, from that of the right-hand sides, the tile of the matrix on
+    the diagonal, and the tiles of the matrix that those that are ``known`` stand beside.
+    """
+    corner, tile = block_of(corner), block_of(b)
+    rest = tile.astype(
+        np.result_type(working_dtype(corner.dtype), working_dtype(tile.dtype))
+    )
+    for factor, part in zip(factors, known, strict=True):
+        matrix = block_of(factor)
+        if keywords["transpose"] != "N":
+            matrix = (matrix.conj() if keywords["transpose"] == "C" else matrix).mT
+        rest -= matrix @ part.read() if keywords["left_side"] else part.read() @ matrix
+    return Stored(triangular_solve(corner, rest, **keywords))
+
+
+def read_as(tile: Stored, dtype: Any) -> np.ndarray:
+    """A tile that lies in a file."""
+    return tile.read().astype(dtype, copy=False)
+
+
+def tiles_of(a: Chunked | da.Array, chunks: Any) -> da.Array:
+    """An array in other chunks, which are in files."""
+    if isinstance(a, Chunked):
+        return Chunked(a.array, chunks).in_files()
+    return in_files(a.rechunk(chunks))
