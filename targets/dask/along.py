@@ -9,6 +9,7 @@ from typing import Any
 from ...transpile.array.node import Node, Slot
 from ...transpile.array.scalars import is_known_on_host
 from ...transpile.array.value import FULL
+from .matrices import square_axes
 
 Places = Mapping[tuple[int, int], int | None]  # an operand and its axis: the axis of the result that is cut alike
 
@@ -16,12 +17,14 @@ Places = Mapping[tuple[int, int], int | None]  # an operand and its axis: the ax
 @dataclass(frozen=True, slots=True)
 class Form:
     """The function to call, the axes of operands that may be cut though they are not linked, and the arguments and
-    keywords of the call. ``reads`` says that tasks read the first operand themselves, if it is an argument."""
+    keywords of the call. Tasks read so many of the first operands themselves as ``reads`` says, if these are
+    arguments. A task holds ``holds`` blocks of the result."""
 
     function: str
     may_be_cut: Callable[[Node], Places]
     call: Callable[[Node], tuple[tuple[Any, ...], dict[str, Any]]]
-    reads: bool = False
+    reads: int = 0
+    holds: int = 2
 
 
 def form_in_chunks(node: Node) -> Form | None:
@@ -77,7 +80,9 @@ def _elements(node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
 FORMS = {
     "top_k": Form("top_k_in_chunks", _last, _as_it_is),
     "scatter_at": Form("scatter_at_in_chunks", _rows, _as_it_is),
-    "take": Form("take_in_chunks", _table, _taken, reads=True),
-    "advanced_index": Form("take_in_chunks", _first_indexed, _elements, reads=True),
-    "take_along_axis": Form("take_along_axis_in_chunks", _table, _taken, reads=True),
+    "take": Form("take_in_chunks", _table, _taken, reads=1),
+    "advanced_index": Form("take_in_chunks", _first_indexed, _elements, reads=1),
+    "take_along_axis": Form("take_along_axis_in_chunks", _table, _taken, reads=1),
+    "cholesky": Form("cholesky_in_chunks", square_axes, _as_it_is, reads=1, holds=4),
+    "triangular_solve": Form("triangular_solve_in_chunks", square_axes, _as_it_is, reads=2, holds=4),
 }

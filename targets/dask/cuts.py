@@ -12,6 +12,7 @@ from ...transpile.array.scalars import is_known_on_host
 from ...transpile.array.traversal import topological
 from .along import may_be_cut
 from .links import contracted, has_alike_results, links
+from .matrices import cut_tiles, square_axes
 from .products import PRODUCTS, cut_product, product_of
 from .windows import windows_of
 
@@ -82,6 +83,8 @@ class Classes:
             for (k, axis), place in may_be_cut(node).items():
                 if place is not None:
                     self._join((node.operands[k], axis), (node, place))
+            for place in square_axes(node).values():
+                self._join((node.operands[0], node.ndim - 1), (node, place))
             for left, right in contracted(node):
                 self._join((node.operands[0], left), (node.operands[1], right))
             if node.opcode == "loop":
@@ -127,9 +130,9 @@ class Cuts:
     ``lengths`` has the length of chunks for each class that is cut; ``flags`` says for each node which of its axes
     come in several chunks, ``forms`` how the node is written: ``block`` (in a block function), ``tree`` and
     ``partial`` (in one, up to the last sum), ``product`` (in one that is called for a chunk of what is summed over at
-    a time), ``windows`` (by tasks that read what they need themselves), ``native`` (as dask.array's own), ``lazy`` (by
-    a function of arrays in chunks), ``driver`` (a loop or branch of ``main`` itself), ``once`` (called while ``main``
-    runs).
+    a time), ``windows`` (by tasks that read what they need themselves), ``native`` (as dask.array's
+    own), ``lazy`` (by a function of arrays in chunks), ``driver`` (a loop or branch of ``main`` itself), ``once``
+    (called while ``main`` runs).
     """
 
     classes: Classes
@@ -303,6 +306,7 @@ def _lengths(classes: Classes, forced: int | None, target: int) -> dict[Axis, in
     lengths: dict[Axis, int] = {}
     for node in classes.nodes:
         cut_product(classes, sizes, lengths, node, target)
+        cut_tiles(classes, sizes, lengths, node, target)
     while True:
         largest, excess = _largest(classes, lengths, target)
         if largest is None:

@@ -72,11 +72,11 @@ def _is_phase(node: Node, cuts: Cuts) -> bool:
 
 def _of_arrays(program: Program, cuts: Cuts, node: Node, level: int) -> Phase:
     """A convolution: a block of the result and a window, a few rows at a time. What works along an axis: a block of
-    all, two of the result."""
-    form, x = cuts.forms[node], node.operands[0]
+    all, and some of the result."""
+    form, x, along = cuts.forms[node], node.operands[0], form_in_chunks(node)
     blocks = [x]
-    if form == "lazy" and not node.results:
-        blocks = [*node.operands, node, node]
+    if form == "lazy" and along is not None and not node.results:
+        blocks = [*node.operands, *(node,) * along.holds]
     size = sum(_whole_bytes(block, cuts) for block in blocks)
     if form == "windows":
         size += _whole_bytes(node, cuts) + _row_bytes(node, cuts)
@@ -94,7 +94,7 @@ def _count(node: Node, cuts: Cuts, without: Collection[Axis] = ()) -> int:
 
 def _reads_by_tasks(node: Node) -> bool:
     form = form_in_chunks(node)
-    return form is not None and form.reads and is_argument(node.operands[0])
+    return form is not None and form.reads > 0 and is_argument(node.operands[0])
 
 
 def _row_bytes(node: Node, cuts: Cuts) -> int:

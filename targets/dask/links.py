@@ -268,6 +268,13 @@ def _matrices(node: Node) -> list[Links]:
     return [_leading(operand.ndim, 2) for operand in node.operands]
 
 
+def _right_sides(node: Node) -> list[Links]:
+    """Triangular systems share a matrix, and are independent."""
+    matrix, sides = _matrices(node)
+    free = node.ndim - (1 if node.parameters["keywords"].get("left_side", True) else 2)
+    return [matrix, tuple(free if axis == free else place for axis, place in enumerate(sides))]
+
+
 def _rows(node: Node) -> list[Links]:
     return [_leading(operand.ndim, 1) for operand in node.operands]
 
@@ -357,7 +364,7 @@ FUNCTIONS: dict[str, Rule] = {
     "matmul": _matmul,
     "bitcast_convert": _bitcast,
     "cholesky": _matrices,
-    "triangular_solve": _matrices,
+    "triangular_solve": _right_sides,
     "top_k": _rows,
     "batch_norm_inference": _features,
     **dict.fromkeys(("convolution", "integer_convolution"), _convolution),

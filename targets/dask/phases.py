@@ -322,14 +322,9 @@ class Arrangement:
             return self.graph.add("read", (node,), node.shape, node.element_type, pinned=True, way=way)
         if way == "in_files" and is_cut and prod(node.shape) * node.type.dtype.itemsize > HELD_BYTES:
             return self.graph.add(
-                "prelude",
-                (made,),
-                node.shape,
-                node.element_type,
-                function="in_files",
-                arguments=(Slot(0),),
-                keywords={},
-            )
+                "prelude", (made,), node.shape, node.element_type,
+                function="in_files", arguments=(Slot(0),), keywords={},
+            )  # fmt: skip
         return made
 
     def _write(self, node: Node) -> None:
@@ -368,9 +363,10 @@ class Arrangement:
         """The function of lazy arrays that does what a node does."""
         form = form_in_chunks(node)
         assert form is not None
-        first, *others = node.operands
-        keep = form.reads and is_argument(first) and self.cuts.is_cut(first)
-        operands = (first if keep else self._given(first, node.region), *(self._given(x, node.region) for x in others))
+        operands = tuple(
+            x if k < form.reads and is_argument(x) and self.cuts.is_cut(x) else self._given(x, node.region)
+            for k, x in enumerate(node.operands)
+        )
         arguments, keywords = form.call(node)
         self.graph.region, self.graph.instruction = node.region, self.graph.origins.get(node)
         made = self.graph.add(

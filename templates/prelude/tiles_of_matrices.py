@@ -95,7 +95,7 @@ def triangular_solve_in_chunks(
     *batch, _, sizes = a.chunks
     sides = (sizes, b.chunks[-1]) if left_side else (b.chunks[-2], sizes)
     tiles, given = tiles_of(a, (*batch, sizes, sizes)), tiles_of(b, (*batch, *sides))
-    keywords = {
+    keywords: dict[str, Any] = {
         "lower": lower,
         "unit_diagonal": unit_diagonal,
         "transpose": transpose,

@@ -1,0 +1,37 @@
+"""Factors of matrices, and systems of equations, that are cut into square tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isqrt
+from typing import TYPE_CHECKING
+
+from ...transpile.array.node import Node
+
+if TYPE_CHECKING:
+    from .cuts import Axis, Classes
+
+IN_TILES = frozenset(("cholesky", "triangular_solve"))  # functions of the prelude
+
+
+def square_axes(node: Node) -> dict[tuple[int, int], int]:
+    """The operands and their axes that are cut like the sides of tiles, and the axis of the result that is; none for
+    what is not done in tiles."""
+    if node.opcode != "prelude" or node.parameters["function"] not in IN_TILES:
+        return {}
+    rows, columns = node.ndim - 2, node.ndim - 1
+    if len(node.operands) == 1:
+        return {(0, rows): rows, (0, columns): columns}
+    solved = rows if node.parameters["keywords"].get("left_side", True) else columns
+    return {(0, rows): solved, (0, columns): solved, (1, solved): solved}
+
+
+def cut_tiles(classes: Classes, sizes: Mapping[Axis, int], lengths: dict[Axis, int], node: Node, target: int) -> None:
+    """Square tiles of matrices that are too large, and square pieces of what stands on the right-hand sides."""
+    side = isqrt(target // node.type.dtype.itemsize) if square_axes(node) else 0
+    rows, columns = node.ndim - 2, node.ndim - 1
+    if not side or sizes.get(classes.of(node.operands[0], columns), 1) <= side:
+        return
+    now = {classes.of(node, axis): side if axis >= rows else 1 for axis in range(node.ndim)}
+    now[classes.of(node.operands[0], columns)] = side
+    lengths.update({key: length for key, length in now.items() if length < lengths.get(key, sizes.get(key, 1))})
