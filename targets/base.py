@@ -98,7 +98,8 @@ class Target:
     are carried over to it. ``own_function(node)`` is the call that stands for a node. ``adopt(array)`` makes an
     argument of ``main`` of a NumPy array, where ``main`` does not take NumPy's own. ``lacks`` names the element
     types that the library has no dtype for: they are carried in int8 and uint8. ``kernels`` are there where it offers
-    the style ``fast``.
+    the style ``fast``. ``cannot_be_captured(node)`` gives the reason why a node cannot be in a graph that is captured
+    once and launched often, or None; it is there where the target has such graphs.
     """
 
     name: str
@@ -119,6 +120,7 @@ class Target:
     adopt: Callable[[Any], Any] = field(default=_as_it_is)
     lacks: frozenset[str] = frozenset()
     kernels: Kernels | None = None
+    cannot_be_captured: Callable[[Node], str | None] | None = None
 
 
 def target_names() -> list[str]:

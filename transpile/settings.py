@@ -66,6 +66,7 @@ SETTINGS: dict[str, Setting] = {
         Setting(
             "style", "readable", "A line for each operation, or kernels that join them (CuPy).", ("readable", "fast")
         ),
+        Setting("graph", False, "Offer replay beside main, which launches main as a captured CUDA graph (CuPy)."),
         Setting("checks", True, "Let main check the shapes and dtypes of its arguments."),
         Setting("format", True, "Run black on the result."),
         Setting("constants", "auto", "Large constants: in an .npz beside the module, or inline.", ("auto", "inline")),

@@ -7,6 +7,7 @@ from typing import Any
 from ...transpile.hlo.carriers import carried
 from ...transpile.hlo.element_types import ELEMENT_TYPES, from_dtype
 from ..base import Target
+from .captures import cannot_be_captured
 from .functions import own_function
 from .fusion import KERNELS
 from .refusals import refuses
@@ -40,4 +41,5 @@ TARGET = Target(
     lacks=LACKING,
     runners=("run_local", "run_nccl"),
     kernels=KERNELS,
+    cannot_be_captured=cannot_be_captured,
 )

@@ -23,6 +23,8 @@ from typing import Any
 import cupy
 import numpy as np
 
+from xla2py.tests.ladder import graphs
+
 HEADER = Path(__file__).with_name("hostcuda.h")
 COMPILER = shutil.which("g++")
 FLAGS = ("-std=c++17", "-O1", "-w", "-fwrapv", "-ffp-contract=off", "-fno-strict-aliasing", "-shared", "-fPIC")
@@ -104,25 +106,26 @@ class ElementwiseKernel:
         shapes = [np.shape(value) for value, is_raw in zip(values, raw, strict=False) if not is_raw]
         shape = np.broadcast_shapes(*shapes) if shapes else (size or 0,)
         assert shapes or size is not None, "Loop size is undecided."
-        inputs = [
-            np.ascontiguousarray(value if is_raw else np.broadcast_to(value, shape), dtype)
-            for value, is_raw, dtype in zip(values, raw, in_types, strict=False)
-        ]
-        results = []
-        for order in ORDERS[:2]:
-            outputs = [
-                np.ascontiguousarray(given_out[k]).copy() if given_out else _poisoned(shape, dtype)
-                for k, dtype in enumerate(out_types)
+
+        def compute() -> list[np.ndarray]:
+            inputs = [
+                np.ascontiguousarray(value if is_raw else np.broadcast_to(value, shape), dtype)
+                for value, is_raw, dtype in zip(values, raw, in_types, strict=False)
             ]
-            self._run(int(np.prod(shape)), [*inputs, *outputs], (*in_types, *out_types), order)
-            results.append(outputs)
-        _agree(results, self.name)
-        if given_out:
-            for target, made in zip(given_out, results[0], strict=True):
+            results = []
+            for order in ORDERS[:2]:
+                outputs = [
+                    np.ascontiguousarray(given_out[k]).copy() if given_out else _poisoned(shape, dtype)
+                    for k, dtype in enumerate(out_types)
+                ]
+                self._run(int(np.prod(shape)), [*inputs, *outputs], (*in_types, *out_types), order)
+                results.append(outputs)
+            _agree(results, self.name)
+            for target, made in zip(given_out, results[0], strict=False):
                 target[...] = made
-            made_arrays = list(arguments[count:])
-        else:
-            made_arrays = [DeviceArray(made.reshape(np.shape(made))) for made in results[0]]
+            return given_out or results[0]
+
+        made_arrays = [DeviceArray(made) for made in graphs.work(f"{self.name} of {in_types}", compute)]
         return made_arrays[0] if len(made_arrays) == 1 else tuple(made_arrays)
 
     def _run(self, n: int, arrays: list[np.ndarray], types: tuple[np.dtype[Any], ...], order: int) -> None:
@@ -208,17 +211,23 @@ class RawKernel:
         arrays = [each.on_host for each in arguments if isinstance(each, DeviceArray)]
         for array in arrays:
             assert array.flags.c_contiguous, f"{self.name} ignores strides"
-        results = []
-        for order in ORDERS:
-            fenced = iter([_Fenced(array, number) for number, array in enumerate(arrays)])
-            given = [next(fenced) if isinstance(each, DeviceArray) else each for each in arguments]
-            self._launch(grid, block, given, shared_mem, order)
-            made = [each for each in given if isinstance(each, _Fenced)]
-            assert all(each.is_whole for each in made), f"{self.name} writes beside an array"
-            results.append([each.array for each in made])
-        _agree(results, self.name)
-        for array, new in zip(arrays, results[0], strict=True):
-            array[...] = new
+        assert all(grid), f"{self.name}: CUDA refuses a grid of no blocks"
+        assert 0 < np.prod(block) <= 1024, f"{self.name}: CUDA refuses a block of {block}"
+
+        def compute() -> None:
+            results = []
+            for order in ORDERS:
+                fenced = iter([_Fenced(array, number) for number, array in enumerate(arrays)])
+                given = [next(fenced) if isinstance(each, DeviceArray) else each for each in arguments]
+                self._launch(grid, block, given, shared_mem, order)
+                made = [each for each in given if isinstance(each, _Fenced)]
+                assert all(each.is_whole for each in made), f"{self.name} writes beside an array"
+                results.append([each.array for each in made])
+            _agree(results, self.name)
+            for array, new in zip(arrays, results[0], strict=True):
+                array[...] = new
+
+        graphs.work(self.name, compute)
 
     def _launch(
         self, grid: tuple[int, ...], block: tuple[int, ...], arguments: Any, shared_mem: int, order: int

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from xla2py.targets.cupy import held
-from xla2py.tests.ladder import host_kernels
+from xla2py.tests.ladder import graphs, host_kernels
 from xla2py.tests.ladder.differences import DIFFERENT, KEEP_SUBNORMALS, astype, flushed
 from xla2py.tests.ladder.static import VISIBLE, WAITS, cupyx_function
 from xla2py.transpile.equivalence.comparison import flatten
@@ -60,36 +60,38 @@ class DeviceArray(NDArrayOperatorsMixin):
         if name in WAITS and not any(function in VISIBLE for function in _functions()):
             raise HiddenWait(f".{name} waits for the device")
         if name == "get":
-            return lambda: self._host
+            return lambda: to_host(self)
         if name in _DATA:
             return getattr(self._host, name)
         if name in _VIEWS:
             return DeviceArray(getattr(self._host, name))
         if name == "astype":
-            return lambda dtype, copy=True: DeviceArray(astype(self._host, np.dtype(dtype), copy))
+            return lambda dtype, copy=True: DeviceArray(
+                graphs.work(f"astype to {dtype}", lambda: astype(self._host, np.dtype(dtype), copy))
+            )
         return _method(name, self)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in ("real", "imag"):
             raise AttributeError(f"{name} of a cupy.ndarray cannot be set")
-        setattr(self._host, name, operand(value))
+        new = operand(value)
+        graphs.work(f"set {name}", lambda: setattr(self._host, name, new))
 
     def __getitem__(self, index: Any) -> DeviceArray:
-        return DeviceArray(self._host[_index(index, reads=True)])
+        places = _index(index, reads=True)
+        return DeviceArray(graphs.work("getitem", lambda: self._host[places]))
 
     def __setitem__(self, index: Any, value: Any) -> None:
         new = operand(value)
-        self._host[_index(index, reads=isinstance(new, np.ndarray) and new.size > 1)] = new
+        places = _index(index, reads=isinstance(new, np.ndarray) and new.size > 1)
+        graphs.work("setitem", lambda: self._host.__setitem__(places, new))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *operands: Any, **keywords: Any) -> Any:
         (out,) = keywords.pop("out", (None,))
         if method != "__call__" or keywords:
             raise TypeError(f"cupy does not know {ufunc.__name__}.{method} with {keywords}")
         result = call_ufunc(ufunc.__name__, operands)
-        if out is None:
-            return result
-        out.on_host[...] = result.on_host
-        return out
+        return result if out is None else _written(out, result)
 
     def __len__(self) -> int:
         return len(self._host)
@@ -102,11 +104,13 @@ class DeviceArray(NDArrayOperatorsMixin):
         line = linecache.getline(caller.f_code.co_filename, caller.f_lineno).strip()
         if not line.startswith(("while ", "if ", "elif ")) or "return" in line:
             raise HiddenWait(f"waits for the device: {line}")
+        graphs.not_captured("the host asks for a value")
         return bool(self._host)
 
     def __int__(self) -> int:
         if not any(frame in VISIBLE for frame in _functions()):
             raise HiddenWait("int() waits for the device")
+        graphs.not_captured("the host asks for a value")
         return int(self._host)
 
     def _waits(self, *_: Any) -> Any:
@@ -159,7 +163,9 @@ def call_ufunc(name: str, operands: tuple[Any, ...]) -> DeviceArray:
     """The ufunc that CuPy calls so, in the loop that CuPy chooses for the operands."""
     values = [operand(each) for each in operands]
     if name == "matmul":
-        return DeviceArray(_matmul(*values))
+        if not all(value.dtype.kind in "iu" for value in values):
+            graphs.not_captured("cuBLAS is called")
+        return DeviceArray(graphs.work(name, lambda: _matmul(*values)))
     real = getattr(cupy, "true_divide" if name == "divide" else name)
     dtypes = tuple(np.asarray(value).dtype for value in values)
     weak = tuple(type(value) if type(value) in (int, float, complex) else False for value in values)
@@ -168,13 +174,19 @@ def call_ufunc(name: str, operands: tuple[Any, ...]) -> DeviceArray:
     loop = real._ops._guess_routine_from_in_types(dtypes, weak)
     if loop is None:
         raise TypeError(f"cupy.{name} has no loop for {dtypes}")
-    inputs = [np.asarray(value).astype(dtype) for value, dtype in zip(values, loop.in_types, strict=True)]
-    function = DIFFERENT.get(name, getattr(np, name))
-    if name in KEEP_SUBNORMALS:
-        result = np.asarray(function(*inputs))
-    else:
-        result = flushed(np.asarray(function(*map(flushed, inputs))))
-    return DeviceArray(result.astype(loop.out_types[0], copy=False))
+    function, flushes = DIFFERENT.get(name, getattr(np, name)), name not in KEEP_SUBNORMALS
+
+    def compute() -> np.ndarray:
+        inputs = [np.asarray(value).astype(dtype) for value, dtype in zip(values, loop.in_types, strict=True)]
+        result = np.asarray(function(*map(flushed, inputs)) if flushes else function(*inputs))
+        return (flushed(result) if flushes else result).astype(loop.out_types[0], copy=False)
+
+    return DeviceArray(graphs.work(f"{name} of {loop.in_types}", compute))
+
+
+def _written(out: DeviceArray, result: DeviceArray) -> DeviceArray:
+    graphs.work("written", lambda: out.on_host.__setitem__(..., result.on_host))
+    return out
 
 
 def _matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -208,7 +220,8 @@ def wrapped(value: Any) -> Any:
 
 def _call(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     named = {key: _unwrapped(value) for key, value in keywords.items()}
-    return wrapped(function(*map(_unwrapped, arguments), **named))
+    plain = tuple(map(_unwrapped, arguments))
+    return wrapped(graphs.work(getattr(function, "__name__", ""), lambda: function(*plain, **named)))
 
 
 def _method(name: str, array: DeviceArray) -> Callable[..., Any]:
@@ -257,6 +270,8 @@ class Namespace(ModuleType):
             raise HiddenWait(f"cupy.{dotted} waits for the device")
         if name == "asnumpy":
             return to_host
+        if self._dotted == "cuda" and name in graphs.CUDA:
+            return graphs.CUDA[name]
         if name in _CLASSES:
             return _CLASSES[name]
         if isinstance(real, ModuleType):
@@ -265,12 +280,22 @@ class Namespace(ModuleType):
             return ufunc(name)
         if isinstance(real, type) or not callable(real):
             return real
-        return lambda *arguments, **keywords: self._call(dotted, real, arguments, keywords)
+        return lambda *arguments, **keywords: self._call(name, dotted, real, arguments, keywords)
 
-    def _call(self, dotted: str, real: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    def _call(self, name: str, dotted: str, real: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         with contextlib.suppress(ValueError):  # compiled functions have no signature
             inspect.signature(real).bind(*arguments, **keywords)
+        if self._dotted == "linalg" and name != "norm":
+            graphs.not_captured("cuSOLVER is called")
+        if self._dotted == "fft":
+            graphs.not_captured("cuFFT has a plan that may go")
+        if dotted in ("tensordot", "einsum") and not all(x.dtype.kind in "iu" for x in arguments[-2:]):
+            graphs.not_captured("cuBLAS is called")
+        if dotted in ("concatenate", "stack") and sends_addresses(arguments[0]):
+            graphs.not_captured("addresses are copied from the host")
         if dotted in ("array", "asarray"):
+            if not isinstance(arguments[0], DeviceArray) and np.ndim(arguments[0]):
+                graphs.not_captured("an array is copied from the host")
             return DeviceArray(np.array(*map(_listed, arguments), **keywords))
         if dotted in _ARRAYS_ONLY:
             for array in _ARRAYS_ONLY[dotted](*arguments, **keywords):
@@ -286,6 +311,13 @@ class Namespace(ModuleType):
         return _call(function, arguments, keywords)
 
 
+def sends_addresses(parts: Any) -> bool:
+    """CuPy joins many small arrays of one type in one kernel, which is given their addresses in an array."""
+    arrays = list(parts)
+    total = sum(array.nbytes for array in arrays)
+    return len(arrays) > 8 and len({array.dtype for array in arrays}) == 1 and total < len(arrays) << 21
+
+
 def _listed(value: Any) -> Any:
     return value.on_host if isinstance(value, DeviceArray) else value
 
@@ -298,10 +330,7 @@ class Ufunc:
 
     def __call__(self, *operands: Any, out: DeviceArray | None = None) -> DeviceArray:
         result = call_ufunc(self.__name__, operands)
-        if out is None:
-            return result
-        out.on_host[...] = result.on_host
-        return out
+        return result if out is None else _written(out, result)
 
 
 @cache
@@ -328,6 +357,8 @@ class Extras(ModuleType):
         function = DIFFERENT[dotted]
 
         def call(*arguments: Any, **keywords: Any) -> Any:
+            if dotted.startswith("cupyx.scipy.linalg."):
+                graphs.not_captured("cuBLAS is called")
             if real is not None:
                 inspect.signature(real).bind(*arguments, **keywords)
             return _call(function, arguments, keywords)
@@ -369,7 +400,7 @@ def to_device(value: Any) -> Any:
     """Arguments as ``main`` takes them, nested in any way."""
     if isinstance(value, builtins.tuple | list):
         return type(value)(map(to_device, value))
-    return DeviceArray(held(np.array(value))) if value is not None else None
+    return DeviceArray(graphs.work("to the device", lambda: held(np.array(value)))) if value is not None else None
 
 
 def to_host(value: Any) -> Any:
@@ -379,4 +410,5 @@ def to_host(value: Any) -> Any:
         return None
     if not isinstance(value, DeviceArray):
         raise TypeError(f"main returned a {type(value).__name__}, no array of CuPy")
+    graphs.not_captured("an array is copied to the host")
     return value.on_host

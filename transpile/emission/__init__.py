@@ -24,7 +24,7 @@ from ..passes.own_functions import own_functions
 from .generated import GeneratedModule
 from .module import Settings, body_sha256, with_body_hash, write_module
 from .names import identifier
-from .support import require_support, written_as
+from .support import require_capture, require_support, written_as
 
 READABLE, FAST = STYLES = ("readable", "fast")
 
@@ -47,6 +47,7 @@ def emit(
     memory: str = "",
     chunks: str = "",
     style: str = "readable",
+    graph: bool = False,
     observe: Callable[[str, str], None] | None = None,
 ) -> GeneratedModule:
     """Emit a module for an array library.
@@ -62,11 +63,11 @@ def emit(
     and is called once per execution. ``memory`` is what a program may use on targets that work in chunks (``"2GiB"``),
     ``chunks`` how large a chunk is there: bytes (``"32MiB"``) or the number of elements along every axis that is cut
     (``"4096"``). ``style`` is ``readable``, or ``fast`` on targets that write kernels of their own (CuPy): what joins
-    between two arrays that must be stored becomes one kernel. ``observe`` is called with the name of each pass and the
-    program after it as text.
+    between two arrays that must be stored becomes one kernel. With ``graph`` the module offers ``replay``: ``main``
+    as a CUDA graph (CuPy). ``observe`` is called with the name of each pass and the program after it as text.
 
     Raises HloSyntaxError and HloVerificationError for bad input, UnsupportedError naming every instruction that the
-    target cannot express, UsageError for an unknown target or pass.
+    target cannot express, or a graph cannot hold, UsageError for an unknown target or pass.
     """
     module = source if isinstance(source, HloModule) else load(source)
     if not isinstance(source, HloModule):
@@ -76,6 +77,7 @@ def emit(
     chosen = written_as(_target(target), module)
     hooks = checked_hooks(custom_calls or {})
     require_style(style, chosen)
+    require_graphs(graph, chosen)
     limits = Limits(memory, chunks) if chosen.arrange is not None else Limits()
     own = chosen.kernels if style == FAST else None
     left_out = [*disable_passes, *chosen.without, *(own.without if own is not None else ())]
@@ -84,6 +86,8 @@ def emit(
         program = run_pipeline(module, left_out, hooks, chosen.refuses, observe, chosen.lacks)
         require_support(program, chosen, hooks)
         own_functions(program, chosen)
+        if graph:
+            require_capture(program, chosen)
         if own is not None:
             inline_elementwise(program, own.fuses)
             fuse(program, own)
@@ -97,8 +101,9 @@ def emit(
         constants=constants,
         nested=nested,
         releases="releases" not in disable_passes,
+        graph=graph,
         source_name=_source_name(source, module, name),
-        options=_options(annotate, checks, format, constants, nested, disable_passes, hooks, limits, style),
+        options=_options(annotate, checks, format, constants, nested, disable_passes, hooks, limits, style, graph),
         source_sha256=module_sha256(module, with_result_tree=nested),
     )
     written = write_module(program, chosen, settings)
@@ -117,10 +122,12 @@ def _options(
     hooks: Mapping[str, str],
     limits: Limits,
     style: str,
+    graph: bool,
 ) -> str:
     """What the command line adds to emit this module again; a folder of sources has no name that fits everywhere."""
     given = [
         "" if style == READABLE else f"--style {style}",
+        "--graph" if graph else "",
         "" if annotate == "short" else f"--annotate {annotate}",
         "" if checks else "--no-checks",
         "" if format else "--no-format",
@@ -164,6 +171,12 @@ def require_style(style: str, target: Target) -> None:
         )
     if style == FAST and target.kernels is None:
         raise UsageError(Diagnostic("XP414", f"{target.title} has no style '{style}'", hint="leave --style out"))
+
+
+def require_graphs(graph: bool, target: Target) -> None:
+    """Raise UsageError (XP415) for a graph on a target that has none."""
+    if graph and target.cannot_be_captured is None:
+        raise UsageError(Diagnostic("XP415", f"{target.title} has no graphs", hint="leave --graph out"))
 
 
 def _target(target: str | Target) -> Target:

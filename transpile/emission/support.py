@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -41,10 +41,27 @@ def require_support(subject: HloModule | Program, target: Target, hooks: Mapping
             _diagnostic(refusal.instruction, f"{refusal.opcode} is not supported on {target.title}: {refusal.reason}")
             for refusal in refusals(subject, target)
         ]
-    if diagnostics:
-        groups: dict[str, list[Diagnostic]] = {}
-        for diagnostic in diagnostics:
-            groups.setdefault(diagnostic.message, []).append(diagnostic)
+    _raise_all(diagnostics)
+
+
+def require_capture(program: Program, target: Target) -> None:
+    """Raise UnsupportedError (XP307) with one diagnostic for each instruction that a graph cannot hold."""
+    assert target.cannot_be_captured is not None
+    diagnostics = [
+        _diagnostic(refusal.instruction, f"{refusal.opcode} cannot be captured: {refusal.reason}", "XP307")
+        for refusal in _refusals(program, target.cannot_be_captured)
+    ]
+    if device_count(program.module) > 1:
+        diagnostics.append(Diagnostic("XP307", "several replicas cannot be captured: they wait for each other"))
+    _raise_all(diagnostics)
+
+
+def _raise_all(diagnostics: list[Diagnostic]) -> None:
+    """Raise UnsupportedError if there are any, like with like."""
+    groups: dict[str, list[Diagnostic]] = {}
+    for diagnostic in diagnostics:
+        groups.setdefault(diagnostic.message, []).append(diagnostic)
+    if groups:
         raise UnsupportedError(*(diagnostic for group in groups.values() for diagnostic in group))
 
 
@@ -64,12 +81,16 @@ def _not_lowered(module: HloModule, hooks: Mapping[str, str]) -> Iterator[Diagno
 
 def refusals(program: Program, target: Target) -> list[Refusal]:
     """Everything in a program that a target refuses, each instruction once for each reason."""
-    return list(dict.fromkeys(refusal for function in program.functions for refusal in _refused(function, target)))
+    return _refusals(program, target.refuses)
 
 
-def _refused(function: Function, target: Target) -> Iterator[Refusal]:
+def _refusals(program: Program, refuses: Callable[[Node], str | None]) -> list[Refusal]:
+    return list(dict.fromkeys(refusal for function in program.functions for refusal in _refused(function, refuses)))
+
+
+def _refused(function: Function, refuses: Callable[[Node], str | None]) -> Iterator[Refusal]:
     for node in topological(roots(function)):
-        reason = target.refuses(node)
+        reason = refuses(node)
         if reason is not None:
             instruction = _origin(function, node)
             yield Refusal(instruction.opcode if instruction is not None else node.opcode, reason, instruction)
@@ -84,5 +105,5 @@ def _origin(function: Function, node: Node) -> Instruction | None:
     return function.graph.origins.get(node)
 
 
-def _diagnostic(instruction: Instruction | None, message: str) -> Diagnostic:
-    return Diagnostic("XP301", message, instruction.span if instruction is not None else None)
+def _diagnostic(instruction: Instruction | None, message: str, code: str = "XP301") -> Diagnostic:
+    return Diagnostic(code, message, instruction.span if instruction is not None else None)

@@ -1,0 +1,84 @@
+"""What a CUDA graph cannot hold of a program: with anything of it, ``main`` is not captured.
+
+Source: CuPy 14.2, where ``cublas.pyx`` and ``cusolver.pyx`` refuse to work on a stream that is being captured, as
+``memory.pyx`` does copies from and to the host, and ``_routines_manipulation.pyx`` copies addresses to the device.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from ...transpile.array.node import Node
+from ...transpile.array.program import Function
+from ...transpile.array.scalars import is_known_on_host
+from ..refusals import Rule, lacks
+
+BLAS = "CuPy lets no call of cuBLAS be captured"
+SOLVER = "CuPy lets no call of cuBLAS or cuSOLVER be captured"
+PLAN = "cuFFT's plan is in a cache of CuPy's, which may drop it before the graph goes"
+WAIT = "the host waits for the device to know how to go on"
+SIZE = "the host waits for the size of the result"
+COUNT = "the host counts the numbers that are gone, and a graph would give the same ones again"
+HOST = "the host takes part"
+FOREIGN = "it is not known what a function of your own does"
+ADDRESSES = "CuPy copies the addresses of more than 8 small arrays from the host"
+
+
+def cannot_be_captured(node: Node) -> str | None:
+    """The reason why a node cannot be in a CUDA graph, or None."""
+    if node.opcode != "prelude":
+        return _RULES[node.opcode](node) if node.opcode in _RULES else None
+    function = node.parameters["function"]
+    if not isinstance(function, str):
+        return FOREIGN
+    return _FUNCTIONS[function](node) if function in _FUNCTIONS else None
+
+
+def _product(node: Node) -> str | None:
+    """Matrices of integers are multiplied by kernels of CuPy's own."""
+    return None if all(operand.type.is_integral for operand in node.operands) else BLAS
+
+
+def _loop(node: Node) -> str | None:
+    return WAIT if node.parameters["loop"].counter is None else None
+
+
+def _conditional(node: Node) -> str | None:
+    return None if is_known_on_host(node.operands[0]) else WAIT
+
+
+def _joined(node: Node) -> str | None:
+    several, types = len(node.operands), {operand.element_type for operand in node.operands}
+    size = sum(prod(operand.shape) * operand.type.dtype.itemsize for operand in node.operands)
+    return ADDRESSES if several > 8 and len(types) == 1 and size < several << 21 else None
+
+
+def _scan(node: Node) -> str | None:
+    """What the steps give is stacked."""
+    axis = node.parameters["keywords"].get("axis", 0)
+    return ADDRESSES if node.operands[0].shape[axis] > 8 else None
+
+
+def _scatter(node: Node) -> str | None:
+    """A combiner of the program's own works in rounds, each of which asks for the next."""
+    return WAIT if any(isinstance(argument, Function) for argument in node.parameters["arguments"]) else None
+
+
+_RULES: dict[str, Rule] = {
+    **dict.fromkeys(("matmul", "tensordot", "einsum"), _product),
+    **dict.fromkeys(("concatenate", "stack"), _joined),
+    **lacks("fft", PLAN),
+    **lacks("infeed outfeed to_host from_host collective send recv replica-id partition-id", HOST),
+    "loop": _loop,
+    "conditional": _conditional,
+}
+_FUNCTIONS: dict[str, Rule] = {
+    **dict.fromkeys(("matmul", "dot_general", "ragged_dot", "scaled_dot", "convolution", "correlate"), _product),
+    **lacks("cholesky potrf triangular_solve back_substitute getrf solve", SOLVER),
+    **lacks("reflect apply_q geqrf geqp3 orgqr ormqr gehrd sytrd syevd gesdd geev gees", SOLVER),
+    **lacks("fourier_transform", PLAN),
+    **lacks("crop dynamic_reshape", SIZE),
+    **lacks("rng_uniform rng_normal advance", COUNT),
+    "scatter": _scatter,
+    "scan": _scan,
+}

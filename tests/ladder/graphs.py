@@ -1,0 +1,197 @@
+"""CUDA graphs on the twin: what CuPy lets a stream do while it is captured, and replays of what was captured.
+
+While a stream is captured, each piece of the device's work is noted with the arrays that it writes, and what it wrote
+is spoilt at the end, since a device would not have done it. A launch does all of it again on the same arrays, so that
+what the host had worked out stays as it was. Stricter than CuPy: what is captured must have run before, in memory of a
+pool of its own, and what one stream does must wait for all that others have done.
+
+Source: CuPy 14.2, stream.pyx, graph.pyx, memory.pyx, cublas.pyx, cusolver.pyx, and its own tests of graphs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+Compute = Callable[[], Any]
+
+
+class CaptureError(AssertionError):
+    """CuPy or CUDA would refuse this while a stream is captured, or the graph would go wrong later."""
+
+
+class Event:
+    """A place in the work of a stream: what is done when it is reached."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.done = stream.known | Counter({stream: stream.count})
+
+
+class Stream:
+    """``cupy.cuda.Stream``: how much work it was given, and of how much of others it knows that it is done."""
+
+    def __init__(self, null: bool = False, non_blocking: bool = False) -> None:
+        self.is_null, self.count, self.device = null, 0, _DEVICE.number
+        self.known: Counter[Stream] = Counter()
+        self.before: list[Stream] = []
+        _DEVICE.streams.append(self)
+
+    def __enter__(self) -> Stream:
+        self.before.append(_DEVICE.stream)
+        _DEVICE.stream = self
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _DEVICE.stream = self.before.pop()
+
+    def record(self) -> Event:
+        return Event(self)
+
+    def wait_event(self, event: Event) -> None:
+        self.known |= event.done
+
+    def synchronize(self) -> None:
+        raise CaptureError("the host waits for a stream")
+
+    def begin_capture(self, mode: int | None = None) -> None:
+        if self.is_null:
+            raise RuntimeError("cannot capture on the default (legacy) stream")
+        _DEVICE.captured = Graph(self)
+
+    def end_capture(self) -> Graph:
+        graph, _DEVICE.captured = _DEVICE.captured, None
+        assert graph is not None
+        assert graph.stream is self, "another stream is captured"
+        graph.spoil()
+        return graph
+
+
+class Graph:
+    """Work, each with the arrays that it fills; and the memory that it was given in."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+        self.work: list[tuple[Compute, list[np.ndarray | None]]] = []
+        self.pools: set[weakref.ref[MemoryPool]] = set()
+
+    def launch(self, stream: Stream | None = None) -> None:
+        if not all(pool() is not None for pool in self.pools):
+            raise CaptureError("the memory that the graph works in belongs to nobody")
+        _begin(stream or _DEVICE.stream)
+        for compute, arrays in self.work:
+            for array, new in zip(arrays, leaves(compute()), strict=True):
+                if array is not None:
+                    array[...] = new
+
+    def spoil(self) -> None:
+        """Fill what was captured with what nobody wrote yet."""
+        for _, arrays in self.work:
+            for array in arrays:
+                if array is not None and array.size:
+                    array[...] = np.full(array.nbytes, 0x7D if array.dtype != np.bool_ else 1, np.uint8).view(
+                        array.dtype
+                    )[0]
+
+
+class MemoryPool:
+    """``cupy.cuda.MemoryPool``."""
+
+    def malloc(self, size: int) -> Any:
+        raise NotImplementedError  # the twin's memory is NumPy's
+
+
+class Device:
+    """``cupy.cuda.Device``, the current one without a number."""
+
+    def __init__(self, device: int | None = None) -> None:
+        self.id = _DEVICE.number if device is None else device
+
+    def __enter__(self) -> Device:
+        self.outer, _DEVICE.number = (_DEVICE.number, _DEVICE.stream), self.id
+        own = [stream for stream in _DEVICE.streams if stream.is_null and stream.device == self.id]
+        _DEVICE.stream = own[0] if own else Stream(null=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _DEVICE.number, _DEVICE.stream = self.outer
+
+
+class _State:
+    """What is current."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.streams: list[Stream] = []
+        self.allocator: Any = None
+        self.captured: Graph | None = None
+        self.ran: set[str] = set()
+        self.stream: Stream
+
+
+_DEVICE = _State()
+_DEVICE.stream = Stream(null=True)
+
+
+@contextlib.contextmanager
+def using_allocator(allocator: Any = None) -> Iterator[None]:
+    outer, _DEVICE.allocator = _DEVICE.allocator, allocator
+    try:
+        yield
+    finally:
+        _DEVICE.allocator = outer
+
+
+def leaves(result: Any) -> list[np.ndarray]:
+    """The arrays in what work gives."""
+    if isinstance(result, tuple | list):
+        return [leaf for part in result for leaf in leaves(part)]
+    return [np.asarray(result)] if isinstance(result, np.ndarray | np.generic) else []
+
+
+def _begin(stream: Stream) -> None:
+    for other in _DEVICE.streams:
+        if other is not stream and other.device == stream.device and stream.known[other] < other.count:
+            raise CaptureError("what another stream does may not be done")
+    stream.count += 1
+
+
+def work(name: str, compute: Compute) -> Any:
+    """What ``compute`` gives on the host's arrays, on the device: noted if that is captured."""
+    graph = _DEVICE.captured
+    if graph is None:
+        _DEVICE.ran.add(name)
+        _begin(_DEVICE.stream)
+        return compute()
+    if _DEVICE.stream is not graph.stream:
+        raise CaptureError(f"{name} is not on the stream that is captured")
+    if name not in _DEVICE.ran:
+        raise CaptureError(f"{name} has not run before, and would be compiled while it is captured")
+    if _DEVICE.allocator is None:
+        raise CaptureError(f"{name} works in memory that others get, too")
+    graph.pools.add(weakref.ref(_DEVICE.allocator.__self__))
+    made = compute()
+    made = np.asarray(made) if isinstance(made, np.generic) else made
+    again = leaves(compute())  # parts of other arrays are the same again: nothing has to be written there
+    own = [None if np.may_share_memory(*pair) else pair[0] for pair in zip(leaves(made), again, strict=True)]
+    graph.work.append((compute, own))
+    return made
+
+
+def not_captured(what: str) -> None:
+    """Raise CaptureError for what has no place in a graph, if one is captured."""
+    if _DEVICE.captured is not None:
+        raise CaptureError(f"{what} while a stream is captured")
+
+
+CUDA: dict[str, Any] = {
+    "Device": Device,
+    "MemoryPool": MemoryPool,
+    "Stream": Stream,
+    "get_current_stream": lambda: _DEVICE.stream,
+    "using_allocator": using_allocator,
+}
