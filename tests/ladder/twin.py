@@ -291,8 +291,6 @@ class Namespace(ModuleType):
             graphs.not_captured("cuFFT has a plan that may go")
         if dotted in ("tensordot", "einsum") and not all(x.dtype.kind in "iu" for x in arguments[-2:]):
             graphs.not_captured("cuBLAS is called")
-        if dotted in ("concatenate", "stack") and sends_addresses(arguments[0]):
-            graphs.not_captured("addresses are copied from the host")
         if dotted in ("array", "asarray"):
             if not isinstance(arguments[0], DeviceArray) and np.ndim(arguments[0]):
                 graphs.not_captured("an array is copied from the host")
@@ -301,6 +299,8 @@ class Namespace(ModuleType):
             for array in _ARRAYS_ONLY[dotted](*arguments, **keywords):
                 if not isinstance(array, DeviceArray):
                     raise TypeError(f"{dotted} of a {type(array).__name__}")
+        if dotted in ("concatenate", "stack") and sends_addresses(arguments[0]):
+            graphs.not_captured("addresses are copied from the host")
         if arguments and isinstance(arguments[0], np.generic) and dotted not in _NUMBERS_TOO:
             raise TypeError(f"{dotted} of the number {arguments[0]!r}")
         function: Any = DIFFERENT.get(dotted)
