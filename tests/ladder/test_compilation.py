@@ -20,7 +20,7 @@ from xla2py.transpile.emission.prelude import prelude  # noqa: E402
 MOST_REGISTERS = 64
 INTEGERS = ("int8", "uint8", "int16", "int32", "uint32", "int64", "uint64")
 FLOATS = ("float16", "bfloat16", "float32", "float64")
-OF_FLOATS = ("erf", "logistic", "rsqrt", "sign", "round_half_away", "to_float")  # how their names begin
+OF_FLOATS = ("erf", "normal_cdf", "logistic", "rsqrt", "sign", "round_half_away", "to_float")  # how their names begin
 
 
 def kernels():

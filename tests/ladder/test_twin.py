@@ -7,6 +7,8 @@ import pytest
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 
 from xla2py.targets.base import load_target  # noqa: E402
+from xla2py.templates.prelude import special  # noqa: E402
+from xla2py.tests.ladder.running import needs_compiler  # noqa: E402
 from xla2py.tests.ladder.twin import DeviceArray, HiddenWait, Namespace, to_host, twin  # noqa: E402
 from xla2py.transpile.emission.prelude import prelude  # noqa: E402
 
@@ -83,6 +85,19 @@ def test_every_function_of_the_prelude_comes_after_what_its_definition_needs():
             except AttributeError:
                 continue  # of another target: CuPy lacks a name in it
     assert early == []
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["erfc", "normal_cdf"])
+def test_functions_of_cuda_stand_for_long_ones(name):
+    """No arrays of coefficients, which would be copied to one device, and raised to powers by ``cp.polyval``."""
+    x = np.float32([0.0, -0.0, 1e-6, 0.3, -0.7, 1.0, 2.5, -6.0, 9.0, np.inf, -np.inf, np.nan])
+    (definition,) = prelude(load_target("cupy")).closure([name])
+    namespace = {}
+    with twin():
+        exec(f"import cupy as cp\n{definition.source}", namespace)
+        found = to_host(namespace[name](DeviceArray(x)))
+    np.testing.assert_allclose(found, getattr(special, name)(x), rtol=1e-5, atol=1e-7)
 
 
 def test_no_constant_of_a_prelude_is_another_in_the_other():

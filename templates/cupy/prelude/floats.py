@@ -10,6 +10,12 @@ erf_float64 = cp.ElementwiseKernel(
     "float64 x", "float64 y", "y = erf(x)", "erf_float64"
 )
 
+erfc = cp.ElementwiseKernel("T x", "T y", "y = T(erfcf((float)x))", "erfc")
+
+normal_cdf = cp.ElementwiseKernel(
+    "T x", "T y", "y = T(normcdff((float)x))", "normal_cdf"
+)
+
 logistic = cp.ElementwiseKernel(
     "T x", "T y", "y = T(1.0f / (1.0f + expf(-(float)x)))", "logistic"
 )
