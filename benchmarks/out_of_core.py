@@ -285,10 +285,10 @@ def child(name: str, variant: str, path: Path, memory: str, chunks: str, n: int)
 
 
 def planned_peak(text: str, memory: str) -> int:
-    """What ``xla2py inspect -t dask`` says."""
+    """What ``xla2py inspect -t dask`` says for files."""
     target = load_target("dask")
     assert target.plan is not None
-    return target.plan(run_pipeline(xla2py.load(text), target.without), Limits(memory=memory)).peak_bytes
+    return target.plan(run_pipeline(xla2py.load(text), target.without), Limits(memory=memory)).mapped_peak_bytes
 
 
 def measured(command: list[str], seconds: float) -> list[float] | str:

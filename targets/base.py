@@ -70,17 +70,20 @@ class Phase:
     level: int  # phases of a level need nothing of each other
     tasks: int
     task_bytes: int
+    mapped_task_bytes: int  # where arguments are mapped
     reads: tuple[str, ...]  # the arguments, or what of earlier phases is needed
     note: str = ""  # what has no form in chunks
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a program runs in chunks: phases, how often its large arguments are read, bytes held at most."""
+    """How a program runs in chunks: phases, how often its large arguments are read, bytes held at most: where chunks of
+    arguments must be loaded, and where these are files that are mapped into memory."""
 
     phases: tuple[Phase, ...]
     passes: int
     peak_bytes: int
+    mapped_peak_bytes: int
     chunks: tuple[tuple[str, tuple[int, ...]], ...]  # argument: the sizes of its chunks, -1 for a whole axis
 
 

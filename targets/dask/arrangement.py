@@ -41,18 +41,24 @@ def plan(program: Program, limits: Limits) -> Plan:
 
 
 def _planned(program: Program, limits: Limits) -> tuple[Cuts, Plan]:
-    """The largest chunks with which the program keeps to its limit."""
+    """The largest chunks with which the program keeps to its limit: wherever its arguments come from, or if there are
+    none, where these are files."""
     classes = Classes(program.entry)
     length = int(limits.chunks) if limits.chunks.isdigit() else None
     target = size_in_bytes(limits.chunks) if limits.chunks and length is None else _chunk_bytes(program, classes)
     memory = size_in_bytes(limits.memory) if limits.memory else None
+    for_files: tuple[Cuts, Plan] | None = None
     while True:
         cuts = cut(classes, measured(classes, length, target))
         found = estimated(program, cuts)
         if memory is None or found.peak_bytes <= memory:
             return cuts, found
+        if for_files is None and found.mapped_peak_bytes <= memory:
+            for_files = cuts, found
         if length is not None or target <= SMALLEST_CHUNK_BYTES:
-            raise _refusal(found, limits)
+            if for_files is None:
+                raise _refusal(found, limits)
+            return for_files
         target //= 2
 
 
@@ -67,10 +73,10 @@ def _chunk_bytes(program: Program, classes: Classes) -> int:
 
 
 def _refusal(found: Plan, limits: Limits) -> UnsupportedError:
-    worst = max(found.phases, key=lambda phase: phase.task_bytes)
+    worst = max(found.phases, key=lambda phase: phase.mapped_task_bytes)
     message = (
-        f"the program needs about {found.peak_bytes >> 20} MiB in chunks and may use {limits.memory}: "
-        f"one task of {worst.name} holds {worst.task_bytes >> 20} MiB"
+        f"the program needs about {found.mapped_peak_bytes >> 20} MiB in chunks and may use {limits.memory}: "
+        f"one task of {worst.name} holds {worst.mapped_task_bytes >> 20} MiB"
     )
     return UnsupportedError(Diagnostic("XP740", message, hint=worst.note or "allow more with --memory"))
 

@@ -12,7 +12,7 @@ from .along import form_in_chunks
 from .cuts import Axis, Cuts, is_argument, shape_of, window_axis
 from .groups import Group, in_one_chunk, name_of, tiles
 from .phases import Arrangement
-from .tracing import Key, Trace
+from .tracing import Key, Source, Trace
 from .windows import windows_of
 
 PROCESS_BYTES = 100 << 20  # Python, NumPy and dask
@@ -24,12 +24,14 @@ VIEWS = frozenset("expand getitem transpose item retype parameter literal intege
 
 
 def estimated(program: Program, cuts: Cuts) -> Plan:
-    """The phases of a program and the bytes it holds at most: what is whole, and in each thread the largest task."""
+    """The phases of a program and the bytes it holds at most: what is whole, and for each thread the largest task
+    and a block that waits for later phases or for who calls ``main``."""
     arrangement = Arrangement(program, cuts)
     levels = arrangement.levels()
     phases = []
     reads: dict[Node, int] = {}
-    for group in arrangement.groups(levels):
+    groups = arrangement.groups(levels)
+    for group in groups:
         trace = arrangement.traced(group)
         sources = list(trace.sources.values())
         for source in sources:
@@ -42,6 +44,7 @@ def estimated(program: Program, cuts: Cuts) -> Plan:
                 level=levels[first],
                 tasks=_tasks(group, cuts),
                 task_bytes=_task_bytes(trace, group, cuts),
+                mapped_task_bytes=_task_bytes(trace, group, cuts, are_mapped=True),
                 reads=tuple(_name(program, source.node) for source in sources if source.node.ndim),
                 note=in_one_chunk(trace, cuts),
             )
@@ -51,19 +54,32 @@ def estimated(program: Program, cuts: Cuts) -> Plan:
             for operand in filter(is_argument, node.operands):
                 reads[operand] = reads.get(operand, 0) + 1
             phases.append(_of_arrays(program, cuts, node, level))
+    arrays = [_whole_bytes(node, cuts) for node in levels if _is_phase(node, cuts) and not node.results]
     phases.sort(key=lambda phase: phase.level)
     whole = [node for node in cuts.classes.nodes if is_argument(node) and node.element_type and not cuts.is_cut(node)]
-    held = sum(prod(node.shape) * node.type.dtype.itemsize for node in whole)
-    largest = max((phase.task_bytes for phase in phases), default=0)
-    parts = max((_result_bytes(group, cuts) for group in arrangement.groups(levels)), default=0)
     busy = max((min(THREADS, phase.tasks) for phase in phases), default=1)
+    parts = max((_result_bytes(group, cuts) for group in groups), default=0)
+    handed_on = max([_handed_on(group, cuts) for group in groups] + arrays, default=0)
+    fixed = PROCESS_BYTES + min(PARTS, 2 * busy) * parts + busy * handed_on
+    fixed += sum(prod(node.shape) * node.type.dtype.itemsize for node in whole)
     chunks = tuple(
         (_name(program, node), cuts.chunks(node))
         for node in cuts.classes.nodes
         if is_argument(node) and node.element_type is not None and cuts.is_cut(node)
     )
-    peak = PROCESS_BYTES + held + busy * largest + min(PARTS, 2 * busy) * parts
-    return Plan(tuple(phases), max(reads.values(), default=1), peak, chunks)
+    return Plan(
+        tuple(phases),
+        passes=max(reads.values(), default=1),
+        peak_bytes=fixed + busy * max((phase.task_bytes for phase in phases), default=0),
+        mapped_peak_bytes=fixed + busy * max((phase.mapped_task_bytes for phase in phases), default=0),
+        chunks=chunks,
+    )
+
+
+def _handed_on(group: Group, cuts: Cuts) -> int:
+    """The bytes of what one task gives to later phases or to who calls ``main``."""
+    blocks = (root.node for root in group.roots if cuts.forms[root.node] in ("block", "product"))
+    return sum(_whole_bytes(node, cuts) for node in blocks)
 
 
 def _is_phase(node: Node, cuts: Cuts) -> bool:
@@ -74,16 +90,23 @@ def _of_arrays(program: Program, cuts: Cuts, node: Node, level: int) -> Phase:
     """A convolution: a block of the result and a window, a few rows at a time. What works along an axis: a block of
     all, and some of the result."""
     form, x, along = cuts.forms[node], node.operands[0], form_in_chunks(node)
-    blocks = [x]
+    given = list(node.operands if form == "lazy" and not node.results else [x])
+    size = 0
     if form == "lazy" and along is not None and not node.results:
-        blocks = [*node.operands, *(node,) * along.holds]
-    size = sum(_whole_bytes(block, cuts) for block in blocks)
+        size = along.holds * _whole_bytes(node, cuts)
     if form == "windows":
-        size += _whole_bytes(node, cuts) + _row_bytes(node, cuts)
+        size = _whole_bytes(node, cuts) + _row_bytes(node, cuts)
+    mapped = size + sum(_whole_bytes(block, cuts) for block in given if not _is_mapped(block, cuts))
+    size += sum(_whole_bytes(block, cuts) for block in given)
     tasks = _count(node, cuts)
     if form == "lazy" and not _reads_by_tasks(node):
         tasks *= _count(x, cuts, {cuts.classes.of(node, axis) for axis in range(len(shape_of(node)))})
-    return Phase(name_of(node), level, tasks, size, tuple(_name(program, operand) for operand in node.operands))
+    return Phase(name_of(node), level, tasks, size, mapped, tuple(_name(program, operand) for operand in node.operands))
+
+
+def _is_mapped(node: Node, cuts: Cuts) -> bool:
+    """An argument whose chunks need no memory where it is a file."""
+    return is_argument(node) and cuts.is_cut(node)
 
 
 def _count(node: Node, cuts: Cuts, without: Collection[Axis] = ()) -> int:
@@ -132,8 +155,11 @@ def _block_bytes(node: Node, key: Key, cuts: Cuts) -> int:
     return int(prod(sizes)) * node.element_type.dtype.itemsize
 
 
-def _task_bytes(trace: Trace, group: Group, cuts: Cuts) -> int:
-    """The bytes alive at once in one task: blocks given, results, and what lies between, of a few rows at a time."""
+def _task_bytes(trace: Trace, group: Group, cuts: Cuts, *, are_mapped: bool = False) -> int:
+    """The bytes alive at once in one task: blocks given, results, and what lies between, of a few rows at a time.
+
+    Where arguments are mapped, their blocks count only if they are joined to larger ones.
+    """
     given = {place: _block_bytes(source.node, place[1], cuts) for place, source in trace.sources.items()}
     by_rows = tiles(group, trace, cuts)
     share = 1.0
@@ -159,7 +185,18 @@ def _task_bytes(trace: Trace, group: Group, cuts: Cuts) -> int:
         end = last.get(place, len(trace.order))
         dying[end] = dying.get(end, 0) + size
         alive -= dying.pop(at, 0)
-    return sum(given.values()) + peak + results
+    held = (
+        size
+        for place, size in given.items()
+        if not (are_mapped and _is_mapped(place[0], cuts) and not _is_joined(trace.sources[place], cuts))
+    )
+    return sum(held) + peak + results
+
+
+def _is_joined(source: Source, cuts: Cuts) -> bool:
+    """Whether a task is given several chunks of an array as one."""
+    flags = cuts.flags[source.node]
+    return any(flag and letter.of is None for flag, letter in zip(flags, source.letters, strict=True))
 
 
 def _result_bytes(group: Group, cuts: Cuts) -> int:

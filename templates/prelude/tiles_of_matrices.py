@@ -1,6 +1,6 @@
-"""Factors and triangular systems of matrices in square tiles, each of which is a task that
-takes the tiles it needs one after the other. Tiles lie in files until all that need them are
-done.
+"""Factors and triangular systems of matrices in square tiles. A task computes a tile,
+and takes those it needs one after the other; they lie in files until all that need
+them are done.
 """
 
 from collections.abc import Sequence
@@ -53,8 +53,9 @@ def factor_tile(
     corner: Stored | None,
     lower: bool,
 ) -> Stored:
-    """A tile of a lower factor, from that of the matrix, the tiles to the left of it, those
-    to the left of the tile on the diagonal above it, and this one (None for itself).
+    """A tile of a lower factor, from that of the matrix, the tiles to the left of it,
+    those to the left of the tile on the diagonal above it, and this one (None for
+    itself).
     """
     tile = block_of(a) if lower else block_of(a).conj().mT
     rest = tile.astype(working_dtype(tile.dtype))
@@ -134,8 +135,8 @@ def solution_tile(
     known: Sequence[Stored],
     **keywords: Any,
 ) -> Stored:
-    """A tile of the solution, from that of the right-hand sides, the tile of the matrix on
-    the diagonal, and the tiles of the matrix that those that are ``known`` stand beside.
+    """A tile of the solution, from that of the right-hand sides, the tile of the matrix
+    on the diagonal, and the tiles of the matrix beside those that are ``known``.
     """
     corner, tile = block_of(corner), block_of(b)
     rest = tile.astype(

@@ -71,14 +71,17 @@ def _show_plan(module: HloModule, name: str, memory: str, chunks: str) -> None:
             phase.name,
             str(phase.tasks),
             size_text(phase.task_bytes),
+            size_text(phase.mapped_task_bytes),
             ", ".join(phase.reads),
             phase.note,
         )
         for phase in plan.phases
     ]
-    write_table(("phase", "computes", "tasks", "one holds", "from", ""), rows)
+    write_table(("phase", "computes", "tasks", "one holds", "of files", "from", ""), rows)
     click.echo(f"\npasses over the arguments  {plan.passes}")
-    click.echo(f"peak memory in chunks      about {size_text(plan.peak_bytes)}, the result not counted")
+    loaded, mapped = size_text(plan.peak_bytes), size_text(plan.mapped_peak_bytes)
+    click.echo(f"peak memory in chunks      files: about {mapped}, arrays that must be loaded: about {loaded};")
+    click.echo("                           the result not counted")
 
 
 def _show_signature(facts: Inspection) -> None:
