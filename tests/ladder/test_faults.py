@@ -218,6 +218,13 @@ extern "C" __global__ void block_sum(const float *x, float *total, int n) {
 }"""
 
 
+@pytest.mark.parametrize(("grid", "block"), [((0,), (256,)), ((3,), (0,)), ((3,), (2048,))])
+def test_launches_that_cuda_refuses(grid, block):
+    x, total = DeviceArray(np.zeros((3, 1000), np.float32)), DeviceArray(np.zeros(3, np.float32))
+    with pytest.raises(AssertionError, match="CUDA refuses"):
+        RawKernel(SUM, "block_sum")(grid, block, (x, total, 1000))
+
+
 @needs_compiler
 @pytest.mark.parametrize(
     ("good", "bad", "error"),

@@ -132,6 +132,7 @@ def test_the_twin_finds(name):
 
 
 SUM = "sum { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b) }\n"
+LARGER = "larger { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] maximum(a, b) }\n"
 OWN = "own { a = f32[] parameter(0)\n b = f32[] parameter(1)\n d = f32[] multiply(a, b)\n ROOT c = f32[] sine(d) }\n"
 WHILE = """more { s = f32[] parameter(0)
  n = f32[] constant(3)
@@ -274,6 +275,23 @@ def captured_or_refused(one: Case) -> str:
         return "refused" if {d.code for d in error.diagnostics} == {"XP307"} else str(error)
     found, expected = replayed(emitted, one.inputs, one.inputs)
     return "\n".join(differences(expected, found)) or "captured"
+
+
+@needs_compiler
+def test_kernels_of_rows_are_captured():
+    lines = (
+        LARGER,
+        "x = f32[4,6] parameter(0)",
+        "lowest = f32[] constant(-inf)",
+        "peak = f32[4] reduce(x, lowest), dimensions={1}, to_apply=larger",
+        "peaks = f32[4,6] broadcast(peak), dimensions={0}",
+        "lower = f32[4,6] subtract(x, peaks)",
+        "ROOT r = f32[4,6] exponential(lower)",
+    )
+    emitted = xla2py.emit(text(lines), "cupy", style="fast", graph=True)
+    assert "RowKernel(" in emitted.source
+    found, expected = replayed(emitted, RUNS[0][:1], RUNS[1][:1])
+    assert differences(expected, found) == []
 
 
 @needs_compiler
