@@ -68,6 +68,16 @@ def solve(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
     Where ``a`` is singular, inf and NaN come of dividing by 0.
     """
+    try:
+        solution: np.ndarray = np.linalg.solve(a, b)
+    except np.linalg.LinAlgError:
+        return solve_by_factors(a, b)
+    is_regular = np.isfinite(a).all() and np.isfinite(solution).all()
+    return solution if is_regular else solve_by_factors(a, b)
+
+
+def solve_by_factors(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """``solve``, step by step."""
     lu, pivots, _ = getrf(a)
     right = b[pivots_to_permutation(pivots - 1, len(b))]
     columns = right if b.ndim == 2 else right[:, None]

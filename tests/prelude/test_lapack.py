@@ -255,3 +255,33 @@ def test_sytrd(dtype, uplo, n):
     ours = householder.sytrd(a, uplo=uplo)
     routine = "hetrd" if np.dtype(dtype).kind == "c" else "sytrd"
     assert_close(ours, kernel(routine, [a], ours, uplo=uplo))
+
+
+def test_solve_of_regular_matrices_is_the_librarys():
+    a = rng.normal(size=(5, 5)).astype(np.float32)
+    for b in (a[0], a[:, :3], a[:, :0]):
+        np.testing.assert_array_equal(lapack.solve(a, b), np.linalg.solve(a, b))
+
+
+def test_solve_of_infinite_matrices_is_not_the_librarys():
+    a, b = random((4, 4), np.float64), random((4, 2), np.float64)
+    a[0, 0], a[1, 0] = np.inf, -np.inf
+    with np.errstate(all="ignore"):
+        assert np.isnan(lapack.solve(a, b)).all()
+
+
+@pytest.mark.parametrize("spoilt", ["singular", "nan", "inf"])
+def test_solve_of_other_matrices_is_that_of_the_factors(spoilt):
+    a, b = rng.normal(size=(4, 4)), rng.normal(size=(4, 2))
+    if spoilt == "singular":
+        a[2] = 0
+    else:
+        a[1, 2] = float(spoilt)
+    with np.errstate(all="ignore"):
+        found, wanted = lapack.solve(a, b), lapack.solve_by_factors(a, b)
+    np.testing.assert_array_equal(found, wanted)
+    assert spoilt == "inf" or not np.isfinite(found).all()
+    b[0, 0] = np.nan  # the other column stays
+    a = rng.normal(size=(4, 4))
+    found = lapack.solve(a, b)
+    assert np.isfinite(found[:, 1]).all() and not np.isfinite(found[:, 0]).all()

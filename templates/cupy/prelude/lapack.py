@@ -6,7 +6,7 @@ import cupy as cp
 import cupyx
 import numpy as np
 
-from ...prelude.lapack import nan_where, without_nan
+from ...prelude.lapack import nan_where, solve_by_factors, without_nan
 
 
 def geqrf(a: cp.ndarray) -> tuple[cp.ndarray, cp.ndarray]:
@@ -16,6 +16,14 @@ def geqrf(a: cp.ndarray) -> tuple[cp.ndarray, cp.ndarray]:
     with cupyx.errstate(linalg="ignore"):
         packed, tau = cp.linalg.qr(a, mode="raw")
     return packed.mT, tau
+
+
+def solve(a: cp.ndarray, b: cp.ndarray) -> cp.ndarray:
+    """x with ``a`` @ x == ``b``, of a matrix ``a`` [n, n] and ``b`` [n] or [n, k].
+
+    Where ``a`` is singular, inf and NaN come of dividing by 0.
+    """
+    return solve_by_factors(a, b)
 
 
 def syevd(
