@@ -99,3 +99,34 @@ def test_what_is_looked_at_later_is_copied(function):
     if function in MUST_COPY:
         assert ".copy()" in main(text).split(":\n", 1)[1]
     assert_agrees(text, X, without="in_place", budget=EXACT)
+
+
+def started(x):  # the array that the loop changes is made for it
+    rows = jnp.zeros((5, 6)).at[0].set(x[0]).at[:, 0].set(x[:, 1])
+    return lax.fori_loop(1, 4, lambda k, t: t.at[k].set(t[k - 1] * x[k]), rows)
+
+
+def moved_on(x):  # a new array in every iteration
+    return lax.fori_loop(0, 4, lambda k, t: t[jnp.array([1, 0, 4, 2, 3])].at[k].set(t[0] + k), x)
+
+
+@pytest.mark.parametrize(
+    ("function", "copies"),
+    [
+        (lambda x: x.at[0].set(1).at[:, 2].set(3).at[4, 4].set(2), 1),
+        (lambda x: (x * 2).at[0].set(1), 0),
+        (started, 0),
+        (moved_on, 0),
+        # near-misses: somebody still looks at the array
+        (lambda x: ((y := x.at[0].set(1)), y.at[1].set(2)), 2),
+        (lambda x: ((y := x.at[0].set(1))[2] * 2, y.at[2].set(2)), 2),
+        (lambda x: (y := x * 2) + y.at[2].set(2), 1),
+        (lambda x: x.T.at[0].set(1), 1),
+        (lambda x: jnp.take(x, jnp.argmax(x[:, 0]), axis=0, mode="clip").at[0].set(9) + x, 1),
+        (lambda x: lax.fori_loop(0, 3, lambda k, t: t.at[k].set(t[k + 1]).at[0, k].add(1), x), 2),
+    ],
+)
+def test_copies_only_of_what_somebody_still_looks_at(function, copies):
+    text = hlo(function, X)
+    assert main(text).count(".copy()") == copies
+    assert_agrees(text, X, without="in_place", budget=EXACT)

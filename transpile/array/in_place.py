@@ -22,6 +22,17 @@ FRESH = frozenset(opcode for opcode, spec in OPCODES.items() if spec.is_elementw
 )
 
 
+def is_view(node: Node) -> bool:
+    """The array may look at what the operation is given: ``x[i]`` does where ``i`` is a number, not an array."""
+    picks = node.opcode in ("take", "advanced_index") and all(index.ndim == 0 for index in node.operands[1:])
+    return picks or node.opcode in VIEWS
+
+
+def is_own_array(node: Node) -> bool:
+    """The operation makes an array that nothing else looks at."""
+    return node.opcode in FRESH and not is_view(node)
+
+
 def may_change_in_place(loop: Loop, carry: Carry, named: frozenset[Node] | set[Node] = frozenset()) -> bool:
     """The next value of a carry may be written into its present array, if that is the loop's own.
 
@@ -39,7 +50,7 @@ def may_change_in_place(loop: Loop, carry: Carry, named: frozenset[Node] | set[N
             continue
         if member is following or member.region is not loop.region:
             return False
-        if member.opcode in VIEWS:
+        if is_view(member):
             if member in named:
                 return False
             seen.add(member)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from ..array.in_place import may_change_in_place
+from ..array.in_place import is_own_array, may_change_in_place
 from ..array.node import Node, Region, literal_value
 from ..array.program import Function, Loop, Store, Tree, tree_nodes
 from .arguments import ArgumentWriter
@@ -64,6 +64,12 @@ class FunctionWriter:
         self._promote_next_values()
         self.reads = Reads(self.plan.named)
         self.changed_in_place: set[Node] = set()  # next values of carries that the loop need not copy
+        self.kept: set[Node] = set()  # next values of carries that are written in place
+        self.changes = {  # by changed array: the change after it, where nothing else reads the array
+            node.operands[0]: node
+            for node in self.plan.nodes
+            if node.opcode in CHANGES and node.operands[0].opcode in CHANGES and self.plan.uses[node.operands[0]] == 1
+        }
         self.control_flow = ControlFlowWriter(self)
         self.holders = Holders(self.plan, self.reads, names, tree_nodes(function.results))
         self.arguments = ArgumentWriter(self)
@@ -138,6 +144,7 @@ class FunctionWriter:
         body = schedule(region, self.plan.named, self.reads, self.priority, loop, set(first))
         for following, carry in body.in_place.items():
             self.texts[following] = self.texts[carry.parameter]
+        self.kept.update(body.in_place)
         if loop is not None:
             self.holders.hold_carries(body, loop, self.texts)
             self.changed_in_place.update(self._changed_in_place(body, loop))
@@ -264,10 +271,14 @@ class FunctionWriter:
 
     def _setitem(self, node: Node) -> None:
         """A changed copy: ``y = x.copy()``, ``y[i] = value`` or ``np.add.at(y, i, value)``."""
-        name = self.texts.get(node) or Expression(self.names.fresh(self.wanted_name(node)))
-        source = self.text(node.operands[0])
-        is_new = node.operands[0].opcode in NEW_ARRAYS and node.operands[0] not in self.plan.named
-        if node not in self.changed_in_place:
+        before = node.operands[0]
+        takes_over = self._taken_over_by(before) is node
+        name = self.texts[before] if takes_over else self.texts.get(node)
+        if name is None:
+            name = Expression(self.names.fresh(self.wanted_name(self._last_change(node))))
+        if not takes_over and node not in self.changed_in_place:
+            source = self.text(before)
+            is_new = (before.opcode in NEW_ARRAYS or is_own_array(before)) and before not in self.plan.named
             copied = source if is_new else Expression(f"{self.renderer.parenthesised(source, 16)}.copy()", 16)
             self.assign([name], copied, node)
         self.texts[node] = name
@@ -280,6 +291,19 @@ class FunctionWriter:
         else:
             self.line(self.renderer.statement("store", name, index, operands[1]), node)
         self.bound(node)
+
+    def _taken_over_by(self, node: Node) -> Node | None:
+        """The change of an array that this body made for itself, and that nothing else looks at."""
+        change = self.changes.get(node)
+        if change is None or change.region is not node.region or change in self.kept or node in self.changed_in_place:
+            return None
+        return change
+
+    def _last_change(self, node: Node) -> Node:
+        """The last of changes that are made to one array, which it is named after."""
+        while (change := self._taken_over_by(node)) is not None:
+            node = change
+        return node
 
     def _store(self, store: Store) -> None:
         """``out[t] = value``."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from ..array.in_place import is_own_array
 from ..array.node import Node
 from ..array.program import Branch, Carry, Loop
 from ..array.traversal import is_inside
 from .expression import WIDTH, Expression
+from .names import identifier
+from .plan import NEW_ARRAYS
 from .schedule import Body, schedule
 
 if TYPE_CHECKING:
@@ -78,7 +81,7 @@ class ControlFlowWriter:
             name = self.writer.texts.get(item) if item is not None else None
             if name is None and carry in wanted:
                 name = self._shared_name(node, carry)
-                if name is None or name != wanted[carry]:
+                if name is None or name != identifier(wanted[carry]):
                     name = Expression(self.writer.names.fresh(wanted[carry]))
             if name is None:
                 name = self._shared_name(node, carry) or Expression(self.writer.names.fresh(self._carry_name(carry)))
@@ -135,10 +138,19 @@ class ControlFlowWriter:
         pairs = []
         for carry in loop.carries:
             name = self.writer.texts[carry.parameter]
-            value = self.writer.array_text(carry.initial)
+            value = self.writer.array_text(self._start(node, carry.initial))
             if value != name:
                 pairs.append((name, value))
         self._assign_together(pairs, node)
+
+    def _start(self, node: Node, initial: Node) -> Node:
+        """What a loop begins with; an array that was made for it alone needs no copy."""
+        if initial.opcode != "copy":
+            return initial
+        (made,) = initial.operands
+        is_own = made.opcode in NEW_ARRAYS or is_own_array(made)
+        alone = self.writer.plan.uses.get(made, 0) == 1 and made.region is node.region
+        return made if is_own and alone else initial
 
     def _assign_together(self, pairs: list[tuple[Expression, Expression]], node: Node | None = None) -> None:
         if not pairs:

@@ -171,7 +171,7 @@ class Renderer:
         """The text of a node over the texts of its operands."""
         if node.is_python_int and node.opcode == "retype":
             return operands[0]
-        macro, level = self.macros[node.opcode.replace("-", "_")]
+        macro, level = self.macros[_macro_of(node)]
         return Expression(macro(node, *operands), level)
 
     def statement(self, name: str, *arguments: Any) -> str:
@@ -281,3 +281,8 @@ UFUNCS = {
     "greater": "greater",
     "greater-equal": "greater_equal",
 }
+
+
+def _macro_of(node: Node) -> str:
+    """The name of the macro that writes a node: its opcode's, but for remainders of integers."""
+    return "modulo" if node.opcode == "remainder" and node.type.is_integral else node.opcode.replace("-", "_")
