@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from .node import Graph, Node, literal_value
+from .node import Constant, Graph, Node, literal_value
 
 FULL = ":"  # a whole axis, in an index
 NEW = None  # a new unit axis, in an index
+MOST_COPIED = 64  # elements of a table that is written in another shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,10 @@ def getitem(graph: Graph, node: Node, index: Sequence[Any]) -> Node:
         axis = node.parameters["axis"]
         if isinstance(items[axis], int):
             return getitem(graph, node.operands[items[axis]], items[:axis] + items[axis + 1 :])
+    if _drops_unit_axes(node, items):
+        table = node.parameters["constant"].array
+        part = table.reshape([n for n, item in zip(table.shape, items, strict=True) if item == FULL])
+        return graph.add("array", (), part.shape, node.element_type, interval=node.interval, constant=Constant.of(part))
     node = strong(graph, node)
     shape: list[int] = []
     axis = 0
@@ -99,6 +104,14 @@ def getitem(graph: Graph, node: Node, index: Sequence[Any]) -> Node:
         axis += 1
     opcode = "expand" if all(item is NEW or item == FULL for item in items) else "getitem"
     return graph.add(opcode, (node,), tuple(shape), node.element_type, interval=node.interval, index=items)
+
+
+def _drops_unit_axes(node: Node, items: Sequence[Any]) -> bool:
+    """What is left of a short table has all its elements, and is an array still."""
+    if node.opcode != "array" or node.parameters["constant"].array.size > MOST_COPIED or len(items) != node.ndim:
+        return False
+    units = all(item == FULL or (item == 0 and n == 1) for n, item in zip(node.shape, items, strict=True))
+    return units and FULL in items
 
 
 def _composed(inner: Sequence[Any], outer: Sequence[Any], shape: Sequence[int]) -> list[Any] | None:

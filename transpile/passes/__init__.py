@@ -22,6 +22,7 @@ from .gaps import gaps
 from .gelus import gelus
 from .idioms import idioms
 from .indices import indices
+from .inlining import inline_small
 from .keepdims import keepdims
 from .linspaces import linspaces
 from .magnitudes import magnitudes
@@ -163,6 +164,10 @@ def run_pipeline(
                 array_pass(function)
             if observe is not None:
                 observe(array_pass.__name__, print_program(program))
+    if "functions" not in disabled:
+        inline_small(program)
+        if observe is not None:
+            observe(inline_small.__name__, print_program(program))
     if repeats.__name__ not in disabled:
         repeats(program, refuses)
         if observe is not None:

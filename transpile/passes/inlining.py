@@ -1,4 +1,5 @@
-"""Calls of functions that only compute element by element, written in place: kernels join them with what is around."""
+"""Calls written in place: of functions that the passes have left next to nothing of, and, for kernels that join them
+with what is around, of those that only compute element by element."""
 
 from __future__ import annotations
 
@@ -11,14 +12,26 @@ from .index_maps import is_view
 from .regions import is_generated
 from .rewriting import rewrite
 
+_MOST_WORK = 2  # operations of a function that reads better where it is called
+_NO_WORK = frozenset("parameter literal integer retype expand getitem transpose scalar".split())
+
 
 def inline_elementwise(program: Program, fuses: Callable[[Node], bool]) -> None:
-    """Write the calls of such functions in place, and drop the functions."""
+    """Write the calls of functions that compute element by element in place, and drop the functions."""
+    _inline(program, lambda function: _is_elementwise(function, fuses))
+
+
+def inline_small(program: Program) -> None:
+    """Write the calls of functions in place that are one or two operations by now, such as ``random_normal(key)``."""
+    _inline(program, _is_small)
+
+
+def _inline(program: Program, is_simple: Callable[[Function], bool]) -> None:
     simple: set[Function] = set()
     for function in program.functions:
         if simple:
             rewrite(function, lambda node, operands, function=function: _in_place(function, node, operands, simple))  # type: ignore[misc]
-        if function is not program.entry and _is_elementwise(function, fuses):
+        if function is not program.entry and is_simple(function):
             simple.add(function)
     used = {function for caller in program.functions for function in _named(caller)} | {program.entry}
     program.functions[:] = [function for function in program.functions if function not in simple or function in used]
@@ -38,6 +51,14 @@ def _is_elementwise(function: Function, fuses: Callable[[Node], bool]) -> bool:
         node.opcode == "parameter" or is_view(node) or is_generated(node) or fuses(node)
         for node in topological(roots(function))
     )
+
+
+def _is_small(function: Function) -> bool:
+    if not isinstance(function.results, Node) or function.effect is not None:
+        return False
+    nodes = topological(roots(function))
+    work = [node for node in nodes if node.opcode not in _NO_WORK]
+    return len(work) <= _MOST_WORK and not any(node.results or node.stands_alone for node in nodes)
 
 
 def _in_place(function: Function, node: Node, operands: tuple[Node, ...], simple: set[Function]) -> Node | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...array.node import Graph, Node
 from ...array.program import Branch, Function, tree_nodes
+from ...array.traversal import dependencies
 from ...array.value import Value
 from ...hlo.element_types import PRED
 from ...hlo.ir import Computation, Instruction
@@ -44,10 +45,19 @@ def _called(lowering: FunctionLowering, computation: Computation, operands: list
     before = lowering.graph.count
     result = lowering.computation(computation, operands)
     made = lowering.graph.nodes_since(before)
-    if _work(made) <= _SMALL or _has_effects(made):
+    if _work(_needed(result, made)) <= _SMALL or _has_effects(made):
         module.inline.add(computation)
         return result
     return call_function(lowering, module.function(computation), operands)
+
+
+def _needed(result: Lowered, made: list[Node]) -> list[Node]:
+    """The new nodes that a result needs; rules leave others behind where they find a shorter form."""
+    needed = {value.node for value in flattened(result)}
+    for node in reversed(made):
+        if node in needed:
+            needed.update(dependencies(node))
+    return [node for node in made if node in needed]
 
 
 def _work(nodes: list[Node]) -> int:
