@@ -22,7 +22,7 @@ from .gaps import gaps
 from .gelus import gelus
 from .idioms import idioms
 from .indices import indices
-from .inlining import inline_small
+from .inlining import inlining
 from .keepdims import keepdims
 from .linspaces import linspaces
 from .magnitudes import magnitudes
@@ -112,7 +112,7 @@ Observer = Callable[[str, str], None]  # told a pass's name and the program afte
 def pass_names() -> tuple[str, ...]:
     """What may be left out, by name."""
     passes = (array_pass.__name__ for array_pass in PIPELINE)
-    return (outlining.__name__, *LOWERING, *passes, repeats.__name__, *EMISSION)
+    return (outlining.__name__, *LOWERING, *passes, inlining.__name__, repeats.__name__, *EMISSION)
 
 
 def require_passes(names: Iterable[str], *others: str) -> None:
@@ -164,10 +164,10 @@ def run_pipeline(
                 array_pass(function)
             if observe is not None:
                 observe(array_pass.__name__, print_program(program))
-    if "functions" not in disabled:
-        inline_small(program)
+    if inlining.__name__ not in disabled:
+        inlining(program)
         if observe is not None:
-            observe(inline_small.__name__, print_program(program))
+            observe(inlining.__name__, print_program(program))
     if repeats.__name__ not in disabled:
         repeats(program, refuses)
         if observe is not None:

@@ -21,7 +21,7 @@ def inline_elementwise(program: Program, fuses: Callable[[Node], bool]) -> None:
     _inline(program, lambda function: _is_elementwise(function, fuses))
 
 
-def inline_small(program: Program) -> None:
+def inlining(program: Program) -> None:
     """Write the calls of functions in place that are one or two operations by now, such as ``random_normal(key)``."""
     _inline(program, _is_small)
 

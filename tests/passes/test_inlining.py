@@ -1,0 +1,56 @@
+"""Calls of functions that the passes have left one or two operations of are written in place."""
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.tests.passes.raising import assert_agrees, hlo, main
+
+jax = pytest.importorskip("jax")
+jnp = pytest.importorskip("jax.numpy")
+KEY = np.array([3, 4], np.uint32)
+X = np.random.default_rng(5).normal(size=(4, 16)).astype(np.float32)
+
+
+def dropped(key, x):
+    first, second = jax.random.split(key)
+    x = jnp.where(jax.random.bernoulli(first, 0.9, x.shape), x, 0)
+    return jnp.where(jax.random.bernoulli(second, 0.5, x.shape), x, 0)
+
+
+@jax.jit
+def scaled(x, by):
+    x = jnp.tanh(x * by)
+    return x / (1 + jnp.sqrt(x * x + by)) - jnp.exp(x)
+
+
+@jax.jit
+def parts(x, by):
+    return jax.nn.softmax(x) * by, jax.nn.softmax(x, axis=0)
+
+
+def test_what_became_a_call_of_the_prelude():
+    text = hlo(dropped, KEY, X)
+    assert "random_uniform(keys[0], (4, 16)) < 0.9" in main(text)
+    assert "def bernoulli" not in xla2py.emit(text).source
+    assert "def bernoulli" in xla2py.emit(text, disable_passes=["inlining"]).source
+    assert_agrees(text, KEY, X, without="inlining")
+
+
+def test_a_remainder_by_a_number_is_no_function():
+    text = hlo(lambda x, i: x[i % 4] + x[(i + 1) % 4, 2:3], X, np.array([-5, 7, 3], np.int32))
+    assert "x[i % 4]" in main(text) and "def remainder" not in xla2py.emit(text).source
+    assert_agrees(text, X, np.array([-5, 7, 3], np.int32), without="inlining")
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (lambda x: scaled(x, x[0, 0]) + scaled(x + 1, x[1, 0]), "def scaled"),
+        (lambda x: jnp.add(*parts(x, x[0, 0])) * jnp.subtract(*parts(x + 1, x[1, 0])), "def parts"),
+    ],
+)
+def test_longer_functions_and_those_of_several_results_stay(function, name):
+    text = hlo(function, X)
+    assert name in xla2py.emit(text).source
+    assert_agrees(text, X, without="inlining")
