@@ -162,7 +162,7 @@ def depthwise(
     weights = kernel.reshape(len(shifts), features)
     if features > 1:
         weights = np.tile(weights, -(-piece // features))
-    product = np.empty(piece, x.dtype)
+    weighted = np.empty(piece, x.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         for start in range(0, count, piece):
             part = sums[start : min(start + piece, count)]
@@ -170,7 +170,7 @@ def depthwise(
             factors = weights[:, : len(part)]
             np.multiply(shifted[0], factors[0], out=part)
             for tap, factor in zip(shifted[1:], factors[1:], strict=True):
-                part += np.multiply(tap, factor, out=product[: len(part)])
+                part += np.multiply(tap, factor, out=weighted[: len(part)])
     sizes = window_counts(x.shape[1:-1], window, strides, dilation)
     return total[:, *map(slice, sizes)]
 
