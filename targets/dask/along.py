@@ -18,13 +18,18 @@ Places = Mapping[tuple[int, int], int | None]  # an operand and its axis: the ax
 class Form:
     """The function to call, the axes of operands that may be cut though they are not linked, and the arguments and
     keywords of the call. Tasks read so many of the first operands themselves as ``reads`` says, if these are
-    arguments. A task holds ``holds`` blocks of the result."""
+    arguments.
+
+    For the plan: a task holds a block of each operand and ``holds`` of the result (as many of all operands, where there
+    are several results) and so many bytes besides for each element; and the tasks that there are for a chunk."""
 
     function: str
     may_be_cut: Callable[[Node], Places]
     call: Callable[[Node], tuple[tuple[Any, ...], dict[str, Any]]]
     reads: int = 0
     holds: int = 2
+    element_bytes: int = 0
+    tasks: int = 1
 
 
 def form_in_chunks(node: Node) -> Form | None:
@@ -77,9 +82,32 @@ def _elements(node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (Slot(0), tuple(index[axis:])), {"axis": axis} if axis else {}
 
 
+def _sorted(node: Node) -> Places:
+    axis = node.parameters["axis"]
+    return {(0, axis): axis}
+
+
+def _sorted_together(node: Node) -> Places:
+    """All operands of a sort; the axis is the last of its arguments that is a number."""
+    axis = next(part for part in node.parameters["arguments"] if isinstance(part, int))
+    return {(k, axis): axis for k in range(len(node.operands))}
+
+
+def _sort(node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return (Slot(0),), {"axis": node.parameters["axis"]}
+
+
+def _argsort(node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return (Slot(0), node.element_type), {"axis": node.parameters["axis"]}
+
+
 FORMS = {
-    "top_k": Form("top_k_in_chunks", _last, _as_it_is),
+    "top_k": Form("top_k_in_chunks", _last, _as_it_is, holds=1),
     "scatter_at": Form("scatter_at_in_chunks", _rows, _as_it_is),
+    "sort": Form("sort_in_chunks", _sorted, _sort, element_bytes=16, tasks=3),
+    "argsort": Form("argsort_in_chunks", _sorted, _argsort, element_bytes=16, tasks=3),
+    "sort_by_keys": Form("sort_by_keys_in_chunks", _sorted_together, _as_it_is, element_bytes=16, tasks=3),
+    "sort_with": Form("sort_with_in_chunks", _sorted_together, _as_it_is, element_bytes=128, tasks=3),
     "take": Form("take_in_chunks", _table, _taken, reads=1),
     "advanced_index": Form("take_in_chunks", _first_indexed, _elements, reads=1),
     "take_along_axis": Form("take_along_axis_in_chunks", _table, _taken, reads=1),

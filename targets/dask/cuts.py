@@ -285,7 +285,7 @@ def measured(classes: Classes, forced: int | None, target: int) -> dict[Axis, in
         windows = windows_of(node)
         for axis in windows.axes if windows is not None else ():
             key, of = classes.of(node, axis), classes.of(node.operands[0], axis)
-            if of in lengths:
+            if windows is not None and of in lengths:
                 lengths.setdefault(key, max(1, lengths[of] // windows.stride(axis)))
     return lengths
 

@@ -87,20 +87,19 @@ def _is_phase(node: Node, cuts: Cuts) -> bool:
 
 
 def _of_arrays(program: Program, cuts: Cuts, node: Node, level: int) -> Phase:
-    """A convolution: a block of the result and a window, a few rows at a time. What works along an axis: a block of
-    all, and some of the result."""
-    form, x, along = cuts.forms[node], node.operands[0], form_in_chunks(node)
-    given = list(node.operands if form == "lazy" and not node.results else [x])
-    size = 0
-    if form == "lazy" and along is not None and not node.results:
-        size = along.holds * _whole_bytes(node, cuts)
-    if form == "windows":
-        size = _whole_bytes(node, cuts) + _row_bytes(node, cuts)
+    """Windows: a block of the result and what they are of, a few rows at a time. Else what the form says."""
+    x, form, given = node.operands[0], form_in_chunks(node), node.operands
+    tasks = _count(node, cuts)
+    if cuts.forms[node] == "windows" or form is None:
+        given, size = (x,), _whole_bytes(node, cuts) + _row_bytes(node, cuts)
+    else:
+        others = given * (form.holds - 1) if node.results else (node,) * form.holds
+        size = sum(_whole_bytes(block, cuts) for block in others) + form.element_bytes * prod(cuts.block_shape(node))
+        if not (form.reads and is_argument(x)):
+            tasks *= _count(x, cuts, {cuts.classes.of(node, axis) for axis in range(len(shape_of(node)))})
+        tasks *= form.tasks
     mapped = size + sum(_whole_bytes(block, cuts) for block in given if not _is_mapped(block, cuts))
     size += sum(_whole_bytes(block, cuts) for block in given)
-    tasks = _count(node, cuts)
-    if form == "lazy" and not _reads_by_tasks(node):
-        tasks *= _count(x, cuts, {cuts.classes.of(node, axis) for axis in range(len(shape_of(node)))})
     return Phase(name_of(node), level, tasks, size, mapped, tuple(_name(program, operand) for operand in node.operands))
 
 
@@ -113,11 +112,6 @@ def _count(node: Node, cuts: Cuts, without: Collection[Axis] = ()) -> int:
     """Of the chunks of an array along the axes of all but some classes."""
     axes = enumerate(shape_of(node))
     return prod(ceil(n / max(1, cuts.length(node, k))) for k, n in axes if cuts.classes.of(node, k) not in without)
-
-
-def _reads_by_tasks(node: Node) -> bool:
-    form = form_in_chunks(node)
-    return form is not None and form.reads > 0 and is_argument(node.operands[0])
 
 
 def _row_bytes(node: Node, cuts: Cuts) -> int:

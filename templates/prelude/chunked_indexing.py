@@ -32,7 +32,7 @@ def take_in_chunks(x: Chunked | da.Array, index: Any, axis: int = 0) -> da.Array
 
 
 def take_along_axis_in_chunks(
-    x: Chunked | da.Array, order: da.Array, axis: int
+    x: Chunked | da.Array, order: da.Array, axis: int = 0
 ) -> da.Array:
     """``np.take_along_axis(x, order, axis)`` of an array that is cut along ``axis``."""
     x = Chunked(x, x.chunks) if isinstance(x, da.Array) else x

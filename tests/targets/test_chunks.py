@@ -31,10 +31,9 @@ ENTRY main {{
 }}
 """
 NEGATIVE = f"ENTRY main {{ x = f32[{ROWS},16] parameter(0)  ROOT y = f32[{ROWS},16] negate(x) }}"
-SORT = """
-less { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = pred[] compare(a, b), direction=LT }
-ENTRY main { x = f32[100000000] parameter(0)  ROOT y = f32[100000000] sort(x), dimensions={0}, to_apply=less }
-"""
+FFT = (
+    "ENTRY main { x = c64[50000000] parameter(0)  ROOT y = c64[50000000] fft(x), fft_type=FFT, fft_length={50000000} }"
+)
 
 
 def planned(text: str, **limits: str):
@@ -87,11 +86,11 @@ def test_less_memory_makes_smaller_chunks():
 
 
 def test_what_is_needed_whole_is_named_and_refused_where_it_does_not_fit():
-    (phase,) = planned(SORT).phases
+    (phase,) = planned(FFT).phases
     assert phase.tasks == 1 and phase.task_bytes > 400_000_000
-    assert phase.note == "one chunk: sort along axis 0"
-    with pytest.raises(UnsupportedError, match="one task of sort holds") as caught:
-        xla2py.emit(SORT, "dask", memory="200MiB")
+    assert phase.note == "one chunk: fft along axis 0"
+    with pytest.raises(UnsupportedError, match="one task of fft holds") as caught:
+        xla2py.emit(FFT, "dask", memory="200MiB")
     assert caught.value.diagnostics[0].code == "XP740"
 
 
@@ -230,7 +229,7 @@ def test_tasks_read_what_they_need_themselves(name, made_of):
 
 
 def test_the_emitted_text_names_what_has_no_form_in_chunks():
-    assert "# one chunk: sort along axis 0\ndef ordered_block(" in xla2py.emit(SORT, "dask").source
+    assert "# one chunk: fft along axis 0\ndef spectrum_block(" in xla2py.emit(FFT, "dask").source
     assert "# one chunk" not in xla2py.emit(STANDARDISE, "dask", chunks="1000").source
 
 

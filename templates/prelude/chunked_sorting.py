@@ -1,0 +1,209 @@
+"""Sorting along an axis that is cut: sorted chunks wait in files to be merged."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import accumulate
+from operator import itemgetter
+from typing import Any
+
+import dask.array as da
+import numpy as np
+
+from .ordering import sort_with
+from .tiles_in_files import Stored
+
+SAMPLES = 64  # of each sorted chunk that are compared at a time
+ROUNDS = 64  # of comparing; 5 or so are needed
+SortedRun = tuple[Any, ...]  # Stored: a sorted chunk of each array, as [*lines, place]
+Order = Callable[..., np.ndarray]  # gives the stable order of keys along the last axis
+
+
+def sort_in_chunks(x: da.Array, axis: int) -> da.Array:
+    """``np.sort(x, axis)``, stable."""
+    return sort_and_merge(order_by_keys, (x,), axis, 1)[0]
+
+
+def argsort_in_chunks(x: da.Array, dtype: Any, axis: int) -> da.Array:
+    """``np.argsort(x, axis, kind="stable")``."""
+    shape = [1] * x.ndim
+    shape[axis] = x.shape[axis]
+    places = da.arange(x.shape[axis], dtype=dtype, chunks=(x.chunks[axis],))
+    places = da.broadcast_to(places.reshape(shape), x.shape, x.chunks)
+    return sort_and_merge(order_by_keys, (x, places), axis, 1)[1]
+
+
+def sort_by_keys_in_chunks(
+    keys: Sequence[da.Array], operands: Sequence[da.Array], axis: int
+) -> tuple[da.Array, ...]:
+    """``sort_by_keys`` of lazy arrays."""
+    arrays = (*keys, *operands)
+    return sort_and_merge(order_by_keys, arrays, axis, len(keys))[len(keys) :]
+
+
+def sort_with_in_chunks(
+    operands: Sequence[da.Array], axis: int, less: Callable[..., np.ndarray]
+) -> tuple[da.Array, ...]:
+    """``sort_with`` of lazy arrays."""
+    order = partial(order_by_comparing, less)
+    return sort_and_merge(order, operands, axis, len(operands))
+
+
+def sort_and_merge(
+    order: Order, arrays: Sequence[da.Array], axis: int, keys: int
+) -> tuple[da.Array, ...]:
+    """The arrays in the ``order`` of the first ``keys`` of them.
+
+    Chunks are sorted and put into files, in dask's temporary directory. Of these runs
+    each chunk of the result takes the parts that belong there: their ends are found by
+    comparing samples, and the parts sorted once more.
+    """
+    chunks = arrays[0].chunks
+    letters = "ijklmnopqr"[: arrays[0].ndim]
+    run, lines = letters[axis], letters.replace(letters[axis], "")
+    merged, meta = letters.replace(run, "z"), np.empty(0, object)
+    pairs = [part for x in arrays for part in (x.rechunk(chunks), letters)]
+    sort = partial(sorted_run, order, axis, keys)
+    runs = da.blockwise(sort, letters, *pairs, meta=meta)
+    edges = list(accumulate(chunks[axis], initial=0))
+    numbers = da.arange(len(chunks[axis]), chunks=1)  # of chunks of the result
+    find = partial(start_in_runs, order, keys, edges)
+    found = [runs, letters, numbers, "z"]
+    starts = da.blockwise(find, lines + "z", *found, align_arrays=False, meta=meta)
+    merge = partial(merge_runs, order, axis, keys, edges)
+    results = da.blockwise(
+        merge,
+        merged,
+        *found,
+        starts,
+        lines + "y",
+        align_arrays=False,
+        adjust_chunks={"z": chunks[axis]},
+        meta=meta,
+    )
+    return tuple(
+        da.blockwise(itemgetter(k), merged, results, merged, meta=np.empty(0, x.dtype))
+        for k, x in enumerate(arrays)
+    )
+
+
+def order_by_keys(*keys: np.ndarray) -> np.ndarray:
+    """The stable order along the last axis by the first key, then by the second, .."""
+    return np.lexsort(keys[::-1], axis=-1)
+
+
+def order_by_comparing(
+    less: Callable[..., np.ndarray], *keys: np.ndarray
+) -> np.ndarray:
+    """The stable order along the last axis by a comparator of ``sort_with``."""
+    places = np.broadcast_to(np.arange(keys[0].shape[-1]), keys[0].shape)
+    return sort_with((*keys, places), -1, lambda *pairs: less(*pairs[:-2]))[-1]
+
+
+def sorted_run(order: Order, axis: int, keys: int, *blocks: np.ndarray) -> SortedRun:
+    """A sorted chunk, in files."""
+    rows = [np.moveaxis(x, axis, -1) for x in blocks]
+    places = order(*rows[:keys])
+    return tuple(Stored(np.take_along_axis(x, places, -1)) for x in rows)
+
+
+def start_in_runs(
+    order: Order,
+    keys: int,
+    edges: list[int],
+    in_files: list[SortedRun],
+    number: np.ndarray,
+) -> np.ndarray:
+    """How many elements of each run go before a chunk of the result, as [*lines, run].
+    Equal ones are in the order of the runs.
+    """
+    runs = [[part.read() for part in run[:keys]] for run in in_files]
+    starts = np.empty((*runs[0][0].shape[:-1], len(runs)), np.int64)
+    for line in np.ndindex(starts.shape[:-1]):
+        of_line = [[key[line] for key in run] for run in runs]
+        starts[line] = counts_of_first(order, of_line, edges[number[0]])
+    return starts
+
+
+def counts_of_first(
+    order: Order, runs: list[list[np.ndarray]], rank: int
+) -> np.ndarray:
+    """How many elements of each run are among the first ``rank``."""
+    n = np.array([len(run[0]) for run in runs])
+    low, high = np.zeros_like(n), n
+    for _ in range(ROUNDS):
+        if (low == high).all():
+            break
+        low, high = closer_bounds(order, runs, rank, low, high)
+    if (low < high).any() or low.sum() != rank:
+        return in_turn(rank, n)
+    return low
+
+
+def in_turn(rank: int, lengths: np.ndarray) -> np.ndarray:
+    """So many elements of runs of these lengths: all of the first, then of the next."""
+    counts: np.ndarray = np.clip(rank - np.cumsum(lengths) + lengths, 0, lengths)
+    return counts
+
+
+def closer_bounds(
+    order: Order,
+    runs: list[list[np.ndarray]],
+    rank: int,
+    low: np.ndarray,
+    high: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Closer bounds of how many elements of each run are among the first ``rank``."""
+    spread, top = (high - low)[:, None], high[:, None]
+    at = low[:, None] + (2 * np.arange(SAMPLES) + 1) * spread // (2 * SAMPLES)
+    samples = []
+    for k in range(len(runs[0])):
+        pairs = zip(runs, at, strict=True)
+        parts = [run[k][np.minimum(i, len(run[k]) - 1)] for run, i in pairs]
+        samples.append(np.concatenate(parts))
+    ordered = order(*samples)
+    # Of each run at least, and at most, so many elements do not come after a sample.
+    least = np.concatenate([low[:, None], np.minimum(at + 1, top)], axis=1)
+    most = np.concatenate([np.minimum(at, top), top], axis=1)
+    most[:, 1:] = np.maximum(most[:, 1:], least[:, 1:])
+    least_of_all, most_of_all = (
+        x[:, 0].sum() + np.cumsum(np.diff(x).ravel()[ordered]) for x in (least, most)
+    )
+    # The last sample that is one of the first, and the first one that is not.
+    inside = np.broadcast_to(spread > 0, at.shape).ravel()[ordered]
+    ones = np.flatnonzero(inside & (most_of_all <= rank))
+    others = np.flatnonzero(inside & (least_of_all > rank))
+    place, run = np.argsort(ordered).reshape(at.shape), np.arange(len(runs))
+    if ones.size:
+        low = least[run, (place <= ones[-1]).sum(axis=1)]
+    if others.size:
+        high = most[run, (place < others[0]).sum(axis=1)]
+    return low, np.maximum(low, high)
+
+
+def merge_runs(
+    order: Order,
+    axis: int,
+    keys: int,
+    edges: list[int],
+    in_files: list[SortedRun],
+    number: np.ndarray,
+    starts: list[np.ndarray],
+) -> tuple[np.ndarray, ...]:
+    """A chunk of the result, of each array."""
+    runs = [[part.read() for part in run] for run in in_files]
+    n, k = np.array([run[0].shape[-1] for run in runs]), number[0]
+    ends = np.stack([*starts, np.broadcast_to(n, starts[0].shape)])
+    # A comparator that contradicts itself gives no order, but nothing may be lost.
+    rising = np.diff(ends, axis=0).min(axis=(0, -1))[..., None] >= 0
+    first, last = (np.where(rising, ends[j], in_turn(edges[j], n)) for j in (k, k + 1))
+    rows, size = [], edges[k + 1] - edges[k]
+    for x in range(len(runs[0])):
+        row = np.empty((*starts[0].shape[:-1], size), runs[0][x].dtype)
+        for line in np.ndindex(starts[0].shape[:-1]):
+            pieces = zip(runs, first[line], last[line], strict=True)
+            row[line] = np.concatenate([run[x][line][i:j] for run, i, j in pieces])
+        rows.append(row)
+    ordered = order(*rows[:keys])
+    return tuple(
+        np.moveaxis(np.take_along_axis(row, ordered, -1), -1, axis) for row in rows
+    )
