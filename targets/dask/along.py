@@ -83,14 +83,16 @@ def _elements(node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 
 def _sorted(node: Node) -> Places:
-    axis = node.parameters["axis"]
-    return {(0, axis): axis}
+    return _all_along(node, node.parameters["axis"])
 
 
 def _sorted_together(node: Node) -> Places:
-    """All operands of a sort; the axis is the last of its arguments that is a number."""
-    axis = next(part for part in node.parameters["arguments"] if isinstance(part, int))
-    return {(k, axis): axis for k in range(len(node.operands))}
+    """All operands of a sort; the axis is the one of its arguments that is a number."""
+    return _all_along(node, next(part for part in node.parameters["arguments"] if isinstance(part, int)))
+
+
+def _all_along(node: Node, axis: int) -> Places:
+    return {(k, axis): axis for k, operand in enumerate(node.operands) if 0 not in operand.shape}
 
 
 def _sort(node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -246,3 +246,9 @@ def test_a_task_reads_of_a_table_only_what_its_indices_name():
     module = xla2py.emit(case.text, "dask", chunks="6").load()
     module.main(Watched(table), np.int32([[3], [5], [39], [99]])).compute(scheduler="sync")
     assert read == [slice(3, 6), slice(39, 40)]
+
+
+def test_what_is_empty_is_not_sorted_in_chunks():
+    generated = xla2py.emit(CASES["sort"].text.replace("40,3", "40,0"), "dask", chunks="6")
+    assert "sort_in_chunks" not in generated.source
+    assert generated.load().main(np.zeros((40, 0), np.float32)).compute().shape == (40, 0)
