@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 import xla2py
+from xla2py.targets.base import Limits, load_target
 from xla2py.templates.prelude.tiles_in_files import Stored
 from xla2py.tests.targets.running import leaves, uneven
 from xla2py.transpile.equivalence.inputs import make_inputs
+from xla2py.transpile.passes import run_pipeline
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 da = pytest.importorskip("dask.array", reason="Dask is not installed")
@@ -125,6 +127,21 @@ def test_a_product_is_a_task_a_block_of_the_result():
     by_hand = da.sin(da.from_array(x, chunks=chunk)) @ da.from_array(x, chunks=chunk)
     count, count_by_hand = (len(dict(dask.optimize(array)[0].__dask_graph__())) for array in (lazy, by_hand))
     assert count <= count_by_hand / 4
+
+
+@pytest.mark.parametrize(
+    ("rows", "summed", "columns", "chunks"),
+    [
+        (500, 300_000, 400, [("x", (-1, 67108)), ("y", (67108, -1))]),  # parts of the whole, each file read once
+        (1_000_000, 256, 2, [("x", (131072, -1))]),  # the rows are longest
+    ],
+)
+def test_small_products_are_cut_along_their_longest_axis(rows, summed, columns, chunks):
+    shapes = f"f32[{rows},{summed}] f32[{summed},{columns}]"
+    text = program(shapes, f"r = f32[{rows},{columns}] dot(x, y), {MATRICES}")
+    target = load_target("dask")
+    plan = target.plan(run_pipeline(xla2py.load(text), target.without), Limits(chunks="128MiB"))
+    assert [(name, sizes) for name, sizes in plan.chunks] == chunks
 
 
 def test_a_stored_block_is_a_file_as_long_as_there_is_a_reference(tmp_path):
