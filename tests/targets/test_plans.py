@@ -15,7 +15,7 @@ from xla2py.transpile.passes import run_pipeline
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 
 DATA, MEMORY = "24MiB", "112MiB"
-ASIDE = 2 << 20  # bytes of graphs, and of what Python does meanwhile
+ASIDE = 4 << 20  # bytes of graphs, and of what Python does meanwhile
 SLACK = 3  # a plan may have so many times what a run takes: threads seldom all hold the most at once
 
 
