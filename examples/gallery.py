@@ -14,7 +14,15 @@ from xla2py.transpile.vendoring.freshness import State
 
 ROOT = Path(__file__).resolve().parent.parent
 FORMS = ("before", "after")
-FUSED = ("attention", "black_scholes", "lstm", "mandelbrot", "transformer_block")  # shown in CuPy's style fast, too
+FUSED = (
+    "attention",
+    "black_scholes",
+    "cross_entropy",
+    "lstm",
+    "mandelbrot",
+    "rotary_embedding",
+    "transformer_block",
+)  # shown in CuPy's style fast, too
 
 
 def modules():

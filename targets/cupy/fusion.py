@@ -26,6 +26,7 @@ _FIRST: dict[str, frozenset[str]] = {
     **dict.fromkeys("sine cosine tan tanh sinh cosh asin acos asinh acosh atanh".split(), _FLOATS),
     **dict.fromkeys("floor ceil round-nearest-even is-finite isnan logistic square".split(), _FLOATS),
     **dict.fromkeys(("power", "atan2"), _WIDE),
+    **dict.fromkeys(("concatenate", "stack", "roll"), _ANY),
     "select": frozenset(("pred",)),
     "compare": _ANY,
     "convert": _ANY,
@@ -87,6 +88,17 @@ def _same(node: Node) -> bool:
     return all(operand.element_type is node.element_type for operand in node.operands)
 
 
+def _joins(node: Node) -> bool:
+    """Each piece is an arm of an `if`."""
+    return _same(node) and 1 < len(node.operands) <= _MOST_PIECES and all(0 not in each.shape for each in node.operands)
+
+
+def _rolls(node: Node) -> bool:
+    """Along one axis, and by something."""
+    axis, shift = node.parameters["axis"], node.parameters["shift"]
+    return isinstance(axis, int) and isinstance(shift, int) and shift % node.shape[axis] != 0
+
+
 def _select(node: Node) -> bool:
     return node.operands[0].type is PRED and _same_values(node)
 
@@ -102,9 +114,12 @@ def _cut(node: Node) -> bool:
     return _same(node) and (not node.type.is_integral or no_sign)
 
 
+_MOST_PIECES = 4
 _RULES: dict[str, Callable[[Node], bool]] = {
     **dict.fromkeys("add subtract multiply negate maximum minimum clamp and or xor not power atan2".split(), _same),
     **dict.fromkeys(("divide", "remainder"), _cut),
+    **dict.fromkeys(("concatenate", "stack"), _joins),
+    "roll": _rolls,
     "select": _select,
     "compare": _compare,
     "convert": _convert,

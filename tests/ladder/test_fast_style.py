@@ -298,6 +298,94 @@ def test_lines_that_are_too_much_for_a_block_are_shared():
     assert "total_parts.sum(axis=0)" in source
 
 
+def rotated(x, cosine, sine):
+    half = x.shape[-1] // 2
+    left, right = x[..., :half], x[..., half:]
+    return jax.numpy.concatenate([left * cosine - right * sine, right * cosine + left * sine], -1)
+
+
+def turned(x, cosine, sine):
+    half = x.shape[-1] // 2
+    return x * cosine[0, 0] + jax.numpy.concatenate([-x[..., half:], x[..., :half]], -1) * sine[0, 0]
+
+
+def interleaved(x, cosine, sine):
+    left, right = x[..., ::2], x[..., 1::2]
+    return jax.numpy.stack([left * cosine - right * sine, right * cosine + left * sine], -1)
+
+
+def laplacian(x, *_):
+    roll = jax.numpy.roll
+    return roll(x, 1, 0) + roll(x, -1, 0) + roll(x, 1, 1) + roll(x, -1, 1) - x * 4
+
+
+def nested(x, cosine, _):
+    inner = jax.numpy.concatenate([x[:, :2] * cosine[0, 0], x[:, 1:] - 1], 1)
+    return jax.numpy.concatenate([inner[::-1] * 2, x, x[:, 1:3]], 1) * 3
+
+
+PLANE = np.random.default_rng(10).normal(size=(4, 6, 8)).astype(np.float32)
+TURNS = [np.random.default_rng(11).normal(size=(6, 4)).astype(np.float32) for _ in range(2)]
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (rotated, "if (at % 8 < 4) {"),
+        (turned, "float joined = at % 8 < 4 ? -x[at + 4] : x[at - 4];"),
+        (interleaved, "if (at % 2 == 0) {"),
+        (laplacian, "float rolled = at / 48 == 0 ? x[at + 144] : x[at - 48];"),
+        (nested, "} else if ("),
+    ],
+)
+def test_pieces_are_computed_where_they_are_needed(function, said):
+    arguments = (PLANE, *TURNS)
+    module = xla2py.from_jax(function, *arguments)
+    given = arguments[: len(module.entry.parameters)]
+    emitted = xla2py.emit(module, "cupy", style="fast")
+    assert emitted.source.count("_kernel = ") == 1
+    assert said in emitted.source
+    assert verdict(emitted, given, xla2py.emit(module).load().main(*given)) == ""
+
+
+@needs_compiler
+def test_what_is_in_several_pieces_is_stored():
+    def both(x):
+        shared = jax.numpy.tanh(x) * 2
+        return jax.numpy.concatenate([shared, shared + 1])
+
+    module = xla2py.from_jax(both, TABLE)
+    emitted = xla2py.emit(module, "cupy", style="fast")
+    assert emitted.source.count("_kernel = ") == 2
+    assert verdict(emitted, [TABLE], xla2py.emit(module).load().main(TABLE)) == ""
+
+
+@needs_compiler
+def test_pieces_and_lines_are_kernels_of_their_own():
+    def normalised(x):
+        joined = jax.numpy.concatenate([x * 2, x - 1], 1)
+        return joined / joined.sum(1, keepdims=True) + jax.numpy.concatenate([x[:, 2:], x, x[:, :2]], 1)
+
+    x = TABLE + 9
+    module = xla2py.from_jax(normalised, x)
+    emitted = xla2py.emit(module, "cupy", style="fast")
+    assert "conditional" not in emitted.source
+    assert verdict(emitted, [x], xla2py.emit(module).load().main(x)) == ""
+
+
+@needs_compiler
+def test_a_loop_around_pieces_stays_a_loop():
+    def drift(x, pieces):
+        joined = lambda x: jax.numpy.concatenate([pieces * 2, pieces - 1]) + x  # noqa: E731
+        return jax.lax.fori_loop(0, 3, lambda _, x: joined(x) * 0.5, x)
+
+    arguments = np.float32([1, 2, 3, 4]), np.float32([5, 6])
+    module = xla2py.from_jax(drift, *arguments)
+    emitted = xla2py.emit(module, "cupy", style="fast")
+    assert verdict(emitted, arguments, xla2py.emit(module).load().main(*arguments)) == ""
+
+
 def spring(x, v, stiffness):
     def step(i, state):
         x, v = state
@@ -397,6 +485,14 @@ FAULTS |= {
         ("parts in one place", PARTS, WIDE, "parts_out[blockIdx.y]", "parts_out[0]"),
         ("parts that nobody takes together", PARTS, WIDE, "parts.sum()", "parts.max()"),
         ("no rule for NaN in columns", xla2py.from_jax(lambda x: abs(x).max(0), HOLES), HOLES, "a != a || ", ""),
+    ]
+}
+FAULTS |= {
+    f"pieces: {name}": (xla2py.from_jax(function, *arguments), arguments, good, bad)
+    for name, function, arguments, good, bad in [
+        ("wrong place", rotated, (PLANE, *TURNS), "x[at - 4]", "x[at - 3]"),
+        ("not turned round", laplacian, (PLANE,), "x[at + 144]", "x[at + 96]"),
+        ("wrong piece", interleaved, (PLANE, *TURNS), "at % 2 == 0", "at % 2 == 1"),
     ]
 }
 

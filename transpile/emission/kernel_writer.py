@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import accumulate
 
 from ..array.kernel import Kernel
 from ..array.node import Node
-from ..array.program import Carry, tree_nodes
+from ..array.program import Branch, Carry, tree_nodes
 from .body import FunctionWriter
 from .constants import ModuleConstants
-from .expression import Expression
+from .expression import WIDTH, Expression
 from .kernel_renderer import KernelRenderer
 from .lines import Line
 from .names import Names
 from .sources import SourceNames
 
+CHOICE = 2  # the level of `?:`
 _PLAIN = re.compile(r"[\w.:\- +/]*")  # of comments: nothing that ends a text or continues a line
 
 
@@ -39,6 +41,7 @@ class KernelWriter(FunctionWriter):
         self.results = tree_nodes(kernel.function.results)
         self.written_names: list[str] = []  # what results are called in memory, apart from variables that become them
         self.plan.named.update(self.results)
+        self.plan.named.update(node for node in self.plan.nodes if node.opcode == "conditional")
         self.plan.named.update(n for n in self.plan.nodes if n.opcode == "read" and self.plan.uses.get(n, 0) > 1)
 
     def name_arguments(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
@@ -60,6 +63,18 @@ class KernelWriter(FunctionWriter):
         if node.opcode == "read":
             return Expression(self.names.fresh(f"{self.texts[node.operands[0]]}_here"))
         return Expression(self.names.fresh(self.wanted_name(node)))  # C++ declares a name once
+
+    def named(self, node: Node) -> Expression:
+        """A new name for a node."""
+        return self._name(node)
+
+    def fitted(self, node: Node, taken: int) -> Expression:
+        """The text of a value in a line of which some columns are taken."""
+        return self._fitted(node, lambda: self.text(node), taken, alone=False)
+
+    def taken(self, node: Node) -> int:
+        """The columns that a line takes beside the value that it gives a node."""
+        return self._taken(node)
 
     def _taken(self, node: Node) -> int:
         return super()._taken(node) + len(self.renderer.ctype(node.type)) + len(" ;")
@@ -95,7 +110,7 @@ def carried_names(writer: FunctionWriter, node: Node) -> Sequence[str]:
 
 
 class KernelLoops:
-    """Writes loops in kernels: what they carry are variables of the thread."""
+    """Writes loops and branches in kernels: what they carry are variables of the thread."""
 
     def __init__(self, writer: KernelWriter) -> None:
         self.writer = writer
@@ -118,6 +133,52 @@ class KernelLoops:
         self._move(writer.region(loop.region, loop).moves)
         writer.indent -= 1
         writer.line(writer.renderer.statement("end_of_loop"))
+
+    def conditional(self, node: Node) -> None:
+        """One of several values: in an expression if that is short, or else by `if`, where each is computed alone."""
+        writer, statement = self.writer, self.writer.renderer.statement
+        branches: tuple[Branch, ...] = node.parameters["branches"]
+        (place,), ends = node.parameters["places"], list(accumulate(node.parameters["sizes"]))
+        tests = [
+            statement("is_before", place, end, size) for end, size in zip(ends, node.parameters["sizes"], strict=True)
+        ]
+        value = self._choice(node, tests)
+        if value is None and node not in writer.texts:
+            name = writer.texts[node] = writer.named(node)
+            writer.line(statement("declare_value", writer.renderer.ctype(node.type), name), node)
+        if value is not None:
+            name = writer.texts.get(node) or writer.named(node)
+            writer.line(writer.definition(node, name, value), node)
+            writer.texts[node] = name
+            return
+        for number, (test, branch) in enumerate(zip([*tests[:-1], ""], branches, strict=True)):
+            writer.line(statement("begin_branch", test, number > 0))
+            self._branch(node, branch)
+        writer.line(statement("end_of_loop"))
+
+    def _choice(self, node: Node, tests: Sequence[str]) -> Expression | None:
+        """The values in one expression, where that fits a line."""
+        writer, branches = self.writer, node.parameters["branches"]
+        bodies = {branch.region for branch in branches}
+        if any(other.region in bodies for other in writer.plan.named):
+            return None
+        value: Expression = writer.text(branches[-1].results[0])
+        for test, branch in zip(reversed(tests[:-1]), reversed(branches[:-1]), strict=True):
+            text = writer.renderer.statement("select", node, test, writer.text(branch.results[0]), value)
+            value = Expression(text, CHOICE)
+        return value if writer.taken(node) + len(value) <= WIDTH else None
+
+    def _branch(self, node: Node, branch: Branch) -> None:
+        """The lines of one way; what they name is known in them alone."""
+        writer, (result,) = self.writer, branch.results
+        name, outside = writer.texts[node], set(writer.texts)
+        writer.indent += 1
+        writer.region(branch.region)
+        value = writer.fitted(result, 4 * writer.indent + len(name) + len(" = ;"))
+        writer.line(writer.renderer.statement("write_result", name, value), result)
+        for inner in set(writer.texts) - outside:
+            del writer.texts[inner]
+        writer.indent -= 1
 
     def _define(self, like: Node, name: str, value: Expression, node: Node | None = None) -> None:
         renderer = self.writer.renderer

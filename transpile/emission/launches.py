@@ -63,11 +63,10 @@ def launched(kernel: Kernel) -> tuple[Launch, Phases]:
 
 def _short_rows(lines: Lines) -> Launch:
     """A thread for each element; of rows of up to a warp several in a block."""
-    if lines.length > _WARP:
+    if lines.length > _WARP or lines.outer == 1:
         return Launch(lines, _in_warps(lines.length), 1, 1, in_loops=False)
     width = _power(lines.length)
-    together = (_SMALL_BLOCK if lines.outer > 1 else _WARP) // width
-    return Launch(lines, width, together, 1, in_loops=False)
+    return Launch(lines, width, _SMALL_BLOCK // width, 1, in_loops=False)
 
 
 def _of_rows(lines: Lines) -> tuple[int, int]:

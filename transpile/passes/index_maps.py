@@ -24,6 +24,7 @@ class Index:
 
 Map = tuple[Index, ...]  # one for each axis of an array
 
+JOINS = frozenset(("concatenate", "stack", "roll"))
 VIEWS = frozenset(("expand", "getitem", "transpose", "broadcast_to"))
 
 
@@ -73,6 +74,28 @@ def broadcast(operand: Node, user: Node, at: Map) -> Map:
     """Where an operand of an element-wise operation is read if the operation is computed at ``at``."""
     own = at[len(at) - operand.ndim :]
     return tuple(Index() if size == 1 else index for size, index in zip(operand.shape, own, strict=True))
+
+
+def pieces(node: Node) -> list[tuple[Node, int]]:
+    """What a concatenation, stack or roll is made of along its axis: operands, and how many elements are of each."""
+    axis = node.parameters["axis"]
+    if node.opcode == "roll":
+        (x,), size = node.operands, node.shape[axis]
+        return [(x, node.parameters["shift"] % size), (x, -node.parameters["shift"] % size)]
+    return [(operand, 1 if node.opcode == "stack" else operand.shape[axis]) for operand in node.operands]
+
+
+def piece(node: Node, number: int, at: Map) -> Map:
+    """Where a piece is read, if the element at ``at`` comes from it."""
+    axis, own = node.parameters["axis"], pieces(node)
+    if node.opcode == "stack":
+        return (*at[:axis], *at[axis + 1 :])
+    operand, size = own[number]
+    before = sum(length for _, length in own[:number])
+    behind = operand.shape[axis] - size if number == 0 else 0  # a roll begins with the end
+    index = Index(at[axis].start - before + behind, at[axis].step, at[axis].axis)
+    places = (*at[:axis], index, *at[axis + 1 :])
+    return tuple(Index() if size == 1 else place for size, place in zip(operand.shape, places, strict=True))
 
 
 @dataclass(frozen=True, slots=True)

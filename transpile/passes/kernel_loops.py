@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..array.kernel import Kernel
 from ..array.node import Graph, Node
-from ..array.program import Carry, Function, Loop, roots
+from ..array.program import Carry, Function, Loop, roots, tree_nodes
 from ..array.traversal import is_inside, topological
 from ..hlo.element_types import S32
 from .regions import is_generated
@@ -51,9 +51,11 @@ def _only_call(node: Node, nodes: list[Node]) -> Node | None:
     if loop.counter is None or loop.stores or loop.effect is not None or loop.condition is not None:
         return None
     inside = [n for n in nodes if is_inside(n.region, loop.region) and n.opcode not in ("parameter", "item", "scalar")]
-    if len(inside) != 1 or inside[0].opcode != "kernel" or inside[0].parameters["kernel"].by_lines:
+    if len(inside) != 1 or inside[0].opcode != "kernel":
         return None
-    return inside[0]
+    kernel: Kernel = inside[0].parameters["kernel"]
+    has_pieces = any(node.opcode == "conditional" for node in topological(tree_nodes(kernel.function.results)))
+    return None if kernel.by_lines or has_pieces else inside[0]
 
 
 class LoopKernel:

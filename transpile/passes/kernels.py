@@ -9,14 +9,14 @@ from typing import Any
 
 from ...targets.base import Kernels
 from ..array.kernel import Kernel, Lines, reduced_axes
-from ..array.node import Graph, Node
-from ..array.program import Function, Program, roots
+from ..array.node import Graph, Node, Region
+from ..array.program import Branch, Function, Program, roots
 from ..array.traversal import dependencies, topological
 from ..array.value import strong
-from .index_maps import Map, identity, offset
+from .index_maps import JOINS, Map, identity, offset, pieces
 from .kernel_loops import kernel_loops
 from .line_reductions import LineReductions
-from .regions import FusedRegion, RegionFinder, is_generated, read_by
+from .regions import FusedRegion, Piece, RegionFinder, is_generated, read_by
 from .rewriting import mapped, rebuilt, stand_in
 
 
@@ -117,6 +117,7 @@ class KernelBuilder:
         self.caller = function.graph
         self.region = region
         self.graph = Graph()
+        self.bodies: dict[Piece, Region] = {}
         self.inputs: dict[Node, Node] = {}  # a node of the caller: the parameter that stands for it
         self.kernel_made = Kernel(Function(function.computation, self.graph, originals=function.originals), region.loop)
 
@@ -133,6 +134,10 @@ class KernelBuilder:
         kernel.function.parameters = list(self.inputs.values())
         made: dict[Node, Node] = {}
         for node in region.nodes:
+            self.graph.region = self._body(region.pieces.get(node))
+            if node.opcode in JOINS:
+                made[node] = self._joined(node, made)
+                continue
             operands = tuple(
                 made[source] if source in made else self._read(source, at) for source, at in self._reads(node)
             )
@@ -144,6 +149,35 @@ class KernelBuilder:
         ]
         kernel.of_lines = {made[node] for node in region.outputs if region.at[node] != whole}
         return kernel
+
+    def _body(self, of: Piece | None) -> Region:
+        """Where a piece is computed: by the threads alone that need it."""
+        if of is None:
+            return self.graph.root
+        if of not in self.bodies:
+            self.bodies[of] = self._body(self.region.pieces.get(of[0])).child("branch")
+        return self.bodies[of]
+
+    def _joined(self, node: Node, made: dict[Node, Node]) -> Node:
+        """One of several operands, by the index along the axis on which they follow each other."""
+        graph, axis, home = self.graph, node.parameters["axis"], self.graph.region
+        along = offset((self.region.at[node][axis],), (node.shape[axis],), self.region.loop)
+        branches: list[Branch] = []
+        for number, (source, at) in enumerate(self._reads(node)):
+            graph.region = self._body((node, number))
+            branches.append(Branch(graph.region, [made[source] if source in made else self._read(source, at)]))
+        graph.region, graph.number, graph.instruction = home, node.number, self.caller.origins.get(node)
+        joined = graph.add(
+            "conditional",
+            shape=self.region.loop,
+            element_type=node.element_type,
+            pinned=True,
+            branches=tuple(branches),
+            places=(along,),
+            sizes=tuple(size for _, size in pieces(node)),
+            stands_for=node,
+        )
+        return self._noted(node, joined)
 
     def _reads(self, node: Node) -> Iterator[tuple[Node, Map]]:
         return read_by(node, self.region.at[node], node in self.region.reductions)
@@ -159,8 +193,12 @@ class KernelBuilder:
             made = self._reduced(node, operands)
         else:
             made = graph.add(node.opcode, operands, shape, node.element_type, interval=node.interval, **node.parameters)
+        return self._noted(node, made)
+
+    def _noted(self, node: Node, made: Node) -> Node:
+        """The copy of a node, with the instructions whose value it is."""
         if node in self.caller.results:
-            graph.results.setdefault(made, self.caller.results[node])
+            self.graph.results.setdefault(made, self.caller.results[node])
         return made
 
     def _reduced(self, node: Node, operands: tuple[Node, ...]) -> Node:

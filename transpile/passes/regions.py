@@ -18,7 +18,7 @@ from ..array.kernel import Lines, is_splittable, reduced_axes
 from ..array.node import Node, Region
 from ..array.program import Function, Loop, roots
 from ..array.traversal import dependencies, is_inside, topological
-from .index_maps import Index, Map, broadcast, identity, is_view, through
+from .index_maps import JOINS, Index, Map, broadcast, identity, is_view, piece, pieces, through
 
 _GENERATED = frozenset(("literal", "zeros", "ones", "full", "arange", "tri", "eye"))
 # What costs too much to be computed again for every element of a larger array that reads it.
@@ -29,6 +29,9 @@ _COSTLY = frozenset(
 _MOST_ARGUMENTS = 32  # they take up to 4 KB
 _MOST_OPERATIONS = 128  # that join as likes, and as many more that only these read
 _LARGEST = 2**31  # elements, numbered by 32 bits
+
+
+Piece = tuple[Node, int]  # a concatenation or stack, and the number of an operand
 
 
 @dataclass(eq=False, slots=True)
@@ -44,6 +47,7 @@ class FusedRegion:
     reductions: set[Node] = field(default_factory=set)
     axes: tuple[int, ...] = ()  # of the loop, along which reductions go
     unfinished: set[Node] = field(default_factory=set)  # reductions of which lines, or blocks, give parts
+    pieces: dict[Node, Piece] = field(default_factory=dict)  # what is computed for a part of the elements alone
     is_round: bool = False  # all that a loop computes in one round
 
 
@@ -54,8 +58,13 @@ def is_generated(node: Node) -> bool:
 
 def read_by(node: Node, at: Map, reduced: bool = False) -> Iterator[tuple[Node, Map]]:
     """What an operation reads if it is computed at ``at``, and where: behind views. A reduction reads whole rows."""
-    for operand in node.operands:
-        place = identity(operand.shape) if reduced else broadcast(operand, node, at)
+    joins = node.opcode in JOINS
+    operands = [operand for operand, _ in pieces(node)] if joins else node.operands
+    for number, operand in enumerate(operands):
+        if joins:
+            place = piece(node, number, at)
+        else:
+            place = identity(operand.shape) if reduced else broadcast(operand, node, at)
         while is_view(operand):
             place, operand = through(operand, place), operand.operands[0]
         yield operand, place
@@ -164,7 +173,9 @@ class RegionFinder:
             reads = [read for read in self._read_by(node, own) if read[0].region is node.region]
             latest = begin
             for source, at in reads:
-                leaves = source in self.fusible and not self._is_like(source, at, loop)
+                leaves = source in self.fusible and not (
+                    self._is_like(source, at, loop) or self._is_number(source, loop)
+                )
                 latest = max(latest, stage[source] + leaves)
             joined: dict[FusedRegion, None] = {}
             for source, at in reads:
@@ -173,7 +184,8 @@ class RegionFinder:
             axes = {region.axes for region in joined if region.axes}
             if node in self.reductions and not (len(axes) == 1 and _goes_on(node, *axes)):
                 axes.add(reduced_axes(node))
-            if len(axes) > 1 or sum(len(region.at) for region in joined) >= _MOST_OPERATIONS:
+            joins = any(other.opcode in JOINS for region in joined for other in region.at)
+            if len(axes) + joins > 1 or sum(len(region.at) for region in joined) >= _MOST_OPERATIONS:
                 joined, latest = {}, latest + 1
             stage[node] = latest
             self._join(node, loop, own, list(joined))
@@ -183,6 +195,8 @@ class RegionFinder:
         lines an operation belongs to, or its own."""
         if node in self.reductions:
             return node.operands[0].shape, of_lines(node)
+        if node.opcode in JOINS:
+            return node.shape, identity(node.shape)
         for source, at in self._read_by(node, identity(node.shape)):
             region = self.region_of.get(source)
             if region is None or not region.axes or source in region.unfinished or region.body is not node.region:
@@ -199,6 +213,11 @@ class RegionFinder:
         if region is None or source in region.unfinished:
             return False
         return region.loop == loop and region.at[source] == at
+
+    def _is_number(self, source: Node, loop: tuple[int, ...]) -> bool:
+        """The source is of a region of single numbers, which come before arrays of their stage and wait for none."""
+        region = self.region_of.get(source)
+        return region is not None and prod(region.loop) == 1 < prod(loop)
 
     def _join(self, node: Node, loop: tuple[int, ...], own: Map, joined: list[FusedRegion]) -> None:
         region = joined[0] if joined else FusedRegion(loop, node.region)
@@ -246,28 +265,32 @@ class RegionFinder:
         for node in reversed(self.nodes):
             if node not in self.absorbed or node in self.reductions or node in self.read_outside:
                 continue
-            places: dict[Map, None] = {}
+            places: dict[tuple[Map, Piece | None], None] = {}
             regions: dict[FusedRegion | None, None] = {}
             for reader, _ in self.readers.get(node, []):
                 region = self.region_of.get(reader)
                 regions.setdefault(region)
                 if region is None:
                     break
-                places.update(
-                    (place, None) for source, place in self._read_by(reader, region.at[reader]) if source is node
-                )
+                for number, (source, place) in enumerate(self._read_by(reader, region.at[reader])):
+                    if source is node:
+                        own_piece = (reader, number) if reader.opcode in JOINS else region.pieces.get(reader)
+                        places.setdefault((place, own_piece))
             if len(regions) != 1 or len(places) != 1:
                 continue
-            (region,), (place,) = regions, places
+            (region,), ((place, own_piece),) = regions, places
             assert region is not None
-            again = prod(region.loop) > prod(node.shape) and node.opcode in _COSTLY
             own = self.region_of.get(node)
             full = len(region.at) >= 2 * _MOST_OPERATIONS
-            if region is own or region.body is not node.region or again or full:
+            splits = node.opcode in JOINS and region.axes
+            again = node.opcode in _COSTLY and _elements(region, own_piece) > prod(node.shape)
+            if region is own or region.body is not node.region or again or full or splits:
                 continue
             if own is not None:
                 del own.at[node]
             region.at[node] = place
+            if own_piece is not None:
+                region.pieces[node] = own_piece
             self.region_of[node] = region
 
     def _is_worth_it(self, region: FusedRegion) -> bool:
@@ -289,6 +312,11 @@ class RegionFinder:
                 if source not in region.at and not is_generated(source):
                     inputs.setdefault(source)
         region.inputs = list(inputs)
+
+
+def _elements(region: FusedRegion, of: Piece | None) -> int:
+    """How many elements a region computes, or a piece of it."""
+    return prod(region.loop if of is None else of[0].operands[of[1]].shape)
 
 
 def _parts(loop: tuple[int, ...], axes: tuple[int, ...]) -> int:
