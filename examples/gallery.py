@@ -20,7 +20,6 @@ FUSED = (
     "cross_entropy",
     "lstm",
     "mandelbrot",
-    "rotary_embedding",
     "transformer_block",
 )  # shown in CuPy's style fast, too
 

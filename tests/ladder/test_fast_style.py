@@ -512,7 +512,7 @@ def test_the_ladder_finds(name):
 def test_kernels_compile_for_gpus_and_spill_nothing(compiler):
     if missing(compiler):
         pytest.skip(missing(compiler))
-    texts = [LOWER.hlo_file(name, "before").read_text() for name in ("attention", "lstm")]
+    texts = [LOWER.hlo_file(name, "before").read_text() for name in ("attention", "cross_entropy", "lstm")]
     texts += [softmax(*shape) for shape in ((2, 2100), (3, 16384), (2, 17000), (170, 40, 0), (9000, 3, 0))]
     texts += [softmax(3, 16384).replace("f32", "f64"), softmax(170, 40, 0).replace("f32", "f64")]
     sources = []

@@ -33,6 +33,12 @@ class Launch:
         return self.width * self.together
 
     @property
+    def bounds(self) -> tuple[int, ...]:
+        """What the compiler is told of a block: its threads; where they keep elements also how many blocks are to run
+        together, so that it does not save registers by memory."""
+        return (self.threads, -(-_LARGEST_BLOCK // self.threads)) if self.each > 1 else (self.threads,)
+
+    @property
     def blocks(self) -> int:
         return -(-self.lines.count // self.together)
 
