@@ -20,6 +20,10 @@ TARGET = Target(
     arrange=arrange,
     plan=plan,
     without=(
+        "convolutions",
+        "counts",
+        "crosses",
+        "determinants",
         "differences",
         "factorisations",
         "fills",
@@ -31,6 +35,7 @@ TARGET = Target(
         "norms",
         "outlining",
         "paddings",
+        "polynomials",
         "repeats",
         "searches",
         "softmaxes",

@@ -85,16 +85,32 @@ def solve_by_factors(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return triangular_solve(lu, half).reshape(b.shape)
 
 
+def eigh(a: np.ndarray, *, lower: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    """Rising eigenvalues and eigenvectors, as columns, of Hermitian matrices given by
+    one triangle; NaN where a matrix is not finite.
+    """
+    finite, failed = without_nan(a)
+    values, vectors = np.linalg.eigh(finite, UPLO="L" if lower else "U")
+    return nan_where(failed, values), nan_where(failed, vectors)
+
+
+def eigvalsh(a: np.ndarray, *, lower: bool = True) -> np.ndarray:
+    """Rising eigenvalues of Hermitian matrices given by one triangle; NaN where a
+    matrix is not finite.
+    """
+    finite, failed = without_nan(a)
+    values = np.linalg.eigvalsh(finite, UPLO="L" if lower else "U")
+    return nan_where(failed, values)
+
+
 def syevd(
     a: np.ndarray, *, mode: str = "V", uplo: str = "L"
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Eigenvectors as columns, rising eigenvalues of Hermitian matrices given by one
     triangle, and info.
     """
-    a, failed = without_nan(a)
-    values, vectors = np.linalg.eigh(a, UPLO="L" if uplo == "L" else "U")
-    values, vectors = nan_where(failed, values), nan_where(failed, vectors)
-    return vectors, values, failed.astype(np.int32)
+    values, vectors = eigh(a, lower=uplo == "L")
+    return vectors, values, without_nan(a)[1].astype(np.int32)
 
 
 def without_nan(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -111,19 +127,35 @@ def nan_where(failed: np.ndarray, x: np.ndarray) -> np.ndarray:
     return np.where(failed, x.dtype.type(np.nan), x)
 
 
+def svd(
+    a: np.ndarray, *, full_matrices: bool = True
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """U, falling singular values and V^H; NaN where a matrix is not finite."""
+    finite, failed = without_nan(a)
+    u, values, vh = np.linalg.svd(finite, full_matrices=full_matrices)
+    return nan_where(failed, u), nan_where(failed, values), nan_where(failed, vh)
+
+
+def svdvals(a: np.ndarray) -> np.ndarray:
+    """Falling singular values; NaN where a matrix is not finite."""
+    finite, failed = without_nan(a)
+    values = np.linalg.svd(finite, compute_uv=False)
+    return nan_where(failed, values)
+
+
 def gesdd(
     a: np.ndarray, *, mode: str = "S"
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """``a``, falling singular values, U, V^H, info; ``mode`` asks for "A" all vectors,
     "S" min(m, n) or "N" none.
     """
-    finite, failed = without_nan(a)
+    failed = without_nan(a)[1]
     if mode == "N":
-        values = np.linalg.svd(finite, compute_uv=False)
-        u, vh = (np.zeros((*a.shape[:-2], n, n), a.dtype) for n in a.shape[-2:])
+        values = svdvals(a)
+        shapes = [(*a.shape[:-2], n, n) for n in a.shape[-2:]]
+        u, vh = (nan_where(failed, np.zeros(shape, dtype=a.dtype)) for shape in shapes)
     else:
-        u, values, vh = np.linalg.svd(finite, full_matrices=mode == "A")
-    values, u, vh = (nan_where(failed, x) for x in (values, u, vh))
+        u, values, vh = svd(a, full_matrices=mode == "A")
     return a, values, u, vh, failed.astype(np.int32)
 
 

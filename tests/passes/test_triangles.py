@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from xla2py.tests.passes.raising import EXACT, assert_agrees, hlo, main
+from xla2py.tests.passes.raising import EXACT, ROUNDED, assert_agrees, hlo, main, optimised
 
 jnp = pytest.importorskip("jax.numpy")
 SQUARE = np.arange(36, dtype=np.float32).reshape(6, 6) - 9
@@ -61,3 +61,61 @@ def test_bytes_do_not_wrap():
     text = hlo(lambda: jnp.arange(120, dtype=np.int8)[:, None] + np.int8(100) >= jnp.arange(120, dtype=np.int8))
     assert "tri" not in main(text)
     assert_agrees(text, without="triangles", budget=EXACT)
+
+
+LINE = np.array([1, -2, np.nan, np.inf], np.float32)
+WHOLE = np.arange(36, dtype=np.int32).reshape(6, 6) + 2**29
+MANY = np.stack([SQUARE, -SQUARE])
+
+
+@pytest.mark.parametrize(
+    ("function", "x", "expected"),
+    [
+        (lambda x: jnp.diagonal(x, 2), SQUARE, "return x.diagonal(2)"),
+        (lambda x: jnp.diagonal(x, -1), SQUARE[:4], "return x.diagonal(-1)"),
+        (lambda x: jnp.diagonal(x, 3), SQUARE[:, :5], "return x.diagonal(3)"),
+        (lambda x: jnp.diagonal(x, axis1=1, axis2=2), MANY, "return x.diagonal(axis1=1, axis2=2)"),
+        (lambda x: jnp.diagonal(x, 1, axis1=-2, axis2=-1), MANY, "return x.diagonal(1, axis1=1, axis2=2)"),
+        (lambda x: jnp.diag(x), LINE, "return np.diag(x)"),
+        (lambda x: jnp.diag(x, 2), LINE, "return np.diag(x, 2)"),
+        (lambda x: jnp.diag(x, -1), LINE, "return np.diag(x, -1)"),
+        (lambda x: jnp.eye(4) * x[:, None], LINE[:2].repeat(2), None),
+        (lambda x: jnp.trace(x), WHOLE, "return np.trace(x, dtype=np.int32)"),
+        (lambda x: jnp.trace(x), SQUARE[:4], "return np.trace(x)"),
+        (lambda x: jnp.trace(x, 2), SQUARE, "return np.trace(x, 2)"),
+        (lambda x: jnp.trace(x, axis1=1, axis2=2), MANY, "return np.trace(x, axis1=1, axis2=2)"),
+        (lambda x: x + 0.5 * jnp.eye(6), SQUARE, "x + np.eye(6, dtype=np.float32) * 0.5"),
+        (lambda x: jnp.where(x > 0, 1.0, 0.0), SQUARE, "return (x > 0).astype(np.float32)"),
+        (lambda x: jnp.where(x > 0, 1.0, 0.0) != 0, SQUARE, "return x > 0"),
+    ],
+)
+def test_diagonals(function, x, expected):
+    for form in (hlo, optimised):
+        text = form(function, x)
+        assert expected is None or expected in main(text)
+        assert_agrees(text, x, without="triangles")
+
+
+@pytest.mark.parametrize(
+    ("function", "x", "name"),
+    [
+        (lambda x: x[jnp.arange(6), jnp.arange(6)[::-1]], SQUARE, "diagonal"),
+        (lambda x: x[jnp.arange(4), jnp.arange(4)], SQUARE, "diagonal"),  # not the whole of it
+        (lambda x: x[jnp.arange(4) + 1, jnp.arange(4) + 1], SQUARE, "diagonal"),
+        (lambda x: x[jnp.arange(2), jnp.arange(2)], MANY, "diagonal"),  # of other axes
+        (lambda x: jnp.where(jnp.eye(4, dtype=bool), x[:, None], 1), LINE, "np.diag("),
+        (lambda x: jnp.where(jnp.eye(4, dtype=bool), x[:, None], -0.0), LINE, "np.diag("),
+        (lambda x: jnp.where(jnp.eye(4, k=1, dtype=bool), x[:, None], 0), LINE, "np.diag("),
+        (lambda x: jnp.where(jnp.eye(6, dtype=bool), x, 0).sum(0), SQUARE, "np.trace"),
+        (lambda x: jnp.where(jnp.eye(6, dtype=bool), x, 0).max(), SQUARE, "np.trace"),
+        (lambda x: jnp.where(jnp.eye(6, dtype=bool), x, 1).sum(), SQUARE, "np.trace"),
+        (lambda x: x + jnp.where(jnp.eye(6, dtype=bool), -0.5, 0.0), SQUARE, "* -0.5"),  # -0 beside the diagonal
+        (lambda x: jnp.where(x > 0, 1.0, -0.0), SQUARE, "astype"),
+        (lambda x: jnp.where(x > 0, 2.0, 0.0), SQUARE, "astype"),
+        (lambda x: jnp.where(x > 0, 2.0, 0.0) != 1, SQUARE, "return x > 0"),
+    ],
+)
+def test_what_is_no_diagonal(function, x, name):
+    text = hlo(function, x)
+    assert name not in main(text)
+    assert_agrees(text, x, without="triangles", budget=EXACT if "trace" not in name else ROUNDED)

@@ -201,7 +201,7 @@ def base_name(node: Node, graph: Graph) -> str:
         return _result_name(function if isinstance(function, str) else function.name, index)
     if call.opcode == "library":
         name: str = call.parameters["function"]
-        return LIBRARY_RESULTS.get(name, name.rpartition(".")[2])
+        return LIBRARY_RESULTS.get(name, (name.rpartition(".")[2],) * (index + 1))[index]
     if call.opcode == "qr":
         return "qr"[index]
     if call.opcode == "collective":
@@ -325,6 +325,10 @@ FUNCTION_RESULTS: dict[str, tuple[str, ...]] = {
     "sigmoid": ("gate",),
     "normal_cdf": ("probability",),
     "potrf": ("factor", "info"),
+    "svd": ("left", "singular", "right"),
+    "svdvals": ("singular",),
+    "eigh": ("eigenvalues", "eigenvectors"),
+    "eigvalsh": ("eigenvalues",),
     "ragged_dot": ("dot",),
     "reduce_precision": ("rounded",),
     "reduce_window": ("pooled",),
@@ -356,24 +360,26 @@ FUNCTION_RESULTS: dict[str, tuple[str, ...]] = {
 
 
 # What the results of functions of the array library are called, where it is not by their names.
-LIBRARY_RESULTS = {
-    "conj": "conjugate",
-    "copysign": "signed",
-    "diff": "difference",
-    "isclose": "mask",
-    "nan_to_num": "filled",
-    "nanmax": "peak",
-    "nanmean": "mean",
-    "nanmin": "lowest",
-    "nanprod": "product",
-    "nanstd": "deviation",
-    "nansum": "total",
-    "nanvar": "variance",
-    "pad": "padded",
-    "repeat": "repeated",
-    "signbit": "mask",
-    "tile": "tiled",
-    "trunc": "whole",
+LIBRARY_RESULTS: dict[str, tuple[str, ...]] = {
+    "bincount": ("counts",),
+    "conj": ("conjugate",),
+    "copysign": ("signed",),
+    "diff": ("difference",),
+    "isclose": ("mask",),
+    "linalg.slogdet": ("sign", "logdet"),
+    "nan_to_num": ("filled",),
+    "nanmax": ("peak",),
+    "nanmean": ("mean",),
+    "nanmin": ("lowest",),
+    "nanprod": ("product",),
+    "nanstd": ("deviation",),
+    "nansum": ("total",),
+    "nanvar": ("variance",),
+    "pad": ("padded",),
+    "repeat": ("repeated",),
+    "signbit": ("mask",),
+    "tile": ("tiled",),
+    "trunc": ("whole",),
 }
 
 

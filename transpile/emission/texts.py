@@ -98,6 +98,12 @@ def one_axis_keyword(node: Node) -> str:
     return f"axis={axis_from_end(axis, ndim)}" if ndim > 1 else ""
 
 
+def diagonal_of(node: Node) -> str:
+    """Which diagonal is taken of which axes; nothing for the middle one of a matrix."""
+    offset, axes = node.parameters["offset"], node.parameters["axes"]
+    return ", ".join([*([str(offset)] if offset else []), *(f"{name}={axis}" for name, axis in axes.items())])
+
+
 def axis_keyword(axis: int) -> str:
     """`` , axis=1`` behind a list of arrays; nothing for the first axis."""
     return f", axis={axis}" if axis else ""

@@ -14,6 +14,11 @@ from ..hlo.printer import print_module
 from .aranges import aranges
 from .carrying import carrying
 from .clips import clips
+from .convolutions import convolutions
+from .counts import counts
+from .crosses import crosses
+from .decompositions import decompositions
+from .determinants import determinants
 from .differences import differences
 from .factorisations import factorisations
 from .factors import factors
@@ -31,6 +36,7 @@ from .medians import medians
 from .norms import norms
 from .outlining import Originals, outlining
 from .paddings import paddings
+from .polynomials import polynomials
 from .pool_gradients import pool_gradients
 from .prefixes import prefixes
 from .products import products
@@ -67,6 +73,10 @@ PIPELINE: tuple[ArrayPass, ...] = (
     medians,
     solves,
     products,
+    polynomials,
+    convolutions,
+    crosses,
+    counts,
     rolls,
     paddings,
     tilings,
@@ -81,7 +91,9 @@ PIPELINE: tuple[ArrayPass, ...] = (
     variances,
     norms,
     triangles,
+    determinants,
     factorisations,
+    decompositions,
     factors,
     softplus,
     softmaxes,

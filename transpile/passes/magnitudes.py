@@ -28,8 +28,9 @@ _RULES: dict[str, Callable[[Node], bool]] = {
     **dict.fromkeys(("abs", "exponential", "square", "var", "std"), lambda node: True),
     "literal": lambda node: bool(literal_value(node) > 0),
     "multiply": lambda node: node.operands[0] is node.operands[1],
+    "prelude": lambda node: node.parameters["function"] == "svdvals",
     "library": lambda node: node.parameters["function"] in ("linalg.norm", "hypot"),
-    "item": lambda node: node.operands[0].parameters.get("function") == "gesdd" and node.parameters["index"] == 1,
+    "item": lambda node: node.operands[0].parameters.get("function") == "svd" and node.parameters["index"] == 1,
 }
 
 

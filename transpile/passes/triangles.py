@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from ..array.node import Graph, Node, literal_value
+import numpy as np
+
+from ..array.node import Graph, Node, Slot, literal_value
 from ..array.program import Function
 from ..array.value import FULL, NEW
 from ..hlo.element_types import PRED
 from .matching import Bindings
-from .rules import Rule, apply_rules
+from .rewriting import called
+from .rules import Rule, apply_rules, is_full_float
 
 _TURNED = {"GE": "LE", "GT": "LT", "LE": "GE", "LT": "GT", "EQ": "EQ", "NE": "NE"}
 # row + offset compared with column: what it is, how far the diagonal is from ``offset``, and whether it is the rest.
@@ -70,30 +73,95 @@ def _upper(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _triangle(graph: Graph, node: Node, found: Bindings, opcode: str, past: int) -> Node | None:
-    x, mask = found["x"], found["mask"]
-    if x.shape != node.shape or x.shape[-2:] != mask.shape:
+    x, mask, zero = found["x"], found["mask"], found["ZERO"]
+    if x.shape != node.shape or x.shape[-2:] != mask.shape or not _is_zero(zero):
         return None
     diagonal = mask.parameters["diagonal"] + past
     return graph.add(opcode, (x,), node.shape, node.element_type, diagonal=diagonal)
 
 
 def _diagonal(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """``x[i, i]`` of all the rows that have a diagonal element."""
-    x, i = found["x"], found["i"]
-    if i.opcode != "arange" or x.ndim != 2 or i.parameters["stop"] != min(x.shape):
+    """``x[.., i, i + k]`` of all the rows that have such an element."""
+    x, row, column = found["x"], _ramp(found["i"]), _ramp(found["j"])
+    index = node.parameters["index"]
+    places = [axis for axis, item in enumerate(index) if isinstance(item, Slot)]
+    if row is None or column is None or [index[axis] for axis in places] != [Slot(1), Slot(2)] or len(index) != x.ndim:
         return None
-    return graph.add("diagonal", (x,), node.shape, node.element_type, interval=node.interval)
+    if places != [x.ndim - 2, x.ndim - 1] or found["i"].ndim != 1 or found["j"].ndim != 1:
+        return None
+    if any(item != FULL for item in index[:-2]):
+        return None
+    offset, (rows, columns) = column[1] - row[1], x.shape[-2:]
+    if min(row[1], column[1]) != 0 or node.shape[-1] != min(rows + min(offset, 0), columns - max(offset, 0)):
+        return None
+    axes = {"axis1": x.ndim - 2, "axis2": x.ndim - 1} if x.ndim > 2 else {}
+    return graph.add("diagonal", (x,), node.shape, node.element_type, interval=node.interval, offset=offset, axes=axes)
+
+
+def _on_diagonal(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """A matrix with a vector on a diagonal, and zeros: the vector stands in each column, or in each row."""
+    x, offset = found["x"], found["mask"].parameters["diagonal"]
+    rows, columns = node.shape if node.ndim == 2 else (0, 1)
+    if rows != columns or x.shape not in ((rows,), (1, rows), (rows, 1)) or not _is_zero(found["ZERO"]):
+        return None
+    in_column = x.shape == (rows, 1)
+    if x.ndim == 2:
+        if x.opcode != "expand":
+            return None
+        (x,) = x.operands
+    if offset:
+        low = offset < 0 if in_column else offset > 0
+        widths = ((abs(offset), 0),) if low else ((0, abs(offset)),)
+        if x.opcode != "pad" or tuple(map(tuple, x.parameters["widths"])) != widths or not _is_zero(x.operands[1]):
+            return None
+        x = x.operands[0]
+    if x.ndim != 1:
+        return None
+    return called(graph, "np.diag", (x,), node, *((offset,) if offset else ()))
+
+
+def _is_zero(node: Node) -> bool:
+    """0 without a sign."""
+    if not node.is_literal or literal_value(node):
+        return False
+    value = literal_value(node).astype(complex)
+    return not np.signbit(value.real) and not np.signbit(value.imag)
+
+
+def _trace(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """The sum of what a mask leaves of the last two axes."""
+    x, kept, offset = found["x"], found["kept"], found["mask"].parameters["diagonal"]
+    last = (kept.ndim - 2, kept.ndim - 1)
+    if x.shape != kept.shape or tuple(node.parameters["axes"]) != last or node.parameters.get("keepdims"):
+        return None
+    if not _is_zero(found["ZERO"]) or node.type.is_extension or (node.type.is_floating and node.type.bits < 32):
+        return None
+    axes = {"axis1": last[0], "axis2": last[1]} if kept.ndim > 2 else {}
+    dtype = {"dtype": node.type} if node.type.is_integral else {}
+    return called(graph, "np.trace", (x,), node, *((offset,) if offset else ()), **axes, **dtype)
+
+
+def _scaled(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """A number where the mask is, and 0: of a negative one the others would be -0."""
+    mask, number = found["mask"], found["NUMBER"]
+    if node.shape != mask.shape or not 0 < literal_value(number) < np.inf:
+        return None
+    ones = graph.add(mask.opcode, (), node.shape, node.element_type, **mask.parameters)
+    return graph.add("multiply", (ones, number), node.shape, node.element_type)
 
 
 RULES = (
-    Rule("advanced_index(x, i, i)", _diagonal),
+    Rule("advanced_index(x, i, j)", _diagonal),
     Rule("compare(a, b)", _mask),
     Rule("convert((mask := tri()))", _typed),
     Rule("convert((mask := eye()))", _typed),
-    Rule("select((mask := tri()), x, 0)", _lower),
-    Rule("select(not_((mask := tri())), 0, x)", _lower),
-    Rule("select((mask := tri()), 0, x)", _upper),
-    Rule("select(not_((mask := tri())), x, 0)", _upper),
+    *(Rule(f"select((mask := {name}()), NUMBER, 0)", _scaled, when=is_full_float) for name in ("tri", "eye")),
+    Rule("select((mask := eye()), x, ZERO)", _on_diagonal),
+    Rule("sum((kept := select((mask := eye()), x, ZERO)))", _trace, once=("kept",)),
+    Rule("select((mask := tri()), x, ZERO)", _lower),
+    Rule("select(not_((mask := tri())), ZERO, x)", _lower),
+    Rule("select((mask := tri()), ZERO, x)", _upper),
+    Rule("select(not_((mask := tri())), x, ZERO)", _upper),
 )
 
 

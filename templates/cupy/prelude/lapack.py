@@ -26,17 +26,52 @@ def solve(a: cp.ndarray, b: cp.ndarray) -> cp.ndarray:
     return solve_by_factors(a, b)
 
 
+def eigh(a: cp.ndarray, *, lower: bool = True) -> tuple[cp.ndarray, cp.ndarray]:
+    """Rising eigenvalues and eigenvectors, as columns, of Hermitian matrices given by
+    one triangle; NaN where a matrix is not finite.
+    """
+    finite, failed = without_nan(a)
+    with cupyx.errstate(linalg="ignore"):
+        values, vectors = cp.linalg.eigh(finite, UPLO="L" if lower else "U")
+    return nan_where(failed, values), nan_where(failed, vectors)
+
+
+def eigvalsh(a: cp.ndarray, *, lower: bool = True) -> cp.ndarray:
+    """Rising eigenvalues of Hermitian matrices given by one triangle; NaN where a
+    matrix is not finite.
+    """
+    finite, failed = without_nan(a)
+    with cupyx.errstate(linalg="ignore"):
+        values = cp.linalg.eigvalsh(finite, UPLO="L" if lower else "U")
+    return nan_where(failed, values)
+
+
 def syevd(
     a: cp.ndarray, *, mode: str = "V", uplo: str = "L"
 ) -> tuple[cp.ndarray, cp.ndarray, cp.ndarray]:
     """Eigenvectors as columns, rising eigenvalues of Hermitian matrices given by one
     triangle, and info.
     """
-    a, failed = without_nan(a)
+    values, vectors = eigh(a, lower=uplo == "L")
+    return vectors, values, without_nan(a)[1].astype(cp.int32)
+
+
+def svd(
+    a: cp.ndarray, *, full_matrices: bool = True
+) -> tuple[cp.ndarray, cp.ndarray, cp.ndarray]:
+    """U, falling singular values and V^H; NaN where a matrix is not finite."""
+    finite, failed = without_nan(a)
     with cupyx.errstate(linalg="ignore"):
-        values, vectors = cp.linalg.eigh(a, UPLO="L" if uplo == "L" else "U")
-    values, vectors = nan_where(failed, values), nan_where(failed, vectors)
-    return vectors, values, failed.astype(cp.int32)
+        u, values, vh = cp.linalg.svd(finite, full_matrices=full_matrices)
+    return nan_where(failed, u), nan_where(failed, values), nan_where(failed, vh)
+
+
+def svdvals(a: cp.ndarray) -> cp.ndarray:
+    """Falling singular values; NaN where a matrix is not finite."""
+    finite, failed = without_nan(a)
+    with cupyx.errstate(linalg="ignore"):
+        values = cp.linalg.svd(finite, compute_uv=False)
+    return nan_where(failed, values)
 
 
 def gesdd(
@@ -45,15 +80,13 @@ def gesdd(
     """``a``, falling singular values, U, V^H, info; ``mode`` asks for "A" all vectors,
     "S" min(m, n) or "N" none.
     """
-    finite, failed = without_nan(a)
-    with cupyx.errstate(linalg="ignore"):
-        if mode == "N":
-            values = cp.linalg.svd(finite, compute_uv=False)
-            shapes = [(*a.shape[:-2], n, n) for n in a.shape[-2:]]
-            u, vh = (cp.zeros(shape, dtype=a.dtype) for shape in shapes)
-        else:
-            u, values, vh = cp.linalg.svd(finite, full_matrices=mode == "A")
-    values, u, vh = (nan_where(failed, x) for x in (values, u, vh))
+    failed = without_nan(a)[1]
+    if mode == "N":
+        values = svdvals(a)
+        shapes = [(*a.shape[:-2], n, n) for n in a.shape[-2:]]
+        u, vh = (nan_where(failed, cp.zeros(shape, dtype=a.dtype)) for shape in shapes)
+    else:
+        u, values, vh = svd(a, full_matrices=mode == "A")
     return a, values, u, vh, failed.astype(cp.int32)
 
 

@@ -185,6 +185,15 @@ def _simpler_compare(lowering: FunctionLowering, instruction: Instruction, a: Va
         if bool(literal_value(b.node)) == (direction == "EQ"):
             return a
         return lowering.elementwise("not", PRED, a, shape=a.shape)
+    mask = _mask(a)
+    if (
+        mask is not None
+        and direction == "NE"
+        and b.node.is_literal
+        and not literal_value(b.node)
+        and a.shape == b.shape
+    ):
+        return mask
     left, right = _bounds(a), _bounds(b)
     if left is None or right is None:
         return None
@@ -200,6 +209,13 @@ def _simpler_compare(lowering: FunctionLowering, instruction: Instruction, a: Va
     if not holds and not fails:
         return None
     return Value.repeated(lowering.graph.literal(holds, PRED), instruction.array_shape.dimensions)
+
+
+def _mask(value: Value) -> Value | None:
+    """The mask that numbers were converted from."""
+    node = value.node
+    is_converted = node.opcode == "convert" and node.operands[0].element_type is PRED
+    return Value(node.operands[0], value.axes, value.shape) if is_converted else None
 
 
 def _bounds(value: Value) -> Interval | None:
@@ -227,7 +243,30 @@ def _simpler_select(
         return which if which.shape == a.shape else Value.repeated(which.node, a.shape)
     if a.node is b.node and a.axes == b.axes:
         return a
+    if on is not None and off is not None and _is_counted(on, off):
+        number = lowering.elementwise("convert", a.node.type, which, shape=which.shape)
+        return number if which.shape == a.shape else Value.repeated(number.node, a.shape)
     return floored(lowering, which, a, b)
+
+
+def _further(above: bool, otherwise: Callable[..., Value | None]) -> Callable[..., Value | None]:
+    """The larger, or the smaller, of integers of which one always is."""
+
+    def rule(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
+        bounds, others = a.node.interval, b.node.interval
+        if bounds is not None and others is not None and a.shape == b.shape:
+            if (bounds[0] >= others[1]) if above else (bounds[1] <= others[0]):
+                return a
+            if (others[0] >= bounds[1]) if above else (others[1] <= bounds[0]):
+                return b
+        return otherwise(lowering, instruction, a, b)
+
+    return rule
+
+
+def _is_counted(on: np.ndarray, off: np.ndarray) -> bool:
+    """1 and 0, which a mask converts to."""
+    return on.dtype.kind in "iuf" and bool(on == 1) and not off and not np.signbit(off.astype(float))
 
 
 def _simpler_clamp(
@@ -307,8 +346,8 @@ _SIMPLER: dict[str, Callable[..., Value | None]] = {
     "subtract": _neutral(_is_integer_zero, left=False),
     "multiply": _neutral(_is_one),
     "divide": _neutral(_is_one, left=False),
-    "maximum": _neutral(lambda constant: constant.dtype.kind == "f" and constant == -np.inf),
-    "minimum": _neutral(lambda constant: constant.dtype.kind == "f" and constant == np.inf),
+    "maximum": _further(True, _neutral(lambda constant: constant.dtype.kind == "f" and constant == -np.inf)),
+    "minimum": _further(False, _neutral(lambda constant: constant.dtype.kind == "f" and constant == np.inf)),
     "and": _absorbing(operator.not_, _simpler_and),
     "negate": _simpler_negate,
     "or": _absorbing(bool, _neutral(lambda constant: constant.dtype.kind == "b" and not constant)),

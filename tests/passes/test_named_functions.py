@@ -1,0 +1,129 @@
+"""Polynomials, convolutions, vector products, counts and determinants by NumPy's names: near-misses and values."""
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.tests.passes.raising import EXACT, ROUNDED, assert_agrees, hlo, main, optimised
+
+jnp = pytest.importorskip("jax.numpy")
+jax = pytest.importorskip("jax")
+rng = np.random.default_rng(3)
+P, X = rng.normal(size=4).astype(np.float32), np.array([0.5, -0.0, 2, np.inf, np.nan, -3], np.float32)
+LONG, SHORT, EVEN = (rng.normal(size=n).astype(np.float32) for n in (9, 3, 4))
+A, B = rng.normal(size=(2, 5, 3)).astype(np.float32)
+COUNTED = np.array([3, 0, -2, 9, 10, 2**31 - 1, 3, -(2**31), 9], np.int32)
+
+RAISED = [
+    ("polynomials", lambda p, x: jnp.polyval(p, x), (P, X), "return np.polyval(p, x)"),
+    ("polynomials", lambda p, x: jnp.polyval(p, x), (P[:1], X), "return np.polyval(p, x)"),
+    ("convolutions", lambda x, y: jnp.convolve(x, y), (LONG, SHORT), "return np.convolve(x, y)"),
+    ("convolutions", lambda x, y: jnp.convolve(x, y), (SHORT, LONG), "return np.convolve(y, x)"),
+    ("convolutions", lambda x, y: jnp.convolve(x, y, "same"), (LONG, EVEN), 'return np.convolve(x, y, mode="same")'),
+    ("convolutions", lambda x, y: jnp.convolve(x, y, "same"), (LONG, SHORT), 'return np.convolve(x, y, mode="same")'),
+    ("convolutions", lambda x, y: jnp.convolve(x, y, "valid"), (LONG, EVEN), 'return np.convolve(x, y, mode="valid")'),
+    ("convolutions", lambda x, y: jnp.correlate(x, y), (LONG, EVEN), "return np.correlate(x, y)"),
+    ("convolutions", lambda x, y: jnp.correlate(x, y, "full"), (LONG, EVEN), 'return np.correlate(x, y, mode="full")'),
+    ("convolutions", lambda x, y: jnp.correlate(x, y, "same"), (LONG, EVEN), 'return np.correlate(x, y, mode="same")'),
+    ("crosses", lambda x, y: jnp.cross(x, y), (A, B), "return np.cross(x, y)"),
+    ("crosses", lambda x, y: jnp.cross(x, y), (A[0], B[0]), "return np.cross(x, y)"),
+    ("crosses", lambda x, y: jnp.cross(x, y), (np.stack([A, B]), np.stack([B, B])), "return np.cross(x, y)"),
+]
+
+
+@pytest.mark.parametrize(("without", "function", "inputs", "expected"), RAISED)
+def test_functions(without, function, inputs, expected):
+    for form in (hlo, optimised):
+        text = form(function, *inputs)
+        assert main(text) == expected
+        assert expected.split("(")[0] not in main(text, disable_passes=[without])
+        assert_agrees(text, *inputs, without=without)
+
+
+@pytest.mark.parametrize(
+    ("function", "inputs", "name"),
+    [
+        (lambda p, x: ((p[0] * x + p[1]) * x + p[2]) * x + p[3], (P, X), "polyval"),  # 0 * inf is NaN
+        (lambda p, x: (((0 * x + p[0]) * x + p[1]) * x + p[1]) * x + p[3], (P, X), "polyval"),
+        (lambda p, x: (((0 * x + p[3]) * x + p[2]) * x + p[1]) * x + p[0], (P, X), "polyval"),
+        (lambda p, x: ((0 * x + p[0]) * x + p[1]) * x + p[2], (P, X), "polyval"),
+        (lambda p, x: ((0 * x + p[0]) * x + p[1]) * abs(x) + p[2], (P[:3], X), "polyval"),
+        (lambda p, x: ((0 + x + p[0]) * x + p[1]) * x + p[2], (P[:3], X), "polyval"),
+        (lambda x, y: convolved(x, y, [(1, 0)]), (LONG, SHORT), "np.co"),
+        (lambda x, y: convolved(x, y, [(2, 2)], rhs_dilation=(2,)), (LONG, SHORT), "np.co"),
+        (lambda x, y: convolved(x, y, [(2, 2)], window_strides=(2,)), (LONG, SHORT), "np.co"),
+        (lambda x, y: convolved(x, y, [(8, 8)]), (SHORT, LONG), "np.co"),
+        (lambda x, y: jnp.stack([x[:, 1] * y[:, 2] - x[:, 2] * y[:, 1]] * 3, -1), (A, B), "np.cross"),
+        (lambda x, y: jnp.cross(x, y, axis=0), (A.T, B.T), "np.cross"),
+        (lambda x, y: jnp.cross(x, y) + jnp.cross(x[::-1], y), (A[:, :2], B[:, :2]), "np.cross"),
+        (lambda x, y: jnp.cross(x, y), (A, B[0]), "np.cross"),
+    ],
+)
+def test_something_else(function, inputs, name):
+    text = hlo(function, *inputs)
+    assert name not in main(text)
+    for without in ("polynomials", "convolutions", "crosses"):
+        assert_agrees(text, *inputs, without=without)
+
+
+def convolved(x, y, padding, window_strides=(1,), **settings):
+    return jax.lax.conv_general_dilated(x[None, None], y[None, None], window_strides, padding, **settings)[0, 0]
+
+
+@pytest.mark.parametrize("form", [hlo, optimised])
+def test_counts(form):
+    text = form(lambda x: jnp.bincount(x, length=10), COUNTED)
+    assert main(text) == "return np.bincount(np.clip(x, 0, 10), minlength=11)[:10].astype(np.int32)"
+    assert_agrees(text, COUNTED, without="counts", budget=EXACT)
+    text = form(lambda x: jnp.bincount(jnp.clip(x, 0, 4), length=10), COUNTED)
+    assert "np.bincount(" in main(text) and "minlength=10)" in main(text)
+    assert_agrees(text, COUNTED, without="counts", budget=EXACT)
+    assert "bincount" not in xla2py.emit(text, "cupy").source + xla2py.emit(text, "dask").source
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: jax.ops.segment_sum(jnp.ones(9, np.int32), x, 10),  # negative numbers are left out
+        lambda x: jnp.bincount(x, length=10, weights=x / 2),
+        lambda x: jnp.ones(10, np.int32).at[jnp.maximum(x, 0)].add(1),
+        lambda x: jnp.zeros(10, np.int32).at[jnp.maximum(x, 0)].add(2),
+        lambda x: jnp.zeros(10, np.int32).at[jnp.maximum(x, 0)].max(1),
+        lambda x: jnp.zeros(10, np.int8).at[jnp.maximum(x, 0)].add(1),
+        lambda x: jnp.zeros((10, 2), np.int32).at[jnp.maximum(x, 0)].add(1),
+    ],
+)
+def test_other_sums_at_places(function):
+    text = hlo(function, COUNTED)
+    assert "bincount" not in main(text)
+    assert_agrees(text, COUNTED, without="counts")
+
+
+MATRICES = [
+    rng.normal(size=(4, 4)),
+    np.eye(5)[[1, 0, 2, 4, 3]],
+    np.arange(16).reshape(4, 4),
+    np.zeros((4, 4)),
+    np.where(np.eye(4), np.nan, 1),
+    np.diag([1, np.inf, 2, -1]),
+    np.diag([-np.inf, 1, 1, 1]),
+]
+
+
+@pytest.mark.parametrize("matrix", [matrix.astype(np.float32) for matrix in MATRICES])
+def test_determinants(matrix):
+    for form in (hlo, optimised):
+        text = form(jnp.linalg.det, matrix)
+        assert main(text) == "return np.linalg.det(a)"
+        assert_agrees(text, matrix, without="determinants", budget=ROUNDED)
+        text = form(lambda a: tuple(jnp.linalg.slogdet(a)), matrix)
+        assert main(text) == "sign, logdet = np.linalg.slogdet(a)\nreturn sign, logdet"
+        assert_agrees(text, matrix, without="determinants", budget=ROUNDED)
+
+
+def test_determinants_that_stay():
+    for matrix in (MATRICES[0] * (1 + 1j), np.stack(MATRICES[:1] * 2)):
+        narrow = matrix.astype(np.complex64 if matrix.dtype.kind == "c" else np.float32)
+        text = hlo(jnp.linalg.det, narrow)
+        assert "np.linalg.det" not in main(text)
+        assert_agrees(text, narrow, without="determinants", budget=ROUNDED)
