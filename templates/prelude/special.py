@@ -1,10 +1,16 @@
-"""Activations, and special functions of float32 by the polynomials that XLA computes
+"""Activations, and special functions by the polynomials that XLA computes
 them with.
 """
 
 import numpy as np
 
-from .floats import erf
+from .floats import (
+    ERF64_DENOMINATOR,
+    ERF64_NUMERATOR,
+    ERFC64_DENOMINATOR,
+    ERFC64_NUMERATOR,
+    erf,
+)
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:
@@ -124,6 +130,134 @@ def erf_inv(x: np.ndarray) -> np.ndarray:
         for middle, tail in zip(ERF_INV_MIDDLE, ERF_INV_TAIL, strict=True):
             series = np.where(near, np.float32(middle), np.float32(tail)) + series * w
         return np.where(np.abs(x) == 1, x * np.float32(np.inf), series * x)
+
+
+ERFC64_FAR_NUMERATOR = np.array(  # of the magnitude, from 8 on
+    [
+        0.5641895835477551,
+        1.275366707599781,
+        5.019050422511805,
+        6.160210979930536,
+        7.4097426995044895,
+        2.9788666537210022,
+    ]
+)
+ERFC64_FAR_DENOMINATOR = np.array(
+    [
+        1.0,
+        2.2605286322011726,
+        9.396035249380015,
+        12.048953980809666,
+        17.08144507475659,
+        9.608968090632859,
+        3.369076451000815,
+    ]
+)
+
+
+def erfc_float64(x: np.ndarray) -> np.ndarray:
+    """The complementary error function of float64.
+
+    Source: Cephes, ndtr.c.
+    """
+    size, square = np.abs(x), x * x
+    ratio = np.polyval(ERF64_NUMERATOR, square) / np.polyval(ERF64_DENOMINATOR, square)
+    with np.errstate(all="ignore"):
+        near = np.polyval(ERFC64_NUMERATOR, size) / np.polyval(ERFC64_DENOMINATOR, size)
+        far = np.polyval(ERFC64_FAR_NUMERATOR, size) / np.polyval(
+            ERFC64_FAR_DENOMINATOR, size
+        )
+        tail = np.exp(-square) * np.where(size < 8, near, far)
+    tail = np.where(-square < -709.782712893384, 0, tail)  # where exp is subnormal
+    return np.where(size < 1, 1 - x * ratio, np.where(x < 0, 2 - tail, tail))
+
+
+ERF_INV64_MIDDLE = np.array(  # of w - 3.125, w = -log(1 - x**2) below 6.25
+    [
+        -3.64441206401782e-21,
+        -1.6850591381820166e-19,
+        1.28584807152564e-18,
+        1.1157877678025181e-17,
+        -1.333171662854621e-16,
+        2.0972767875968562e-17,
+        6.637638134358324e-15,
+        -4.054566272975207e-14,
+        -8.151934197605472e-14,
+        2.6335093153082323e-12,
+        -1.2975133253453532e-11,
+        -5.415412054294628e-11,
+        1.0512122733215323e-9,
+        -4.112633980346984e-9,
+        -2.9070369957882005e-8,
+        4.2347877827932404e-7,
+        -1.3654692000834679e-6,
+        -1.3882523362786469e-5,
+        0.00018673420803405714,
+        -0.000740702534166267,
+        -0.006033670871430149,
+        0.24015818242558962,
+        1.6536545626831027,
+    ]
+)
+ERF_INV64_NEAR = np.array(  # of sqrt(w) - 3.25, below 16
+    [
+        2.2137376921775787e-9,
+        9.075656193888539e-8,
+        -2.7517406297064545e-7,
+        1.8239629214389228e-8,
+        1.5027403968909828e-6,
+        -4.013867526981546e-6,
+        2.9234449089955446e-6,
+        1.2475304481671779e-5,
+        -4.7318229009055734e-5,
+        6.828485145957318e-5,
+        2.4031110387097894e-5,
+        -0.0003550375203628475,
+        0.0009532893797373805,
+        -0.0016882755560235047,
+        0.002491442096107851,
+        -0.003751208507569241,
+        0.005370914553590064,
+        1.0052589676941592,
+        3.0838856104922208,
+    ]
+)
+ERF_INV64_TAIL = np.array(  # of sqrt(w) - 5, from 16 on
+    [
+        -2.7109920616438573e-11,
+        -2.555641816996525e-10,
+        1.5076572693500548e-9,
+        -3.789465440126737e-9,
+        7.61570120807834e-9,
+        -1.496002662714924e-8,
+        2.914795345090108e-8,
+        -6.771199775845234e-8,
+        2.2900482228026655e-7,
+        -9.9298272942317e-7,
+        4.526062597223154e-6,
+        -1.968177810553167e-5,
+        7.599527703001776e-5,
+        -0.00021503011930044477,
+        -0.00013871931833623122,
+        1.0103004648645344,
+        4.849906401408584,
+    ]
+)
+
+
+def erf_inv_float64(x: np.ndarray) -> np.ndarray:
+    """The inverse error function of float64: infinite at -1 and 1, NaN beyond.
+
+    Source: Giles, Approximating the erfinv function, 2011.
+    """
+    with np.errstate(all="ignore"):
+        w = -np.log1p(-x * x)
+        root = np.sqrt(w)
+        near = np.polyval(ERF_INV64_NEAR, root - 3.25)
+        outer = np.where(w < 16, near, np.polyval(ERF_INV64_TAIL, root - 5))
+        middle = np.polyval(ERF_INV64_MIDDLE, w - 3.125)
+        series = np.where(w < 6.25, middle, outer)
+        return np.where(np.abs(x) == 1, x * np.inf, series * x)
 
 
 def normal_cdf(x: np.ndarray) -> np.ndarray:

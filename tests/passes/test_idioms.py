@@ -29,6 +29,19 @@ def test_functions_of_jax(function, expected, form):
     assert_agrees(text, X, without="idioms", budget=Budget(relative=1e-5, absolute=1e-30))
 
 
+@pytest.mark.parametrize("form", [hlo, optimised])
+def test_functions_of_float64(form):
+    x = np.concatenate([X.astype(np.float64), np.linspace(-28, 28, 57), 1 - 10.0 ** -np.arange(1, 17)])
+    with jax.enable_x64(True):
+        texts = {name: form(lambda x, f=getattr(jax.lax, name): f(x), x) for name in ("erfc", "erf_inv")}
+        of_magnitude = form(lambda x: jax.lax.erfc(abs(x)), x)
+    for name, text in texts.items():
+        assert main(text) == f"return {name}_float64(x)"
+        assert_agrees(text, x, without="idioms", budget=Budget(relative=1e-13, absolute=1e-300))
+    assert main(of_magnitude) == "return erfc_float64(np.abs(x))"
+    assert_agrees(of_magnitude, x, without="idioms", budget=Budget(relative=1e-13, absolute=1e-300))
+
+
 def test_a_target_without_the_prelude_gets_the_long_form():
     text = hlo(jax.lax.erfc, X)
     assert "erfc" in called(text) and "erfc" not in called(text, no_prelude)

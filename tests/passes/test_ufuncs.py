@@ -55,6 +55,8 @@ def test_functions(function, inputs, expected):
         (lambda x, y: jnp.where(y < 0, jnp.ceil(x), jnp.floor(x)), "trunc"),
         (lambda x, y: jnp.sqrt(x * x + y * y), "hypot"),
         (lambda x, y: jnp.log(x) / 0.69, "log2"),
+        (lambda x, y: jnp.floor(jnp.log2(x)), "log2"),  # of 8 it may be 2
+        (lambda x, y: jnp.log10(x) >= 3, "log10"),
         (lambda x, y: x * 0.0174, "deg2rad"),
         (lambda x, y: jnp.where(x < 0, 0, jnp.where(x > 0, 1, y)), "heaviside"),
         (lambda x, y: jnp.where(jnp.signbit(y), abs(x), -abs(x)), "copysign"),

@@ -6,7 +6,15 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from xla2py.templates.prelude.special import erf_inv, erfc, exact_gelu, normal_cdf, sigmoid
+from xla2py.templates.prelude.special import (
+    erf_inv,
+    erf_inv_float64,
+    erfc,
+    erfc_float64,
+    exact_gelu,
+    normal_cdf,
+    sigmoid,
+)
 
 X = np.linspace(-6, 6, 241, dtype=np.float32)
 
@@ -25,6 +33,18 @@ def test_values(function, exact):
     result = function(X)
     assert result.dtype == np.float32 and result.shape == X.shape
     np.testing.assert_allclose(result, [exact(float(x)) for x in X], rtol=2e-5, atol=1e-6)
+
+
+def test_values_of_float64():
+    x = np.linspace(-6, 6, 241)
+    np.testing.assert_allclose(erfc_float64(x), [math.erfc(number) for number in x], rtol=1e-14)
+    p = x / 6.5
+    np.testing.assert_allclose(
+        erf_inv_float64(p), [NormalDist().inv_cdf((n + 1) / 2) / math.sqrt(2) for n in p], rtol=1e-14, atol=1e-15
+    )
+    ends = np.array([-np.inf, np.inf, np.nan, 1, -1, 2])
+    np.testing.assert_array_equal(erfc_float64(ends)[:3], [2, 0, np.nan])
+    np.testing.assert_array_equal(erf_inv_float64(ends)[2:], [np.nan, np.inf, -np.inf, np.nan])
 
 
 def test_ends():

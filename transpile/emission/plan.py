@@ -82,12 +82,19 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
         return not (node.opcode == "arange" and len(users) == 2)
     if users == [None] and node is made.only_result:
         return False  # returned as it is
+    if any(user is not None and _is_compared_often(user) for user in users):
+        return made.work[node] > 1
     most = MOST_SUMMED if _continues_chain(node, users) else MOST_FOLDED
     if made.work[node] > most or node in made.user_names:
         return True
     if node.opcode == "call" and any(user is not None and user.opcode == "call" for user in users):
         return True
     return made.work[node] >= 2 and _ends_statement(node, users, graph, lines)
+
+
+def _is_compared_often(user: Node) -> bool:
+    """A branch among more than two compares what it goes by with the number of each."""
+    return user.opcode == "conditional" and len(user.parameters["branches"]) > 2
 
 
 def _changes(user: Node | None, node: Node) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -63,8 +63,8 @@ def is_full_float(element_type: ElementType) -> bool:
     return element_type.is_floating and not element_type.is_extension and element_type.bits >= 32
 
 
-def apply_rules(function: Function, rules: Sequence[Rule]) -> None:
-    """Rewrite by the first rule that matches, operands before their users, until none does."""
+def apply_rules(function: Function, rules: Sequence[Rule], but: Container[Node] = ()) -> None:
+    """Rewrite by the first rule that matches, operands before their users, until none does; ``but`` some nodes."""
     by_opcode: dict[str, list[Rule]] = {}
     for rule in rules:
         by_opcode.setdefault(pattern(rule.match).opcode, []).append(rule)
@@ -72,7 +72,7 @@ def apply_rules(function: Function, rules: Sequence[Rule]) -> None:
     graph = function.graph
 
     def rewritten(node: Node, operands: tuple[Node, ...]) -> Node | None:
-        if node.opcode in ("loop", "conditional") or "effect" in node.parameters:
+        if node.opcode in ("loop", "conditional") or "effect" in node.parameters or node in but:
             return None
         current = with_operands(graph, node, operands)
         for _ in range(_DEEPEST):

@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from ..array.node import Graph, Node, literal_value
-from ..array.program import Function
+from ..array.program import Function, roots
+from ..array.traversal import topological
 from ..hlo.element_types import ElementType
 from .matching import Bindings
 from .rewriting import called
@@ -100,11 +101,6 @@ RULES = (
         when=is_full_float,
     ),
     Rule(f"select({_ANY_INFINITE}, inf, {_LENGTH})", "np.hypot(x, y)", when=is_full_float),
-    # logarithms and angles
-    Rule(f"divide(log(x), {math.log(2)!r})", "np.log2(x)", when=is_full_float),
-    Rule(f"multiply(log(x), {1 / math.log(2)!r})", "np.log2(x)", when=is_full_float),
-    Rule(f"divide(log(x), {math.log(10)!r})", "np.log10(x)", when=is_full_float),
-    Rule(f"multiply(log(x), {1 / math.log(10)!r})", "np.log10(x)", when=is_full_float),
     Rule(
         f"select(isnan({_DIFFERENCE}), add(x, y), add(maximum(x, y), {_LOG_OF_SUM}))",
         "np.logaddexp2(x, y)",
@@ -122,7 +118,21 @@ RULES = (
     ),
 )
 
+LOGARITHMS = (
+    Rule(f"divide(log(x), {math.log(2)!r})", "np.log2(x)", when=is_full_float),
+    Rule(f"multiply(log(x), {1 / math.log(2)!r})", "np.log2(x)", when=is_full_float),
+    Rule(f"divide(log(x), {math.log(10)!r})", "np.log10(x)", when=is_full_float),
+    Rule(f"multiply(log(x), {1 / math.log(10)!r})", "np.log10(x)", when=is_full_float),
+)
+# What makes another number of one that is a little larger.
+_CUTTING = frozenset(("floor", "ceil", "round-nearest-even", "compare", "convert", "sign"))
+
 
 def ufuncs(function: Function) -> None:
-    """Raise them to calls by name."""
+    """Raise them to calls by name; no logarithms that are cut to whole numbers, which rounding might change."""
+    cut: set[Node] = set()
+    for node in topological(roots(function)):
+        if node.opcode in _CUTTING or node.parameters.get("function") in ("to_int", "round_half_away"):
+            cut.update(node.operands)
+    apply_rules(function, LOGARITHMS, but=cut)
     apply_rules(function, RULES)

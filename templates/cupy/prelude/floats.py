@@ -16,6 +16,10 @@ normal_cdf = cp.ElementwiseKernel(
     "T x", "T y", "y = T(normcdff((float)x))", "normal_cdf"
 )
 
+erfc_float64 = cp.ElementwiseKernel(
+    "float64 x", "float64 y", "y = erfc(x)", "erfc_float64"
+)
+
 logistic = cp.ElementwiseKernel(
     "T x", "T y", "y = T(1.0f / (1.0f + expf(-(float)x)))", "logistic"
 )
