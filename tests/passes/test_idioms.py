@@ -33,7 +33,7 @@ def test_functions_of_jax(function, expected, form):
 def test_functions_of_float64(form):
     x = np.concatenate([X.astype(np.float64), np.linspace(-28, 28, 57), 1 - 10.0 ** -np.arange(1, 17)])
     with jax.enable_x64(True):
-        texts = {name: form(lambda x, f=getattr(jax.lax, name): f(x), x) for name in ("erfc", "erf_inv")}
+        texts = {name: form(lambda x, name=name: getattr(jax.lax, name)(x), x) for name in ("erfc", "erf_inv")}
         of_magnitude = form(lambda x: jax.lax.erfc(abs(x)), x)
     for name, text in texts.items():
         assert main(text) == f"return {name}_float64(x)"
