@@ -1,0 +1,44 @@
+"""What CuPy has by the same names as NumPy: on the twin it gives what NumPy gives."""
+
+import re
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.targets.cupy.refusals import LIBRARY
+from xla2py.tests.passes.raising import hlo
+from xla2py.transpile.equivalence.comparison import Budget, compare
+
+pytest.importorskip("cupy", reason="CuPy is not installed")
+jnp = pytest.importorskip("jax.numpy")
+
+from xla2py.tests.ladder.running import checked, needs_compiler  # noqa: E402
+
+EDGES = np.array([0.0, -0.0, 1.5, -2.5, 8.0, np.inf, -np.inf, np.nan], np.float32)
+X, Y = (array.ravel() for array in np.meshgrid(EDGES, EDGES))
+ROWS = np.arange(24, dtype=np.float32).reshape(4, 6)
+Z = np.array([1 + 2j, -3j, -1, 0.5 - 0.25j], np.complex64)
+
+PROGRAMS = [
+    (lambda x, y: (jnp.hypot(x, y), jnp.copysign(x, y), jnp.signbit(x)), (X, Y)),
+    (lambda x, y: (jnp.trunc(x), jnp.log2(abs(x)), jnp.log10(abs(y))), (X, Y)),
+    (lambda x: (jnp.tile(x, (2, 3)), jnp.repeat(x, 3, axis=0), jnp.diff(x), jnp.diff(x, n=2, axis=0)), (ROWS,)),
+    (lambda x: tuple(jnp.pad(x, 2, mode=mode) for mode in ("wrap", "edge", "reflect", "symmetric")), (ROWS,)),
+    (lambda z: (jnp.conj(z) * z, jnp.angle(z)), (Z,)),
+]
+
+
+@needs_compiler
+@pytest.mark.parametrize(("function", "inputs"), PROGRAMS)
+def test_functions(function, inputs):
+    text = hlo(function, *inputs)
+    expected = xla2py.emit(text, format=False).load().main(*inputs)
+    actual = checked(xla2py.emit(text, "cupy", format=False), inputs)
+    results = compare(expected, actual, Budget(relative=1e-6, absolute=0))
+    assert results and all(result.status.is_good for result in results), "\n".join(map(str, results))
+
+
+def test_each_of_them_is_called():
+    sources = [xla2py.emit(hlo(function, *inputs), "cupy").source for function, inputs in PROGRAMS]
+    assert set(LIBRARY) <= set(re.findall(r"\bcp\.(\w+)\(", "".join(sources)))
