@@ -17,7 +17,7 @@ Links = tuple[int | None, ...]  # for each axis of an operand: the axis of the r
 Rule = Callable[[Node], list[Links]]
 
 ELEMENTWISE_FUNCTIONS = frozenset(
-    "complex_atan2 complex_expm1 complex_from_parts complex_log1p complex_logistic complex_maximum "
+    "complex_atan2 complex_exp complex_expm1 complex_from_parts complex_log1p complex_logistic complex_maximum "
     "complex_minimum complex_rsqrt complex_sign count_leading_zeros erf erf_float64 erf_inv erf_inv_float64 erfc "
     "erfc_float64 int_divide int_power int_remainder logistic map_elements mulhi normal_cdf popcount "
     "reduce_precision round_half_away round_to rsqrt shift_right_arithmetic shift_right_logical sigmoid sign "

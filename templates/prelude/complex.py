@@ -53,6 +53,16 @@ def complex_atan2(y: np.ndarray, x: np.ndarray) -> np.ndarray:
     return angle
 
 
+def complex_exp(z: np.ndarray) -> np.ndarray:
+    """`np.exp` that keeps real numbers real, and overflows only where the result does."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        size, half = np.exp(z.real), np.exp(z.real * 0.5)
+        cos, sin = np.cos(z.imag), np.sin(z.imag)
+        real = np.where(size == np.inf, half * cos * half, size * cos)
+        imag = np.where(size == np.inf, half * sin * half, size * sin)
+    return complex_from_parts(real, np.where(z.imag == 0, 0, imag))
+
+
 def complex_expm1(z: np.ndarray) -> np.ndarray:
     """`np.expm1` that keeps real numbers real when they overflow."""
     with np.errstate(over="ignore", invalid="ignore"):

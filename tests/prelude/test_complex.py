@@ -11,6 +11,7 @@ FUNCTIONS = {
     "sign": prelude.complex_sign,
     "rsqrt": prelude.complex_rsqrt,
     "log-plus-one": prelude.complex_log1p,
+    "exponential": prelude.complex_exp,
     "exponential-minus-one": prelude.complex_expm1,
     "logistic": prelude.complex_logistic,
 }

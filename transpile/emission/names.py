@@ -262,6 +262,7 @@ FUNCTION_RESULTS: dict[str, tuple[str, ...]] = {
     "bitcast_convert_packed": ("bits",),
     "cholesky": ("factor",),
     "complex_atan2": ("angle",),
+    "complex_exp": ("exp",),
     "complex_expm1": ("expm1",),
     "complex_from_parts": ("z",),
     "complex_log1p": ("log1p",),

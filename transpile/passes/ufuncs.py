@@ -51,10 +51,6 @@ def _sign_bit(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return called(graph, "np.signbit", (x,), node) if of_float and last else None
 
 
-def _exponential(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    return graph.add("exponential", (found["z"],), node.shape, node.element_type)
-
-
 _CLOSE = "or_(compare(x, y, direction='EQ'), and_(is_finite(y), compare(abs(subtract(x, y)), {}, direction='LE')))"
 _TOLERANCE = ("add(multiply(abs(y), RTOL), ATOL)", "multiply(abs(y), RTOL)")
 _NUMBERS = "(numbers := select(isnan(x), 0, x))"
@@ -79,7 +75,7 @@ RULES = (
     Rule("atan2(imag(z), real(z))", "np.angle(z)", when=is_full_float),
     Rule(
         f"prelude.complex_from_parts({_REAL}, select(compare(y, 0, direction='EQ'), 0, {_IMAGINARY}))",
-        _exponential,
+        "prelude.complex_exp(z)",
         when=_is_full_complex,
     ),
     # signs and whole parts
