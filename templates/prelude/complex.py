@@ -54,7 +54,7 @@ def complex_atan2(y: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def complex_exp(z: np.ndarray) -> np.ndarray:
-    """`np.exp` that keeps real numbers real, and overflows only where the result does."""
+    """`np.exp` that keeps real numbers real and overflows where the result does."""
     with np.errstate(over="ignore", invalid="ignore"):
         size, half = np.exp(z.real), np.exp(z.real * 0.5)
         cos, sin = np.cos(z.imag), np.sin(z.imag)
