@@ -34,6 +34,7 @@ def source_files() -> set[str]:
     """What a wheel should hold of the checkout, by path in the wheel."""
     kinds = (".py", ".j2", ".toml", ".hlo")
     paths = [path for folder in HOUSE for path in (CHECKOUT / folder).rglob("*") if path.suffix in kinds]
+    paths.remove(CHECKOUT / "templates" / "ruff.toml")  # of the checkout alone
     return {f"xla2py/{path.relative_to(CHECKOUT).as_posix()}" for path in paths} | {
         "xla2py/__init__.py",
         "xla2py/templates/prelude/LICENSE",
