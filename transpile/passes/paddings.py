@@ -12,12 +12,15 @@ from .rewriting import called
 from .rules import Rule, apply_rules
 
 Widths = tuple[tuple[int, int], ...]
+_LONGEST = 1 << 20  # elements along an axis whose places are listed
 
 
 def _padded(graph: Graph, node: Node, found: Bindings) -> Node | None:
     low, x, high = node.operands
     axis = node.parameters["axis"]
     size = x.shape[axis]
+    if node.shape[axis] > _LONGEST:
+        return None
     taken = [_places(part, x, axis) for part in (low, high)]
     if taken[0] is None or taken[1] is None or not all(taken):
         return None
