@@ -83,7 +83,32 @@ def test_so_are_the_gradients_of_a_layer(function):
     program = emitted.source[emitted.source.index("def main") :]
     assert len(re.findall(r"^def d_layer\(", program, re.MULTILINE)) == 1
     assert len(re.findall(r"\bd_layer\(", program)) == LAYERS + 1
+    assert re.search(r"^def d_layer\([^)]*\bgradient: Array", program, re.MULTILINE)
     assert_computes(emitted, function, *given)
+
+
+def test_what_a_function_leaves_to_its_gradient_has_its_name_in_both():
+    program = xla2py.emit(hlo(trained, *arguments(3)), checks=False).source
+    given = re.search(r"^def d_layer\(([^)]*)\)", program, re.MULTILINE)[1]
+    left = re.findall(r"^    \(?([^=]*)\)? = layer\(", program, re.MULTILINE)
+    assert len(left) == 3
+    for name in ("tanh", "root", "difference", "ratio"):
+        assert all(re.search(rf"\b{name}(_\d+)?\b", names) for names in (given, *left))
+
+
+def normalised(x, offset, scale):
+    deviation = jnp.sqrt(jnp.square(x).sum(axis=-1, keepdims=True) + 1e-5)
+    return jnp.tanh(jnp.sin(x) / deviation) * scale + offset
+
+
+def test_parameters_stand_in_the_order_of_their_first_use():
+    def scaled(x, offsets, scales):
+        return stacked(normalised, x, offsets, scales)
+
+    x, _, biases = arguments(LAYERS)
+    emitted = xla2py.emit(hlo(scaled, x, biases, [bias + 1 for bias in biases]), checks=False)
+    assert "def normalised(x: Array, scales: Array, offsets: Array)" in emitted.source
+    assert_computes(emitted, scaled, x, biases, [bias + 1 for bias in biases])
 
 
 @pytest.mark.parametrize("function", [traced, trained, rematerialised])

@@ -33,7 +33,7 @@ def updates(weights, means, rate):
 def test_parts_of_different_shapes_are_one_function():
     text = hlo(updates, WEIGHTS, MEANS, RATE)
     body = main(text)
-    assert body.count(" = part") == 3
+    assert body.count(" = update(") == 3
     assert "np.sqrt" not in body
     assert_agrees(text, *flat(RATE), without="repeats")
 
@@ -41,7 +41,7 @@ def test_parts_of_different_shapes_are_one_function():
 def test_without_stacks_too():
     text = re.sub(r", metadata=\{[^}]*\}", "", hlo(updates, WEIGHTS, MEANS, RATE))
     source = xla2py.emit(text, checks=False).source
-    assert source.count("= part(") == 3 and "def part(" in source
+    assert source.count("= update(") == 3 and "def update(" in source
     assert_agrees(text, *flat(RATE), without="repeats")
 
 
@@ -92,4 +92,34 @@ def test_each_array_is_updated_by_the_last():
 
 def test_a_target_without_calls_keeps_them_in_place():
     source = xla2py.emit(hlo(updates, WEIGHTS, MEANS, RATE), target="dask").source
-    assert "part_of" not in source
+    assert "part_of" not in source and "update(" not in source
+
+
+def test_arguments_stand_first_in_their_order_then_gradients_then_numbers():
+    def trained(weights, means, rate):
+        def loss(weights):
+            return jnp.sum((jnp.tanh(jnp.ones((5, 2)) @ weights[2]) @ weights[1] + weights[0]) ** 2)
+
+        scale = 1 / (1 - rate**3)
+        found = []
+        for weight, mean, slope in zip(weights, means, jax.grad(loss)(weights), strict=True):
+            mean = 0.9 * mean + 0.1 * slope * slope
+            found.append((weight - scale * slope / (jnp.sqrt(mean) + 1e-3) * mean, mean))
+        return found
+
+    text = jax.jit(trained).lower(WEIGHTS, MEANS, RATE).as_text("hlo", debug_info=True)
+    source = xla2py.emit(text, checks=False).source
+    assert re.search(r"def \w+\(\s*weights: Array, means: Array, gradient: Array, \w+: Scalar\s*\)", source)
+    assert_agrees(text, *flat(RATE), without="repeats")
+
+
+def test_a_part_without_names_that_makes_no_argument_anew_is_a_part():
+    def measured(weights, means, rate):
+        return [
+            jnp.sum(momentum(jnp.sin(rate) + 0 * weight, mean.sum() + 0 * mean, rate)[0])
+            for weight, mean in zip(weights, means, strict=True)
+        ]
+
+    text = re.sub(r", metadata=\{[^}]*\}", "", hlo(measured, WEIGHTS, MEANS, RATE))
+    assert "update(" not in xla2py.emit(text, checks=False).source
+    assert_agrees(text, *flat(RATE), without="repeats")

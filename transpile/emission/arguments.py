@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..array.node import Node
 from .argument_trees import Path
 from .expression import PRIMARY, Expression
-from .names import argument_name, base_name, own_name, repeated_names
+from .names import argument_name, base_name, common_words, is_nameless, own_name
 from .signature import TREE, Type, parameter_types
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class ArgumentWriter:
     def _wanted(self) -> list[str]:
         """What the parameters would best be called."""
         if self.function.repeated:
-            return repeated_names(self.function)
+            return self._given()
         origin = self.function.origin
         instructions = self.function.computation.parameters
         if origin is not None:
@@ -83,9 +83,21 @@ class ArgumentWriter:
         computation = self.function.computation
         wanted = self.writer.source_names.functions.parameters(computation, own_name(self.function).removeprefix("d_"))
         return [
-            wanted[node.parameters["argument"]] or argument_name(instruction)
-            for node, instruction in zip(self.function.parameters, self._instructions(), strict=True)
+            wanted[node.parameters["argument"]] or (given if is_nameless(instruction) else argument_name(instruction))
+            for node, instruction, given in zip(
+                self.function.parameters, self._instructions(), self._given(), strict=True
+            )
         ]
+
+    def _given(self) -> list[str]:
+        """For each parameter the words that the names of what it is given have in common, in all calls."""
+        given: list[list[str]] = [[] for _ in self.function.parameters]
+        for caller in self.writer.callers:
+            for node in caller.plan.nodes:
+                if node.opcode == "call" and node.parameters["function"] is self.function:
+                    for names, operand in zip(given, node.operands, strict=True):
+                        names.append(caller.name_of_argument(operand))
+        return [common_words(names) or "x" for names in given]
 
     def prepare(self) -> str:
         """What some libraries do to the arrays they are given before they compute with them; the chunks they plan."""

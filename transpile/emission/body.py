@@ -14,11 +14,11 @@ from .control_flow import ControlFlowWriter
 from .expression import ATOM, PRIMARY, UFUNCS, WIDTH, Expression, Renderer
 from .holders import Holders
 from .lines import Line, WrittenFunction
-from .names import Names, base_name
+from .names import Names, base_name, is_argument
 from .plan import CHANGES, NEW_ARRAYS, SUMS, Plan, plan, source_line
 from .result_trees import display, leaf_columns, mapped
 from .schedule import Body, Reads, Statement, schedule
-from .sources import SourceNames
+from .sources import SourceNames, is_gradient
 from .texts import index_text
 
 # Operations beside which a bare Python number takes the dtype of the array.
@@ -41,6 +41,7 @@ class FunctionWriter:
         annotate: str,
         constants: ModuleConstants,
         source_names: SourceNames,
+        callers: Sequence[FunctionWriter] = (),
     ) -> None:
         self.function = function
         self.renderer = renderer
@@ -48,6 +49,7 @@ class FunctionWriter:
         self.annotate = annotate
         self.constants = constants
         self.source_names = source_names
+        self.callers = callers  # what has been written before
         self.graph = function.graph
         self.results: Tree = function.results  # as they are returned: dicts and lists in main, where that is known
         self.plan: Plan = plan(function, source_names)
@@ -89,7 +91,7 @@ class FunctionWriter:
         """The name of a new value: the author's, or what its operation suggests."""
         wanted = self.plan.user_names.get(node)
         if wanted is None:
-            return Expression(self.names.fresh(base_name(node, self.graph)))
+            return Expression(self.names.fresh(self.wanted_name(node)))
         return Expression(self.holders.name(node, wanted))
 
     # -- the function
@@ -198,7 +200,22 @@ class FunctionWriter:
         return text
 
     def wanted_name(self, node: Node) -> str:
-        return self.plan.user_names.get(node) or base_name(node, self.graph)
+        own = self.plan.user_names.get(node)
+        if own is None and node.opcode == "item" and node.operands[0].opcode == "call":
+            own = self.source_names.of_result(node.operands[0].parameters["function"], node.parameters["index"])
+        return own or base_name(node, self.graph)
+
+    def name_of_argument(self, node: Node) -> str:
+        """What a function may call what it is given here."""
+        name = self.texts.get(node, "")
+        if node.is_literal or node.is_python_int:
+            return "x"
+        if is_argument(node):
+            return name
+        made = self.graph.results.get(node, ())
+        if made and all(map(is_gradient, made)):
+            return "gradient"
+        return name if name.isidentifier() else self.wanted_name(node)
 
     def _taken(self, node: Node) -> int:
         """The columns of the line that assigns a node, but for its value."""

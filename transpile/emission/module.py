@@ -26,7 +26,7 @@ from .constants import ModuleConstants
 from .expression import WIDTH, Renderer
 from .kernels import KernelTexts
 from .lines import WrittenFunction
-from .names import Names, base_name, identifier, own_name
+from .names import Names, base_name, identifier, own_name, repeated_function_name
 from .prelude import DEVICE, prelude
 from .releases import release
 from .replicas import ENTRY, GROUP, HOST_FUNCTIONS, Replicas, replicas_of
@@ -119,6 +119,7 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
             settings.annotate,
             constants,
             source_names,
+            writers,
         )
         is_entry = function is program.entry
         if is_entry and tree is not None:
@@ -238,8 +239,8 @@ def _names_in(argument: Any) -> Iterator[str]:
 
 def function_name(function: Function) -> str:
     """``region_0.5`` and ``closed_call`` say nothing; jitted functions carry their own name."""
-    if function.label:
-        return identifier(function.label)
+    if function.repeated:
+        return identifier(repeated_function_name(function))
     if function.origin is not None:
         return block_name(function, function.origin)
     name = identifier(own_name(function))

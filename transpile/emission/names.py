@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
+from collections.abc import Sequence
 
 from ..array.node import Graph, Node
 from ..array.program import Function, tree_nodes
@@ -181,6 +182,11 @@ def argument_name(instruction: Instruction) -> str:
     return identifier(re.sub(r"[.]\d+$", "", instruction.name)) or "x"
 
 
+def is_nameless(instruction: Instruction) -> bool:
+    """Whether a parameter's name says nothing: only its number, or that it is one."""
+    return re.fullmatch(r"x|arg_\d+", argument_name(instruction)) is not None
+
+
 def own_name(function: Function) -> str:
     """The name of a function without what XLA and JAX add to it."""
     return re.sub(r"[.]\d+$", "", function.name).removeprefix("jit_")
@@ -209,7 +215,7 @@ def base_name(node: Node, graph: Graph) -> str:
     if call.opcode == "call" and call.parameters["function"].repeated:
         return _updated_name(call, index)
     if call.opcode == "call":
-        return identifier(own_name(call.parameters["function"])) + "_out"
+        return _name_of_result(call.parameters["function"], index)
     while node.opcode in _SEEN_THROUGH and node.operands[0].operands:
         node = node.operands[0]
         if node.opcode in ("prelude", "library"):
@@ -218,36 +224,54 @@ def base_name(node: Node, graph: Graph) -> str:
     return "bits" if noun == "mask" and node.element_type is not PRED else noun
 
 
+def _name_of_result(function: Function, index: int) -> str:
+    """One of several results is called what it is called in the function; the only one after the function."""
+    results = tree_nodes(function.results)
+    name = base_name(results[index], function.graph) if 1 < len(results) > index and results[index].operands else ""
+    return identifier(own_name(function)) + "_out" if name in ("", "value") else name
+
+
 def _updated_name(call: Node, index: int) -> str:
     """``new_weight`` for what a part makes of ``weight``, the argument that its result begins with."""
     function: Function = call.parameters["function"]
+    number = _begins_with(function, index)
+    given = call.operands[number] if number is not None else None
+    if given is not None and is_argument(given):
+        return "new_" + argument_name(function.computation.parameters[given.parameters["argument"]])
+    return _name_of_result(function, index) if given is None else identifier(repeated_function_name(function)) + "_out"
+
+
+def _begins_with(function: Function, index: int) -> int | None:
+    """The parameter that a result is made of first of all."""
     node = tree_nodes(function.results)[index]
     while node.operands:
         node = next((operand for operand in node.operands if not operand.is_literal), node.operands[0])
-    if node.opcode == "parameter":
-        given = call.operands[node.parameters["argument"]]
-        if given.opcode == "parameter" and "argument" in given.parameters:
-            return "new_" + argument_name(function.computation.parameters[given.parameters["argument"]])
-    return identifier(function.label) + "_out"
+    return node.parameters["argument"] if node.opcode == "parameter" else None
 
 
-def repeated_names(function: Function) -> list[str]:
-    """For each parameter the words that what it stands for has in common."""
-    found = []
-    for nodes in function.repeated:
-        names = [_given_name(function, node) for node in nodes]
-        words = [name.split("_") for name in names]
-        same = 0
-        while all(len(each) > same and each[same] == words[0][same] for each in words):
-            same += 1
-        found.append("_".join(words[0][:same]) or "x")
-    return found
+def repeated_function_name(function: Function) -> str:
+    """``update`` for what makes arguments anew, where the author's names say nothing."""
+    if function.label:
+        return function.label
+    begun = [_begins_with(function, index) for index in range(len(tree_nodes(function.results)))]
+    is_update = any(number is not None and all(map(is_argument, function.repeated[number])) for number in begun)
+    return "update" if is_update else "part"
 
 
-def _given_name(function: Function, node: Node) -> str:
-    if node.opcode == "parameter" and "argument" in node.parameters:
-        return argument_name(function.computation.parameters[node.parameters["argument"]])
-    return base_name(node, function.graph)
+def common_words(names: Sequence[str]) -> str:
+    """The words that all names begin with, numbers at their ends aside."""
+    words = [re.sub(r"_\d+$", "", name).split("_") for name in names]
+    common = []
+    for each in zip(*words, strict=False):
+        if len(set(each)) > 1:
+            break
+        common.append(each[0])
+    return "_".join(common)
+
+
+def is_argument(node: Node) -> bool:
+    """Whether a node is an argument of the program's."""
+    return node.opcode == "parameter" and "argument" in node.parameters
 
 
 # What the results of prelude functions are called.

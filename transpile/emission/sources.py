@@ -11,7 +11,8 @@ import ast
 from collections.abc import Iterator
 
 from ..array.node import Graph, Node
-from ..array.traversal import dependencies
+from ..array.program import Function, roots, tree_nodes
+from ..array.traversal import dependencies, topological
 from ..hlo.ir import HloModule, Instruction
 from ..hlo.stack_frames import driver_frames
 from .source_functions import SourceFunctions
@@ -36,6 +37,7 @@ class SourceNames:
         for file_name, tree in trees.items():
             self.targets.update(targets(file_name, tree))
         self.functions = SourceFunctions(module, trees)
+        self._of_results: dict[Function, dict[Node, str]] = {}
         self.lines = SourceLines(module)
 
     def site(self, instruction: Instruction) -> Site | None:
@@ -59,6 +61,15 @@ class SourceNames:
                 return prefix + name, place, frame.parent
             frame_id = frame.parent
         return None
+
+    def of_result(self, function: Function, index: int) -> str | None:
+        """The author's name for one of several results of a function, where it has one inside."""
+        results = tree_nodes(function.results)
+        if not self.targets or not 1 < len(results) > index:
+            return None
+        if function not in self._of_results:
+            self._of_results[function] = self.names(function.graph, topological(roots(function)), results)
+        return self._of_results[function].get(results[index])
 
     def _own_frame(self, frame_id: int) -> int:
         """A jaxpr that was cached keeps the line of its first caller as a leaf below the real one: drop it."""

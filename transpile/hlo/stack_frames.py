@@ -13,7 +13,7 @@ def driver_frames(module: HloModule) -> frozenset[int]:
     named = {
         frame_id
         for frame_id, f in enumerate(module.stack_frames, 1)
-        if f.function_name.replace("<", "_").replace(">", "_") == traced
+        if f.function_name.rpartition(".")[2].replace("<", "_").replace(">", "_") == traced
     }
     # A jaxpr that was traced inside and kept has the whole stack a second time below its caller.
     parents = {frame_id: _with_parents(module, [module.stack_frames[frame_id - 1].parent]) for frame_id in named}

@@ -114,27 +114,27 @@ class _Outlining:
             return None
         copies = found.copies
         _absorb(computation, found)
+        order = {instruction: k for k, instruction in enumerate(computation.instructions)}
         while True:
             inside = [{instruction: label for label, instruction in copy.items()} for copy in copies]
-            slots, inputs, differing = self._inputs(copies, inside)
+            body = sorted(copies[0], key=lambda label: order[copies[0][label]])
+            slots, inputs, differing = self._inputs(copies, inside, body)
             if not differing:
                 break
             for copy in copies:
                 for label in differing:
                     del copy[label]
         outputs = _outputs(computation, copies)
-        order = {instruction: k for k, instruction in enumerate(computation.instructions)}
-        body = sorted(copies[0], key=lambda label: order[copies[0][label]])
         return _Outline(found, body, inputs, slots, outputs)
 
     def _inputs(
-        self, copies: list[Copy], inside: list[dict[Instruction, Label]]
+        self, copies: list[Copy], inside: list[dict[Instruction, Label]], body: list[Label]
     ) -> tuple[dict[tuple[Label, int], int], list[tuple[Instruction, ...]], set[Label]]:
-        """Which operands come from outside, and the labels whose operands do so in some copies only."""
+        """Which operands come from outside, in the order of the body; labels whose operands do so in some copies."""
         slots: dict[tuple[Label, int], int] = {}
         inputs: dict[tuple[Instruction, ...], int] = {}
         differing: set[Label] = set()
-        for label in copies[0]:
+        for label in body:
             for k in range(len(copies[0][label].operands)):
                 operands = tuple(copy[label].operands[k] for copy in copies)
                 places = {own.get(operand) for own, operand in zip(inside, operands, strict=True)}

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 
 from ..array.node import Graph, Node
 from ..array.program import Function, Program, roots
@@ -64,7 +65,7 @@ def _groups(function: Function) -> list[list[_Part]]:
         part = _part(nodes, uses)
         if part is not None:
             found.setdefault(part.form, []).append(part)
-    return [parts for parts in found.values() if _is_worth_it(parts)]
+    return [_in_order(parts) for parts in found.values() if _is_worth_it(parts)]
 
 
 def _is_worth_it(parts: list[_Part]) -> bool:
@@ -72,6 +73,18 @@ def _is_worth_it(parts: list[_Part]) -> bool:
     if len(parts) < _LEAST_COPIES or work < _LEAST_WORK or values > _MOST_VALUES:
         return False
     return 2 * (len(parts) - 1) * work > len(parts) * values
+
+
+def _in_order(parts: list[_Part]) -> list[_Part]:
+    """With the inputs as a person would list them: arguments of the program in its order, other arrays, scalars."""
+
+    def place(number: int) -> tuple[bool, float]:
+        given = [part.inputs[number] for part in parts]
+        are_arguments = all(node.opcode == "parameter" and "argument" in node.parameters for node in given)
+        return given[0].ndim == 0, given[0].parameters["argument"] if are_arguments else inf
+
+    order = sorted(range(len(parts[0].inputs)), key=place)
+    return [replace(part, inputs=[part.inputs[number] for number in order]) for part in parts]
 
 
 def _connected(function: Function) -> list[list[Node]]:
@@ -166,7 +179,7 @@ def _label(graph: Graph, parts: Sequence[_Part], chains: CallChains) -> str:
             break
         common += [name.rsplit(".", 1)[-1] for _, name in functions]
     named = [name for name in common if _IDENTIFIER.fullmatch(name)]
-    return f"part_of_{named[-1]}" if named else "part"
+    return f"part_of_{named[-1]}" if named else ""
 
 
 def _carried(graph: Graph, made: dict[Node, Node], operand: Node) -> Node:
