@@ -100,6 +100,7 @@ def emit(
         checks=checks,
         constants=constants,
         nested=nested,
+        chains="chains" not in disable_passes,
         releases="releases" not in disable_passes,
         graph=graph,
         source_name=_source_name(source, module, name),

@@ -28,9 +28,16 @@ class Path:
     root: str
     keys: tuple[Key, ...]
 
-    def text(self, argument: str) -> str:
-        """The expression that gives the leaf of an argument with that name."""
-        return argument + "".join(map(_step, self.keys))
+    def text(self, argument: str, counter: tuple[int, str] | None = None) -> str:
+        """The expression that gives the leaf of an argument with that name.
+
+        ``counter`` is the place of a key, and what stands there in place of it.
+        """
+        steps = list(map(_step, self.keys))
+        if counter is not None:
+            place, name = counter
+            steps[place] = f"[{name}]"
+        return argument + "".join(steps)
 
     def argument_of(self, text: str) -> str:
         """The argument's name in such a text."""

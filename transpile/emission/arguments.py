@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..array.node import Node
 from .argument_trees import Path
+from .chains import Leaf
 from .expression import PRIMARY, Expression
 from .names import argument_name, base_name, common_words, is_nameless, own_name
 from .signature import TREE, Type, parameter_types
@@ -19,7 +20,7 @@ class ArgumentWriter:
     """Writes what comes before the body of a function.
 
     ``heads``: the arguments as the function's head has them, with their types. ``leaf_names``: what the leaves of
-    trees would be called on their own.
+    trees would be called on their own, ``leaves``: where they are in the trees.
     """
 
     def __init__(self, writer: FunctionWriter) -> None:
@@ -30,6 +31,7 @@ class ArgumentWriter:
         self.texts = writer.texts
         self.heads: list[tuple[str, Type]] = []
         self.leaf_names: dict[Node, str] = {}
+        self.leaves: dict[Node, Leaf] = {}
 
     def name(self, paths: Sequence[Path | None] = ()) -> list[str]:
         """Name the parameters, and take tuples apart; those with paths are leaves of arguments in common.
@@ -53,6 +55,7 @@ class ArgumentWriter:
                 name = path.text(roots[path.root])
                 self.texts[node] = Expression(name, PRIMARY)
                 self.leaf_names[node] = wanted
+                self.leaves[node] = Leaf(roots[path.root], path)
             parameters.append(name)
         for node, name in zip(list(self.function.parameters), parameters, strict=True):
             self._unpack(node, name)
@@ -66,6 +69,7 @@ class ArgumentWriter:
                 self.writer.assign([name], self.texts[node])
                 self.texts[node] = name
         self.leaf_names.clear()
+        self.leaves.clear()
 
     def _wanted(self) -> list[str]:
         """What the parameters would best be called."""

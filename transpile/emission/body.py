@@ -9,6 +9,7 @@ from ..array.in_place import is_own_array, may_change_in_place
 from ..array.node import Node, Region, literal_value
 from ..array.program import Function, Loop, Store, Tree, tree_nodes
 from .arguments import ArgumentWriter
+from .chains import Chain, chains
 from .constants import ModuleConstants
 from .control_flow import ControlFlowWriter
 from .expression import ATOM, PRIMARY, UFUNCS, WIDTH, Expression, Renderer
@@ -42,6 +43,8 @@ class FunctionWriter:
         constants: ModuleConstants,
         source_names: SourceNames,
         callers: Sequence[FunctionWriter] = (),
+        *,
+        with_chains: bool = True,
     ) -> None:
         self.function = function
         self.renderer = renderer
@@ -50,6 +53,8 @@ class FunctionWriter:
         self.constants = constants
         self.source_names = source_names
         self.callers = callers  # what has been written before
+        self.with_chains = with_chains
+        self.chains: dict[Node, Chain] = {}
         self.graph = function.graph
         self.results: Tree = function.results  # as they are returned: dicts and lists in main, where that is known
         self.plan: Plan = plan(function, source_names)
@@ -98,6 +103,11 @@ class FunctionWriter:
 
     def write(self) -> None:
         """Write the body."""
+        self.chains = chains(self.graph, self.plan, self.arguments.leaves) if self.with_chains else {}
+        for chain in dict.fromkeys(self.chains.values()):
+            if chain.last not in self.plan.named:
+                self.plan.named.add(chain.last)
+                self.holders.expect([chain.last])
         self.region(self.graph.root)
         together = 4 * self.indent + len("return ")
         if together + len(self.tree_text(self.results)) > WIDTH:
@@ -165,6 +175,10 @@ class FunctionWriter:
     def statement(self, statement: Statement) -> None:
         if isinstance(statement, Store):
             self._store(statement)
+        elif statement in self.chains:
+            if statement is self.chains[statement].last:
+                self.control_flow.chain(self.chains[statement])
+            return
         elif statement.opcode == "loop":
             self.control_flow.loop(statement)
         elif statement.opcode == "conditional":
@@ -207,9 +221,13 @@ class FunctionWriter:
 
     def name_of_argument(self, node: Node) -> str:
         """What a function may call what it is given here."""
-        name = self.texts.get(node, "")
         if node.is_literal or node.is_python_int:
             return "x"
+        if node in self.arguments.leaf_names:
+            return self.arguments.leaf_names[node]
+        if node.opcode == "getitem" and node not in self.texts:
+            return self.name_of_argument(node.operands[0])
+        name = self.texts.get(node, "")
         if is_argument(node):
             return name
         made = self.graph.results.get(node, ())

@@ -9,7 +9,8 @@ from ..array.in_place import is_own_array
 from ..array.node import Node
 from ..array.program import Branch, Carry, Loop
 from ..array.traversal import is_inside
-from .expression import WIDTH, Expression
+from .chains import Chain, Leaf
+from .expression import PRIMARY, WIDTH, Expression
 from .names import identifier
 from .plan import NEW_ARRAYS
 from .schedule import Body, schedule
@@ -63,6 +64,57 @@ class ControlFlowWriter:
         self.writer.indent -= 1
         if counter in _COUNTERS:
             self.writer.names.taken.discard(counter)
+
+    def chain(self, chain: Chain) -> None:
+        """Calls that each work on what the last one gave, as a loop over the numbers that tell them apart."""
+        writer, last = self.writer, chain.last
+        start = writer.array_text(chain.calls[0].operands[chain.carried])
+        name = self._chain_name(chain, start)
+        if name != start:
+            writer.assign([name], start, chain.calls[0])
+        writer.texts.update(dict.fromkeys(chain.calls, name))
+        calls = {call: writer.folded(call) for call in chain.calls[:-1]}
+        counter = self._letter() if chain.steps else "_"
+        writer.texts[chain.counter] = Expression(counter)
+        operands = [writer.text(operand) for operand in last.operands]
+        for place, step in chain.steps.items():
+            operands[place] = writer.text(step) if isinstance(step, Node) else self._leaf_text(step, counter)
+        value = writer.renderer.render(last, operands)
+        writer.written = dict(calls)
+        numbers = chain.numbers
+        writer.line(
+            writer.renderer.statement("for_range", counter, numbers.start, numbers.stop, numbers.step), chain.calls[0]
+        )
+        writer.bound(last)
+        writer.indent += 1
+        writer.written = dict(calls)
+        writer.line(writer.renderer.statement("assign", [name], value), last)
+        writer.indent -= 1
+        writer.names.taken.discard(counter)
+
+    def _chain_name(self, chain: Chain, start: Expression) -> Expression:
+        """The author's name, or that of what the first call works on, where nobody needs that any more."""
+        holders, reads = self.writer.holders, self.writer.reads
+        initial = chain.calls[0].operands[chain.carried]
+        for call in chain.calls[:-1]:
+            holders.has_read(reads.of(call))
+        around = reads.of(chain.last) - {chain.calls[-2]}  # read in every iteration
+        holders.expect(around)
+        wanted = self.writer.plan.user_names.get(chain.last)
+        if start.isidentifier() and initial in self.writer.texts:
+            holders.hold(start, initial)
+            wanted = wanted or start
+        name = holders.name(chain.last, wanted or self.writer.wanted_name(chain.last))
+        holders.has_read(around)
+        holders.has_read(reads.of(chain.last))
+        return Expression(name)
+
+    def _leaf_text(self, leaf: Leaf, counter: str) -> Expression:
+        return Expression(leaf.path.text(leaf.argument, (leaf.place, counter)), PRIMARY)
+
+    def _letter(self) -> str:
+        name = next((c for c in _COUNTERS if c not in self.writer.names.taken), None) or "index"
+        return self.writer.names.fresh(name)
 
     def _settle(self, loop: Loop) -> None:
         """What libraries that compute later do with the carried values of a loop that may be long."""
@@ -208,9 +260,7 @@ class ControlFlowWriter:
         assert loop.counter is not None
         if not named and not self.writer.plan.uses.get(loop.counter):
             return "_"
-        letter = next((c for c in _COUNTERS if c not in self.writer.names.taken), None)
-        name = letter or self.writer.names.fresh("index")
-        self.writer.names.taken.add(name)
+        name = self._letter()
         self.writer.texts[loop.counter] = Expression(name)
         return name
 

@@ -24,12 +24,13 @@ class Holders:
         self._pending: dict[Node, int] = {}  # how many statements are still to read a value; results count as one
         for node in plan.nodes:
             if node in plan.named and node.opcode not in ("parameter", "item"):
-                self._expect(reads.of(node))
+                self.expect(reads.of(node))
             for root in nested_roots(node):
-                self._expect(reads.of_roots([root]))
-        self._expect(reads.of_roots(results))
+                self.expect(reads.of_roots([root]))
+        self.expect(reads.of_roots(results))
 
-    def _expect(self, read: Iterable[Node]) -> None:
+    def expect(self, read: Iterable[Node]) -> None:
+        """One more statement will read these values."""
         for node in read:
             self._pending[node] = self._pending.get(node, 0) + 1
 

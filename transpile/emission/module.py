@@ -53,6 +53,7 @@ class Settings:
     checks: bool = True
     constants: str = "auto"
     nested: bool = False
+    chains: bool = True  # of calls as loops
     releases: bool = True  # of large arrays, by ``del``
     graph: bool = False  # ``replay`` beside ``main``
     source_name: str = "<string>"
@@ -120,6 +121,7 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
             constants,
             source_names,
             writers,
+            with_chains=settings.chains,
         )
         is_entry = function is program.entry
         if is_entry and tree is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import itertools
 import keyword
 import re
 from collections.abc import Sequence
@@ -259,14 +260,15 @@ def repeated_function_name(function: Function) -> str:
 
 
 def common_words(names: Sequence[str]) -> str:
-    """The words that all names begin with, numbers at their ends aside."""
+    """The words that all names end in, or else begin with, numbers at their ends aside."""
     words = [re.sub(r"_\d+$", "", name).split("_") for name in names]
-    common = []
-    for each in zip(*words, strict=False):
-        if len(set(each)) > 1:
-            break
-        common.append(each[0])
-    return "_".join(common)
+    ends = _common_start([each[::-1] for each in words])[::-1]
+    return "_".join(ends if ends and not ends[0].isdigit() else _common_start(words))
+
+
+def _common_start(words: Sequence[Sequence[str]]) -> list[str]:
+    same = itertools.takewhile(lambda each: len(set(each)) == 1, zip(*words, strict=False))
+    return [each[0] for each in same]
 
 
 def is_argument(node: Node) -> bool:

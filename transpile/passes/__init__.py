@@ -114,7 +114,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
 LOWERING = ("axis_maps", "flooring", "functions", "gathers", "in_place", "loops", "scatters")
 
 # What the emission does to the text, and can leave out.
-EMISSION = ("releases",)
+EMISSION = ("chains", "releases")
 
 TO_ARRAY = "to_array"
 

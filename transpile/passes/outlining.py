@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from ..hlo.ir import Computation, HloModule, Instruction, OpMetadata
 from ..hlo.shapes import TupleShape
@@ -14,7 +15,7 @@ from .activations import STRUCTURE, Activations, Constants, Copy, Label, activat
 
 _LEAST_WORK = 5  # operations of a function worth its name
 _MOST_VALUES = 24  # inputs and outputs
-_WORD = re.compile(r"[A-Za-z]\w*", re.ASCII)
+_WORD = re.compile(r"[A-Za-z]\w*|\d+", re.ASCII)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
@@ -273,17 +274,21 @@ def _short(function_name: str) -> str:
 
 
 def _common_name(given: tuple[Instruction, ...]) -> str:
-    """What the arguments of all calls end in: ``w`` for ``params[0]['w']`` and ``params[1]['w']``."""
-    ends: list[list[str]] = []
+    """What the arguments of all calls end in: ``w`` for ``params[0]['w']`` and ``params[1]['w']``.
+
+    Or else begin with: ``weights`` for ``weights[0]`` and ``weights[1]``.
+    """
+    paths: list[list[str]] = []
     for instruction in given:
         path = instruction.metadata.op_name if instruction.metadata is not None else ""
-        ends.append(_WORD.findall(path)[::-1] if instruction.opcode == "parameter" else [])
-    common = []
-    for words in zip(*ends, strict=False):
-        if len(set(words)) > 1:
-            break
-        common.append(words[0])
-    return "_".join(reversed(common)) or "x"
+        paths.append(_WORD.findall(path) if instruction.opcode == "parameter" else [])
+    ends = _common([words[::-1] for words in paths])[::-1]
+    return "_".join([word for word in ends if not word.isdigit()] or _common(paths)) or "x"
+
+
+def _common(paths: Iterable[Sequence[str]]) -> list[str]:
+    """What all begin with."""
+    return [words[0] for words in takewhile(lambda words: len(set(words)) == 1, zip(*paths, strict=False))]
 
 
 def _called_as_code(module: HloModule) -> set[Computation]:

@@ -1,0 +1,151 @@
+"""Calls of one function, each on what the last one gave, are a loop where their other arguments step."""
+
+import ast
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.transpile.equivalence.lockstep import lockstep
+
+COUNT = 5
+rng = np.random.default_rng(4)
+X = rng.normal(size=(4, 8)).astype(np.float32)
+WEIGHTS = (0.3 * rng.normal(size=(COUNT, 8, 8))).astype(np.float32)
+SCALES = rng.normal(size=(COUNT,)).astype(np.float32)
+
+
+def layer(x, weight, scale):
+    hidden = jnp.tanh(x @ weight) * scale
+    return x + hidden / jnp.sqrt((hidden * hidden).sum(axis=-1, keepdims=True) + 1e-3)
+
+
+def body(function, *given, **options):
+    """The lines of ``main``, whose results are checked."""
+    text = jax.jit(function, keep_unused=True).lower(*given).as_text("hlo", debug_info=True)
+    emitted = xla2py.emit(text, checks=False, annotate="none", **options)
+    arguments = given if options.get("nested") else jax.tree.leaves(given)
+    found = emitted.load().main(*arguments)
+    for expected, actual in zip(jax.tree.leaves(function(*given)), jax.tree.leaves(found), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
+    main = ast.parse(emitted.source[emitted.source.index("def main(") :]).body[0]
+    return "\n".join(ast.unparse(statement) for statement in main.body)
+
+
+def rows(x, weights, scales):
+    for k in range(COUNT):
+        x = layer(x, weights[k], scales[k])
+    return x
+
+
+def test_rows_of_arrays():
+    text = body(rows, X, WEIGHTS, SCALES)
+    assert f"for i in range({COUNT}):\n    x = layer(x, weights[i], scales[i" in text
+    assert text.endswith("\nreturn x")
+
+
+def test_rows_from_the_last_to_the_second():
+    def backward(x, weights, scales):
+        for k in range(COUNT - 1, 0, -1):
+            x = layer(x, weights[k], scales[0])
+        return jnp.sin(x)
+
+    text = body(backward, X, WEIGHTS, SCALES)
+    assert f"for i in range({COUNT - 1}, 0, -1):" in text
+
+
+def test_a_list_in_a_tree():
+    layers = [{"weight": weight, "scale": scale} for weight, scale in zip(WEIGHTS, SCALES, strict=True)]
+
+    def model(layers, x):
+        for each in layers:
+            x = layer(x, each["weight"], each["scale"])
+        return x
+
+    text = body(model, layers, X, nested=True)
+    assert "x = layer(x, layers[i]['weight'], layers[i]['scale'])" in text
+    assert text.count("layer(") == 1
+    assert body(model, layers, X).count("layer(") == COUNT  # each has a name of its own
+
+
+def test_the_same_again_and_again():
+    def repeated(x, weight, scale):
+        for _ in range(COUNT):
+            x = layer(x, weight, scale)
+        return x
+
+    text = body(repeated, X, WEIGHTS[0], SCALES[0])
+    assert f"for _ in range({COUNT}):\n    x = layer(x, weight, scale)" in text
+
+
+def test_what_is_read_later_keeps_its_name():
+    def residual(x, weights, scales):
+        y = x
+        for k in range(COUNT):
+            y = layer(y, weights[k], scales[k])
+        return y + x, jnp.cos(x)
+
+    text = body(residual, X, WEIGHTS, SCALES)
+    name = re.search(r"^(\w+) = x\nfor i in", text, re.MULTILINE)[1]
+    assert f"{name} = layer({name}, weights[i]" in text
+
+
+def test_what_every_call_reads_keeps_its_name():
+    def anchored(x, weights, scale):
+        hidden = jnp.sin(x)
+        for k in range(COUNT):
+            hidden = layer(hidden, weights[k], scale) if k else layer(hidden, weights[0], scale)
+        scale = hidden
+        return scale
+
+    assert "for i in range" in body(anchored, X, WEIGHTS, SCALES[0])
+
+
+def test_two_chains_after_one_another():
+    def both(x, weights, scales):
+        return rows(rows(x, weights, scales), weights + 1, scales)
+
+    assert body(both, X, WEIGHTS, SCALES).count("for i in range") == 2
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, weights, scales: layer(layer(layer(x, weights[0], 1), weights[1], 1), weights[2], 1),  # three
+        lambda x, weights, scales: [y := layer(x, weights[0], 1)] + [y := layer(y, weights[k], 1) for k in (1, 2, 3)],
+        lambda x, weights, scales: layer(  # 0, 1, 3, 4
+            layer(layer(layer(x, weights[0], 1), weights[1], 1), weights[3], 1), weights[4], 1
+        ),
+        lambda x, weights, scales: layer(  # one steps up, one down
+            layer(layer(layer(x, weights[0], scales[3]), weights[1], scales[2]), weights[2], scales[1]),
+            weights[3],
+            scales[0],
+        ),
+    ],
+)
+def test_others_stay_calls(function):
+    text = body(function, X, WEIGHTS, SCALES)
+    assert "for " not in text and text.count("layer(") >= 3
+
+
+def test_it_can_be_left_out():
+    text = body(rows, X, WEIGHTS, SCALES, disable_passes=["chains"])
+    assert "for " not in text and text.count("layer(") == COUNT
+
+
+def test_every_call_belongs_to_the_loop():
+    text = jax.jit(rows).lower(X, WEIGHTS, SCALES).as_text("hlo", debug_info=True)
+    emitted = xla2py.emit(text, disable_passes=["outlining"])
+    calls = xla2py.emit(text)
+    assert len(emitted.line_map().statements) > len(calls.line_map().statements)
+    head = next(n for n, line in enumerate(calls.source.splitlines(), 1) if "for i in" in line)
+    assert all(calls.line_map().at(number).instructions for number in (head, head + 1))
+
+
+def test_lockstep_finds_no_difference():
+    module = xla2py.load(jax.jit(rows).lower(X, WEIGHTS, SCALES).as_text("hlo", debug_info=True))
+    found = lockstep(module, xla2py.emit(module), [X, WEIGHTS, SCALES])
+    assert not found.divergences and not found.unchecked and not found.failure
