@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..emission import emit
-from ..emission.module import type_text
+from ..emission.description import type_text
 from ..emission.sidecars import storable
 from ..equivalence.comparison import flatten
 from ..equivalence.inputs import make_inputs, parameter_names

@@ -22,7 +22,8 @@ from ..passes.inlining import inline_elementwise
 from ..passes.kernels import fuse
 from ..passes.own_functions import own_functions
 from .generated import GeneratedModule
-from .module import Settings, body_sha256, with_body_hash, write_module
+from .header import body_sha256, with_body_hash
+from .module import Settings, write_module
 from .names import identifier
 from .support import require_capture, require_support, written_as
 

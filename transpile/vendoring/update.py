@@ -14,7 +14,7 @@ from enum import Enum
 from pathlib import Path, PurePosixPath
 
 from ..emission import GeneratedModule, body_sha256
-from ..emission.module import without_header
+from ..emission.header import without_header
 from ..errors import Diagnostic, UsageError
 from ..files import file_error, read_bytes, write_atomically
 from ..frontends.functions import is_reference

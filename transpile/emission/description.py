@@ -1,0 +1,70 @@
+"""What an emitted module says of itself: its docstring, and the ``SIGNATURE`` that its arguments are checked by."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from ..array.program import Program
+from ..hlo.ir import ResultTree
+from ..hlo.shapes import ArrayShape, Shape, TupleShape, dimension_texts
+from .argument_trees import Path, tree_of, tree_text
+from .expression import WIDTH
+from .names import identifier
+from .replicas import Replicas
+from .result_trees import display, placed
+
+
+def type_text(shape: Shape, declared: Shape | None = None) -> str:
+    """``float32[4, 8]``; a tuple in parentheses; ``None`` for a token.
+
+    Where the program has ``declared`` another element type, which its target carries in this one, that is told too:
+    ``uint8[4, 8] of float8_e5m2``.
+    """
+    if isinstance(shape, TupleShape):
+        given = declared.elements if isinstance(declared, TupleShape) else (None,) * len(shape.elements)
+        return f"({', '.join(map(type_text, shape.elements, given))})"
+    if isinstance(shape, ArrayShape):
+        text = f"{shape.element_type.dtype}[{', '.join(dimension_texts(shape))}]"
+        own = declared.element_type if isinstance(declared, ArrayShape) else shape.element_type
+        return text if own is shape.element_type else f"{text} of {own.dtype}"
+    return "None"
+
+
+def signature_lines(program: Program, names: list[str], paths: Sequence[Path | None]) -> list[str]:
+    """The constant that says what each argument has to be; nothing where there are no arguments."""
+    if not names:
+        return []
+    shapes = [type_text(parameter.shape) for parameter in program.entry.computation.parameters]
+    leaves = [
+        (name if path is None else path.argument_of(name), () if path is None else path.keys, shape)
+        for name, path, shape in zip(names, paths, shapes, strict=True)
+    ]
+    return ["", f"SIGNATURE = {tree_text(tree_of(leaves))}"]
+
+
+def docstring(program: Program, names: list[str], replicas: Replicas | None, tree: ResultTree) -> str:
+    """What the module is, what goes in, what comes out."""
+    title = identifier(program.module.name.removeprefix("jit_")).replace("_", " ").strip() or "module"
+    lines = [f"{title[0].upper()}{title[1:]}.", ""]
+    if replicas is not None:
+        lines += [replicas.summary(), ""]
+    declared = program.original.entry
+    pairs = zip(program.entry.computation.parameters, declared.parameters, strict=True)
+    shapes = [type_text(parameter.shape, given.shape) for parameter, given in pairs]
+    groups: list[tuple[list[str], str]] = []
+    for name, shape in zip(names, shapes, strict=True):
+        if groups and groups[-1][1] == shape:
+            groups[-1][0].append(name)
+        else:
+            groups.append(([name], shape))
+    for group, shape in groups:
+        lines += _wrapped(f"{', '.join(group)}: {shape}")
+    root, given = program.entry.computation.root, declared.root
+    results = list(map(type_text, root.element_shapes, given.element_shapes))
+    lines += _wrapped(f"returns: {', '.join(results) if tree is None else display(placed(tree, results))}")
+    return "\n".join(lines) + "\n"
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, subsequent_indent="    ", break_long_words=False) or [text]

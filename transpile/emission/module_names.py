@@ -1,0 +1,75 @@
+"""The names that a module has for its functions, and those that its prelude and the user's own functions bring in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ...targets.base import Target
+from ..array.node import ForeignName, Graph, Node, PreludeName
+from ..array.program import Function, Program, roots
+from ..array.traversal import topological
+from .names import base_name, identifier, own_name, repeated_function_name
+from .prelude import prelude
+
+
+def _calls(program: Program) -> Iterator[Node]:
+    for function in program.functions:
+        yield from (node for node in topological(roots(function)) if node.opcode == "prelude")
+
+
+def foreign_names(program: Program) -> list[ForeignName]:
+    """The functions of the user's own that a program calls, each once."""
+    called = (node.parameters["function"] for node in _calls(program))
+    return list(dict.fromkeys(function for function in called if isinstance(function, ForeignName)))
+
+
+def prelude_names(program: Program, target: Target) -> set[str]:
+    """What the prelude functions that a program needs bring into its module."""
+    called = {"check_arguments", "check_trees", "constant", "mapped_constant", "device_constant"}
+    if program.entry.chunks:
+        called.update(("in_chunks", "Tiled"))
+    for node in _calls(program):
+        called.update(_names_in([node.parameters[part] for part in ("function", "arguments", "keywords")]))
+    return brought_in(sorted(called), target)
+
+
+def brought_in(names: list[str], target: Target) -> set[str]:
+    """The names that prelude functions bring into a module: their own, those of what they use, and of its imports."""
+    library = prelude(target)
+    definitions = library.closure(names)
+    used = {use for definition in definitions for use in definition.uses}
+    return {definition.name for definition in definitions} | (used & set(library.imports))
+
+
+def _names_in(argument: Any) -> Iterator[str]:
+    """The prelude names in a call's arguments."""
+    if isinstance(argument, str):
+        yield argument
+    elif isinstance(argument, PreludeName):
+        yield argument.name
+    elif isinstance(argument, tuple | list):
+        for part in argument:
+            yield from _names_in(part)
+    elif isinstance(argument, dict):
+        yield from _names_in(tuple(argument.values()))
+
+
+def function_name(function: Function) -> str:
+    """``region_0.5`` and ``closed_call`` say nothing; jitted functions carry their own name."""
+    if function.repeated:
+        return identifier(repeated_function_name(function))
+    if function.origin is not None:
+        return _block_name(function, function.origin)
+    name = identifier(own_name(function))
+    if re.fullmatch(r"region_\d+.*|closed_call(_\d+)?|none(_\d+)?|", name):
+        return "step"
+    return name.rstrip("_")
+
+
+def _block_name(function: Function, origin: Graph) -> str:
+    """``total_block`` computes blocks of ``total``; several arrays at a time are the program's own work."""
+    if len(function.block_of) == 1:
+        return base_name(function.block_of[0], origin) + "_block"
+    return (identifier(own_name(function)) or "step") + "_block"
