@@ -1,6 +1,5 @@
 """What an emitted ``main`` checks before it computes."""
 
-from functools import lru_cache
 from typing import Any
 
 
@@ -29,16 +28,16 @@ def check_trees(arguments: Any, signature: Any, path: str = "") -> None:
         check_trees(part, expected, f"{path}{step}")
 
 
+# To work one out takes longer than to add small arrays.
+DTYPE_NAMES: dict[Any, str] = {}
+
+
 def describe(value: Any) -> str:
     """``float32[4, 8]``; the name of the type for what is no array."""
     if isinstance(value, tuple | list):
         return f"({', '.join(map(describe, value))})"
     if hasattr(value, "dtype") and hasattr(value, "shape"):
-        return describe_array(value.dtype, tuple(value.shape))
+        name = DTYPE_NAMES.get(value.dtype) or str(value.dtype)
+        DTYPE_NAMES[value.dtype] = name
+        return f"{name}[{', '.join(map(str, value.shape))}]"
     return type(value).__name__
-
-
-@lru_cache  # of a dtype alone the name takes longer than small arrays to add
-def describe_array(dtype: Any, shape: tuple[int, ...]) -> str:
-    """``float32[4, 8]``."""
-    return f"{dtype}[{', '.join(map(str, shape))}]"

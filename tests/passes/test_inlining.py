@@ -54,3 +54,19 @@ def test_longer_functions_and_those_of_several_results_stay(function, name):
     text = hlo(function, X)
     assert name in xla2py.emit(text).source
     assert_agrees(text, X, without="inlining")
+
+
+def test_functions_that_are_given_by_keyword_stay():
+    text = """HloModule m
+    ge { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = pred[] compare(a, b), direction=GE }
+    last { a = f32[] parameter(0)  ROOT b = f32[] parameter(1) }
+    ENTRY main {
+      x = f32[6] parameter(0)
+      source = f32[3] parameter(1)
+      zero = f32[] constant(0)
+      ROOT r = f32[6] select-and-scatter(x, source, zero), window={size=2 stride=2}, select=ge, scatter=last
+    }
+    """
+    x, source = np.array([1, 3, 2, 2, 5, 4], np.float32), np.array([7, 8, 9], np.float32)
+    assert "combine=last" in xla2py.emit(text).source
+    np.testing.assert_array_equal(xla2py.emit(text).load().main(x, source), [0, 7, 8, 0, 9, 0])

@@ -40,7 +40,12 @@ def _inline(program: Program, is_simple: Callable[[Function], bool]) -> None:
 def _named(caller: Function) -> Iterator[Function]:
     """The functions that a function calls, or hands to others."""
     for node in topological(roots(caller)):
-        arguments = (node.parameters.get("function"), *node.parameters.get("arguments", ()))
+        parameters = node.parameters
+        arguments = (
+            parameters.get("function"),
+            *parameters.get("arguments", ()),
+            *parameters.get("keywords", {}).values(),
+        )
         yield from (argument for argument in arguments if isinstance(argument, Function))
 
 
