@@ -37,7 +37,7 @@ def describe(value: Any) -> str:
     if isinstance(value, tuple | list):
         return f"({', '.join(map(describe, value))})"
     if hasattr(value, "dtype") and hasattr(value, "shape"):
-        name = DTYPE_NAMES.get(value.dtype) or str(value.dtype)
-        DTYPE_NAMES[value.dtype] = name
-        return f"{name}[{', '.join(map(str, value.shape))}]"
+        if value.dtype not in DTYPE_NAMES:
+            DTYPE_NAMES[value.dtype] = str(value.dtype)
+        return f"{DTYPE_NAMES[value.dtype]}[{', '.join(map(str, value.shape))}]"
     return type(value).__name__
