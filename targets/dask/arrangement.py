@@ -10,7 +10,7 @@ from ...transpile.errors import Diagnostic, UnsupportedError, UsageError
 from ..base import Limits, Plan
 from .cuts import Classes, Cuts, cut, measured
 from .estimates import estimated
-from .phases import Arrangement
+from .writing import Arrangement
 
 CHUNK_BYTES = 128 << 20  # as dask.array takes by itself
 # malloc hands the memory of arrays below 32 MiB out again. Each larger one has fresh pages, which the system clears

@@ -11,7 +11,7 @@ from ..base import Phase, Plan
 from .along import form_in_chunks
 from .cuts import Axis, Cuts, is_argument, shape_of, window_axis
 from .groups import Group, in_one_chunk, name_of, tiles
-from .phases import Arrangement
+from .phases import Phases
 from .tracing import Key, Source, Trace
 from .windows import windows_of
 
@@ -26,13 +26,12 @@ VIEWS = frozenset("expand getitem transpose item retype parameter literal intege
 def estimated(program: Program, cuts: Cuts) -> Plan:
     """The phases of a program and the bytes it holds at most: what is whole, and for each thread the largest task
     and a block that waits for later phases or for who calls ``main``."""
-    arrangement = Arrangement(program, cuts)
-    levels = arrangement.levels()
+    analysed = Phases(program.entry, cuts)
+    levels, groups = analysed.levels, analysed.groups()
     phases = []
     reads: dict[Node, int] = {}
-    groups = arrangement.groups(levels)
     for group in groups:
-        trace = arrangement.traced(group)
+        trace = analysed.traced(group)
         sources = list(trace.sources.values())
         for source in sources:
             if is_argument(source.node) and cuts.is_cut(source.node):
