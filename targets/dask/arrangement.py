@@ -5,18 +5,16 @@ from __future__ import annotations
 import re
 from math import prod
 
+from ...transpile.array.node import Node
 from ...transpile.array.program import Program, tree_nodes
 from ...transpile.errors import Diagnostic, UnsupportedError, UsageError
 from ..base import Limits, Plan
-from .cuts import Classes, Cuts, cut, measured
+from .cuts import REUSED_BYTES, Classes, Cuts, cut, measured
 from .estimates import estimated
 from .writing import Arrangement
 
 CHUNK_BYTES = 128 << 20  # as dask.array takes by itself
-# malloc hands the memory of arrays below 32 MiB out again. Each larger one has fresh pages, which the system clears
-# first: that can take as long as twenty operations.
-REUSED_BYTES = 31 << 20
-FEW = 256  # chunks: of more, larger ones are fewer tasks
+FEW = 256  # chunks: instead of more, larger ones
 SMALLEST_CHUNK_BYTES = 1 << 16
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -45,11 +43,12 @@ def _planned(program: Program, limits: Limits) -> tuple[Cuts, Plan]:
     none, where these are files."""
     classes = Classes(program.entry)
     length = int(limits.chunks) if limits.chunks.isdigit() else None
-    target = size_in_bytes(limits.chunks) if limits.chunks and length is None else _chunk_bytes(program, classes)
+    target = size_in_bytes(limits.chunks) if limits.chunks and length is None else CHUNK_BYTES
+    reused = _reused(program, classes) if not limits.chunks else frozenset()
     memory = size_in_bytes(limits.memory) if limits.memory else None
     for_files: tuple[Cuts, Plan] | None = None
     while True:
-        cuts = cut(classes, measured(classes, length, target))
+        cuts = cut(classes, measured(classes, length, target, reused))
         found = estimated(program, cuts)
         if memory is None or found.peak_bytes <= memory:
             return cuts, found
@@ -62,14 +61,16 @@ def _planned(program: Program, limits: Limits) -> tuple[Cuts, Plan]:
         target //= 2
 
 
-def _chunk_bytes(program: Program, classes: Classes) -> int:
-    """Of a chunk where nobody says it: less where a task makes a chunk of a large result at once."""
-    sizes = {x: prod(x.shape) * x.type.dtype.itemsize for x in tree_nodes(program.entry.results) if x.element_type}
+def _reused(program: Program, classes: Classes) -> frozenset[Node]:
+    """The results whose chunks are to be small enough for their memory to be used again: those of which a task makes a
+    chunk at once, unless that gives too many of them."""
+    results = [result for result in tree_nodes(program.entry.results) if result.element_type is not None]
+    sizes = {result: prod(result.shape) * result.type.dtype.itemsize for result in results}
     if max(sizes.values(), default=0) <= CHUNK_BYTES:
-        return CHUNK_BYTES
+        return frozenset()
     cuts = cut(classes, measured(classes, None, CHUNK_BYTES))
-    made = [size for x, size in sizes.items() if cuts.is_cut(x) and cuts.forms[x] in ("block", "windows")]
-    return REUSED_BYTES if made and max(made) <= FEW * REUSED_BYTES else CHUNK_BYTES
+    made = (x for x in results if cuts.is_cut(x) and cuts.forms[x] in ("block", "windows"))
+    return frozenset(x for x in made if CHUNK_BYTES < sizes[x] <= FEW * REUSED_BYTES)
 
 
 def _refusal(found: Plan, limits: Limits) -> UnsupportedError:

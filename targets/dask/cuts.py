@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from math import prod
 
@@ -19,6 +20,9 @@ from .windows import windows_of
 Axis = tuple[Node, int]
 
 SHORTEST_PIECE = 4096  # bytes of a chunk that should lie together
+# malloc hands the memory of arrays below 32 MiB out again. Each larger one has fresh pages, which the system clears
+# first: that can take as long as twenty operations.
+REUSED_BYTES = 31 << 20
 LEAVES = frozenset("parameter arange tri eye array full zeros ones empty".split())
 FILLED = frozenset("full zeros ones empty broadcast_to".split())  # say their whole shape
 TREES = frozenset("sum mean prod max min any all".split())
@@ -278,9 +282,9 @@ def window_axis(node: Node, made: Cuts) -> int | None:
 # -- how long chunks are
 
 
-def measured(classes: Classes, forced: int | None, target: int) -> dict[Axis, int]:
+def measured(classes: Classes, forced: int | None, target: int, reused: Collection[Node] = ()) -> dict[Axis, int]:
     """The classes to cut and the lengths of their chunks; windows are cut where what they are of is."""
-    lengths = _lengths(classes, forced, target)
+    lengths = _lengths(classes, forced, target, reused)
     for node in classes.nodes:
         windows = windows_of(node)
         for axis in windows.axes if windows is not None else ():
@@ -290,9 +294,10 @@ def measured(classes: Classes, forced: int | None, target: int) -> dict[Axis, in
     return lengths
 
 
-def _lengths(classes: Classes, forced: int | None, target: int) -> dict[Axis, int]:
-    """Cut until no array has more than ``target`` bytes in a block: an axis that nothing needs whole before one that
-    something does, the longest first. ``forced`` cuts every axis that nothing needs whole into chunks of so many
+def _lengths(classes: Classes, forced: int | None, target: int, reused: Collection[Node]) -> dict[Axis, int]:
+    """Cut until no array has more than ``target`` bytes in a block, and those that are ``reused`` no more than
+    REUSED_BYTES: an axis that nothing needs whole before one that something does, one of many arrays that are too large
+    before one of few, then the longest. ``forced`` cuts every axis that nothing needs whole into chunks of so many
     elements instead.
     """
     needs = _needs(classes)
@@ -308,15 +313,18 @@ def _lengths(classes: Classes, forced: int | None, target: int) -> dict[Axis, in
         cut_product(classes, sizes, lengths, node, target)
         cut_tiles(classes, sizes, lengths, node, target)
     while True:
-        largest, excess = _largest(classes, lengths, target)
-        if largest is None:
+        too_large = _too_large(classes, lengths, target, reused)
+        if not too_large:
             return lengths
+        largest = max(too_large, key=lambda node: too_large[node])
+        excess = too_large[largest]
         keys = [classes.of(largest, axis) for axis, size in enumerate(shape_of(largest)) if size > 1]
         open_keys = [key for key in dict.fromkeys(keys) if lengths.get(key, sizes[key]) > 1]
         if not open_keys:
             return lengths
         costs = {key: needs.get(key, 0) + _scattering(classes, lengths, largest, key, excess) for key in open_keys}
-        best = min(open_keys, key=lambda key: (costs[key], -lengths.get(key, sizes[key])))
+        shares = Counter(key for node in too_large for key in {classes.of(node, k) for k in range(node.ndim)})
+        best = min(open_keys, key=lambda key: (costs[key], -shares[key], -lengths.get(key, sizes[key])))
         now = lengths.get(best, sizes[best])
         lengths[best] = _round(max(1, min(now - 1, int(now / excess ** (1 / keys.count(best))))))
 
@@ -336,17 +344,20 @@ def _round(length: int) -> int:
     return length - length % unit
 
 
-def _largest(classes: Classes, lengths: Mapping[Axis, int], target: int) -> tuple[Node | None, float]:
-    """The array whose block is the most too large, and by which factor."""
-    worst, factor = None, 1.0
+def _too_large(
+    classes: Classes, lengths: Mapping[Axis, int], target: int, reused: Collection[Node]
+) -> dict[Node, float]:
+    """The arrays whose blocks are too large, and by which factor."""
+    found: dict[Node, float] = {}
     for node in classes.nodes:
         if node.element_type is None or node.is_python_int:
             continue
         shape = [min(size, lengths.get(classes.of(node, axis), size)) for axis, size in enumerate(node.shape)]
-        excess = prod(shape) * node.element_type.dtype.itemsize / target
-        if excess > factor and any(size > 1 for size in shape):
-            worst, factor = node, excess
-    return worst, factor
+        allowed = min(target, REUSED_BYTES) if node in reused else target
+        excess = prod(shape) * node.element_type.dtype.itemsize / allowed
+        if excess > 1 and any(size > 1 for size in shape):
+            found[node] = excess
+    return found
 
 
 def _needs(classes: Classes) -> dict[Axis, int]:

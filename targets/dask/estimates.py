@@ -161,7 +161,7 @@ def _task_bytes(trace: Trace, group: Group, cuts: Cuts, *, are_mapped: bool = Fa
         results += 2 * _whole_bytes(group.roots[0].node, cuts)  # the sum and what is added
     if by_rows is not None:
         largest = max(size for (_, key), size in given.items() if by_rows.letter.of in key)
-        share = min(1.0, TILE_BYTES / max(1, largest))
+        share = min(1.0, max(TILE_BYTES, results) / max(1, largest))
         results += sum(_whole_bytes(root.node, cuts) for root in group.roots if cuts.forms[root.node] == "block")
     last: dict[tuple[Node, Key], int] = {}
     for at, place in enumerate(trace.order):

@@ -40,27 +40,30 @@ def product_of(node: Node) -> Product | None:
 def cut_product(classes: Classes, sizes: Mapping[Axis, int], lengths: dict[Axis, int], node: Node, target: int) -> None:
     """Square blocks of a product of large matrices, so that both are read few times; short steps of what it sums over.
 
-    A small product stays whole, and is cut along what it sums over if that is longest: its parts are summed up.
+    A small product stays whole, and is cut along what it sums over if that is longest: its parts are summed up. Where
+    one of the operands is small it stays whole, and the other is cut into rows or columns.
     """
     product = product_of(node)
     if product is None or len(product.rows) != 1 or len(product.columns) != 1:
         return
     rows, columns = (node.shape[axis] for axis in (*product.rows, *product.columns))
-    longest, width = max(rows, columns), node.type.dtype.itemsize
+    shortest, longest, width = min(rows, columns), max(rows, columns), node.type.dtype.itemsize
     summed = node.operands[0].shape[product.summed[0]]
     step = classes.of(node.operands[0], product.summed[0])
     if longest * summed * width <= target:
         return
-    if rows * columns * width <= target // 16:
+    if rows * columns * width <= target // 8:
         if summed > longest and not product.batch:
             lengths.setdefault(step, max(1, target // (width * longest)))
         return
+    if shortest * summed * width <= target // 8:
+        return
     result = [classes.of(node, axis) for axis in (*product.rows, *product.columns)]
     now = {classes.of(node, axis): 1 for axis in product.batch if node.shape[axis] > 1}
-    now.update({key: ceil(lengths.get(key, sizes.get(key, 1)) / 2) for key in result})
+    now.update({key: lengths.get(key, ceil(sizes.get(key, 1) / 2)) for key in result})
     while prod(now[key] for key in result) * width > target // 2:
         long = max(result, key=lambda key: now[key])
         now[long] = ceil(now[long] / 2)
     if step not in now:
-        now[step] = max(1, target // 4 // (width * max(now.values())))
+        now[step] = lengths.get(step, max(1, target // 4 // (width * max(now.values()))))
     lengths.update({key: length for key, length in now.items() if length < sizes.get(key, 1)})

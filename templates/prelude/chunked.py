@@ -34,7 +34,7 @@ class Chunked:
             blocks = [self.array[x] for x in da.core.slices_from_chunks(self.chunks)]
             graph = dict(zip(keys, blocks, strict=True))
             return da.Array(graph, name, self.chunks, meta=self.array)
-        return da.from_array(self.array, self.chunks, name=False)
+        return self.lazy(self.array)
 
     def pieces(self) -> da.Array:
         """The array in its chunks, which the tasks that need them read themselves: so
@@ -42,10 +42,13 @@ class Chunked:
         """
         if isinstance(self.array, da.Array | np.ndarray):
             return self.read()
+        return self.lazy(Pieces(self.array), asarray=False)
+
+    def lazy(self, array: Any, **options: Any) -> da.Array:
+        """An array in the chunks; what is little to send goes with each task."""
         meta = np.empty((0,) * self.array.ndim, self.array.dtype)
-        return da.from_array(
-            Pieces(self.array), self.chunks, name=False, asarray=False, meta=meta
-        )
+        options["inline_array"] = isinstance(self.array, FileArray)
+        return da.from_array(array, self.chunks, name=False, meta=meta, **options)
 
     def in_files(self) -> da.Array:
         """``pieces()``, where those of a dask array lie in files as well."""

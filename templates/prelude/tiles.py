@@ -28,11 +28,12 @@ class Tiled:
         pairs = list(zip(blocks, self.cut, strict=True))
         count = next(x.shape[axis] for x, axis in pairs if axis is not None)
         most = max(x.nbytes for x, axis in pairs if axis is not None)
-        step = max(1, count * TILE_BYTES // max(1, most))
         ways = self.joined if isinstance(self.joined, tuple) else (self.joined,)
         results: list[Any] = []
-        for start in range(0, max(1, count), step):
-            tile = slice(start, min(start + step, count))
+        start, tile_bytes = 0, TILE_BYTES
+        while start < count or not results:
+            stop = min(start + max(1, count * tile_bytes // max(1, most)), count)
+            tile = slice(start, stop)
             rows = [
                 x if axis is None else x[(slice(None),) * axis + (tile,)]
                 for x, axis in pairs
@@ -44,8 +45,11 @@ class Tiled:
                     results.append(first_of(part, way, count))
                 if isinstance(way, int):
                     results[k][(slice(None),) * way + (tile,)] = part
-                elif start:
-                    results[k] = way(results[k], part, dtype=part.dtype)
+                    continue
+                if start:
+                    way(results[k], part, out=results[k])
+                tile_bytes = max(tile_bytes, part.nbytes)  # adding takes no longer
+            start = stop
         return tuple(results) if isinstance(self.joined, tuple) else results[0]
 
 
@@ -68,7 +72,9 @@ def block_of(argument: Any) -> Any:
 
 
 def first_of(part: np.ndarray, way: Any, count: int) -> np.ndarray:
-    """Room for the results of all calls; the first of those that are combined."""
+    """Room for the results of all calls; the first of those that are combined, which is
+    overwritten.
+    """
     if not isinstance(way, int):
-        return part
+        return np.array(part)
     return np.empty((*part.shape[:way], count, *part.shape[way + 1 :]), part.dtype)

@@ -8,6 +8,8 @@ import pytest
 
 import xla2py
 from xla2py.targets.base import Limits, load_target
+from xla2py.templates.prelude import tiles
+from xla2py.templates.prelude.tiles import Tiled
 from xla2py.templates.prelude.tiles_in_files import Stored
 from xla2py.tests.targets.running import leaves, uneven
 from xla2py.transpile.equivalence.inputs import make_inputs
@@ -133,15 +135,106 @@ def test_a_product_is_a_task_a_block_of_the_result():
     ("rows", "summed", "columns", "chunks"),
     [
         (500, 300_000, 400, [("x", (-1, 67108)), ("y", (67108, -1))]),  # parts of the whole, each file read once
+        (2048, 1_048_576, 2048, [("x", (-1, 16384)), ("y", (16384, -1))]),
         (1_000_000, 256, 2, [("x", (131072, -1))]),  # the rows are longest
+        (1_000_000, 256, 64, [("x", (131072, -1))]),  # y is small
+        (64, 256, 1_000_000, [("y", (-1, 131072))]),
     ],
 )
-def test_small_products_are_cut_along_their_longest_axis(rows, summed, columns, chunks):
+def test_products_with_what_is_small_are_cut_along_their_longest_axis(rows, summed, columns, chunks):
     shapes = f"f32[{rows},{summed}] f32[{summed},{columns}]"
     text = program(shapes, f"r = f32[{rows},{columns}] dot(x, y), {MATRICES}")
     target = load_target("dask")
     plan = target.plan(run_pipeline(xla2py.load(text), target.without), Limits(chunks="128MiB"))
     assert [(name, sizes) for name, sizes in plan.chunks] == chunks
+
+
+def plan_of(text: str, **limits: str):
+    target = load_target("dask")
+    return target.plan(run_pipeline(xla2py.load(text), target.without), Limits(**limits))
+
+
+BATCHES = program(
+    "f32[256,1000,1000] f32[256,1000,1000]",
+    "r = f32[256,1000,1000] dot(x, y), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, "
+    "rhs_contracting_dims={1}",
+)
+
+
+def test_batches_of_products_are_cut_into_batches():
+    assert plan_of(BATCHES).chunks == (("x", (8, -1, -1)), ("y", (8, -1, -1)))
+
+
+def test_only_the_result_is_cut_into_chunks_whose_memory_is_used_again():
+    plan = plan_of(program("f32[2000000,256] f32[256,64]", f"r = f32[2000000,64] dot(x, y), {MATRICES}"))
+    ((_, (rows, whole)),) = plan.chunks
+    assert whole == -1 and rows * 64 * 4 <= 31 << 20 < rows * 256 * 4 <= 128 << 20
+
+
+def test_the_axes_that_two_products_share_are_cut_once():
+    shape = "f32[8000,8000]"
+    chained = program(f"{shape} {shape}", f"z = {shape} dot(x, y), {MATRICES}", f"r = {shape} dot(z, y), {MATRICES}")
+    one = program(f"{shape} {shape}", f"r = {shape} dot(x, y), {MATRICES}")
+    (alone,) = plan_of(one).phases
+    assert [phase.tasks for phase in plan_of(chained).phases] == [alone.tasks, alone.tasks]
+
+
+LONG = program("f32[40,500000] f32[500000,30]", f"r = f32[40,30] dot(x, y), {MATRICES}")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_plain"),
+    [
+        (LONG, True),
+        (LONG.replace("f32", "f64"), True),
+        (
+            program(
+                "f32[500000,40] f32[500000,30]",
+                "r = f32[40,30] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+            ),
+            True,
+        ),
+        (
+            program(
+                "f32[40,500000] f32[500000,30]", "z = f32[40,500000] sine(x)", f"r = f32[40,30] dot(z, y), {MATRICES}"
+            ),
+            False,
+        ),
+        (
+            program(
+                "f32[500000,8,5] f32[500000,30]",
+                "r = f32[8,5,30] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+            ),
+            False,  # tensordot copies what it multiplies
+        ),
+    ],
+    ids=["plain", "float64", "transposed", "computed", "three axes"],
+)
+def test_products_of_matrices_as_they_are_go_through_a_chunk_at_once(text, is_plain):
+    source = xla2py.emit(text, "dask", chunks="50000", format=False).source
+    body = source.split("CHUNKS =")[1].split("\ndef check")[0]
+    assert ("blockwise(dot_block," in body) is is_plain
+    assert ("blockwise(Tiled(dot_block," in body) is not is_plain
+
+
+def test_tiles_are_as_large_as_what_they_are_added_to():
+    sizes = []
+
+    def block(x, y):
+        sizes.append(x.shape[1])
+        return (x @ y)[None]
+
+    x, y = np.ones((256, 1000)), np.ones((1000, 256))
+    (total,) = Tiled(block, (1, 0), np.add)(x, y)
+    assert sizes == [128, 256, 256, 256, 104]  # 256 KiB of x, then 512 KiB as the result has
+    np.testing.assert_array_equal(total, np.full((256, 256), 1000.0))
+
+
+def test_what_tiles_are_added_to_is_no_part_of_an_argument(monkeypatch):
+    monkeypatch.setattr(tiles, "TILE_BYTES", 1)
+    x = np.arange(6.0).reshape(3, 2)
+    np.testing.assert_array_equal(Tiled(lambda rows: rows[:1], (0,), np.maximum)(x), [[4, 5]])
+    np.testing.assert_array_equal(x, np.arange(6.0).reshape(3, 2))
 
 
 def test_a_stored_block_is_a_file_as_long_as_there_is_a_reference(tmp_path):
