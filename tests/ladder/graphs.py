@@ -11,6 +11,7 @@ Source: CuPy 14.2, stream.pyx, graph.pyx, memory.pyx, cublas.pyx, cusolver.pyx, 
 from __future__ import annotations
 
 import contextlib
+import time
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -26,10 +27,18 @@ class CaptureError(AssertionError):
 
 
 class Event:
-    """A place in the work of a stream: what is done when it is reached."""
+    """``cupy.cuda.Event``: a place in the work of a stream, what is done when it is reached, and when that was."""
 
-    def __init__(self, stream: Stream) -> None:
-        self.done = stream.known | Counter({stream: stream.count})
+    def __init__(self) -> None:
+        self.done: Counter[Stream] = Counter()
+        self.time = float("nan")
+
+    def record(self, stream: Stream | None = None) -> None:
+        stream = stream or _DEVICE.stream
+        self.done, self.time = stream.known | Counter({stream: stream.count}), time.perf_counter()
+
+    def synchronize(self) -> None:
+        not_captured("the host waits for an event")
 
 
 class Stream:
@@ -49,8 +58,10 @@ class Stream:
     def __exit__(self, *_: object) -> None:
         _DEVICE.stream = self.before.pop()
 
-    def record(self) -> Event:
-        return Event(self)
+    def record(self, event: Event | None = None) -> Event:
+        event = event or Event()
+        event.record(self)
+        return event
 
     def wait_event(self, event: Event) -> None:
         self.known |= event.done
@@ -99,10 +110,10 @@ class Graph:
 
 
 class MemoryPool:
-    """``cupy.cuda.MemoryPool``."""
+    """``cupy.cuda.MemoryPool``. The twin's arrays are NumPy's: ``malloc`` only tells whose pool is used."""
 
-    def malloc(self, size: int) -> Any:
-        raise NotImplementedError  # the twin's memory is NumPy's
+    def malloc(self, size: int) -> bytearray:
+        return bytearray(size)
 
 
 class Device:
@@ -119,6 +130,10 @@ class Device:
 
     def __exit__(self, *_: object) -> None:
         _DEVICE.number, _DEVICE.stream = self.outer
+
+    def synchronize(self) -> None:
+        """All that was asked for has been done."""
+        not_captured("the host waits for the device")
 
 
 class _State:
@@ -190,8 +205,10 @@ def not_captured(what: str) -> None:
 
 CUDA: dict[str, Any] = {
     "Device": Device,
+    "Event": Event,
     "MemoryPool": MemoryPool,
     "Stream": Stream,
     "get_current_stream": lambda: _DEVICE.stream,
+    "get_elapsed_time": lambda start_event, end_event: 1e3 * (end_event.time - start_event.time),
     "using_allocator": using_allocator,
 }

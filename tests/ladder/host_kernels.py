@@ -90,7 +90,7 @@ class ElementwiseKernel:
         self.operation, self.name, self.preamble = operation, name, options.get("preamble", "")
 
     def __call__(self, *arguments: Any, size: int | None = None) -> Any:
-        from xla2py.tests.ladder.twin import DeviceArray, operand
+        from xla2py.tests.ladder.device_array import DeviceArray, operand
 
         count = self.real.nin
         if len(arguments) not in (count, self.real.nargs):
@@ -204,7 +204,7 @@ class RawKernel:
         self.signature = _parameters(code, name)
 
     def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], arguments: Any, shared_mem: int = 0) -> None:
-        from xla2py.tests.ladder.twin import DeviceArray
+        from xla2py.tests.ladder.device_array import DeviceArray
 
         if len(arguments) != len(self.signature):
             raise TypeError(f"{self.name} takes {len(self.signature)} arguments")

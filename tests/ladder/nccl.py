@@ -1,19 +1,33 @@
-"""NCCL among threads, with its rules: what two devices send each other matches by order and size, a group of calls ends
-when the others have done their part, and who waits for ever is told so. Stricter than NCCL, which buffers a little.
+"""NCCL on the CPU, with its rules, below CuPy's own ``cupyx.distributed``: what two devices send each other matches by
+order and size, a group of calls ends when the others have done their part, and who waits for ever is told so. Stricter
+than NCCL, which buffers a little.
+
+What is under way lies in files of a folder, so that devices may be threads or processes.
 """
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import importlib
+import os
+import sys
+import tempfile
 import threading
-from collections import defaultdict, deque
-from types import SimpleNamespace
+import time
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
+from unittest import mock
 
-import numpy as np
-
-from xla2py.tests.ladder.twin import DeviceArray
+import cupy
 
 PATIENCE = 5.0  # seconds
+_TYPES = "INT8 UINT8 INT32 UINT32 INT64 UINT64 FLOAT16 FLOAT32 FLOAT64".split()
+_BYTES = dict(enumerate((1, 1, 4, 4, 8, 8, 2, 4, 8)))  # of an element, by type
 
 
 class Stuck(AssertionError):
@@ -21,17 +35,19 @@ class Stuck(AssertionError):
 
 
 class Nccl:
-    """The library: groups of calls, by thread; and what is under way, by sender and receiver."""
+    """Stands for the module ``cupy.cuda.nccl``."""
 
-    def __init__(self) -> None:
+    available = True
+
+    def __init__(self, folder: str | None = None) -> None:
+        self.folder = Path(folder or tempfile.mkdtemp(prefix="nccl-"))
         self.own = threading.local()
-        self.changed = threading.Condition()
-        self.sending: dict[tuple[int, int], deque[Any]] = defaultdict(deque)
-        self.receiving: dict[tuple[int, int], deque[Any]] = defaultdict(deque)
+        self.NcclCommunicator = partial(Communicator, self)
+        for names in ([f"NCCL_{name}" for name in _TYPES], ["NCCL_SUM", "NCCL_PROD", "NCCL_MAX", "NCCL_MIN"]):
+            vars(self).update({name: number for number, name in enumerate(names)})
 
-    def modules(self) -> dict[str, Any]:
-        """What ``from cupy.cuda import nccl`` finds."""
-        return {"cupy.cuda": SimpleNamespace(nccl=self), "cupy.cuda.nccl": self}
+    def get_unique_id(self) -> bytes:
+        return os.fsencode(self.folder).ljust(128, b"\0")
 
     def groupStart(self) -> None:
         assert not getattr(self.own, "calls", None), "a group inside a group"
@@ -39,46 +55,91 @@ class Nccl:
 
     def groupEnd(self) -> None:
         calls, self.own.calls = self.own.calls, None
-        with self.changed:
-            for queue, key, call in calls:
-                queue[key].append(call)
-                self._match(key)
-            done = self.changed.wait_for(lambda: all(call.done for *_, call in calls), PATIENCE)
-        if not done:
+        deadline = time.monotonic() + PATIENCE
+        sent = [call.post() for call in calls if call.sends]
+        for call in calls:
+            if not call.sends:
+                _wait(call.file.exists, deadline)
+                call.take()
+        for file in sent:
+            _wait(lambda file=file: not file.exists(), deadline)  # type: ignore[misc]
+
+    @property
+    def under_way(self) -> list[str]:
+        """What was sent and not received."""
+        return sorted(path.name for path in self.folder.iterdir())
+
+
+def _wait(is_done: Any, deadline: float) -> None:
+    while not is_done():
+        if time.monotonic() > deadline:
             raise Stuck("the devices wait for each other")
+        time.sleep(0.0005)
 
-    def call(self, kind: str, source: int, target: int, array: Any) -> None:
+
+class Call(SimpleNamespace):
+    """Bytes in memory that are sent from one device to another, or the memory that they are received in."""
+
+    file: Path
+    address: int
+    size: int
+    sends: bool
+
+    def post(self) -> Path:
+        new = self.file.with_name(f"{self.file.name}.new")
+        new.write_bytes(ctypes.string_at(self.address, self.size))
+        return new.rename(self.file)
+
+    def take(self) -> None:
+        data = self.file.read_bytes()
+        assert len(data) == self.size, f"{len(data)} bytes for {self.size}"
+        ctypes.memmove(self.address, data, self.size)
+        self.file.unlink()
+
+
+class Communicator:
+    """``NcclCommunicator``: the first that is sent is the first that is received."""
+
+    def __init__(self, nccl: Nccl, ndev: int, commId: bytes, rank: int) -> None:
+        assert os.fsdecode(commId.rstrip(b"\0")) == str(nccl.folder), "another library's id"
+        self.nccl, self.count, self.rank = nccl, ndev, rank
+        self.numbers: Counter[tuple[int, int]] = Counter()
+
+    def send(self, sendbuf: int, count: int, datatype: int, peer: int, stream: int) -> None:
+        self._note(sendbuf, count, datatype, (self.rank, peer), sends=True)
+
+    def recv(self, recvbuf: int, count: int, datatype: int, peer: int, stream: int) -> None:
+        self._note(recvbuf, count, datatype, (peer, self.rank), sends=False)
+
+    def _note(self, address: int, count: int, datatype: int, way: tuple[int, int], sends: bool) -> None:
         """A call inside a group."""
-        assert self.own.calls is not None, f"{kind} outside of a group"
-        assert isinstance(array, DeviceArray), f"{kind} of a {type(array).__name__}"
-        assert array.size, f"{kind} of nothing: the device's memory has no place for it"
-        assert array.on_host.flags.c_contiguous, "NCCL requires arrays to be contiguous"
-        assert array.dtype.char in "bBiIlLqQefdFD", f"Unknown dtype {array.dtype} for NCCL"
-        queue = self.sending if kind == "send" else self.receiving
-        self.own.calls.append((queue, (source, target), SimpleNamespace(array=array.on_host, done=False)))
-
-    def _match(self, key: tuple[int, int]) -> None:
-        """The first that is sent is the first that is received."""
-        while self.sending[key] and self.receiving[key]:
-            sent, received = self.sending[key].popleft(), self.receiving[key].popleft()
-            assert sent.array.nbytes == received.array.nbytes, f"{sent.array.nbytes} bytes for {received.array.nbytes}"
-            np.copyto(received.array, sent.array)
-            sent.done = received.done = True
-            self.changed.notify_all()
+        assert self.nccl.own.calls is not None, "a call outside of a group"
+        assert all(0 <= device < self.count for device in way)
+        assert way[0] != way[1], "a device to itself"
+        assert address, "the device's memory has no place for nothing"
+        file = self.nccl.folder / f"{way[0]}-{way[1]}-{self.numbers[way]}"
+        self.numbers[way] += 1
+        self.nccl.own.calls.append(Call(file=file, address=address, size=count * _BYTES[datatype], sends=sends))
 
 
-class Backend:
-    """What ``cupyx.distributed.init_process_group`` gives a process, as far as it is used."""
+@contextlib.contextmanager
+def distributed(nccl: Nccl) -> Iterator[ModuleType]:
+    """The module ``cupyx.distributed`` of the CuPy that is installed, over this NCCL."""
+    stream = SimpleNamespace(get_current_stream=lambda: SimpleNamespace(ptr=0))
+    kept = {name: module for name, module in sys.modules.items() if not name.startswith("cupyx.distributed")}
+    with (
+        mock.patch.object(cupy.cuda, "nccl", nccl, create=True),
+        mock.patch.dict(sys.modules, kept | {"cupy": cupy, "cupy.cuda": cupy.cuda, "cupy.cuda.nccl": nccl}, clear=True),
+    ):
+        module = importlib.import_module("cupyx.distributed")
+        backend = importlib.import_module("cupyx.distributed._nccl_comm")
+        with mock.patch.object(backend, "cupy", SimpleNamespace(cuda=SimpleNamespace(stream=stream))):
+            yield module
 
-    def __init__(self, nccl: Nccl, n_devices: int, rank: int) -> None:
-        self.nccl, self.count, self.rank = nccl, n_devices, rank
 
-    def send(self, array: Any, peer: int, stream: Any = None) -> None:
-        assert 0 <= peer < self.count
-        assert peer != self.rank
-        self.nccl.call("send", self.rank, peer, array)
-
-    def recv(self, out_array: Any, peer: int, stream: Any = None) -> None:
-        assert 0 <= peer < self.count
-        assert peer != self.rank
-        self.nccl.call("recv", peer, self.rank, out_array)
+def backend(nccl: Nccl, n_devices: int, rank: int) -> Any:
+    """What ``init_process_group`` gives a process, without its server; inside of `distributed`."""
+    made = object.__new__(sys.modules["cupyx.distributed._nccl_comm"].NCCLBackend)
+    made.rank, made._n_devices = rank, n_devices
+    made._comm = nccl.NcclCommunicator(n_devices, nccl.get_unique_id(), rank)
+    return made

@@ -9,10 +9,11 @@ import pytest
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 
 import xla2py  # noqa: E402
+from xla2py.tests.ladder.device_array import DeviceArray  # noqa: E402
 from xla2py.tests.ladder.host_kernels import OrderMatters, RawKernel  # noqa: E402
 from xla2py.tests.ladder.running import needs_compiler  # noqa: E402
 from xla2py.tests.ladder.static import problems  # noqa: E402
-from xla2py.tests.ladder.twin import DeviceArray, on_twin  # noqa: E402
+from xla2py.tests.ladder.twin import on_twin  # noqa: E402
 from xla2py.tests.operations.case import EXACT, shape_text  # noqa: E402
 from xla2py.transpile.equivalence.comparison import compare  # noqa: E402
 

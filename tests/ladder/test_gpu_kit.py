@@ -11,8 +11,13 @@ import pytest
 
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
+from xla2py.benchmarks.gpu_kit.device import Device
+from xla2py.benchmarks.gpu_kit.facts import FACTS, fact, machine
+from xla2py.benchmarks.gpu_kit.programs import STYLES, example, operation, world
+from xla2py.benchmarks.gpu_kit.times import COLUMNS, times
 from xla2py.tests.ladder.running import needs_compiler
 from xla2py.tests.operations.tables import cases_by_opcode
+from xla2py.tests.test_examples import LOWER
 
 KIT = Path(__file__).resolve().parents[2] / "benchmarks" / "gpu.py"
 
@@ -25,36 +30,60 @@ def kit():
     return module
 
 
-@pytest.fixture
-def twin(kit):
-    return kit.Device(twin=True)
+TWIN = Device(twin=True)
 
 
 @needs_compiler
-def test_the_facts_are_asked(kit, twin):
-    other = [name for name in kit.FACTS if not kit.fact(twin, name)["as assumed"]]
+def test_the_facts_are_asked():
+    other = [name for name in FACTS if not fact(TWIN, name)["as assumed"]]
     assert other == ["a transform is captured"]  # the twin keeps plans out of graphs
 
 
-def test_examples_are_compared(kit, twin):
-    for style in kit.STYLES:
+def test_examples_are_compared():
+    for style in STYLES:
         good = {"agrees": True, "graph": "", "waits": "", "error": ""}
-        assert kit.example(twin, f"adaptive_ode, before, {style}") == good
-        assert kit.example(twin, f"black_scholes, before, {style}") == good | {"graph": "agrees"}
+        assert example(TWIN, f"adaptive_ode, before, {style}") == good
+        assert example(TWIN, f"black_scholes, before, {style}") == good | {"graph": "agrees"}
 
 
-def test_operations_are_compared(kit, twin):
-    assert kit.operation(twin, "add") | {"cases": 0} == {"cases": 0, "wrong": 0, "first": ""}
+def test_operations_are_compared():
+    assert operation(TWIN, "add") | {"cases": 0} == {"cases": 0, "wrong": 0, "first": ""}
 
 
 @pytest.mark.parametrize("opcode", ["all-reduce", "all-to-all", "collective-permute"])
-def test_a_world_of_one_process(kit, twin, opcode):
-    assert kit.world(twin, opcode) == {"agrees": True}
+def test_a_world_of_one_process(opcode):
+    assert world(TWIN, opcode) == {"agrees": True}
+
+
+@needs_compiler
+def test_times_are_taken():
+    """Of the CPU, but by the same lines: all columns, but for graphs of what cannot be captured."""
+    pytest.importorskip("jax")
+    found = times(TWIN, "black_scholes")
+    assert set(found) == set(COLUMNS)
+    assert all(time > 0 for time in found.values())
+    assert {column for column, time in times(TWIN, "adaptive_ode").items() if time is None} == {
+        column for column in COLUMNS if "graph" in column
+    }
+
+
+def test_a_time_that_cannot_be_taken_leaves_the_others(monkeypatch):
+    def fails(*_):
+        raise ValueError("no")
+
+    monkeypatch.setattr("xla2py.benchmarks.gpu_kit.times.own", fails)
+    record = times(TWIN, "black_scholes")
+    assert record["error"] == "readable device: ValueError: no"
+    assert record["jax default wall"] > 0
+
+
+def test_the_machine_is_told():
+    assert machine(TWIN, "this machine")["device"] == "the twin on the CPU"
 
 
 def test_all_examples_and_operations_are_in_the_steps(kit):
     asked = {name.split(",")[0] for name in kit.STEPS["examples"][0]}
-    assert asked == set(kit.LOWER.NAMES) == set(kit.STEPS["times"][0])
+    assert asked == set(LOWER.NAMES) == set(kit.STEPS["times"][0])
     assert kit.STEPS["operations"][0] == list(cases_by_opcode())
 
 
@@ -84,18 +113,18 @@ def test_one_failure_ends_nothing_else(kit, tmp_path, monkeypatch):
         "sys.exit(gpu.work(gpu.Device(twin=True), Path(sys.argv[2]), float('inf')))"
     )
     command = [sys.executable, "-c", script, str(KIT.parent), str(tmp_path)]
-    kit.drive(command, tmp_path, time.time() + 120, most=5)
+    kit.drive(command, tmp_path, time.time() + 120, most=3)
     found = {record["item"]: record.get("error", "") for record in kit.answers(tmp_path, "facts")}
     assert found == {
         "a": "",
         "b": "ValueError: no",
         "c": "its process ended with 7",
         "d": "its process ended with -9",
-        "e": "took more than 5 s",
+        "e": "took more than 3 s",
         "f": "",
     }
     monkeypatch.setattr(kit, "STEPS", {"facts": (list(ITEMS), faulty)})
-    text, bad = kit.report(tmp_path, is_twin=True)
+    text, bad = kit.report(tmp_path)
     assert bad == 4
     assert "### Facts: 6 of 6, 4 bad" in text
 
@@ -105,7 +134,33 @@ def test_time_is_up(kit, tmp_path):
     began = time.time()
     kit.drive(command, tmp_path, began + 1.0)
     assert time.time() - began < 5
-    assert "not reached" in kit.report(tmp_path, is_twin=True)[0]
+    assert "not reached" in kit.report(tmp_path)[0]
+
+
+def test_a_run_that_is_killed_goes_on(tmp_path):
+    """Both processes of it, at any moment: what it had found stays, and the same command does the rest."""
+    command = [sys.executable, "-W", "ignore", str(KIT), "--twin", "--out", str(tmp_path), "--minutes", "5"]
+    facts = tmp_path / "facts.jsonl"
+
+    def known():
+        return facts.read_text("utf-8").splitlines() if facts.exists() else []
+
+    first = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.time() + 60
+    while len(known()) < 6 and time.time() < deadline:
+        time.sleep(0.05)
+    first.kill()  # its worker sees that, and stops behind the item that it is at
+    first.wait()
+    before = known()
+    assert len(before) >= 6
+    second = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while len(known()) < len(before) + 10 and time.time() < deadline:
+        time.sleep(0.05)
+    second.terminate()
+    second.wait()
+    lines = [line for line in known() if line]
+    assert known()[: len(before)] == before
+    assert len(lines) <= len({line.split(",")[0] for line in lines}) + 1  # at most what was being asked, twice
 
 
 def test_without_a_gpu_the_kit_says_so(tmp_path):

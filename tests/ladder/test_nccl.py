@@ -1,10 +1,8 @@
-"""``run_nccl`` without GPUs: NCCL's rules among threads on the twin, its names and signatures by CuPy's own text."""
+"""``run_nccl`` without GPUs: CuPy's own ``cupyx.distributed`` over NCCL's rules, among threads and among processes."""
 
-import ast
-import inspect
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from unittest import mock
 
 import numpy as np
@@ -12,29 +10,28 @@ import pytest
 
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
-import cupyx
-
 import xla2py
-from xla2py.tests.ladder.nccl import Backend, Nccl, Stuck
+from xla2py.benchmarks.gpu_kit.programs import free_port
+from xla2py.tests.ladder.nccl import Nccl, Stuck, backend, distributed
 from xla2py.tests.ladder.replicas import replicated
 from xla2py.tests.ladder.running import needs_compiler
 from xla2py.tests.ladder.static import problems
 from xla2py.tests.ladder.twin import to_device, to_host, twin
-from xla2py.tests.replicas.programs import SeveralDevices, entry
+from xla2py.tests.replicas.programs import REDUCERS, SeveralDevices, entry
 from xla2py.transpile.equivalence.comparison import Budget, compare, flatten
 
 
 def over_nccl(emitted, arguments):
     """The results of all replicas, each a process on its own in the eyes of the module."""
     nccl, count = Nccl(), len(arguments)
-    with twin(), mock.patch.dict(sys.modules, nccl.modules()), ThreadPoolExecutor(count) as threads:
+    with distributed(nccl), twin(), ThreadPoolExecutor(count) as threads:
         module = emitted.load()
         runs = [
-            threads.submit(module.run_nccl, Backend(nccl, count, rank), to_device(own))
+            threads.submit(module.run_nccl, backend(nccl, count, rank), to_device(own))
             for rank, own in enumerate(arguments)
         ]
         results = to_host([run.result() for run in runs])
-    assert not any(nccl.sending.values()), "something was sent and never received"
+    assert nccl.under_way == [], "something was sent and never received"
     return results
 
 
@@ -82,14 +79,13 @@ def test_one_process_is_a_world(opcode):
     numpy = xla2py.emit(one.module()).load()
     (expected,) = numpy.in_threads(numpy.replica, numpy.Group, 1, 1, arguments, {})
     emitted, nccl = xla2py.emit(one.module(), "cupy"), Nccl()
-    with twin(), mock.patch.dict(sys.modules, nccl.modules()):
+    with distributed(nccl), twin():
         module = emitted.load()
         own = to_device(arguments[0])
-        found = module.over_nccl(module.replica, module.Group, 1, 1, Backend(nccl, 1, 0), own, {})
+        found = module.over_nccl(module.replica, module.Group, 1, 1, backend(nccl, 1, 0), own, {})
     np.testing.assert_array_equal(to_host(found), expected)
     assert found is not own[0]
-    assert not nccl.sending
-    assert not nccl.receiving
+    assert nccl.under_way == []
 
 
 def test_replicas_that_take_different_ways_are_stuck():
@@ -101,10 +97,52 @@ def test_replicas_that_take_different_ways_are_stuck():
         over_nccl(type(emitted)(source, "m", "cupy"), one.inputs())
 
 
-def test_the_backend_has_these_methods():
-    text = (Path(cupyx.__file__).parent / "distributed" / "_nccl_comm.py").read_text("utf-8")
-    (backend,) = [node for node in ast.parse(text).body if getattr(node, "name", "") == "NCCLBackend"]
-    methods = {node.name: [a.arg for a in node.args.args] for node in backend.body if isinstance(node, ast.FunctionDef)}
-    for name in ("send", "recv"):
-        assert methods[name] == list(inspect.signature(getattr(Backend, name)).parameters)
-    assert {"nccl.groupStart()", "nccl.groupEnd()"} <= {line.strip() for line in text.splitlines()}
+# In this order in one program: what each gives goes into the next.
+ALL = """ENTRY main {
+  x = f32[6,4] parameter(0)
+  sum = f32[6,4] all-reduce(x), replica_groups={{0,1,2}}, to_apply=add
+  rows = f32[2,4] reduce-scatter(sum), replica_groups={{0,1,2}}, dimensions={0}, to_apply=add
+  next = f32[2,4] collective-permute(rows), source_target_pairs={{0,1},{1,2},{2,0}}
+  again = f32[6,4] all-gather(next), replica_groups={{2,0,1}}, dimensions={0}
+  turned = f32[6,4] all-to-all(again), replica_groups={{0,1,2}}, dimensions={0}
+  ROOT of_one = f32[6,4] collective-broadcast(turned), replica_groups={{1,0,2}}
+}
+"""
+PROCESS = """
+import sys
+import numpy as np
+from xla2py.tests.ladder.nccl import Nccl, distributed
+from xla2py.tests.ladder.twin import to_device, to_host, twin
+folder, rank, port = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+sys.path.insert(0, folder)
+with distributed(Nccl(f"{folder}/nccl")) as cupyx_distributed, twin():
+    comm = cupyx_distributed.init_process_group(3, rank, port=port)
+    import training
+    result = to_host(training.run_nccl(comm, to_device([np.load(f"{folder}/x.npy") * (rank + 1)])))
+    np.save(f"{folder}/result{rank}.npy", result)
+    comm.barrier()
+    comm.stop()
+"""
+
+
+def test_processes_meet_by_cupys_own_server_and_do_all_collectives(tmp_path):
+    """Three processes, each from `init_process_group` on; above this NCCL all is CuPy's and the module's."""
+    x = np.arange(24, dtype=np.float32).reshape(6, 4)
+    one = SeveralDevices("all", REDUCERS.format("f32") + ALL, 3, given=tuple([x * np.float32(k)] for k in (1, 2, 3)))
+    numpy = xla2py.emit(one.module()).load()
+    expected = numpy.run_local(one.inputs())
+    assert not np.array_equal(expected[0], x)
+    xla2py.emit(one.module(), "cupy").save(tmp_path / "training.py")
+    np.save(tmp_path / "x.npy", x)
+    (tmp_path / "nccl").mkdir()
+    port = str(free_port())
+    command = [sys.executable, "-W", "ignore", "-c", PROCESS, str(tmp_path)]
+    processes = [subprocess.Popen([*command, str(rank), port]) for rank in range(3)]
+    try:
+        assert [process.wait(60) for process in processes] == [0, 0, 0]
+    finally:
+        for process in processes:
+            process.kill()
+    for rank in range(3):
+        np.testing.assert_array_equal(np.load(tmp_path / f"result{rank}.npy"), expected[rank])
+    assert list((tmp_path / "nccl").iterdir()) == []

@@ -11,7 +11,6 @@ from __future__ import annotations
 import builtins
 import contextlib
 import inspect
-import linecache
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -21,221 +20,15 @@ from unittest import mock
 
 import cupy
 import numpy as np
-from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from xla2py.targets.cupy import held
 from xla2py.tests.ladder import graphs, host_kernels
-from xla2py.tests.ladder.differences import DIFFERENT, KEEP_SUBNORMALS, astype, flushed
+from xla2py.tests.ladder.device_array import DeviceArray, HiddenWait, call_ufunc, called, fetched, functions, written
+from xla2py.tests.ladder.differences import DIFFERENT
 from xla2py.tests.ladder.static import VISIBLE, WAITS, cupyx_function
 from xla2py.transpile.equivalence.comparison import flatten
 from xla2py.transpile.equivalence.tasks import map_arrays
 from xla2py.transpile.hlo.carriers import as_declared, carried
-
-_SCALARS = (bool, int, float, complex, np.generic)
-_DATA = frozenset("dtype shape ndim size itemsize nbytes strides".split())
-_VIEWS = frozenset("T mT real imag".split())
-
-
-class HiddenWait(AssertionError):
-    """The host would wait for the device, and no reader of the code could tell."""
-
-
-class DeviceArray(NDArrayOperatorsMixin):
-    """Like ``cupy.ndarray``: an array that only the device can look into."""
-
-    __slots__ = ("_host",)
-
-    def __init__(self, host: Any) -> None:
-        object.__setattr__(self, "_host", np.asarray(host))
-        supported(self._host.dtype)
-
-    @property
-    def on_host(self) -> np.ndarray:
-        """The values, for tests."""
-        return self._host
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or not hasattr(cupy.ndarray, name):
-            raise AttributeError(f"cupy.ndarray has no {name}")
-        if name in WAITS and not any(function in VISIBLE for function in _functions()):
-            raise HiddenWait(f".{name} waits for the device")
-        if name == "get":
-            return lambda: to_host(self)
-        if name in _DATA:
-            return getattr(self._host, name)
-        if name in _VIEWS:
-            return DeviceArray(getattr(self._host, name))
-        if name == "astype":
-            return lambda dtype, copy=True: DeviceArray(
-                graphs.work(f"astype to {dtype}", lambda: astype(self._host, np.dtype(dtype), copy))
-            )
-        return _method(name, self)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name not in ("real", "imag"):
-            raise AttributeError(f"{name} of a cupy.ndarray cannot be set")
-        new = operand(value)
-        graphs.work(f"set {name}", lambda: setattr(self._host, name, new))
-
-    def __getitem__(self, index: Any) -> DeviceArray:
-        places = _index(index, reads=True)
-        return DeviceArray(graphs.work("getitem", lambda: self._host[places]))
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        new = operand(value)
-        places = _index(index, reads=isinstance(new, np.ndarray) and new.size > 1)
-        graphs.work("setitem", lambda: self._host.__setitem__(places, new))
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *operands: Any, **keywords: Any) -> Any:
-        (out,) = keywords.pop("out", (None,))
-        if method != "__call__" or keywords:
-            raise TypeError(f"cupy does not know {ufunc.__name__}.{method} with {keywords}")
-        result = call_ufunc(ufunc.__name__, operands)
-        return result if out is None else _written(out, result)
-
-    def __len__(self) -> int:
-        return len(self._host)
-
-    def __iter__(self) -> Iterator[DeviceArray]:
-        return (self[k] for k in range(len(self)))
-
-    def __bool__(self) -> bool:
-        caller = sys._getframe(1)
-        line = linecache.getline(caller.f_code.co_filename, caller.f_lineno).strip()
-        if not line.startswith(("while ", "if ", "elif ")) or "return" in line:
-            raise HiddenWait(f"waits for the device: {line}")
-        graphs.not_captured("the host asks for a value")
-        return bool(self._host)
-
-    def __int__(self) -> int:
-        if not any(frame in VISIBLE for frame in _functions()):
-            raise HiddenWait("int() waits for the device")
-        graphs.not_captured("the host asks for a value")
-        return int(self._host)
-
-    def _waits(self, *_: Any) -> Any:
-        raise HiddenWait("this waits for the device")
-
-    __array__ = __float__ = __complex__ = __index__ = _waits
-
-
-def _functions() -> Iterator[str]:
-    """The names of the functions that are running, innermost first."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None:
-        frame = frame.f_back
-        yield frame.f_code.co_name
-
-
-def supported(dtype: np.dtype[Any]) -> None:
-    """Raise as CuPy does for a dtype that it does not have."""
-    from cupy._core import _scalar
-
-    _scalar.get_typename(dtype)
-
-
-def operand(value: Any) -> Any:
-    """The host's array or number for what may be an operand."""
-    if isinstance(value, DeviceArray):
-        return value.on_host
-    if not isinstance(value, _SCALARS):
-        raise TypeError(f"Unsupported type {type(value)}")
-    return value
-
-
-def _index(index: Any, reads: bool) -> Any:
-    """Whole numbers, slices of such, and arrays of whole numbers."""
-    parts = index if isinstance(index, tuple) else (index,)
-    for part in parts:
-        for bound in (part.start, part.stop, part.step) if isinstance(part, slice) else ():
-            if isinstance(bound, DeviceArray):
-                raise HiddenWait("slicing by a number on the device waits for it")
-        if isinstance(part, np.ndarray):
-            raise TypeError("an index on the host")
-        if isinstance(part, DeviceArray) and part.dtype == bool and reads:
-            raise HiddenWait("indexing by a mask waits for the count")
-        if isinstance(part, DeviceArray) and part.dtype.kind not in "iub":
-            raise IndexError(f"an index of {part.dtype}")
-    return tuple(part.on_host if isinstance(part, DeviceArray) else part for part in parts)
-
-
-def call_ufunc(name: str, operands: tuple[Any, ...]) -> DeviceArray:
-    """The ufunc that CuPy calls so, in the loop that CuPy chooses for the operands."""
-    values = [operand(each) for each in operands]
-    if name == "matmul":
-        if not all(value.dtype.kind in "iu" for value in values):
-            graphs.not_captured("cuBLAS is called")
-        return DeviceArray(graphs.work(name, lambda: _matmul(*values)))
-    real = getattr(cupy, "true_divide" if name == "divide" else name)
-    dtypes = tuple(np.asarray(value).dtype for value in values)
-    weak = tuple(type(value) if type(value) in (int, float, complex) else False for value in values)
-    if all(weak):
-        weak = (False,) * len(weak)
-    loop = real._ops._guess_routine_from_in_types(dtypes, weak)
-    if loop is None:
-        raise TypeError(f"cupy.{name} has no loop for {dtypes}")
-    function, flushes = DIFFERENT.get(name, getattr(np, name)), name not in KEEP_SUBNORMALS
-
-    def compute() -> np.ndarray:
-        inputs = [np.asarray(value).astype(dtype) for value, dtype in zip(values, loop.in_types, strict=True)]
-        result = np.asarray(function(*map(flushed, inputs)) if flushes else function(*inputs))
-        return (flushed(result) if flushes else result).astype(loop.out_types[0], copy=False)
-
-    return DeviceArray(graphs.work(f"{name} of {loop.in_types}", compute))
-
-
-def _written(out: DeviceArray, result: DeviceArray) -> DeviceArray:
-    graphs.work("written", lambda: out.on_host.__setitem__(..., result.on_host))
-    return out
-
-
-def _matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Narrow floats are summed in float32; a batch of bfloat16 is refused."""
-    dtype = np.result_type(a.dtype, b.dtype)
-    if dtype.name == "bfloat16" and max(a.ndim, b.ndim) > 2:
-        raise TypeError("a batched product of bfloat16 is not supported")
-    if dtype.kind == "b":
-        raise TypeError("a product of bool goes through integers")
-    wide = np.float32 if dtype.itemsize == 2 and dtype.kind not in "iu" else dtype
-    return np.matmul(a.astype(wide), b.astype(wide)).astype(dtype)
-
-
-def _unwrapped(value: Any) -> Any:
-    """Arrays become the host's; lists and tuples are gone through; dtypes, axes and texts stay."""
-    if isinstance(value, list | tuple):
-        return type(value)(map(_unwrapped, value))
-    if isinstance(value, np.ndarray):
-        raise TypeError("Unsupported type numpy.ndarray: an array on the host")
-    return value.on_host if isinstance(value, DeviceArray) else value
-
-
-def wrapped(value: Any) -> Any:
-    """What a function gives back, on the device."""
-    if isinstance(value, np.ndarray | np.generic):
-        return DeviceArray(value)
-    if isinstance(value, tuple | list):
-        return tuple(map(wrapped, value))
-    return value
-
-
-def _call(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    named = {key: _unwrapped(value) for key, value in keywords.items()}
-    plain = tuple(map(_unwrapped, arguments))
-    return wrapped(graphs.work(getattr(function, "__name__", ""), lambda: function(*plain, **named)))
-
-
-def _method(name: str, array: DeviceArray) -> Callable[..., Any]:
-    function = DIFFERENT.get(f"ndarray.{name}")
-
-    def call(*arguments: Any, **keywords: Any) -> Any:
-        if name in ("dot",):
-            raise TypeError(f"{name} is not used")
-        if function is not None:
-            return _call(function, (array, *arguments), keywords)
-        return _call(getattr(array.on_host, name), arguments, keywords)
-
-    return call
-
 
 # Functions of cupy that take arrays of their own library and nothing else, at these places.
 _ARRAYS_ONLY: dict[str, Callable[..., Any]] = {
@@ -266,7 +59,7 @@ class Namespace(ModuleType):
             raise AttributeError(name)
         dotted = f"{self._dotted}.{name}".lstrip(".")
         real = getattr(self._real, name)  # AttributeError where CuPy has no such name
-        if name in WAITS and not any(frame in VISIBLE for frame in _functions()):
+        if name in WAITS and not any(frame in VISIBLE for frame in functions()):
             raise HiddenWait(f"cupy.{dotted} waits for the device")
         if name == "asnumpy":
             return to_host
@@ -308,7 +101,7 @@ class Namespace(ModuleType):
             function = np
             for part in dotted.split("."):
                 function = getattr(function, part)
-        return _call(function, arguments, keywords)
+        return called(function, arguments, keywords)
 
 
 def sends_addresses(parts: Any) -> bool:
@@ -330,7 +123,7 @@ class Ufunc:
 
     def __call__(self, *operands: Any, out: DeviceArray | None = None) -> DeviceArray:
         result = call_ufunc(self.__name__, operands)
-        return result if out is None else _written(out, result)
+        return result if out is None else written(out, result)
 
 
 @cache
@@ -361,7 +154,7 @@ class Extras(ModuleType):
                 graphs.not_captured("cuBLAS is called")
             if real is not None:
                 inspect.signature(real).bind(*arguments, **keywords)
-            return _call(function, arguments, keywords)
+            return called(function, arguments, keywords)
 
         return call
 
@@ -410,5 +203,4 @@ def to_host(value: Any) -> Any:
         return None
     if not isinstance(value, DeviceArray):
         raise TypeError(f"main returned a {type(value).__name__}, no array of CuPy")
-    graphs.not_captured("an array is copied to the host")
-    return value.on_host
+    return fetched(value)

@@ -1,0 +1,140 @@
+"""The style ``fast`` of CuPy: reductions of rows and columns in kernels."""
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+pytest.importorskip("cupy", reason="CuPy is not installed")
+
+import xla2py  # noqa: E402
+from xla2py.tests.ladder.fast_programs import TABLE, kernels, rows_of, softmax  # noqa: E402
+from xla2py.tests.ladder.running import needs_compiler  # noqa: E402
+from xla2py.tests.ladder.test_faults import verdict  # noqa: E402
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("shape", "axis", "said"),
+    [
+        ((5, 3), 1, "row_max<4>"),
+        ((2, 40), 1, "row_max<64>"),
+        ((3, 224), 1, "int row = blockIdx.x, column = threadIdx.x;\n    int at"),
+        ((3, 1100), 1, "if (column >= 1100) continue;"),
+        ((2, 2048), 1, "exp[k] = expf(x_here[k] - peak);"),
+        ((2, 17000), 1, "for (int column = threadIdx.x; column < 17000; column += 1024)"),
+        ((3, 40), 0, "exp[row] = expf(x_here[row] - peak);"),
+        ((170, 40), 0, "column_max<32, 32>"),
+        ((80, 64), 0, "int column = blockIdx.x * 32 + threadIdx.x % 32;\n    float peak"),
+        ((9000, 3), 0, "for (int row = threadIdx.x / 4; row < 9000; row += 256)"),
+    ],
+)
+def test_lines_are_one_kernel(shape, axis, said):
+    text, x = softmax(*shape, axis), rows_of(shape)
+    module = xla2py.emit(text, "cupy", style="fast")
+    assert kernels(module) == ["ratio_kernel"]
+    assert said in module.source
+    assert verdict(module, [x], xla2py.emit(text).load().main(x)) == ""
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("shape", "axes", "said"),
+    [
+        ((3, 5, 7), (1,), "int at = column / 7 * 35 + row * 7 + column % 7;"),
+        ((3, 40, 50), (1, 2), "row_sum<256>"),
+        ((2, 3, 600, 5), (0, 1, 2), "column_sum<128, 8>"),
+        ((6, 1, 7), (0, 1, 2), "row_sum<64>"),
+    ],
+)
+def test_axes_beside_each_other_are_lines(shape, axes, said):
+    def normalised(x, scale):
+        return (x - x.mean(axes, keepdims=True)) / (x.std(axes, keepdims=True) + 1) * scale
+
+    arguments = [np.random.default_rng(5).normal(size=size).astype(np.float32) for size in (shape, shape[-1:])]
+    module = xla2py.from_jax(normalised, *arguments)
+    emitted = xla2py.emit(module, "cupy", style="fast")
+    assert len(kernels(emitted)) == 1
+    assert said in emitted.source
+    assert verdict(emitted, arguments, xla2py.emit(module).load().main(*arguments)) == ""
+
+
+def test_axes_apart_are_left_to_the_library():
+    module = xla2py.from_jax(lambda x: jax.numpy.tanh(x).sum((0, 2)), np.ones((3, 4, 5), np.float32))
+    assert "RowKernel" not in xla2py.emit(module, "cupy", style="fast").source
+
+
+@needs_compiler
+def test_reductions_along_other_axes_are_other_kernels():
+    def both(x):
+        rows = jax.nn.softmax(x, 1)
+        return rows / rows.sum(0)
+
+    module = xla2py.from_jax(both, TABLE)
+    emitted = xla2py.emit(module, "cupy", style="fast")
+    assert len(kernels(emitted)) == 2
+    assert verdict(emitted, [TABLE], xla2py.emit(module).load().main(TABLE)) == ""
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["float64", "int32", "bfloat16"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_lines_of_other_types(axis, dtype):
+    def reduced(x):
+        wide = x.astype("float32") if dtype == "bfloat16" else x
+        extremes = wide.max(axis) - wide.min(axis) + (wide * 2).sum(axis) + (wide % 3).prod(axis)
+        return extremes, (wide - 1).argmax(axis), (wide - 1).argmin(axis)
+
+    with jax.enable_x64(True):
+        x = np.asarray(np.arange(3300).reshape(2, 1650) * 7 % 101, dtype)
+        x = x if axis else x.T.copy()
+        module = xla2py.from_jax(reduced, x)
+    emitted = xla2py.emit(module, "cupy", style="fast")
+    assert not [name for name in ("max", "min", "sum", "prod", "argmax", "argmin") if f".{name}(" in emitted.source]
+    assert verdict(emitted, [x], xla2py.emit(module).load().main(x)) == ""
+
+
+@needs_compiler
+def test_results_have_names_of_their_own_in_memory():
+    text, x = softmax(5, 3).replace("x = f32", "ratio_out = f32").replace("(x, ", "(ratio_out, "), rows_of((5, 3))
+    assert verdict(xla2py.emit(text, "cupy", style="fast"), [x], xla2py.emit(text).load().main(x)) == ""
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("function", "shape", "said"),
+    [
+        (lambda x: abs(x).sum(), (600, 700), "grid=(1, 13)"),
+        (
+            lambda x: abs(x).mean((1, 2)),
+            (3, 300, 900),
+            "int column = blockIdx.y * 1024 + threadIdx.x; column < 270000; ",
+        ),
+        (lambda x: abs(x).max(0), (9000, 40), "peak_parts.max(axis=0)"),
+        (lambda x: jax.nn.softmax(x).max(), (60, 70), "peak_parts.max()"),
+        (lambda x: jax.nn.softmax(x, 1).mean((0, 1)), (6, 70, 3), "mean_parts.sum(axis=0) / 420"),
+        (
+            lambda x: jax.nn.softmax(x, 1).sum((1, 2), keepdims=True),
+            (2, 3, 4),
+            "total_parts.sum(axis=-1, keepdims=True)",
+        ),
+    ],
+)
+def test_parts_of_reductions_are_reduced_by_the_library(function, shape, said):
+    x = np.random.default_rng(8).normal(size=shape).astype(np.float32)
+    module = xla2py.from_jax(function, x)
+    emitted = xla2py.emit(module, "cupy", style="fast", format=False)
+    assert said in emitted.source
+    assert emitted.source.count("_kernel = RowKernel(") == 1
+    assert verdict(emitted, [x], xla2py.emit(module).load().main(x)) == ""
+
+
+def test_parts_of_what_is_no_sum_are_not_reduced():
+    module = xla2py.from_jax(lambda x: abs(x).var(), np.ones((600, 700), np.float32))
+    assert ".var()" in xla2py.emit(module, "cupy", style="fast").source
+
+
+def test_lines_that_are_too_much_for_a_block_are_shared():
+    source = xla2py.emit(softmax(2, 2**18 + 1), "cupy", style="fast").source
+    assert "x.max(axis=-1, keepdims=True)" in source
+    assert "grid=(2, 9)" in source
+    assert "total_parts.sum(axis=0)" in source

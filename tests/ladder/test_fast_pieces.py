@@ -1,0 +1,110 @@
+"""The style ``fast`` of CuPy: concatenations, stacks, rolls and loops in kernels."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+pytest.importorskip("cupy", reason="CuPy is not installed")
+
+import xla2py  # noqa: E402
+from xla2py.tests.ladder.fast_programs import PLANE, ROW, TABLE, TURNS, interleaved, laplacian, nested, rotated, turned  # noqa: E402
+from xla2py.tests.ladder.running import needs_compiler  # noqa: E402
+from xla2py.tests.ladder.test_faults import verdict  # noqa: E402
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (rotated, "if (at % 8 < 4) {"),
+        (turned, "float joined = at % 8 < 4 ? -x[at + 4] : x[at - 4];"),
+        (interleaved, "if (at % 2 == 0) {"),
+        (laplacian, "float rolled = at / 48 == 0 ? x[at + 144] : x[at - 48];"),
+        (nested, "} else if ("),
+    ],
+)
+def test_pieces_are_computed_where_they_are_needed(function, said):
+    arguments = (PLANE, *TURNS)
+    module = xla2py.from_jax(function, *arguments)
+    given = arguments[: len(module.entry.parameters)]
+    emitted = xla2py.emit(module, "cupy", style="fast")
+    assert emitted.source.count("_kernel = ") == 1
+    assert said in emitted.source
+    assert verdict(emitted, given, xla2py.emit(module).load().main(*given)) == ""
+
+
+@needs_compiler
+def test_what_is_in_several_pieces_is_stored():
+    def both(x):
+        shared = jax.numpy.tanh(x) * 2
+        return jax.numpy.concatenate([shared, shared + 1])
+
+    module = xla2py.from_jax(both, TABLE)
+    emitted = xla2py.emit(module, "cupy", style="fast")
+    assert emitted.source.count("_kernel = ") == 2
+    assert verdict(emitted, [TABLE], xla2py.emit(module).load().main(TABLE)) == ""
+
+
+@needs_compiler
+def test_pieces_and_lines_are_kernels_of_their_own():
+    def normalised(x):
+        joined = jax.numpy.concatenate([x * 2, x - 1], 1)
+        return joined / joined.sum(1, keepdims=True) + jax.numpy.concatenate([x[:, 2:], x, x[:, :2]], 1)
+
+    x = TABLE + 9
+    module = xla2py.from_jax(normalised, x)
+    emitted = xla2py.emit(module, "cupy", style="fast")
+    assert "conditional" not in emitted.source
+    assert verdict(emitted, [x], xla2py.emit(module).load().main(x)) == ""
+
+
+@needs_compiler
+def test_a_loop_around_pieces_stays_a_loop():
+    def drift(x, pieces):
+        joined = lambda x: jax.numpy.concatenate([pieces * 2, pieces - 1]) + x  # noqa: E731
+        return jax.lax.fori_loop(0, 3, lambda _, x: joined(x) * 0.5, x)
+
+    arguments = np.float32([1, 2, 3, 4]), np.float32([5, 6])
+    module = xla2py.from_jax(drift, *arguments)
+    emitted = xla2py.emit(module, "cupy", style="fast")
+    assert verdict(emitted, arguments, xla2py.emit(module).load().main(*arguments)) == ""
+
+
+def spring(x, v, stiffness):
+    def step(i, state):
+        x, v = state
+        a = -stiffness * x - 0.1 * v + 0.01 * i
+        return x + 0.05 * v, v + 0.05 * a
+
+    return jax.lax.fori_loop(0, 7, step, (x, v))
+
+
+def fibonacci(a, b):
+    return jax.lax.fori_loop(0, 9, lambda _, pair: (pair[1], pair[0] + pair[1]), (a, b))[1]
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [(spring, (TABLE, TABLE / 2, ROW[:1] * 2)), (fibonacci, (np.int32([1, 2, 3]), np.int32([1, 1, 2**30])))],
+)
+def test_loops_of_a_kernel_are_in_it(function, arguments):
+    module = xla2py.from_jax(function, *arguments)
+    emitted = xla2py.emit(module, "cupy", style="fast")
+    assert "range(" not in emitted.source
+    assert verdict(emitted, arguments, xla2py.emit(module).load().main(*arguments)) == ""
+    fewer = replace(emitted, source=emitted.source.replace("step = 0;", "step = 1;"))
+    assert verdict(fewer, arguments, xla2py.emit(module).load().main(*arguments)) != ""
+
+
+def test_loops_whose_elements_read_each_other_stay_loops():
+    def diffuse(x):
+        return jax.lax.fori_loop(0, 4, lambda _, x: (x + x[::-1]) * 0.5, x)
+
+    x = np.float32([1, 2, 3, 4])
+    module = xla2py.from_jax(diffuse, x)
+    emitted = xla2py.emit(module, "cupy", style="fast")
+    assert "for _ in range(4):" in emitted.source
+    assert verdict(emitted, [x], xla2py.emit(module).load().main(x)) == ""
