@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import xla2py
@@ -27,6 +27,7 @@ def times(device: Device, name: str) -> Record:
     """
     record: Record = dict.fromkeys(COLUMNS)
     failures: list[str] = []
+    place, arguments = device.of_jax(), inputs(name)
 
     def measured(columns: tuple[str, ...], measure: Callable[[], tuple[float | None, ...]]) -> None:
         try:
@@ -38,14 +39,15 @@ def times(device: Device, name: str) -> Record:
         for graph in (False, True):
             label = f"{style} graph" if graph else style
             measured(
-                (f"{label} device", f"{label} wall"), lambda style=style, graph=graph: own(device, name, style, graph)
+                (f"{label} device", f"{label} wall"),
+                lambda style=style, graph=graph: own(device, name, style, graph, arguments),
             )
     for precision in PRECISIONS:
-        measured((f"jax {precision} wall",), lambda precision=precision: (jax_time(device, name, precision),))
+        measured((f"jax {precision} wall",), lambda precision=precision: (jax_time(device, name, precision, place),))
     return record | ({"error": failures[0]} if failures else {})
 
 
-def own(device: Device, name: str, style: str, graph: bool) -> tuple[float | None, float | None]:
+def own(device: Device, name: str, style: str, graph: bool, host: Sequence[Any]) -> tuple[float | None, float | None]:
     """On the device by events, and by the clock; nothing where there is no graph."""
     try:
         program = xla2py.load(LOWER.hlo_file(name, "before"))
@@ -53,7 +55,7 @@ def own(device: Device, name: str, style: str, graph: bool) -> tuple[float | Non
     except UnsupportedError:
         return None, None
     with device.active() as cupy:
-        module, arguments = emitted.load(), device.given(inputs(name))
+        module, arguments = emitted.load(), device.given(host)
         function = module.replay if graph else module.main
         function(*arguments), function(*arguments)  # compiles, captures
         start, stop = cupy.cuda.Event(), cupy.cuda.Event()
@@ -71,9 +73,8 @@ def own(device: Device, name: str, style: str, graph: bool) -> tuple[float | Non
     return statistics.median(on_device), statistics.median(by_clock)
 
 
-def jax_time(device: Device, name: str, precision: str) -> float | None:
-    """``jax.jit`` of the example's function, by the clock; nothing where JAX has no such device."""
-    place = device.of_jax()
+def jax_time(device: Device, name: str, precision: str, place: Any) -> float | None:
+    """``jax.jit`` of the example's function on a device of JAX, by the clock; nothing where it has none."""
     if place is None:
         return None
     import jax

@@ -58,9 +58,35 @@ def test_axes_beside_each_other_are_lines(shape, axes, said):
     assert verdict(emitted, arguments, xla2py.emit(module).load().main(*arguments)) == ""
 
 
-def test_axes_apart_are_left_to_the_library():
-    module = xla2py.from_jax(lambda x: jax.numpy.tanh(x).sum((0, 2)), np.ones((3, 4, 5), np.float32))
-    assert "RowKernel" not in xla2py.emit(module, "cupy", style="fast").source
+@needs_compiler
+@pytest.mark.parametrize(
+    ("shape", "axes", "said"),
+    [
+        ((3, 4, 5), (0, 2), "int at = column / 5 * 20 + row * 5 + column % 5;"),
+        ((2, 6, 5, 7), (0, 2, 3), "int at = column / 35 * 210 + row * 35 + column % 35;"),
+        ((2, 3, 30, 40), (0, 2, 3), "for (int k = 0; k < 8; k++) {"),
+        ((6, 5, 3, 4), (0, 2), "int at = row / 3 * 60 + column / 4 * 12 + row % 3 * 4 + column % 4;"),
+        (
+            (4, 2, 3, 2, 5),
+            (1, 3),
+            "int at = column / 15 * 60 + row / 2 * 30 + column / 5 % 3 * 10 + row % 2 * 5 + column % 5",
+        ),
+        ((3, 1, 4, 1, 5), (0, 1, 4), "int at = column / 5 * 20 + row * 5 + column % 5;"),
+        ((40, 3, 9000), (0, 2), "peak_parts.max(axis=0)"),
+        ((20, 12, 30, 5), (0, 2), "column_sum<32, 32>"),
+    ],
+)
+def test_axes_apart_are_lines(shape, axes, said):
+    kept = tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+
+    def normalised(x, scale):
+        return (x - x.mean(axes, keepdims=True)) * scale, abs(x * 2).max(axes)
+
+    arguments = [np.random.default_rng(5).normal(size=size).astype(np.float32) for size in (shape, kept)]
+    module = xla2py.from_jax(normalised, *arguments)
+    emitted = xla2py.emit(module, "cupy", style="fast")
+    assert said in emitted.source
+    assert verdict(emitted, arguments, xla2py.emit(module).load().main(*arguments)) == ""
 
 
 @needs_compiler

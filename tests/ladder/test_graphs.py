@@ -322,6 +322,24 @@ def test_trees_are_gone_through():
         assert module.each(lambda x, y: x + y, nest, nest) == {"a": [2, (4, None)], "b": 6}
 
 
+def leaves(*paths):
+    names = [f'x{k} = f32[4] parameter({k}), metadata={{op_name="{path}"}}' for k, path in enumerate(paths)]
+    return program(*names, "ROOT r = f32[4] add(x0, x1)")
+
+
+def test_objects_are_no_arguments_of_a_graph():
+    """A graph would have to make objects of their classes. Without trees, their arrays are arguments themselves."""
+    of_object = leaves("state.mean", "state.scale['a']")
+    with pytest.raises(UnsupportedError, match="the argument state cannot be captured: it is an object") as error:
+        xla2py.emit(of_object, "cupy", graph=True, nested=True)
+    assert [(d.code, d.span is not None) for d in error.value.diagnostics] == [("XP307", True)]
+    assert "def main(state_mean" in xla2py.emit(of_object, "cupy", graph=True).source
+    assert (
+        'state["mean"]' in xla2py.emit(leaves("state['mean']", "state['a'][0]"), "cupy", graph=True, nested=True).source
+    )
+    assert "state.mean" in xla2py.emit(of_object, "cupy", nested=True).source
+
+
 def test_only_cupy_has_graphs():
     for target in ("numpy", "dask"):
         with pytest.raises(UsageError, match="has no graphs"):

@@ -30,32 +30,56 @@ def is_splittable(node: Node) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
-    """The elements of an array that are reduced together.
+class Stretch:
+    """Neighbouring axes of an array that are all reduced, or all kept, as one.
 
-    A line has ``length`` elements, each ``inner`` behind the last; ``inner`` lines lie beside each other, ``outer``
-    times. Lines whose elements follow each other are rows, the others columns.
+    Each element is ``stride`` elements of the array behind the last; ``behind`` are the elements of the axes behind it
+    that are reduced or kept like it.
     """
 
-    outer: int
-    length: int
-    inner: int
+    size: int
+    stride: int
+    behind: int
+    is_reduced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The elements of an array that are reduced together, by the stretches of its axes, outermost first.
+
+    Lines whose last axis is reduced are rows, the others columns. Elements of a line, and lines, are numbered in the
+    order of the array.
+    """
+
+    stretches: tuple[Stretch, ...]
 
     @staticmethod
     def along(shape: Sequence[int], axes: Sequence[int]) -> Lines | None:
-        """The lines along some axes; None where others lie between these."""
-        long = [axis for axis in axes if shape[axis] != 1]
-        if not long:
-            return None
-        first, last = min(long), max(long)
-        if any(shape[axis] != 1 and axis not in axes for axis in range(first, last)):
-            return None
-        return Lines(prod(shape[:first]), prod(shape[first : last + 1]), prod(shape[last + 1 :]))
+        """The lines along some axes; None where these have nothing to reduce."""
+        found: list[Stretch] = []
+        behind, stride = {True: 1, False: 1}, 1
+        for axis, size in reversed(list(enumerate(shape))):
+            if size == 1:
+                continue
+            is_reduced = axis in axes
+            if found and found[-1].is_reduced == is_reduced:
+                last = found.pop()
+                found.append(Stretch(last.size * size, last.stride, last.behind, is_reduced))
+            else:
+                found.append(Stretch(size, stride, behind[is_reduced], is_reduced))
+            behind[is_reduced] *= size
+            stride *= size
+        return Lines(tuple(reversed(found))) if behind[True] > 1 else None
+
+    @property
+    def length(self) -> int:
+        """How many elements a line has."""
+        return prod(part.size for part in self.stretches if part.is_reduced)
 
     @property
     def count(self) -> int:
         """How many there are."""
-        return self.outer * self.inner
+        return prod(part.size for part in self.stretches if not part.is_reduced)
 
     @property
     def parts(self) -> int:
@@ -65,22 +89,28 @@ class Lines:
 
     @property
     def are_rows(self) -> bool:
-        """The elements of a line follow each other."""
-        return self.inner == 1
+        """The last axis is reduced: neighbouring elements are of one line."""
+        return self.stretches[-1].is_reduced
+
+    @property
+    def terms(self) -> list[tuple[str, int, int | None, int]]:
+        """The place of an element in the array: a sum of ``variable / divisor % modulus * stride``."""
+        spelled = (self.spelled(part.stride, part.size) for part in self.stretches)
+        return [(*text, part.stride) for text, part in zip(spelled, self.stretches, strict=True)]
 
     def spelled(self, divisor: int, modulus: int | None) -> tuple[str, int, int | None]:
         """``at / divisor % modulus`` of the number ``at`` of an element, by the number of its ``row`` or ``column``
         where that tells it: that variable or ``at``, and divisor and modulus of it."""
-        length, inner = self.length, self.inner
-        line, along = ("row", "column") if self.are_rows else ("column", "row")
-        if divisor % (length * inner) == 0:
-            return line, divisor // length, modulus
-        size = divisor * modulus if modulus is not None else length * inner
-        if inner % size == 0:
-            return line, divisor, None if size == inner and self.outer == 1 else modulus
-        if divisor % inner == 0 and (length * inner) % size == 0 and (modulus is not None or self.outer == 1):
-            return along, divisor // inner, None if size == length * inner else modulus
+        end = divisor * modulus if modulus is not None else self.length * self.count
+        for part in self.stretches:
+            if divisor % part.stride == 0 and part.stride * part.size % end == 0:
+                variable = "column" if part.is_reduced == self.are_rows else "row"
+                is_whole = end == part.stride * part.size and part.size * part.behind == self._total(part.is_reduced)
+                return variable, part.behind * (divisor // part.stride), None if is_whole else modulus
         return "at", divisor, modulus
+
+    def _total(self, reduced: bool) -> int:
+        return self.length if reduced else self.count
 
     def is_along(self, divisor: int, modulus: int | None) -> bool:
         """``at / divisor % modulus`` differs between the elements of a line."""

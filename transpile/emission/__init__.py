@@ -88,7 +88,7 @@ def emit(
         require_support(program, chosen, hooks)
         own_functions(program, chosen)
         if graph:
-            require_capture(program, chosen)
+            require_capture(program, chosen, nested)
         if own is not None:
             inline_elementwise(program, own.fuses)
             fuse(program, own)

@@ -69,7 +69,7 @@ def launched(kernel: Kernel) -> tuple[Launch, Phases]:
 
 def _short_rows(lines: Lines) -> Launch:
     """A thread for each element; of rows of up to a warp several in a block."""
-    if lines.length > _WARP or lines.outer == 1:
+    if lines.length > _WARP or lines.count == 1:
         return Launch(lines, _in_warps(lines.length), 1, 1, in_loops=False)
     width = _power(lines.length)
     return Launch(lines, width, _SMALL_BLOCK // width, 1, in_loops=False)

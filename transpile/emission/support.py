@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -14,6 +14,7 @@ from ..hlo.device_groups import device_count
 from ..hlo.ir import HloModule, Instruction
 from ..hlo.source import Diagnostic, UnsupportedError
 from ..passes.to_array import RULES, custom_call_refusal
+from .argument_trees import leaf_paths
 
 _NO_HOOKS: Mapping[str, str] = MappingProxyType({})
 
@@ -44,8 +45,10 @@ def require_support(subject: HloModule | Program, target: Target, hooks: Mapping
     _raise_all(diagnostics)
 
 
-def require_capture(program: Program, target: Target) -> None:
-    """Raise UnsupportedError (XP307) with one diagnostic for each instruction that a graph cannot hold."""
+def require_capture(program: Program, target: Target, nested: bool) -> None:
+    """Raise UnsupportedError (XP307) with one diagnostic for each instruction that a graph cannot hold, and for each
+    argument that is an object: a graph copies arrays out of dicts, lists and tuples.
+    """
     assert target.cannot_be_captured is not None
     diagnostics = [
         _diagnostic(refusal.instruction, f"{refusal.opcode} cannot be captured: {refusal.reason}", "XP307")
@@ -53,7 +56,24 @@ def require_capture(program: Program, target: Target) -> None:
     ]
     if device_count(program.module) > 1:
         diagnostics.append(Diagnostic("XP307", "several replicas cannot be captured: they wait for each other"))
+    elif nested:
+        diagnostics += map(_of_object, _objects(program.entry.computation.parameters).items())
     _raise_all(diagnostics)
+
+
+def _objects(parameters: Sequence[Instruction]) -> dict[str, Instruction]:
+    """The arguments with attributes, and a leaf of each."""
+    found: dict[str, Instruction] = {}
+    for path, parameter in zip(leaf_paths(parameters), parameters, strict=True):
+        if path is not None and any(isinstance(key, str) and key.startswith(".") for key in path.keys):
+            found.setdefault(path.root, parameter)
+    return found
+
+
+def _of_object(argument: tuple[str, Instruction]) -> Diagnostic:
+    name, leaf = argument
+    message = f"the argument {name} cannot be captured: it is an object, and graphs know dicts, lists and tuples"
+    return Diagnostic("XP307", message, leaf.span, hint="leave --nested out: main takes the arrays themselves then")
 
 
 def _raise_all(diagnostics: list[Diagnostic]) -> None:

@@ -67,8 +67,8 @@ class LineReductions:
         if x.type.is_floating:
             missing = self._node("compare", (x, x), PRED, direction="NE")
             found = self._node("or", (missing, found), PRED)
-        modulus = None if self.lines.outer == 1 else self.lines.length
-        along = Offset(0, (Term(self.lines.inner, modulus, 1),))
+        (part,) = (part for part in self.lines.stretches if part.is_reduced)
+        along = Offset(0, (Term(part.stride, None if part is self.lines.stretches[0] else part.size, 1),))
         places = self._node("arange", (), S32, places=(along,))
         behind = self.graph.literal(self.lines.length, S32)
         return self._reduced(opcode, self._node("select", (found, places, behind), S32))
