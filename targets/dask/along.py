@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from ...transpile.array.node import Node, Slot
 from ...transpile.array.scalars import is_known_on_host
 from ...transpile.array.value import FULL
 from .matrices import square_axes
+from .scatters import rows_and_updates, scatter_call, updates, updates_alike
 
 Places = Mapping[tuple[int, int], int | None]  # an operand and its axis: the axis of the result that is cut alike
 
@@ -20,27 +21,41 @@ class Form:
     keywords of the call. Tasks read so many of the first operands themselves as ``reads`` says, if these are
     arguments.
 
+    ``alike`` gives lists of such axes that are cut alike, though no axis of the result is.
+
     For the plan: a task holds a block of each operand and ``holds`` of the result (as many of all operands, where there
-    are several results) and so many bytes besides for each element; and the tasks that there are for a chunk."""
+    are several results) and so many bytes besides for each element; and the tasks that there are for a chunk of the
+    result and of the operand ``each``."""
 
     function: str
     may_be_cut: Callable[[Node], Places]
     call: Callable[[Node], tuple[tuple[Any, ...], dict[str, Any]]]
+    alike: Callable[[Node], Iterable[Sequence[tuple[int, int]]]] = lambda node: ()
     reads: int = 0
     holds: int = 2
     element_bytes: int = 0
     tasks: int = 1
+    each: int = 0
 
 
-def form_in_chunks(node: Node) -> Form | None:
-    """The form of a node, whatever is cut."""
-    return FORMS.get(node.parameters["function"] if node.opcode == "prelude" else node.opcode)
+def _forms(node: Node) -> tuple[Form, ...]:
+    return FORMS.get(node.parameters["function"] if node.opcode == "prelude" else node.opcode, ())
+
+
+def form_in_chunks(node: Node, cut: Collection[tuple[int, int]]) -> Form | None:
+    """The first form of a node in which these axes of its operands, which are not linked, may be cut."""
+    return next((form for form in _forms(node) if set(cut) <= form.may_be_cut(node).keys()), None)
 
 
 def may_be_cut(node: Node) -> Places:
-    """The axes of operands along which a node has a form in chunks; none for what has no form."""
-    form = form_in_chunks(node)
-    return form.may_be_cut(node) if form is not None else {}
+    """The axes of operands along which a node has some form in chunks."""
+    return {axis: place for form in reversed(_forms(node)) for axis, place in form.may_be_cut(node).items()}
+
+
+def cut_alike(node: Node) -> Iterator[Sequence[tuple[int, int]]]:
+    """Axes of operands that are cut alike in the forms of a node."""
+    for form in _forms(node):
+        yield from form.alike(node)
 
 
 def _as_it_is(node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -49,10 +64,6 @@ def _as_it_is(node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 def _last(node: Node) -> Places:
     return {(0, node.operands[0].ndim - 1): None}
-
-
-def _rows(node: Node) -> Places:
-    return {(0, 0): 0}
 
 
 def _table(node: Node) -> Places:
@@ -103,16 +114,21 @@ def _argsort(node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (Slot(0), node.element_type), {"axis": node.parameters["axis"]}
 
 
-FORMS = {
-    "top_k": Form("top_k_in_chunks", _last, _as_it_is, holds=1),
-    "scatter_at": Form("scatter_at_in_chunks", _rows, _as_it_is),
-    "sort": Form("sort_in_chunks", _sorted, _sort, element_bytes=16, tasks=3),
-    "argsort": Form("argsort_in_chunks", _sorted, _argsort, element_bytes=16, tasks=3),
-    "sort_by_keys": Form("sort_by_keys_in_chunks", _sorted_together, _as_it_is, element_bytes=16, tasks=3),
-    "sort_with": Form("sort_with_in_chunks", _sorted_together, _as_it_is, element_bytes=128, tasks=3),
-    "take": Form("take_in_chunks", _table, _taken, reads=1),
-    "advanced_index": Form("take_in_chunks", _first_indexed, _elements, reads=1),
-    "take_along_axis": Form("take_along_axis_in_chunks", _table, _taken, reads=1),
-    "cholesky": Form("cholesky_in_chunks", square_axes, _as_it_is, reads=1, holds=4),
-    "triangular_solve": Form("triangular_solve_in_chunks", square_axes, _as_it_is, reads=2, holds=4),
+EVERY_OPERAND = 1 << 10
+SCATTERS = (
+    Form("scatter_at_in_parts", updates, scatter_call, updates_alike, reads=EVERY_OPERAND, holds=6, each=2),
+    Form("scatter_at_in_chunks", rows_and_updates, scatter_call, updates_alike, reads=EVERY_OPERAND),
+)
+FORMS: dict[str, tuple[Form, ...]] = {
+    "top_k": (Form("top_k_in_chunks", _last, _as_it_is, holds=1),),
+    **dict.fromkeys(("scatter_at", "setitem", "update_at"), SCATTERS),
+    "sort": (Form("sort_in_chunks", _sorted, _sort, element_bytes=16, tasks=3),),
+    "argsort": (Form("argsort_in_chunks", _sorted, _argsort, element_bytes=16, tasks=3),),
+    "sort_by_keys": (Form("sort_by_keys_in_chunks", _sorted_together, _as_it_is, element_bytes=16, tasks=3),),
+    "sort_with": (Form("sort_with_in_chunks", _sorted_together, _as_it_is, element_bytes=128, tasks=3),),
+    "take": (Form("take_in_chunks", _table, _taken, reads=1),),
+    "advanced_index": (Form("take_in_chunks", _first_indexed, _elements, reads=1),),
+    "take_along_axis": (Form("take_along_axis_in_chunks", _table, _taken, reads=1),),
+    "cholesky": (Form("cholesky_in_chunks", square_axes, _as_it_is, reads=1, holds=4),),
+    "triangular_solve": (Form("triangular_solve_in_chunks", square_axes, _as_it_is, reads=2, holds=4),),
 }

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...transpile.array.node import Node, PreludeName
-from .along import form_in_chunks
 from .cuts import Cuts, window_axis
 from .windows import windows_of
 
@@ -24,7 +23,7 @@ class Call:
 
 
 def _in_chunks(node: Node, cuts: Cuts) -> Call:
-    form = form_in_chunks(node)
+    form = cuts.form_in_chunks(node)
     assert form is not None
     return Call(form.function, *form.call(node), form.reads)
 

@@ -11,7 +11,7 @@ from ...transpile.array.node import Node
 from ...transpile.array.program import Branch, Function, Loop, roots
 from ...transpile.array.scalars import is_known_on_host
 from ...transpile.array.traversal import topological
-from .along import may_be_cut
+from .along import Form, cut_alike, form_in_chunks, may_be_cut
 from .links import contracted, has_alike_results, links
 from .matrices import cut_tiles, square_axes
 from .products import PRODUCTS, cut_product, product_of
@@ -87,6 +87,9 @@ class Classes:
             for (k, axis), place in may_be_cut(node).items():
                 if place is not None:
                     self._join((node.operands[k], axis), (node, place))
+            for (k, axis), *others in cut_alike(node):
+                for other, place in others:
+                    self._join((node.operands[k], axis), (node.operands[other], place))
             for place in square_axes(node).values():
                 self._join((node.operands[0], node.ndim - 1), (node, place))
             for left, right in contracted(node):
@@ -147,6 +150,16 @@ class Cuts:
     def is_cut(self, node: Node) -> bool:
         return any(self.flags[node])
 
+    def unmet(self, node: Node) -> set[tuple[int, int]]:
+        """The operands and their axes that are cut and not linked."""
+        rows = zip(node.operands, self.classes.links[node], strict=True)
+        axes = ((k, axis, place) for k, (_, link) in enumerate(rows) for axis, place in enumerate(link))
+        return {(k, axis) for k, axis, place in axes if place is None and self.flags[node.operands[k]][axis]}
+
+    def form_in_chunks(self, node: Node) -> Form | None:
+        """That of a node whose form is ``lazy``."""
+        return form_in_chunks(node, self.unmet(node))
+
     def length(self, node: Node, axis: int) -> int:
         """How long the longest chunk of an axis is."""
         size = shape_of(node)[axis]
@@ -194,15 +207,10 @@ def _followed(node: Node, made: Cuts) -> tuple[tuple[bool, ...], str]:
         return (made.flags[source] if alike else own), "block"
     if node.opcode in ("loop", "conditional"):
         return own, _followed_control(node, made)
-    flags = list(own)
-    unmet: set[tuple[int, int]] = set()  # operands and axes
-    for k, (operand, link) in enumerate(zip(node.operands, classes.links[node], strict=True)):
+    flags, unmet = list(own), made.unmet(node)
+    for operand, link in zip(node.operands, classes.links[node], strict=True):
         for axis, place in enumerate(link):
-            if not made.flags[operand][axis]:
-                continue
-            if place is None:
-                unmet.add((k, axis))
-            else:
+            if place is not None and made.flags[operand][axis]:
                 flags[place] = True
     if node.opcode == "broadcast_to":
         flags = [flag or made.planned(node, axis) for axis, flag in enumerate(flags)]
@@ -211,9 +219,10 @@ def _followed(node: Node, made: Cuts) -> tuple[tuple[bool, ...], str]:
     if window is not None:
         form, flags[window] = "windows", True
     if form == "lazy":
-        for given, place in may_be_cut(node).items():
+        for given in unmet:
+            place = may_be_cut(node)[given]
             if place is not None:
-                flags[place] |= given in unmet
+                flags[place] = True
     if form == "native" and node.opcode != "broadcast_to":
         linked = {place for link in classes.links[node] for place in link}
         flags = [flags[axis] or (axis not in linked and size > 1) for axis, size in enumerate(node.shape)]
@@ -231,7 +240,7 @@ def _form(node: Node, made: Cuts, flags: list[bool], unmet: set[tuple[int, int]]
         return "product"
     if node.opcode in TREES:
         return "tree"
-    if unmet <= may_be_cut(node).keys():
+    if form_in_chunks(node, unmet) is not None:
         return "lazy"
     if node.opcode in PRODUCTS and not any(flags):
         return "partial"

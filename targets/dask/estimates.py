@@ -8,7 +8,6 @@ from math import ceil, prod
 from ...transpile.array.node import Node
 from ...transpile.array.program import Program
 from ..base import Phase, Plan
-from .along import form_in_chunks
 from .cuts import Axis, Cuts, is_argument, shape_of, window_axis
 from .groups import Group, in_one_chunk, name_of, tiles
 from .phases import Phases
@@ -87,15 +86,16 @@ def _is_phase(node: Node, cuts: Cuts) -> bool:
 
 def _of_arrays(program: Program, cuts: Cuts, node: Node, level: int) -> Phase:
     """Windows: a block of the result and what they are of, a few rows at a time. Else what the form says."""
-    x, form, given = node.operands[0], form_in_chunks(node), node.operands
+    x, form, given = node.operands[0], cuts.form_in_chunks(node), node.operands
     tasks = _count(node, cuts)
     if cuts.forms[node] == "windows" or form is None:
         given, size = (x,), _whole_bytes(node, cuts) + _row_bytes(node, cuts)
     else:
         others = given * (form.holds - 1) if node.results else (node,) * form.holds
         size = sum(_whole_bytes(block, cuts) for block in others) + form.element_bytes * prod(cuts.block_shape(node))
-        if not (form.reads and is_argument(x)):
-            tasks *= _count(x, cuts, {cuts.classes.of(node, axis) for axis in range(len(shape_of(node)))})
+        each = node.operands[form.each]
+        if form.each or not (form.reads and is_argument(each)):
+            tasks *= _count(each, cuts, {cuts.classes.of(node, axis) for axis in range(len(shape_of(node)))})
         tasks *= form.tasks
     mapped = size + sum(_whole_bytes(block, cuts) for block in given if not _is_mapped(block, cuts))
     size += sum(_whole_bytes(block, cuts) for block in given)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from ...transpile.array.node import Node, Slot
 from ...transpile.array.value import FULL
 from ..refusals import ELEMENTWISE
+from .scatters import is_scatter, scatter_links
 
 Links = tuple[int | None, ...]  # for each axis of an operand: the axis of the result
 Rule = Callable[[Node], list[Links]]
@@ -133,7 +134,7 @@ def _getitem(node: Node) -> list[Links]:
 def _setitem(node: Node) -> list[Links]:
     operand, value, *indices = node.operands
     if any(index.ndim for index in indices):
-        return _nothing(node)
+        return _scattered(node)
     items = node.parameters["index"]
     whole = tuple(axis if items[axis] == ":" else None for axis in range(operand.ndim))
     kept = [
@@ -142,6 +143,10 @@ def _setitem(node: Node) -> list[Links]:
     offset = len(kept) - value.ndim
     of_value = tuple(kept[offset + axis] if value.shape[axis] != 1 else None for axis in range(value.ndim))
     return [whole, of_value, *((None,) * index.ndim for index in indices)]
+
+
+def _scattered(node: Node) -> list[Links]:
+    return scatter_links(node) if is_scatter(node) else _nothing(node)
 
 
 def _joined(node: Node) -> list[Links]:
@@ -346,6 +351,7 @@ OPERATIONS: dict[str, Rule] = {
     "expand": _getitem,
     "getitem": _getitem,
     "setitem": _setitem,
+    "update_at": _scattered,
     "concatenate": _joined,
     "stack": _stack,
     "pad": _pad,
@@ -371,6 +377,7 @@ FUNCTIONS: dict[str, Rule] = {
     **dict.fromkeys(("convolution", "integer_convolution"), _convolution),
     **dict.fromkeys(("reduce_window", "fold_windows"), _windows),
     "cumulative": _cumulative,
+    "scatter_at": _scattered,
     "sort_by_keys": _sorted_by_keys,
     "sort_with": _sorted_with,
     "fold_axes": _folded,

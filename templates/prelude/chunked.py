@@ -65,6 +65,14 @@ class Chunked:
         return da.from_array(Part(self.array, axis, start, stop), chunks, name=False)
 
 
+def as_chunked(x: Any) -> Chunked:
+    """An argument as it is; a lazy array, or a number, as one."""
+    if isinstance(x, Chunked):
+        return x
+    lazy = da.asarray(x)
+    return Chunked(lazy, lazy.chunks)
+
+
 class Pieces:
     """An array whose slices are not read yet."""
 

@@ -7,7 +7,6 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
-from .indexing import scatter_at
 from .ordering import top_k
 from .tiles import TILE_BYTES
 
@@ -28,31 +27,6 @@ def top_k_in_chunks(
         for part, dtype in enumerate((x.dtype, np.int32))
     )
     return values, indices
-
-
-def scatter_at_in_chunks(
-    x: da.Array, index: Any, values: da.Array, combine: Any = None
-) -> da.Array:
-    """``scatter_at`` of a lazy array that is cut along the first axis: into each chunk
-    go the values that land in it.
-    """
-    places = da.arange(len(x), chunks=(x.chunks[0],))
-    letters = "ijklmnopqr"[: x.ndim]
-    others = iter("abcdefghstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-    pairs: list[Any] = [x, letters, places, letters[0]]
-    for whole in (values, *(index if isinstance(index, tuple) else (index,))):
-        pairs += whole, "".join(next(others) for _ in range(whole.ndim))
-    task, meta = partial(scatter_into_part, combine=combine), np.empty(0, x.dtype)
-    return da.blockwise(task, letters, *pairs, concatenate=True, meta=meta)
-
-
-def scatter_into_part(
-    x: np.ndarray, places: np.ndarray, values: Any, *indices: Any, combine: Any
-) -> np.ndarray:
-    """``scatter_at`` into rows that stand at ``places``."""
-    first, *others = indices
-    first = np.asarray(first).astype(np.int64) - places[0]
-    return scatter_at(x, (first, *others), values, combine)
 
 
 def top_k_of_part(

@@ -181,16 +181,25 @@ def scatter_at(
     ``index`` is an array of integers or a tuple of several, one for each of the first
     axes of ``x``.
     """
-    places = np.broadcast_arrays(*(index if isinstance(index, tuple) else (index,)))
+    result = x.copy()
+    indices = index if isinstance(index, tuple) else (index,)
+    scatter_into(result, indices, values, combine)
+    return result
+
+
+def scatter_into(
+    x: np.ndarray, indices: Sequence[Any], values: Any, combine: np.ufunc | None
+) -> None:
+    """``scatter_at`` in place."""
+    places = np.broadcast_arrays(*indices)
     fits = [(i >= 0) & (i < n) for i, n in zip(places, x.shape, strict=False)]
     inside = np.logical_and.reduce(fits)
     kept = np.broadcast_to(values, inside.shape + x.shape[len(places) :])[inside]
-    result, chosen = x.copy(), tuple(i[inside] for i in places)
+    chosen = tuple(i[inside] for i in places)
     if combine is None:
-        result[chosen] = kept
+        x[chosen] = kept
     else:
-        combine.at(result, chosen, kept)
-    return result
+        combine.at(x, chosen, kept)
 
 
 def scatter(

@@ -60,15 +60,21 @@ class Summed:
         self.__name__ = function.__name__  # for dask's progress bars and dashboard
 
     def __call__(self, *arguments: Any) -> np.ndarray:
-        lists = [list(flat(argument)) for argument in arguments]
         total: np.ndarray | None = None
-        for k in range(max(map(len, lists))):
-            part = self.function(
-                *(block_of(blocks[k % len(blocks)]) for blocks in lists)
-            )
+        for blocks in each_in_turn(*arguments):
+            part = self.function(*blocks)
             total = part if total is None else np.add(total, part, out=total)
         assert total is not None
         return total
+
+
+def each_in_turn(*arguments: Any) -> Iterator[list[Any]]:
+    """Of lists of blocks the first of each, then the second, ..; what is one block goes
+    with each of them.
+    """
+    lists = [list(flat(argument)) for argument in arguments]
+    for k in range(max(map(len, lists))):
+        yield [block_of(blocks[k % len(blocks)]) for blocks in lists]
 
 
 def flat(blocks: Any) -> Iterator[Any]:

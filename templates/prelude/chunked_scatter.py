@@ -1,0 +1,121 @@
+"""Scatters of lazy arrays: chunks of updates go one after the other into each chunk of
+the array, or each into an array of its own.
+"""
+
+from functools import partial
+from typing import Any
+
+import dask.array as da
+import numpy as np
+
+from .chunked import Chunked, as_chunked
+from .indexing import scatter_into
+from .tiles import TILE_BYTES, block_of
+from .tiles_in_files import each_in_turn
+
+
+def scatter_at_in_chunks(
+    x: Any, index: Any, values: Any, combine: np.ufunc | None = None
+) -> da.Array:
+    """``scatter_at`` of an array that may be cut along the first axis, with updates
+    that may be cut along theirs.
+
+    The task of a chunk goes through all updates, in order, one chunk at a time, and
+    takes those that land in it.
+    """
+    x = as_chunked(x)
+    letters, batch, updates = lettered_updates(x, index, values)
+    places = da.arange(x.array.shape[0], chunks=(x.chunks[0],))
+    pairs: list[Any] = [x.pieces(), letters, places, letters[0]]
+    for update, own in updates:
+        is_cut = any(len(chunks) > 1 for chunks in update.chunks[: len(batch)])
+        pairs += update.in_files() if is_cut else update.read(), own
+    task, meta = partial(scatter_into_part, combine), np.empty(0, x.array.dtype)
+    return da.blockwise(task, letters, *pairs, align_arrays=False, meta=meta)
+
+
+def scatter_at_in_parts(x: Any, index: Any, values: Any, combine: np.ufunc) -> da.Array:
+    """``scatter_at`` of an array that is not cut along the axes of the indices, with
+    updates that are: each chunk of them gives an array like ``x``, and these are
+    combined.
+    """
+    x = as_chunked(x)
+    letters, cut, updates = lettered_updates(x, index, values)
+    pairs = [part for update, own in updates for part in (update.read(), own)]
+    task = partial(scatter_into_none, len(cut), combine)
+    parts = da.blockwise(
+        task,
+        cut + letters,
+        x.read(),
+        letters,
+        *pairs,
+        align_arrays=False,
+        adjust_chunks=dict.fromkeys(cut, 1),
+        meta=np.empty((0,) * (len(cut) + len(letters)), x.array.dtype),
+    )
+    total = partial(combine.reduce, dtype=parts.dtype)
+    axes = tuple(range(len(cut)))
+    return combine(
+        x.read(), da.reduction(parts, total, total, axes, dtype=parts.dtype)
+    )
+
+
+def lettered_updates(
+    x: Chunked, index: Any, values: Any
+) -> tuple[str, str, list[tuple[Chunked, str]]]:
+    """Letters for the axes of ``x``, and for those along which there are updates; the
+    values and each of the indices, cut alike, with their letters.
+    """
+    indices = [as_chunked(i) for i in (index if isinstance(index, tuple) else (index,))]
+    letters, values = "ijklmnopqr"[: x.array.ndim], as_chunked(values)
+    batch = "abcdefgh"[: max(i.array.ndim for i in indices)]
+    sizes = dict(zip(letters, x.chunks, strict=True))
+    for i in indices:
+        for letter, chunks in zip(batch[::-1], i.chunks[::-1], strict=False):
+            if chunks != (1,):
+                sizes.setdefault(letter, chunks)
+    updates = []
+    for update in (values, *indices):
+        own = batch + letters[len(indices) :] if update is values else batch
+        if missing := len(own) - update.array.ndim:
+            update = as_chunked(update.read()[(None,) * missing])
+        pairs = zip(update.array.shape, own, strict=True)
+        chunks = tuple((1,) if n == 1 else sizes[letter] for n, letter in pairs)
+        updates.append((Chunked(update.array, chunks), own))
+    return letters, batch, updates
+
+
+def scatter_into_part(
+    combine: np.ufunc | None, x: Any, places: np.ndarray, *updates: Any
+) -> np.ndarray:
+    """What stands at ``places`` of the first axis, with the updates that land there."""
+    result = np.array(block_of(x))
+    for values, *indices in each_in_turn(*updates):
+        scatter_by_tiles(result, int(places[0]), indices, values, combine)
+    return result
+
+
+def scatter_into_none(
+    ndim: int, combine: np.ufunc, x: np.ndarray, values: Any, *indices: Any
+) -> np.ndarray:
+    """Updates alone, in an array like ``x`` behind ``ndim`` new axes."""
+    start, result = combine.identity, np.array(x)
+    if start is not None:  # elsewhere to combine what is equal changes nothing
+        result[...] = np.asarray(start).astype(x.dtype)
+    scatter_by_tiles(result, 0, indices, values, combine)
+    return result[(None,) * ndim]
+
+
+def scatter_by_tiles(
+    result: np.ndarray, begin: int, indices: Any, values: Any, combine: Any
+) -> None:
+    """``scatter_into``, a few updates at a time, of rows that stand from ``begin``."""
+    first, *others = np.broadcast_arrays(*map(np.atleast_1d, indices))
+    behind = result.shape[1 + len(others) :]
+    values = np.broadcast_to(values, first.shape + behind)
+    step = max(1, len(first) * TILE_BYTES // max(1, values.nbytes))
+    for start in range(0, len(first), step):
+        tile = slice(start, start + step)
+        rows = first[tile].astype(np.int64) - begin
+        index = (rows, *(i[tile] for i in others))
+        scatter_into(result, index, values[tile], combine)

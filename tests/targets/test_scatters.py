@@ -1,0 +1,152 @@
+"""Scatters in chunks: the results are NumPy's however the array and its updates are cut, within the plan."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.targets.dask.estimates import PROCESS_BYTES, THREADS
+from xla2py.tests.targets.running import differences, leaves
+from xla2py.tests.targets.test_along import ASIDE, KINDS, Case, Loaded, inputs, plan_of
+
+dask = pytest.importorskip("dask", reason="Dask is not installed")
+
+REDUCERS = "add multiply maximum minimum and or xor".split()
+
+
+def rows(combine: str, *, n: int = 40, count: int = 50, dtype: str = "f32", source: str = "u", into: str = "x") -> str:
+    """Rows of three into an array of ``n``; the last one stays where nothing combines them."""
+    last = f"ROOT c = {dtype}[] {combine}(a, b)" if combine else ""
+    return f"""
+r {{ a = {dtype}[] parameter(0)  {"" if combine else "ROOT "}b = {dtype}[] parameter(1)  {last} }}
+ENTRY main {{
+  x = {dtype}[{n},3] parameter(0)
+  places = s32[{count},1] parameter(1)
+  u = {dtype}[{count},3] parameter(2)
+  sum = {dtype}[{count},3] add(u, u)
+  zero = {dtype}[] constant(0)
+  zeros = {dtype}[{n},3] broadcast(zero), dimensions={{}}
+  ROOT result = {dtype}[{n},3] scatter({into}, places, {source}), update_window_dims={{1}}, inserted_window_dims={{0}},
+    scatter_dims_to_operand_dims={{0}}, index_vector_dim=1, to_apply=r
+}}"""
+
+
+POINTS = """
+r { a = s32[] parameter(0)  b = s32[] parameter(1)  ROOT c = s32[] add(a, b) }
+ENTRY main {
+  x = s32[20,8,3] parameter(0)
+  places = s8[14,2,2] parameter(1)
+  u = s32[14,3,2] parameter(2)
+  ROOT result = s32[20,8,3] scatter(x, places, u), update_window_dims={1}, inserted_window_dims={0,1},
+    scatter_dims_to_operand_dims={0,1}, index_vector_dim=2, to_apply=r
+}"""
+COUNTS = """
+r { a = s32[] parameter(0)  b = s32[] parameter(1)  ROOT c = s32[] add(a, b) }
+ENTRY main {
+  zero = s32[] constant(0)
+  one = s32[] constant(1)
+  zeros = s32[6] broadcast(zero), dimensions={}
+  ones = s32[90] broadcast(one), dimensions={}
+  numbers = u8[90,1] parameter(0)
+  ROOT result = s32[6] scatter(zeros, numbers, ones), update_window_dims={}, inserted_window_dims={0},
+    scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=r
+}"""
+ONE_PLACE = """
+r { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
+ENTRY main {
+  x = f32[40,3] parameter(0)
+  place = s32[1] parameter(1)
+  u = f32[3] parameter(2)
+  ROOT result = f32[40,3] scatter(x, place, u), update_window_dims={0}, inserted_window_dims={0},
+    scatter_dims_to_operand_dims={0}, index_vector_dim=0, to_apply=r
+}"""
+INSIDE = """
+r { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
+ENTRY main {
+  x = f32[40,3] parameter(0)
+  given = s32[50,1] parameter(1)
+  zero = s32[] constant(0)
+  low = s32[50,1] broadcast(zero), dimensions={}
+  last = s32[] constant(39)
+  high = s32[50,1] broadcast(last), dimensions={}
+  places = s32[50,1] clamp(low, given, high)
+  u = f32[50,3] parameter(2)
+  ROOT result = f32[40,3] scatter(x, places, u), update_window_dims={1}, inserted_window_dims={0},
+    scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=r
+}"""
+
+IN_TURN, IN_PARTS = "scatter_at_in_chunks(", "scatter_at_in_parts("
+CASES = {
+    "the last of several": Case(rows(""), IN_TURN),
+    "the last of what is computed": Case(rows("", source="sum"), IN_TURN),
+    "the last, into one chunk": Case(rows("", n=1), IN_TURN),
+    "sums": Case(rows("add"), IN_TURN),
+    "sums of what is computed": Case(rows("add", source="sum"), IN_TURN),
+    "sums of narrow numbers": Case(rows("add", n=1, dtype="bf16"), IN_TURN),
+    "elements": Case(POINTS, IN_TURN, (-3, 22)),
+    "in one place": Case(ONE_PLACE, IN_TURN),
+    "proved to fit": Case(INSIDE, IN_TURN),
+}
+SMALL = {
+    "counts": Case(COUNTS, IN_PARTS, (0, 9)),
+    "sums of rows": Case(rows("add", n=6, into="zeros"), IN_PARTS, (-2, 8)),
+    "sums of rows that are computed": Case(rows("add", n=6, source="sum"), IN_PARTS, (-2, 8)),
+    **{f"{name} of floats": Case(rows(name, n=6), IN_PARTS, (-2, 8)) for name in REDUCERS[:4]},
+    **{f"{name} of integers": Case(rows(name, n=6, dtype="s32"), IN_PARTS, (-2, 8)) for name in REDUCERS},
+    "unsigned bits": Case(rows("and", n=6, dtype="u8"), IN_PARTS, (0, 8)),
+    "truth": Case(rows("or", n=6, dtype="pred", source="u"), IN_PARTS, (-2, 8)),
+}
+
+
+def check(case: Case, chunks: str, written: str) -> None:
+    given = inputs(case)
+    wanted = leaves(xla2py.emit(case.text).load().main(*given))
+    generated = xla2py.emit(case.text, "dask", chunks=chunks)
+    assert written in generated.source
+    assert "# one chunk: " not in generated.source
+    module = generated.load()
+    module.TILE_BYTES = 1
+    for made_of in KINDS.values():
+        lazy = leaves(module.main(*map(made_of, given)))
+        with np.errstate(all="ignore"):
+            values = dask.compute(*lazy, scheduler="sync")
+        assert [(x.shape, x.dtype) for x in lazy] == [(x.shape, x.dtype) for x in values]
+        assert differences(wanted, list(values)) == []
+
+
+@pytest.mark.parametrize("chunks", ["1", "6", "13"])
+@pytest.mark.parametrize("name", CASES)
+def test_updates_go_into_each_chunk_in_order(name, chunks):
+    check(CASES[name], chunks, CASES[name].written)
+
+
+@pytest.mark.parametrize("chunks", ["6", "13"])
+@pytest.mark.parametrize("name", SMALL)
+def test_each_chunk_of_updates_goes_into_an_array_of_its_own(name, chunks):
+    check(SMALL[name], chunks, SMALL[name].written)
+
+
+MANY = 400_000
+LARGE = {
+    "into few rows": (rows("add", n=64, count=MANY, into="zeros"), "scatter_at"),
+    "into few rows of what is computed": (rows("maximum", n=64, count=MANY, source="sum"), "scatter_at"),
+    "into many rows": (rows("add", n=90_000, count=MANY), "scatter_at"),
+    "over many rows": (rows("", n=90_000, count=MANY, source="sum"), "scatter_at"),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_run_takes_no_more_than_is_planned(name):
+    text, phase = LARGE[name]
+    plan = plan_of(text, chunks="256KiB")
+    assert plan.phases[-1].name == phase and not any(phase.note for phase in plan.phases)
+    arrays = inputs(Case(text, "", (-9, 90_009)))
+    result = leaves(xla2py.emit(text, "dask", chunks="256KiB").load().main(*map(Loaded, arrays)))[0].sum()
+    result.compute(num_workers=THREADS)  # imports, and buffers that stay
+    tracemalloc.start()
+    result.compute(num_workers=THREADS)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    planned = plan.peak_bytes - PROCESS_BYTES + ASIDE
+    assert peak <= planned < sum(x.nbytes for x in arrays)
