@@ -114,6 +114,15 @@ def _argsort(node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (Slot(0), node.element_type), {"axis": node.parameters["axis"]}
 
 
+def _transformed(node: Node) -> Places:
+    ndim = node.ndim
+    return {(0, axis): axis for axis in range(ndim - len(node.parameters["lengths"]), ndim)}
+
+
+def _transform(node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return (Slot(0), node.parameters["kind"], node.parameters["lengths"]), {}
+
+
 EVERY_OPERAND = 1 << 10
 SCATTERS = (
     Form("scatter_at_in_parts", updates, scatter_call, updates_alike, reads=EVERY_OPERAND, holds=6, each=2),
@@ -126,6 +135,7 @@ FORMS: dict[str, tuple[Form, ...]] = {
     "argsort": (Form("argsort_in_chunks", _sorted, _argsort, element_bytes=16, tasks=3),),
     "sort_by_keys": (Form("sort_by_keys_in_chunks", _sorted_together, _as_it_is, element_bytes=16, tasks=3),),
     "sort_with": (Form("sort_with_in_chunks", _sorted_together, _as_it_is, element_bytes=128, tasks=3),),
+    "fft": (Form("fft_in_chunks", _transformed, _transform, holds=3, tasks=4),),
     "take": (Form("take_in_chunks", _table, _taken, reads=1),),
     "advanced_index": (Form("take_in_chunks", _first_indexed, _elements, reads=1),),
     "take_along_axis": (Form("take_along_axis_in_chunks", _table, _taken, reads=1),),

@@ -85,7 +85,7 @@ class Classes:
                     if node.shape[axis] == node.operands[0].shape[axis] != 1:
                         self._join((node.operands[0], axis), (node, axis))
             for (k, axis), place in may_be_cut(node).items():
-                if place is not None:
+                if place is not None and shape_of(node.operands[k])[axis] == shape_of(node)[place]:
                     self._join((node.operands[k], axis), (node, place))
             for (k, axis), *others in cut_alike(node):
                 for other, place in others:
@@ -292,9 +292,14 @@ def window_axis(node: Node, made: Cuts) -> int | None:
 
 
 def measured(classes: Classes, forced: int | None, target: int, reused: Collection[Node] = ()) -> dict[Axis, int]:
-    """The classes to cut and the lengths of their chunks; windows are cut where what they are of is."""
+    """The classes to cut and the lengths of their chunks; windows are cut where what they are of is, and half a
+    spectrum like the whole of one."""
     lengths = _lengths(classes, forced, target, reused)
     for node in classes.nodes:
+        for (k, axis), place in may_be_cut(node).items():
+            of = classes.of(node.operands[k], axis)
+            if place is not None and of in lengths:
+                lengths.setdefault(classes.of(node, place), lengths[of])
         windows = windows_of(node)
         for axis in windows.axes if windows is not None else ():
             key, of = classes.of(node, axis), classes.of(node.operands[0], axis)

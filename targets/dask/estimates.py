@@ -95,7 +95,10 @@ def _of_arrays(program: Program, cuts: Cuts, node: Node, level: int) -> Phase:
         size = sum(_whole_bytes(block, cuts) for block in others) + form.element_bytes * prod(cuts.block_shape(node))
         each = node.operands[form.each]
         if form.each or not (form.reads and is_argument(each)):
-            tasks *= _count(each, cuts, {cuts.classes.of(node, axis) for axis in range(len(shape_of(node)))})
+            alike = {cuts.classes.of(node, axis) for axis in range(len(shape_of(node)))}
+            places = form.may_be_cut(node).items()
+            alike |= {cuts.classes.of(each, k) for (n, k), place in places if n == form.each and place is not None}
+            tasks *= _count(each, cuts, alike)
         tasks *= form.tasks
     mapped = size + sum(_whole_bytes(block, cuts) for block in given if not _is_mapped(block, cuts))
     size += sum(_whole_bytes(block, cuts) for block in given)

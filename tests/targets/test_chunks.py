@@ -31,9 +31,14 @@ ENTRY main {{
 }}
 """
 NEGATIVE = f"ENTRY main {{ x = f32[{ROWS},16] parameter(0)  ROOT y = f32[{ROWS},16] negate(x) }}"
-FFT = (
-    "ENTRY main { x = c64[50000000] parameter(0)  ROOT y = c64[50000000] fft(x), fft_type=FFT, fft_length={50000000} }"
-)
+FOLD = """
+odd { a = f32[] parameter(0)  b = f32[] parameter(1)  c = f32[] multiply(a, b)  ROOT d = f32[] subtract(c, a) }
+ENTRY main {
+  x = f32[100000000] parameter(0)
+  one = f32[] constant(1)
+  ROOT y = f32[] reduce(x, one), dimensions={0}, to_apply=odd
+}
+"""
 
 
 def planned(text: str, **limits: str):
@@ -86,11 +91,11 @@ def test_less_memory_makes_smaller_chunks():
 
 
 def test_what_is_needed_whole_is_named_and_refused_where_it_does_not_fit():
-    (phase,) = planned(FFT).phases
+    (phase,) = planned(FOLD).phases
     assert phase.tasks == 1 and phase.task_bytes > 400_000_000
-    assert phase.note == "one chunk: fft along axis 0"
-    with pytest.raises(UnsupportedError, match="one task of fft holds") as caught:
-        xla2py.emit(FFT, "dask", memory="200MiB")
+    assert phase.note == "one chunk: fold_axes along axis 0"
+    with pytest.raises(UnsupportedError, match="one task of fold_axes holds") as caught:
+        xla2py.emit(FOLD, "dask", memory="200MiB")
     assert caught.value.diagnostics[0].code == "XP740"
 
 
@@ -229,7 +234,7 @@ def test_tasks_read_what_they_need_themselves(name, made_of):
 
 
 def test_the_emitted_text_names_what_has_no_form_in_chunks():
-    assert "# one chunk: fft along axis 0\ndef spectrum_block(" in xla2py.emit(FFT, "dask").source
+    assert "# one chunk: fold_axes along axis 0\ndef " in xla2py.emit(FOLD, "dask").source
     assert "# one chunk" not in xla2py.emit(STANDARDISE, "dask", chunks="1000").source
 
 
