@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ..transpile.array.node import ForeignName, Node
-from ..transpile.array.scalars import is_known_on_host
 
 Rule = Callable[[Node], str | None]
 
@@ -41,23 +40,3 @@ def refused_by(rules: Mapping[str, Rule], traps: Mapping[str, str] | None, node:
         return traps.get(name, f"it needs {name}(), which is written for NumPy arrays")
     rule = rules.get(node.opcode)
     return f"nothing is written for {node.opcode}" if rule is None else rule(node)
-
-
-def index_is_known(reason: str) -> Rule:
-    """A rule for ``getitem`` and ``setitem``: what they index by must be known on the host."""
-
-    def rule(node: Node) -> str | None:
-        indices = node.operands[2:] if node.opcode == "setitem" else node.operands[1:]
-        return None if all(map(is_known_on_host, indices)) else reason
-
-    return rule
-
-
-def choice_is_known(reason: str) -> Rule:
-    """A rule for ``conditional``: the predicate must be known on the host."""
-    return lambda node: None if is_known_on_host(node.operands[0]) else reason
-
-
-def filling_is_constant(node: Node) -> str | None:
-    """A rule for ``pad``: libraries take a number, no array, to fill with."""
-    return None if node.operands[1].is_literal else "the value to pad with is computed"

@@ -24,7 +24,6 @@ SHORTEST_PIECE = 4096  # bytes of a chunk that should lie together
 # first: that can take as long as twenty operations.
 REUSED_BYTES = 31 << 20
 LEAVES = frozenset("parameter arange tri eye array full zeros ones empty".split())
-FILLED = frozenset("full zeros ones empty broadcast_to".split())  # say their whole shape
 TREES = frozenset("sum mean prod max min any all".split())
 ON_ARRAYS = ("driver", "once", "lazy")  # forms of what gives arrays of main
 

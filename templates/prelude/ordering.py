@@ -30,12 +30,6 @@ def sort_by_keys(
     return tuple(np.take_along_axis(x, order, axis) for x in operands)
 
 
-def sort_values(x: np.ndarray, axis: int, descending: bool = False) -> np.ndarray:
-    """Stable `np.sort` of floats of any type, upwards or downwards."""
-    key = ~sort_key(x) if descending else sort_key(x)
-    return sort_by_keys([key], [x], axis)[0]
-
-
 def sort_with(
     operands: Sequence[np.ndarray], axis: int, less: Callable[..., np.ndarray]
 ) -> tuple[np.ndarray, ...]:

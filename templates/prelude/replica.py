@@ -52,6 +52,7 @@ class Replica:
         self.network = network
         self.sent: Counter[Any] = Counter()
         self.received: Counter[Any] = Counter()
+        self.last: dict[int, str] = {}  # what was sent to each device last
 
     def exchange(
         self,
@@ -73,6 +74,7 @@ class Replica:
             key = channel, self.sent[peer, channel]
             self.network.post(self.device, peer, key, tag, copies[id(array)])
             self.sent[peer, channel] += 1
+            self.last[peer] = tag
         arrays = {}
         for peer in receive:
             key = channel, self.received[peer, channel]

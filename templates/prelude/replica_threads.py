@@ -61,23 +61,20 @@ class Threads:
             raise ReplicaMismatch(f"the replicas wait for each other: {circle}")
 
     def end(self, device: int, failure: BaseException | None) -> None:
-        """A device has ended; the first failure stops all."""
-        if failure is not None:
-            failure.add_note(f"in replica {device}")
+        """A device has ended; a failure stops all."""
         with self.changed:
             self.ended.add(device)
             self.waiting.pop(device, None)
+            self.changed.notify_all()
+        if failure is not None:
+            failure.add_note(f"in replica {device}")
+            self.fail(failure)
+
+    def fail(self, failure: BaseException) -> None:
+        """Stop all devices; the first failure stands."""
+        with self.changed:
             self.failure = self.failure or failure
             self.changed.notify_all()
-
-    def check_end(self) -> None:
-        """Raise the first failure, or ReplicaMismatch if a message was never taken."""
-        if self.failure is not None:
-            raise self.failure
-        for (target, source, _), (tag, _) in self.messages.items():
-            raise ReplicaMismatch(
-                f"replica {source} does {tag}, but replica {target} has ended"
-            )
 
 
 def in_threads(
@@ -96,10 +93,10 @@ def in_threads(
     network = Threads(count)
 
     def run(device: int) -> Any:
+        g = group(device, replicas, partitions, network)
         own = {name: feed[device] for name, feed in feeds.items()}
-        return replica(
-            group(device, replicas, partitions, network), *replica_args[device], **own
-        )
+        result = replica(g, *replica_args[device], **own)
+        return result, g.sent, g.received, g.last
 
     def ended(device: int, future: Future[Any]) -> None:
         network.end(device, future.exception())
@@ -111,10 +108,11 @@ def in_threads(
         try:
             wait(futures)
         except BaseException as error:  # an interrupt
-            network.end(count, error)
+            network.fail(error)
             raise
-    network.check_end()
-    return [future.result() for future in futures]
+    if network.failure is not None:
+        raise network.failure
+    return results_of([future.result() for future in futures])
 
 
 def require_one_each(
@@ -126,3 +124,17 @@ def require_one_each(
             raise ValueError(
                 f"{name}: the program has {count} replicas, got {len(given)}"
             )
+
+
+def results_of(ends: Sequence[Any]) -> list[Any]:
+    """The results of replicas that have ended well; each comes with what its replica
+    has sent and received. Raises ReplicaMismatch if a message was never taken.
+    """
+    for source, (_, sent, _, last) in enumerate(ends):
+        for (target, channel), number in sent.items():
+            if ends[target][2][source, channel] < number:
+                raise ReplicaMismatch(
+                    f"replica {source} does {last[target]}, "
+                    f"but replica {target} has ended"
+                )
+    return [end[0] for end in ends]

@@ -156,18 +156,16 @@ def _taken(positions: range, size: int) -> Any:
     return positions.start or None, stop, positions.step if positions.step != 1 else None
 
 
-def arranged(graph: Graph, value: Value, dimensions: Sequence[int], *, leading: bool = False) -> Node:
+def arranged(graph: Graph, value: Value, dimensions: Sequence[int]) -> Node:
     """The node with one axis for each of the given logical dimensions, in that order (size 1 where not mapped).
 
-    ``dimensions`` must contain every mapped dimension. Leading unit axes are left to broadcasting unless
-    ``leading``.
+    ``dimensions`` must contain every mapped dimension. Leading unit axes are left to broadcasting.
     """
     mapped = [value.axes[d] for d in dimensions if value.axes[d] is not None]
     node = permute(graph, value.node, [axis for axis in mapped if axis is not None])
     index: list[Any] = [FULL if value.axes[d] is not None else NEW for d in dimensions]
-    if not leading:
-        while index and index[0] is NEW:
-            index.pop(0)
+    while index and index[0] is NEW:
+        index.pop(0)
     if NEW in index:
         node = getitem(graph, node, index)
     return node
@@ -211,16 +209,6 @@ def filled(graph: Graph, literal: Node, shape: tuple[int, ...]) -> Node:
     if value.dtype.kind in "biuf" and value in (0, 1) and not np.signbit(float(value)):
         opcode = "ones" if value else "zeros"
     return graph.add(opcode, (literal,), shape, literal.element_type, interval=literal.interval)
-
-
-def unrepeated(graph: Graph, value: Value) -> Value:
-    """The value with the same rank as its shape says, unmapped dimensions being real axes of size 1."""
-    if value.node.is_literal:
-        units = (1,) * len(value.shape)
-        node = filled(graph, value.node, units)
-    else:
-        node = arranged(graph, value, range(len(value.shape)), leading=True)
-    return Value(node, tuple(range(node.ndim)), value.shape)
 
 
 def without_dimensions(graph: Graph, value: Value, dimensions: Sequence[int]) -> Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from ..array.in_place import is_own_array, may_change_in_place
@@ -13,10 +13,11 @@ from .chains import Chain, chains
 from .constants import ModuleConstants
 from .control_flow import ControlFlowWriter
 from .expression import ATOM, PRIMARY, UFUNCS, WIDTH, Expression, Renderer
+from .fitting import Fitting
 from .holders import Holders
 from .lines import Line, WrittenFunction
 from .names import Names, base_name, is_argument
-from .plan import CHANGES, NEW_ARRAYS, SUMS, Plan, plan, source_line
+from .plan import CHANGES, NEW_ARRAYS, Plan, plan, source_line
 from .result_trees import display, leaf_columns, mapped
 from .schedule import Body, Reads, Statement, schedule
 from .sources import SourceNames, is_gradient
@@ -28,7 +29,6 @@ _WEAK = frozenset(
     "shift-right-logical shift-right-arithmetic atan2 logaddexp".split()
 )
 _FILLED = frozenset(("full", "pad"))  # a bare number takes the dtype of the array that it fills
-_LONG = 24  # characters of a single operation that is worth a line of its own where another is too long
 
 
 class FunctionWriter:
@@ -80,6 +80,7 @@ class FunctionWriter:
         self.control_flow = ControlFlowWriter(self)
         self.holders = Holders(self.plan, self.reads, names, tree_nodes(function.results))
         self.arguments = ArgumentWriter(self)
+        self.fitting = Fitting(self)
 
     def _promote_next_values(self) -> None:
         """Next values of carries get statements, so that they can be written in place."""
@@ -114,7 +115,7 @@ class FunctionWriter:
             for node, columns in leaf_columns(self.results):
                 alone = node is self.results
                 taken = together if alone else 4 * self.indent + columns
-                self._fitted(node, partial(self.array_text, node), taken, alone=alone)
+                self.fitting.fitted(node, partial(self.array_text, node), taken, alone=alone)
         self.line(self.renderer.statement("return", self.tree_text(self.results)))
 
     def written_function(self, parameters: list[str]) -> WrittenFunction:
@@ -188,12 +189,12 @@ class FunctionWriter:
         elif statement.results:
             self._several(statement)
         elif statement.opcode == "array" and (self.constants.text(statement) or "").isidentifier():
-            self.texts[statement] = self._value(statement)  # a table of the module has its name
+            self.texts[statement] = self.value(statement)  # a table of the module has its name
         elif statement.element_type is None:
-            self.line(self.renderer.statement("evaluate", self._value(statement)), statement)
+            self.line(self.renderer.statement("evaluate", self.value(statement)), statement)
         else:
             name = self.texts.get(statement)
-            fitted = self._fitted(statement, lambda: self._value(statement), self._taken(statement))
+            fitted = self.fitting.fitted(statement, partial(self.value, statement), self.taken(statement))
             if name is None:
                 name = self._name(statement)
             self.line(self.definition(statement, name, fitted), statement)
@@ -206,7 +207,8 @@ class FunctionWriter:
         """The line that gives a value its name."""
         return self.renderer.statement("assign", [name], value)
 
-    def _value(self, node: Node) -> Expression:
+    def value(self, node: Node) -> Expression:
+        """The expression of a node, also where it has a name."""
         known = self.constants.text(node) if node.opcode == "array" else None
         if known is not None:
             known = Expression(self.renderer.statement("constant", node, known), PRIMARY)
@@ -235,59 +237,17 @@ class FunctionWriter:
             return "gradient"
         return name if name.isidentifier() else self.wanted_name(node)
 
-    def _taken(self, node: Node) -> int:
+    def taken(self, node: Node) -> int:
         """The columns of the line that assigns a node, but for its value."""
         name = self.texts.get(node) or self.names.free(self.wanted_name(node))
         return 4 * self.indent + len(name) + len(" = ")
-
-    def _fitted(self, node: Node, value: Callable[[], Expression], taken: int, *, alone: bool = True) -> Expression:
-        """The value's text, after cutting parts out of it while the line, of which ``taken`` are used, is too long.
-
-        A sum that stands ``alone`` in its statement may have a line for each term.
-        """
-        while True:
-            text = value()
-            fits = taken + len(text) <= WIDTH or (alone and self._is_sum_of_lines(node))
-            part = None if fits else self._part_to_cut(node)
-            if part is None:
-                return text
-            self.plan.named.add(part)
-            self.statement(part)
-
-    def _is_sum_of_lines(self, node: Node) -> bool:
-        """A sum of several terms that black writes one a line, as people do."""
-        terms: list[Node] = []
-        while node.opcode in SUMS and (node not in self.texts or not terms):
-            terms.append(node.operands[1])
-            node = node.operands[0]
-        terms.append(node)
-        widest = max(len(self.text(term)) for term in terms)
-        return len(terms) > 2 and 4 * (self.indent + 1) + len("+ ") + widest <= WIDTH
-
-    def _part_to_cut(self, node: Node) -> Node | None:
-        """The folded part with the most operations of those that fit a line, or else of all."""
-        best: Node | None = None
-        best_key = (False, 0, 0)
-        stack = list(node.operands)
-        while stack:
-            part = stack.pop()
-            if part in self.plan.named or part in self.texts:
-                continue
-            work = self.plan.work.get(part, 0)
-            if work and not part.is_python_int:
-                length = len(self._value(part))
-                key = (self._taken(part) + length <= WIDTH, work, length)
-                if key > best_key and (work > 1 or length >= _LONG):
-                    best, best_key = part, key
-            stack.extend(part.operands)
-        return best
 
     def _several(self, node: Node) -> None:
         """A call with several results: one target each."""
         targets = self.targets(node)
         targets = targets if len(targets) > 1 else [f"({targets[0]},)"]
         taken = 4 * self.indent + len(", ".join(targets)) + len(" = ")
-        self.assign(targets, self._fitted(node, lambda: self._value(node), taken), node)
+        self.assign(targets, self.fitting.fitted(node, partial(self.value, node), taken), node)
         self.bound(*self.items.get(node, {}).values())
 
     def targets(self, node: Node) -> list[str]:
@@ -366,7 +326,7 @@ class FunctionWriter:
         if node.opcode == "integer":
             value = node.parameters["value"]
             return Expression(str(value), ATOM if value >= 0 else 13)
-        return self._value(node)
+        return self.value(node)
 
     def array_text(self, node: Node) -> Expression:
         """The text of a node where only an array will do."""

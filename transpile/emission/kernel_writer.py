@@ -70,14 +70,11 @@ class KernelWriter(FunctionWriter):
 
     def fitted(self, node: Node, taken: int) -> Expression:
         """The text of a value in a line of which some columns are taken."""
-        return self._fitted(node, lambda: self.text(node), taken, alone=False)
+        return self.fitting.fitted(node, lambda: self.text(node), taken, alone=False)
 
     def taken(self, node: Node) -> int:
-        """The columns that a line takes beside the value that it gives a node."""
-        return self._taken(node)
-
-    def _taken(self, node: Node) -> int:
-        return super()._taken(node) + len(self.renderer.ctype(node.type)) + len(" ;")
+        """The columns of the line that gives a node its value, but for that."""
+        return super().taken(node) + len(self.renderer.ctype(node.type)) + len(" ;")
 
     def write(self) -> None:
         self.region(self.graph.root)

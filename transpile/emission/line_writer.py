@@ -143,5 +143,5 @@ class LineWriter(KernelWriter):
             return Expression(self.renderer.statement("accumulated", node, self.texts[node], self.text(x)))
 
         taken = 4 * self.indent + len(self.texts[node]) + len(" = ;")
-        text = self._fitted(node, value, taken, alone=False)
+        text = self.fitting.fitted(node, value, taken, alone=False)
         self.line(self.renderer.statement("write_result", self.texts[node], text), node)

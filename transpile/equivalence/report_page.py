@@ -128,7 +128,7 @@ def report_to_html(report: CheckReport) -> str:
 
 
 def _program(number: int, program: ProgramReport) -> ProgramView:
-    rows = [row for case in program.cases for run in case.runs for row in _run_row(case, run, program)]
+    rows = [row for case in program.cases for run in case.runs for row in _run_row(case, run)]
     differences = [_difference(program, case, one) for case in program.cases for one in case.comparisons]
     origins = (
         OriginView(target, origin, _array(origin.leaf) if origin.leaf else None)
@@ -172,7 +172,7 @@ def _target_verdict(program: ProgramReport, target: str) -> Verdict:
     return Verdict(text, "open") if text == NOT_COMPARED else Verdict(text, _verdict(program.status(target)).tone)
 
 
-def _run_row(case: Case, run: Run, program: ProgramReport) -> Iterator[RunRow]:
+def _run_row(case: Case, run: Run) -> Iterator[RunRow]:
     own = case.comparison(run.participant)
     leaves = own.leaves if own is not None else ()
     status = case.status(run.participant)

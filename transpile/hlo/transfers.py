@@ -24,16 +24,23 @@ def transfer_pairs(send: Instruction, recv: Instruction, replicas: int, partitio
 
     They are those of ``_xla_send_recv_source_target_pairs``, or the devices that the shardings of send and recv name;
     without either every device sends to itself. The pairs name partitions where there are several, else replicas.
+    Raises UnsupportedError XP361 where send and recv name other pairs.
     """
-    for instruction in (send, recv):
-        found = _TRANSFER_PAIRS.search(_text(instruction, "frontend_attributes"))
-        if found:
-            pairs = tuple((int(s), int(t)) for s, t in re.findall(r"\{(\d+),(\d+)\}", found[1]))
-            return expanded(pairs, replicas, partitions, partitions > 1)
+    named = [pairs for pairs in map(_named_pairs, (send, recv)) if pairs is not None]
+    if named:
+        if named[0] != named[-1]:
+            message = f"{send.name} and {recv.name} are of one channel and name different pairs of source and target"
+            raise UnsupportedError(Diagnostic("XP361", message, send.span))
+        return expanded(named[0], replicas, partitions, partitions > 1)
     source, target = (_ONE_DEVICE.search(_text(instruction, "sharding")) for instruction in (send, recv))
     if source and target:
         return expanded(((int(source[1]), int(target[1])),), replicas, partitions, partitions > 1)
     return tuple((device, device) for device in range(replicas * partitions))
+
+
+def _named_pairs(instruction: Instruction) -> Pairs | None:
+    found = _TRANSFER_PAIRS.search(_text(instruction, "frontend_attributes"))
+    return tuple((int(s), int(t)) for s, t in re.findall(r"\{(\d+),(\d+)\}", found[1])) if found else None
 
 
 def _text(instruction: Instruction, attribute: str) -> str:

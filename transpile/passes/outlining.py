@@ -5,18 +5,16 @@ from __future__ import annotations
 import heapq
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 
 from ..hlo.ir import Computation, HloModule, Instruction, OpMetadata
 from ..hlo.shapes import TupleShape
 from ..hlo.stack_frames import CallChains
-from .activations import STRUCTURE, Activations, Constants, Copy, Label, activations, described, work
+from .activations import Constants, activations
+from .outlines import Outline, common_body, short
 
-_LEAST_WORK = 5  # operations of a function worth its name
-_MOST_VALUES = 24  # inputs and outputs
 _WORD = re.compile(r"[A-Za-z]\w*|\d+", re.ASCII)
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 Originals = dict[Instruction, tuple[Instruction, ...]]  # what each new instruction stands for
@@ -28,30 +26,6 @@ def outlining(module: HloModule) -> tuple[HloModule, Originals]:
         return module, {}
     outlined = _Outlining(module)
     return outlined.module(), outlined.originals
-
-
-@dataclass(frozen=True, slots=True)
-class _Outline:
-    """What the copies of a function have in common: the labels of its body in order, its inputs and outputs.
-
-    ``inputs`` holds what each copy gets, ``sources`` where in the body: label and operand.
-    """
-
-    found: Activations
-    body: list[Label]
-    inputs: list[tuple[Instruction, ...]]
-    slots: dict[tuple[Label, int], int]
-    outputs: list[Label]
-
-    @property
-    def saving(self) -> int:
-        """Operations that need not be read again, less the values that every call lists."""
-        count = len(self.found.copies)
-        each = work(self.found.copies[0][label] for label in self.body)
-        values = len(self.inputs) + len(self.outputs)
-        if each < _LEAST_WORK or values > _MOST_VALUES or not self.outputs:
-            return 0
-        return 2 * (count - 1) * each - count * values
 
 
 class _Outlining:
@@ -95,7 +69,9 @@ class _Outlining:
     def outlined(self, computation: Computation) -> Computation:
         """With the function that saves most outlined, and so on; then the same in the bodies of those functions."""
         while True:
-            outlines = [self.outline(computation, found) for found in activations(computation, self.chains)]
+            outlines = [
+                common_body(computation, found, self.constants) for found in activations(computation, self.chains)
+            ]
             worth = [outline for outline in reversed(outlines) if outline is not None and outline.saving > 0]
             for outline in sorted(worth, key=lambda outline: -outline.saving):  # of equals the innermost function
                 function = self.function(outline)
@@ -107,51 +83,9 @@ class _Outlining:
             self.made.append(self.outlined(function))
             computation = self.calling(replaced, {function: self.made[-1]})
 
-    # -- what the copies have in common
-
-    def outline(self, computation: Computation, found: Activations) -> _Outline | None:
-        """The largest common body of the copies; None where their function has no name."""
-        if not _IDENTIFIER.fullmatch(_short(found.function_name)):
-            return None
-        copies = found.copies
-        _absorb(computation, found)
-        order = {instruction: k for k, instruction in enumerate(computation.instructions)}
-        while True:
-            inside = [{instruction: label for label, instruction in copy.items()} for copy in copies]
-            body = sorted(copies[0], key=lambda label: order[copies[0][label]])
-            slots, inputs, differing = self._inputs(copies, inside, body)
-            if not differing:
-                break
-            for copy in copies:
-                for label in differing:
-                    del copy[label]
-        outputs = _outputs(computation, copies)
-        return _Outline(found, body, inputs, slots, outputs)
-
-    def _inputs(
-        self, copies: list[Copy], inside: list[dict[Instruction, Label]], body: list[Label]
-    ) -> tuple[dict[tuple[Label, int], int], list[tuple[Instruction, ...]], set[Label]]:
-        """Which operands come from outside, in the order of the body; labels whose operands do so in some copies."""
-        slots: dict[tuple[Label, int], int] = {}
-        inputs: dict[tuple[Instruction, ...], int] = {}
-        differing: set[Label] = set()
-        for label in body:
-            for k in range(len(copies[0][label].operands)):
-                operands = tuple(copy[label].operands[k] for copy in copies)
-                places = {own.get(operand) for own, operand in zip(inside, operands, strict=True)}
-                if len(places) > 1:
-                    differing.add(label)
-                elif places == {None}:
-                    keys = {self.constants.key(operand) for operand in operands}
-                    if len(keys) > 1 or None in keys:
-                        slots[label, k] = inputs.setdefault(operands, len(inputs))
-        shapes_differ = [o for o in inputs if len({operand.shape for operand in o}) > 1]
-        differing |= {label for (label, k), n in slots.items() if list(inputs)[n] in shapes_differ}
-        return slots, list(inputs), differing
-
     # -- writing
 
-    def function(self, outline: _Outline) -> Computation:
+    def function(self, outline: Outline) -> Computation:
         """The computation of the first copy over parameters for its inputs."""
         copies = outline.found.copies
         first = copies[0]
@@ -187,7 +121,7 @@ class _Outlining:
             root = Instruction("results", "tuple", TupleShape(tuple(r.shape for r in results)), results)
             self.originals[root] = ()
             instructions.append(root)
-        name = ("d_" if outline.found.is_gradient else "") + _short(outline.found.function_name)
+        name = ("d_" if outline.found.is_gradient else "") + short(outline.found.function_name)
         return Computation(self._free_name(name), tuple(instructions), root)
 
     def _free_name(self, base: str) -> str:
@@ -195,7 +129,7 @@ class _Outlining:
         self.names.add(f"{base}.{number}")
         return f"{base}.{number}"
 
-    def with_calls(self, computation: Computation, outline: _Outline, function: Computation) -> Computation | None:
+    def with_calls(self, computation: Computation, outline: Outline, function: Computation) -> Computation | None:
         """The computation with a call for each copy; None where some copy needs what is made of its own results."""
         replaced: dict[Instruction, Instruction] = {}  # an output of a copy: what gives it now
         added: list[Instruction] = []
@@ -268,11 +202,6 @@ class _Outlining:
         return replace(computation, instructions=tuple(made.values()), root=root)
 
 
-def _short(function_name: str) -> str:
-    """``solve.<locals>.attempt`` is called ``attempt``."""
-    return function_name.rsplit(".", 1)[-1]
-
-
 def _common_name(given: tuple[Instruction, ...]) -> str:
     """What the arguments of all calls end in: ``w`` for ``params[0]['w']`` and ``params[1]['w']``.
 
@@ -298,74 +227,6 @@ def _called_as_code(module: HloModule) -> set[Computation]:
         if instruction.opcode in ("while", "conditional", "call"):
             called.update(instruction.called)
     return called
-
-
-def _absorb(computation: Computation, found: Activations) -> None:
-    """Broadcasts, reshapes and the like that serve one copy only belong to it, under the label of what they serve.
-
-    What comes from another place than the function stays outside where it works on what is given: ``b[0]``.
-    """
-    copies = found.copies
-    users = _users(computation.instructions)
-    owner = {instruction: n for n, copy in enumerate(copies) for instruction in copy.values()}
-    label_of = {instruction: label for copy in copies for label, instruction in copy.items()}
-
-    def take(instruction: Instruction, number: int, label: Label) -> None:
-        owner[instruction], label_of[instruction] = number, label
-        copies[number][label] = instruction
-
-    for instruction in reversed(computation.instructions):
-        if instruction in owner or instruction.opcode not in STRUCTURE or instruction is computation.root:
-            continue
-        serving = users.get(instruction, [])
-        owners = {owner.get(user) for user, _ in serving}
-        inner = (
-            instruction in found.structure
-            or instruction.opcode == "broadcast"
-            or any(operand in owner for operand in instruction.operands)
-        )
-        if len(owners) == 1 and None not in owners and inner and instruction.operands:
-            user, k = min(serving, key=lambda use: (repr(label_of[use[0]]), use[1]))
-            take(instruction, owner[user], (*label_of[user], "operand", k))
-    for instruction in computation.instructions:
-        if instruction in owner or instruction.opcode not in STRUCTURE or len(instruction.operands) != 1:
-            continue
-        number = owner.get(instruction.operands[0])
-        served = {owner.get(user) for user, _ in users.get(instruction, [])}
-        if number is not None and instruction is not computation.root and (instruction in found.structure or served):
-            label = (*label_of[instruction.operands[0]], "of", instruction.opcode, instruction.shape)
-            take(instruction, number, (*label, instruction.attributes.get("index")))
-    common = set.intersection(*(set(copy) for copy in copies))
-    differing = {
-        label
-        for label in common
-        if len({(copy[label].opcode, copy[label].shape, described(copy[label].attributes)) for copy in copies}) > 1
-    }
-    for copy in copies:
-        for label in set(copy) - common | differing:
-            del copy[label]
-
-
-def _users(instructions: Iterable[Instruction]) -> dict[Instruction, list[tuple[Instruction, int]]]:
-    found: dict[Instruction, list[tuple[Instruction, int]]] = {}
-    for instruction in instructions:
-        for k, operand in enumerate(instruction.operands):
-            found.setdefault(operand, []).append((instruction, k))
-    return found
-
-
-def _outputs(computation: Computation, copies: list[Copy]) -> list[Label]:
-    """The labels that something outside of their copy reads, in some copy, in the order of the first."""
-    owner = {instruction: n for n, copy in enumerate(copies) for instruction in copy.values()}
-    users = _users(computation.instructions)
-    read: set[Label] = set()
-    for number, copy in enumerate(copies):
-        for label, instruction in copy.items():
-            outside = any(owner.get(user) != number for user, _ in users.get(instruction, []))
-            if outside or instruction is computation.root:
-                read.add(label)
-    order = {instruction: k for k, instruction in enumerate(computation.instructions)}
-    return sorted(read, key=lambda label: order[copies[0][label]])
 
 
 def _ordered(

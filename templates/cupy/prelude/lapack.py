@@ -46,16 +46,6 @@ def eigvalsh(a: cp.ndarray, *, lower: bool = True) -> cp.ndarray:
     return nan_where(failed, values)
 
 
-def syevd(
-    a: cp.ndarray, *, mode: str = "V", uplo: str = "L"
-) -> tuple[cp.ndarray, cp.ndarray, cp.ndarray]:
-    """Eigenvectors as columns, rising eigenvalues of Hermitian matrices given by one
-    triangle, and info.
-    """
-    values, vectors = eigh(a, lower=uplo == "L")
-    return vectors, values, without_nan(a)[1].astype(cp.int32)
-
-
 def svd(
     a: cp.ndarray, *, full_matrices: bool = True
 ) -> tuple[cp.ndarray, cp.ndarray, cp.ndarray]:
@@ -72,22 +62,6 @@ def svdvals(a: cp.ndarray) -> cp.ndarray:
     with cupyx.errstate(linalg="ignore"):
         values = cp.linalg.svd(finite, compute_uv=False)
     return nan_where(failed, values)
-
-
-def gesdd(
-    a: cp.ndarray, *, mode: str = "S"
-) -> tuple[cp.ndarray, cp.ndarray, cp.ndarray, cp.ndarray, cp.ndarray]:
-    """``a``, falling singular values, U, V^H, info; ``mode`` asks for "A" all vectors,
-    "S" min(m, n) or "N" none.
-    """
-    failed = without_nan(a)[1]
-    if mode == "N":
-        values = svdvals(a)
-        shapes = [(*a.shape[:-2], n, n) for n in a.shape[-2:]]
-        u, vh = (nan_where(failed, cp.zeros(shape, dtype=a.dtype)) for shape in shapes)
-    else:
-        u, values, vh = svd(a, full_matrices=mode == "A")
-    return a, values, u, vh, failed.astype(cp.int32)
 
 
 def geev(

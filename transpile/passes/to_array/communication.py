@@ -24,9 +24,18 @@ from .lowering import FunctionLowering, Lowered, lowers
 
 
 def _groups(lowering: FunctionLowering, instruction: Instruction) -> Groups | None:
-    """The groups of devices; None where each is alone."""
+    """The groups of devices; None where each is alone. Raises UnsupportedError XP304 where a device is in none."""
     groups = _checked_groups(lowering, instruction)
-    return groups if any(len(group) > 1 for group in groups) else None
+    named = {device for group in groups for device in group}
+    left_out = next((d for d in range(device_count(lowering.module.module)) if d not in named), None)
+    if left_out is not None:
+        message = f"replica {left_out} is in none of the groups of {instruction.opcode}"
+        raise UnsupportedError(Diagnostic("XP304", message, instruction.span))
+    return None if _are_alone(groups) else groups
+
+
+def _are_alone(groups: Groups) -> bool:
+    return all(len(group) == 1 for group in groups)
 
 
 def _checked_groups(lowering: FunctionLowering, instruction: Instruction) -> Groups:
@@ -171,7 +180,7 @@ def all_to_all(lowering: FunctionLowering, instruction: Instruction, *operands: 
 def collective_broadcast(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
     """A device that is in no group receives zeros."""
     groups = _checked_groups(lowering, instruction)
-    if len(groups) == device_count(lowering.module.module):
+    if _are_alone(groups) and len(groups) == device_count(lowering.module.module):
         return _as_shape_says(instruction, operands)
     keywords = _of_groups(lowering, groups)
     return _each(lowering, instruction, "collective_broadcast", operands, instruction.element_shapes, **keywords)

@@ -6,6 +6,7 @@ Recv and Send.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from ...array.traversal import is_inside
@@ -24,7 +25,7 @@ def _channel(instruction: Instruction) -> int:
 
 
 def _pairs(lowering: FunctionLowering, instruction: Instruction) -> Pairs:
-    """Who sends to whom. Raises UnsupportedError XP361 where a channel has but one end, or leads out of the module."""
+    """Who sends to whom. Raises UnsupportedError XP361 where a channel has but one end, or its pairs make no sense."""
     module = lowering.module.module
     ends = transfers(module)[_channel(instruction)]
     if len(ends) == 1:
@@ -33,11 +34,22 @@ def _pairs(lowering: FunctionLowering, instruction: Instruction) -> Pairs:
         hint = "for a transfer with the host, say is_host_transfer=true"
         raise UnsupportedError(Diagnostic("XP361", message, instruction.span, hint=hint))
     pairs = transfer_pairs(ends["send"], ends["recv"], module.replica_count, module.num_partitions)
-    highest = max((device for pair in pairs for device in pair), default=0)
-    if highest >= device_count(module):
-        message = f"channel {_channel(instruction)} names replica {highest} of {device_count(module)}"
-        raise UnsupportedError(Diagnostic("XP361", message, instruction.span))
+    fault = _fault(pairs, device_count(module))
+    if fault:
+        raise UnsupportedError(Diagnostic("XP361", f"channel {_channel(instruction)} {fault}", instruction.span))
     return pairs
+
+
+def _fault(pairs: Pairs, count: int) -> str:
+    """What is wrong with the pairs of a channel; nothing if they are right."""
+    highest = max((device for pair in pairs for device in pair), default=0)
+    if highest >= count:
+        return f"names replica {highest} of {count}"
+    for devices, does in zip(zip(*pairs, strict=True), ("sends from", "sends to"), strict=False):
+        device, times = Counter(devices).most_common(1)[0]
+        if times > 1:
+            return f"{does} replica {device} {times} times"
+    return ""
 
 
 @lowers("send")

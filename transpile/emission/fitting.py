@@ -1,0 +1,73 @@
+"""Parts of a value that get a line of their own, because with them its line would be too long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..array.node import Node
+from .expression import PRIMARY, WIDTH, Expression
+from .plan import SUMS, VIEWS
+
+if TYPE_CHECKING:
+    from .body import FunctionWriter
+
+_LONG = 24  # characters of a single operation that is worth a line of its own where another is too long
+
+
+class Fitting:
+    """Fits the lines of one function."""
+
+    def __init__(self, writer: FunctionWriter) -> None:
+        self.writer = writer
+
+    def fitted(self, node: Node, value: Callable[[], Expression], taken: int, *, alone: bool = True) -> Expression:
+        """The value's text, after cutting parts out of it while the line, of which ``taken`` are used, is too long.
+
+        A sum that stands ``alone`` in its statement may have a line for each term.
+        """
+        while True:
+            text = value()
+            fits = taken + len(text) <= WIDTH or (alone and self._is_sum_of_lines(node))
+            part = None if fits else self._part_to_cut(node) or self._view_to_cut(node, text)
+            if part is None:
+                return text
+            self.writer.plan.named.add(part)
+            self.writer.statement(part)
+
+    def _is_sum_of_lines(self, node: Node) -> bool:
+        """A sum of several terms that black writes one a line, as people do."""
+        terms: list[Node] = []
+        while node.opcode in SUMS and (node not in self.writer.texts or not terms):
+            terms.append(node.operands[1])
+            node = node.operands[0]
+        terms.append(node)
+        widest = max(len(self.writer.text(term)) for term in terms)
+        return len(terms) > 2 and 4 * (self.writer.indent + 1) + len("+ ") + widest <= WIDTH
+
+    def _part_to_cut(self, node: Node) -> Node | None:
+        """The folded part with the most operations of those that fit a line, or else of all."""
+        writer = self.writer
+        best: Node | None = None
+        best_key = (False, 0, 0)
+        stack = list(node.operands)
+        while stack:
+            part = stack.pop()
+            if part in writer.plan.named or part in writer.texts:
+                continue
+            work = writer.plan.work.get(part, 0)
+            if work and not part.is_python_int:
+                length = len(writer.value(part))
+                key = (writer.taken(part) + length <= WIDTH, work, length)
+                if key > best_key and (work > 1 or length >= _LONG):
+                    best, best_key = part, key
+            stack.extend(part.operands)
+        return best
+
+    def _view_to_cut(self, node: Node, text: Expression) -> Node | None:
+        """The longer operand of an operator, which black would break inside of its call."""
+        views = [part for part in node.operands if part.opcode in VIEWS and part not in self.writer.texts]
+        if text.level >= PRIMARY or not views:
+            return None
+        longest = max(views, key=lambda part: len(self.writer.text(part)))
+        return longest if len(self.writer.text(longest)) >= _LONG else None
