@@ -14,9 +14,9 @@ import cloudpickle
 import numpy as np
 
 from .replica import ReplicaError, ReplicaLost, ReplicaTimeout
-from .replica_seats import Seat, run_seated
 from .replica_snapshots import Snapshots, newest_snapshots
 from .replica_threads import require_one_each, results_of
+from .replica_transport import Seat, run_seated
 
 
 class ByValue:
@@ -117,6 +117,7 @@ class Run:
         """
         deadline = time.monotonic() + (0.5 if lost is None else 0.3)
         while True:
+            all_have_ended = all(future.status != "pending" for future in futures)
             failures = [
                 future.exception() for future in futures if future.status == "error"
             ]
@@ -124,9 +125,7 @@ class Run:
             first = failures[ranks.index(min(ranks))] if failures else None
             if first is not None and type(first).__name__ != "ReplicaStopped":
                 raise first
-            if time.monotonic() > deadline or all(
-                future.status != "pending" for future in futures
-            ):
+            if all_have_ended or time.monotonic() > deadline:
                 raise lost or first or ReplicaLost("the cluster has given up the run")
             time.sleep(0.02)
 
@@ -211,7 +210,10 @@ def carry_constants(names: dict[str, Any]) -> None:
     """Let large constants travel with a program: the workers do not have the files
     beside its module.
     """
-    path = Path(names["__file__"])
+    reading = [names.get(name) for name in ("constant", "mapped_constant")]
+    if not any(hasattr(function, "cache_info") for function in reading):
+        return  # there are none, or they are in memory
+    path, verified = Path(names["__file__"]), names["verified"]
     stored = {
         file.stem: np.load(file, allow_pickle=False)
         for file in path.with_suffix(".constants").glob("*.npy")
@@ -219,11 +221,11 @@ def carry_constants(names: dict[str, Any]) -> None:
     if path.with_suffix(".npz").is_file():
         with np.load(path.with_suffix(".npz"), allow_pickle=False) as archive:
             stored.update(archive)
-    if stored:
-        verified = names["verified"]
-        names["constant"] = names["mapped_constant"] = lambda name, digest: verified(
-            stored[name], digest, path
-        )
+    if not stored:
+        raise FileNotFoundError(f"the constants beside {path} are missing")
+    names["constant"] = names["mapped_constant"] = lambda name, digest: verified(
+        stored[name], digest, path
+    )
 
 
 def placed(

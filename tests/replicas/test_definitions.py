@@ -9,7 +9,8 @@ import pytest
 
 import xla2py
 from xla2py.tests.replicas.programs import SeveralDevices, entry
-from xla2py.transpile.errors import UnsupportedError
+from xla2py.transpile.errors import HloVerificationError, UnsupportedError
+from xla2py.transpile.hlo.parser import parse_module
 
 
 def run(body: str, *inputs: list, replicas: int = 4, **host) -> list:
@@ -30,6 +31,21 @@ def test_devices_are_numbered_by_replica_and_partition():
 def broadcast(groups: str) -> list:
     line = f"ROOT r = f32[2,3] collective-broadcast(x), replica_groups={groups}"
     return run(entry(line, sizes="2,3"), *([x] for x in X))
+
+
+@pytest.mark.parametrize("groups", ["{{0,1},{},{},{}}", "{{0},{1},{},{}}"])
+def test_as_many_groups_as_replicas_need_not_be_one_each(groups):
+    first = [X[0], X[0] if "0,1" in groups else X[1]]
+    np.testing.assert_array_equal(broadcast(groups), [*first, 0 * X[2], 0 * X[3]])
+
+
+def test_a_device_in_no_group_is_refused():
+    line = "ROOT r = f32[2,3] all-to-all(x), dimensions={0}, replica_groups={{0,1}}"
+    text = SeveralDevices("", entry(line, sizes="2,3")).text
+    with pytest.raises(HloVerificationError, match="name 2 replicas of 4"):
+        xla2py.emit(text)
+    with pytest.raises(UnsupportedError, match="XP304: replica 2 is in none of the groups of all-to-all"):
+        xla2py.emit(parse_module(text))  # not verified
 
 
 def test_a_broadcast_is_of_the_first_of_a_group():
@@ -103,6 +119,23 @@ def test_without_pairs_a_replica_sends_to_itself(replicas):
     given = [x[0] for x in X[:replicas]]
     results = [emitted.main(*given)] if replicas == 1 else emitted.run_local([[x] for x in given])
     np.testing.assert_array_equal(results, given)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "other", "fault"),
+    [
+        ("{0,1},{2,1}", None, "channel 7 sends to replica 1 2 times"),
+        ("{0,1},{0,2}", None, "channel 7 sends from replica 0 2 times"),
+        ("{0,1},{1,4}", None, "channel 7 names replica 4 of 4"),
+        ("{0,1}", "{1,0}", "of one channel and name different pairs"),
+    ],
+)
+def test_pairs_that_make_no_transfer_are_refused(pairs, other, fault):
+    given = [PAIRS.replace("{0,1},{1,2},{2,0}", text) for text in (pairs, other or pairs)]
+    text = SeveralDevices("", TRANSFER.format(RECV.format(given[0]) + SEND.format(given[1]))).text
+    with pytest.raises(UnsupportedError, match=fault) as refusal:
+        xla2py.emit(text)
+    assert refusal.value.diagnostics[0].code == "XP361"
 
 
 CIRCLE = """HloModule circle, replica_count=2
