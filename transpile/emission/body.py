@@ -277,7 +277,8 @@ class FunctionWriter:
             copied = source if is_new else Expression(f"{self.renderer.parenthesised(source, 16)}.copy()", 16)
             self.assign([name], copied, node)
         self.texts[node] = name
-        operands = [name, self.value_text(node.operands[1]), *(self.text(index) for index in node.operands[2:])]
+        value = node.operands[1] if node.opcode == "update_at" else self._stored(node.operands[1])
+        operands = [name, self.value_text(value), *(self.text(index) for index in node.operands[2:])]
         index = index_text(node.parameters["index"], operands, node.ndim)
         if node.opcode == "update_at":
             ufunc = UFUNCS[node.parameters["ufunc"].opcode]
@@ -302,11 +303,15 @@ class FunctionWriter:
 
     def _store(self, store: Store) -> None:
         """``out[t] = value``."""
-        operands = ["", self.value_text(store.value), *(self.text(index) for index in store.indices)]
+        operands = ["", self.value_text(self._stored(store.value)), *(self.text(index) for index in store.indices)]
         index = index_text(store.index, operands, store.carry.parameter.ndim)
         target = self.texts[store.carry.parameter]
         self.line(self.renderer.statement("store", target, index, operands[1]), store.value)
         self.lines[-1].after[store.result] = target
+
+    def _stored(self, node: Node) -> Node:
+        """What is stored broadcasts by itself."""
+        return node.operands[0] if node.opcode == "broadcast_to" and node not in self.texts else node
 
     def value_text(self, node: Node) -> Expression:
         """A stored value: a bare number takes the dtype of what it is stored in."""
