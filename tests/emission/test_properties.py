@@ -12,7 +12,7 @@ import pytest
 
 import xla2py
 from xla2py.targets.base import load_target
-from xla2py.transpile.emission import body, control_flow
+from xla2py.transpile.emission import body, control_flow, fitting
 from xla2py.transpile.emission.module import Settings, write_module
 from xla2py.transpile.equivalence.inputs import make_inputs
 from xla2py.transpile.passes import run_pipeline
@@ -54,7 +54,7 @@ def leaves(value):
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.hlo")), ids=lambda path: path.stem)
 def test_precedence_is_right(path, monkeypatch):
     """The text means the same with every operand in parentheses."""
-    for module in (body, control_flow):  # lines are cut where they get too long
+    for module in (body, control_flow, fitting):  # lines are cut where they get too long
         monkeypatch.setattr(module, "WIDTH", 10**9)
     program = run_pipeline(xla2py.load(path))
     target = load_target("numpy")
