@@ -25,7 +25,6 @@ TARGET = Target(
         "crosses",
         "determinants",
         "differences",
-        "factorisations",
         "fills",
         "functions",
         "gaps",

@@ -9,7 +9,7 @@ from typing import Any
 from ...transpile.array.node import Node, Slot
 from ...transpile.array.scalars import is_known_on_host
 from ...transpile.array.value import FULL
-from .matrices import square_axes
+from .matrices import rows_of_tall, square_axes
 from .scatters import rows_and_updates, scatter_call, updates, updates_alike
 
 Places = Mapping[tuple[int, int], int | None]  # an operand and its axis: the axis of the result that is cut alike
@@ -60,6 +60,10 @@ def cut_alike(node: Node) -> Iterator[Sequence[tuple[int, int]]]:
 
 def _as_it_is(node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return node.parameters["arguments"], node.parameters["keywords"]
+
+
+def _whole_call(node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return (Slot(0),), {}
 
 
 def _last(node: Node) -> Places:
@@ -139,6 +143,8 @@ FORMS: dict[str, tuple[Form, ...]] = {
     "take": (Form("take_in_chunks", _table, _taken, reads=1),),
     "advanced_index": (Form("take_in_chunks", _first_indexed, _elements, reads=1),),
     "take_along_axis": (Form("take_along_axis_in_chunks", _table, _taken, reads=1),),
+    "qr": (Form("qr_in_chunks", rows_of_tall, _whole_call, holds=7, tasks=2),),
+    "geqrf": (Form("geqrf_in_chunks", rows_of_tall, _whole_call, holds=7, tasks=2),),
     "cholesky": (Form("cholesky_in_chunks", square_axes, _as_it_is, reads=1, holds=4),),
     "triangular_solve": (Form("triangular_solve_in_chunks", square_axes, _as_it_is, reads=2, holds=4),),
 }

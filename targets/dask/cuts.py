@@ -12,7 +12,7 @@ from ...transpile.array.program import Branch, Function, Loop, roots
 from ...transpile.array.scalars import is_known_on_host
 from ...transpile.array.traversal import topological
 from .along import Form, cut_alike, form_in_chunks, may_be_cut
-from .links import contracted, has_alike_results, links
+from .links import contracted, is_like_its_call, links
 from .matrices import cut_tiles, square_axes
 from .products import PRODUCTS, cut_product, product_of
 from .windows import windows_of
@@ -72,7 +72,7 @@ class Classes:
             if node.opcode == "item":
                 self._items.setdefault((node.operands[0], node.parameters["index"]), []).append(node)
         for node in self.nodes:
-            if node.opcode == "item" and not has_alike_results(node.operands[0]):
+            if node.opcode == "item" and not is_like_its_call(node):
                 continue
             for operand, link in zip(node.operands, self.links[node], strict=True):
                 for axis, place in enumerate(link):
@@ -202,7 +202,7 @@ def _followed(node: Node, made: Cuts) -> tuple[tuple[bool, ...], str]:
         source = node.operands[0]
         if source.opcode in ("loop", "conditional") and made.forms.get(source) == "driver":
             return own, "block"
-        alike = has_alike_results(source)
+        alike = is_like_its_call(node)
         return (made.flags[source] if alike else own), "block"
     if node.opcode in ("loop", "conditional"):
         return own, _followed_control(node, made)

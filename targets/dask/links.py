@@ -53,9 +53,14 @@ def _nothing(node: Node) -> list[Links]:
     return [(None,) * operand.ndim for operand in node.operands]
 
 
-def has_alike_results(node: Node) -> bool:
-    """A call with several results, whose axes all are linked to its operands' in the same way."""
-    return node.opcode == "prelude" and node.parameters["function"] in FUNCTIONS
+def is_like_its_call(item: Node) -> bool:
+    """A result whose axes are those that its call is said to have: of a call with several results, whose axes all are
+    linked to its operands' in the same way, or the first result of a QR factorisation."""
+    (call,) = item.operands
+    name = call.parameters["function"] if call.opcode == "prelude" else call.opcode
+    if name in ("qr", "geqrf"):
+        return bool(item.parameters["index"] == 0)
+    return call.opcode == "prelude" and name in FUNCTIONS
 
 
 def _aligned(operand: Node, shape: Sequence[int]) -> Links:

@@ -1,4 +1,4 @@
-"""Factors of matrices, and systems of equations, that are cut into square tiles."""
+"""Factors of matrices, and systems of equations, that are cut into square tiles, and tall matrices cut along rows."""
 
 from __future__ import annotations
 
@@ -24,6 +24,12 @@ def square_axes(node: Node) -> dict[tuple[int, int], int]:
         return {(0, rows): rows, (0, columns): columns}
     solved = rows if node.parameters["keywords"].get("left_side", True) else columns
     return {(0, rows): solved, (0, columns): solved, (1, solved): solved}
+
+
+def rows_of_tall(node: Node) -> dict[tuple[int, int], int]:
+    """The rows of a matrix to factor that has at least twice as many of them as columns; none of any other."""
+    sizes = node.operands[0].shape
+    return {(0, 0): 0} if len(sizes) == 2 and sizes[0] >= 2 * sizes[1] > 0 else {}
 
 
 def cut_tiles(classes: Classes, sizes: Mapping[Axis, int], lengths: dict[Axis, int], node: Node, target: int) -> None:

@@ -15,7 +15,7 @@ from ...transpile.array.program import Branch, Carry, Function, Loop, Store
 from ...transpile.array.traversal import dependencies, is_inside, nested_roots, topological
 from ...transpile.array.value import FULL, NEW, getitem
 from .cuts import LEAVES, ON_ARRAYS, Axis, Cuts, is_argument, shape_of
-from .links import has_alike_results, links
+from .links import is_like_its_call, links
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -114,7 +114,7 @@ class Trace:
 
     def _children(self, node: Node, letters: Letters) -> Iterator[tuple[Node, Letters]]:
         rows = links(node)
-        if node.opcode == "item" and not has_alike_results(node.operands[0]):
+        if node.opcode == "item" and not is_like_its_call(node):
             yield node.operands[0], tuple(Letter() for _ in shape_of(node.operands[0]))
             return
         for operand, link in zip(node.operands, rows, strict=True):

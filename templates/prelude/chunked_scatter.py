@@ -55,9 +55,7 @@ def scatter_at_in_parts(x: Any, index: Any, values: Any, combine: np.ufunc) -> d
     )
     total = partial(combine.reduce, dtype=parts.dtype)
     axes = tuple(range(len(cut)))
-    return combine(
-        x.read(), da.reduction(parts, total, total, axes, dtype=parts.dtype)
-    )
+    return combine(x.read(), da.reduction(parts, total, total, axes, dtype=parts.dtype))
 
 
 def lettered_updates(

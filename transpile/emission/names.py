@@ -93,6 +93,7 @@ def base_name(node: Node, graph: Graph) -> str:
         return base_name(node.parameters["stands_for"], graph) + "_parts"
     node = node.parameters.get("stands_for") or node
     call, index = (node.operands[0], node.parameters["index"]) if node.opcode == "item" else (node, 0)
+    call = call.parameters.get("stands_for") or call
     if call.opcode == "prelude" and call.parameters["function"] in NARROWING | WIDENING and call.operands[0].operands:
         return base_name(call.operands[0], graph)
     if call.opcode == "prelude":

@@ -218,7 +218,6 @@ FUNCTION_RESULTS: dict[str, tuple[str, ...]] = {
     "threefry_bits": ("state", "bits"),
     "to_int": ("whole",),
     "top_k": ("values", "indices"),
-    "top_k_in_chunks": ("values", "indices"),
     "total_order_key": ("key",),
     "triangular_solve": ("solution",),
 }

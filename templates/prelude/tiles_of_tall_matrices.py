@@ -1,0 +1,113 @@
+"""QR factorisations of tall matrices whose rows are cut, as LAPACK gives them.
+
+Source: J. Demmel, L. Grigori, M. Hoemmen, J. Langou, Communication-Optimal Parallel and
+Sequential QR and LU Factorizations, 2012 (TSQR).
+
+What LAPACK's reflectors do to the first n rows depends on the others only by the angles
+between their columns and by their lengths. So R, tau and the first n rows of the
+reflectors are those of the first n rows and the triangle of the others; what stands
+further down is multiplied by the Q of that triangle.
+"""
+
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any
+
+import dask.array as da
+import numpy as np
+
+from .householder import geqrf
+from .tiles_in_files import Stored
+from .tiles_recut import cut_into
+
+Product = Callable[[da.Array], da.Array]
+
+
+def qr_in_chunks(a: da.Array) -> tuple[da.Array, da.Array]:
+    """``np.linalg.qr`` of a matrix [m, n] with m >= 2 n, whose rows are cut."""
+    return below_first_rows(np.linalg.qr, a, (a.shape[1], a.shape[1]))
+
+
+def geqrf_in_chunks(a: da.Array) -> tuple[da.Array, da.Array]:
+    """``geqrf`` of a matrix [m, n] with m >= 2 n, whose rows are cut."""
+    return below_first_rows(geqrf, a, (a.shape[1],))
+
+
+def below_first_rows(
+    factor: Callable[..., Any], a: da.Array, shape: tuple[int, ...]
+) -> tuple[da.Array, da.Array]:
+    """The results of ``factor``: of the first, which is as large as ``a``, all rows but
+    the first n by the triangle of those of ``a``; the other one is of this ``shape``.
+    """
+    n = a.shape[1]
+    if max(a.chunks[0]) < 2 * n:
+        a = a.rechunk((2 * n, n))
+    triangle, product = triangle_and_product(a[n:])
+    both = da.concatenate([a[:n], triangle]).rechunk((2 * n, n))
+    meta, letters = np.empty(0, a.dtype), "kl"[: len(shape)]
+    found = da.blockwise(factor, "ij", both, "ij", meta=np.empty(0, object))
+    first = da.blockwise(itemgetter(0), "ij", found, "ij", meta=meta)
+    other = da.blockwise(
+        second_of,
+        letters,
+        found,
+        "ij",
+        new_axes=dict(zip(letters, shape, strict=True)),
+        meta=meta,
+    )
+    rows = da.concatenate([first[:n], product(first[n:])])
+    return rows.rechunk(a.chunks), other
+
+
+def triangle_and_product(a: da.Array) -> tuple[da.Array, Product]:
+    """R of a matrix whose rows are cut, and what multiplies Q with a matrix.
+
+    Each chunk is factored on its own, then their triangles are, in chunks of so many
+    rows, until there is one. Parts of Q lie in files.
+    """
+    meta, rows, n = np.empty(0, a.dtype), a.chunks[0], a.shape[1]
+    parts = da.blockwise(factored, "ij", a, "ij", meta=np.empty(0, object))
+    sizes = tuple(min(size, n) for size in rows)
+    triangles = da.blockwise(
+        itemgetter(1), "ij", parts, "ij", adjust_chunks={"i": sizes}, meta=meta
+    )
+
+    def product(right: da.Array) -> da.Array:
+        return da.blockwise(
+            product_with,
+            "ik",
+            parts,
+            "ij",
+            right,
+            "ik",
+            align_arrays=False,
+            adjust_chunks={"i": rows},
+            meta=meta,
+        )
+
+    if len(rows) == 1:
+        return triangles, product
+    length = max(2 * n, max(rows))
+    stacked = triangles.rechunk({0: cut_into(sum(sizes), length)})
+    triangle, inner = triangle_and_product(stacked)
+    return triangle, lambda right: product(inner(right).rechunk({0: sizes}))
+
+
+def factored(a: np.ndarray) -> tuple[Stored, np.ndarray]:
+    """Q, in a file, and R."""
+    q, r = np.linalg.qr(a)
+    return Stored(q), r
+
+
+def product_with(part: Any, right: np.ndarray) -> np.ndarray:
+    """The Q of a part, times a matrix."""
+    ((q, _),) = part
+    result: np.ndarray = q.read() @ right
+    return result
+
+
+def second_of(found: Any) -> Any:
+    """The second of a pair, in lists."""
+    while isinstance(found, list):
+        (found,) = found
+    return found[1]

@@ -1,0 +1,139 @@
+"""QR factorisations of tall matrices that are cut along their rows: LAPACK's, signs and all."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.targets.base import Limits, load_target
+from xla2py.targets.dask.estimates import PROCESS_BYTES, THREADS
+from xla2py.templates.prelude import tiles_of_tall_matrices
+from xla2py.templates.prelude.householder import geqrf
+from xla2py.tests.targets.running import leaves, uneven
+from xla2py.transpile.passes import run_pipeline
+
+dask = pytest.importorskip("dask", reason="Dask is not installed")
+da = pytest.importorskip("dask.array", reason="Dask is not installed")
+
+ASIDE = 2 << 20  # bytes of graphs and of what Python does meanwhile
+NAMES = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
+
+
+def reflectors(m: int, n: int, kind: str = "f32") -> str:
+    return f"""ENTRY main {{
+  a = {kind}[{m},{n}] parameter(0)
+  ROOT r = ({kind}[{m},{n}], {kind}[{min(m, n)}]) custom-call(a), custom_call_target="lapack_{NAMES[kind]}geqrf_ffi",
+    api_version=API_VERSION_TYPED_FFI
+}}"""
+
+
+def factors(m: int, n: int, kind: str = "f32") -> str:
+    make_q = "ungqr" if kind.startswith("c") else "orgqr"
+    return f"""ENTRY main {{
+  a = {kind}[{m},{n}] parameter(0)
+  f = ({kind}[{m},{n}], {kind}[{n}]) custom-call(a), custom_call_target="lapack_{NAMES[kind]}geqrf_ffi",
+    api_version=API_VERSION_TYPED_FFI
+  packed = {kind}[{m},{n}] get-tuple-element(f), index=0
+  tau = {kind}[{n}] get-tuple-element(f), index=1
+  q = {kind}[{m},{n}] custom-call(packed, tau), custom_call_target="lapack_{NAMES[kind]}{make_q}_ffi",
+    api_version=API_VERSION_TYPED_FFI
+  top = {kind}[{n},{n}] slice(packed), slice={{[0:{n}], [0:{n}]}}
+  i = s32[{n},{n}] iota(), iota_dimension=0
+  j = s32[{n},{n}] iota(), iota_dimension=1
+  above = pred[{n},{n}] compare(i, j), direction=LE
+  zero = {kind}[] constant({"(0, 0)" if kind.startswith("c") else "0"})
+  zeros = {kind}[{n},{n}] broadcast(zero), dimensions={{}}
+  r = {kind}[{n},{n}] select(above, top, zeros)
+  ROOT both = ({kind}[{m},{n}], {kind}[{n},{n}]) tuple(q, r)
+}}"""
+
+
+class Loaded:
+    """An array whose slices are copies, as those of zarr are."""
+
+    def __init__(self, array):
+        self.array, self.shape, self.dtype, self.ndim = array, array.shape, array.dtype, array.ndim
+
+    def __getitem__(self, index):
+        return np.array(self.array[index])
+
+
+def matrix(m: int, n: int, kind: str = "f32") -> np.ndarray:
+    parts = np.random.default_rng(8).standard_normal((2, m, n))
+    dtype = {"f32": np.float32, "f64": np.float64, "c64": np.complex64, "c128": np.complex128}[kind]
+    return (parts[0] + (1j * parts[1] if kind.startswith("c") else 0)).astype(dtype)
+
+
+@pytest.mark.parametrize("made_of", [np.copy, uneven], ids=["numpy", "dask"])
+@pytest.mark.parametrize("chunks", ["7", "13"])
+@pytest.mark.parametrize("kind", NAMES)
+@pytest.mark.parametrize("program, written", [(factors, "qr_in_chunks("), (reflectors, "geqrf_in_chunks(")])
+def test_the_factors_are_those_of_numpy(program, written, kind, chunks, made_of):
+    text, a = program(60, 4, kind), matrix(60, 4, kind)
+    generated = xla2py.emit(text, "dask", chunks=chunks)
+    assert written in generated.source and "# one chunk" not in generated.source
+    wanted, found = (
+        leaves(main(x)) for main, x in ((xla2py.emit(text).load().main, a), (generated.load().main, made_of(a)))
+    )
+    values = dask.compute(*found, scheduler="sync")
+    for lazy, value, same in zip(found, values, wanted, strict=True):
+        assert (lazy.dtype, lazy.shape) == (value.dtype, value.shape) == (same.dtype, same.shape)
+        np.testing.assert_allclose(value, same, rtol=0, atol=200 * np.finfo(same.dtype).eps)
+
+
+MATRICES = {
+    "a column of zeros": lambda a: a * (np.arange(4) != 1),
+    "a triangle and zeros": lambda a: np.triu(a),
+    "only zeros": np.zeros_like,
+    "columns of any size": lambda a: a * 10.0 ** np.arange(-8, 8, 4),
+    "rows of other sizes": lambda a: a * 10.0 ** np.linspace(-2, 2, 60)[:, None],
+    "one row": lambda a: a * (np.arange(60) == 41)[:, None] * (np.arange(4) == 0),
+}
+
+
+@pytest.mark.parametrize("name", MATRICES)
+@pytest.mark.parametrize("rows", [1, 9, (5, 1, 30, 24), 60])
+def test_reflectors_of_odd_matrices(name, rows):
+    a = MATRICES[name](matrix(60, 4, "f64"))
+    packed, tau = (
+        x.compute(scheduler="sync") for x in tiles_of_tall_matrices.geqrf_in_chunks(da.from_array(a, (rows, 4)))
+    )
+    wanted, same = geqrf(a)
+    assert np.abs(tau - same).max() < 1e-13
+    assert np.abs(np.tril(packed, -1) - np.tril(wanted, -1)).max() < 1e-12
+    scale = np.abs(a).max(axis=0)
+    assert (np.abs(np.triu(packed - wanted)) <= 1e-13 * scale * 60).all()
+
+
+@pytest.mark.parametrize("special", [np.nan, np.inf])
+def test_what_lapack_gives_no_number_for_is_none_here(special):
+    a = matrix(60, 4)
+    a[33, 2] = special
+    with np.errstate(all="ignore"):
+        q, r = (x.compute(scheduler="sync") for x in tiles_of_tall_matrices.qr_in_chunks(da.from_array(a, (13, 4))))
+        same = np.linalg.qr(a)
+    assert not np.isfinite(same.Q).all() and not np.isfinite(same.R).all()
+    assert not np.isfinite(q[~np.isfinite(same.Q)]).any() and not np.isfinite(r[~np.isfinite(same.R)]).any()
+
+
+@pytest.mark.parametrize("text", [reflectors(15, 8), reflectors(8, 60), factors(15, 8)])
+def test_what_is_not_tall_is_factored_whole(text):
+    source = xla2py.emit(text, "dask", chunks="3").source
+    assert "_in_chunks(" not in source.split("def in_chunks")[0]
+
+
+def test_a_plan_says_what_a_run_takes():
+    text, target = factors(300_000, 16), load_target("dask")
+    plan = target.plan(run_pipeline(xla2py.load(text), target.without), Limits(chunks="2MiB"))
+    assert [(phase.name, phase.note) for phase in plan.phases] == [("qr", "")]
+    q, r = xla2py.emit(text, "dask", chunks="2MiB").load().main(Loaded(matrix(300_000, 16)))
+    total = q.sum() + r.sum()
+    total.compute(num_workers=THREADS)  # imports, and buffers that stay
+    tracemalloc.start()
+    total.compute(num_workers=THREADS)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    planned = plan.peak_bytes - PROCESS_BYTES
+    assert peak <= planned + ASIDE
+    assert planned <= 3 * peak
