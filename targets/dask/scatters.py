@@ -55,8 +55,8 @@ def updates_alike(node: Node) -> Iterator[Sequence[tuple[int, int]]]:
 
 
 def updates(node: Node) -> dict[tuple[int, int], int | None]:
-    """The axes of updates, where each chunk of them can be scattered into an array of its own: these are combined, which
-    rounds otherwise than to combine one update after the other."""
+    """The axes of updates, where each chunk of them can be scattered into an array of its own: these are combined,
+    which rounds otherwise than to combine one update after the other."""
     ufunc, element_type = combiner(node) if is_scatter(node) else None, node.element_type
     if not isinstance(ufunc, Ufunc) or ufunc.opcode not in COMBINED_IN_PARTS or element_type is None:
         return {}
