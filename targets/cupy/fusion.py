@@ -26,7 +26,7 @@ _FIRST: dict[str, frozenset[str]] = {
     **dict.fromkeys("sine cosine tan tanh sinh cosh asin acos asinh acosh atanh".split(), _FLOATS),
     **dict.fromkeys("floor ceil round-nearest-even is-finite isnan logistic square".split(), _FLOATS),
     **dict.fromkeys(("power", "atan2"), _WIDE),
-    **dict.fromkeys(("concatenate", "stack", "roll"), _ANY),
+    **dict.fromkeys(("concatenate", "stack", "roll", "pad"), _ANY),
     "select": frozenset(("pred",)),
     "compare": _ANY,
     "convert": _ANY,
@@ -99,6 +99,11 @@ def _rolls(node: Node) -> bool:
     return isinstance(axis, int) and isinstance(shift, int) and shift % node.shape[axis] != 0
 
 
+def _pads(node: Node) -> bool:
+    """With a number, and something of it."""
+    return _same(node) and 0 not in node.operands[0].shape and not node.operands[1].ndim
+
+
 def _select(node: Node) -> bool:
     return node.operands[0].type is PRED and _same_values(node)
 
@@ -120,6 +125,7 @@ _RULES: dict[str, Callable[[Node], bool]] = {
     **dict.fromkeys(("divide", "remainder"), _cut),
     **dict.fromkeys(("concatenate", "stack"), _joins),
     "roll": _rolls,
+    "pad": _pads,
     "select": _select,
     "compare": _compare,
     "convert": _convert,

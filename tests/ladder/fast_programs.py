@@ -87,5 +87,19 @@ def nested(x, cosine, _):
     return jax.numpy.concatenate([inner[::-1] * 2, x, x[:, 1:3]], 1) * 3
 
 
+def framed(x, *_):
+    padded = jax.numpy.pad(x * 2, ((0, 0), (1, 2), (3, 0)), constant_values=-jax.numpy.inf)
+    return jax.numpy.exp(padded) + 1
+
+
+def shifted(x, *_):
+    return x - jax.numpy.pad(x[:, :-1] * x[:, 1:], ((0, 0), (1, 0), (0, 0)))
+
+
+def turned_frame(x, cosine, _):
+    padded = jax.numpy.pad(jax.numpy.tanh(x), ((2, 1), (0, 0), (0, 0)), constant_values=3)
+    return padded[::-1, 1:] * 2 + jax.numpy.pad(cosine[0, 0] * x[0, 1:], ((0, 0), (0, 0)))
+
+
 PLANE = np.random.default_rng(10).normal(size=(4, 6, 8)).astype(np.float32)
 TURNS = [np.random.default_rng(11).normal(size=(6, 4)).astype(np.float32) for _ in range(2)]

@@ -132,7 +132,8 @@ class ElementwiseKernel:
         library = compiled(self.source(types))
         pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in arrays]
         sizes = [ctypes.c_longlong(array.size) for array in arrays]
-        library.run(ctypes.c_longlong(n), ctypes.c_int(order), *pointers, *sizes)
+        is_outside = library.run(ctypes.c_longlong(n), ctypes.c_int(order), *pointers, *sizes)
+        assert not is_outside, f"{self.name} reads or writes beside an array"
 
     def source(self, types: tuple[np.dtype[Any], ...]) -> str:
         """The loop around the operation, with the letters of types replaced by what they stand for."""
@@ -152,10 +153,11 @@ class ElementwiseKernel:
         typedefs = "".join(f"typedef {kind} {letter};\n" for letter, kind in sorted(letters.items()))
         return (
             f"{typedefs}{self.preamble}\n"
-            f'extern "C" void run(long long n, int order, {", ".join(pointers + sizes)}) {{\n'
-            f"  {_flushing(dtype.name for dtype in types)}{' '.join(raws)}\n  for (long long at = 0; at < n; at++) {{\n"
+            f'extern "C" int run(long long n, int order, {", ".join(pointers + sizes)}) {{\n'
+            f"  is_read_outside = false;\n  {_flushing(dtype.name for dtype in types)}{' '.join(raws)}\n"
+            "  for (long long at = 0; at < n; at++) {\n"
             f"    long long i = order ? n - 1 - at : at;\n    {' '.join(elements)}\n"
-            f"    {{ {self.operation}; }}\n  }}\n}}\n"
+            f"    {{ {self.operation}; }}\n  }}\n  return is_read_outside;\n}}\n"
         )
 
 

@@ -69,9 +69,16 @@ struct bfloat16 {
   operator float() const { return __uint_as_float((unsigned)bits << 16); }
 };
 
+static bool is_read_outside;
+
 template <class T> struct Raw {  // a `raw` parameter of an elementwise kernel
   T *data; long long count;
-  T &operator[](long long at) const { if (at < 0 || at >= count) abort(); return data[at]; }
+  T &operator[](long long at) const {
+    if (at >= 0 && at < count) return data[at];
+    is_read_outside = true;
+    static T nothing;
+    return nothing;
+  }
   long long size() const { return count; }
 };
 

@@ -14,6 +14,7 @@ from xla2py.tests.ladder.fast_programs import (  # noqa: E402
     PLANE,
     TABLE,
     TURNS,
+    framed,
     interleaved,
     laplacian,
     rotated,
@@ -92,6 +93,8 @@ FAULTS |= {
         ("wrong place", rotated, (PLANE, *TURNS), "x[at - 4]", "x[at - 3]"),
         ("not turned round", laplacian, (PLANE,), "x[at + 144]", "x[at + 96]"),
         ("wrong piece", interleaved, (PLANE, *TURNS), "at % 2 == 0", "at % 2 == 1"),
+        ("no lower bound of a pad", framed, (PLANE,), " && at % 11 >= 3", ""),
+        ("no upper bound of a pad", framed, (PLANE,), " && at / 11 % 9 < 7", ""),
     ]
 }
 

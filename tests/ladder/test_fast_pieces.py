@@ -9,7 +9,21 @@ jax = pytest.importorskip("jax")
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
 import xla2py  # noqa: E402
-from xla2py.tests.ladder.fast_programs import PLANE, ROW, TABLE, TURNS, interleaved, laplacian, nested, rotated, turned  # noqa: E402
+from xla2py.tests.ladder.fast_programs import (  # noqa: E402
+    PLANE,
+    ROW,
+    TABLE,
+    TURNS,
+    framed,
+    interleaved,
+    laplacian,
+    nested,
+    program,
+    rotated,
+    shifted,
+    turned,
+    turned_frame,
+)
 from xla2py.tests.ladder.running import needs_compiler  # noqa: E402
 from xla2py.tests.ladder.test_faults import verdict  # noqa: E402
 
@@ -23,6 +37,9 @@ from xla2py.tests.ladder.test_faults import verdict  # noqa: E402
         (interleaved, "if (at % 2 == 0) {"),
         (laplacian, "float rolled = at / 48 == 0 ? x[at + 144] : x[at - 48];"),
         (nested, "} else if ("),
+        (framed, "if (at / 11 % 9 >= 1 && at / 11 % 9 < 7 && at % 11 >= 3) {"),
+        (shifted, "at / 8 % 6 >= 1 ? "),
+        (turned_frame, " >= 2 && "),
     ],
 )
 def test_pieces_are_computed_where_they_are_needed(function, said):
@@ -45,6 +62,16 @@ def test_what_is_in_several_pieces_is_stored():
     emitted = xla2py.emit(module, "cupy", style="fast")
     assert emitted.source.count("_kernel = ") == 2
     assert verdict(emitted, [TABLE], xla2py.emit(module).load().main(TABLE)) == ""
+
+
+@needs_compiler
+def test_numbers_between_elements_are_put_there_by_the_prelude():
+    first = ("x = f32[6] parameter(0)", "fill = f32[] constant(1)", "y = f32[6] add(x, x)")
+    for padding, shape, kernel in (("1_1_1", "f32[13]", False), ("-2_1", "f32[5]", True)):
+        last = (f"p = {shape} pad(y, fill), padding={padding}", f"ROOT r = {shape} tanh(p)")
+        emitted = xla2py.emit(program(*first, *last), "cupy", style="fast")
+        assert ("ElementwiseKernel" in emitted.source, "pad(" in emitted.source) == (kernel, not kernel)
+        assert verdict(emitted, [ROW], xla2py.emit(program(*first, *last)).load().main(ROW)) == ""
 
 
 @needs_compiler

@@ -10,11 +10,13 @@ cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 
 import xla2py  # noqa: E402
 from xla2py.targets.base import load_target  # noqa: E402
+from xla2py.tests.ladder.device_array import DeviceArray  # noqa: E402
 from xla2py.tests.ladder.device_compiler import ARCHITECTURES, compiled, elementwise_source, missing  # noqa: E402
 from xla2py.tests.ladder.fast_programs import CHAIN, TABLE, kernels, program, softmax  # noqa: E402
 from xla2py.tests.ladder.running import checked, failures, needs_compiler  # noqa: E402
-from xla2py.tests.ladder.samples import WHOLE, sample  # noqa: E402
+from xla2py.tests.ladder.samples import CHAOTIC, WHOLE, sample  # noqa: E402
 from xla2py.tests.ladder.test_compilation import MOST_REGISTERS, compilers  # noqa: E402
+from xla2py.tests.ladder.twin import to_host, twin  # noqa: E402
 from xla2py.tests.operations.tables import cases_by_opcode  # noqa: E402
 from xla2py.tests.test_examples import LOWER, assert_close, inputs  # noqa: E402
 from xla2py.transpile.cli import run  # noqa: E402
@@ -40,7 +42,6 @@ NAMES = (
         "transformer_block",
     ]
 )
-CHAOTIC = {"mandelbrot"}  # the last digit decides when a point escapes
 
 
 @needs_compiler
@@ -105,6 +106,67 @@ def test_regions_do_not_wait_for_each_other():
     module = xla2py.emit(text, "cupy", style="fast")
     assert len(kernels(module)) == 1
     assert np.allclose(xla2py.emit(text).load().main(TABLE[:, :4]), checked(module, [TABLE[:, :4]]), 1e-5)
+
+
+def sliced(rows, columns):
+    return program(
+        f"x = f32[{rows},{columns}] parameter(0)",
+        f"p = f32[{rows},16] slice(x), slice={{[0:{rows}],[{columns - 16}:{columns}]}}",
+        f"q = f32[{rows},16] add(p, p)",
+        f"ROOT r = f32[{rows},16] tanh(q)",
+    )
+
+
+def test_places_in_kernels_have_32_bits():
+    """What is larger is left to the library, also where only a part of it is read."""
+    assert "raw float32 x" in xla2py.emit(sliced(2**20, 2**11 - 1), "cupy", style="fast").source
+    for text in (sliced(2**20, 2**11), sliced(2**20, 2**13), sliced(2**27, 17)):
+        assert "_kernel" not in xla2py.emit(text, "cupy", style="fast").source
+
+
+@needs_compiler
+def test_an_argument_may_be_called_as_a_kernel_would_be():
+    def shadowed(square_kernel, x):
+        return jax.numpy.square(square_kernel + x)
+
+    module = xla2py.from_jax(shadowed, TABLE, TABLE)
+    emitted = xla2py.emit(module, "cupy", style="fast")
+    assert "return square_kernel_2(square_kernel, x)" in emitted.source
+    assert_close(xla2py.emit(module).load().main(TABLE, TABLE), checked(emitted, [TABLE, TABLE]), budget_for(module))
+
+
+@needs_compiler
+def test_kernels_that_do_the_same_are_one():
+    def twice(x, y):
+        first = jax.numpy.tanh(x * 2 + y)
+        second = jax.numpy.tanh(first @ x * 2 + y)
+        return jax.numpy.tanh(second @ x * 3 + y)
+
+    arguments = [TABLE[:, :4] / 9, TABLE[:, 1:5] / 9]
+    module = xla2py.from_jax(twice, *arguments)
+    emitted = xla2py.emit(module, "cupy", style="fast")
+    assert emitted.source.count("ElementwiseKernel(") == 2
+    assert emitted.source.count("= first_kernel(") == 2
+    assert_close(xla2py.emit(module).load().main(*arguments), checked(emitted, arguments), budget_for(module))
+
+
+@needs_compiler
+@pytest.mark.parametrize("style", ["readable", "fast"])
+def test_arguments_may_be_views_empty_or_numbers(style):
+    """Turned round, cut and transposed as the user has them; of no elements; of no axes."""
+
+    def program(x, y, scale):
+        soft = jax.nn.softmax(x * scale + y[:, :1], axis=1)
+        return soft, (soft.T * 2 + 1).sum(0), jax.numpy.tanh(scale) * 2 + 1, jax.numpy.pad(x * scale, 1)
+
+    plane = np.random.default_rng(2).normal(size=(9, 14)).astype(np.float32)
+    x, y, scale = plane[::-2, ::2].T, plane[::3, :7].T, np.asarray(np.float32(1.5))
+    for given in ((x, y, scale), (x[:0], y[:0], scale)):
+        module = xla2py.from_jax(program, *map(np.ascontiguousarray, given[:2]), scale)
+        emitted = xla2py.emit(module, "cupy", style=style, format=False)
+        with twin():
+            found = to_host(emitted.load().main(*map(DeviceArray, given)))
+        assert_close(xla2py.emit(module).load().main(*given), found, budget_for(module))
 
 
 def test_long_chains_are_cut():

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from .node import Node
+from .node import Node, frozen
 from .program import Function, tree_nodes
+from .traversal import topological
 
 _COLUMNS = 32  # that a block has
 _MOST_OF_A_BLOCK = 2**18  # elements
@@ -151,3 +152,26 @@ class Kernel:
     def is_read_whole(self) -> bool:
         """No input has the shape of the loop: the call says how large it is."""
         return all(p in self.whole or p.shape != self.loop for p in self.function.parameters)
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for kernels that compute the same of other arrays; one with ways of its own has an own one."""
+        nodes = topological(tree_nodes(self.function.results))
+        if any(node.opcode in ("conditional", "loop") for node in nodes):
+            return id(self)
+        number = {node: k for k, node in enumerate(nodes)}
+        parts = [
+            (
+                node.opcode,
+                node.element_type,
+                node.shape,
+                tuple(number[operand] for operand in node.operands),
+                node.opcode == "parameter" and (self.function.parameters.index(node), node in self.whole),
+                node in self.reductions,
+                node in self.of_lines,
+                frozen({name: value for name, value in node.parameters.items() if name != "stands_for"}),
+            )
+            for node in nodes
+        ]
+        results = tuple(number[node] for node in tree_nodes(self.function.results))
+        return self.loop, self.lines, tuple(map(tuple, self.shapes)), results, tuple(parts)

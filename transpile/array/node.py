@@ -129,11 +129,12 @@ class ForeignName:
     name: str
 
 
-def _frozen(value: Any) -> Any:
+def frozen(value: Any) -> Any:
+    """A parameter's value as one that can be compared and hashed."""
     if isinstance(value, dict):
-        return tuple((key, _frozen(item)) for key, item in sorted(value.items()))
+        return tuple((key, frozen(item)) for key, item in sorted(value.items()))
     if isinstance(value, list | tuple):
-        return tuple(_frozen(item) for item in value)
+        return tuple(frozen(item) for item in value)
     if isinstance(value, float):
         return ("float", np.float64(value).tobytes())
     return (type(value).__name__, value) if isinstance(value, bool | int) else value
@@ -199,7 +200,7 @@ class Graph:
         home = self._home(operands, pinned)
         if pinned:
             return self._new(opcode, operands, shape, element_type, parameters, home, python_int, interval, results)
-        key = (opcode, operands, shape, element_type, python_int, _frozen(parameters))
+        key = (opcode, operands, shape, element_type, python_int, frozen(parameters))
         for region in home.path():
             found = self._table.get((region, key))
             if found is not None:

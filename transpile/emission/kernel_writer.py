@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import accumulate
 
 from ..array.kernel import Kernel
 from ..array.node import Node
@@ -86,7 +85,9 @@ class KernelWriter(FunctionWriter):
 
     def texts_of_lines(self) -> list[str]:
         """The lines of C++, source places behind them."""
-        needs_index = any(node.opcode == "read" or "places" in node.parameters for node in self.plan.nodes)
+        needs_index = any(
+            node.opcode == "read" or not {"places", "tests"}.isdisjoint(node.parameters) for node in self.plan.nodes
+        )
         needs_index &= not self.kernel.by_lines
         first = [self.renderer.statement("number_of_element")] if needs_index else []
         return first + ["    " * (line.indent - 1) + self._commented(line) for line in self.lines]
@@ -135,10 +136,7 @@ class KernelLoops:
         """One of several values: in an expression if that is short, or else by `if`, where each is computed alone."""
         writer, statement = self.writer, self.writer.renderer.statement
         branches: tuple[Branch, ...] = node.parameters["branches"]
-        (place,), ends = node.parameters["places"], list(accumulate(node.parameters["sizes"]))
-        tests = [
-            statement("is_before", place, end, size) for end, size in zip(ends, node.parameters["sizes"], strict=True)
-        ]
+        tests = [statement("is_within", test) for test in node.parameters["tests"]]
         value = self._choice(node, tests)
         if value is None and node not in writer.texts:
             name = writer.texts[node] = writer.named(node)
@@ -148,7 +146,7 @@ class KernelLoops:
             writer.line(writer.definition(node, name, value), node)
             writer.texts[node] = name
             return
-        for number, (test, branch) in enumerate(zip([*tests[:-1], ""], branches, strict=True)):
+        for number, (test, branch) in enumerate(zip([*tests, ""], branches, strict=True)):
             writer.line(statement("begin_branch", test, number > 0))
             self._branch(node, branch)
         writer.line(statement("end_of_loop"))
@@ -160,7 +158,7 @@ class KernelLoops:
         if any(other.region in bodies for other in writer.plan.named):
             return None
         value: Expression = writer.text(branches[-1].results[0])
-        for test, branch in zip(reversed(tests[:-1]), reversed(branches[:-1]), strict=True):
+        for test, branch in zip(reversed(tests), reversed(branches[:-1]), strict=True):
             text = writer.renderer.statement("select", node, test, writer.text(branch.results[0]), value)
             value = Expression(text, CHOICE)
         return value if writer.taken(node) + len(value) <= WIDTH else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import cache
 from typing import Any
 
@@ -56,9 +56,15 @@ class KernelTexts:
         self.target = target
         self.renderer: KernelRenderer | None = None
         self.texts: list[str] = []
+        self.names: dict[Hashable, str] = {}  # of kernels, by what they compute
+        self.written: set[str] = set()
 
     def name_kernels(self, writer: FunctionWriter, module_names: Names) -> None:
-        """Name the kernels that a function calls after their results, before the function is written."""
+        """Name the kernels that a function calls after their results, before the function is written.
+
+        Those that do the same have one name, unless the function has an argument of that name.
+        """
+        others = set(writer.names.taken)
         for node in writer.plan.nodes:
             if node.opcode != "kernel":
                 continue
@@ -66,8 +72,11 @@ class KernelTexts:
             wanted = writer.plan.user_names.get(last) or base_name(last, writer.graph)
             if node.parameters["kernel"].has_loop:
                 wanted = self._named_as_carried(writer, node) or "loop"
-            name = module_names.fresh(f"{identifier(wanted)}_kernel")
-            writer.renderer.kernel_names[node.parameters["kernel"]] = name
+            key = node.parameters["kernel"].key
+            name = self.names.get(key, "")
+            while not name or name in others:
+                name = module_names.fresh(f"{identifier(wanted)}_kernel")
+            writer.renderer.kernel_names[node.parameters["kernel"]] = self.names[key] = name
             writer.names.taken.add(name)
 
     def _named_as_carried(self, writer: FunctionWriter, node: Node) -> str:
@@ -81,9 +90,11 @@ class KernelTexts:
         return name
 
     def add(self, writer: FunctionWriter, constants: ModuleConstants) -> None:
-        """Write the kernels that a written function calls."""
+        """Write the kernels that a written function calls, each once."""
         for node in writer.plan.nodes:
-            if node.opcode == "kernel":
+            name = writer.renderer.kernel_names.get(node.parameters["kernel"]) if node.opcode == "kernel" else None
+            if name is not None and name not in self.written:
+                self.written.add(name)
                 self.texts.append(self._text(node, writer, constants))
 
     def _text(self, node: Node, caller: FunctionWriter, constants: ModuleConstants) -> str:

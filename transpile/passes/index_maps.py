@@ -24,7 +24,7 @@ class Index:
 
 Map = tuple[Index, ...]  # one for each axis of an array
 
-JOINS = frozenset(("concatenate", "stack", "roll"))
+JOINS = frozenset(("concatenate", "stack", "roll", "pad"))
 VIEWS = frozenset(("expand", "getitem", "transpose", "broadcast_to"))
 
 
@@ -76,26 +76,59 @@ def broadcast(operand: Node, user: Node, at: Map) -> Map:
     return tuple(Index() if size == 1 else index for size, index in zip(operand.shape, own, strict=True))
 
 
-def pieces(node: Node) -> list[tuple[Node, int]]:
-    """What a concatenation, stack or roll is made of along its axis: operands, and how many elements are of each."""
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The elements from ``start`` to ``stop`` of an axis."""
+
+    axis: int
+    start: int
+    stop: int
+
+
+def pieces(node: Node) -> list[Node]:
+    """What a concatenation, stack, roll or pad is made of; what fills a pad comes last."""
+    return [*node.operands] * (2 if node.opcode == "roll" else 1)
+
+
+def bounds(node: Node, number: int) -> tuple[Bound, ...]:
+    """Which elements are of a piece, if they are of none before it."""
+    if node.opcode == "pad":
+        widths = enumerate(node.parameters["widths"]) if number == 0 else ()
+        return tuple(Bound(axis, low, node.shape[axis] - high) for axis, (low, high) in widths if low or high)
+    return (Bound(node.parameters["axis"], 0, sum(_sizes(node)[: number + 1])),)
+
+
+def _sizes(node: Node) -> list[int]:
+    """How many elements are of each piece, along the axis on which they follow each other."""
     axis = node.parameters["axis"]
     if node.opcode == "roll":
-        (x,), size = node.operands, node.shape[axis]
-        return [(x, node.parameters["shift"] % size), (x, -node.parameters["shift"] % size)]
-    return [(operand, 1 if node.opcode == "stack" else operand.shape[axis]) for operand in node.operands]
+        size, shift = node.shape[axis], node.parameters["shift"]
+        return [shift % size, -shift % size]
+    return [1 if node.opcode == "stack" else operand.shape[axis] for operand in node.operands]
 
 
 def piece(node: Node, number: int, at: Map) -> Map:
     """Where a piece is read, if the element at ``at`` comes from it."""
-    axis, own = node.parameters["axis"], pieces(node)
+    operand = pieces(node)[number]
+    if node.opcode == "pad":
+        lows = [low for low, _ in node.parameters["widths"]]
+        moved = tuple(_moved(index, -low) for index, low in zip(at, lows, strict=True)) if number == 0 else ()
+        return _in_units(operand, moved)
+    axis, sizes = node.parameters["axis"], _sizes(node)
     if node.opcode == "stack":
         return (*at[:axis], *at[axis + 1 :])
-    operand, size = own[number]
-    before = sum(length for _, length in own[:number])
-    behind = operand.shape[axis] - size if number == 0 else 0  # a roll begins with the end
-    index = Index(at[axis].start - before + behind, at[axis].step, at[axis].axis)
-    places = (*at[:axis], index, *at[axis + 1 :])
-    return tuple(Index() if size == 1 else place for size, place in zip(operand.shape, places, strict=True))
+    behind = operand.shape[axis] - sizes[0] if node.opcode == "roll" and number == 0 else 0  # it begins with the end
+    index = _moved(at[axis], behind - sum(sizes[:number]))
+    return _in_units(operand, (*at[:axis], index, *at[axis + 1 :]))
+
+
+def _moved(index: Index, by: int) -> Index:
+    return Index(index.start + by, index.step, index.axis)
+
+
+def _in_units(operand: Node, at: Map) -> Map:
+    """Axes of one element have but that."""
+    return tuple(Index() if size == 1 else place for size, place in zip(operand.shape, at, strict=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,13 @@ from ..array.node import Graph, Node, Region
 from ..array.program import Branch, Function, Program, roots
 from ..array.traversal import dependencies, topological
 from ..array.value import strong
-from .index_maps import JOINS, Map, identity, offset, pieces
+from .index_maps import JOINS, Bound, Map, Offset, bounds, identity, offset
 from .kernel_loops import kernel_loops
 from .line_reductions import LineReductions
 from .regions import FusedRegion, Piece, RegionFinder, is_generated, read_by
 from .rewriting import mapped, rebuilt, stand_in
+
+Test = tuple[tuple[Offset, Bound, int], ...]  # indices, each between bounds of an axis of that size
 
 
 def fuse(program: Program, kernels: Kernels) -> None:
@@ -159,9 +161,8 @@ class KernelBuilder:
         return self.bodies[of]
 
     def _joined(self, node: Node, made: dict[Node, Node]) -> Node:
-        """One of several operands, by the index along the axis on which they follow each other."""
-        graph, axis, home = self.graph, node.parameters["axis"], self.graph.region
-        along = offset((self.region.at[node][axis],), (node.shape[axis],), self.region.loop)
+        """One of several operands, by where the element is."""
+        graph, home = self.graph, self.graph.region
         branches: list[Branch] = []
         for number, (source, at) in enumerate(self._reads(node)):
             graph.region = self._body((node, number))
@@ -173,11 +174,18 @@ class KernelBuilder:
             element_type=node.element_type,
             pinned=True,
             branches=tuple(branches),
-            places=(along,),
-            sizes=tuple(size for _, size in pieces(node)),
+            tests=tuple(self._test(node, number) for number in range(len(branches) - 1)),
             stands_for=node,
         )
         return self._noted(node, joined)
+
+    def _test(self, node: Node, number: int) -> Test:
+        """What tells that an element is of a piece."""
+        at, loop = self.region.at[node], self.region.loop
+        return tuple(
+            (offset((at[bound.axis],), (node.shape[bound.axis],), loop), bound, node.shape[bound.axis])
+            for bound in bounds(node, number)
+        )
 
     def _reads(self, node: Node) -> Iterator[tuple[Node, Map]]:
         return read_by(node, self.region.at[node], node in self.region.reductions)

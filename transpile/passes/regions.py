@@ -59,7 +59,7 @@ def is_generated(node: Node) -> bool:
 def read_by(node: Node, at: Map, reduced: bool = False) -> Iterator[tuple[Node, Map]]:
     """What an operation reads if it is computed at ``at``, and where: behind views. A reduction reads whole rows."""
     joins = node.opcode in JOINS
-    operands = [operand for operand, _ in pieces(node)] if joins else node.operands
+    operands = pieces(node) if joins else node.operands
     for number, operand in enumerate(operands):
         if joins:
             place = piece(node, number, at)
@@ -316,7 +316,7 @@ class RegionFinder:
 
 def _elements(region: FusedRegion, of: Piece | None) -> int:
     """How many elements a region computes, or a piece of it."""
-    return prod(region.loop if of is None else of[0].operands[of[1]].shape)
+    return prod(region.loop if of is None else pieces(of[0])[of[1]].shape)
 
 
 def _parts(loop: tuple[int, ...], axes: tuple[int, ...]) -> int:
@@ -360,8 +360,11 @@ def _read_from_around(nodes: Iterable[Node]) -> dict[Region, dict[Node, None]]:
 def _has_elements(node: Node) -> bool:
     if node.element_type is None or node.results or node.is_python_int or "effect" in node.parameters:
         return False
-    return 0 < prod(node.shape) < _LARGEST and all(map(_is_typed, node.operands))
+    return 0 < prod(node.shape) < _LARGEST and all(map(_is_numbered, node.operands))
 
 
-def _is_typed(operand: Node) -> bool:
+def _is_numbered(operand: Node) -> bool:
+    """Places in it have 32 bits, also behind views."""
+    while is_view(operand) and prod(operand.shape) < _LARGEST:
+        operand = operand.operands[0]
     return operand.element_type is not None and prod(operand.shape) < _LARGEST
