@@ -194,3 +194,33 @@ to_float8_e8m0fnu = cp.ElementwiseKernel(
     "to_float8_e8m0fnu",
     preamble=EXACT,
 )
+
+
+def wrap_int4(x: cp.ndarray) -> cp.ndarray:
+    """The low 4 bits of int8, as a number from -8 to 7."""
+    return (x << 4) >> 4
+
+
+def wrap_uint4(x: cp.ndarray) -> cp.ndarray:
+    """The low 4 bits of uint8."""
+    return x & 15
+
+
+def wrap_int2(x: cp.ndarray) -> cp.ndarray:
+    """The low 2 bits of int8, as a number from -2 to 1."""
+    return (x << 6) >> 6
+
+
+def wrap_uint2(x: cp.ndarray) -> cp.ndarray:
+    """The low 2 bits of uint8."""
+    return x & 3
+
+
+def wrap_int1(x: cp.ndarray) -> cp.ndarray:
+    """The lowest bit of int8, as 0 or -1."""
+    return (x << 7) >> 7
+
+
+def wrap_uint1(x: cp.ndarray) -> cp.ndarray:
+    """The lowest bit of uint8."""
+    return x & 1
