@@ -169,6 +169,13 @@ def test_arguments_may_be_views_empty_or_numbers(style):
         assert_close(xla2py.emit(module).load().main(*given), found, budget_for(module))
 
 
+def test_what_places_have_in_common_is_named_and_lines_fit():
+    source = xla2py.emit(LOWER.hlo_file("jacobi_stencil", "before").read_text(), "cupy", style="fast").source
+    assert "int there = at / 58 * 60 + at % 58;" in source
+    assert "temperature[there + 1] + temperature[there + 121]" in source
+    assert max(len(line) for line in source.splitlines() if "temperature" in line) <= 88
+
+
 def test_long_chains_are_cut():
     links = [f"x{k} = f32[8] {'tanh' if k % 2 else 'negate'}(x{k - 1})" for k in range(1, 401)]
     module = xla2py.emit(

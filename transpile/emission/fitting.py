@@ -28,14 +28,14 @@ class Fitting:
         """
         while True:
             text = value()
-            fits = taken + len(text) <= WIDTH or (alone and self._is_sum_of_lines(node))
+            fits = taken + len(text) <= WIDTH or (alone and self.is_sum_of_lines(node))
             part = None if fits else self._part_to_cut(node) or self._view_to_cut(node, text)
             if part is None:
                 return text
             self.writer.plan.named.add(part)
             self.writer.statement(part)
 
-    def _is_sum_of_lines(self, node: Node) -> bool:
+    def is_sum_of_lines(self, node: Node) -> bool:
         """A sum of several terms that black writes one a line, as people do."""
         terms: list[Node] = []
         while node.opcode in SUMS and (node not in self.writer.texts or not terms):

@@ -45,6 +45,7 @@ class KernelRenderer(Renderer):
     def __init__(self, folder: str, beside: Renderer) -> None:
         self.launch: Launch | None = None  # of the current kernel, if its threads compute lines together
         self.preamble: dict[str, None] = {}  # the constants with the functions that the current kernel calls
+        self.places: dict[tuple[Term, ...], str] = {}  # what the current kernel calls sums of terms
         self.shared_functions: dict[str, str] = {}  # of the prelude's kernels: the constant with their C++
         super().__init__(folder, beside.namespace, beside=beside)
 
@@ -53,6 +54,7 @@ class KernelRenderer(Renderer):
             "ctypes": CTYPES,
             "launch": lambda: self.launch,
             "spelled": self.spelled,
+            "place_of": self.places.get,
             "device": self.device,
             "shared_function": self.shared_function,
         }

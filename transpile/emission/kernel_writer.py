@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from ..array.kernel import Kernel
 from ..array.node import Node
 from ..array.program import Branch, Carry, tree_nodes
+from ..passes.index_maps import Offset
 from .body import FunctionWriter
 from .constants import ModuleConstants
 from .expression import WIDTH, Expression
+from .fitting import Fitting
 from .kernel_renderer import KernelRenderer
 from .lines import Line
 from .names import Names
@@ -18,6 +21,13 @@ from .sources import SourceNames
 
 CHOICE = 2  # the level of `?:`
 _PLAIN = re.compile(r"[\w.:\- +/]*")  # of comments: nothing that ends a text or continues a line
+
+
+class KernelFitting(Fitting):
+    """Fits lines that nobody lays out anew."""
+
+    def is_sum_of_lines(self, node: Node) -> bool:
+        return False
 
 
 class KernelWriter(FunctionWriter):
@@ -36,6 +46,7 @@ class KernelWriter(FunctionWriter):
     ) -> None:
         super().__init__(kernel.function, renderer, names, annotate, constants, source_names)
         self.kernel = kernel
+        self.fitting = KernelFitting(self)
         self.control_flow: KernelLoops = KernelLoops(self)  # type: ignore[assignment]
         self.results = tree_nodes(kernel.function.results)
         self.written_names: list[str] = []  # what results are called in memory, apart from variables that become them
@@ -76,12 +87,22 @@ class KernelWriter(FunctionWriter):
         return super().taken(node) + len(self.renderer.ctype(node.type)) + len(" ;")
 
     def write(self) -> None:
+        self._name_places()
         self.region(self.graph.root)
         names = [self.texts[node] for node in self.results]
         self.written_names += [self.names.fresh(f"{name}_out") for name in names] if self.kernel.has_loop else names
         if self.kernel.has_loop:
             for node, name in zip(self.results, self.written_names, strict=True):
                 self.line(self.renderer.statement("write_result", name, self.texts[node]))
+
+    def _name_places(self) -> None:
+        """Name what the places of several reads have in common."""
+        reads = Counter(node.parameters["at"].terms for node in self.plan.nodes if node.opcode == "read")
+        for terms, count in reads.items():
+            if count > 1 and len(terms) > 1 and terms[0].factor > 0:
+                name = self.names.fresh("there")
+                self.line(self.renderer.statement("define_place", name, Offset(0, terms)))
+                self.renderer.places[terms] = name
 
     def texts_of_lines(self) -> list[str]:
         """The lines of C++, source places behind them."""

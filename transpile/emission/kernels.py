@@ -103,6 +103,7 @@ class KernelTexts:
             self.renderer = KernelRenderer(self.target.kernels.folder, self.caller_renderer)
         kernel: Kernel = node.parameters["kernel"]
         self.renderer.preamble.clear()
+        self.renderer.places.clear()
         words = set(_WORDS)
         if kernel.by_lines:
             words |= {"row", "column", "inside", "k"}
