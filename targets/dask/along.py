@@ -24,8 +24,8 @@ class Form:
     ``alike`` gives lists of such axes that are cut alike, though no axis of the result is.
 
     For the plan: a task holds a block of each operand and ``holds`` of the result (as many of all operands, where there
-    are several results) and so many bytes besides for each element; and the tasks that there are for a chunk of the
-    result and of the operand ``each``."""
+    are several results), ``of_operands`` more of all operands, and so many bytes besides for each element; and the
+    tasks that there are for a chunk of the result and of the operand ``each``."""
 
     function: str
     may_be_cut: Callable[[Node], Places]
@@ -33,6 +33,7 @@ class Form:
     alike: Callable[[Node], Iterable[Sequence[tuple[int, int]]]] = lambda node: ()
     reads: int = 0
     holds: int = 2
+    of_operands: int = 0
     element_bytes: int = 0
     tasks: int = 1
     each: int = 0
@@ -144,6 +145,8 @@ FORMS: dict[str, tuple[Form, ...]] = {
     "advanced_index": (Form("take_in_chunks", _first_indexed, _elements, reads=1),),
     "take_along_axis": (Form("take_along_axis_in_chunks", _table, _taken, reads=1),),
     "qr": (Form("qr_in_chunks", rows_of_tall, _whole_call, holds=7, tasks=2),),
+    "svd": (Form("svd_in_chunks", rows_of_tall, _whole_call, holds=7, tasks=3),),
+    "svdvals": (Form("svdvals_in_chunks", rows_of_tall, _whole_call, holds=1, of_operands=6),),
     "geqrf": (Form("geqrf_in_chunks", rows_of_tall, _whole_call, holds=7, tasks=2),),
     "cholesky": (Form("cholesky_in_chunks", square_axes, _as_it_is, reads=1, holds=4),),
     "triangular_solve": (Form("triangular_solve_in_chunks", square_axes, _as_it_is, reads=2, holds=4),),

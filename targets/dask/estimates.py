@@ -92,6 +92,7 @@ def _of_arrays(program: Program, cuts: Cuts, node: Node, level: int) -> Phase:
         given, size = (x,), _whole_bytes(node, cuts) + _row_bytes(node, cuts)
     else:
         others = given * (form.holds - 1) if node.results else (node,) * form.holds
+        others += given * form.of_operands
         size = sum(_whole_bytes(block, cuts) for block in others) + form.element_bytes * prod(cuts.block_shape(node))
         each = node.operands[form.each]
         if form.each or not (form.reads and is_argument(each)):

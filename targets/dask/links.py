@@ -55,10 +55,10 @@ def _nothing(node: Node) -> list[Links]:
 
 def is_like_its_call(item: Node) -> bool:
     """A result whose axes are those that its call is said to have: of a call with several results, whose axes all are
-    linked to its operands' in the same way, or the first result of a QR factorisation."""
+    linked to its operands' in the same way, or the first result of a factorisation."""
     (call,) = item.operands
     name = call.parameters["function"] if call.opcode == "prelude" else call.opcode
-    if name in ("qr", "geqrf"):
+    if name in ("qr", "geqrf", "svd"):
         return bool(item.parameters["index"] == 0)
     return call.opcode == "prelude" and name in FUNCTIONS
 

@@ -26,10 +26,15 @@ def square_axes(node: Node) -> dict[tuple[int, int], int]:
     return {(0, rows): solved, (0, columns): solved, (1, solved): solved}
 
 
-def rows_of_tall(node: Node) -> dict[tuple[int, int], int]:
-    """The rows of a matrix to factor that has at least twice as many of them as columns; none of any other."""
+def rows_of_tall(node: Node) -> dict[tuple[int, int], int | None]:
+    """The rows of a matrix to factor that has at least twice as many of them as columns, and those of the factor that
+    is as tall; none of any other, or where that factor is wanted square."""
     sizes = node.operands[0].shape
-    return {(0, 0): 0} if len(sizes) == 2 and sizes[0] >= 2 * sizes[1] > 0 else {}
+    if len(sizes) != 2 or not sizes[0] >= 2 * sizes[1] > 0:
+        return {}
+    if not node.results:
+        return {(0, 0): None}
+    return {(0, 0): 0} if tuple(node.results[0][0]) == tuple(sizes) else {}
 
 
 def cut_tiles(classes: Classes, sizes: Mapping[Axis, int], lengths: dict[Axis, int], node: Node, target: int) -> None:

@@ -1,4 +1,5 @@
-"""QR factorisations of tall matrices whose rows are cut, as LAPACK gives them.
+"""QR factorisations and singular values of tall matrices whose rows are cut, as LAPACK
+gives them.
 
 Source: J. Demmel, L. Grigori, M. Hoemmen, J. Langou, Communication-Optimal Parallel and
 Sequential QR and LU Factorizations, 2012 (TSQR).
@@ -10,6 +11,7 @@ further down is multiplied by the Q of that triangle.
 """
 
 from collections.abc import Callable
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -17,6 +19,7 @@ import dask.array as da
 import numpy as np
 
 from .householder import geqrf
+from .lapack import svd, svdvals
 from .tiles_in_files import Stored
 from .tiles_recut import cut_into
 
@@ -31,6 +34,36 @@ def qr_in_chunks(a: da.Array) -> tuple[da.Array, da.Array]:
 def geqrf_in_chunks(a: da.Array) -> tuple[da.Array, da.Array]:
     """``geqrf`` of a matrix [m, n] with m >= 2 n, whose rows are cut."""
     return below_first_rows(geqrf, a, (a.shape[1],))
+
+
+def svd_in_chunks(a: da.Array) -> tuple[da.Array, da.Array, da.Array]:
+    """``svd`` of a matrix [m, n] with m >= 2 n, whose rows are cut, with n vectors on
+    the left. It is by that of R, as LAPACK's of such a matrix.
+    """
+    q, r = qr_in_chunks(a)
+    found = da.blockwise(svd, "kl", r, "kl", meta=np.empty(0, object))
+    types = (a.dtype, a.real.dtype, a.dtype)
+    left, values, right = (
+        da.blockwise(
+            partial(part_of, number=number),
+            letters,
+            found,
+            "kl",
+            meta=np.empty((0,) * len(letters), types[number]),
+        )
+        for number, letters in enumerate(("kl", "k", "kl"))
+    )
+    both = (q, "ij", left, "jk")
+    meta = np.empty((0, 0), a.dtype)
+    left = da.blockwise(np.matmul, "ik", *both, concatenate=True, meta=meta)
+    return left, values, right
+
+
+def svdvals_in_chunks(a: da.Array) -> da.Array:
+    """``svdvals`` of a matrix [m, n] with m >= 2 n, whose rows are cut."""
+    meta = np.empty(0, a.real.dtype)
+    r = qr_in_chunks(a)[1]
+    return da.blockwise(svdvals, "k", r, "kl", concatenate=True, meta=meta)
 
 
 def below_first_rows(
@@ -48,7 +81,7 @@ def below_first_rows(
     found = da.blockwise(factor, "ij", both, "ij", meta=np.empty(0, object))
     first = da.blockwise(itemgetter(0), "ij", found, "ij", meta=meta)
     other = da.blockwise(
-        second_of,
+        partial(part_of, number=1),
         letters,
         found,
         "ij",
@@ -106,8 +139,8 @@ def product_with(part: Any, right: np.ndarray) -> np.ndarray:
     return result
 
 
-def second_of(found: Any) -> Any:
-    """The second of a pair, in lists."""
+def part_of(found: Any, number: int) -> Any:
+    """One of several results, which may be alone in lists."""
     while isinstance(found, list):
         (found,) = found
-    return found[1]
+    return found[number]

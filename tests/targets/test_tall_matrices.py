@@ -1,4 +1,4 @@
-"""QR factorisations of tall matrices that are cut along their rows: LAPACK's, signs and all."""
+"""Factors of tall matrices that are cut along their rows: LAPACK's, signs and all."""
 
 import tracemalloc
 
@@ -59,6 +59,27 @@ class Loaded:
         return np.array(self.array[index])
 
 
+def singular(m: int, n: int, kind: str = "f32", *, vectors: str = "S") -> str:
+    real, least = {"c64": "f32", "c128": "f64"}.get(kind, kind), min(m, n)
+    sides = (m, n) if vectors == "A" else (least, least)
+    u, v = f"{kind}[{m},{sides[0]}]", f"{kind}[{sides[1]},{n}]"
+    parts = {"u": (u, 2), "s": (f"{real}[{least}]", 1), "v": (v, 3)}
+    asked = {"N": "s"}.get(vectors, "usv")
+    gets = "\n  ".join(f"{k} = {parts[k][0]} get-tuple-element(f), index={parts[k][1]}" for k in asked)
+    return f"""ENTRY main {{
+  a = {kind}[{m},{n}] parameter(0)
+  f = ({kind}[{m},{n}], {real}[{least}], {u}, {v}, s32[]) custom-call(a),
+    custom_call_target="lapack_{NAMES[kind]}gesdd_ffi", api_version=API_VERSION_TYPED_FFI,
+    backend_config={{mode = {ord("A" if vectors == "A" else "S")} : ui8}}
+  {gets}
+  ROOT r = ({", ".join(parts[k][0] for k in asked)}) tuple({", ".join(asked)})
+}}"""
+
+
+def values_only(m: int, n: int, kind: str = "f32") -> str:
+    return singular(m, n, kind, vectors="N")
+
+
 def matrix(m: int, n: int, kind: str = "f32") -> np.ndarray:
     parts = np.random.default_rng(8).standard_normal((2, m, n))
     dtype = {"f32": np.float32, "f64": np.float64, "c64": np.complex64, "c128": np.complex128}[kind]
@@ -68,7 +89,15 @@ def matrix(m: int, n: int, kind: str = "f32") -> np.ndarray:
 @pytest.mark.parametrize("made_of", [np.copy, uneven], ids=["numpy", "dask"])
 @pytest.mark.parametrize("chunks", ["7", "13"])
 @pytest.mark.parametrize("kind", NAMES)
-@pytest.mark.parametrize("program, written", [(factors, "qr_in_chunks("), (reflectors, "geqrf_in_chunks(")])
+@pytest.mark.parametrize(
+    "program, written",
+    [
+        (factors, "qr_in_chunks("),
+        (reflectors, "geqrf_in_chunks("),
+        (singular, " svd_in_chunks("),
+        (values_only, "svdvals_in_chunks("),
+    ],
+)
 def test_the_factors_are_those_of_numpy(program, written, kind, chunks, made_of):
     text, a = program(60, 4, kind), matrix(60, 4, kind)
     generated = xla2py.emit(text, "dask", chunks=chunks)
@@ -117,18 +146,27 @@ def test_what_lapack_gives_no_number_for_is_none_here(special):
     assert not np.isfinite(q[~np.isfinite(same.Q)]).any() and not np.isfinite(r[~np.isfinite(same.R)]).any()
 
 
-@pytest.mark.parametrize("text", [reflectors(15, 8), reflectors(8, 60), factors(15, 8)])
+def test_singular_values_of_what_is_not_finite_are_nan():
+    a = matrix(60, 4)
+    a[33, 2] = np.inf
+    with np.errstate(all="ignore"):
+        found = dask.compute(*tiles_of_tall_matrices.svd_in_chunks(da.from_array(a, (13, 4))), scheduler="sync")
+    assert all(np.isnan(x).all() for x in found)
+
+
+@pytest.mark.parametrize("text", [reflectors(15, 8), reflectors(8, 60), factors(15, 8), singular(60, 4, vectors="A")])
 def test_what_is_not_tall_is_factored_whole(text):
     source = xla2py.emit(text, "dask", chunks="3").source
     assert "_in_chunks(" not in source.split("def in_chunks")[0]
 
 
-def test_a_plan_says_what_a_run_takes():
-    text, target = factors(300_000, 16), load_target("dask")
+@pytest.mark.parametrize("program, name", [(factors, "qr"), (singular, "svd"), (values_only, "svdvals")])
+def test_a_plan_says_what_a_run_takes(program, name):
+    text, target = program(300_000, 16), load_target("dask")
     plan = target.plan(run_pipeline(xla2py.load(text), target.without), Limits(chunks="2MiB"))
-    assert [(phase.name, phase.note) for phase in plan.phases] == [("qr", "")]
-    q, r = xla2py.emit(text, "dask", chunks="2MiB").load().main(Loaded(matrix(300_000, 16)))
-    total = q.sum() + r.sum()
+    assert [(phase.name, phase.note) for phase in plan.phases] == [(name, "")]
+    found = xla2py.emit(text, "dask", chunks="2MiB").load().main(Loaded(matrix(300_000, 16)))
+    total = sum(x.sum() for x in leaves(found))
     total.compute(num_workers=THREADS)  # imports, and buffers that stay
     tracemalloc.start()
     total.compute(num_workers=THREADS)
