@@ -10,7 +10,8 @@ def total_order_key(x: np.ndarray) -> np.ndarray:
     if x.dtype.itemsize == 1:
         x = x.astype(np.float32)
     bits = x.view(f"i{x.dtype.itemsize}")
-    return np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)
+    sign = bits >> (8 * bits.itemsize - 1)  # 0 or -1
+    return bits ^ (sign & np.iinfo(bits.dtype).max)
 
 
 def sort_key(x: np.ndarray) -> np.ndarray:
@@ -81,14 +82,17 @@ def top_k(x: np.ndarray, k: int, largest: bool = True) -> tuple[np.ndarray, np.n
     Floats are in total order, and of equal numbers the first comes first.
     """
     key = total_order_key(x) if "float" in x.dtype.name else x
-    key = key.astype(np.int64) if key.dtype.itemsize < 8 else key
-    key = ~key if largest else key
     if x.dtype.itemsize < 8:  # fast: sort keys and indices as one number
-        pairs = (key << 31) | np.arange(x.shape[-1])
+        pairs = key.astype(np.int64)
+        if largest:
+            np.invert(pairs, out=pairs)
+        pairs <<= 31
+        pairs |= np.arange(x.shape[-1])
         if k < x.shape[-1]:
-            pairs = np.partition(pairs, k - 1)[..., :k]
-        indices = np.sort(pairs) & (2**31 - 1)
+            pairs.partition(k - 1)
+        indices = np.sort(pairs[..., :k]) & (2**31 - 1)
     else:
+        key = ~key if largest else key
         indices = np.argsort(key, kind="stable")[..., :k]
     return np.take_along_axis(x, indices, -1), indices.astype(np.int32)
 
