@@ -11,7 +11,8 @@ def total_order_key(x: np.ndarray) -> np.ndarray:
         x = x.astype(np.float32)
     bits = x.view(f"i{x.dtype.itemsize}")
     sign = bits >> (8 * bits.itemsize - 1)  # 0 or -1
-    return bits ^ (sign & np.iinfo(bits.dtype).max)
+    key: np.ndarray = bits ^ (sign & np.iinfo(bits.dtype).max)
+    return key
 
 
 def sort_key(x: np.ndarray) -> np.ndarray:
