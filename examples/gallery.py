@@ -22,6 +22,12 @@ FUSED = (
     "mandelbrot",
     "transformer_block",
 )  # shown in CuPy's style fast, too
+IN_CHUNKS = {  # for Dask: how large chunks are, for something of each kind to be seen
+    "attention": "8KiB",  # rows at a time, products that are summed up
+    "cholesky_regression": "1KiB",  # tiles of matrices
+    "image_rotation": "8KiB",  # windows, elements by their places
+    "sort_topk_segment_sum": "1KiB",  # sorts
+}
 
 
 def modules():
@@ -36,9 +42,16 @@ def modules():
             hlo.read_text("utf-8"), "cupy", style="fast", name=f"examples/hlo/{hlo.name}", sources=ROOT
         )
         yield Path("cupy_fast") / f"{name}.py", generated
+    for name, chunks in IN_CHUNKS.items():
+        hlo = ROOT / "examples" / "hlo" / f"{name}.before.hlo"
+        generated = xla2py.emit(
+            hlo.read_text("utf-8"), "dask", chunks=chunks, name=f"examples/hlo/{hlo.name}", sources=ROOT
+        )
+        yield Path("dask") / f"{name}.py", generated
     for hlo in sorted((ROOT / "examples" / "replicas").glob("*.hlo")):
-        generated = xla2py.emit(hlo.read_text("utf-8"), name=f"examples/replicas/{hlo.name}", sources=ROOT)
-        yield Path("replicas") / f"{hlo.stem}.py", generated
+        for folder, target in (("replicas", "numpy"), ("dask", "dask")):
+            generated = xla2py.emit(hlo.read_text("utf-8"), target, name=f"examples/replicas/{hlo.name}", sources=ROOT)
+            yield Path(folder) / f"{hlo.stem}.py", generated
 
 
 def contents():

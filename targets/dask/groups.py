@@ -52,7 +52,7 @@ class Tiles:
 def tiles(group: Group, trace: Trace, cuts: Cuts) -> Tiles | None:
     """Rows along the first axis that is cut; None where too much would be computed again for all of them, and for
     products: those that sum up the blocks along an axis, and those that have nothing to compute before."""
-    if any(cuts.forms[root.node] == "product" for root in group.roots) or _is_plain_product(group, trace, cuts):
+    if any(cuts.forms[root.node] == "product" for root in group.roots) or _is_plain_product(group, trace):
         return None
     sources = list(trace.sources.values())
     for letter in (letter for letter in group.roots[0].letters if letter.of is not None):
@@ -73,16 +73,12 @@ def tiles(group: Group, trace: Trace, cuts: Cuts) -> Tiles | None:
     return None if None in joined else Tiles(letter, cut, tuple(way for way in joined if way is not None))
 
 
-def _is_plain_product(group: Group, trace: Trace, cuts: Cuts) -> bool:
-    """Of matrices as they lie there: BLAS goes through them in blocks of its own."""
-    node = group.roots[0].node
-    return (
-        len(group.roots) == 1
-        and cuts.forms[node] == "partial"
-        and node.opcode == "matmul"
-        and all(between.opcode == "transpose" and between.ndim == 2 for between, _ in trace.order)
-        and all(operand.ndim <= 2 for operand in node.operands)
-    )
+def _is_plain_product(group: Group, trace: Trace) -> bool:
+    """Of arrays as they lie there: BLAS goes through them in blocks of its own."""
+    product = group.roots[0].node
+    before = [node for node, _ in trace.order if node is not product]
+    is_alone = len(group.roots) == 1 and product.opcode == "matmul"
+    return is_alone and all(node.opcode == "transpose" and node.ndim == 2 for node in before)
 
 
 def _joined(root: Root, letter: Letter, cuts: Cuts) -> int | str | None:

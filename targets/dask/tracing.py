@@ -15,7 +15,7 @@ from ...transpile.array.program import Branch, Carry, Function, Loop, Store
 from ...transpile.array.traversal import dependencies, is_inside, nested_roots, topological
 from ...transpile.array.value import FULL, NEW, getitem
 from .cuts import LEAVES, ON_ARRAYS, Axis, Cuts, is_argument, shape_of
-from .links import is_like_its_call, links
+from .links import contracted, is_like_its_call, links
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -117,9 +117,16 @@ class Trace:
         if node.opcode == "item" and not is_like_its_call(node):
             yield node.operands[0], tuple(Letter() for _ in shape_of(node.operands[0]))
             return
-        for operand, link in zip(node.operands, rows, strict=True):
+        flags = self.cuts.flags
+        summed: dict[tuple[int, int], Letter] = {}  # what a product sums over, by the place of the operand and its axis
+        for left, right in contracted(node):
+            if flags[node.operands[0]][left] == flags[node.operands[1]][right]:
+                summed[0, left] = summed[1, right] = Letter()
+        for k, (operand, link) in enumerate(zip(node.operands, rows, strict=True)):
             inner = tuple(
-                Letter() if place is None or shape_of(operand)[axis] != shape_of(node)[place] else letters[place]
+                summed.get((k, axis)) or Letter()
+                if place is None or shape_of(operand)[axis] != shape_of(node)[place]
+                else letters[place]
                 for axis, place in enumerate(link)
             )
             yield operand, inner

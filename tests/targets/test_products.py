@@ -194,6 +194,7 @@ LONG = program("f32[40,500000] f32[500000,30]", f"r = f32[40,30] dot(x, y), {MAT
             ),
             True,
         ),
+        (program("f32[500000,40] f32[40,30]", f"r = f32[500000,30] dot(x, y), {MATRICES}"), True),
         (
             program(
                 "f32[40,500000] f32[500000,30]", "z = f32[40,500000] sine(x)", f"r = f32[40,30] dot(z, y), {MATRICES}"
@@ -208,7 +209,7 @@ LONG = program("f32[40,500000] f32[500000,30]", f"r = f32[40,30] dot(x, y), {MAT
             False,  # tensordot copies what it multiplies
         ),
     ],
-    ids=["plain", "float64", "transposed", "computed", "three axes"],
+    ids=["plain", "float64", "transposed", "rows", "computed", "three axes"],
 )
 def test_products_of_matrices_as_they_are_go_through_a_chunk_at_once(text, is_plain):
     source = xla2py.emit(text, "dask", chunks="50000", format=False).source

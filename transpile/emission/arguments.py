@@ -78,9 +78,12 @@ class ArgumentWriter:
         origin = self.function.origin
         instructions = self.function.computation.parameters
         if origin is not None:
+            main = self.writer.callers[0]
             return [
                 argument_name(instructions[node.parameters["argument"]])
                 if "argument" in node.parameters
+                else main.name_of_argument(node)  # what a loop carries
+                if node.opcode == "parameter"
                 else base_name(node, origin)
                 for node in self.function.sources
             ]

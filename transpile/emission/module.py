@@ -100,7 +100,7 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
     tree = fitting(program.original.result_tree, program.entry.results) if has_trees else None
     has_trees = any(path is not None for path in paths)
     check = "check_trees" if has_trees else "check_arguments"
-    for function in (program.entry, *reversed(program.functions[:-1])):
+    for function in _in_written_order(program):
         names = Names(reserved | constants.names)
         writer = FunctionWriter(
             function,
@@ -184,6 +184,13 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
         definitions=behind,
     )
     return Written(text, constants.sidecar, written)
+
+
+def _in_written_order(program: Program) -> list[Function]:
+    """Callers first; block functions, which do not call each other, in the order in which ``main`` uses them."""
+    others = program.functions[:-1]
+    blocks = [function for function in others if function.block_of]
+    return [program.entry, *blocks, *(function for function in reversed(others) if not function.block_of)]
 
 
 def _function_text(writer: FunctionWriter, has_group: bool, is_of_blocks: bool) -> str:

@@ -69,7 +69,8 @@ def function_name(function: Function) -> str:
 
 
 def _block_name(function: Function, origin: Graph) -> str:
-    """``total_block`` computes blocks of ``total``; several arrays at a time are the program's own work."""
-    if len(function.block_of) == 1:
-        return base_name(function.block_of[0], origin) + "_block"
+    """``total_block`` computes blocks of ``total``; more than two arrays at a time are the program's own work."""
+    names = [base_name(node, origin) for node in function.block_of]
+    if len(names) <= 2 and len(set(names)) == len(names):
+        return "_and_".join(names) + "_block"
     return (identifier(own_name(function)) or "step") + "_block"

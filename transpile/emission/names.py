@@ -170,7 +170,7 @@ def is_argument(node: Node) -> bool:
 
 
 def _result_name(function: str, index: int) -> str:
-    names = FUNCTION_RESULTS.get(function)
+    names = FUNCTION_RESULTS.get(function.removesuffix("_in_chunks"))
     if names is None:
         return f"{function}_out"
     return names[min(index, len(names) - 1)]
