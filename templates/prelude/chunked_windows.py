@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import accumulate, pairwise
 from math import prod
 from typing import Any
 from uuid import uuid4
@@ -53,9 +54,10 @@ def in_windows(
             pieces.append(piece)
         return da.concatenate(pieces, axis)
     letters, unused = "ijklmnop"[: len(shape)], iter("abcdefghqrstuvwxyz")
-    blocks: list[Any] = [da.arange(shape[axis], chunks=length), letters[axis]]
+    (lengths,) = da.core.normalize_chunks(length, shape[axis : axis + 1])
+    blocks: list[Any] = [spans(lengths), letters[axis]]
     for k in kept:
-        blocks += da.arange(shape[k], chunks=(x.chunks[k],)), letters[k]
+        blocks += spans(x.chunks[k]), letters[k]
     for one in others:
         is_array = isinstance(one, da.Array)
         own = "".join(next(unused) for _ in range(one.ndim)) if is_array else None
@@ -63,6 +65,14 @@ def in_windows(
     whole = {letters[k]: n for k, n in enumerate(shape) if k not in (*kept, axis)}
     name = f"{function.__name__}-{uuid4().hex}"
     return da.blockwise(windows, letters, *blocks, new_axes=whole, name=name, meta=meta)
+
+
+def spans(lengths: Sequence[int]) -> da.Array:
+    """For each chunk of an axis the slice of the axis that it is."""
+    name = f"spans-{uuid4().hex}"
+    edges = pairwise(accumulate(lengths, initial=0))
+    graph = {(name, k): slice(*pair) for k, pair in enumerate(edges)}
+    return da.Array(graph, name, (tuple(lengths),), meta=np.empty(0, object))
 
 
 class Windows:
@@ -101,13 +111,13 @@ class Windows:
         edges[self.at] = max(0, min(end, 0) - first), max(0, end - max(first, n))
         return max(0, min(first, n)), max(0, min(end, n)), tuple(edges)
 
-    def __call__(self, places: np.ndarray, *blocks: Any) -> np.ndarray:
-        """The piece at some places of the axis and of those that are kept."""
+    def __call__(self, piece: slice, *blocks: Any) -> np.ndarray:
+        """A piece along the axis, and along those that are kept."""
         others = [block_of(block) for block in blocks[len(self.kept) :]]
         index = [slice(0, n) for n in self.array.shape]
         for k, along in zip(self.kept, blocks, strict=False):
-            index[k] = slice(int(along[0]), int(along[-1]) + 1)
-        axis, begin, end_of_all = self.axis, int(places[0]), int(places[-1]) + 1
+            index[k] = along
+        axis, begin, end_of_all = self.axis, piece.start, piece.stop
         sizes = [part.stop - part.start for k, part in enumerate(index) if k != axis]
         row_bytes = prod(sizes) * self.array.dtype.itemsize
         step = max(8 * self.size, WINDOW_BYTES // max(1, row_bytes * self.stride))
@@ -119,7 +129,7 @@ class Windows:
             window = np.asarray(self.array[tuple(index)])
             made = self.function(window, *others, padding=edges, **self.keywords)
             if start == begin:
-                result = first_of(made, axis, len(places))
+                result = first_of(made, axis, end_of_all - begin)
             tile = slice(start - begin, stop - begin)
             result[(slice(None),) * axis + (tile,)] = made
         return result

@@ -233,6 +233,17 @@ def test_tasks_read_what_they_need_themselves(name, made_of):
         np.testing.assert_allclose(found.compute(scheduler="sync"), same, rtol=1e-4, atol=1e-4)
 
 
+def test_pieces_of_windows_hold_no_places():
+    text = "ENTRY main { x = f32[1,4000,1] parameter(0)  k = f32[3,1,1] parameter(1)  ROOT r = f32[1,4000,1] " + (
+        "convolution(x, k), window={size=3 pad=1_1}, dim_labels=b0f_0io->b0f }"
+    )
+    lazy = xla2py.emit(text, "dask", chunks="1000").load().main(*make_inputs(xla2py.load(text), seed=3))
+    graph = dict(lazy.__dask_graph__())
+    spans = [getattr(part, "value", part) for key, part in graph.items() if str(key[0]).startswith("spans")]
+    assert spans == [slice(start, start + 1000) for start in range(0, 4000, 1000)]
+    assert not any(str(key[0]).startswith("arange") for key in graph)
+
+
 def test_the_emitted_text_names_what_has_no_form_in_chunks():
     assert "# one chunk: fold_axes along axis 0\ndef " in xla2py.emit(FOLD, "dask").source
     assert "# one chunk" not in xla2py.emit(STANDARDISE, "dask", chunks="1000").source
