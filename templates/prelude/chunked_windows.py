@@ -55,9 +55,9 @@ def in_windows(
         return da.concatenate(pieces, axis)
     letters, unused = "ijklmnop"[: len(shape)], iter("abcdefghqrstuvwxyz")
     (lengths,) = da.core.normalize_chunks(length, shape[axis : axis + 1])
-    blocks: list[Any] = [spans(lengths), letters[axis]]
+    blocks: list[Any] = [slices_along(lengths), letters[axis]]
     for k in kept:
-        blocks += spans(x.chunks[k]), letters[k]
+        blocks += slices_along(x.chunks[k]), letters[k]
     for one in others:
         is_array = isinstance(one, da.Array)
         own = "".join(next(unused) for _ in range(one.ndim)) if is_array else None
@@ -67,9 +67,9 @@ def in_windows(
     return da.blockwise(windows, letters, *blocks, new_axes=whole, name=name, meta=meta)
 
 
-def spans(lengths: Sequence[int]) -> da.Array:
+def slices_along(lengths: Sequence[int]) -> da.Array:
     """For each chunk of an axis the slice of the axis that it is."""
-    name = f"spans-{uuid4().hex}"
+    name = f"slices-{uuid4().hex}"
     edges = pairwise(accumulate(lengths, initial=0))
     graph = {(name, k): slice(*pair) for k, pair in enumerate(edges)}
     return da.Array(graph, name, (tuple(lengths),), meta=np.empty(0, object))
