@@ -49,9 +49,8 @@ def modules():
         )
         yield Path("dask") / f"{name}.py", generated
     for hlo in sorted((ROOT / "examples" / "replicas").glob("*.hlo")):
-        for folder, target in (("replicas", "numpy"), ("dask", "dask")):
-            generated = xla2py.emit(hlo.read_text("utf-8"), target, name=f"examples/replicas/{hlo.name}", sources=ROOT)
-            yield Path(folder) / f"{hlo.stem}.py", generated
+        generated = xla2py.emit(hlo.read_text("utf-8"), name=f"examples/replicas/{hlo.name}", sources=ROOT)
+        yield Path("replicas") / f"{hlo.stem}.py", generated
 
 
 def contents():

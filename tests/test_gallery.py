@@ -31,7 +31,7 @@ def test_gallery_is_current():
     assert not stale, f"write them again with examples/gallery.py: {stale}"
 
 
-LIBRARIES = {"cupy_fast": {"cupy"}, "dask": {"cloudpickle", "dask", "distributed", "numpy"}}
+LIBRARIES = {"cupy_fast": {"cupy"}, "dask": {"dask", "numpy"}}
 
 
 @pytest.mark.parametrize("path", sorted(GENERATED.glob("*/*.py")), ids=lambda path: f"{path.parent.name}-{path.stem}")
