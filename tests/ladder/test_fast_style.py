@@ -184,6 +184,12 @@ def test_long_chains_are_cut():
     assert 2 <= len(kernels(module)) <= 4
 
 
+def batch_norm(x):
+    """Of images with their channels first: the axes are apart."""
+    spread = jax.numpy.sqrt(x.var((0, 2, 3), keepdims=True) + 1e-5)
+    return jax.numpy.pad((x - x.mean((0, 2, 3), keepdims=True)) / spread, ((0, 0), (0, 0), (1, 1), (1, 1)))
+
+
 @compilers
 def test_kernels_compile_for_gpus_and_spill_nothing(compiler):
     if missing(compiler):
@@ -191,6 +197,7 @@ def test_kernels_compile_for_gpus_and_spill_nothing(compiler):
     texts = [LOWER.hlo_file(name, "before").read_text() for name in ("attention", "cross_entropy", "lstm")]
     texts += [softmax(*shape) for shape in ((2, 2100), (3, 16384), (2, 17000), (170, 40, 0), (9000, 3, 0))]
     texts += [softmax(3, 16384).replace("f32", "f64"), softmax(170, 40, 0).replace("f32", "f64")]
+    texts += [xla2py.from_jax(batch_norm, np.ones((8, 3, *plane), np.float32)) for plane in ((30, 40), (130, 140))]
     sources = []
     for text in texts:
         made = xla2py.emit(text, "cupy", style="fast").load()
