@@ -129,6 +129,7 @@ def _transform(node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 
 EVERY_OPERAND = 1 << 10
+FACTORING = 10  # blocks of float32 in np.linalg.qr, which copies them for LAPACK as float64
 SCATTERS = (
     Form("scatter_at_in_parts", updates, scatter_call, updates_alike, reads=EVERY_OPERAND, holds=6, each=2),
     Form("scatter_at_in_chunks", rows_and_updates, scatter_call, updates_alike, reads=EVERY_OPERAND),
@@ -144,10 +145,10 @@ FORMS: dict[str, tuple[Form, ...]] = {
     "take": (Form("take_in_chunks", _table, _taken, reads=1),),
     "advanced_index": (Form("take_in_chunks", _first_indexed, _elements, reads=1),),
     "take_along_axis": (Form("take_along_axis_in_chunks", _table, _taken, reads=1),),
-    "qr": (Form("qr_in_chunks", rows_of_tall, _whole_call, holds=7, tasks=2),),
-    "svd": (Form("svd_in_chunks", rows_of_tall, _whole_call, holds=7, tasks=3),),
-    "svdvals": (Form("svdvals_in_chunks", rows_of_tall, _whole_call, holds=1, of_operands=6),),
-    "geqrf": (Form("geqrf_in_chunks", rows_of_tall, _whole_call, holds=7, tasks=2),),
+    "qr": (Form("qr_in_chunks", rows_of_tall, _whole_call, holds=FACTORING, tasks=2),),
+    "svd": (Form("svd_in_chunks", rows_of_tall, _whole_call, holds=FACTORING, tasks=3),),
+    "svdvals": (Form("svdvals_in_chunks", rows_of_tall, _whole_call, holds=1, of_operands=FACTORING - 1),),
+    "geqrf": (Form("geqrf_in_chunks", rows_of_tall, _whole_call, holds=FACTORING, tasks=2),),
     "cholesky": (Form("cholesky_in_chunks", square_axes, _as_it_is, reads=1, holds=4),),
     "triangular_solve": (Form("triangular_solve_in_chunks", square_axes, _as_it_is, reads=2, holds=4),),
 }
