@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any
 
-from ...transpile.array.node import Node, Slot
+from ...transpile.array.node import Node, Slot, Ufunc
 from ...transpile.array.scalars import is_known_on_host
 from ...transpile.array.value import FULL
 from .matrices import rows_of_tall, square_axes
@@ -128,6 +128,21 @@ def _transform(node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (Slot(0), node.parameters["kind"], node.parameters["lengths"]), {}
 
 
+def _accumulated(node: Node) -> Places:
+    return _all_along(node, node.parameters["axis"])
+
+
+def _accumulate(node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    ufunc = {"cummax": "maximum", "cummin": "minimum"}[node.opcode]
+    return (Ufunc(ufunc), Slot(0)), {"axis": node.parameters["axis"]}
+
+
+def _running(node: Node) -> Places:
+    arrays = node.operands[: len(node.operands) // 2]
+    axis = node.parameters["keywords"].get("axis", 0)
+    return {(k, axis): axis for k, array in enumerate(arrays) if 0 not in array.shape}
+
+
 EVERY_OPERAND = 1 << 10
 FACTORING = 10  # blocks of float32 in np.linalg.qr, which copies them for LAPACK as float64
 SCATTERS = (
@@ -137,6 +152,8 @@ SCATTERS = (
 FORMS: dict[str, tuple[Form, ...]] = {
     "top_k": (Form("top_k_in_chunks", _last, _as_it_is, holds=1),),
     **dict.fromkeys(("scatter_at", "setitem", "update_at"), SCATTERS),
+    **dict.fromkeys(("cummax", "cummin"), (Form("accumulate_in_chunks", _accumulated, _accumulate, reads=1, tasks=2),)),
+    "cumulative": (Form("cumulative_in_chunks", _running, _as_it_is, reads=EVERY_OPERAND, holds=6, tasks=2),),
     "sort": (Form("sort_in_chunks", _sorted, _sort, element_bytes=16, tasks=3),),
     "argsort": (Form("argsort_in_chunks", _sorted, _argsort, element_bytes=16, tasks=3),),
     "sort_by_keys": (Form("sort_by_keys_in_chunks", _sorted_together, _as_it_is, element_bytes=16, tasks=3),),

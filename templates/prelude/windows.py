@@ -209,6 +209,18 @@ def cumulative(
     """
     several = isinstance(operands, tuple)
     operands, inits = (operands, inits) if several else ((operands,), (inits,))
+    totals = running(operands, combine, axis, reverse)
+    before = [np.full_like(x, init) for x, init in zip(totals, inits, strict=True)]
+    return combine(*before, *totals)
+
+
+def running(
+    operands: Sequence[np.ndarray],
+    combine: Callable[..., Any],
+    axis: int,
+    reverse: bool = False,
+) -> list[np.ndarray]:
+    """``cumulative`` of several arrays, without ``inits``."""
     totals = [np.moveaxis(x, axis, 0) for x in operands]
     step = 1  # every total combines up to this many elements
     while step < len(totals[0]):
@@ -221,8 +233,4 @@ def cumulative(
         ]
         totals = [np.concatenate(part) for part in parts]
         step *= 2
-    before = [np.full_like(x, init) for x, init in zip(totals, inits, strict=True)]
-    results = combine(*before, *totals)
-    results = results if several else (results,)
-    results = tuple(np.moveaxis(x, 0, axis) for x in results)
-    return results if several else results[0]
+    return [np.moveaxis(x, 0, axis) for x in totals]

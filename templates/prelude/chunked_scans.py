@@ -1,0 +1,142 @@
+"""Running combinations along an axis that is cut: each chunk gives its total, and goes on
+from those of the chunks before it.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from operator import itemgetter
+from typing import Any
+
+import dask.array as da
+import numpy as np
+
+from .chunked import Chunked, as_chunked
+from .tiles import block_of
+from .windows import running
+
+Scan = Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]]
+
+
+def accumulate_in_chunks(function: np.ufunc, x: Any, axis: int) -> da.Array:
+    """``function.accumulate(x, axis)`` of a lazy array."""
+    scan = partial(accumulated, function, axis)
+    return scan_in_chunks(scan, function, (x,), (), axis)[0]
+
+
+def accumulated(
+    function: np.ufunc, axis: int, blocks: Sequence[np.ndarray]
+) -> list[np.ndarray]:
+    """``function.accumulate`` of arrays."""
+    return [function.accumulate(x, axis) for x in blocks]
+
+
+def cumulative_in_chunks(
+    operands: Any,
+    inits: Any,
+    combine: Callable[..., Any],
+    *,
+    axis: int = 0,
+    reverse: bool = False,
+) -> Any:
+    """``cumulative`` of lazy arrays."""
+    several = isinstance(operands, tuple)
+    operands, inits = (operands, inits) if several else ((operands,), (inits,))
+    scan = partial(running, combine=combine, axis=axis, reverse=reverse)
+    results = scan_in_chunks(scan, combine, operands, inits, axis, reverse)
+    return results if several else results[0]
+
+
+def scan_in_chunks(
+    scan: Scan,
+    combine: Callable[..., Any],
+    operands: Sequence[Any],
+    inits: Sequence[Any],
+    axis: int,
+    reverse: bool = False,
+) -> tuple[da.Array, ...]:
+    """What ``scan`` gives for each chunk of the operands along an axis, combined with
+    the totals of those before it (behind it if ``reverse``), and then with ``inits``.
+
+    The operands are read twice; those that are computed lie in files meanwhile.
+    """
+    arrays = [as_chunked(x) for x in operands]
+    chunks, ndim = arrays[0].chunks, len(arrays[0].chunks)
+    letters, meta = "ijklmnopqr"[:ndim], np.empty(0, object)
+    lines = letters[:axis] + letters[axis + 1 :]
+    pieces: list[Any] = []
+    firsts: list[Any] = []
+    for x in arrays:
+        pieces += Chunked(x.array, chunks).in_files(), letters
+    total = partial(total_of_part, scan, axis, reverse)
+    totals = da.blockwise(total, letters, *pieces, meta=meta)
+    join = partial(totals_before, combine, reverse)
+    before = da.blockwise(join, lines, totals, letters, meta=meta)
+    numbers = da.arange(len(chunks[axis]), chunks=1)
+    for x in inits:
+        firsts += x, "" if isinstance(x, da.Array) else None
+    results = da.blockwise(
+        partial(scanned_part, scan, combine, len(arrays), reverse),
+        letters,
+        *pieces,
+        before,
+        lines,
+        numbers,
+        letters[axis],
+        *firsts,
+        align_arrays=False,
+        meta=meta,
+    )
+    return tuple(
+        da.blockwise(
+            itemgetter(k), letters, results, letters, meta=np.empty(0, x.array.dtype)
+        )
+        for k, x in enumerate(arrays)
+    )
+
+
+def total_of_part(
+    scan: Scan, axis: int, reverse: bool, *blocks: Any
+) -> list[np.ndarray]:
+    """What stands in the last place of a scan, in an axis of one element."""
+    last = slice(1) if reverse else slice(-1, None)
+    scanned = scan([block_of(x) for x in blocks])
+    return [x[(slice(None),) * axis + (last,)].copy() for x in scanned]
+
+
+def totals_before(
+    combine: Callable[..., Any], reverse: bool, totals: list[Any]
+) -> list[Any]:
+    """For each chunk the totals of all before it, None for the first one."""
+    found, carry = [], None
+    for total in totals[::-1] if reverse else totals:
+        found.append(carry)
+        carry = total if carry is None else joined(combine, carry, total, reverse)
+    return found[::-1] if reverse else found
+
+
+def scanned_part(
+    scan: Scan, combine: Callable[..., Any], count: int, reverse: bool, *given: Any
+) -> tuple[np.ndarray, ...]:
+    """The results for a chunk of ``count`` arrays; besides, what was before each chunk,
+    the number of this one, and what all results start from.
+    """
+    before, number, *inits = given[count:]
+    results = scan([block_of(x) for x in given[:count]])
+    if (carry := before[number[0]]) is not None:
+        results = joined(combine, carry, results, reverse)
+    if inits:
+        first = [np.full_like(x, init) for x, init in zip(results, inits, strict=True)]
+        results = joined(combine, first, results)
+    return tuple(results)
+
+
+def joined(
+    combine: Callable[..., Any],
+    carry: Sequence[np.ndarray],
+    parts: Sequence[np.ndarray],
+    reverse: bool = False,
+) -> list[np.ndarray]:
+    """A carry combined with what comes after it; before it if ``reverse``."""
+    made = combine(*parts, *carry) if reverse else combine(*carry, *parts)
+    made = made if isinstance(made, tuple) else (made,)
+    return [np.broadcast_to(x, part.shape) for x, part in zip(made, parts, strict=True)]
