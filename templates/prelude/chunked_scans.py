@@ -1,5 +1,5 @@
-"""Running combinations along an axis that is cut: each chunk gives its total, and goes on
-from those of the chunks before it.
+"""Running combinations along an axis that is cut: each chunk gives its total, and goes
+on from those of the chunks before it.
 """
 
 from collections.abc import Callable, Sequence
@@ -107,7 +107,8 @@ def totals_before(
     combine: Callable[..., Any], reverse: bool, totals: list[Any]
 ) -> list[Any]:
     """For each chunk the totals of all before it, None for the first one."""
-    found, carry = [], None
+    found: list[Any] = []
+    carry: Any = None
     for total in totals[::-1] if reverse else totals:
         found.append(carry)
         carry = total if carry is None else joined(combine, carry, total, reverse)
