@@ -15,6 +15,7 @@ from .along import Form, cut_alike, form_in_chunks, may_be_cut
 from .links import contracted, is_like_its_call, links
 from .matrices import cut_tiles, square_axes
 from .products import PRODUCTS, cut_product, product_of
+from .scatters import is_scatter
 from .windows import windows_of
 
 Axis = tuple[Node, int]
@@ -40,6 +41,7 @@ def _is_filled(node: Node) -> bool:
 NATIVE: dict[str, Callable[[Node], bool]] = {
     **dict.fromkeys(("roll", "concatenate", "stack", "cumsum", "cumprod", "broadcast_to"), _always),
     **dict.fromkeys(("argmax", "argmin", "bitwise_reduce", "reshape"), _is_filled),
+    "setitem": lambda node: not is_scatter(node) and all(is_known_on_host(index) for index in node.operands[2:]),
     "getitem": lambda node: all(is_known_on_host(index) for index in node.operands[1:]),
     "pad": lambda node: _is_filled(node) and node.operands[1].is_literal,
 }
