@@ -25,7 +25,8 @@ class Form:
 
     For the plan: a task holds a block of each operand and ``holds`` of the result (as many of all operands, where there
     are several results), ``of_operands`` more of all operands, and so many bytes besides for each element; and the
-    tasks that there are for a chunk of the result and of the operand ``each``."""
+    tasks that there are for a chunk of the result and of the operand ``each``. Where ``is_sized``, the call is told the
+    ``chunks`` of the result, which may be cut along axes that are not linked."""
 
     function: str
     may_be_cut: Callable[[Node], Places]
@@ -37,6 +38,7 @@ class Form:
     element_bytes: int = 0
     tasks: int = 1
     each: int = 0
+    is_sized: bool = False
 
 
 def _forms(node: Node) -> tuple[Form, ...]:
@@ -143,6 +145,30 @@ def _running(node: Node) -> Places:
     return {(k, axis): axis for k, array in enumerate(arrays) if 0 not in array.shape}
 
 
+def _row(node: Node) -> Places:
+    """Of ``x[:, i]``, with a number that is computed."""
+    index = node.parameters["index"]
+    numbers = [axis for axis, item in enumerate(index) if item != FULL]
+    alone = len(numbers) == 1 and len(node.operands) == 2 and not node.operands[1].ndim
+    return {(0, numbers[0]): None} if alone and _are_arrays(node.operands[1:]) else {}
+
+
+def _take_row(node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    (axis,) = (axis for axis, item in enumerate(node.parameters["index"]) if item != FULL)
+    return (Slot(0), Slot(1)), {"axis": axis} if axis else {}
+
+
+def _sliced(node: Node) -> Places:
+    (x, *_), shape = node.operands, node.shape
+    return {(0, axis): axis if n == shape[axis] else None for axis, n in enumerate(x.shape)} if 0 not in x.shape else {}
+
+
+def _moved(node: Node) -> Places:
+    x, update = node.operands[:2]
+    axes = [axis for axis, n in enumerate(x.shape) if n != update.shape[axis]]
+    return {**{(0, axis): axis for axis in axes}, **{(1, axis): None for axis in axes}} if 0 not in x.shape else {}
+
+
 EVERY_OPERAND = 1 << 10
 FACTORING = 10  # blocks of float32 in np.linalg.qr, which copies them for LAPACK as float64
 SCATTERS = (
@@ -154,6 +180,9 @@ FORMS: dict[str, tuple[Form, ...]] = {
     **dict.fromkeys(("scatter_at", "setitem", "update_at"), SCATTERS),
     **dict.fromkeys(("cummax", "cummin"), (Form("accumulate_in_chunks", _accumulated, _accumulate, reads=1, tasks=2),)),
     "cumulative": (Form("cumulative_in_chunks", _running, _as_it_is, reads=EVERY_OPERAND, holds=6, tasks=2),),
+    "getitem": (Form("take_in_chunks", _row, _take_row, reads=1),),
+    "dynamic_slice": (Form("dynamic_slice_in_chunks", _sliced, _as_it_is, reads=1, is_sized=True),),
+    "dynamic_update_slice": (Form("dynamic_update_slice_in_chunks", _moved, _as_it_is, reads=2),),
     "sort": (Form("sort_in_chunks", _sorted, _sort, element_bytes=16, tasks=3),),
     "argsort": (Form("argsort_in_chunks", _sorted, _argsort, element_bytes=16, tasks=3),),
     "sort_by_keys": (Form("sort_by_keys_in_chunks", _sorted_together, _as_it_is, element_bytes=16, tasks=3),),

@@ -25,7 +25,9 @@ class Call:
 def _in_chunks(node: Node, cuts: Cuts) -> Call:
     form = cuts.form_in_chunks(node)
     assert form is not None
-    return Call(form.function, *form.call(node), form.reads)
+    arguments, keywords = form.call(node)
+    sized = {"chunks": cuts.block_shape(node)} if form.is_sized else {}
+    return Call(form.function, arguments, {**keywords, **sized}, form.reads)
 
 
 def _in_windows(node: Node, cuts: Cuts) -> Call:

@@ -220,6 +220,9 @@ def _followed(node: Node, made: Cuts) -> tuple[tuple[bool, ...], str]:
     if window is not None:
         form, flags[window] = "windows", True
     if form == "lazy":
+        chosen = form_in_chunks(node, unmet)
+        if chosen is not None and chosen.is_sized:
+            flags = [flag or made.planned(node, axis) for axis, flag in enumerate(flags)]
         for given in unmet:
             place = may_be_cut(node)[given]
             if place is not None:

@@ -203,4 +203,4 @@ def _result_bytes(group: Group, cuts: Cuts) -> int:
 
 
 def _whole_bytes(node: Node, cuts: Cuts) -> int:
-    return prod(cuts.block_shape(node)) * node.type.dtype.itemsize
+    return prod(cuts.block_shape(node)) * node.type.dtype.itemsize if node.element_type is not None else 0

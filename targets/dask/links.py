@@ -154,6 +154,13 @@ def _scattered(node: Node) -> list[Links]:
     return scatter_links(node) if is_scatter(node) else _nothing(node)
 
 
+def _dynamic_update(node: Node) -> list[Links]:
+    """Axes that the update has as a whole."""
+    x, update, *starts = node.operands
+    own = tuple(axis if n == update.shape[axis] else None for axis, n in enumerate(x.shape))
+    return [own, own, *((None,) * start.ndim for start in starts)]
+
+
 def _joined(node: Node) -> list[Links]:
     at = node.parameters["axis"]
     return [tuple(axis if axis != at else None for axis in range(operand.ndim)) for operand in node.operands]
@@ -383,6 +390,7 @@ FUNCTIONS: dict[str, Rule] = {
     **dict.fromkeys(("reduce_window", "fold_windows"), _windows),
     "cumulative": _cumulative,
     "scatter_at": _scattered,
+    "dynamic_update_slice": _dynamic_update,
     "sort_by_keys": _sorted_by_keys,
     "sort_with": _sorted_with,
     "fold_axes": _folded,

@@ -24,6 +24,20 @@ ENTRY main {{
 }}"""
 
 
+def read(rows: int, *, columns: int = 3, source: str = "x", then: str = "") -> str:
+    """Some rows, from one that an argument says."""
+    shape = f"f32[{rows},{columns}]"
+    return f"""
+ENTRY main {{
+  x = f32[40,3] parameter(0)
+  sum = f32[40,3] add(x, x)
+  row = s32[] parameter(1)
+  column = s32[] parameter(2)
+  {"" if then else "ROOT "}part = {shape} dynamic-slice({source}, row, column), dynamic_slice_sizes={{{rows},{columns}}}
+  {f"ROOT r = f32[{columns}] reshape(part)" if then else ""}
+}}"""
+
+
 FIVE, GIVEN = "constant(5)", "parameter(2)"
 CASES = {
     "many rows": Case(written("u", 30, FIVE), "updated[5:35] = u.read()\n"),
@@ -32,13 +46,45 @@ CASES = {
     "rows that are computed": Case(written("product", 30, FIVE), "updated[5:35] = "),
     "rows into what is computed": Case(written("u", 30, FIVE, into="sum"), "updated[5:35] = u.read()\n"),
 }
+WRITTEN, READ = "dynamic_update_slice_in_chunks(", "dynamic_slice_in_chunks("
+AT_A_PLACE = {
+    "many rows": Case(written("u", 30, GIVEN), WRITTEN),
+    "few rows": Case(written("u", 2, GIVEN), WRITTEN),
+    "rows that are computed": Case(written("product", 30, GIVEN), WRITTEN),
+    "rows into what is computed": Case(written("u", 30, GIVEN, into="sum"), WRITTEN),
+    "reading rows": Case(read(30), READ),
+    "reading parts of rows": Case(read(30, columns=2), READ),
+    "reading what is computed": Case(read(30, source="sum"), READ),
+    "reading a row": Case(read(1, then="reshape"), "take_in_chunks(x, clipped)"),
+    "reading a row of what is computed": Case(read(1, source="sum", then="reshape"), "take_in_chunks("),
+}
 
 
 @pytest.mark.parametrize("chunks", ["1", "6", "13"])
 @pytest.mark.parametrize("name", CASES)
 def test_the_results_are_those_of_numpy(name, chunks):
-    case = CASES[name]
-    given = inputs(case)
+    check(CASES[name], chunks, inputs(CASES[name]))
+
+
+@pytest.mark.parametrize("place", [-5, 9, 99])
+@pytest.mark.parametrize("chunks", ["1", "6", "13"])
+@pytest.mark.parametrize("name", AT_A_PLACE)
+def test_places_that_are_not_known(name, chunks, place):
+    given = [np.full_like(x, place) if x.dtype == np.int32 else x for x in inputs(AT_A_PLACE[name])]
+    check(AT_A_PLACE[name], chunks, given)
+
+
+def test_part_of_a_row_at_a_place_that_is_not_known_is_named():
+    text = written("u", 1, GIVEN, columns=2)
+    given = inputs(Case(text, ""))
+    generated = xla2py.emit(text, "dask", chunks="6")
+    assert "# one chunk: setitem along axis 0\n" in generated.source
+    (found,) = leaves(generated.load().main(*given))
+    (wanted,) = leaves(xla2py.emit(text).load().main(*given))
+    assert differences([wanted], [found.compute(scheduler="sync")]) == []
+
+
+def check(case: Case, chunks: str, given: list[np.ndarray]) -> None:
     before = [array.copy() for array in given]
     wanted = leaves(xla2py.emit(case.text).load().main(*given))
     generated = xla2py.emit(case.text, "dask", chunks=chunks)
