@@ -12,7 +12,7 @@ import numpy as np
 
 from .chunked import Chunked, as_chunked
 from .tiles import block_of
-from .windows import running
+from .windows import running_totals
 
 Scan = Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]]
 
@@ -41,7 +41,7 @@ def cumulative_in_chunks(
     """``cumulative`` of lazy arrays."""
     several = isinstance(operands, tuple)
     operands, inits = (operands, inits) if several else ((operands,), (inits,))
-    scan = partial(running, combine=combine, axis=axis, reverse=reverse)
+    scan = partial(running_totals, combine=combine, axis=axis, reverse=reverse)
     results = scan_in_chunks(scan, combine, operands, inits, axis, reverse)
     return results if several else results[0]
 
@@ -111,7 +111,7 @@ def totals_before(
     carry: Any = None
     for total in totals[::-1] if reverse else totals:
         found.append(carry)
-        carry = total if carry is None else joined(combine, carry, total, reverse)
+        carry = total if carry is None else combined(combine, carry, total, reverse)
     return found[::-1] if reverse else found
 
 
@@ -124,14 +124,14 @@ def scanned_part(
     before, number, *inits = given[count:]
     results = scan([block_of(x) for x in given[:count]])
     if (carry := before[number[0]]) is not None:
-        results = joined(combine, carry, results, reverse)
+        results = combined(combine, carry, results, reverse)
     if inits:
         first = [np.full_like(x, init) for x, init in zip(results, inits, strict=True)]
-        results = joined(combine, first, results)
+        results = combined(combine, first, results)
     return tuple(results)
 
 
-def joined(
+def combined(
     combine: Callable[..., Any],
     carry: Sequence[np.ndarray],
     parts: Sequence[np.ndarray],

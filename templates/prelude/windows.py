@@ -209,12 +209,12 @@ def cumulative(
     """
     several = isinstance(operands, tuple)
     operands, inits = (operands, inits) if several else ((operands,), (inits,))
-    totals = running(operands, combine, axis, reverse)
+    totals = running_totals(operands, combine, axis, reverse)
     before = [np.full_like(x, init) for x, init in zip(totals, inits, strict=True)]
     return combine(*before, *totals)
 
 
-def running(
+def running_totals(
     operands: Sequence[np.ndarray],
     combine: Callable[..., Any],
     axis: int,
