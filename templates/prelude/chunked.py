@@ -27,7 +27,8 @@ class Chunked:
     def read(self) -> da.Array:
         """The array in its chunks, not yet read."""
         if isinstance(self.array, da.Array):
-            return self.array.rechunk(self.chunks)
+            array: da.Array = self.array.rechunk(self.chunks)
+            return array
         if type(self.array) is np.ndarray:  # da.from_array would copy it as a whole
             name = f"array-{uuid4().hex}"
             keys = [(name, *place) for place in np.ndindex(*map(len, self.chunks))]
@@ -48,7 +49,9 @@ class Chunked:
         """An array in the chunks; what is little to send goes with each task."""
         meta = np.empty((0,) * self.array.ndim, self.array.dtype)
         options["inline_array"] = isinstance(self.array, FileArray)
-        return da.from_array(array, self.chunks, name=False, meta=meta, **options)
+        options |= {"name": False, "meta": meta}
+        lazy: da.Array = da.from_array(array, self.chunks, **options)
+        return lazy
 
     def in_files(self) -> da.Array:
         """``pieces()``, where those of a dask array lie in files as well."""
@@ -60,9 +63,12 @@ class Chunked:
         """Some positions of an axis, in one chunk along it; read by nobody else."""
         chunks = (*self.chunks[:axis], -1, *self.chunks[axis + 1 :])
         if isinstance(self.array, da.Array):
-            part = self.array[(slice(None),) * axis + (slice(start, stop),)]
-            return part.rechunk(chunks)
-        return da.from_array(Part(self.array, axis, start, stop), chunks, name=False)
+            part: da.Array = self.array[(slice(None),) * axis + (slice(start, stop),)]
+            part = part.rechunk(chunks)
+        else:
+            alone = Part(self.array, axis, start, stop)
+            part = da.from_array(alone, chunks, name=False)
+        return part
 
 
 def as_chunked(x: Any) -> Chunked:

@@ -43,7 +43,7 @@ def transform_along(x: da.Array, axis: int, kind: str, n: int) -> da.Array:
     if is_cut and 4 * n > room:
         return transform_of_long_lines(x, axis, kind, n, sizes, dtype, room)
     letters = "ijklmnopqr"[: x.ndim]
-    spectrum = da.blockwise(
+    spectrum: da.Array = da.blockwise(
         partial(by_lines, kind, n, axis),
         letters,
         recut(x, whole_along(chunks, axis, room)) if is_cut else x,

@@ -70,14 +70,18 @@ def look_up(
             *blocks,
             meta=np.empty(0, object),
         )
-        return da.blockwise(join_found, found, parts, found + joined, meta=meta)
+        taken: da.Array = da.blockwise(
+            join_found, found, parts, found + joined, meta=meta
+        )
+        return taken
     kept = [k for k, letter in enumerate(letters) if letter in found]
     others: list[Any] = []
     for k in kept:
         others += da.arange(x.array.shape[k], chunks=(x.chunks[k],)), letters[k]
     task = partial(find_in_file, find, axis, x.array, x.chunks[axis], kept)
     name = f"taken-{uuid4().hex}"
-    return da.blockwise(task, found, *others, *blocks, name=name, meta=meta)
+    taken = da.blockwise(task, found, *others, *blocks, name=name, meta=meta)
+    return taken
 
 
 def find_in_chunk(

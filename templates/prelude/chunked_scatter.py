@@ -31,7 +31,10 @@ def scatter_at_in_chunks(
         is_cut = any(len(chunks) > 1 for chunks in update.chunks[: len(batch)])
         pairs += update.in_files() if is_cut else update.read(), own
     task, meta = partial(scatter_into_part, combine), np.empty(0, x.array.dtype)
-    return da.blockwise(task, letters, *pairs, align_arrays=False, meta=meta)
+    result: da.Array = da.blockwise(
+        task, letters, *pairs, align_arrays=False, meta=meta
+    )
+    return result
 
 
 def scatter_at_in_parts(x: Any, index: Any, values: Any, combine: np.ufunc) -> da.Array:
@@ -55,7 +58,9 @@ def scatter_at_in_parts(x: Any, index: Any, values: Any, combine: np.ufunc) -> d
     )
     total = partial(combine.reduce, dtype=parts.dtype)
     axes = tuple(range(len(cut)))
-    return combine(x.read(), da.reduction(parts, total, total, axes, dtype=parts.dtype))
+    added = da.reduction(parts, total, total, axes, dtype=parts.dtype)
+    result: da.Array = combine(x.read(), added)
+    return result
 
 
 def lettered_updates(

@@ -52,7 +52,10 @@ def dynamic_update_slice_in_chunks(
     parts = list(product(*(pairwise(ends) for ends in places)))
     task = partial(update_part, moved, parts)
     meta = np.empty(0, x.array.dtype)
-    return da.blockwise(task, letters, *pairs, align_arrays=False, meta=meta)
+    result: da.Array = da.blockwise(
+        task, letters, *pairs, align_arrays=False, meta=meta
+    )
+    return result
 
 
 def update_part(
@@ -79,4 +82,7 @@ def update_part(
 def clamped(start: Any, limit: int) -> da.Array:
     """``clamp_start`` of a number that may be lazy."""
     meta = np.empty((), np.int64)
-    return da.blockwise(clamp_start, "", da.asarray(start), "", limit, None, meta=meta)
+    lazy: da.Array = da.blockwise(
+        clamp_start, "", da.asarray(start), "", limit, None, meta=meta
+    )
+    return lazy

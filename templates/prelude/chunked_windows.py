@@ -52,7 +52,8 @@ def in_windows(
             task = partial(function, padding=edges, **keywords)
             piece = da.map_blocks(task, part, *others, chunks=tuple(chunks), meta=meta)
             pieces.append(piece)
-        return da.concatenate(pieces, axis)
+        result: da.Array = da.concatenate(pieces, axis)
+        return result
     letters, unused = "ijklmnop"[: len(shape)], iter("abcdefghqrstuvwxyz")
     (lengths,) = da.core.normalize_chunks(length, shape[axis : axis + 1])
     blocks: list[Any] = [slices_along(lengths), letters[axis]]
@@ -64,7 +65,9 @@ def in_windows(
         blocks += one, own
     whole = {letters[k]: n for k, n in enumerate(shape) if k not in (*kept, axis)}
     name = f"{function.__name__}-{uuid4().hex}"
-    return da.blockwise(windows, letters, *blocks, new_axes=whole, name=name, meta=meta)
+    options: Any = {"new_axes": whole, "name": name, "meta": meta}
+    result = da.blockwise(windows, letters, *blocks, **options)
+    return result
 
 
 def slices_along(lengths: Sequence[int]) -> da.Array:

@@ -43,9 +43,9 @@ def in_files(x: da.Array) -> da.Array:
     ``Stored``.
     """
     letters = "ijklmnopqr"[: x.ndim]
-    return da.blockwise(
-        Stored, letters, x, letters, meta=np.empty((0,) * x.ndim, x.dtype)
-    )
+    meta = np.empty((0,) * x.ndim, x.dtype)
+    stored: da.Array = da.blockwise(Stored, letters, x, letters, meta=meta)
+    return stored
 
 
 class Summed:

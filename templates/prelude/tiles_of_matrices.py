@@ -40,7 +40,8 @@ def cholesky_in_chunks(a: Chunked | da.Array, lower: bool = True) -> da.Array:
                 [(work, *place, k, n) for n in range(column)] for k in (row, column)
             )
             tasks[found] = (task, (tiles.name, *place, i, j), left, above, corner)
-    graph = HighLevelGraph.from_collections(name, tasks, dependencies=[tiles])
+    given: list[Any] = [tiles]
+    graph = HighLevelGraph.from_collections(name, tasks, given)
     return da.Array(
         graph, name, tiles.chunks, meta=np.empty((0,) * tiles.ndim, tiles.dtype)
     )
@@ -122,7 +123,8 @@ def triangular_solve_in_chunks(
             [(work, *k) for k in here],
         )
         tasks[name, *at] = (partial(read_as, dtype=given.dtype), (work, *at))
-    graph = HighLevelGraph.from_collections(name, tasks, dependencies=[tiles, given])
+    both: list[Any] = [tiles, given]
+    graph = HighLevelGraph.from_collections(name, tasks, both)
     return da.Array(
         graph, name, given.chunks, meta=np.empty((0,) * given.ndim, given.dtype)
     )

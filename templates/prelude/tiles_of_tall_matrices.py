@@ -63,7 +63,8 @@ def svdvals_in_chunks(a: da.Array) -> da.Array:
     """``svdvals`` of a matrix [m, n] with m >= 2 n, whose rows are cut."""
     meta = np.empty(0, a.real.dtype)
     r = qr_in_chunks(a)[1]
-    return da.blockwise(svdvals, "k", r, "kl", concatenate=True, meta=meta)
+    values: da.Array = da.blockwise(svdvals, "k", r, "kl", concatenate=True, meta=meta)
+    return values
 
 
 def below_first_rows(
@@ -106,7 +107,7 @@ def triangle_and_product(a: da.Array) -> tuple[da.Array, Product]:
     )
 
     def product(right: da.Array) -> da.Array:
-        return da.blockwise(
+        rows_of_product: da.Array = da.blockwise(
             product_with,
             "ik",
             parts,
@@ -117,6 +118,7 @@ def triangle_and_product(a: da.Array) -> tuple[da.Array, Product]:
             adjust_chunks={"i": rows},
             meta=meta,
         )
+        return rows_of_product
 
     if len(rows) == 1:
         return triangles, product

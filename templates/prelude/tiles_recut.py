@@ -32,7 +32,8 @@ def recut(x: da.Array, chunks: tuple[Sizes, ...]) -> da.Array:
         sources = [tuple(source for _, source, _ in part) for part in parts]
         targets = [tuple(target for _, _, target in part) for part in parts]
         tasks[name, *place] = (partial(joined, shape, sources, targets), keys)
-    graph = HighLevelGraph.from_collections(name, tasks, dependencies=[stored])
+    given: list[Any] = [stored]
+    graph = HighLevelGraph.from_collections(name, tasks, given)
     return da.Array(graph, name, chunks, meta=np.empty((0,) * x.ndim, x.dtype))
 
 

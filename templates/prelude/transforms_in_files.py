@@ -48,7 +48,8 @@ def transform_of_long_lines(
         spectrum = by_convolution(x, inverse, sum(sizes), max(1, room // 4))
     letters, meta = "ijklmnopqr"[: x.ndim], np.empty((0,) * x.ndim, dtype)
     spectrum = da.blockwise(in_type, letters, spectrum, letters, meta=meta, like=meta)
-    return da.moveaxis(spectrum.rechunk({x.ndim - 1: sizes}), -1, axis)
+    moved: da.Array = da.moveaxis(spectrum.rechunk({x.ndim - 1: sizes}), -1, axis)
+    return moved
 
 
 def in_four_steps(
@@ -91,7 +92,7 @@ def in_four_steps(
         align_arrays=False,
         meta=meta,
     )
-    return da.blockwise(
+    terms: da.Array = da.blockwise(
         partial(terms_of_rows, list(accumulate(sizes, initial=0))),
         others + run,
         by_rows,
@@ -102,6 +103,7 @@ def in_four_steps(
         adjust_chunks={run: sizes},
         meta=np.empty((0,) * x.ndim, np.result_type(x.dtype, np.complex64)),
     )
+    return terms
 
 
 def transformed_columns(
@@ -173,8 +175,9 @@ def by_convolution(x: da.Array, inverse: bool, count: int, room: int) -> da.Arra
     kernel = kernel.map_blocks(answer, meta=np.empty(0, complex))
     signals = (x.rechunk({x.ndim - 1: of_signal}) * chirped, kernel)
     one, other = (in_four_steps(y, (side, side), False, longer, room) for y in signals)
-    found = in_four_steps(one * other, (side, side), True, of_terms, room) * last
-    return found / n if inverse else found
+    found = in_four_steps(one * other, (side, side), True, of_terms, room)
+    terms: da.Array = found * last / n if inverse else found * last
+    return terms
 
 
 def chirp_at(n: int, inverse: bool, places: np.ndarray) -> np.ndarray:
