@@ -270,7 +270,8 @@ def _followed_control(node: Node, made: Cuts) -> str:
         values += [(result, made.classes.items(node, k)) for k, result in enumerate(branch.results)]
     for source, targets in values:
         for target in targets:
-            made.flags[target] = tuple(a or b for a, b in zip(made.flags[target], made.flags[source], strict=True))
+            if target in made.flags:  # not what a loop only writes
+                made.flags[target] = tuple(a or b for a, b in zip(made.flags[target], made.flags[source], strict=True))
     return "driver"
 
 

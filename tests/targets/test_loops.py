@@ -1,0 +1,71 @@
+"""Loops that walk along an axis that is cut: the results are NumPy's."""
+
+import numpy as np
+import pytest
+
+from xla2py.tests.targets.running import differences, on_dask, on_numpy
+
+dask = pytest.importorskip("dask", reason="Dask is not installed")
+
+
+def scan(place: str, *, also_reads: bool = False) -> str:
+    """A state, and what it was after each step; steps take row ``place`` of 40."""
+    stacked = "before" if also_reads else "new"
+    return f"""HloModule scan
+body {{
+  carried = (s32[], f32[6], f32[40,6], f32[40,6]) parameter(0)
+  i = s32[] get-tuple-element(carried), index=0
+  h = f32[6] get-tuple-element(carried), index=1
+  xs = f32[40,6] get-tuple-element(carried), index=2
+  out = f32[40,6] get-tuple-element(carried), index=3
+  zero = s32[] constant(0)
+  one = s32[] constant(1)
+  last = s32[] constant(39)
+  backward = s32[] subtract(last, i)
+  row = f32[1,6] dynamic-slice(xs, {place}, zero), dynamic_slice_sizes={{1,6}}
+  x = f32[6] reshape(row)
+  half = f32[] constant(0.5)
+  halves = f32[6] broadcast(half), dimensions={{}}
+  scaled = f32[6] multiply(h, halves)
+  moved = f32[6] add(scaled, x)
+  new = f32[6] tanh(moved)
+  kept = f32[1,6] dynamic-slice(out, {place}, zero), dynamic_slice_sizes={{1,6}}
+  earlier = f32[6] reshape(kept)
+  before = f32[6] add(earlier, new)
+  result = f32[1,6] reshape({stacked})
+  stored = f32[40,6] dynamic-update-slice(out, result, {place}, zero)
+  next = s32[] add(i, one)
+  ROOT r = (s32[], f32[6], f32[40,6], f32[40,6]) tuple(next, new, xs, stored)
+}}
+condition {{
+  carried = (s32[], f32[6], f32[40,6], f32[40,6]) parameter(0)
+  i = s32[] get-tuple-element(carried), index=0
+  n = s32[] constant(40)
+  ROOT more = pred[] compare(i, n), direction=LT
+}}
+ENTRY main {{
+  xs = f32[40,6] parameter(0)
+  h = f32[6] parameter(1)
+  start = s32[] constant(0)
+  value = f32[] constant(1)
+  out = f32[40,6] broadcast(value), dimensions={{}}
+  first = (s32[], f32[6], f32[40,6], f32[40,6]) tuple(start, h, xs, out)
+  looped = (s32[], f32[6], f32[40,6], f32[40,6]) while(first), condition=condition, body=body
+  state = f32[6] get-tuple-element(looped), index=1
+  states = f32[40,6] get-tuple-element(looped), index=3
+  ROOT r = (f32[6], f32[40,6]) tuple(state, states)
+}}
+"""
+
+
+@pytest.mark.parametrize("chunks", ["1", "7", "64B", "256B", "1MiB"])
+@pytest.mark.parametrize(
+    "text",
+    [scan("i"), scan("backward"), scan("i", also_reads=True)],
+    ids=["forward", "backward", "what is stored is read"],
+)
+def test_states_of_a_scan_are_those_of_numpy(text: str, chunks: str) -> None:
+    numbers = np.random.default_rng(0)
+    arguments = [numbers.standard_normal((40, 6), np.float32), numbers.standard_normal(6, np.float32)]
+    found = on_dask(text, arguments, np.copy, chunks)
+    assert not differences(on_numpy(text, arguments), found)
