@@ -66,7 +66,10 @@ class Classes:
     """Axes that have to be cut alike, as sets."""
 
     def __init__(self, function: Function) -> None:
-        self.nodes = topological(roots(function))
+        needed = topological(roots(function))
+        loops: list[Loop] = [node.parameters["loop"] for node in needed if node.opcode == "loop"]
+        carried = dict.fromkeys(carry.parameter for loop in loops for carry in loop.carries)  # also what is only written
+        self.nodes = list(carried | dict.fromkeys(needed))
         self.links = {node: links(node) for node in self.nodes}
         self._parents: dict[Axis, Axis] = {}
         self._items: dict[tuple[Node, int], list[Node]] = {}
@@ -270,8 +273,7 @@ def _followed_control(node: Node, made: Cuts) -> str:
         values += [(result, made.classes.items(node, k)) for k, result in enumerate(branch.results)]
     for source, targets in values:
         for target in targets:
-            if target in made.flags:  # not what a loop only writes
-                made.flags[target] = tuple(a or b for a, b in zip(made.flags[target], made.flags[source], strict=True))
+            made.flags[target] = tuple(a or b for a, b in zip(made.flags[target], made.flags[source], strict=True))
     return "driver"
 
 
