@@ -68,7 +68,8 @@ class Classes:
     def __init__(self, function: Function) -> None:
         needed = topological(roots(function))
         loops: list[Loop] = [node.parameters["loop"] for node in needed if node.opcode == "loop"]
-        carried = dict.fromkeys(carry.parameter for loop in loops for carry in loop.carries)  # also what is only written
+        # What a loop only writes is not needed by its body, but cut all the same.
+        carried = dict.fromkeys(carry.parameter for loop in loops for carry in loop.carries)
         self.nodes = list(carried | dict.fromkeys(needed))
         self.links = {node: links(node) for node in self.nodes}
         self._parents: dict[Axis, Axis] = {}

@@ -1,5 +1,8 @@
 """Names from the author's own Python: where an expression's value is told from what else was made for it."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 import xla2py
@@ -127,3 +130,12 @@ def test_a_value_that_a_later_expression_only_hands_on_keeps_its_first_name(tmp_
     )
     assert "index = at // 2" in text
     assert "row = " in text
+
+
+def test_parts_of_an_expression_do_not_get_its_name_on_dask():
+    examples = Path(__file__).resolve().parents[2] / "examples"
+    hlo = examples / "hlo" / "attention.before.hlo"
+    text = xla2py.emit(hlo, "dask", chunks="8KiB", sources=examples.parent).source
+    main, blocks = re.split(r"(?=\ndef peak_block)", text)
+    assert "    peak = peak_parts.max(" in main and "    total = total_parts.sum(" in main
+    assert "weights" not in main and "    weights = " in blocks

@@ -87,11 +87,7 @@ class SourceNames:
         """Names for the values that leave the expressions they were assigned from."""
         if not self.targets:
             return {}
-        sites: dict[Node, list[Site]] = {}
-        for node in nodes:
-            if node.opcode not in ("literal", "integer", "parameter"):
-                given = [self.site(instruction) for instruction in graph.results.get(node, [])]
-                sites[node] = list(dict.fromkeys(site for site in given if site is not None))
+        sites = self._sites(graph, nodes)
         leaving: dict[Site, list[Node]] = {}
         for node, site in _used_outside(graph, nodes, results, sites):
             leaving.setdefault(site, []).append(node)
@@ -103,13 +99,37 @@ class SourceNames:
             values[site] = [node for node in found if _is_like(node, last[site], sites)]
             if len(values[site]) > 1 and only_returned.issuperset(values[site]):
                 values[site] = []  # the leaves of a tree, which has that name
+        continued = self._continued(nodes, sites)
         named: dict[Node, str] = {}
         for node in nodes:  # what a later expression only hands on is its value, too
             for site in sites.get(node, []):
                 same = [other for other in sites[node] if other[:2] == site[:2]]  # within a function called there
-                if all(node in values.get(other, ()) for other in same):
+                if all(node in values.get(other, ()) for other in same) and (node, site) not in continued:
                     named[node] = site[0]
         return named
+
+    def _sites(self, graph: Graph, nodes: list[Node]) -> dict[Node, list[Site]]:
+        """The expressions that each node of a graph is computed in."""
+        sites: dict[Node, list[Site]] = {}
+        for node in nodes:
+            if node.opcode not in ("literal", "integer", "parameter"):
+                given = [self.site(instruction) for instruction in graph.results.get(node, [])]
+                sites[node] = list(dict.fromkeys(site for site in given if site is not None))
+        return sites
+
+    def _continued(self, nodes: list[Node], sites: dict[Node, list[Site]]) -> set[tuple[Node, Site]]:
+        """The nodes of each site that block functions are given to go on with in the same expression."""
+        found: set[tuple[Node, Site]] = set()
+        for call in nodes:
+            if call.opcode != "blockwise":
+                continue
+            block: Function = call.parameters["function"]
+            inside = self._sites(block.graph, topological(roots(block)))
+            for operand, given in zip(call.operands, block.parameters, strict=True):
+                readers = [own for node, own in inside.items() if given in dependencies(node)]
+                goes_on = [site for site in sites.get(operand, ()) if readers and all(site in own for own in readers)]
+                found.update((operand, site) for site in goes_on)
+        return found
 
 
 def _is_like(node: Node, other: Node, sites: dict[Node, list[Site]]) -> bool:
