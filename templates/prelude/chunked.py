@@ -1,6 +1,7 @@
 """How ``main`` takes arrays that are larger than memory."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import Any
 from uuid import uuid4
 
@@ -77,6 +78,14 @@ def as_chunked(x: Any) -> Chunked:
         return x
     lazy = da.asarray(x)
     return Chunked(lazy, lazy.chunks)
+
+
+def slices_along(lengths: Sequence[int]) -> da.Array:
+    """For each chunk of an axis the slice of the axis that it is."""
+    name = f"slices-{uuid4().hex}"
+    edges = pairwise(accumulate(lengths, initial=0))
+    graph = {(name, k): slice(*pair) for k, pair in enumerate(edges)}
+    return da.Array(graph, name, (tuple(lengths),), meta=np.empty(0, object))
 
 
 class Pieces:

@@ -8,7 +8,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
-from .chunked import Chunked, as_chunked
+from .chunked import Chunked, as_chunked, slices_along
 from .indexing import scatter_into
 from .tiles import TILE_BYTES, block_of
 from .tiles_in_files import each_in_turn
@@ -25,8 +25,8 @@ def scatter_at_in_chunks(
     """
     x = as_chunked(x)
     letters, batch, updates = lettered_updates(x, index, values)
-    places = da.arange(x.array.shape[0], chunks=(x.chunks[0],))
-    pairs: list[Any] = [x.pieces(), letters, places, letters[0]]
+    rows = slices_along(x.chunks[0])
+    pairs: list[Any] = [x.pieces(), letters, rows, letters[0]]
     for update, own in updates:
         is_cut = any(len(chunks) > 1 for chunks in update.chunks[: len(batch)])
         pairs += update.in_files() if is_cut else update.read(), own
@@ -89,12 +89,12 @@ def lettered_updates(
 
 
 def scatter_into_part(
-    combine: np.ufunc | None, x: Any, places: np.ndarray, *updates: Any
+    combine: np.ufunc | None, x: Any, rows: slice, *updates: Any
 ) -> np.ndarray:
-    """What stands at ``places`` of the first axis, with the updates that land there."""
+    """These ``rows`` of the first axis, with the updates that land there."""
     result = np.array(block_of(x))
     for values, *indices in each_in_turn(*updates):
-        scatter_by_tiles(result, int(places[0]), indices, values, combine)
+        scatter_by_tiles(result, rows.start, indices, values, combine)
     return result
 
 

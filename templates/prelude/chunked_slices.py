@@ -8,7 +8,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
-from .chunked import Chunked, as_chunked
+from .chunked import Chunked, as_chunked, slices_along
 from .chunked_indexing import take_in_chunks
 from .indexing import clamp_start
 from .tiles import block_of
@@ -46,7 +46,7 @@ def dynamic_update_slice_in_chunks(
     pairs += update.in_files() if is_cut else update.read(), "".join(own)
     for axis in moved:
         limit = shape[axis] - sizes[axis]
-        pairs += da.arange(shape[axis], chunks=(x.chunks[axis],)), letters[axis]
+        pairs += slices_along(x.chunks[axis]), letters[axis]
         pairs += clamped(starts[axis], limit), ""
     places = [accumulate(chunks[axis], initial=0) for axis in moved]
     parts = list(product(*(pairwise(ends) for ends in places)))
@@ -62,7 +62,7 @@ def update_part(
     axes: Sequence[int], parts: Sequence[Any], x: Any, update: Any, *places: Any
 ) -> np.ndarray:
     """A chunk with those ``parts`` of an update that reach into it. ``places`` are, for
-    each of the ``axes`` along which it moves, those of the chunk and where it starts.
+    each of the ``axes`` along which it moves, the chunk's slice and where it starts.
     """
     result = np.array(block_of(x))
     for part, block in zip(parts, flat(update), strict=True):
@@ -70,7 +70,7 @@ def update_part(
         for axis, (low, high), along, start in zip(
             axes, part, places[::2], places[1::2], strict=True
         ):
-            begin, end = along[0] - start, along[-1] + 1 - start
+            begin, end = along.start - start, along.stop - start
             first, last = max(low, begin), max(low, begin, min(high, end))
             inside[axis] = slice(first - begin, last - begin)
             taken[axis] = slice(first - low, last - low)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import accumulate, pairwise
 from math import prod
 from typing import Any
 from uuid import uuid4
@@ -10,7 +9,7 @@ from uuid import uuid4
 import dask.array as da
 import numpy as np
 
-from .chunked import Chunked
+from .chunked import Chunked, slices_along
 from .tiles import block_of, first_of
 
 WINDOW_BYTES = 1 << 20  # of an array in a call: neighbours read the same rows again
@@ -68,14 +67,6 @@ def in_windows(
     options: Any = {"new_axes": whole, "name": name, "meta": meta}
     result = da.blockwise(windows, letters, *blocks, **options)
     return result
-
-
-def slices_along(lengths: Sequence[int]) -> da.Array:
-    """For each chunk of an axis the slice of the axis that it is."""
-    name = f"slices-{uuid4().hex}"
-    edges = pairwise(accumulate(lengths, initial=0))
-    graph = {(name, k): slice(*pair) for k, pair in enumerate(edges)}
-    return da.Array(graph, name, (tuple(lengths),), meta=np.empty(0, object))
 
 
 class Windows:
