@@ -1,56 +1,13 @@
 """What works along an axis that is cut: the same results in any chunks, from any kind of array, within the plan."""
 
-import tracemalloc
-from dataclasses import dataclass, field
-
 import numpy as np
 import pytest
 
 import xla2py
-from xla2py.targets.base import Limits, load_target
-from xla2py.targets.dask.estimates import PROCESS_BYTES, THREADS
-from xla2py.tests.targets.running import differences, leaves
-from xla2py.transpile.passes import run_pipeline
+from xla2py.tests.targets.chunked import Case, Loaded, check, inputs, plan_of, planned_and_peak
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 da = pytest.importorskip("dask.array", reason="Dask is not installed")
-
-
-class Loaded:
-    """An array that takes slices and numbers only and gives copies, as those of zarr and h5py do."""
-
-    def __init__(self, array):
-        self.array, self.shape, self.dtype, self.ndim = array, array.shape, array.dtype, array.ndim
-
-    def __getitem__(self, index):
-        assert all(isinstance(part, slice | int) for part in index), index
-        return np.array(self.array[index])
-
-
-@dataclass(frozen=True)
-class Case:
-    """A program, how ``main`` works along the axis, and what stands at the ends of what integers may be."""
-
-    text: str
-    written: str
-    integers: tuple[int, int] = (-60, 60)
-    extra: dict = field(default_factory=dict)
-
-
-def inputs(case: Case):
-    """Random numbers with NaN, infinities, both zeros and repetitions; integers in and out of bounds."""
-    rng = np.random.default_rng(1)
-    arrays = []
-    for parameter in xla2py.load(case.text).entry.parameters:
-        shape, dtype = parameter.array_shape.dimensions, parameter.array_shape.element_type.dtype
-        if dtype.kind in "iu":
-            arrays.append(rng.integers(*case.integers, shape).astype(dtype))
-            continue
-        values = rng.integers(-9, 9, shape).astype(dtype) / 2
-        for place, special in enumerate((np.nan, -0.0, 0.0, np.inf, -np.inf)):
-            values.flat[(7 * place + 3) % max(1, values.size)] = special
-        arrays.append(values.astype(dtype))
-    return arrays
 
 
 TAKE = """ENTRY main {{
@@ -163,38 +120,14 @@ CASES |= {
     "sort by a comparator": Case(sort(ODD, operands=2), "sort_with_in_chunks("),
     "order of integers": Case(ORDER, "argsort_in_chunks(x.read(), np.int32, axis=0)", (-9, 9)),
 }
-KINDS = {
-    "numpy": np.copy,
-    "slices": lambda x: Loaded(x) if x.ndim else x,
-    "dask": lambda x: da.from_array(x, chunks=tuple(max(1, (2 * n + 2) // 3) for n in x.shape)),
-}
 
 
 @pytest.mark.parametrize("chunks", ["1", "6", "13"])
 @pytest.mark.parametrize("name", CASES)
 def test_the_results_are_those_of_numpy(name, chunks):
-    case = CASES[name]
-    given = inputs(case)
-    wanted = leaves(xla2py.emit(case.text).load().main(*given))
-    generated = xla2py.emit(case.text, "dask", chunks=chunks)
-    assert case.written in generated.source
-    assert "# one chunk: " not in generated.source
-    module = generated.load()
-    module.TILE_BYTES = module.WINDOW_BYTES = 1
-    for made_of in KINDS.values():
-        lazy = leaves(module.main(*map(made_of, given)))
-        with np.errstate(all="ignore"):
-            values = dask.compute(*lazy, scheduler="sync")
-        assert [(x.shape, x.dtype) for x in lazy] == [(x.shape, x.dtype) for x in values]
-        assert differences(wanted, list(values)) == []
+    check(CASES[name], chunks)
 
 
-def plan_of(text: str, **limits: str):
-    target = load_target("dask")
-    return target.plan(run_pipeline(xla2py.load(text), target.without), Limits(**limits))
-
-
-ASIDE = 1 << 20  # bytes of graphs and of what Python does meanwhile
 TABLE = (
     TAKE.format(rows=200_000, count=30_000, source="", given="table").replace(",3]", ",16]").replace("1,3}", "1,16}")
 )
@@ -214,16 +147,10 @@ def test_a_run_takes_no_more_than_is_planned(name):
     assert tuple(phase.name for phase in plan.phases) == phases
     assert not any(phase.note for phase in plan.phases)
     arrays = inputs(Case(text, ""))
-    data = sum(x.nbytes for x in arrays)
-    result = leaves(xla2py.emit(text, "dask", chunks="256KiB").load().main(*map(Loaded, arrays)))[0].sum()
-    result.compute(num_workers=THREADS)  # imports, and buffers that stay
-    tracemalloc.start()
-    result.compute(num_workers=THREADS)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    planned = plan.peak_bytes - PROCESS_BYTES + ASIDE
+    planned, peak = planned_and_peak(text, [Loaded(x) for x in arrays], chunks="256KiB")
     assert peak <= planned
-    assert planned < data or "comparator" in name  # which takes much more than the data of a chunk
+    # a comparator takes much more than the data of a chunk
+    assert planned < sum(x.nbytes for x in arrays) or "comparator" in name
 
 
 def test_a_plan_counts_the_tasks_of_rows_that_are_taken():

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.targets.base import Limits, load_target
 from xla2py.targets.dask.arrangement import size_in_bytes
+from xla2py.tests.targets.chunked import plan_of
 from xla2py.tests.targets.running import leaves
 from xla2py.transpile.equivalence.inputs import make_inputs
 from xla2py.transpile.errors import UnsupportedError, UsageError
-from xla2py.transpile.passes import run_pipeline
 
 da = pytest.importorskip("dask.array", reason="Dask is not installed")
 
@@ -41,11 +40,6 @@ ENTRY main {
 """
 
 
-def planned(text: str, **limits: str):
-    target = load_target("dask")
-    return target.plan(run_pipeline(xla2py.load(text), target.without), Limits(**limits))
-
-
 def expected(x: np.ndarray) -> np.ndarray:
     centred = x - x.mean(axis=0)
     return centred.T @ centred
@@ -70,14 +64,14 @@ class ArrayLike:
 
 
 def test_each_pass_is_a_phase_that_reads_the_argument_again():
-    plan = planned(STANDARDISE, chunks="1000")
+    plan = plan_of(STANDARDISE, chunks="1000")
     assert [(phase.name, phase.tasks) for phase in plan.phases] == [("mean", 5), ("matmul", 5)]
     assert plan.passes == 2
     assert plan.chunks == (("x", (1000, -1)),)
 
 
 def test_blocks_of_a_product_are_square_and_all_of_it_is_summed_up_in_one_task():
-    plan = planned(PRODUCT.replace("13", "60000").replace("9", "90000").replace("11", "60000"), memory="4GiB")
+    plan = plan_of(PRODUCT.replace("13", "60000").replace("9", "90000").replace("11", "60000"), memory="4GiB")
     ((x, (rows, step)), (y, (same, columns))) = plan.chunks
     assert (x, y, step) == ("x", "y", same) and rows == columns > step > 100
     assert plan.phases[0].tasks == 256 == (60000 // rows) ** 2
@@ -85,13 +79,13 @@ def test_blocks_of_a_product_are_square_and_all_of_it_is_summed_up_in_one_task()
 
 def test_less_memory_makes_smaller_chunks():
     large = STANDARDISE.replace(str(ROWS), "5000000")
-    much, little = planned(large, memory="2GiB"), planned(large, memory="150MiB")
+    much, little = plan_of(large, memory="2GiB"), plan_of(large, memory="150MiB")
     assert little.peak_bytes <= size_in_bytes("150MiB") < much.peak_bytes <= size_in_bytes("2GiB")
     assert little.phases[0].tasks > much.phases[0].tasks > 1
 
 
 def test_what_is_needed_whole_is_named_and_refused_where_it_does_not_fit():
-    (phase,) = planned(FOLD).phases
+    (phase,) = plan_of(FOLD).phases
     assert phase.tasks == 1 and phase.task_bytes > 400_000_000
     assert phase.note == "one chunk: fold_axes along axis 0"
     with pytest.raises(UnsupportedError, match="one task of fold_axes holds") as caught:
@@ -269,4 +263,4 @@ def test_axes_that_a_reshape_cuts_without_a_plan(chunks):
     inputs = make_inputs(xla2py.load(HEADS), seed=3)
     (found,) = leaves(xla2py.emit(HEADS, "dask", chunks=chunks).load().main(*inputs))
     np.testing.assert_array_equal(found.compute(scheduler="sync"), -inputs[0].reshape(4, 4, 8, 4, 8, 3))
-    assert planned(HEADS, chunks=chunks).peak_bytes > 0
+    assert plan_of(HEADS, chunks=chunks).peak_bytes > 0

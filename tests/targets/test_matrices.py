@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.targets.base import Limits, load_target
 from xla2py.targets.dask.arrangement import size_in_bytes
+from xla2py.tests.targets.chunked import plan_of
 from xla2py.tests.targets.running import leaves, uneven
-from xla2py.transpile.passes import run_pipeline
 
 pytest.importorskip("dask", reason="Dask is not installed")
 
@@ -91,19 +90,14 @@ def test_right_hand_sides_are_cut_where_the_matrix_is_not(text):
     np.testing.assert_allclose(module.main(*inputs).compute(scheduler="sync"), wanted, rtol=1e-3, atol=1e-4)
 
 
-def planned(text: str, memory: str):
-    target = load_target("dask")
-    return target.plan(run_pipeline(xla2py.load(text), target.without), Limits(memory=memory))
-
-
 def test_batches_of_small_matrices_are_cut_between_them():
-    plan = planned(factor(100000, 64, 64), "2GiB")
+    plan = plan_of(factor(100000, 64, 64), memory="2GiB")
     ((_, (batch, *whole)),) = plan.chunks
     assert 1 < batch < 100000 and whole == [-1, -1]
 
 
 def test_a_matrix_larger_than_memory_is_planned_in_square_tiles():
-    plan = planned(factor(30000, 30000), "1GiB")
+    plan = plan_of(factor(30000, 30000), memory="1GiB")
     ((_, (rows, columns)),) = plan.chunks
     assert rows == columns and plan.peak_bytes <= size_in_bytes("1GiB")
     (phase,) = plan.phases

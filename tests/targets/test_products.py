@@ -2,18 +2,18 @@
 
 import gc
 import pickle
+import re
 
 import numpy as np
 import pytest
 
 import xla2py
-from xla2py.targets.base import Limits, load_target
 from xla2py.templates.prelude import tiles
 from xla2py.templates.prelude.tiles import Tiled
 from xla2py.templates.prelude.tiles_in_files import Stored
+from xla2py.tests.targets.chunked import plan_of
 from xla2py.tests.targets.running import leaves, uneven
 from xla2py.transpile.equivalence.inputs import make_inputs
-from xla2py.transpile.passes import run_pipeline
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 da = pytest.importorskip("dask.array", reason="Dask is not installed")
@@ -22,7 +22,7 @@ MATRICES = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
 
 
 def program(parameters: str, *lines: str) -> str:
-    body = [f"{'xy'[k]} = {shape} parameter({k})" for k, shape in enumerate(parameters.split())]
+    body = [f"{'xyz'[k]} = {shape} parameter({k})" for k, shape in enumerate(parameters.split())]
     text = "\n  ".join([*body, *lines[:-1], f"ROOT {lines[-1]}"])
     return f"""
 add {{ a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }}
@@ -144,14 +144,8 @@ def test_a_product_is_a_task_a_block_of_the_result():
 def test_products_with_what_is_small_are_cut_along_their_longest_axis(rows, summed, columns, chunks):
     shapes = f"f32[{rows},{summed}] f32[{summed},{columns}]"
     text = program(shapes, f"r = f32[{rows},{columns}] dot(x, y), {MATRICES}")
-    target = load_target("dask")
-    plan = target.plan(run_pipeline(xla2py.load(text), target.without), Limits(chunks="128MiB"))
+    plan = plan_of(text, chunks="128MiB")
     assert [(name, sizes) for name, sizes in plan.chunks] == chunks
-
-
-def plan_of(text: str, **limits: str):
-    target = load_target("dask")
-    return target.plan(run_pipeline(xla2py.load(text), target.without), Limits(**limits))
 
 
 BATCHES = program(
@@ -177,6 +171,20 @@ def test_the_axes_that_two_products_share_are_cut_once():
     one = program(f"{shape} {shape}", f"r = {shape} dot(x, y), {MATRICES}")
     (alone,) = plan_of(one).phases
     assert [phase.tasks for phase in plan_of(chained).phases] == [alone.tasks, alone.tasks]
+
+
+@pytest.mark.parametrize("shape, axis, blocks", [("f32[9,7]", 0, ["dot"]), ("f32[7,9]", 1, ["dot", "dot"])])
+def test_products_of_any_sizes_are_by_one_block_function(shape, axis, blocks):
+    text = program(
+        f"f32[8,6] f32[6,9] {shape}",
+        f"a = f32[8,9] dot(x, y), {MATRICES}",
+        f"r = f32[8,7] dot(a, z), lhs_contracting_dims={{1}}, rhs_contracting_dims={{{axis}}}",
+    )
+    generated = xla2py.emit(text, "dask", chunks="4")
+    assert re.findall(r"^def (\w+)_block", generated.source, re.MULTILINE) == blocks
+    x, y, z = make_inputs(xla2py.load(text), seed=1)
+    found = generated.load().main(x, y, z).compute(scheduler="sync")
+    np.testing.assert_allclose(found, np.tensordot(x @ y, z, (1, axis)), rtol=1e-5)
 
 
 LONG = program("f32[40,500000] f32[500000,30]", f"r = f32[40,30] dot(x, y), {MATRICES}")

@@ -1,14 +1,8 @@
 """Scatters in chunks: the results are NumPy's however the array and its updates are cut, within the plan."""
 
-import tracemalloc
-
-import numpy as np
 import pytest
 
-import xla2py
-from xla2py.targets.dask.estimates import PROCESS_BYTES, THREADS
-from xla2py.tests.targets.running import differences, leaves
-from xla2py.tests.targets.test_along import ASIDE, KINDS, Case, Loaded, inputs, plan_of
+from xla2py.tests.targets.chunked import Case, Loaded, check, inputs, plan_of, planned_and_peak
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 
@@ -99,32 +93,16 @@ SMALL = {
 }
 
 
-def check(case: Case, chunks: str, written: str) -> None:
-    given = inputs(case)
-    wanted = leaves(xla2py.emit(case.text).load().main(*given))
-    generated = xla2py.emit(case.text, "dask", chunks=chunks)
-    assert written in generated.source
-    assert "# one chunk: " not in generated.source
-    module = generated.load()
-    module.TILE_BYTES = 1
-    for made_of in KINDS.values():
-        lazy = leaves(module.main(*map(made_of, given)))
-        with np.errstate(all="ignore"):
-            values = dask.compute(*lazy, scheduler="sync")
-        assert [(x.shape, x.dtype) for x in lazy] == [(x.shape, x.dtype) for x in values]
-        assert differences(wanted, list(values)) == []
-
-
 @pytest.mark.parametrize("chunks", ["1", "6", "13"])
 @pytest.mark.parametrize("name", CASES)
 def test_updates_go_into_each_chunk_in_order(name, chunks):
-    check(CASES[name], chunks, CASES[name].written)
+    check(CASES[name], chunks)
 
 
 @pytest.mark.parametrize("chunks", ["6", "13"])
 @pytest.mark.parametrize("name", SMALL)
 def test_each_chunk_of_updates_goes_into_an_array_of_its_own(name, chunks):
-    check(SMALL[name], chunks, SMALL[name].written)
+    check(SMALL[name], chunks)
 
 
 MANY = 400_000
@@ -142,11 +120,5 @@ def test_a_run_takes_no_more_than_is_planned(name):
     plan = plan_of(text, chunks="256KiB")
     assert plan.phases[-1].name == phase and not any(phase.note for phase in plan.phases)
     arrays = inputs(Case(text, "", (-9, 90_009)))
-    result = leaves(xla2py.emit(text, "dask", chunks="256KiB").load().main(*map(Loaded, arrays)))[0].sum()
-    result.compute(num_workers=THREADS)  # imports, and buffers that stay
-    tracemalloc.start()
-    result.compute(num_workers=THREADS)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    planned = plan.peak_bytes - PROCESS_BYTES + ASIDE
+    planned, peak = planned_and_peak(text, [Loaded(x) for x in arrays], chunks="256KiB")
     assert peak <= planned < sum(x.nbytes for x in arrays)

@@ -1,22 +1,17 @@
 """Factors of tall matrices that are cut along their rows: LAPACK's, signs and all."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 
 import xla2py
-from xla2py.targets.base import Limits, load_target
-from xla2py.targets.dask.estimates import PROCESS_BYTES, THREADS
 from xla2py.templates.prelude import tiles_of_tall_matrices
 from xla2py.templates.prelude.householder import geqrf
+from xla2py.tests.targets.chunked import Loaded, plan_of, planned_and_peak
 from xla2py.tests.targets.running import leaves, uneven
-from xla2py.transpile.passes import run_pipeline
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 da = pytest.importorskip("dask.array", reason="Dask is not installed")
 
-ASIDE = 2 << 20  # bytes of graphs and of what Python does meanwhile
 NAMES = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
 
 
@@ -47,16 +42,6 @@ def factors(m: int, n: int, kind: str = "f32") -> str:
   r = {kind}[{n},{n}] select(above, top, zeros)
   ROOT both = ({kind}[{m},{n}], {kind}[{n},{n}]) tuple(q, r)
 }}"""
-
-
-class Loaded:
-    """An array whose slices are copies, as those of zarr are."""
-
-    def __init__(self, array):
-        self.array, self.shape, self.dtype, self.ndim = array, array.shape, array.dtype, array.ndim
-
-    def __getitem__(self, index):
-        return np.array(self.array[index])
 
 
 def singular(m: int, n: int, kind: str = "f32", *, vectors: str = "S") -> str:
@@ -162,16 +147,7 @@ def test_what_is_not_tall_is_factored_whole(text):
 
 @pytest.mark.parametrize("program, name", [(factors, "qr"), (singular, "svd"), (values_only, "svdvals")])
 def test_a_plan_says_what_a_run_takes(program, name):
-    text, target = program(300_000, 16), load_target("dask")
-    plan = target.plan(run_pipeline(xla2py.load(text), target.without), Limits(chunks="2MiB"))
-    assert [(phase.name, phase.note) for phase in plan.phases] == [(name, "")]
-    found = xla2py.emit(text, "dask", chunks="2MiB").load().main(Loaded(matrix(300_000, 16)))
-    total = sum(x.sum() for x in leaves(found))
-    total.compute(num_workers=THREADS)  # imports, and buffers that stay
-    tracemalloc.start()
-    total.compute(num_workers=THREADS)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    planned = plan.peak_bytes - PROCESS_BYTES
-    assert peak <= planned + ASIDE
-    assert planned <= 3 * peak
+    text = program(300_000, 16)
+    assert [(phase.name, phase.note) for phase in plan_of(text, chunks="2MiB").phases] == [(name, "")]
+    planned, peak = planned_and_peak(text, [Loaded(matrix(300_000, 16))], chunks="2MiB")
+    assert peak <= planned <= 3 * peak

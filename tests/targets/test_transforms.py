@@ -1,21 +1,15 @@
 """Fourier transforms along axes that are cut: of whole lines, or of long ones by parts."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 
 import xla2py
-from xla2py.targets.base import Limits, load_target
-from xla2py.targets.dask.estimates import PROCESS_BYTES, THREADS
 from xla2py.templates.prelude.tiles_recut import overlaps, whole_along
+from xla2py.tests.targets.chunked import Loaded, plan_of, planned_and_peak
 from xla2py.tests.targets.running import uneven
-from xla2py.transpile.passes import run_pipeline
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 da = pytest.importorskip("dask.array", reason="Dask is not installed")
-
-ASIDE = 2 << 20  # bytes of graphs and of what Python does meanwhile
 
 
 def transform(kind: str, sizes: tuple[int, ...], rank: int = 1, bits: int = 64, source: str = "x") -> str:
@@ -122,16 +116,6 @@ def test_overlaps_of_chunks():
     ]
 
 
-class Loaded:
-    """An array whose slices are copies, as those of zarr are."""
-
-    def __init__(self, array):
-        self.array, self.shape, self.dtype, self.ndim = array, array.shape, array.dtype, array.ndim
-
-    def __getitem__(self, index):
-        return np.array(self.array[index])
-
-
 LARGE = {
     "two axes": transform("FFT", (2000, 1000), 2),
     "a real signal": transform("RFFT", (2000, 1000), 2),
@@ -143,16 +127,8 @@ LARGE = {
 
 @pytest.mark.parametrize("name", LARGE)
 def test_a_run_takes_no_more_than_is_planned(name):
-    text, target, chunks = LARGE[name], load_target("dask"), "2MiB"
-    plan = target.plan(run_pipeline(xla2py.load(text), target.without), Limits(chunks=chunks))
-    (phase,) = plan.phases
+    text = LARGE[name]
+    (phase,) = plan_of(text, chunks="2MiB").phases
     assert (phase.name, phase.note) == ("fft", "")
-    result = xla2py.emit(text, "dask", chunks=chunks).load().main(Loaded(signal(text))).sum()
-    result.compute(num_workers=THREADS)  # imports, and buffers that stay
-    tracemalloc.start()
-    result.compute(num_workers=THREADS)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    planned = plan.peak_bytes - PROCESS_BYTES
-    assert peak <= planned + ASIDE
-    assert planned <= 4 * peak
+    planned, peak = planned_and_peak(text, [Loaded(signal(text))], chunks="2MiB")
+    assert peak <= planned <= 4 * peak

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.targets.chunked import Case, check, inputs
 from xla2py.tests.targets.running import differences, leaves
-from xla2py.tests.targets.test_along import KINDS, Case, inputs
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 
@@ -63,7 +63,7 @@ AT_A_PLACE = {
 @pytest.mark.parametrize("chunks", ["1", "6", "13"])
 @pytest.mark.parametrize("name", CASES)
 def test_the_results_are_those_of_numpy(name, chunks):
-    check(CASES[name], chunks, inputs(CASES[name]))
+    check(CASES[name], chunks)
 
 
 @pytest.mark.parametrize("place", [-5, 9, 99])
@@ -82,17 +82,3 @@ def test_part_of_a_row_at_a_place_that_is_not_known_is_named():
     (found,) = leaves(generated.load().main(*given))
     (wanted,) = leaves(xla2py.emit(text).load().main(*given))
     assert differences([wanted], [found.compute(scheduler="sync")]) == []
-
-
-def check(case: Case, chunks: str, given: list[np.ndarray]) -> None:
-    before = [array.copy() for array in given]
-    wanted = leaves(xla2py.emit(case.text).load().main(*given))
-    generated = xla2py.emit(case.text, "dask", chunks=chunks)
-    assert case.written in generated.source
-    assert "# one chunk: " not in generated.source
-    for made_of in KINDS.values():
-        lazy = leaves(generated.load().main(*map(made_of, given)))
-        values = dask.compute(*lazy, scheduler="sync")
-        assert [(x.shape, x.dtype) for x in lazy] == [(x.shape, x.dtype) for x in values]
-        assert differences(wanted, list(values)) == []
-    assert all(np.array_equal(x, y, equal_nan=True) for x, y in zip(before, given, strict=True))

@@ -1,0 +1,116 @@
+"""Programs on Dask in chunks: the results in any chunks and from any kind of array, and what plans and runs take."""
+
+from __future__ import annotations
+
+import functools
+import tracemalloc
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.targets.base import Limits, Plan, load_target
+from xla2py.targets.dask.estimates import PROCESS_BYTES, THREADS
+from xla2py.tests.targets.running import Arrays, differences, leaves, uneven
+from xla2py.transpile.emission import GeneratedModule
+from xla2py.transpile.equivalence.comparison import Budget
+from xla2py.transpile.passes import run_pipeline
+
+dask = pytest.importorskip("dask", reason="Dask is not installed")
+
+ASIDE = 1 << 20  # bytes of graphs and of what Python does meanwhile
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program, what is written for it, and the range of what its integers may be."""
+
+    text: str
+    written: str
+    integers: tuple[int, int] = (-60, 60)
+
+
+def inputs(case: Case) -> list[np.ndarray]:
+    """Random numbers with NaN, infinities, both zeros and repetitions; integers in and out of bounds."""
+    rng = np.random.default_rng(1)
+    arrays = []
+    for parameter in xla2py.load(case.text).entry.parameters:
+        shape, dtype = parameter.array_shape.dimensions, parameter.array_shape.element_type.dtype
+        if dtype.kind in "iu":
+            arrays.append(rng.integers(*case.integers, shape).astype(dtype))
+            continue
+        values = rng.integers(-9, 9, shape).astype(dtype) / 2
+        for place, special in enumerate((np.nan, -0.0, 0.0, np.inf, -np.inf)):
+            values.flat[(7 * place + 3) % max(1, values.size)] = special
+        arrays.append(values.astype(dtype))
+    return arrays
+
+
+class Loaded:
+    """An array that takes slices and numbers only and gives copies, as those of zarr and h5py do."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array, self.shape, self.dtype, self.ndim = array, array.shape, array.dtype, array.ndim
+
+    def __getitem__(self, index: tuple[slice | int, ...]) -> np.ndarray:
+        assert all(isinstance(part, slice | int) for part in index), index
+        return np.array(self.array[index])
+
+
+KINDS = {"numpy": np.copy, "slices": lambda x: Loaded(x) if x.ndim else x, "dask": uneven}
+
+
+@functools.cache
+def module_for_numpy(text: str) -> Any:
+    return xla2py.emit(text, format=False).load()
+
+
+def check(case: Case, chunks: str, given: Arrays = (), budget: Budget | None = None) -> GeneratedModule:
+    """Assert that the results in chunks are NumPy's, from every kind of array, and the inputs what they were:
+    those that are given, or ``inputs`` of the case."""
+    given = given or inputs(case)
+    before = [array.copy() for array in given]
+    with np.errstate(all="ignore"):
+        wanted = leaves(module_for_numpy(case.text).main(*given))
+    generated = xla2py.emit(case.text, "dask", chunks=chunks)
+    assert case.written in generated.source
+    assert "# one chunk: " not in generated.source
+    module = generated.load()
+    module.TILE_BYTES = module.WINDOW_BYTES = 1  # tasks work through their blocks row by row
+    for made_of in KINDS.values():
+        lazy = leaves(module.main(*map(made_of, given)))
+        with np.errstate(all="ignore"):
+            values = dask.compute(*lazy, scheduler="sync")
+        assert [(x.shape, x.dtype) for x in lazy] == [(x.shape, x.dtype) for x in values]
+        assert differences(wanted, list(values), budget) == []
+    assert [x.tobytes() for x in before] == [x.tobytes() for x in given]
+    return generated
+
+
+def plan_of(text: str, **limits: str) -> Plan:
+    """How a program would run on Dask, within limits as ``emit`` takes them."""
+    target = load_target("dask")
+    assert target.plan is not None
+    return target.plan(run_pipeline(xla2py.load(text), target.without), Limits(**limits))
+
+
+def peak_of_a_run(text: str, arguments: Sequence[Any], **limits: str) -> int:
+    """The most bytes that a run on Dask holds at once to sum up its results."""
+    with np.errstate(all="ignore"):
+        results = xla2py.emit(text, "dask", format=False, **limits).load().main(*arguments)
+        total = sum(result.sum() for result in leaves(results))
+        total.compute(num_workers=THREADS)  # imports, and buffers that stay
+        tracemalloc.start()
+        total.compute(num_workers=THREADS)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    return peak
+
+
+def planned_and_peak(text: str, arguments: Sequence[Any], **limits: str) -> tuple[int, int]:
+    """The bytes that a run on Dask may hold by its plan, and the most that one holds."""
+    planned = plan_of(text, **limits).peak_bytes - PROCESS_BYTES + ASIDE
+    return planned, peak_of_a_run(text, arguments, **limits)
