@@ -138,6 +138,21 @@ def test_pairs_that_make_no_transfer_are_refused(pairs, other, fault):
     assert refusal.value.diagnostics[0].code == "XP361"
 
 
+@pytest.mark.parametrize(
+    ("counts", "among", "named"),
+    [
+        ("replica_count=4", "", "replica 9"),
+        ("num_partitions=4", "channel_id=1, ", "partition 9"),
+        ("replica_count=2, num_partitions=2", "channel_id=1, ", "device 11"),  # partition 9 of replica 1
+    ],
+)
+def test_who_is_not_there_is_named_by_what_the_module_is_for(counts, among, named):
+    line = f"ROOT r = f32[2,3] collective-permute(x), {among}source_target_pairs={{{{0,9}}}}"
+    text = f"HloModule m, {counts}\n" + entry(line, sizes="2,3")
+    with pytest.raises(UnsupportedError, match=f"XP304: collective-permute names {named}, and the module is for 4"):
+        xla2py.emit(parse_module(text))
+
+
 CIRCLE = """HloModule circle, replica_count=2
 ENTRY main {
   t = token[] after-all()

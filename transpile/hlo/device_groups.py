@@ -25,6 +25,13 @@ def device_count(module: HloModule) -> int:
     return module.replica_count * module.num_partitions
 
 
+def device_noun(module: HloModule) -> str:
+    """What the devices of a module are to those who wrote it."""
+    if module.num_partitions == 1:
+        return "replica"
+    return "partition" if module.replica_count == 1 else "device"
+
+
 def device_groups(instruction: Instruction, replicas: int, partitions: int) -> Groups:
     """The groups of devices that a collective runs among, each in the order of its result."""
     attribute = instruction.attributes.get("replica_groups")

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...array.node import Node, Slot, Ufunc
 from ...array.value import Value
-from ...hlo.device_groups import Groups, device_count, device_groups, device_pairs
+from ...hlo.device_groups import Groups, device_count, device_groups, device_noun, device_pairs
 from ...hlo.element_types import U32
 from ...hlo.ir import Instruction
 from ...hlo.shapes import ArrayShape, TupleShape
@@ -27,9 +27,10 @@ def _groups(lowering: FunctionLowering, instruction: Instruction) -> Groups | No
     """The groups of devices; None where each is alone. Raises UnsupportedError XP304 where a device is in none."""
     groups = _checked_groups(lowering, instruction)
     named = {device for group in groups for device in group}
-    left_out = next((d for d in range(device_count(lowering.module.module)) if d not in named), None)
+    module = lowering.module.module
+    left_out = next((d for d in range(device_count(module)) if d not in named), None)
     if left_out is not None:
-        message = f"replica {left_out} is in none of the groups of {instruction.opcode}"
+        message = f"{device_noun(module)} {left_out} is in none of the groups of {instruction.opcode}"
         raise UnsupportedError(Diagnostic("XP304", message, instruction.span))
     return None if _are_alone(groups) else groups
 
@@ -47,9 +48,10 @@ def _checked_groups(lowering: FunctionLowering, instruction: Instruction) -> Gro
 
 def _require_devices(lowering: FunctionLowering, instruction: Instruction, devices: Iterable[int]) -> None:
     """Raise where an instruction names devices that the module does not have."""
-    highest = max(devices, default=0)
-    if highest >= device_count(lowering.module.module):
-        message = f"{instruction.opcode} names replica {highest}, and the module is for {_counts(lowering)}"
+    module, highest = lowering.module.module, max(devices, default=0)
+    if highest >= device_count(module):
+        named = f"{device_noun(module)} {highest}"
+        message = f"{instruction.opcode} names {named}, and the module is for {_counts(lowering)}"
         hint = "say in the HloModule line how many there are: replica_count=N or num_partitions=N"
         raise UnsupportedError(Diagnostic("XP304", message, instruction.span, hint=hint))
 

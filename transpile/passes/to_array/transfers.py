@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from ...array.traversal import is_inside
 from ...array.value import Value
-from ...hlo.device_groups import Pairs, device_count
-from ...hlo.ir import Instruction
+from ...hlo.device_groups import Pairs, device_count, device_noun
+from ...hlo.ir import HloModule, Instruction
 from ...hlo.shapes import ArrayShape, Shape, leaves
 from ...hlo.source import Diagnostic, UnsupportedError
 from ...hlo.transfers import transfer_pairs, transfers
@@ -34,21 +34,22 @@ def _pairs(lowering: FunctionLowering, instruction: Instruction) -> Pairs:
         hint = "for a transfer with the host, say is_host_transfer=true"
         raise UnsupportedError(Diagnostic("XP361", message, instruction.span, hint=hint))
     pairs = transfer_pairs(ends["send"], ends["recv"], module.replica_count, module.num_partitions)
-    fault = _fault(pairs, device_count(module))
+    fault = _fault(pairs, module)
     if fault:
         raise UnsupportedError(Diagnostic("XP361", f"channel {_channel(instruction)} {fault}", instruction.span))
     return pairs
 
 
-def _fault(pairs: Pairs, count: int) -> str:
+def _fault(pairs: Pairs, module: HloModule) -> str:
     """What is wrong with the pairs of a channel; nothing if they are right."""
+    noun, count = device_noun(module), device_count(module)
     highest = max((device for pair in pairs for device in pair), default=0)
     if highest >= count:
-        return f"names replica {highest} of {count}"
+        return f"names {noun} {highest} of {count}"
     for devices, does in zip(zip(*pairs, strict=True), ("sends from", "sends to"), strict=False):
         device, times = Counter(devices).most_common(1)[0]
         if times > 1:
-            return f"{does} replica {device} {times} times"
+            return f"{does} {noun} {device} {times} times"
     return ""
 
 
