@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from ...transpile.array.node import Graph, Node, Region, Slot
 from ...transpile.array.program import Function, Loop, Program
 from ...transpile.hlo.element_types import PRED
+from .alike import what_it_does
 from .calls import CALLS
 from .cuts import LEAVES, Cuts, is_argument
 from .groups import Group, Root, Tiles, in_one_chunk, is_plain_number, partial_shape, tiles
@@ -51,7 +53,7 @@ class Arrangement:
         self.graph = self.function.graph
         self.phases = Phases(self.function, cuts)
         self.made: dict[Node, Node] = {}
-        self.blocks: list[Function] = []
+        self.blocks: dict[Hashable, Function] = {}  # by what they do
 
     def arranged(self) -> Program:
         """The program with ``main`` rewritten, and its block functions."""
@@ -71,7 +73,7 @@ class Arrangement:
         if self.function.effect is not None:
             self.function.effect = self.made.get(self.function.effect, self.function.effect)
         self.graph.region, self.graph.instruction, self.graph.number = self.graph.root, None, None
-        return Program(self.program.module, [*self.program.functions[:-1], *self.blocks, self.function])
+        return Program(self.program.module, [*self.program.functions[:-1], *self.blocks.values(), self.function])
 
     # -- block functions
 
@@ -86,7 +88,7 @@ class Arrangement:
         block.results = results[0] if len(results) == 1 else tuple(results)
         block.sources = tuple(source.node for source in trace.sources.values())
         block.note = in_one_chunk(trace, self.cuts)
-        self.blocks.append(block)
+        block = self.blocks.setdefault(what_it_does(block), block)
         self._call(group, roots, trace, block)
 
     def _result(self, root: Root, trace: Trace, copier: Copier) -> Node:

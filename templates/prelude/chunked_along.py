@@ -23,7 +23,7 @@ def top_k_in_chunks(
     merge, merged = partial(best_of, k=k, largest=largest), index[:-1] + "z"
     pairs = da.blockwise(merge, merged, best, index, new_axes={"z": k}, meta=meta)
     values, indices = (
-        da.blockwise(itemgetter(part), merged, pairs, merged, meta=np.empty(0, dtype))
+        pairs.map_blocks(itemgetter(part), meta=np.empty(0, dtype))
         for part, dtype in enumerate((x.dtype, np.int32))
     )
     return values, indices

@@ -87,9 +87,7 @@ def scan_in_chunks(
         meta=meta,
     )
     return tuple(
-        da.blockwise(
-            itemgetter(k), letters, results, letters, meta=np.empty(0, x.array.dtype)
-        )
+        results.map_blocks(itemgetter(k), meta=np.empty(0, x.array.dtype))
         for k, x in enumerate(arrays)
     )
 

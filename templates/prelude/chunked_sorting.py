@@ -81,7 +81,7 @@ def sort_and_merge(
         meta=meta,
     )
     return tuple(
-        da.blockwise(itemgetter(k), merged, results, merged, meta=np.empty(0, x.dtype))
+        results.map_blocks(itemgetter(k), meta=np.empty(0, x.dtype))
         for k, x in enumerate(arrays)
     )
 

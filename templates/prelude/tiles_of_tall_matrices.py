@@ -80,7 +80,7 @@ def below_first_rows(
     both = da.concatenate([a[:n], triangle]).rechunk((2 * n, n))
     meta, letters = np.empty(0, a.dtype), "kl"[: len(shape)]
     found = da.blockwise(factor, "ij", both, "ij", meta=np.empty(0, object))
-    first = da.blockwise(itemgetter(0), "ij", found, "ij", meta=meta)
+    first = found.map_blocks(itemgetter(0), meta=meta)
     other = da.blockwise(
         partial(part_of, number=1),
         letters,
