@@ -10,9 +10,9 @@ import dask.array as da
 import numpy as np
 
 from .chunked import Chunked, slices_along
-from .tiles import block_of, first_of
+from .tiles import block_of, room_for
 
-WINDOW_BYTES = 1 << 20  # of an array in a call: neighbours read the same rows again
+WINDOW_BYTES = 1 << 22  # of an array in a call: neighbours read the same rows again
 
 
 def in_windows(
@@ -123,7 +123,7 @@ class Windows:
             window = np.asarray(self.array[tuple(index)])
             made = self.function(window, *others, padding=edges, **self.keywords)
             if start == begin:
-                result = first_of(made, axis, end_of_all - begin)
+                result = room_for(made, axis, end_of_all - begin)
             tile = slice(start - begin, stop - begin)
             result[(slice(None),) * axis + (tile,)] = made
         return result

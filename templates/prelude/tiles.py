@@ -1,11 +1,14 @@
 """Block functions that work through their blocks a few rows at a time."""
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 
-TILE_BYTES = 1 << 18  # of one argument in a call: little enough to stay in the cache
+TILE_BYTES = 1 << 20  # of one argument in a call: little enough to stay in the cache
 
 
 class Tiled:
@@ -42,7 +45,7 @@ class Tiled:
             several = made if isinstance(self.joined, tuple) else (made,)
             for k, (part, way) in enumerate(zip(several, ways, strict=True)):
                 if start == 0:
-                    results.append(first_of(part, way, count))
+                    results.append(room_for(part, way, count))
                 if isinstance(way, int):
                     results[k][(slice(None),) * way + (tile,)] = part
                     continue
@@ -71,10 +74,38 @@ def block_of(argument: Any) -> Any:
     return argument.read() if isinstance(argument, Unread) else argument
 
 
-def first_of(part: np.ndarray, way: Any, count: int) -> np.ndarray:
+class Memory:
+    """That of results which are gone, for the next ones: fresh pages are cleared by the
+    system first, which can take as long as twenty operations.
+    """
+
+    def __init__(self) -> None:
+        self.free: deque[np.ndarray] = deque(maxlen=2)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Memory, ()  # each process has its own
+
+    def room(self, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
+        """An array of any values, whose memory is free when its last view is gone."""
+        size = prod(shape) * dtype.itemsize
+        try:
+            memory = self.free.pop()
+        except IndexError:
+            memory = np.empty(0, np.uint8)
+        if memory.size < max(1, size):
+            memory = np.empty(max(1, size), np.uint8)
+        flat = np.frombuffer(memory.data, dtype, prod(shape))  # views of it have it as base
+        finalize(flat, self.free.append, memory)
+        return flat.reshape(shape)
+
+
+MEMORY = Memory()
+
+
+def room_for(part: np.ndarray, way: Any, count: int) -> np.ndarray:
     """Room for the results of all calls; the first of those that are combined, which is
     overwritten.
     """
     if not isinstance(way, int):
         return np.array(part)
-    return np.empty((*part.shape[:way], count, *part.shape[way + 1 :]), part.dtype)
+    return MEMORY.room((*part.shape[:way], count, *part.shape[way + 1 :]), part.dtype)
