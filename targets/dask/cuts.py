@@ -21,8 +21,8 @@ from .windows import windows_of
 Axis = tuple[Node, int]
 
 SHORTEST_PIECE = 4096  # bytes of a chunk that should lie together
-# malloc hands the memory of arrays below 32 MiB out again. Each larger one has fresh pages, which the system clears
-# first: that can take as long as twenty operations.
+# Of results. malloc hands the memory of smaller arrays out again; the first few larger ones have fresh pages, which the
+# system clears first: that can take as long as twenty operations.
 REUSED_BYTES = 31 << 20
 LEAVES = frozenset("parameter arange tri eye array full zeros ones empty".split())
 TREES = frozenset("sum mean prod max min any all".split())

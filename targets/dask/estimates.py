@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from math import ceil, prod
 
+from ...templates.prelude.tiles import TILE_BYTES, WINDOW_BYTES
 from ...transpile.array.node import Node
 from ...transpile.array.program import Program
 from ..base import Phase, Plan
@@ -16,7 +17,6 @@ from .windows import windows_of
 
 PROCESS_BYTES = 100 << 20  # Python, NumPy and dask
 THREADS = 4  # that a plan is made for
-TILE_BYTES, WINDOW_BYTES = 1 << 18, 1 << 20  # as in the prelude
 WINDOW_COPIES = 5  # of its argument and its result in a convolution
 PARTS = 8  # of a sum, waiting for each other
 VIEWS = frozenset("expand getitem transpose item retype parameter literal integer reshape broadcast_to".split())

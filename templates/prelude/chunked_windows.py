@@ -10,9 +10,7 @@ import dask.array as da
 import numpy as np
 
 from .chunked import Chunked, slices_along
-from .tiles import block_of, room_for
-
-WINDOW_BYTES = 1 << 22  # of an array in a call: neighbours read the same rows again
+from .tiles import WINDOW_BYTES, block_of, room_for
 
 
 def in_windows(

@@ -113,10 +113,6 @@ def correlate(
         return np.zeros(shape, x.dtype)
     fills_image = prod(x.shape[1:-1]) <= 4 * prod(strides) * prod(sizes)
     if depth == 1 and (groups > 1 or features == 1) and fills_image:
-        if features == prod(strides) == 1 and len(window) > 1:
-            result = banded(x, kernel, dilation)
-            if np.isfinite(result.sum()):
-                return result
         return depthwise(x, kernel, strides, dilation)
     steps = tuple(slice(None, None, by) for by in strides)
     if taps == groups == 1:
@@ -183,8 +179,9 @@ def banded(x: np.ndarray, kernel: np.ndarray, dilation: Sequence[int]) -> np.nda
         tall = tall[:, ::rows].swapaxes(-1, -2)  # [batch, blocks, rows and more, width]
         part = total[:, start:stop].reshape(batch, blocks, rows, width)[..., :used]
         part[...] = 0
-        for band, shift in zip(bands[:, :rows, : rows + reach - 1], shifts, strict=True):
-            part += band @ tall[..., shift : shift + used]
+        for band, shift in zip(bands, shifts, strict=True):
+            matrix = band[:rows, : rows + reach - 1]
+            part += matrix @ tall[..., shift : shift + used]
         start = stop
     sizes = window_counts(rest, kernel.shape[1:-2], (1,) * len(rest), dilation[1:])
     return total.reshape(batch, count, *rest, 1)[:, :, *map(slice, sizes)]

@@ -8,7 +8,10 @@ from weakref import finalize
 
 import numpy as np
 
-TILE_BYTES = 1 << 20  # of one argument in a call: little enough to stay in the cache
+# Of one argument in a call: little enough to stay in the cache, and enough that threads
+# seldom wait for the interpreter. Windows read rows of their neighbours again.
+TILE_BYTES = 1 << 20
+WINDOW_BYTES = 1 << 22
 
 
 class Tiled:
@@ -77,10 +80,13 @@ def block_of(argument: Any) -> Any:
 class Memory:
     """That of results which are gone, for the next ones: fresh pages are cleared by the
     system first, which can take as long as twenty operations.
+
+    malloc does the same for smaller arrays, once it has seen that they come and go.
     """
 
     def __init__(self) -> None:
         self.free: deque[np.ndarray] = deque(maxlen=2)
+        np.empty(31 << 20, np.uint8)  # comes and goes; the most that glibc keeps
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Memory, ()  # each process has its own
@@ -94,7 +100,7 @@ class Memory:
             memory = np.empty(0, np.uint8)
         if memory.size < max(1, size):
             memory = np.empty(max(1, size), np.uint8)
-        flat = np.frombuffer(memory.data, dtype, prod(shape))  # views of it have it as base
+        flat = np.frombuffer(memory.data, dtype, prod(shape))  # the base of all views
         finalize(flat, self.free.append, memory)
         return flat.reshape(shape)
 

@@ -226,7 +226,8 @@ def test_products_of_matrices_as_they_are_go_through_a_chunk_at_once(text, is_pl
     assert ("blockwise(Tiled(dot_block," in body) is not is_plain
 
 
-def test_tiles_are_as_large_as_what_they_are_added_to():
+def test_tiles_are_as_large_as_what_they_are_added_to(monkeypatch):
+    monkeypatch.setattr(tiles, "TILE_BYTES", 1 << 18)
     sizes = []
 
     def block(x, y):
