@@ -59,7 +59,8 @@ def test_precedence_is_right(path, monkeypatch):
     program = run_pipeline(xla2py.load(path))
     target = load_target("numpy")
     plain, parenthesised = (
-        write_module(program, target, Settings(annotate="none", parenthesise_all=flag)).text for flag in (False, True)
+        "\n".join(write_module(program, target, Settings(annotate="none", parenthesise_all=flag)).pieces)
+        for flag in (False, True)
     )
     assert ast.dump(ast.parse(plain)) == ast.dump(ast.parse(parenthesised))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from keyword import iskeyword
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from ..passes.kernels import fuse
 from ..passes.own_functions import own_functions
 from .generated import GeneratedModule
 from .header import body_sha256, with_body_hash
-from .module import Settings, write_module
+from .module import Settings, joined, write_module
 from .names import identifier
 from .support import require_capture, require_support, written_as
 
@@ -109,7 +110,8 @@ def emit(
         source_sha256=module_sha256(module, with_result_tree=nested),
     )
     written = write_module(program, chosen, settings)
-    text = _formatted(written.text) if format else written.text
+    pieces = map(_formatted, written.pieces) if format else written.pieces
+    text = joined([piece.strip() for piece in pieces])
     text, title = with_body_hash(text), identifier(module.name) or "module"
     return GeneratedModule(text, title, chosen.name, written.constants, written.functions, program)
 
@@ -193,5 +195,7 @@ def _source_name(source: object, module: HloModule, name: str | None) -> str:
     return "".join(c if c.isalnum() or c in "._-/+ :()[]," else "_" for c in chosen)[:200]
 
 
+@lru_cache(maxsize=1024)
 def _formatted(text: str) -> str:
+    """Text in black's layout. What a process has formatted it remembers: most modules share parts of the prelude."""
     return black.format_str(text, mode=black.Mode(target_versions={TargetVersion.PY311}))

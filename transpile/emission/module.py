@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -53,9 +56,12 @@ class Settings:
 
 @dataclass(slots=True)
 class Written:
-    """The text of a module before formatting, the arrays that go beside it, and what each line computes."""
+    """The text of a module before formatting, the arrays that go beside it, and what each line computes.
 
-    text: str
+    ``pieces`` are what the program became, and each definition of the prelude that it uses.
+    """
+
+    pieces: list[str]
     constants: dict[str, np.ndarray] = field(default_factory=dict)
     functions: list[WrittenFunction] = field(default_factory=list)
 
@@ -166,7 +172,7 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
     needed = {*library.imports_of(definitions), *renderer.foreign_imports(), *typing}
     import_lines = imports(target, needed, [*types, *texts, *kernels.texts], constants)
     template = renderer.environment.get_template("module.py.j2")
-    text = template.render(
+    own_text = template.render(
         docstring=docstring(program, parameters, replicas, tree),
         header="\n".join(header(target, settings.source_name, settings.source_sha256, settings.options)),
         imports=import_lines,
@@ -181,9 +187,21 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
         ],
         kernels=[*shared, *kernels.shared(), *kernels.texts],
         functions=texts,
-        definitions=behind,
     )
-    return Written(text, constants.sidecar, written)
+    return Written([own_text, *behind], constants.sidecar, written)
+
+
+def joined(pieces: Sequence[str]) -> str:
+    """The text of a module from its pieces: functions and classes stand two empty lines apart, constants one."""
+    text = pieces[0]
+    for before, piece in pairwise(pieces):
+        text += "\n\n\n" if _is_block(before) or _is_block(piece) else "\n\n"
+        text += piece
+    return text + "\n"
+
+
+def _is_block(piece: str) -> bool:
+    return re.search(r"^(def|class|@)", piece, re.MULTILINE) is not None
 
 
 def _in_written_order(program: Program) -> list[Function]:
