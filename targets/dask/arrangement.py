@@ -11,6 +11,7 @@ from ...transpile.errors import Diagnostic, UnsupportedError, UsageError
 from ..base import Limits, Plan
 from .cuts import REUSED_BYTES, Classes, Cuts, cut, measured
 from .estimates import estimated
+from .stores import without_computed_stores
 from .writing import Arrangement
 
 CHUNK_BYTES = 128 << 20  # as dask.array takes by itself
@@ -41,6 +42,7 @@ def plan(program: Program, limits: Limits) -> Plan:
 def _planned(program: Program, limits: Limits) -> tuple[Cuts, Plan]:
     """The largest chunks with which the program keeps to its limit: wherever its arguments come from, or if there are
     none, where these are files."""
+    without_computed_stores(program.entry)
     classes = Classes(program.entry)
     length = int(limits.chunks) if limits.chunks.isdigit() else None
     target = size_in_bytes(limits.chunks) if limits.chunks and length is None else CHUNK_BYTES

@@ -138,7 +138,7 @@ def _getitem(node: Node) -> list[Links]:
 
 def _setitem(node: Node) -> list[Links]:
     operand, value, *indices = node.operands
-    if any(index.ndim for index in indices):
+    if is_scatter(node) or any(index.ndim for index in indices):
         return _scattered(node)
     items = node.parameters["index"]
     whole = tuple(axis if items[axis] == ":" else None for axis in range(operand.ndim))

@@ -57,7 +57,7 @@ class Phases:
     def is_computed(self, node: Node) -> bool:
         """By a block function."""
         form = self.cuts.forms[node]
-        if form in ("native", *ON_ARRAYS, "windows") or node.opcode in LEAVES:
+        if form in ("native", *ON_ARRAYS, "windows") or node.opcode in LEAVES or node.opcode == "copy":
             return False
         if node.opcode == "item":
             source = node.operands[0]

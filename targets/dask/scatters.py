@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...transpile.array.node import Node, Slot, Ufunc
+from ...transpile.array.scalars import is_known_on_host
+from ...transpile.array.value import FULL
 
 COMBINED_IN_PARTS = frozenset("add multiply maximum minimum and or xor".split())
 
@@ -15,9 +17,16 @@ def is_scatter(node: Node) -> bool:
     and the indices."""
     if node.opcode == "prelude":
         return node.parameters["function"] == "scatter_at" and not node.results
-    index = node.parameters.get("index", ())
-    is_by_arrays = any(operand.ndim for operand in node.operands[2:])
-    return node.opcode in ("setitem", "update_at") and is_by_arrays and all(isinstance(item, Slot) for item in index)
+    indices = node.operands[2:]
+    is_computed = not all(map(is_known_on_host, indices))
+    return node.opcode in ("setitem", "update_at") and is_computed and len(_slots(node)) == len(indices)
+
+
+def _slots(node: Node) -> tuple[Slot, ...]:
+    """The indices of ``x[i, j, :] = values``; none where these are not all for the first axes."""
+    index = node.parameters["index"]
+    slots = tuple(item for item in index if isinstance(item, Slot))
+    return slots if slots == index[: len(slots)] and set(index[len(slots) :]) <= {FULL} else ()
 
 
 def combiner(node: Node) -> Any:
@@ -76,7 +85,7 @@ def scatter_call(node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of ``scatter_at``."""
     if node.opcode == "prelude":
         return node.parameters["arguments"], node.parameters["keywords"]
-    index, combine = node.parameters["index"], combiner(node)
+    index, combine = _slots(node), combiner(node)
     where = index if len(index) > 1 else index[0]
     return (Slot(0), where, Slot(1), *([combine] if combine is not None else [])), {}
 

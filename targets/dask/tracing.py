@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ...transpile.array.in_place import own_changed
 from ...transpile.array.node import Graph, Node, Region
 from ...transpile.array.program import Branch, Carry, Function, Loop, Store
 from ...transpile.array.traversal import dependencies, is_inside, nested_roots, topological
@@ -206,6 +207,9 @@ class Copier:
             shape = tuple(-1 if of is not None else size for of, size in zip(key, shape, strict=True))
         self.graph.region = self.regions.get(node.region, self.graph.root)
         self.graph.instruction = self.origin.origins.get(node)
+        if node.opcode == "loop":
+            own_changed(self.graph, parameters["loop"])
+            operands = tuple(carry.initial for carry in parameters["loop"].carries)
         made = self.graph.add(
             node.opcode,
             operands,

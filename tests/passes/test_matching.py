@@ -17,6 +17,10 @@ X, Y = "x = f32[4] parameter(0)", "y = f32[4] parameter(1)"
 SUM = root(X, Y, "a = f32[4] exponential(x)", "s = f32[4] add(a, y)")
 NUMBER = root(X, "two = f32[] constant(2)", "t = f32[4] broadcast(two), dimensions={}", "s = f32[4] divide(t, x)")
 LESS = root(X, Y, "c = pred[4] compare(x, y), direction=LT")
+WHOLE = root(
+    "x = s32[4] parameter(0)", "two = s32[] constant(2)", "t = s32[4] broadcast(two), dimensions={}",
+    "s = s32[4] multiply(t, x)",
+)  # fmt: skip
 TWICE = root(X, Y, "a = f32[4] multiply(x, x)", "s = f32[4] subtract(a, y)")
 
 
@@ -29,6 +33,7 @@ TWICE = root(X, Y, "a = f32[4] multiply(x, x)", "s = f32[4] subtract(a, y)")
         ("add((e := exponential(a)), b)", SUM, {"a", "b", "e"}),
         ("divide(A, x)", NUMBER, {"A", "x"}),
         ("divide(2, x)", NUMBER, {"x"}),
+        ("multiply(2, x)", WHOLE, {"x"}),
         ('compare(a, b, direction="LT")', LESS, {"a", "b"}),
         ("compare(a, b, direction=d)", LESS, {"a", "b", "d"}),
         ("subtract(multiply(a, a), b)", TWICE, {"a", "b"}),
@@ -49,6 +54,9 @@ def test_matches(text, node, names):
         ("divide(x, A)", NUMBER),
         ("divide(2.5, x)", NUMBER),
         ("divide(-2, x)", NUMBER),
+        ("multiply(2.5, x)", WHOLE),
+        ("multiply(nan, x)", WHOLE),
+        ("multiply(inf, x)", WHOLE),
         ('compare(a, b, direction="GT")', LESS),
         ("subtract(multiply(a, b), b)", TWICE),
         ("prelude.add(a, b)", SUM),

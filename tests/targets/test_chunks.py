@@ -264,3 +264,22 @@ def test_axes_that_a_reshape_cuts_without_a_plan(chunks):
     (found,) = leaves(xla2py.emit(HEADS, "dask", chunks=chunks).load().main(*inputs))
     np.testing.assert_array_equal(found.compute(scheduler="sync"), -inputs[0].reshape(4, 4, 8, 4, 8, 3))
     assert plan_of(HEADS, chunks=chunks).peak_bytes > 0
+
+    assert planned(HEADS, chunks=chunks).peak_bytes > 0
+
+
+REPEATED = """
+ENTRY main {
+  x = f32[10] parameter(0)
+  y = f32[10] parameter(1)
+  both = f32[20] concatenate(x, y), dimensions={0}
+  ROOT r = f32[4,20,3] broadcast(both), dimensions={1}
+}"""
+
+
+@pytest.mark.parametrize("given", [None, {"x": 3, "y": (2, 5, 3)}, {"x": -1}])
+@pytest.mark.parametrize("chunks", ["1", "3", "16B"])
+def test_what_is_repeated_may_come_in_any_chunks(chunks, given):
+    x, y = np.arange(20, dtype=np.float32).reshape(2, 10)
+    found = xla2py.emit(REPEATED, "dask", chunks=chunks).load().main(x, y, chunks=given)
+    assert np.array_equal(found.compute(), np.broadcast_to(np.concatenate([x, y])[:, None], (4, 20, 3)))

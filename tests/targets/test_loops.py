@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import xla2py
 from xla2py.tests.targets.running import differences, on_dask, on_numpy
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
@@ -69,3 +70,67 @@ def test_states_of_a_scan_are_those_of_numpy(text: str, chunks: str) -> None:
     arguments = [numbers.standard_normal((40, 6), np.float32), numbers.standard_normal(6, np.float32)]
     found = on_dask(text, arguments, np.copy, chunks)
     assert not differences(on_numpy(text, arguments), found)
+
+
+def writes(place: str) -> str:
+    """A loop that only writes rows, at places that are computed, into an array that is cut along both axes."""
+    return f"""HloModule writes
+body {{
+  carried = (s32[], f32[40,6], s32[5], f32[5,6]) parameter(0)
+  i = s32[] get-tuple-element(carried), index=0
+  x = f32[40,6] get-tuple-element(carried), index=1
+  places = s32[5] get-tuple-element(carried), index=2
+  rows = f32[5,6] get-tuple-element(carried), index=3
+  zero = s32[] constant(0)
+  one = s32[] constant(1)
+  forty = s32[] constant(40)
+  square = s32[] multiply(i, i)
+  counted = s32[] remainder(square, forty)
+  found = s32[1] dynamic-slice(places, i), dynamic_slice_sizes={{1}}
+  given = s32[] reshape(found)
+  row = f32[1,6] dynamic-slice(rows, i, zero), dynamic_slice_sizes={{1,6}}
+  stored = f32[40,6] dynamic-update-slice(x, row, {place}, zero)
+  next = s32[] add(i, one)
+  ROOT r = (s32[], f32[40,6], s32[5], f32[5,6]) tuple(next, stored, places, rows)
+}}
+condition {{
+  carried = (s32[], f32[40,6], s32[5], f32[5,6]) parameter(0)
+  i = s32[] get-tuple-element(carried), index=0
+  n = s32[] constant(5)
+  ROOT more = pred[] compare(i, n), direction=LT
+}}
+ENTRY main {{
+  x = f32[40,6] parameter(0)
+  places = s32[5] parameter(1)
+  rows = f32[5,6] parameter(2)
+  start = s32[] constant(0)
+  first = (s32[], f32[40,6], s32[5], f32[5,6]) tuple(start, x, places, rows)
+  looped = (s32[], f32[40,6], s32[5], f32[5,6]) while(first), condition=condition, body=body
+  ROOT r = f32[40,6] get-tuple-element(looped), index=1
+}}
+"""
+
+
+def written(place: str) -> tuple[str, list[np.ndarray]]:
+    random = np.random.default_rng(1)
+    rows = [random.standard_normal(shape).astype(np.float32) for shape in ((40, 6), (5, 6))]
+    return writes(place), [rows[0], np.int32([39, 7, 7, 99, -3]), rows[1]]
+
+
+@pytest.mark.parametrize("chunks", ["64B", "100B", "1KiB"])
+@pytest.mark.parametrize("place", ["counted", "given"])
+def test_writes_at_computed_places_into_what_is_cut(place, chunks):
+    text, given = written(place)
+    source = xla2py.emit(text, "dask", chunks=chunks).source
+    assert ("= scatter_at_in_chunks(" in source) == (chunks != "1KiB")
+    (wanted,), (found,) = on_numpy(text, given), on_dask(text, given, np.copy, chunks)
+    assert differences([wanted], [found]) == []
+
+
+def test_a_loop_within_one_task_changes_its_own_copy():
+    text, given = written("given")
+    source = xla2py.emit(text, "dask").source
+    assert source.count(".copy()") == 1
+    assert source.index(".copy()") < source.index("for i in range(5)")
+    (wanted,), (found,) = on_numpy(text, given), on_dask(text, given, np.copy)
+    assert differences([wanted], [found]) == []

@@ -7,7 +7,7 @@ outlives the change looks at the array that is changed.
 from __future__ import annotations
 
 from ..hlo.opcodes import OPCODES
-from .node import Node
+from .node import Graph, Node
 from .program import Carry, Loop
 from .traversal import body_nodes, loop_roots
 
@@ -58,3 +58,11 @@ def may_change_in_place(loop: Loop, carry: Carry, named: frozenset[Node] | set[N
             return False
     others = (other.following for other in loop.carries if other is not carry)
     return not any(other in seen for other in others)
+
+
+def own_changed(graph: Graph, loop: Loop) -> None:
+    """Arrays that the loop may change where they are begin as copies of its own."""
+    for carry in loop.carries:
+        if may_change_in_place(loop, carry):
+            initial = carry.initial
+            carry.initial = graph.add("copy", (initial,), initial.shape, initial.element_type, pinned=True)

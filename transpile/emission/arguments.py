@@ -82,7 +82,7 @@ class ArgumentWriter:
             return [
                 argument_name(instructions[node.parameters["argument"]])
                 if "argument" in node.parameters
-                else main.name_of_argument(node)  # what a loop carries
+                else (node.is_python_int and main.texts.get(node)) or main.name_of_argument(node)  # of a loop
                 if node.opcode == "parameter"
                 else base_name(node, origin)
                 for node in self.function.sources

@@ -141,7 +141,7 @@ def is_number(node: Node, number: float | bool) -> bool:
     if not node.is_literal or node.type.is_complex:
         return False
     value = literal_value(node)
-    if value.dtype.kind in "iu" and number != int(number):
-        return False
+    if value.dtype.kind in "iu" and number % 1 != 0:
+        return False  # nor NaN, nor infinity
     wanted = np.asarray(number).astype(value.dtype)
     return bool(value == wanted) or bool(value != value and wanted != wanted)

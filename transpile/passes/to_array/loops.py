@@ -7,7 +7,7 @@ never change are read from outside, and rows written at the counter become store
 
 from __future__ import annotations
 
-from ...array.in_place import may_change_in_place
+from ...array.in_place import own_changed
 from ...array.node import Graph, Node
 from ...array.program import Carry, Loop, Store
 from ...array.traversal import body_nodes, use_counts
@@ -127,7 +127,7 @@ def _finished(lowering: FunctionLowering, attempt: Attempt, leaves: list[Value],
     loop.effect = graph.effects.get(loop.region)
     _find_stores(graph, loop)
     if "in_place" not in lowering.module.options.disabled:
-        _own(graph, loop)
+        own_changed(graph, loop)
     initials = tuple(carry.initial for carry in loop.carries)
     results = tuple((carry.parameter.shape, carry.parameter.element_type) for carry in loop.carries)
     node = placed(graph, "loop", initials, results, loop.effect is not None, loop=loop)
@@ -191,14 +191,6 @@ def _find_stores(graph: Graph, loop: Loop) -> None:
             carry.initial = graph.add("empty", (), shape, element_type, pinned=True)
         else:
             carry.initial = graph.add("copy", (carry.initial,), shape, element_type, pinned=True)
-
-
-def _own(graph: Graph, loop: Loop) -> None:
-    """Arrays that the loop may change where they are begin as copies of its own."""
-    for carry in loop.carries:
-        if may_change_in_place(loop, carry):
-            initial = carry.initial
-            carry.initial = graph.add("copy", (initial,), initial.shape, initial.element_type, pinned=True)
 
 
 def _covers(loop: Loop, store: Store) -> bool:
