@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from math import ceil, prod
+from math import ceil, log, prod
 
 from ...templates.prelude.tiles import TILE_BYTES, WINDOW_BYTES
 from ...transpile.array.node import Node
@@ -18,7 +18,7 @@ from .windows import windows_of
 PROCESS_BYTES = 100 << 20  # Python, NumPy and dask
 THREADS = 4  # that a plan is made for
 WINDOW_COPIES = 5  # of its argument and its result in a convolution
-PARTS = 8  # of a sum, waiting for each other
+SPLIT = 4  # parts of a sum that dask adds up at a time
 VIEWS = frozenset("expand getitem transpose item retype parameter literal integer reshape broadcast_to".split())
 
 
@@ -56,9 +56,9 @@ def estimated(program: Program, cuts: Cuts) -> Plan:
     phases.sort(key=lambda phase: phase.level)
     whole = [node for node in cuts.classes.nodes if is_argument(node) and node.element_type and not cuts.is_cut(node)]
     busy = max((min(THREADS, phase.tasks) for phase in phases), default=1)
-    parts = max((_result_bytes(group, cuts) for group in groups), default=0)
+    parts = max((_result_bytes(group, cuts) * _waiting(_tasks(group, cuts), busy) for group in groups), default=0)
     handed_on = max([_handed_on(group, cuts) for group in groups] + arrays, default=0)
-    fixed = PROCESS_BYTES + min(PARTS, 2 * busy) * parts + busy * handed_on
+    fixed = PROCESS_BYTES + parts + busy * handed_on
     fixed += sum(prod(node.shape) * node.type.dtype.itemsize for node in whole)
     chunks = tuple(
         (_name(program, node), cuts.chunks(node))
@@ -72,6 +72,12 @@ def estimated(program: Program, cuts: Cuts) -> Plan:
         mapped_peak_bytes=fixed + busy * max((phase.mapped_task_bytes for phase in phases), default=0),
         chunks=chunks,
     )
+
+
+def _waiting(tasks: int, busy: int) -> int:
+    """How many parts of a sum wait for each other: what comes next for each thread, and in each level of a tree all
+    but one of those that are added up."""
+    return min(tasks, busy + (SPLIT - 1) * ceil(log(max(1, tasks), SPLIT)))
 
 
 def _handed_on(group: Group, cuts: Cuts) -> int:
