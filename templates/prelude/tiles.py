@@ -1,10 +1,10 @@
 """Block functions that work through their blocks a few rows at a time."""
 
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
-from weakref import finalize
 
 import numpy as np
 
@@ -101,7 +101,7 @@ class Memory:
         if memory.size < max(1, size):
             memory = np.empty(max(1, size), np.uint8)
         flat = np.frombuffer(memory.data, dtype, prod(shape))  # the base of all views
-        finalize(flat, self.free.append, memory)
+        weakref.finalize(flat, self.free.append, memory)
         return flat.reshape(shape)
 
 
