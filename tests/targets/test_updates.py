@@ -14,13 +14,13 @@ def written(update: str, rows: int, start: str, *, into: str = "x", columns: int
     """An update of some rows, at a place that is a number or that an argument says."""
     return f"""
 ENTRY main {{
-  x = f32[40,3] parameter(0)
+  x = f32[24,3] parameter(0)
   u = f32[{rows},{columns}] parameter(1)
-  sum = f32[40,3] add(x, x)
+  sum = f32[24,3] add(x, x)
   product = f32[{rows},{columns}] multiply(u, u)
   row = s32[] {start}
   column = s32[] constant(1)
-  ROOT r = f32[40,3] dynamic-update-slice({into}, {update}, row, column)
+  ROOT r = f32[24,3] dynamic-update-slice({into}, {update}, row, column)
 }}"""
 
 
@@ -29,8 +29,8 @@ def read(rows: int, *, columns: int = 3, source: str = "x", then: str = "") -> s
     shape = f"f32[{rows},{columns}]"
     return f"""
 ENTRY main {{
-  x = f32[40,3] parameter(0)
-  sum = f32[40,3] add(x, x)
+  x = f32[24,3] parameter(0)
+  sum = f32[24,3] add(x, x)
   row = s32[] parameter(1)
   column = s32[] parameter(2)
   {"" if then else "ROOT "}part = {shape} dynamic-slice({source}, row, column), dynamic_slice_sizes={{{rows},{columns}}}
@@ -40,21 +40,21 @@ ENTRY main {{
 
 FIVE, GIVEN = "constant(5)", "parameter(2)"
 CASES = {
-    "many rows": Case(written("u", 30, FIVE), "updated[5:35] = u.read()\n"),
+    "many rows": Case(written("u", 14, FIVE), "updated[5:19] = u.read()\n"),
     "few rows": Case(written("u", 2, FIVE), "updated[5:7] = "),
     "part of a row": Case(written("u", 1, FIVE, columns=2), "updated[5"),
-    "rows that are computed": Case(written("product", 30, FIVE), "updated[5:35] = "),
-    "rows into what is computed": Case(written("u", 30, FIVE, into="sum"), "updated[5:35] = u.read()\n"),
+    "rows that are computed": Case(written("product", 14, FIVE), "updated[5:19] = "),
+    "rows into what is computed": Case(written("u", 14, FIVE, into="sum"), "updated[5:19] = u.read()\n"),
 }
 WRITTEN, READ = "dynamic_update_slice_in_chunks(", "dynamic_slice_in_chunks("
 AT_A_PLACE = {
-    "many rows": Case(written("u", 30, GIVEN), WRITTEN),
+    "many rows": Case(written("u", 14, GIVEN), WRITTEN),
     "few rows": Case(written("u", 2, GIVEN), WRITTEN),
-    "rows that are computed": Case(written("product", 30, GIVEN), WRITTEN),
-    "rows into what is computed": Case(written("u", 30, GIVEN, into="sum"), WRITTEN),
-    "reading rows": Case(read(30), READ),
-    "reading parts of rows": Case(read(30, columns=2), READ),
-    "reading what is computed": Case(read(30, source="sum"), READ),
+    "rows that are computed": Case(written("product", 14, GIVEN), WRITTEN),
+    "rows into what is computed": Case(written("u", 14, GIVEN, into="sum"), WRITTEN),
+    "reading rows": Case(read(14), READ),
+    "reading parts of rows": Case(read(14, columns=2), READ),
+    "reading what is computed": Case(read(14, source="sum"), READ),
     "reading a row": Case(read(1, then="reshape"), "take_in_chunks(x, clipped)"),
     "reading a row of what is computed": Case(read(1, source="sum", then="reshape"), "take_in_chunks("),
 }
@@ -66,7 +66,7 @@ def test_the_results_are_those_of_numpy(name, chunks):
     check(CASES[name], chunks)
 
 
-@pytest.mark.parametrize("place", [-5, 9, 99])
+@pytest.mark.parametrize("place", [-5, 3, 99])
 @pytest.mark.parametrize("chunks", ["1", "6", "13"])
 @pytest.mark.parametrize("name", AT_A_PLACE)
 def test_places_that_are_not_known(name, chunks, place):
