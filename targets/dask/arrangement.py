@@ -11,6 +11,7 @@ from ...transpile.errors import Diagnostic, UnsupportedError, UsageError
 from ..base import Limits, Plan
 from .cuts import REUSED_BYTES, Classes, Cuts, cut, measured
 from .estimates import estimated
+from .places import spelled_out
 from .stores import without_computed_stores
 from .writing import Arrangement
 
@@ -51,6 +52,8 @@ def _planned(program: Program, limits: Limits) -> tuple[Cuts, Plan]:
     for_files: tuple[Cuts, Plan] | None = None
     while True:
         cuts = cut(classes, measured(classes, length, target, reused))
+        if spelled_out(program.entry, cuts):
+            return _planned(program, limits)
         found = estimated(program, cuts)
         if memory is None or found.peak_bytes <= memory:
             return cuts, found

@@ -40,7 +40,7 @@ def _is_filled(node: Node) -> bool:
 # What dask.array does itself along an axis that is cut, and when.
 NATIVE: dict[str, Callable[[Node], bool]] = {
     **dict.fromkeys(("roll", "concatenate", "stack", "cumsum", "cumprod", "broadcast_to"), _always),
-    **dict.fromkeys(("argmax", "argmin", "bitwise_reduce", "reshape"), _is_filled),
+    **dict.fromkeys(("argmax", "argmin", "bitwise_reduce", "diagonal", "reshape"), _is_filled),
     "setitem": lambda node: not is_scatter(node) and all(is_known_on_host(index) for index in node.operands[2:]),
     "getitem": lambda node: all(is_known_on_host(index) for index in node.operands[1:]),
     "pad": lambda node: _is_filled(node) and node.operands[1].is_literal,

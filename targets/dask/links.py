@@ -356,7 +356,7 @@ OPERATIONS: dict[str, Rule] = {
     **dict.fromkeys(ELEMENTWISE.split(), _elementwise),
     **dict.fromkeys("square logaddexp copy".split(), _elementwise),
     "broadcast_to": _elementwise,
-    **dict.fromkeys("tril triu".split(), lambda node: _matrices(node)),
+    **dict.fromkeys("tril triu".split(), _elementwise),  # spelled so where they are cut
     "view": _view,
     "transpose": _transpose,
     "reshape": _reshape,

@@ -69,6 +69,14 @@ class Unread:
         """The part."""
         return np.asarray(self.array[self.index])
 
+    def __getitem__(self, inner: tuple[slice, ...]) -> Any:
+        """A part of it: dask cuts along the edges of all arrays that meet."""
+        pairs = zip(self.index, inner, strict=True)
+        return Unread(
+            self.array,
+            tuple(slice(x.start + y.start, x.start + y.stop) for x, y in pairs),
+        )
+
 
 def block_of(argument: Any) -> Any:
     """A block that dask gives: it may be alone in lists, or not read yet."""

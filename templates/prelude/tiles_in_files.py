@@ -34,6 +34,9 @@ class Stored(Unread):
         """The block, as a view of the file."""
         return np.asarray(np.memmap(self.path, self.dtype, "r", 0, self.shape))
 
+    def __getitem__(self, inner: tuple[slice, ...]) -> Any:
+        return self.read()[inner]
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Stored, (np.array(self.read()),)
 

@@ -1,0 +1,170 @@
+"""What depends on the places of elements and is cut: triangles, diagonals, masks. The same in any chunks."""
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.targets.base import Limits, load_target
+from xla2py.tests.targets.running import uneven
+from xla2py.transpile.passes import run_pipeline
+
+dask = pytest.importorskip("dask", reason="Dask is not installed")
+da = pytest.importorskip("dask.array", reason="Dask is not installed")
+
+GRID = """ i = s32[{n},{m}] iota(), iota_dimension=0
+  k = s32[] constant({k})
+  ks = s32[{n},{m}] broadcast(k), dimensions={{}}
+  shifted = s32[{n},{m}] add(i, ks)
+  j = s32[{n},{m}] iota(), iota_dimension=1
+  mask = pred[{n},{m}] compare(shifted, j), direction={direction}"""
+
+
+def grid(direction, n, m, k):
+    return GRID.format(direction=direction, n=n, m=m, k=k)
+
+
+def triangle(direction, *, n=20, m=13, k=0, batch=""):
+    """np.tril or np.triu."""
+    given, dimensions = (f"f32[{batch}{n},{m}]", "1,2" if batch else "0,1")
+    return f"""ENTRY main {{
+  x = {given} parameter(0)
+  {grid(direction, n, m, k)}
+  masks = pred[{batch}{n},{m}] broadcast(mask), dimensions={{{dimensions}}}
+  zero = f32[] constant(0)
+  zeros = {given} broadcast(zero), dimensions={{}}
+  ROOT r = {given} select(masks, x, zeros)
+}}"""
+
+
+def matrix(direction, kind="f32", *, n=20, m=13, k=0):
+    """np.tri or np.eye, plus x."""
+    return f"""ENTRY main {{
+  x = {kind}[{n},{m}] parameter(0)
+  {grid(direction, n, m, k)}
+  ones = {kind}[{n},{m}] convert(mask)
+  ROOT r = {kind}[{n},{m}] add(x, ones)
+}}"""
+
+
+def on_diagonal(k):
+    """np.diag of a vector."""
+    n, low, high = 20 - abs(k), max(k, 0), max(-k, 0)
+    return f"""ENTRY main {{
+  x = f32[{n}] parameter(0)
+  {grid("EQ", 20, 20, k)}
+  zero = f32[] constant(0)
+  padded = f32[20] pad(x, zero), padding={low}_{high}
+  rows = f32[20,20] broadcast(padded), dimensions={{1}}
+  zeros = f32[20,20] broadcast(zero), dimensions={{}}
+  ROOT r = f32[20,20] select(mask, rows, zeros)
+}}"""
+
+
+def diagonal(k, *, n=20, m=13):
+    size, (i, j) = min(n + min(k, 0), m - max(k, 0)), (max(-k, 0), max(k, 0))
+    moved = "add(i, first)"
+    return f"""ENTRY main {{
+  x = f32[{n},{m}] parameter(0)
+  i = s32[{size},1] iota(), iota_dimension=0
+  one = s32[] constant({i or j})
+  first = s32[{size},1] broadcast(one), dimensions={{}}
+  rows = s32[{size},1] {moved if i else "copy(i)"}
+  columns = s32[{size},1] {moved if j else "copy(i)"}
+  both = s32[{size},2] concatenate(rows, columns), dimensions={{1}}
+  ROOT r = f32[{size}] gather(x, both), offset_dims={{}}, collapsed_slice_dims={{0,1}}, start_index_map={{0,1}},
+    index_vector_dim=1, slice_sizes={{1,1}}
+}}"""
+
+
+def trace(kind, k):
+    return f"""
+add {{ a = {kind}[] parameter(0)  b = {kind}[] parameter(1)  ROOT c = {kind}[] add(a, b) }}
+ENTRY main {{
+  x = {kind}[20,13] parameter(0)
+  {grid("EQ", 20, 13, k)}
+  zero = {kind}[] constant(0)
+  zeros = {kind}[20,13] broadcast(zero), dimensions={{}}
+  kept = {kind}[20,13] select(mask, x, zeros)
+  ROOT r = {kind}[] reduce(kept, zero), dimensions={{0,1}}, to_apply=add
+}}"""
+
+
+PROGRAMS = {
+    "lower": (triangle("GE"), "np.where(positions[:, None] >= "),
+    "lower, shifted": (triangle("GE", k=3), "np.where((positions + 3)[:, None] >= "),
+    "lower, shifted back": (triangle("GE", k=-2), "np.where(positions[:, None] >= "),
+    "upper": (triangle("LE"), "np.where(positions[:, None] <= "),
+    "upper of many": (triangle("LT", batch="3,"), "np.where((positions + 1)[:, None] <= "),
+    "lower half": (matrix("GE"), "positions[:, None] >= "),
+    "unit matrix": (matrix("EQ", "s32", k=2), "(positions + 2)[:, None] == "),
+    "on the diagonal": (on_diagonal(0), "np.where(positions[:, None] == "),
+    "above the diagonal": (on_diagonal(4), "np.where((positions + 4)[:, None] == "),
+    "below the diagonal": (on_diagonal(-3), "np.where(positions[:, None] == "),
+    "diagonal": (diagonal(0), "da.diagonal(x.read())"),
+    "diagonal above": (diagonal(2), "da.diagonal(x.read(), 2)"),
+    "diagonal below": (diagonal(-9), "da.diagonal(x.read(), -9)"),
+    "trace": (trace("f32", 0), "da.diagonal(x.read())"),
+    "trace of integers": (trace("s32", -1), "da.diagonal(x.read(), -1)"),
+}
+CUTS = [None, (3, 13), (7, 2), ((5, 15), (9, 4)), (1, 1)]
+
+
+def values(shape, dtype):
+    numbers = np.random.default_rng(5).integers(-9, 9, shape)
+    if np.dtype(dtype).kind in "iu":
+        return numbers.astype(dtype)
+    numbers = numbers / 2
+    numbers.flat[:4] = np.nan, -0.0, np.inf, -np.inf
+    return numbers.astype(dtype)
+
+
+def argument(text):
+    (parameter,) = xla2py.load(text).entry.parameters
+    return values(parameter.array_shape.dimensions, parameter.array_shape.element_type.dtype)
+
+
+def as_file(tmp_path, array):
+    np.save(tmp_path / "x.npy", array)
+    return np.load(tmp_path / "x.npy", mmap_mode="r")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_values_are_those_of_numpy_in_any_chunks(name, tmp_path):
+    text, written = PROGRAMS[name]
+    x = argument(text)
+    generated = xla2py.emit(text, "dask", chunks="24B")
+    source, module = generated.source, generated.load()
+    assert written in source and "# one chunk" not in source
+    wanted = np.asarray(xla2py.emit(text).load().main(x))
+    is_planned = 'CHUNKS = {"x": (' in source and x.ndim == 2
+    assert is_planned or name in ("upper of many", "on the diagonal", "above the diagonal", "below the diagonal")
+    for given in (x, uneven(x), as_file(tmp_path, x)):
+        for cut in CUTS if is_planned else CUTS[:1]:
+            lazy = module.main(given, chunks={"x": cut}) if cut else module.main(given)
+            found = lazy.compute(scheduler="sync")
+            assert (lazy.dtype, found.shape) == (wanted.dtype, wanted.shape)
+            np.testing.assert_array_equal(found, wanted)
+            np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_is_not_cut_keeps_its_name(name):
+    text, written = PROGRAMS[name]
+    source = xla2py.emit(text, "dask").source
+    assert written not in source and "positions" not in source
+    assert any(function in source for function in ("tril(", "triu(", "tri(", "eye(", "diag(", ".diagonal(", "trace("))
+
+
+def test_triangles_of_many_small_matrices_are_named_where_only_their_number_is_cut():
+    text = triangle("GE", n=4, m=4, batch="500,")
+    source = xla2py.emit(text, "dask", chunks="640B").source
+    assert "np.tril(x)" in source and '"x": (10, -1, -1)' in source and "# one chunk" not in source
+
+
+def test_a_triangle_takes_what_one_pass_takes():
+    text = triangle("GE", n=8192, m=8192)
+    target = load_target("dask")
+    plan = target.plan(run_pipeline(xla2py.load(text), target.without), Limits(chunks="4MiB"))
+    (phase,) = plan.phases
+    assert (phase.name, phase.tasks, phase.note, plan.passes) == ("select", 64, "", 1)
+    assert phase.task_bytes < 3 << 22  # a block given, one made, and a few rows
