@@ -12,8 +12,9 @@ from ...transpile.array.program import Branch, Function, Loop, roots
 from ...transpile.array.scalars import is_known_on_host
 from ...transpile.array.traversal import topological
 from .along import Form, cut_alike, form_in_chunks, may_be_cut
-from .links import contracted, is_like_its_call, links
+from .links import axes_of_its_call, contracted, links
 from .matrices import cut_tiles, square_axes
+from .nodes import shape_of
 from .products import PRODUCTS, cut_product, product_of
 from .scatters import is_scatter
 from .windows import windows_of
@@ -47,21 +48,6 @@ NATIVE: dict[str, Callable[[Node], bool]] = {
 }
 
 
-def shape_of(node: Node) -> tuple[int, ...]:
-    """The shape of an array; of the first result where there are several."""
-    if node.results:
-        shape: tuple[int, ...] = node.results[0][0]
-        return shape
-    return node.shape
-
-
-def is_argument(node: Node) -> bool:
-    """An argument of main, or a part of one that is a tuple."""
-    while node.opcode == "item":
-        (node,) = node.operands
-    return "argument" in node.parameters
-
-
 class Classes:
     """Axes that have to be cut alike, as sets."""
 
@@ -78,8 +64,6 @@ class Classes:
             if node.opcode == "item":
                 self._items.setdefault((node.operands[0], node.parameters["index"]), []).append(node)
         for node in self.nodes:
-            if node.opcode == "item" and not is_like_its_call(node):
-                continue
             for operand, link in zip(node.operands, self.links[node], strict=True):
                 for axis, place in enumerate(link):
                     if place is not None and shape_of(operand)[axis] == shape_of(node)[place] != 1:
@@ -208,8 +192,8 @@ def _followed(node: Node, made: Cuts) -> tuple[tuple[bool, ...], str]:
         source = node.operands[0]
         if source.opcode in ("loop", "conditional") and made.forms.get(source) == "driver":
             return own, "block"
-        alike = is_like_its_call(node)
-        return (made.flags[source] if alike else own), "block"
+        shared = axes_of_its_call(node)
+        return (*made.flags[source][:shared], *own[shared:]), "block"
     if node.opcode in ("loop", "conditional"):
         return own, _followed_control(node, made)
     flags, unmet = list(own), made.unmet(node)
@@ -386,6 +370,8 @@ def _needs(classes: Classes) -> dict[Axis, int]:
     """How badly each class is needed whole: 1 for what has a form in chunks, 2 for what has none."""
     found: dict[Axis, int] = {}
     for node in classes.nodes:
+        if node.opcode == "item":
+            continue  # its call says what it needs
         along, windows = may_be_cut(node), windows_of(node)
         moving = windows.longest(node.operands[0].shape) if windows is not None else None
         for k, (operand, link) in enumerate(zip(node.operands, classes.links[node], strict=True)):

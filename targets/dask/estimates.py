@@ -9,8 +9,9 @@ from ...templates.prelude.tiles import TILE_BYTES, WINDOW_BYTES
 from ...transpile.array.node import Node
 from ...transpile.array.program import Program
 from ..base import Phase, Plan
-from .cuts import Axis, Cuts, is_argument, shape_of, window_axis
-from .groups import Group, in_one_chunk, name_of, tiles
+from .cuts import Axis, Cuts, window_axis
+from .groups import Group, block_bytes, in_one_chunk, tiles
+from .nodes import is_argument, name_of, shape_of
 from .phases import Phases
 from .tracing import Key, Source, Trace
 from .windows import windows_of
@@ -148,29 +149,20 @@ def _tasks(group: Group, cuts: Cuts) -> int:
     return prod(ceil(shape_of(node)[axis] / cuts.length(node, axis)) for (node, axis), _ in letters)
 
 
-def _block_bytes(node: Node, key: Key, cuts: Cuts) -> int:
-    if node.element_type is None:
-        return 0
-    sizes = [
-        min(size, cuts.lengths.get(of[0], size)) if of is not None else size
-        for size, of in zip(node.shape, key, strict=False)
-    ]
-    return int(prod(sizes)) * node.element_type.dtype.itemsize
-
-
 def _task_bytes(trace: Trace, group: Group, cuts: Cuts, *, are_mapped: bool = False) -> int:
     """The bytes alive at once in one task: blocks given, results, and what lies between, of a few rows at a time.
 
     Where arguments are mapped, their blocks count only if they are joined to larger ones.
     """
-    given = {place: _block_bytes(source.node, place[1], cuts) for place, source in trace.sources.items()}
+    given = {place: block_bytes(source.node, place[1], cuts) for place, source in trace.sources.items()}
     by_rows = tiles(group, trace, cuts)
     share = 1.0
     results = _result_bytes(group, cuts)
     if cuts.forms[group.roots[0].node] == "product":
         results += 2 * _whole_bytes(group.roots[0].node, cuts)  # the sum and what is added
     if by_rows is not None:
-        largest = max(size for (_, key), size in given.items() if by_rows.letter.of in key)
+        counted = given if by_rows.rows is None else {place: block_bytes(*place, cuts) for place in trace.order}
+        largest = max(size for (_, key), size in counted.items() if by_rows.letter.of in key)
         share = min(1.0, max(TILE_BYTES, results) / max(1, largest))
         results += sum(_whole_bytes(root.node, cuts) for root in group.roots if cuts.forms[root.node] == "block")
     last: dict[tuple[Node, Key], int] = {}
@@ -180,7 +172,7 @@ def _task_bytes(trace: Trace, group: Group, cuts: Cuts, *, are_mapped: bool = Fa
     alive = peak = 0
     dying: dict[int, int] = {}
     for at, place in enumerate(trace.order):
-        size = 0 if place[0].opcode in VIEWS else _block_bytes(*place, cuts)
+        size = 0 if place[0].opcode in VIEWS else block_bytes(*place, cuts)
         if by_rows is not None and by_rows.letter.of in place[1]:
             size = int(size * share)
         alive += size

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import prod
 
+from ...templates.prelude.tiles import TILE_BYTES
 from ...transpile.array.node import Node, Region
 from ...transpile.array.scalars import is_known_on_host
-from .cuts import Cuts, shape_of
-from .tracing import Letter, Letters, Trace
+from .cuts import Cuts
+from .nodes import name_of, shape_of
+from .tracing import Key, Letter, Letters, Trace
 
 COMBINED_BY = {
     "sum": "add",
@@ -19,6 +21,7 @@ COMBINED_BY = {
     "any": "logical_or",
     "all": "logical_and",
 }
+MUCH = 16  # times as large as an argument
 WHOLE_ELEMENTS = 1 << 15  # computed anew for every few rows, at most
 
 
@@ -42,11 +45,13 @@ class Group:
 @dataclass(frozen=True, slots=True)
 class Tiles:
     """The rows of a block that a call takes: their axis in each source (None where there is none), and for each result
-    the axis along which the rows are joined, or NumPy's function that combines them."""
+    the axis along which the rows are joined, or NumPy's function that combines them. ``rows`` are the most for a call,
+    where more would make too much of little."""
 
     letter: Letter
     cut: tuple[int | None, ...]
     joined: tuple[int | str, ...]
+    rows: int | None
 
 
 def tiles(group: Group, trace: Trace, cuts: Cuts) -> Tiles | None:
@@ -70,7 +75,20 @@ def tiles(group: Group, trace: Trace, cuts: Cuts) -> Tiles | None:
     if sum(prod(shape_of(node)) for node in again) > WHOLE_ELEMENTS:
         return None
     joined = tuple(_joined(root, letter, cuts) for root in group.roots)
-    return None if None in joined else Tiles(letter, cut, tuple(way for way in joined if way is not None))
+    if None in joined:
+        return None
+    return Tiles(letter, cut, tuple(way for way in joined if way is not None), _most_rows(trace, letter, cuts))
+
+
+def _most_rows(trace: Trace, letter: Letter, cuts: Cuts) -> int | None:
+    """Where what a block function makes of its rows is much larger than they are: as many as fit into the cache."""
+    given, made = (
+        max(block_bytes(node, key, cuts) for node, key in places if letter.of in key)
+        for places in (trace.sources, trace.order)
+    )
+    assert letter.of is not None
+    node, axis = letter.of[0]
+    return max(1, TILE_BYTES * cuts.length(node, axis) // made) if made > max(TILE_BYTES, MUCH * given) else None
 
 
 def _is_plain_product(group: Group, trace: Trace) -> bool:
@@ -108,12 +126,6 @@ def in_one_chunk(trace: Trace, cuts: Cuts) -> str:
     return f"one chunk: {', '.join(found)}" if found else ""
 
 
-def name_of(node: Node) -> str:
-    """The operation, or the function that is called for it."""
-    function = node.parameters.get("function")
-    return str(getattr(function, "name", function)) if node.opcode in ("prelude", "library") else node.opcode
-
-
 def partial_shape(root: Root, cuts: Cuts) -> tuple[int, ...]:
     """The shape of an array of parts."""
     node = root.node
@@ -121,6 +133,17 @@ def partial_shape(root: Root, cuts: Cuts) -> tuple[int, ...]:
     if form == "tree":
         return tuple(1 if axis in root.summed else n for axis, n in enumerate(node.operands[0].shape))
     return (1,) * (len(root.letters) - node.ndim) + node.shape
+
+
+def block_bytes(node: Node, key: Key, cuts: Cuts) -> int:
+    """Of what a block function makes of a node."""
+    if node.element_type is None:
+        return 0
+    sizes = [
+        min(size, cuts.lengths.get(of[0], size)) if of is not None else size
+        for size, of in zip(node.shape, key, strict=False)
+    ]
+    return int(prod(sizes)) * node.element_type.dtype.itemsize
 
 
 def is_plain_number(node: Node) -> bool:

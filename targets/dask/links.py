@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from ...transpile.array.node import Node, Slot
 from ...transpile.array.value import FULL
 from ..refusals import ELEMENTWISE
+from .matrices import count_of_batches
+from .nodes import name_of, shape_of
 from .scatters import is_scatter, scatter_links
 
 Links = tuple[int | None, ...]  # for each axis of an operand: the axis of the result
@@ -20,9 +22,9 @@ Rule = Callable[[Node], list[Links]]
 ELEMENTWISE_FUNCTIONS = frozenset(
     "complex_atan2 complex_exp complex_expm1 complex_from_parts complex_log1p complex_logistic complex_maximum "
     "complex_minimum complex_rsqrt complex_sign count_leading_zeros erf erf_float64 erf_inv erf_inv_float64 erfc "
-    "erfc_float64 int_divide int_power int_remainder logistic map_elements mulhi normal_cdf popcount "
+    "erfc_float64 int_divide int_power int_remainder logistic map_elements mulhi normal_cdf normal_of popcount "
     "reduce_precision round_half_away round_to rsqrt shift_right_arithmetic shift_right_logical sigmoid sign "
-    "sort_key stochastic_convert to_int total_order_key".split()
+    "sort_key stochastic_convert to_int total_order_key uniform_of".split()
 )
 
 
@@ -36,9 +38,13 @@ ELEMENTWISE_LIBRARY = frozenset(
 def links(node: Node) -> list[Links]:
     """For each operand of a node, how its axes are linked."""
     if node.opcode == "item":
-        return [tuple(range(node.ndim))]
-    if node.opcode == "library" and node.parameters["function"] in ELEMENTWISE_LIBRARY:
-        return _elementwise(node)
+        shared = axes_of_its_call(node)
+        return [tuple(axis if axis < shared else None for axis in range(len(shape_of(node.operands[0]))))]
+    if node.opcode == "library":
+        function = node.parameters["function"]
+        return _elementwise(node) if function in ELEMENTWISE_LIBRARY else LIBRARY.get(function, _nothing)(node)
+    if count_of_batches(node):
+        return _batches(node)
     if node.opcode == "prelude":
         function = node.parameters["function"]
         if function in ELEMENTWISE_FUNCTIONS:
@@ -53,14 +59,16 @@ def _nothing(node: Node) -> list[Links]:
     return [(None,) * operand.ndim for operand in node.operands]
 
 
-def is_like_its_call(item: Node) -> bool:
-    """A result whose axes are those that its call is said to have: of a call with several results, whose axes all are
-    linked to its operands' in the same way, or the first result of a factorisation."""
+def axes_of_its_call(item: Node) -> int:
+    """How many of the axes of a result are those that its call is said to have: all of a call with several results,
+    whose axes all are linked to its operands' in the same way, and of the first result of a factorisation; of other
+    factors those that number the matrices."""
     (call,) = item.operands
-    name = call.parameters["function"] if call.opcode == "prelude" else call.opcode
-    if name in ("qr", "geqrf", "svd"):
-        return bool(item.parameters["index"] == 0)
-    return call.opcode == "prelude" and name in FUNCTIONS
+    if call.opcode == "prelude" and call.parameters["function"] in FUNCTIONS:
+        return item.ndim
+    if name_of(call) in ("qr", "geqrf", "svd") and item.parameters["index"] == 0:
+        return item.ndim
+    return count_of_batches(call)
 
 
 def _aligned(operand: Node, shape: Sequence[int]) -> Links:
@@ -286,6 +294,17 @@ def _matrices(node: Node) -> list[Links]:
     return [_leading(operand.ndim, 2) for operand in node.operands]
 
 
+def _numbered(node: Node) -> list[Links]:
+    """Random numbers by a state and the count of each."""
+    state, counts = node.operands
+    return [(None,) * state.ndim, tuple(range(counts.ndim))]
+
+
+def _batches(node: Node) -> list[Links]:
+    count = count_of_batches(node)
+    return [_leading(operand.ndim, operand.ndim - count) for operand in node.operands]
+
+
 def _right_sides(node: Node) -> list[Links]:
     """Triangular systems share a matrix, and are independent."""
     matrix, sides = _matrices(node)
@@ -357,6 +376,7 @@ OPERATIONS: dict[str, Rule] = {
     **dict.fromkeys("square logaddexp copy".split(), _elementwise),
     "broadcast_to": _elementwise,
     **dict.fromkeys("tril triu".split(), _elementwise),  # spelled so where they are cut
+    "diagonal": lambda node: _matrices(node),
     "view": _view,
     "transpose": _transpose,
     "reshape": _reshape,
@@ -379,7 +399,10 @@ OPERATIONS: dict[str, Rule] = {
     "einsum": _einsum,
 }
 
+LIBRARY: dict[str, Rule] = {"trace": lambda node: _matrices(node)}
+
 FUNCTIONS: dict[str, Rule] = {
+    **dict.fromkeys(("random_bits_at", "philox_bits_at"), _numbered),
     "matmul": _matmul,
     "bitcast_convert": _bitcast,
     "cholesky": _matrices,

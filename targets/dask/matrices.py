@@ -7,10 +7,18 @@ from math import isqrt
 from typing import TYPE_CHECKING
 
 from ...transpile.array.node import Node
+from .nodes import name_of
 
 if TYPE_CHECKING:
     from .cuts import Axis, Classes
 
+# Functions of one matrix, or of many, each by itself, and how many axes of the first operand are not their numbers.
+FACTORED = {
+    **dict.fromkeys(
+        "eigh eigvalsh geev gees gehrd geqp3 geqrf gesdd getrf orgqr ormqr potrf qr svd svdvals syevd sytrd".split(), 2
+    ),
+    **dict.fromkeys("gtsv pivots_to_permutation".split(), 1),
+}
 IN_TILES = frozenset(("cholesky", "triangular_solve"))  # functions of the prelude
 
 
@@ -46,3 +54,9 @@ def cut_tiles(classes: Classes, sizes: Mapping[Axis, int], lengths: dict[Axis, i
     now = {classes.of(node, axis): side if axis >= rows else 1 for axis in range(node.ndim)}
     now[classes.of(node.operands[0], columns)] = side
     lengths.update({key: length for key, length in now.items() if length < lengths.get(key, sizes.get(key, 1))})
+
+
+def count_of_batches(node: Node) -> int:
+    """How many axes number the matrices that are factored, each by itself."""
+    name = name_of(node)
+    return node.operands[0].ndim - FACTORED[name] if name in FACTORED and node.operands[0].ndim else 0

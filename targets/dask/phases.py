@@ -13,9 +13,10 @@ from ...transpile.array.node import Node
 from ...transpile.array.program import Function, tree_nodes
 from ...transpile.array.scalars import is_known_on_host
 from ...transpile.array.traversal import nested_roots
-from .cuts import LEAVES, ON_ARRAYS, Cuts, shape_of
+from .cuts import LEAVES, ON_ARRAYS, Cuts
 from .groups import Group, Root
 from .links import contracted
+from .nodes import shape_of
 from .tracing import Letter, Letters, Trace
 
 

@@ -3,39 +3,53 @@ of them, and is computed like everything else that goes element by element."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import reduce
+from math import prod
 from typing import Any
 
-from ...transpile.array.node import Graph, Node
+import numpy as np
+
+from ...transpile.array.node import Graph, Node, Slot
 from ...transpile.array.program import Function
 from ...transpile.array.value import FULL, NEW, getitem
-from ...transpile.hlo.element_types import PRED, S32, S64, ElementType
-from ...transpile.passes.rewriting import rewrite
+from ...transpile.hlo.element_types import PRED, S32, S64, U32, U64, ElementType
+from ...transpile.passes.rewriting import called, rewrite
 from ...transpile.passes.to_array.intervals import elementwise_interval
 from .cuts import Cuts
-from .groups import name_of
+from .nodes import name_of
 
 Operands = tuple[Node, ...]
+Spelling = Callable[[Graph, Node, Operands], Node]
 
 
 def spelled_out(function: Function, cuts: Cuts) -> bool:
     """Rewrite what is to be cut and has another spelling; whether there was any."""
-    found = {node for node in cuts.classes.nodes if name_of(node) in SPELLINGS and _is_to_be_cut(node, cuts)}
+    found = {node: spelling for node in cuts.classes.nodes if (spelling := _spelling(node, cuts)) is not None}
     if not found:
         return False
 
     def rule(node: Node, operands: Operands) -> Node | None:
-        return SPELLINGS[name_of(node)](function.graph, node, operands) if node in found else None
+        return found[node](function.graph, node, operands) if node in found else None
 
     rewrite(function, rule)
     return True
 
 
-def _is_to_be_cut(node: Node, cuts: Cuts) -> bool:
-    """Along the rows or columns of matrices."""
-    if any(True in cuts.flags[operand][-2:] for operand in node.operands):
-        return True
-    return any(cuts.planned(node, axis) for axis in range(node.ndim)[-2:])
+def _spelling(node: Node, cuts: Cuts) -> Spelling | None:
+    """That of a node which is to be cut: a matrix along its rows or columns, random numbers along any axis."""
+    if node.opcode == "item" and name_of(node.operands[0]) == "philox_bits":
+        bits = cuts.classes.items(node.operands[0], 1)
+        return (_philox_state, _philox_bits)[node.parameters["index"]] if _any_planned(bits, cuts) else None
+    name = name_of(node)
+    if name in RANDOM:
+        return RANDOM[name] if _any_planned([node], cuts) else None
+    is_cut = any(True in cuts.flags[operand][-2:] for operand in node.operands)
+    return MATRICES.get(name) if is_cut or any(cuts.planned(node, axis) for axis in range(node.ndim)[-2:]) else None
+
+
+def _any_planned(nodes: Iterable[Node], cuts: Cuts) -> bool:
+    return any(cuts.planned(node, axis) for node in nodes for axis in range(node.ndim))
 
 
 # -- numbers of rows and columns
@@ -66,10 +80,26 @@ def _mask(graph: Graph, node: Node, direction: str, diagonal: int) -> Node:
     return graph.add("compare", (rows, columns), node.shape[rows_at:], PRED, direction=direction)
 
 
-# -- spellings
+def _counts(graph: Graph, node: Node) -> Node:
+    """The numbers of all elements, in row-major order."""
+    parts = []
+    for axis in range(node.ndim):
+        numbers, step = _along(graph, node, axis, U64), prod(node.shape[axis + 1 :])
+        if step != 1:
+            numbers = _elementwise(graph, "multiply", (numbers, graph.literal(step, U64)), numbers)
+        parts.append(getitem(graph, numbers, (FULL, *[NEW] * (node.ndim - 1 - axis))))
+    return reduce(lambda left, right: _sum(graph, left, right), parts)
 
 
-def _matrix(direction: str) -> Callable[[Graph, Node, Operands], Node]:
+def _sum(graph: Graph, left: Node, right: Node) -> Node:
+    shape, interval = np.broadcast_shapes(left.shape, right.shape), elementwise_interval("add", (left, right), U64)
+    return graph.add("add", (left, right), shape, U64, interval=interval)
+
+
+# -- triangles and diagonals
+
+
+def _matrix(direction: str) -> Spelling:
     """Ones where the mask is."""
 
     def spelled(graph: Graph, node: Node, operands: Operands) -> Node:
@@ -79,7 +109,7 @@ def _matrix(direction: str) -> Callable[[Graph, Node, Operands], Node]:
     return spelled
 
 
-def _triangle(direction: str) -> Callable[[Graph, Node, Operands], Node]:
+def _triangle(direction: str) -> Spelling:
     """What is where the mask is, and zeros."""
 
     def spelled(graph: Graph, node: Node, operands: Operands) -> Node:
@@ -110,11 +140,49 @@ def _trace(graph: Graph, node: Node, operands: Operands) -> Node:
     return graph.add("sum", (found,), node.shape, node.element_type, axes=(node.ndim,))
 
 
-SPELLINGS: dict[str, Callable[[Graph, Node, Operands], Node]] = {
+MATRICES: dict[str, Spelling] = {
     "eye": _matrix("EQ"),
     "tri": _matrix("GE"),
     "tril": _triangle("GE"),
     "triu": _triangle("LE"),
     "diag": _on_diagonal,
     "trace": _trace,
+}
+
+
+# -- random numbers, each from its own count
+
+
+def _random_bits(graph: Graph, node: Node, operands: Operands) -> Node:
+    return graph.add(
+        "prelude", (*operands, _counts(graph, node)), node.shape, U32,
+        function="random_bits_at", arguments=(Slot(0), Slot(1)), keywords={},
+    )  # fmt: skip
+
+
+def _of_bits(function: str) -> Spelling:
+    """Numbers made of 32 random bits each; the arguments are the key, the shape, and what else there is to say."""
+
+    def spelled(graph: Graph, node: Node, operands: Operands) -> Node:
+        return called(graph, function, (_random_bits(graph, node, operands),), node, *node.parameters["arguments"][2:])
+
+    return spelled
+
+
+def _philox_bits(graph: Graph, node: Node, operands: Operands) -> Node:
+    (call,) = operands
+    return called(graph, "philox_bits_at", (*call.operands, _counts(graph, node)), node, node.type)
+
+
+def _philox_state(graph: Graph, node: Node, operands: Operands) -> Node:
+    (call,) = operands
+    _, shape, element_type = call.parameters["arguments"]
+    count = -(-prod(shape) // (2 if element_type.bits == 64 else 4))
+    return called(graph, "philox_next", call.operands, node, count)
+
+
+RANDOM: dict[str, Spelling] = {
+    "random_bits": _random_bits,
+    "random_uniform": _of_bits("uniform_of"),
+    "random_normal": _of_bits("normal_of"),
 }

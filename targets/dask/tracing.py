@@ -15,8 +15,9 @@ from ...transpile.array.node import Graph, Node, Region
 from ...transpile.array.program import Branch, Carry, Function, Loop, Store
 from ...transpile.array.traversal import dependencies, is_inside, nested_roots, topological
 from ...transpile.array.value import FULL, NEW, getitem
-from .cuts import LEAVES, ON_ARRAYS, Axis, Cuts, is_argument, shape_of
-from .links import contracted, is_like_its_call, links
+from .cuts import LEAVES, ON_ARRAYS, Axis, Cuts
+from .links import contracted, links
+from .nodes import is_argument, shape_of
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -115,9 +116,6 @@ class Trace:
 
     def _children(self, node: Node, letters: Letters) -> Iterator[tuple[Node, Letters]]:
         rows = links(node)
-        if node.opcode == "item" and not is_like_its_call(node):
-            yield node.operands[0], tuple(Letter() for _ in shape_of(node.operands[0]))
-            return
         flags = self.cuts.flags
         summed: dict[tuple[int, int], Letter] = {}  # what a product sums over, by the place of the operand and its axis
         for left, right in contracted(node):

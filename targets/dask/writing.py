@@ -12,8 +12,9 @@ from ...transpile.array.program import Function, Loop, Program
 from ...transpile.hlo.element_types import PRED
 from .alike import what_it_does
 from .calls import CALLS
-from .cuts import LEAVES, Cuts, is_argument
+from .cuts import LEAVES, Cuts
 from .groups import Group, Root, Tiles, in_one_chunk, is_plain_number, partial_shape, tiles
+from .nodes import is_argument
 from .phases import Phases
 from .products import PRODUCTS
 from .spelling import NAMES, Spelling, contracts, size_of_axis

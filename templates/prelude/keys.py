@@ -29,7 +29,12 @@ def fold_in(key: np.ndarray, data: Any) -> np.ndarray:
 
 def random_bits(key: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     """uint32 of a shape, as ``jax.random.bits``."""
-    counts = np.arange(math.prod(shape), dtype=np.uint64).reshape(shape)
+    counts = np.arange(math.prod(shape), dtype=np.uint64)
+    return random_bits_at(key, counts.reshape(shape))
+
+
+def random_bits_at(key: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Those of the elements that ``counts`` number, in row-major order."""
     high, low = (counts >> 32).astype(np.uint32), counts.astype(np.uint32)
     first, second = threefry_2x32(key[0], key[1], high, low)
     bits: np.ndarray = first ^ second
@@ -40,13 +45,22 @@ def random_uniform(
     key: np.ndarray, shape: Sequence[int], low: float = 0, high: float = 1
 ) -> np.ndarray:
     """float32 in [low, high), as ``jax.random.uniform``."""
-    bits = (random_bits(key, shape) >> 9) | 0x3F800000  # a float in [1, 2)
-    span = np.float32(high) - np.float32(low)
-    uniform = (bits.view(np.float32) - 1) * span + np.float32(low)
+    return uniform_of(random_bits(key, shape), low, high)
+
+
+def uniform_of(bits: np.ndarray, low: float = 0, high: float = 1) -> np.ndarray:
+    """float32 in [low, high), each from the upper bits of one uint32."""
+    fraction = ((bits >> 9) | 0x3F800000).view(np.float32) - 1  # of a float in [1, 2)
+    uniform = fraction * (np.float32(high) - np.float32(low)) + np.float32(low)
     result: np.ndarray = np.maximum(low, uniform)
     return result
 
 
 def random_normal(key: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     """float32 of the standard normal distribution, as ``jax.random.normal``."""
-    return erf_inv(random_uniform(key, shape, -0.99999994)) * np.float32(1.4142135)
+    return normal_of(random_bits(key, shape))
+
+
+def normal_of(bits: np.ndarray) -> np.ndarray:
+    """float32 of the standard normal distribution, each from one uint32."""
+    return erf_inv(uniform_of(bits, -0.99999994)) * np.float32(1.4142135)

@@ -79,18 +79,42 @@ def philox_bits(
     The state is a 64-bit key and one or two 64-bit words of a counter, low word first;
     the key stands for a missing high word.
     """
-    dtype, words = np.dtype(dtype), np.ascontiguousarray(state).view(np.uint64)
-    size = math.prod(shape) * (2 if dtype.itemsize == 8 else 1)
-    blocks = np.arange(-(-size // 4), dtype=np.uint64)
+    dtype, size = np.dtype(dtype), math.prod(shape)
+    count = -(-size // (2 if dtype.itemsize == 8 else 4))
+    bits = philox_numbers(state, np.arange(count, dtype=np.uint64), dtype)
+    return philox_next(state, count), bits.reshape(-1)[:size].reshape(shape)
+
+
+def philox_numbers(
+    state: np.ndarray, blocks: np.ndarray, dtype: np.dtype
+) -> np.ndarray:
+    """The numbers that each of the ``blocks`` of 128 bits gives, counted from 0."""
+    words = np.ascontiguousarray(state).view(np.uint64)
     low = words[1] + blocks
     high = (words[2] if len(words) == 3 else words[0]) + (low < words[1])
     halves = [half for word in (words[0], low, high) for half in uint32_halves(word)]
-    numbers = np.stack(philox_4x32(*halves), axis=-1).reshape(-1)[:size]
-    bits = numbers.view(dtype) if dtype.itemsize == 8 else low_bits(numbers, dtype)
+    numbers = np.stack(philox_4x32(*halves), axis=-1)
+    return numbers.view(dtype) if dtype.itemsize == 8 else low_bits(numbers, dtype)
+
+
+def philox_next(state: np.ndarray, count: int) -> np.ndarray:
+    """The state after ``count`` blocks."""
+    words = np.ascontiguousarray(state).view(np.uint64)
     next_words = words.copy()
-    next_words[1:2] += np.uint64(blocks.size)
+    next_words[1:2] += np.uint64(count)
     next_words[2:] += next_words[1] < words[1]
-    return next_words.view(state.dtype), bits.reshape(shape)
+    return next_words.view(state.dtype)
+
+
+def philox_bits_at(
+    state: np.ndarray, counts: np.ndarray, dtype: DTypeLike
+) -> np.ndarray:
+    """The bits of ``philox_bits`` that ``counts`` number, in row-major order."""
+    dtype = np.dtype(dtype)
+    each = 2 if dtype.itemsize == 8 else 4
+    blocks, where = np.unique(counts // each, return_inverse=True)
+    bits: np.ndarray = philox_numbers(state, blocks, dtype)[where, counts % each]
+    return bits
 
 
 def uint32_halves(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

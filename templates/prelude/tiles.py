@@ -20,13 +20,18 @@ class Tiled:
     ``cut`` says for each argument along which axis the rows lie; None: each call gets
     it whole. ``joined`` says for the result, or for each of several, along which axis
     those of all calls are joined, or the ufunc that combines them. Temporary arrays are
-    small, and of a mapped file only the rows are read.
+    small, and of a mapped file only the rows are read. ``rows`` are the most for a
+    call, where much is made of small arguments.
     """
 
     def __init__(
-        self, function: Callable[..., Any], cut: tuple[int | None, ...], joined: Any
+        self,
+        function: Callable[..., Any],
+        cut: tuple[int | None, ...],
+        joined: Any,
+        rows: int | None = None,
     ) -> None:
-        self.function, self.cut, self.joined = function, cut, joined
+        self.function, self.cut, self.joined, self.rows = function, cut, joined, rows
         self.__name__ = function.__name__  # for dask's progress bars and dashboard
 
     def __call__(self, *arguments: Any) -> Any:
@@ -38,7 +43,8 @@ class Tiled:
         results: list[Any] = []
         start, tile_bytes = 0, TILE_BYTES
         while start < count or not results:
-            stop = min(start + max(1, count * tile_bytes // max(1, most)), count)
+            step = max(1, count * tile_bytes // max(1, most))
+            stop = min(start + min(step, self.rows or count), count)
             tile = slice(start, stop)
             rows = [
                 x if axis is None else x[(slice(None),) * axis + (tile,)]
