@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from ...transpile.array.intervals import elementwise_interval
 from ...transpile.array.node import Graph, Node, Slot
 from ...transpile.array.program import Function
+from ...transpile.array.rewriting import called, rewrite
 from ...transpile.array.value import FULL, NEW, getitem
 from ...transpile.hlo.element_types import PRED, S32, S64, U32, U64, ElementType
-from ...transpile.passes.rewriting import called, rewrite
-from ...transpile.passes.to_array.intervals import elementwise_interval
 from .cuts import Cuts
 from .nodes import name_of
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ..array.node import Graph, Node, Slot, Ufunc, literal_value
 from ..array.program import Function
+from ..array.rewriting import called
 from ..array.value import getitem
 from ..hlo.element_types import S64
 from .matching import Bindings, pattern
-from .rewriting import called
 from .rules import Rule, apply_rules
 
 _NOT_NEGATIVE = pattern("maximum(x, 0)")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ..array.node import Graph, Node
 from ..array.program import Function
+from ..array.rewriting import called
 from ..array.value import FULL
 from .matching import Bindings, pattern
-from .rewriting import called
 from .rules import Rule, apply_rules, is_full_float
 
 _NUMBER = pattern(

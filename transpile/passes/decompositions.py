@@ -9,8 +9,8 @@ from typing import Any
 
 from ..array.node import Graph, Node
 from ..array.program import Function, roots
+from ..array.rewriting import call_parameters, called, rewrite
 from ..array.traversal import topological
-from .rewriting import call_parameters, called, rewrite
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ..array.node import Graph, Node
 from ..array.program import Function
+from ..array.rewriting import called
 from ..hlo.element_types import PRED, ElementType
 from .matching import Bindings
-from .rewriting import called
 from .rolls import part_of_axis
 from .rules import Rule, apply_rules
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from ..array.node import Graph, Node
 from ..array.program import Function, roots
+from ..array.rewriting import rewrite
 from ..array.traversal import topological
 from ..array.value import FULL
 from .matching import Bindings
-from .rewriting import rewrite
 from .rules import Rule, apply_rules
 
 # By function of the prelude: the results that are NaN where the last one, info, is not 0.

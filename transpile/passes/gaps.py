@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..array.node import Graph, Node
 from ..array.program import Function
+from ..array.rewriting import along, called
 from .matching import Bindings
-from .rewriting import along, called
 from .rules import Make, Rule, apply_rules, is_full_float
 
 _SUM = "sum((given := select(isnan(x), 0, x)), axes=axes)"

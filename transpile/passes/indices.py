@@ -7,11 +7,11 @@ array, needs no type of its own: ``plain`` says so of an ``argmax`` or a sum.
 
 from __future__ import annotations
 
+from ..array.intervals import fits
 from ..array.node import Graph, Node
 from ..array.program import Function
+from ..array.rewriting import rewrite, with_operands
 from .matching import pattern
-from .rewriting import rewrite, with_operands
-from .to_array.intervals import fits
 from .users import Use, index_places, uses_of
 from .wrapped_indices import CLAMPED, WRAPPED, is_of_axis
 

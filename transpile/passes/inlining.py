@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 
 from ..array.node import Node
 from ..array.program import Function, Program, roots
+from ..array.rewriting import rewrite
 from ..array.traversal import topological
 from .index_maps import is_view
 from .regions import is_generated
-from .rewriting import rewrite
 
 _MOST_WORK = 2  # operations of a function that reads better where it is called
 _NO_WORK = frozenset("parameter literal integer retype expand getitem transpose scalar".split())

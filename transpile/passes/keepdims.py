@@ -6,10 +6,10 @@ from typing import Any
 
 from ..array.node import Node
 from ..array.program import Function, roots, tree_nodes
+from ..array.rewriting import rewrite
 from ..array.traversal import dependencies, topological
 from ..array.value import FULL, NEW, getitem
 from ..hlo.opcodes import ELEMENTWISE
-from .rewriting import rewrite
 
 REDUCTIONS = frozenset(("sum", "prod", "max", "min", "any", "all", "mean", "var", "std"))
 

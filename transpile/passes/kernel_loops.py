@@ -8,10 +8,10 @@ from __future__ import annotations
 from ..array.kernel import Kernel
 from ..array.node import Graph, Node
 from ..array.program import Carry, Function, Loop, roots, tree_nodes
+from ..array.rewriting import rewrite
 from ..array.traversal import is_inside, topological
 from ..hlo.element_types import S32
 from .regions import is_generated
-from .rewriting import rewrite
 
 
 def kernel_loops(function: Function) -> None:

@@ -11,13 +11,13 @@ from ...targets.base import Kernels
 from ..array.kernel import Kernel, Lines, reduced_axes
 from ..array.node import Graph, Node, Region
 from ..array.program import Branch, Function, Program, roots
+from ..array.rewriting import mapped, rebuilt, stand_in
 from ..array.traversal import dependencies, topological
 from ..array.value import strong
 from .index_maps import JOINS, Bound, Map, Offset, bounds, identity, offset
 from .kernel_loops import kernel_loops
 from .line_reductions import LineReductions
 from .regions import FusedRegion, Piece, RegionFinder, is_generated, read_by
-from .rewriting import mapped, rebuilt, stand_in
 
 Test = tuple[tuple[Offset, Bound, int], ...]  # indices, each between bounds of an axis of that size
 

@@ -6,8 +6,8 @@ from math import prod
 
 from ..array.node import Node, literal_value
 from ..array.program import Function, roots
+from ..array.rewriting import rewrite
 from ..array.traversal import topological, use_counts
-from .rewriting import rewrite
 
 
 def means(function: Function) -> None:

@@ -7,8 +7,8 @@ import numpy as np
 
 from ..array.node import Graph, Node
 from ..array.program import Function
+from ..array.rewriting import along, called
 from .matching import Bindings
-from .rewriting import along, called
 from .rules import Rule, apply_rules, is_full_float
 
 

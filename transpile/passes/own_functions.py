@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...targets.base import OwnCall, Target
 from ..array.node import Node, Slot
 from ..array.program import Function, Program
-from .rewriting import rewrite
+from ..array.rewriting import rewrite
 
 
 def own_functions(program: Program, target: Target) -> None:

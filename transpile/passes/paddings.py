@@ -6,9 +6,9 @@ from typing import Any
 
 from ..array.node import Graph, Node
 from ..array.program import Function
+from ..array.rewriting import called
 from ..array.value import FULL
 from .matching import Bindings
-from .rewriting import called
 from .rules import Rule, apply_rules
 
 Widths = tuple[tuple[int, int], ...]

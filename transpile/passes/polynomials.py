@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ..array.node import Graph, Node, literal_value
 from ..array.program import Function
+from ..array.rewriting import called
 from .matching import Bindings, pattern
-from .rewriting import called
 from .rules import Rule, apply_rules, is_full_float
 
 _STEP = pattern("add(multiply(rest, x), getitem(p, index=place))")

@@ -11,8 +11,8 @@ from typing import Any
 
 from ..array.node import Graph, Node, Slot, Ufunc
 from ..array.program import Function
+from ..array.rewriting import rewrite
 from .matching import is_number, pattern
-from .rewriting import rewrite
 
 _STAYS = (
     "or_(and_(compare(chosen, element, direction=order), compare(place, -1, direction='NE')),"

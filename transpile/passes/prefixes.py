@@ -17,9 +17,9 @@ import numpy as np
 
 from ..array.node import Graph, Node, Slot, Ufunc
 from ..array.program import Function, roots
+from ..array.rewriting import rewrite
 from ..array.traversal import topological
 from ..array.value import FULL, getitem
-from .rewriting import rewrite
 from .to_array.elementwise import accumulated_type
 from .to_array.reduction import is_identity
 from .to_array.windows import CUMULATIVE

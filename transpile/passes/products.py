@@ -9,10 +9,10 @@ from collections.abc import Mapping
 
 from ..array.node import Graph, Node
 from ..array.program import Function, roots
+from ..array.rewriting import rewrite
 from ..array.traversal import dependencies, topological
 from ..array.value import permute
 from ..hlo.opcodes import ELEMENTWISE
-from .rewriting import rewrite
 
 Users = Mapping[Node, list[Node | None]]
 

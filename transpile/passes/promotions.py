@@ -6,7 +6,7 @@ import numpy as np
 
 from ..array.node import Node
 from ..array.program import Function
-from .rewriting import rewrite, with_operands
+from ..array.rewriting import rewrite, with_operands
 from .users import Use, uses_of
 
 # Operations that convert both operands to one type before they compute.

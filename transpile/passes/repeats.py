@@ -15,10 +15,10 @@ from math import inf
 
 from ..array.node import Graph, Node
 from ..array.program import Function, Program, roots
+from ..array.rewriting import rewrite
 from ..array.traversal import topological
 from ..hlo.opcodes import ELEMENTWISE
 from ..hlo.stack_frames import CallChains
-from .rewriting import rewrite
 from .users import Use, uses_of
 
 _LEAST_COPIES = 3

@@ -14,9 +14,9 @@ from numpy import broadcast_shapes
 
 from ..array.node import Graph, Node, Slot, literal_value
 from ..array.program import Function
+from ..array.rewriting import rewrite, with_operands
 from ..array.value import FULL
 from .matching import Bindings
-from .rewriting import rewrite, with_operands
 from .rules import Rule, apply_rules
 
 

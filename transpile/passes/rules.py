@@ -14,13 +14,13 @@ from functools import cache
 
 import numpy as np
 
+from ..array.intervals import elementwise_interval
 from ..array.node import Graph, Node
 from ..array.program import Function, roots
+from ..array.rewriting import call_parameters, rewrite, with_operands
 from ..array.traversal import topological, use_counts
 from ..hlo.element_types import PRED, ElementType
 from .matching import Bindings, operation, pattern
-from .rewriting import call_parameters, rewrite, with_operands
-from .to_array.intervals import elementwise_interval
 
 Make = Callable[[Graph, Node, Bindings], Node | None]
 _DEEPEST = 8  # rewrites of one node in a row

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from ..array.node import Graph, Node, Slot, literal_value
 from ..array.program import Function, Loop
+from ..array.rewriting import rewrite
 from ..array.traversal import is_inside
 from .matching import Bindings, pattern
-from .rewriting import rewrite
 from .rules import Rule, apply_rules
 
 _SIDES = {"LE": "left", "LT": "right"}

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from ..array.node import Graph, Node, Slot
 from ..array.program import Function, Loop
+from ..array.rewriting import rewrite
 from ..array.value import getitem, permute
 from .matching import Bindings, pattern
-from .rewriting import rewrite
 from .rules import Rule, apply_rules
 from .wrapped_indices import WRAPPED
 

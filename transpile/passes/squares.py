@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ..array.node import Node
 from ..array.program import Function, roots
+from ..array.rewriting import rewrite
 from ..array.traversal import topological, use_counts
 from ..hlo.opcodes import ELEMENTWISE
-from .rewriting import rewrite
 
 _SQUARED = ELEMENTWISE - {"convert"}
 

@@ -16,11 +16,11 @@ import numpy as np
 
 from ..array.node import Graph, Node, Slot, literal_value
 from ..array.program import Function, Loop, roots
+from ..array.rewriting import rewrite
 from ..array.traversal import dependencies, topological
 from ..array.value import FULL, NEW, getitem
 from ..hlo.element_types import F32, U32
 from .matching import Bindings, pattern
-from .rewriting import rewrite
 from .rules import Rule, apply_rules
 
 _GROUPS = 5

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ..array.node import Graph, Node
 from ..array.program import Function
+from ..array.rewriting import called
 from ..array.value import NEW
 from .matching import Bindings
-from .rewriting import called
 from .rules import Rule, apply_rules
 from .sums import cuts
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from ..array.node import Graph, Node, Slot, literal_value
 from ..array.program import Function
+from ..array.rewriting import called
 from ..array.value import FULL, NEW
 from ..hlo.element_types import PRED
 from .matching import Bindings
-from .rewriting import called
 from .rules import Rule, apply_rules, is_full_float
 
 _TURNED = {"GE": "LE", "GT": "LT", "LE": "GE", "LT": "GT", "EQ": "EQ", "NE": "NE"}

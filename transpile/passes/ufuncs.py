@@ -8,10 +8,10 @@ import numpy as np
 
 from ..array.node import Graph, Node, literal_value
 from ..array.program import Function, roots
+from ..array.rewriting import called
 from ..array.traversal import topological
 from ..hlo.element_types import ElementType
 from .matching import Bindings
-from .rewriting import called
 from .rules import Rule, apply_rules, is_full_float
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from ...array.node import Graph, Node, Slot
 from ...array.program import Function
+from ...array.rewriting import rewrite, with_operands
 from ...hlo.element_types import F32
 from ...hlo.parser import parse_module
 from ..matching import Bindings
-from ..rewriting import rewrite, with_operands
 from ..rules import Rule, apply_rules
 from ..to_array import ModuleLowering, Options
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ...array.intervals import elementwise_interval
 from ...array.node import Graph, Node, literal_value
 from ...hlo.element_types import ElementType
-from .intervals import elementwise_interval
 
 Affine = tuple[dict[Node, int], int]  # the sum of nodes times their coefficients, and a constant
 

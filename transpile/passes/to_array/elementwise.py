@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...array.intervals import fits, type_interval
 from ...array.node import Interval, Slot, literal_value
 from ...array.value import Value
 from ...hlo.element_types import ELEMENT_TYPES, F32, PRED, S8, U8, ElementType
@@ -15,7 +16,6 @@ from ...hlo.ir import Instruction
 from ...hlo.shapes import TupleShape
 from .flooring import floored
 from .folding import fold
-from .intervals import fits, type_interval
 from .lowering import FunctionLowering, lowers
 from .variants import Site, prelude_function
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...array.intervals import changed_interval, fits, type_interval
 from ...array.node import Node, Slot, literal_value
 from ...array.value import FULL, Value, materialise, without_dimensions
 from ...hlo.attributes import SliceDimension
 from ...hlo.ir import Instruction
 from .counters import affine, from_affine
-from .intervals import changed_interval, fits, type_interval
 from .lowering import FunctionLowering, lowers
 from .structure import sliced
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from ...array.intervals import fits
 from ...array.node import Interval, Node
 from ...array.program import Loop
 from ...array.traversal import topological
 from ...array.value import Value
 from .counters import affine, integer_value
-from .intervals import fits
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...array.intervals import cut_interval, elementwise_interval, result_interval
 from ...array.node import Graph, Node, Slot, Ufunc, literal_value
 from ...array.program import Function, Program, Scope, tree_nodes
 from ...array.value import Value, arranged, common_order, materialise, strong
@@ -22,7 +23,6 @@ from ...hlo.transfers import transfer_schedule
 from .counters import counted
 from .dynamic import cropped, dynamic_rule, extended
 from .folding import fold
-from .intervals import cut_interval, elementwise_interval, result_interval
 from .reducers import simple_reducer
 
 Lowered = Any  # Value | tuple[Lowered, ...] | None (a token)

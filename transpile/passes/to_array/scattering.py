@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...array.intervals import changed_interval
 from ...array.node import Node, Slot, Ufunc
 from ...array.program import Function
 from ...array.value import FULL, NEW, Value, arranged, common_order, getitem, permute, without_dimensions
@@ -14,7 +15,6 @@ from ...hlo.ir import Instruction
 from ...hlo.shapes import ArrayShape
 from .elementwise import apply
 from .indexing import is_within, updated
-from .intervals import changed_interval
 from .lowering import FunctionLowering, Lowered, lowers
 from .points import known, start_points
 from .structure import sliced

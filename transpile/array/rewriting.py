@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..array.node import Graph, Interval, Node, Slot
-from ..array.program import Branch, Function, Loop, Tree, roots
-from ..array.traversal import topological
 from ..hlo.opcodes import ELEMENTWISE
-from .to_array.intervals import elementwise_interval
+from .intervals import elementwise_interval
+from .node import Graph, Interval, Node, Slot
+from .program import Branch, Function, Loop, Tree, roots
+from .traversal import topological
 
 Rule = Callable[[Node, tuple[Node, ...]], Node | None]
 

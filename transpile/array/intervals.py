@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import ceil, floor, inf, isfinite
 
-from ...array.node import Interval, Node, literal_value
-from ...hlo.element_types import ElementType
+from ..hlo.element_types import ElementType
+from .node import Interval, Node, literal_value
 
 
 def type_interval(element_type: ElementType) -> Interval | None:
