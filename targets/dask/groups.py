@@ -83,7 +83,7 @@ def tiles(group: Group, trace: Trace, cuts: Cuts) -> Tiles | None:
 def _most_rows(trace: Trace, letter: Letter, cuts: Cuts) -> int | None:
     """Where what a block function makes of its rows is much larger than they are: as many as fit into the cache."""
     given, made = (
-        max(block_bytes(node, key, cuts) for node, key in places if letter.of in key)
+        max((block_bytes(node, key, cuts) for node, key in places if letter.of in key), default=0)
         for places in (trace.sources, trace.order)
     )
     assert letter.of is not None
