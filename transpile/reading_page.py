@@ -116,7 +116,7 @@ def summary(found: list[Reading], form: str) -> tuple[float, float]:
     return median(ratios), max(ratios)
 
 
-def page(checkout: Path = CHECKOUT, notice: str = "") -> str:
+def page(checkout: Path, notice: str) -> str:
     """``docs/reading.md``."""
     found = readings(checkout)
     lines = [
@@ -167,4 +167,4 @@ _HEADER = (
 
 
 if __name__ == "__main__":
-    print(page(), end="")
+    print(page(CHECKOUT, ""), end="")

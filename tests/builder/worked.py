@@ -48,7 +48,7 @@ def check_emitted(module: HloModule, inputs: Sequence[Any], expected: Any) -> No
     """The emitted code gives the expected values, or says that it cannot where the coverage table says so."""
     statuses = coverage("numpy")
     if all(statuses[instruction.opcode] == SUPPORTED for instruction in module.instructions()):
-        assert_equal(expected, xla2py.emit(module).load().main(*inputs))
+        assert_equal(expected, xla2py.emit(module, format=False).load().main(*inputs))
     else:
         try:
             xla2py.emit(module)
@@ -62,7 +62,7 @@ def check_on_replicas(make: Make, inputs: Sequence[Sequence[Any]], expected: Seq
     module = build(make, *inputs[0], replica_count=len(inputs))
     arrays = [[np.asarray(array) for array in row] for row in inputs]
     results = run_hlo_on_devices_in_child(print_module(module), arrays)
-    emitted = xla2py.emit(module).load().run_local(arrays)
+    emitted = xla2py.emit(module, format=False).load().run_local(arrays)
     for want, by_xla, have in zip(expected, results, emitted, strict=True):
         assert_equal(want, by_xla)
         assert_equal(want, have)

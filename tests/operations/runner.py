@@ -79,7 +79,7 @@ def alone(one: Case, target: str) -> Any:
 
 
 def run(text: str, inputs: Sequence[Any], target: str) -> Any:
-    return xla2py.emit(text, target=target).load().main(*inputs)
+    return xla2py.emit(text, target, format=False).load().main(*inputs)
 
 
 __all__ = ["Failure", "failures", "flatten", "judge"]

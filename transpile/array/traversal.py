@@ -65,7 +65,7 @@ def body_nodes(roots: Iterable[Node], region: Region) -> list[Node]:
     return [node for node in topological(roots) if is_inside(node.region, region)]
 
 
-def use_counts(nodes: Iterable[Node], roots: Iterable[Node] = ()) -> dict[Node, int]:
+def use_counts(nodes: Iterable[Node], roots: Iterable[Node]) -> dict[Node, int]:
     """How often each node is used: by the given nodes and as a root."""
     counts: dict[Node, int] = {}
     for node in nodes:

@@ -100,7 +100,6 @@ class Renderer:
         self.foreign_names: dict[ForeignName, str] = beside.foreign_names if beside else {}
         self.shared_channels: set[int | Instruction] = set()  # that several calls of collectives share
         self.resumable: set[Node] = set()  # loops that can go on from a snapshot
-        self.used_extension_types = False
         self.environment = jinja2.Environment(
             loader=jinja2.FileSystemLoader([str(TEMPLATES)]),
             bytecode_cache=COMPILED,
@@ -201,7 +200,6 @@ class Renderer:
         """``np.float32``, or ``ml_dtypes.bfloat16`` for what NumPy does not have."""
         name = element_type.dtype.name
         if element_type.is_extension:
-            self.used_extension_types = True
             return f"ml_dtypes.{name}"
         return f"{self.scalars}.{'bool_' if name == 'bool' else name}"
 

@@ -28,12 +28,12 @@ Change = Callable[[Array, ElementType, Domain, Extremes, np.random.Generator], A
 EDGE_SHARE = 0.15  # of the elements become edge values
 
 
-def campaign_inputs(module: HloModule, campaign: str, seed: int = 0) -> list[Array]:
+def campaign_inputs(module: HloModule, campaign: str, seed: int) -> list[Array]:
     """Arrays for the entry's parameters, tuples flattened in order; the same for the same campaign and seed."""
     return changed_inputs(module, make_inputs(module, seed), campaign, seed)
 
 
-def changed_inputs(module: HloModule, given: Sequence[Array], campaign: str, seed: int = 0) -> list[Array]:
+def changed_inputs(module: HloModule, given: Sequence[Array], campaign: str, seed: int) -> list[Array]:
     """Arrays for the entry's parameters in the manner of a campaign, from ordinary ones."""
     change = CAMPAIGNS[campaign]
     extremes = extremes_for(module)

@@ -34,11 +34,9 @@ def run_hlo_in_child(text: str, *arrays: Array, timeout: float = _SECONDS) -> li
     return results
 
 
-def run_hlo_on_devices_in_child(
-    text: str, inputs: Sequence[Sequence[Array]], partitions: int = 1, timeout: float = _SECONDS
-) -> list[list[Array]]:
+def run_hlo_on_devices_in_child(text: str, inputs: Sequence[Sequence[Array]], partitions: int = 1) -> list[list[Array]]:
     """Like :func:`.xla_reference.run_hlo_on_devices`, in a worker process with 8 CPU devices."""
-    results: list[list[Array]] = _WORKER.ask(run_hlo_on_devices, text, inputs, partitions, timeout=timeout)
+    results: list[list[Array]] = _WORKER.ask(run_hlo_on_devices, text, inputs, partitions, timeout=_SECONDS)
     return results
 
 

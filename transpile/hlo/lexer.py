@@ -92,12 +92,12 @@ class Cursor:
             raise self.error("XP102", f"the integer {shorten(text)} does not fit into 64 bits", start)
         return value
 
-    def string(self, what: str = "a quoted string") -> str:
+    def string(self) -> str:
         match = self.match(STRING)
         if match is None:
             if self.looking_at('"'):
                 raise self.error("XP104", "a string is never closed", self.position, self.position + 1)
-            self.unexpected(what)
+            self.unexpected("a quoted string")
         return unescape(match.group(1))
 
     def balanced(self) -> str:
@@ -159,18 +159,18 @@ class Cursor:
         last = max(self.position if end is None else end, first)
         return HloSyntaxError(Diagnostic(code, message, Span(first, last), self.source, hint, label))
 
-    def unexpected(self, expected: str, hint: str | None = None) -> NoReturn:
+    def unexpected(self, expected: str) -> NoReturn:
         """Raise: something else stands where ``expected`` should."""
         start = self.skip()
         found = _FOUND.match(self.text, start)
         if found is None:
-            raise self.error("XP103", f"the text ends where {expected} should follow", start, start, hint)
+            raise self.error("XP103", f"the text ends where {expected} should follow", start, start)
         if found.group() == "/" and self.text.startswith("/*", start):
             raise self.error("XP104", "a comment is never closed", start, start + 2)
         if found.group().startswith('"') and STRING.match(self.text, start) is None:
             raise self.error("XP104", "a string is never closed", start, start + 1)
         message = f"expected {expected}, found {quote(found.group())}"
-        raise self.error("XP102", message, start, found.end(), hint, label=f"expected {expected}")
+        raise self.error("XP102", message, start, found.end(), label=f"expected {expected}")
 
 
 def unescape(text: str) -> str:
@@ -195,8 +195,8 @@ def escape(text: str) -> str:
     return "".join(c if c >= " " else f"\\{ord(c):03o}" for c in text)
 
 
-def shorten(text: str, limit: int = 40) -> str:
-    return text if len(text) <= limit else text[: limit - 2] + ".."
+def shorten(text: str) -> str:
+    return text if len(text) <= 40 else text[:38] + ".."
 
 
 def quote(text: str) -> str:

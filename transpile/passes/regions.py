@@ -56,7 +56,7 @@ def is_generated(node: Node) -> bool:
     return node.opcode in _GENERATED and all(operand.is_literal for operand in node.operands)
 
 
-def read_by(node: Node, at: Map, reduced: bool = False) -> Iterator[tuple[Node, Map]]:
+def read_by(node: Node, at: Map, reduced: bool) -> Iterator[tuple[Node, Map]]:
     """What an operation reads if it is computed at ``at``, and where: behind views. A reduction reads whole rows."""
     joins = node.opcode in JOINS
     operands = pieces(node) if joins else node.operands

@@ -17,7 +17,7 @@ def start_points(
     indices: Value,
     vector_dimension: int,
     start_map: Sequence[int],
-    batching: Sequence[tuple[int, int]] = (),
+    batching: Sequence[tuple[int, int]],
 ) -> dict[int, Value]:
     """By operand dimension, in order: the starts, of the shape of ``indices`` less the vectors' dimension.
 
