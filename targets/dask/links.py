@@ -184,6 +184,14 @@ def _pad(node: Node) -> list[Links]:
     return [tuple(axis if tuple(width) == (0, 0) else None for axis, width in enumerate(widths)), ()]
 
 
+def _spread(node: Node) -> list[Links]:
+    """Axes without padding and gaps."""
+    padding, interior = node.parameters["arguments"][2], node.parameters["keywords"].get("interior")
+    gaps = interior or (0,) * node.ndim
+    whole = [tuple(ends) != (0, 0) or gap != 0 for ends, gap in zip(padding, gaps, strict=True)]
+    return [tuple(None if needed else axis for axis, needed in enumerate(whole)), ()]
+
+
 def _reduction(node: Node) -> list[Links]:
     axes = node.parameters["axes"] if "axes" in node.parameters else (node.parameters["axis"],)
     return [reduced(node.operands[0].ndim, axes, bool(node.parameters.get("keepdims")))]
@@ -402,6 +410,7 @@ OPERATIONS: dict[str, Rule] = {
 LIBRARY: dict[str, Rule] = {"trace": lambda node: _matrices(node)}
 
 FUNCTIONS: dict[str, Rule] = {
+    "pad": _spread,
     **dict.fromkeys(("random_bits_at", "philox_bits_at"), _numbered),
     "matmul": _matmul,
     "bitcast_convert": _bitcast,

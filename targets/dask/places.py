@@ -1,9 +1,9 @@
-"""What depends on the places of elements, spelled with row and column numbers where it is cut: each block has its own
-of them, and is computed like everything else that goes element by element."""
+"""What has another spelling where it is cut: triangles and diagonals by row and column numbers, random numbers by their
+counts, gaps as an axis that is merged. Each block is then computed like everything else."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from math import prod
 from typing import Any
@@ -42,6 +42,8 @@ def _spelling(node: Node, cuts: Cuts) -> Spelling | None:
         bits = cuts.classes.items(node.operands[0], 1)
         return (_philox_state, _philox_bits)[node.parameters["index"]] if _any_planned(bits, cuts) else None
     name = name_of(node)
+    if name == "pad":
+        return _with_gaps if _is_cut_along_gaps(node, cuts) else None
     if name in RANDOM:
         return RANDOM[name] if _any_planned([node], cuts) else None
     is_cut = any(True in cuts.flags[operand][-2:] for operand in node.operands)
@@ -148,6 +150,51 @@ MATRICES: dict[str, Spelling] = {
     "diag": _on_diagonal,
     "trace": _trace,
 }
+
+
+# -- gaps between elements
+
+
+def _is_cut_along_gaps(node: Node, cuts: Cuts) -> bool:
+    """A call of the prelude's, where the value is known: dask.array pads only at the ends."""
+    if node.opcode == "pad" or not node.operands[1].is_literal or 0 in node.operands[0].shape:
+        return False
+    kept = all(0 <= start <= stop <= n for start, stop, n in _crops(node))
+    return kept and any(flag and gap for flag, gap in zip(cuts.flags[node.operands[0]], _gaps(node), strict=True))
+
+
+def _gaps(node: Node) -> Sequence[int]:
+    return node.parameters["keywords"].get("interior") or (0,) * node.ndim
+
+
+def _crops(node: Node) -> Iterator[tuple[int, int, int]]:
+    """For each axis what is left of it where padding is negative, and its size with the gaps."""
+    for (low, high), gap, size in zip(
+        node.parameters["arguments"][2], _gaps(node), node.operands[0].shape, strict=True
+    ):
+        n = size + (size - 1) * gap
+        yield max(-low, 0), n - max(-high, 0), n
+
+
+def _with_gaps(graph: Graph, node: Node, operands: Operands) -> Node:
+    """The gaps as a new axis behind each, which is merged with it; then what is cropped and padded at the ends."""
+    x, value = operands
+    for axis, gap in enumerate(_gaps(node)):
+        x = _spread(graph, x, value, axis, gap) if gap else x
+    x = getitem(graph, x, [FULL if stop - start == n else (start, stop, None) for start, stop, n in _crops(node)])
+    widths = tuple((max(low, 0), max(high, 0)) for low, high in node.parameters["arguments"][2])
+    if not any(map(any, widths)):
+        return x
+    return graph.add("pad", (x, value), node.shape, node.element_type, widths=widths)
+
+
+def _spread(graph: Graph, x: Node, value: Node, axis: int, gap: int) -> Node:
+    before, n, behind = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
+    column = getitem(graph, x, [FULL] * (axis + 1) + [NEW] + [FULL] * len(behind))
+    widths = tuple((0, gap if k == axis + 1 else 0) for k in range(column.ndim))
+    padded = graph.add("pad", (column, value), (*before, n, gap + 1, *behind), x.element_type, widths=widths)
+    merged = graph.add("reshape", (padded,), (*before, n * (gap + 1), *behind), x.element_type)
+    return getitem(graph, merged, [FULL] * axis + [(None, -gap, None)] + [FULL] * len(behind))
 
 
 # -- random numbers, each from its own count

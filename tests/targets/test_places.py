@@ -147,6 +147,56 @@ def test_values_are_those_of_numpy_in_any_chunks(name, tmp_path):
             np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
 
 
+def gaps(padding, shape, *, value="constant(0.5)"):
+    return f"""ENTRY main {{
+  x = f32[20,6] parameter(0)
+  value = f32[] {value}
+  doubled = f32[20,6] add(x, x)
+  ROOT r = f32[{shape}] pad(doubled, value), padding={padding}
+}}"""
+
+
+GAPS = {
+    "gaps": ("0_0_2x0_0", "58,6"),
+    "one in front": ("1_-2_1x0_0", "38,6"),
+    "along both axes": ("-3_2_3x0_1_1", "76,12"),
+}
+
+
+@pytest.mark.parametrize("name", GAPS)
+def test_gaps_are_a_new_axis_that_is_merged(name):
+    text, x = gaps(*GAPS[name]), values((20, 6), np.float32)
+    generated = xla2py.emit(text, "dask", chunks="24B")
+    assert "# one chunk" not in generated.source and ".reshape(" in generated.source
+    wanted = xla2py.emit(text).load().main(x)
+    for given in (x, uneven(x)):
+        for cut in (None, (7, 6), (1, 6)):
+            lazy = generated.load().main(given, chunks={"x": cut} if cut else None)
+            assert lazy.shape == wanted.shape
+            np.testing.assert_array_equal(lazy.compute(scheduler="sync"), wanted)
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        (gaps("-60_70_2x0_0", "68,6"), ()),  # more is cropped than there is
+        (gaps("0_0_2x0_0", "58,6", value="parameter(1)"), (np.float32(3),)),
+    ],
+)
+def test_other_gaps_are_padded_in_one_chunk(text, given):
+    x = values((20, 6), np.float32)
+    generated = xla2py.emit(text, "dask", chunks="24B")
+    assert "# one chunk: pad along axis 0\n" in generated.source
+    found = generated.load().main(x, *given).compute(scheduler="sync")
+    np.testing.assert_array_equal(found, xla2py.emit(text).load().main(x, *given))
+
+
+def test_gaps_along_an_axis_that_is_not_cut_are_padded_in_each_block():
+    source, _ = xla2py.emit(gaps("0_0_0x2_3_1", "20,16"), "dask", chunks="24B").source.split("def check_arguments")
+    assert "pad(doubled" in source or "pad(x + x" in source
+    assert "# one chunk" not in source and ".reshape(" not in source
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_is_not_cut_keeps_its_name(name):
     text, written = PROGRAMS[name]
