@@ -88,14 +88,23 @@ def _handed_on(group: Group, cuts: Cuts) -> int:
 
 
 def _is_phase(node: Node, cuts: Cuts) -> bool:
-    return cuts.forms[node] in ("windows", "lazy")
+    return cuts.forms[node] in ("windows", "lazy") or _is_cut_diagonal(node, cuts)
+
+
+def _is_cut_diagonal(node: Node, cuts: Cuts) -> bool:
+    """Of what dask.array does itself, what takes much more than it gives."""
+    return node.opcode == "diagonal" and cuts.forms[node] == "native"
 
 
 def _of_arrays(program: Program, cuts: Cuts, node: Node, level: int) -> Phase:
-    """Windows: a block of the result and what they are of, a few rows at a time. Else what the form says."""
+    """Diagonals: a chunk of the array. Windows: a block of the result and what they are of, a few rows at a time. Else
+    what the form says."""
     x, form, given = node.operands[0], cuts.form_in_chunks(node), node.operands
     tasks = _count(node, cuts)
-    if cuts.forms[node] == "windows" or form is None:
+    if _is_cut_diagonal(node, cuts):
+        size = _whole_bytes(node, cuts)
+        tasks *= max(ceil(x.shape[axis] / cuts.length(x, axis)) for axis in (x.ndim - 2, x.ndim - 1))
+    elif cuts.forms[node] == "windows" or form is None:
         given, size = (x,), _whole_bytes(node, cuts) + _row_bytes(node, cuts)
     else:
         others = given * (form.holds - 1) if node.results else (node,) * form.holds

@@ -211,6 +211,15 @@ def test_triangles_of_many_small_matrices_are_named_where_only_their_number_is_c
     assert "np.tril(x)" in source and '"x": (10, -1, -1)' in source and "# one chunk" not in source
 
 
+def test_a_trace_takes_the_chunks_on_the_diagonal():
+    text = trace("f32", 0).replace("[20,13]", "[8192,8192]")
+    target = load_target("dask")
+    plan = target.plan(run_pipeline(xla2py.load(text), target.without), Limits(chunks="4MiB"))
+    first, _ = plan.phases
+    assert (first.name, first.tasks, first.note) == ("diagonal", 64, "")
+    assert 4 << 20 < first.task_bytes < 5 << 20 and first.mapped_task_bytes < 1 << 20
+
+
 def test_a_triangle_takes_what_one_pass_takes():
     text = triangle("GE", n=8192, m=8192)
     target = load_target("dask")
