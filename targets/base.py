@@ -73,6 +73,7 @@ class Phase:
     mapped_task_bytes: int  # where arguments are mapped
     reads: tuple[str, ...]  # the arguments, or what of earlier phases is needed
     note: str = ""  # what has no form in chunks
+    in_turn: bool = False  # each task goes on from the one before
 
 
 @dataclass(frozen=True, slots=True)

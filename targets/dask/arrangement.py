@@ -44,11 +44,11 @@ def _planned(program: Program, limits: Limits) -> tuple[Cuts, Plan]:
     """The largest chunks with which the program keeps to its limit: wherever its arguments come from, or if there are
     none, where these are files."""
     without_computed_stores(program.entry)
-    classes = Classes(program.entry)
+    memory = size_in_bytes(limits.memory) if limits.memory else None
+    classes = Classes(program.entry, memory)
     length = int(limits.chunks) if limits.chunks.isdigit() else None
     target = size_in_bytes(limits.chunks) if limits.chunks and length is None else CHUNK_BYTES
     reused = _reused(program, classes) if not limits.chunks else frozenset()
-    memory = size_in_bytes(limits.memory) if limits.memory else None
     for_files: tuple[Cuts, Plan] | None = None
     while True:
         cuts = cut(classes, measured(classes, length, target, reused))

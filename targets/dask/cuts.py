@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import prod
 
 from ...transpile.array.node import Node
 from ...transpile.array.program import Branch, Function, Loop, roots
 from ...transpile.array.scalars import is_known_on_host
-from ...transpile.array.traversal import topological
+from ...transpile.array.traversal import body_and_captured, topological
 from .along import Form, cut_alike, form_in_chunks, may_be_cut
 from .links import axes_of_its_call, contracted, links
 from .matrices import cut_tiles, square_axes
 from .nodes import shape_of
 from .products import PRODUCTS, cut_product, product_of
 from .scatters import is_scatter
+from .steps import Steps, steps_of
 from .windows import windows_of
 
 Axis = tuple[Node, int]
@@ -27,7 +29,7 @@ SHORTEST_PIECE = 4096  # bytes of a chunk that should lie together
 REUSED_BYTES = 31 << 20
 LEAVES = frozenset("parameter arange tri eye array full zeros ones empty".split())
 TREES = frozenset("sum mean prod max min any all".split())
-ON_ARRAYS = ("driver", "once", "lazy")  # forms of what gives arrays of main
+ON_ARRAYS = ("driver", "once", "lazy", "steps")  # forms of what gives arrays of main
 
 
 def _always(node: Node) -> bool:
@@ -51,7 +53,7 @@ NATIVE: dict[str, Callable[[Node], bool]] = {
 class Classes:
     """Axes that have to be cut alike, as sets."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, memory: int | None = None) -> None:
         needed = topological(roots(function))
         loops: list[Loop] = [node.parameters["loop"] for node in needed if node.opcode == "loop"]
         # What a loop only writes is not needed by its body, but cut all the same.
@@ -60,6 +62,7 @@ class Classes:
         self.links = {node: links(node) for node in self.nodes}
         self._parents: dict[Axis, Axis] = {}
         self._items: dict[tuple[Node, int], list[Node]] = {}
+        self.steps = {node: found for node in self.nodes if (found := _steps(node, memory)) is not None}
         for node in self.nodes:
             if node.opcode == "item":
                 self._items.setdefault((node.operands[0], node.parameters["index"]), []).append(node)
@@ -85,6 +88,10 @@ class Classes:
                 self._join((node.operands[0], left), (node.operands[1], right))
             if node.opcode == "loop":
                 self._join_carries(node)
+            if node in self.steps:
+                along = list(self.steps[node].axes)
+                for axes in pairwise(along):
+                    self._join(*axes)
             for branch in node.parameters.get("branches", ()):
                 self._join_results(node, branch)
 
@@ -127,8 +134,8 @@ class Cuts:
     come in several chunks, ``forms`` how the node is written: ``block`` (in a block function), ``tree`` and
     ``partial`` (in one, up to the last sum), ``product`` (in one that is called for a chunk of what is summed over at
     a time), ``windows`` (by tasks that read what they need themselves), ``native`` (as dask.array's
-    own), ``lazy`` (by a function of arrays in chunks), ``driver`` (a loop or branch of ``main`` itself), ``once``
-    (called while ``main`` runs).
+    own), ``lazy`` (by a function of arrays in chunks), ``steps`` (a loop of which a task does a chunk), ``driver`` (a
+    loop or branch of ``main`` itself), ``once`` (called while ``main`` runs).
     """
 
     classes: Classes
@@ -190,7 +197,7 @@ def _followed(node: Node, made: Cuts) -> tuple[tuple[bool, ...], str]:
         return own, "once"
     if node.opcode == "item":
         source = node.operands[0]
-        if source.opcode in ("loop", "conditional") and made.forms.get(source) == "driver":
+        if source.opcode in ("loop", "conditional") and made.forms.get(source) in ("driver", "steps"):
             return own, "block"
         shared = axes_of_its_call(node)
         return (*made.flags[source][:shared], *own[shared:]), "block"
@@ -242,8 +249,11 @@ def _form(node: Node, made: Cuts, flags: list[bool], unmet: set[tuple[int, int]]
 
 
 def _followed_control(node: Node, made: Cuts) -> str:
-    """A loop or branch on cut arrays is one of ``main``; its values take over their cuts."""
+    """A loop or branch on cut arrays is one of ``main``, if not one whose steps go through them; its values take over
+    their cuts."""
     inside = _inside(node)
+    if made.forms.get(node) != "driver" and _followed_steps(node, made, inside):
+        return "steps"
     driver = made.forms.get(node) == "driver" or any(made.is_cut(part) for part in (*node.operands, *inside))
     if not driver:
         return "block"
@@ -262,9 +272,29 @@ def _followed_control(node: Node, made: Cuts) -> str:
     return "driver"
 
 
-def _inside(node: Node) -> list[Node]:
-    from .tracing import body_and_captured
+def _steps(node: Node, memory: int | None) -> Steps | None:
+    return steps_of(node, *body_and_captured(node), memory) if node.opcode == "loop" else None
 
+
+def _followed_steps(node: Node, made: Cuts, inside: list[Node]) -> bool:
+    """Whether a loop goes through what is cut of all that it reads, and does so in chunks; what it writes is cut so."""
+    steps = made.classes.steps.get(node)
+    if steps is None or not any(made.planned(part, axis) for part, axis in steps.axes):
+        return False
+    written = {carry.parameter for carry in steps.written}
+    whole = [carry.initial for carry in steps.carried] + [part for part in inside if part not in steps.read]
+    if any(made.is_cut(part) for part in whole if part not in written):
+        return False
+    if any(flag and k != axis for part, axis in steps.read.items() for k, flag in enumerate(made.flags[part])):
+        return False
+    for carry, axis in steps.written.items():
+        flags = tuple(k == axis for k in range(carry.parameter.ndim))
+        for target in (carry.parameter, *made.classes.items(node, steps.loop.carries.index(carry))):
+            made.flags[target] = flags
+    return True
+
+
+def _inside(node: Node) -> list[Node]:
     body, captured = body_and_captured(node)
     return [*body, *captured]
 
@@ -306,7 +336,7 @@ def _lengths(classes: Classes, forced: int | None, target: int, reused: Collecti
     before one of few, then the longest. ``forced`` cuts every axis that nothing needs whole into chunks of so many
     elements instead.
     """
-    needs = _needs(classes)
+    needs, held = _needs(classes), _held(classes)
     sizes: dict[Axis, int] = {}
     for node in classes.nodes:
         for axis, size in enumerate(shape_of(node)):
@@ -318,14 +348,15 @@ def _lengths(classes: Classes, forced: int | None, target: int, reused: Collecti
     for node in classes.nodes:
         cut_product(classes, sizes, lengths, node, target)
         cut_tiles(classes, sizes, lengths, node, target)
+    lengths = {key: length for key, length in lengths.items() if key not in held}
     while True:
-        too_large = _too_large(classes, lengths, target, reused)
+        too_large = _too_large(classes, lengths, target, reused, held)
         if not too_large:
             return lengths
         largest = max(too_large, key=lambda node: too_large[node])
         excess = too_large[largest]
         keys = [classes.of(largest, axis) for axis, size in enumerate(shape_of(largest)) if size > 1]
-        open_keys = [key for key in dict.fromkeys(keys) if lengths.get(key, sizes[key]) > 1]
+        open_keys = [key for key in dict.fromkeys(keys) if lengths.get(key, sizes[key]) > 1 and key not in held]
         if not open_keys:
             return lengths
         costs = {key: needs.get(key, 0) + _scattering(classes, lengths, largest, key, excess) for key in open_keys}
@@ -351,7 +382,7 @@ def _round(length: int) -> int:
 
 
 def _too_large(
-    classes: Classes, lengths: Mapping[Axis, int], target: int, reused: Collection[Node]
+    classes: Classes, lengths: Mapping[Axis, int], target: int, reused: Collection[Node], held: Collection[Axis]
 ) -> dict[Node, float]:
     """The arrays whose blocks are too large, and by which factor."""
     found: dict[Node, float] = {}
@@ -361,17 +392,31 @@ def _too_large(
         shape = [min(size, lengths.get(classes.of(node, axis), size)) for axis, size in enumerate(node.shape)]
         allowed = min(target, REUSED_BYTES) if node in reused else target
         excess = prod(shape) * node.element_type.dtype.itemsize / allowed
-        if excess > 1 and any(size > 1 for size in shape):
+        if excess > 1 and any(size > 1 and classes.of(node, k) not in held for k, size in enumerate(shape)):
             found[node] = excess
     return found
 
 
+def _held(classes: Classes) -> set[Axis]:
+    """What the steps of loops that go through arrays need whole: all but the axes along which they go."""
+    found: set[Axis] = set()
+    for node, steps in classes.steps.items():
+        along = set(steps.axes)
+        parts = [*_inside(node), *(carry.parameter for carry in steps.loop.carries)]
+        places = ((part, axis) for part in parts for axis, size in enumerate(shape_of(part)) if size > 1)
+        found |= {classes.of(*place) for place in places if place not in along}
+    return found - {classes.of(*place) for steps in classes.steps.values() for place in steps.axes}
+
+
 def _needs(classes: Classes) -> dict[Axis, int]:
     """How badly each class is needed whole: 1 for what has a form in chunks, 2 for what has none."""
-    found: dict[Axis, int] = {}
+    found = dict.fromkeys(_held(classes), 2)
+    own_positions = frozenset(node for steps in classes.steps.values() for node in steps.reads)
     for node in classes.nodes:
         if node.opcode == "item":
             continue  # its call says what it needs
+        if node in own_positions or node in classes.steps:
+            continue
         along, windows = may_be_cut(node), windows_of(node)
         moving = windows.longest(node.operands[0].shape) if windows is not None else None
         for k, (operand, link) in enumerate(zip(node.operands, classes.links[node], strict=True)):

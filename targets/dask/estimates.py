@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import ceil, log, prod
 
 from ...templates.prelude.tiles import TILE_BYTES, WINDOW_BYTES
-from ...transpile.array.node import Node
-from ...transpile.array.program import Program
+from ...transpile.array.node import Node, Region
+from ...transpile.array.program import Loop, Program
+from ...transpile.array.traversal import body_and_captured
 from ..base import Phase, Plan
 from .cuts import Axis, Cuts, window_axis
-from .groups import Group, block_bytes, in_one_chunk, tiles
+from .groups import Group, Tiles, block_bytes, in_one_chunk, tiles
 from .nodes import is_argument, name_of, shape_of
 from .phases import Phases
 from .tracing import Key, Source, Trace
@@ -28,6 +29,7 @@ def estimated(program: Program, cuts: Cuts) -> Plan:
     and a block that waits for later phases or for who calls ``main``."""
     analysed = Phases(program.entry, cuts)
     levels, groups = analysed.levels, analysed.groups()
+    repeated = {loop.region: len(range(loop.start, loop.stop, loop.step)) for loop in _counted_loops(cuts)}
     phases = []
     reads: dict[Node, int] = {}
     for group in groups:
@@ -41,7 +43,7 @@ def estimated(program: Program, cuts: Cuts) -> Plan:
             Phase(
                 name=name_of(first),
                 level=levels[first],
-                tasks=_tasks(group, cuts),
+                tasks=_tasks(group, cuts) * _times(group.region, repeated),
                 task_bytes=_task_bytes(trace, group, cuts),
                 mapped_task_bytes=_task_bytes(trace, group, cuts, are_mapped=True),
                 reads=tuple(_name(program, source.node) for source in sources if source.node.ndim),
@@ -49,6 +51,12 @@ def estimated(program: Program, cuts: Cuts) -> Plan:
             )
         )
     for node, level in levels.items():
+        if cuts.forms[node] == "steps":
+            trace = analysed.before_steps(node)
+            for given in (source.node for source in trace.sources.values()):
+                if is_argument(given) and cuts.is_cut(given):
+                    reads[given] = reads.get(given, 0) + 1
+            phases.append(_of_steps(program, cuts, trace, node, level, _times(node.region, repeated)))
         if _is_phase(node, cuts):
             for operand in filter(is_argument, node.operands):
                 reads[operand] = reads.get(operand, 0) + 1
@@ -69,8 +77,8 @@ def estimated(program: Program, cuts: Cuts) -> Plan:
     return Plan(
         tuple(phases),
         passes=max(reads.values(), default=1),
-        peak_bytes=fixed + busy * max((phase.task_bytes for phase in phases), default=0),
-        mapped_peak_bytes=fixed + busy * max((phase.mapped_task_bytes for phase in phases), default=0),
+        peak_bytes=fixed + _in_threads(phases, "task_bytes"),
+        mapped_peak_bytes=fixed + _in_threads(phases, "mapped_task_bytes"),
         chunks=chunks,
     )
 
@@ -79,6 +87,49 @@ def _waiting(tasks: int, busy: int) -> int:
     """How many parts of a sum wait for each other: what comes next for each thread, and in each level of a tree all
     but one of those that are added up."""
     return min(tasks, busy + (SPLIT - 1) * ceil(log(max(1, tasks), SPLIT)))
+
+
+def _in_threads(phases: Sequence[Phase], size: str) -> int:
+    """What the tasks hold that run at the same time."""
+    at_once = [phase for phase in phases if not phase.in_turn]
+    busy = max((min(THREADS, phase.tasks) for phase in at_once), default=0)
+    largest = max((getattr(phase, size) for phase in at_once), default=0)
+    alone = [getattr(phase, size) for phase in phases if phase.in_turn]
+    return sum(sorted([*[largest] * busy, *alone])[-THREADS:])
+
+
+def _of_steps(program: Program, cuts: Cuts, trace: Trace, node: Node, level: int, times: int) -> Phase:
+    """A loop, done so many times, of which each task does the steps of one chunk.
+
+    A chunk of what it writes waits while the next is made; of what goes on there are the old and the new.
+    """
+    steps = cuts.classes.steps[node]
+    made = [carry.parameter for carry in steps.loop.carries]
+    made += made + [part for part in body_and_captured(node)[0] if part.opcode not in VIEWS and not part.results]
+    size = sum(_whole_bytes(part, cuts) for part in made) + _alive(trace, cuts)
+    part, axis = next((part, axis) for part, axis in steps.axes if cuts.flags[part][axis])
+    return Phase(
+        name="steps",
+        level=level,
+        tasks=ceil(steps.length / cuts.length(part, axis)) * times,
+        task_bytes=size + _given_bytes(trace, cuts),
+        mapped_task_bytes=size + _given_bytes(trace, cuts, are_mapped=True),
+        reads=tuple(_name(program, source.node) for source in trace.sources.values() if source.node.ndim),
+        note=in_one_chunk(trace, cuts),
+        in_turn=bool(steps.carried),
+    )
+
+
+def _counted_loops(cuts: Cuts) -> Iterator[Loop]:
+    """Those of ``main``."""
+    for node, form in cuts.forms.items():
+        if node.opcode == "loop" and form == "driver" and node.parameters["loop"].counter is not None:
+            yield node.parameters["loop"]
+
+
+def _times(region: Region, repeated: Mapping[Region, int]) -> int:
+    """How often what stands in a body of ``main`` is done."""
+    return prod(repeated.get(outer, 1) for outer in region.path())
 
 
 def _handed_on(group: Group, cuts: Cuts) -> int:
@@ -163,17 +214,29 @@ def _task_bytes(trace: Trace, group: Group, cuts: Cuts, *, are_mapped: bool = Fa
 
     Where arguments are mapped, their blocks count only if they are joined to larger ones.
     """
-    given = {place: block_bytes(source.node, place[1], cuts) for place, source in trace.sources.items()}
-    by_rows = tiles(group, trace, cuts)
-    share = 1.0
+    by_rows, share = tiles(group, trace, cuts), 1.0
     results = _result_bytes(group, cuts)
     if cuts.forms[group.roots[0].node] == "product":
         results += 2 * _whole_bytes(group.roots[0].node, cuts)  # the sum and what is added
     if by_rows is not None:
-        counted = given if by_rows.rows is None else {place: block_bytes(*place, cuts) for place in trace.order}
-        largest = max(size for (_, key), size in counted.items() if by_rows.letter.of in key)
+        places = trace.sources if by_rows.rows is None else trace.order
+        largest = max(block_bytes(*place, cuts) for place in places if by_rows.letter.of in place[1])
         share = min(1.0, max(TILE_BYTES, results) / max(1, largest))
         results += sum(_whole_bytes(root.node, cuts) for root in group.roots if cuts.forms[root.node] == "block")
+    return _given_bytes(trace, cuts, are_mapped=are_mapped) + _alive(trace, cuts, by_rows, share) + results
+
+
+def _given_bytes(trace: Trace, cuts: Cuts, *, are_mapped: bool = False) -> int:
+    """Of the blocks that a task is given."""
+    return sum(
+        block_bytes(*place, cuts)
+        for place, source in trace.sources.items()
+        if not (are_mapped and _is_mapped(source.node, cuts) and not _is_joined(source, cuts))
+    )
+
+
+def _alive(trace: Trace, cuts: Cuts, by_rows: Tiles | None = None, share: float = 1.0) -> int:
+    """What a task computes before its result, at most at once; that share of what it does by rows."""
     last: dict[tuple[Node, Key], int] = {}
     for at, place in enumerate(trace.order):
         for operand in trace.operands[place]:
@@ -189,12 +252,7 @@ def _task_bytes(trace: Trace, group: Group, cuts: Cuts, *, are_mapped: bool = Fa
         end = last.get(place, len(trace.order))
         dying[end] = dying.get(end, 0) + size
         alive -= dying.pop(at, 0)
-    held = (
-        size
-        for place, size in given.items()
-        if not (are_mapped and _is_mapped(place[0], cuts) and not _is_joined(trace.sources[place], cuts))
-    )
-    return sum(held) + peak + results
+    return peak
 
 
 def _is_joined(source: Source, cuts: Cuts) -> bool:

@@ -12,11 +12,12 @@ from collections import Counter
 from ...transpile.array.node import Node
 from ...transpile.array.program import Function, tree_nodes
 from ...transpile.array.scalars import is_known_on_host
-from ...transpile.array.traversal import nested_roots
+from ...transpile.array.traversal import body_and_captured, nested_roots
 from .cuts import LEAVES, ON_ARRAYS, Cuts
 from .groups import Group, Root
 from .links import contracted
 from .nodes import shape_of
+from .steps import Steps, start_of
 from .tracing import Letter, Letters, Trace
 
 
@@ -49,6 +50,9 @@ class Phases:
     def _needed(self, node: Node) -> list[Node]:
         after = node.parameters.get("after")
         before = [after] if after is not None else []
+        if self.cuts.forms[node] == "steps":
+            started = [start_of(carry) for carry in self.cuts.classes.steps[node].carried]
+            return [*started, *(source.node for source in self.before_steps(node).sources.values())]
         if not self.is_computed(node):
             return [*node.operands, *nested_roots(node), *before]
         trace = Trace(self.cuts, node.region)
@@ -88,6 +92,21 @@ class Phases:
         for root in group.roots:
             self.follow(trace, root)
         return trace
+
+    def before_steps(self, node: Node) -> Trace:
+        """What a loop that goes through chunks reads from outside."""
+        trace, steps = Trace(self.cuts, node.region), self.cuts.classes.steps[node]
+        for part in body_and_captured(node)[1]:
+            trace.follow(part, self.letters_in_steps(trace, steps, part), is_root=False)
+        return trace
+
+    def letters_in_steps(self, trace: Trace, steps: Steps, part: Node) -> Letters:
+        """Of an array that a loop reads from outside."""
+        own = steps.read.get(part)
+        flags = self.cuts.flags[part]
+        return tuple(
+            trace.cut_letter(part, axis, 0) if flag and axis == own else Letter() for axis, flag in enumerate(flags)
+        )
 
     # -- what a block function starts from
 

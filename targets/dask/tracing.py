@@ -13,7 +13,7 @@ from typing import Any
 from ...transpile.array.in_place import own_changed
 from ...transpile.array.node import Graph, Node, Region
 from ...transpile.array.program import Branch, Carry, Function, Loop, Store
-from ...transpile.array.traversal import dependencies, is_inside, nested_roots, topological
+from ...transpile.array.traversal import body_and_captured, is_inside, nested_roots, topological
 from ...transpile.array.value import FULL, NEW, getitem
 from .cuts import LEAVES, ON_ARRAYS, Axis, Cuts
 from .links import contracted, links
@@ -138,31 +138,6 @@ def _key(letters: Letters) -> Key:
     return tuple(letter.of for letter in letters)
 
 
-def body_and_captured(node: Node) -> tuple[list[Node], list[Node]]:
-    """The nodes inside a loop's or conditional's bodies, operands first, and those outside that they read."""
-    if node.opcode == "loop":
-        regions = [node.parameters["loop"].region]
-    else:
-        regions = [branch.region for branch in node.parameters["branches"]]
-    needed = nested_roots(node)
-    body: list[Node] = []
-    captured: dict[Node, None] = {}
-    for part in topological(needed):
-        if any(is_inside(part.region, region) for region in regions):
-            body.append(part)
-    inside = set(body)
-    for reader in body:
-        for part in dependencies(reader):
-            if part not in inside:
-                captured[part] = None
-    for part in needed:
-        if part not in inside:
-            captured[part] = None
-    if node.opcode == "loop":
-        inside.update(carry.parameter for carry in node.parameters["loop"].carries)
-    return body, [part for part in captured if part not in inside]
-
-
 class Copier:
     """Copies traced nodes into the graph of a block function."""
 
@@ -197,7 +172,7 @@ class Copier:
         """A copy of a node over other operands."""
         parameters = dict(node.parameters)
         if node.opcode == "loop":
-            parameters["loop"] = self._loop(node.parameters["loop"], operands, outer)
+            parameters["loop"] = self.loop(node.parameters["loop"], operands, outer)
         elif node.opcode == "conditional":
             parameters["branches"] = tuple(self._branch(branch, outer) for branch in node.parameters["branches"])
         shape = node.shape
@@ -230,7 +205,16 @@ class Copier:
             self.regions[region] = parent.child(region.kind)
         return self.regions[region]
 
-    def _loop(self, loop: Loop, initials: tuple[Node, ...], outer: dict[Node, Node]) -> Loop:
+    def number(self, loop: Loop, counter: Node) -> Node:
+        """The number of an iteration of a loop with a copied counter."""
+        return counter
+
+    def index(self, store: Store, made: dict[Node, Node]) -> tuple[Node, ...]:
+        """Where the copy of a store writes."""
+        return tuple(made[index] for index in store.indices)
+
+    def loop(self, loop: Loop, initials: tuple[Node, ...], outer: dict[Node, Node]) -> Loop:
+        """A copy of a loop over other initial values, and over what there is for what it reads from outside."""
         region = self._home(loop.region)
         made = dict(outer)
         carries = []
@@ -240,12 +224,13 @@ class Copier:
                 p.shape, p.element_type, region, python_int=p.is_python_int, interval=p.interval, **p.parameters
             )
             carries.append(Carry(initial, made[p]))
+        counter = None
         if loop.counter is not None:
             c = loop.counter
-            made[c] = self.graph.parameter(
+            counter = self.graph.parameter(
                 c.shape, c.element_type, region, python_int=c.is_python_int, interval=c.interval, **c.parameters
             )
-        counter = made[loop.counter] if loop.counter is not None else None
+            made[c] = self.number(loop, counter)
         roots = [carry.following for carry in loop.carries if carry.following is not None]
         roots += [part for store in loop.stores for part in (store.value, *store.indices)]
         roots += [loop.condition] if loop.condition is not None else []
@@ -256,7 +241,7 @@ class Copier:
             Store(
                 carries[loop.carries.index(store.carry)],
                 store.index,
-                tuple(made[index] for index in store.indices),
+                self.index(store, made),
                 made[store.value],
                 made[store.carry.parameter],
             )

@@ -18,6 +18,8 @@ from .nodes import is_argument
 from .phases import Phases
 from .products import PRODUCTS
 from .spelling import NAMES, Spelling, contracts, size_of_axis
+from .stepping import steps_block
+from .steps import start_of
 from .tracing import Copier, Trace, with_leading_units
 
 HELD_BYTES = 1 << 20  # of an array that tasks may share in memory
@@ -218,6 +220,11 @@ class Arrangement:
         if self.cuts.forms[node] in CALLS:
             self._write_call(node)
             return
+        if self.cuts.forms[node] == "steps":
+            self._write_steps(node)
+            return
+        if node.opcode == "item" and self.cuts.forms[node.operands[0]] == "steps":
+            return  # written with its loop
         operands = tuple(self._given(operand, node.region) for operand in node.operands)
         parameters = dict(node.parameters)
         if "after" in parameters:
@@ -255,6 +262,45 @@ class Arrangement:
         if node in self.graph.results:
             self.graph.results.setdefault(made, self.graph.results[node])
         self.made[node] = made
+
+    def _write_steps(self, node: Node) -> None:
+        """A loop of which a task does a chunk: the block function, and the call that goes on from chunk to chunk."""
+        steps = self.cuts.classes.steps[node]
+        block = steps_block(node, self.phases, self.function.computation, self.graph)
+        self.blocks.append(block.function)
+        operands = [
+            *(self._given(start_of(carry), node.region) for carry in steps.carried),
+            *(self._in_steps(source.node) for source in block.rows),
+            *(self._given(source.node, node.region) for source in block.whole),
+        ]
+        self.graph.region, self.graph.instruction = node.region, self.graph.origins.get(node)
+        for p in (carry.parameter for carry in steps.written):
+            chunks = self.cuts.block_shape(p)
+            operands.append(self.graph.add("empty", (), p.shape, p.element_type, pinned=True, chunks=chunks))
+        ordered = [*steps.carried, *steps.written]
+        types = tuple((carry.parameter.shape, carry.parameter.element_type) for carry in ordered)
+        several = len(types) > 1
+        shape, element_type = ((), None) if several else types[0]
+        made = self.graph.add(
+            "prelude", tuple(operands), shape, element_type, results=types if several else (), pinned=True,
+            function="in_steps", arguments=(block.function,), keywords=block.keywords(steps), stands_for=node,
+            carry=ordered[0],
+        )  # fmt: skip
+        for k, carry in enumerate(steps.loop.carries):
+            for item in self.cuts.classes.items(node, k):
+                self.graph.instruction = self.graph.origins.get(item)
+                part = self.graph.add(
+                    "item", (made,), item.shape, item.element_type, interval=item.interval,
+                    index=ordered.index(carry), carry=carry,
+                    begins=ordered.index(carry) + (len(block.rows) + len(block.whole)) * (carry in steps.written),
+                ) if several else made  # fmt: skip
+                if item in self.graph.results:
+                    self.graph.results.setdefault(part, self.graph.results[item])
+                self.made[item] = part
+
+    def _in_steps(self, node: Node) -> Node:
+        """What tasks read themselves as they come to it."""
+        return node if is_argument(node) and self.cuts.is_cut(node) else self._given(node, node.region)
 
     def _update_loop(self, loop: Loop, initials: tuple[Node, ...]) -> None:
         for carry, initial in zip(loop.carries, initials, strict=True):

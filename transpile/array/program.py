@@ -32,7 +32,8 @@ class Scope:
 class Function:
     """One emitted function. ``results`` is a tree of nodes of exactly the logical shapes.
 
-    A block function computes blocks of ``block_of``, nodes of the graph ``origin``, from blocks of ``sources``.
+    A block function computes blocks of ``block_of``, nodes of the graph ``origin``, from blocks of ``sources``,
+    or does the steps of a chunk of a ``loop``.
     ``chunks`` are the planned chunks of the arguments of ``main``; ``note`` is what readers should know.
     A function that stands for parts that were alike has a ``label`` to be named by, and for each parameter the nodes
     that it is in the parts: ``repeated``.
@@ -47,6 +48,7 @@ class Function:
     scope: Scope | None = None
     originals: Mapping[Instruction, tuple[Instruction, ...]] = field(default_factory=dict)  # of what passes made
     block_of: tuple[Node, ...] = ()
+    loop: Loop | None = None
     sources: tuple[Node, ...] = ()
     origin: Graph | None = None
     chunks: dict[Node, tuple[int, ...]] = field(default_factory=dict)
@@ -84,7 +86,8 @@ class Loop:
     """The body of a ``loop`` node; its results are the carries in order.
 
     A counted loop has a ``counter`` over ``range(start, stop)``; any other a ``condition`` read before each
-    iteration.
+    iteration. ``count`` is the number of iterations where that is known at run time only: they go over
+    ``range(count)``, backwards if ``step`` is negative.
     """
 
     region: Region
@@ -95,6 +98,7 @@ class Loop:
     start: int = 0
     stop: int = 0
     step: int = 1
+    count: Node | None = None
     effect: Node | None = None  # the last side effect of the body
 
 

@@ -24,7 +24,7 @@ def loop_roots(loop: Loop) -> list[Node]:
     roots = [carry.following for carry in loop.carries if carry.following is not None]
     for store in loop.stores:
         roots += [store.value, *store.indices]
-    roots += [node for node in (loop.condition, loop.effect) if node is not None]
+    roots += [node for node in (loop.condition, loop.effect, loop.count) if node is not None]
     return roots
 
 
@@ -74,3 +74,28 @@ def use_counts(nodes: Iterable[Node], roots: Iterable[Node]) -> dict[Node, int]:
     for root in roots:
         counts[root] = counts.get(root, 0) + 1
     return counts
+
+
+def body_and_captured(node: Node) -> tuple[list[Node], list[Node]]:
+    """The nodes inside a loop's or conditional's bodies, operands first, and those outside that they read."""
+    if node.opcode == "loop":
+        regions = [node.parameters["loop"].region]
+    else:
+        regions = [branch.region for branch in node.parameters["branches"]]
+    needed = nested_roots(node)
+    body: list[Node] = []
+    captured: dict[Node, None] = {}
+    for part in topological(needed):
+        if any(is_inside(part.region, region) for region in regions):
+            body.append(part)
+    inside = set(body)
+    for reader in body:
+        for part in dependencies(reader):
+            if part not in inside:
+                captured[part] = None
+    for part in needed:
+        if part not in inside:
+            captured[part] = None
+    if node.opcode == "loop":
+        inside.update(carry.parameter for carry in node.parameters["loop"].carries)
+    return body, [part for part in captured if part not in inside]

@@ -78,9 +78,15 @@ class ArgumentWriter:
         origin = self.function.origin
         instructions = self.function.computation.parameters
         if origin is not None:
-            main = self.writer.callers[0]
+            main, loop = self.writer.callers[0], self.function.loop
+            names = main.control_flow.wanted_names(self.function.block_of[0], loop) if loop is not None else {}
+            carries = {carry.parameter: name for carry, name in names.items()}
             return [
-                argument_name(instructions[node.parameters["argument"]])
+                carries[node]
+                if node in carries
+                else "steps"
+                if node in self.function.parameters
+                else argument_name(instructions[node.parameters["argument"]])
                 if "argument" in node.parameters
                 else (node.is_python_int and main.texts.get(node)) or main.name_of_argument(node)  # of a loop
                 if node.opcode == "parameter"

@@ -97,7 +97,10 @@ class FunctionWriter:
         """The name of a new value: the author's, or what its operation suggests."""
         wanted = self.plan.user_names.get(node)
         if wanted is None:
-            return Expression(self.names.fresh(self.wanted_name(node)))
+            name = self.names.fresh(self.wanted_name(node))
+            if node.opcode == "empty":
+                self.holders.hold(name, node)
+            return Expression(name)
         return Expression(self.holders.name(node, wanted))
 
     # -- the function
@@ -217,6 +220,10 @@ class FunctionWriter:
 
     def wanted_name(self, node: Node) -> str:
         own = self.plan.user_names.get(node)
+        call = node.operands[0] if node.opcode == "item" else node
+        if own is None and "carry" in node.parameters and "stands_for" in call.parameters:
+            loop = call.parameters["stands_for"]
+            return self.control_flow.wanted_names(loop, loop.parameters["loop"])[node.parameters["carry"]]
         if own is None and node.opcode == "item" and node.operands[0].opcode == "call":
             own = self.source_names.of_result(node.operands[0].parameters["function"], node.parameters["index"])
         return own or base_name(node, self.graph)
@@ -260,9 +267,17 @@ class FunctionWriter:
                 targets.append("_")
                 continue
             if part not in self.texts:
-                self.texts[part] = Expression(self.names.fresh(self.wanted_name(part)))
+                self.texts[part] = Expression(self._name_of_part(part, node))
             targets.append(self.texts[part])
         return targets
+
+    def _name_of_part(self, part: Node, node: Node) -> str:
+        """For one of several results of a node. What a loop carries may have the name of what it begins with."""
+        if "carry" not in part.parameters:
+            return self.names.fresh(self.wanted_name(part))
+        begun = node.operands[part.parameters["begins"]]
+        wanted = self.texts[begun] if begun.opcode == "empty" else self.wanted_name(part)
+        return self.holders.name(part, wanted, node)
 
     def _setitem(self, node: Node) -> None:
         """A changed copy: ``y = x.copy()``, ``y[i] = value`` or ``np.add.at(y, i, value)``."""

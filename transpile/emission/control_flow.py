@@ -40,7 +40,12 @@ class ControlFlowWriter:
         start = self._resume(loop) if resumable else loop.start
         if loop.counter is not None:
             counter = self._counter(loop, named=resumable)
-            self.writer.line(self.writer.renderer.statement("for_range", counter, start, loop.stop, loop.step), node)
+            if loop.count is not None:
+                count = self.writer.text(loop.count)
+                head = self.writer.renderer.statement("for_count", counter, count, loop.step < 0)
+            else:
+                head = self.writer.renderer.statement("for_range", counter, start, loop.stop, loop.step)
+            self.writer.line(head, node)
         else:
             first = self._condition_statements(loop)
             condition = "True" if first else self.writer.text(loop.condition)  # type: ignore[arg-type]
@@ -140,6 +145,17 @@ class ControlFlowWriter:
             self.writer.texts[carry.parameter] = name
             if item is not None:
                 self.writer.texts[item] = name
+
+    def wanted_names(self, node: Node, loop: Loop) -> dict[Carry, str]:
+        """What the carries of a loop would best be called."""
+        found = self._source_names(node, loop)
+        return {carry: found.get(carry) or self._wanted_name(carry) for carry in loop.carries}
+
+    def _wanted_name(self, carry: Carry) -> str:
+        """That of the argument, or of a loop's carry, that it begins with, or what its values suggest."""
+        (start,) = carry.initial.operands if carry.initial.opcode == "copy" else (carry.initial,)
+        name = self.writer.texts.get(start) if start.opcode == "parameter" else None
+        return name or self._carry_name(carry)
 
     def _source_names(self, node: Node, loop: Loop) -> dict[Carry, str]:
         """What the author calls the carried values and the stacked outputs."""

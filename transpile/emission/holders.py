@@ -47,12 +47,18 @@ class Holders:
         """The value's name is one that a carry of the loop around lends, or that carry."""
         return node in self._taken_until
 
-    def name(self, node: Node, wanted: str) -> str:
-        """The author's name for a new value: again where the value that had it is read no more."""
+    def name(self, node: Node, wanted: str, made_by: Node | None = None) -> str:
+        """The author's name for a new value, or one of those that a statement makes: again where the value that had it
+        is read no more."""
         name = identifier(wanted)
         holder = self._holders.get(name)
         free = holder is not None and node in self._taken_until.get(holder, {node})
-        if holder is not None and free and holder.region is node.region and not self._needed_after(holder, node):
+        if (
+            holder is not None
+            and free
+            and holder.region is node.region
+            and not self._needed_after(holder, made_by or node)
+        ):
             if holder in self._taken_until:
                 self._taken_until[node] = self._taken_until[holder]
             self._holders[name] = node

@@ -91,7 +91,7 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
     renderer.foreign_names.update((name, module_names.kept(name.name)) for name in foreign_names(program))
     reserved |= set(renderer.foreign_names.values())
     for function in program.functions[:-1]:
-        renderer.function_names[function] = module_names.fresh(function_name(function))
+        renderer.function_names[function] = module_names.fresh(function_name(function, program))
     renderer.function_names[program.entry] = entry
     reserved |= set(renderer.function_names.values())
     source_names = SourceNames(program.module)

@@ -56,10 +56,13 @@ def _names_in(argument: Any) -> Iterator[str]:
         yield from _names_in(tuple(argument.values()))
 
 
-def function_name(function: Function) -> str:
-    """``region_0.5`` and ``closed_call`` say nothing; jitted functions carry their own name."""
+def function_name(function: Function, program: Program) -> str:
+    """``region_0.5`` and ``closed_call`` say nothing; jitted functions carry their own name. The steps of a loop are
+    called after the program."""
     if function.repeated:
         return identifier(repeated_function_name(function))
+    if function.loop is not None:
+        return (identifier(program.module.name.removeprefix("jit_")) or "loop") + "_steps"
     if function.origin is not None:
         return _block_name(function, function.origin)
     name = identifier(own_name(function))

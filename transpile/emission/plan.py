@@ -66,6 +66,8 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
         return True
     if node.opcode == "item":
         return True
+    if node.opcode == "empty" and all(user is not None and user.opcode == "prelude" for user in users):
+        return True  # what chunks of results are like
     if node.opcode == "kernel":
         return users != [None] or node is not made.only_result
     if node.opcode in NEW_ARRAYS and all(_changes(user, node) for user in users):

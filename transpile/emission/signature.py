@@ -30,7 +30,9 @@ def parameter_types(function: Function) -> list[Type]:
     """What each parameter is; a tuple that only emitted code passes is passed as its arrays."""
     shapes = [parameter.shape for parameter in function.computation.parameters]
     return [
-        _node_type(node) if node.element_type is not None else shape_type(shapes[node.parameters["argument"]])
+        _node_type(node)
+        if node.element_type is not None or node.is_python_int
+        else shape_type(shapes[node.parameters["argument"]])
         for node in function.parameters
     ]
 

@@ -1,0 +1,111 @@
+"""Loops that go through arrays a row at a time: a task does the steps of one chunk, and
+what goes from step to step goes from task to task.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
+from operator import itemgetter
+from typing import Any
+from uuid import uuid4
+
+import dask.array as da
+import numpy as np
+from dask.highlevelgraph import HighLevelGraph
+
+from .chunked import Chunked, as_chunked
+from .tiles import block_of
+
+
+def in_steps(
+    function: Callable[..., Any],
+    *,
+    carries: Sequence[Any] = (),
+    rows: Sequence[Any] = (),
+    whole: Sequence[Any] = (),
+    out: Sequence[da.Array] = (),
+    axes: Sequence[int] = (),
+    reverse: bool = False,
+    numbered: bool = False,
+) -> Any:
+    """What ``carries`` are after all steps, and the arrays like ``out`` that these
+    write; ``function`` does the steps of a chunk.
+
+    It is given the range of their numbers if ``numbered``, what the steps before made
+    of ``carries``, a chunk of each of ``rows``, and ``whole``. Steps go along the first
+    axis of ``rows`` and ``out`` or along ``axes``, and start at the end if ``reverse``.
+    """
+    axes = axes or (0,) * (len(rows) + len(out))
+    (first, *_), count = map(as_chunked, (*rows, *out)), len(rows)
+    lengths = first.chunks[axes[0]]
+    pieces = [in_rows(x, k, lengths) for x, k in zip(rows, axes[:count], strict=True)]
+    starts = [da.asarray(x).rechunk(-1) for x in carries]
+    shared = [x.rechunk(-1) if isinstance(x, da.Array) else x for x in whole]
+    name, carried = f"{function.__name__}-{uuid4().hex}", f"carried-{uuid4().hex}"
+    tasks: dict[Any, Any] = {}
+    before: Any = [key_of(x) for x in starts]
+    chunks = list(enumerate(pairwise(accumulate(lengths, initial=0))))
+    for k, edges in reversed(chunks) if reverse else chunks:
+        blocks = [key_of(x, axis, k) for x, axis in zip(pieces, axes, strict=False)]
+        blocks += [key_of(x) if isinstance(x, da.Array) else x for x in shared]
+        steps = range(*edges) if numbered else None
+        tasks[name, k] = (steps_of_chunk, function, steps, before, blocks)
+        if starts:
+            tasks[carried, k] = (itemgetter(0), (name, k))
+            before = (carried, k)
+    needed = [*starts, *pieces, *(x for x in shared if isinstance(x, da.Array))]
+    graph = HighLevelGraph.from_collections(name, tasks, needed)
+    done = da.Array(graph, name, ((1,) * len(lengths),), meta=np.empty(0, object))
+    results = []
+    for at, x in enumerate(starts):
+        last = {(0,) * x.ndim: (itemgetter(at), before)}
+        results.append(taken(done, last, x, x.chunks))
+    for at, (x, axis) in enumerate(zip(out, axes[count:], strict=True)):
+        parts = {
+            key_of(x, axis, k)[1:]: (itemgetter(at + 1), (name, k))
+            for k in range(len(lengths))
+        }
+        results.append(taken(done, parts, x, cut_along(x.shape, axis, lengths)))
+    return tuple(results) if len(results) > 1 else results[0]
+
+
+def steps_of_chunk(
+    function: Callable[..., Any], steps: range | None, carries: Any, blocks: Any
+) -> tuple[Any, ...]:
+    """What goes on to the next chunk, and the chunks of what the steps write."""
+    numbers = [] if steps is None else [steps]
+    made = function(*numbers, *carries, *map(block_of, blocks))
+    results = made if isinstance(made, tuple) else (made,)
+    count = len(carries)  # copies of these: a row would keep its whole chunk
+    return [np.array(x) for x in results[:count]], *results[count:]
+
+
+def in_rows(x: Any, axis: int, lengths: Sequence[int]) -> da.Array:
+    """An array in chunks along one axis, which the tasks that need them read."""
+    array = as_chunked(x).array
+    return Chunked(array, cut_along(array.shape, axis, lengths)).in_files()
+
+
+def cut_along(
+    shape: Sequence[int], axis: int, lengths: Sequence[int]
+) -> tuple[tuple[int, ...], ...]:
+    """The chunks of an array that is cut along one axis."""
+    return tuple(tuple(lengths) if k == axis else (n,) for k, n in enumerate(shape))
+
+
+def key_of(x: da.Array, axis: int = 0, k: int = 0) -> tuple[Any, ...]:
+    """The key of the chunk in a place along an axis."""
+    return x.name, *(k if j == axis else 0 for j in range(x.ndim))
+
+
+def taken(
+    source: da.Array, parts: dict[Any, Any], like: da.Array, chunks: Any
+) -> da.Array:
+    """An array of the type of another whose chunks, by their places, are made of what
+    another array's tasks give.
+    """
+    name = f"steps-{uuid4().hex}"
+    tasks = {(name, *place): task for place, task in parts.items()}
+    given: list[Any] = [source]
+    graph = HighLevelGraph.from_collections(name, tasks, given)
+    meta = np.empty((0,) * like.ndim, like.dtype)
+    return da.Array(graph, name, chunks, meta=meta)
