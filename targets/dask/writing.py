@@ -267,7 +267,7 @@ class Arrangement:
         """A loop of which a task does a chunk: the block function, and the call that goes on from chunk to chunk."""
         steps = self.cuts.classes.steps[node]
         block = steps_block(node, self.phases, self.function.computation, self.graph)
-        self.blocks.append(block.function)
+        self.blocks[node] = block.function
         operands = [
             *(self._given(start_of(carry), node.region) for carry in steps.carried),
             *(self._in_steps(source.node) for source in block.rows),
