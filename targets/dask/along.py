@@ -170,6 +170,7 @@ def _moved(node: Node) -> Places:
 
 
 EVERY_OPERAND = 1 << 10
+PLACES = 5  # blocks in a look-up of narrow rows: their places, masks, parts and what is joined of them
 FACTORING = 10  # blocks of float32 in np.linalg.qr, which copies them for LAPACK as float64
 SCATTERS = (
     Form("scatter_at_in_parts", updates, scatter_call, updates_alike, reads=EVERY_OPERAND, holds=6, each=2),
@@ -181,7 +182,7 @@ FORMS: dict[str, tuple[Form, ...]] = {
     **dict.fromkeys(("cummax", "cummin"), (Form("accumulate_in_chunks", _accumulated, _accumulate, reads=1, tasks=2),)),
     "cumulative": (Form("cumulative_in_chunks", _running, _as_it_is, reads=EVERY_OPERAND, holds=6, tasks=2),),
     "getitem": (Form("take_in_chunks", _row, _take_row, reads=1),),
-    "dynamic_slice": (Form("dynamic_slice_in_chunks", _sliced, _as_it_is, reads=1, is_sized=True),),
+    "dynamic_slice": (Form("dynamic_slice_in_chunks", _sliced, _as_it_is, reads=1, holds=PLACES, is_sized=True),),
     "dynamic_update_slice": (Form("dynamic_update_slice_in_chunks", _moved, _as_it_is, reads=2),),
     "sort": (Form("sort_in_chunks", _sorted, _sort, element_bytes=16, tasks=3),),
     "argsort": (Form("argsort_in_chunks", _sorted, _argsort, element_bytes=16, tasks=3),),

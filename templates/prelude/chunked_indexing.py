@@ -9,7 +9,7 @@ from uuid import uuid4
 import dask.array as da
 import numpy as np
 
-from .chunked import Chunked
+from .chunked import Chunked, slices_along
 from .indexing import clamp_start
 from .tiles import block_of
 
@@ -58,14 +58,13 @@ def look_up(
     meta, n = np.empty(0, x.array.dtype), x.array.shape[axis]
     if isinstance(x.array, da.Array):
         lazy, joined = x.read(), letters[axis]
-        places = da.arange(n, chunks=(lazy.chunks[axis],))
         of_chunk = partial(find_in_chunk, find, axis, n)
         parts = da.blockwise(
             of_chunk,
             found + joined,
             lazy,
             letters,
-            places,
+            slices_along(lazy.chunks[axis]),
             joined,
             *blocks,
             meta=np.empty(0, object),
@@ -89,13 +88,13 @@ def find_in_chunk(
     axis: int,
     n: int,
     x: Any,
-    places: np.ndarray,
+    along: slice,
     first: np.ndarray,
     *others: np.ndarray,
 ) -> Found:
-    """What indices name of a chunk that lies at ``places`` of an axis of ``n``."""
+    """What indices name of a chunk that is a slice of an axis of ``n``."""
     clamped = np.asarray(clamp_start(first, n - 1))
-    return find(block_of(x), places[0], axis, clamped, *others)
+    return find(block_of(x), along.start, axis, clamped, *others)
 
 
 def find_in_file(
