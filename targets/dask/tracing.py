@@ -108,9 +108,9 @@ class Trace:
             return False
         if node.region is not self.region and not is_inside(self.region, node.region):
             return False  # inside a body that is copied as a whole
-        if node.region is not self.region and node.opcode not in LEAVES and not node.is_python_int:
-            return True
         flags = cuts.flags[node]
+        if node.region is not self.region and not (any(flags) or node.opcode in LEAVES or node.is_python_int):
+            return True  # what is cut is computed again in each step of a loop: all of it may not fit into memory
         asked = tuple(letter.of is not None for letter in letters)
         return flags != asked or (node.opcode in LEAVES and any(asked))
 

@@ -134,3 +134,47 @@ def test_a_loop_within_one_task_changes_its_own_copy():
     assert source.index(".copy()") < source.index("for i in range(5)")
     (wanted,), (found,) = on_numpy(text, given), on_dask(text, given, np.copy)
     assert differences([wanted], [found]) == []
+
+
+TRAINING = """HloModule training
+add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
+body {
+  carried = (s32[], f32[6], f32[40,6]) parameter(0)
+  i = s32[] get-tuple-element(carried), index=0
+  w = f32[6] get-tuple-element(carried), index=1
+  x = f32[40,6] get-tuple-element(carried), index=2
+  one = s32[] constant(1)
+  zero = f32[] constant(0)
+  features = f32[40,6] tanh(x)
+  weights = f32[40,6] broadcast(w), dimensions={1}
+  weighted = f32[40,6] multiply(features, weights)
+  total = f32[6] reduce(weighted, zero), dimensions={0}, to_apply=add
+  new = f32[6] tanh(total)
+  next = s32[] add(i, one)
+  ROOT r = (s32[], f32[6], f32[40,6]) tuple(next, new, x)
+}
+condition {
+  carried = (s32[], f32[6], f32[40,6]) parameter(0)
+  i = s32[] get-tuple-element(carried), index=0
+  n = s32[] constant(3)
+  ROOT more = pred[] compare(i, n), direction=LT
+}
+ENTRY main {
+  x = f32[40,6] parameter(0)
+  w = f32[6] parameter(1)
+  start = s32[] constant(0)
+  first = (s32[], f32[6], f32[40,6]) tuple(start, w, x)
+  looped = (s32[], f32[6], f32[40,6]) while(first), condition=condition, body=body
+  ROOT r = f32[6] get-tuple-element(looped), index=1
+}
+"""
+
+
+def test_what_is_cut_is_computed_again_in_each_step():
+    """Chunks of it would wait in memory from one step to the next, until there are all of them."""
+    source = xla2py.emit(TRAINING, "dask", chunks="256B").source
+    assert source.index("for _ in range(3)") < source.index("da.blockwise(") < source.index("np.tanh(x)")
+    random = np.random.default_rng(2)
+    given = [random.standard_normal(shape).astype(np.float32) for shape in ((40, 6), (6,))]
+    (wanted,), (found,) = on_numpy(TRAINING, given), on_dask(TRAINING, given, np.copy, "256B")
+    assert differences([wanted], [found]) == []
