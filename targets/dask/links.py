@@ -335,6 +335,8 @@ def _convolution(node: Node) -> list[Links]:
     keywords = node.parameters["keywords"]
     spatial = "".join(chr(ord("a") + k) for k in range(node.ndim - 2))
     layout = keywords.get("layout", f"N{spatial}C,{spatial}IO->N{spatial}C")
+    if "channels_first" in keywords:
+        layout = f"NC{spatial},OI{spatial}->NC{spatial}"
     x, kernel, result = layout.replace("->", ",").split(",")
     grouped = "feature_groups" in keywords or "batch_groups" in keywords
     batch = None if "batch_groups" in keywords else result.index("N")
@@ -418,7 +420,7 @@ FUNCTIONS: dict[str, Rule] = {
     "triangular_solve": _right_sides,
     "top_k": _rows,
     "batch_norm_inference": _features,
-    **dict.fromkeys(("convolution", "integer_convolution"), _convolution),
+    **dict.fromkeys(("convolution", "integer_convolution", "image_filter"), _convolution),
     **dict.fromkeys(("reduce_window", "fold_windows"), _windows),
     "cumulative": _cumulative,
     "scatter_at": _scattered,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ...transpile.array.node import Node
 
-MEANT_WHOLE = frozenset("layout input_dilation base_dilation batch_groups reverse_kernel".split())
+MEANT_WHOLE = frozenset("layout channels_first input_dilation base_dilation batch_groups reverse_kernel".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def windows_of(node: Node) -> Windows | None:
     if node.opcode != "prelude" or node.results or MEANT_WHOLE & node.parameters["keywords"].keys():
         return None
     function, keywords = node.parameters["function"], node.parameters["keywords"]
-    if function in ("convolution", "integer_convolution"):
+    if function in ("convolution", "integer_convolution", "image_filter"):
         first, sizes = 1, tuple(node.operands[1].shape[:-2])
     elif function in ("reduce_window", "fold_windows"):
         first, sizes = 0, tuple(node.parameters["arguments"][-1])

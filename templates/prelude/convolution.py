@@ -144,53 +144,6 @@ def depthwise(
 ) -> np.ndarray:
     """``correlate`` where every group is one channel: sums of shifted images times one
     weight for each channel.
-    """
-    *window, _, features = kernel.shape
-    is_filter = features == prod(strides) == 1 and window[0] > 3 and len(window) > 1
-    with np.errstate(over="ignore", invalid="ignore"):
-        if is_filter and np.isfinite((result := banded(x, kernel, dilation)).sum()):
-            return result
-        return shifted(x, kernel, strides, dilation)
-
-
-def banded(x: np.ndarray, kernel: np.ndarray, dilation: Sequence[int]) -> np.ndarray:
-    """``correlate`` of finite images of one channel.
-
-    Along their first axis a filter is a matrix of few diagonals, which makes ``rows``
-    of the result; any other element that these come from is multiplied by zero.
-    """
-    (batch, height, *rest, _), by = x.shape, dilation[0]
-    reach, width = (len(kernel) - 1) * by + 1, prod(rest)
-    corners = (np.multiply(at, dilation[1:]) for at in np.ndindex(*kernel.shape[1:-2]))
-    shifts = [int(np.ravel_multi_index(tuple(at), rest)) for at in corners]
-    count, used, rows = height - reach + 1, width - max(shifts), max(4, reach)
-    bands = np.zeros((len(shifts), rows, rows + reach - 1), x.dtype)
-    for row in range(rows):
-        bands[:, row, row : row + reach : by] = kernel.reshape(len(kernel), -1).T
-    images = x.reshape(batch, height, width)
-    total = np.empty((batch, count, width), x.dtype)
-    row_bytes, start = batch * width * x.itemsize, 0
-    while start < count:
-        rows = min(rows, count - start)  # fewer at the end
-        blocks = min((count - start) // rows, COLUMN_BYTES // (rows * row_bytes) or 1)
-        stop = start + blocks * rows
-        needed = images[:, start : stop + reach - 1]
-        tall = np.lib.stride_tricks.sliding_window_view(needed, rows + reach - 1, 1)
-        tall = tall[:, ::rows].swapaxes(-1, -2)  # [batch, blocks, rows and more, width]
-        part = total[:, start:stop].reshape(batch, blocks, rows, width)[..., :used]
-        part[...] = 0
-        for band, shift in zip(bands, shifts, strict=True):
-            matrix = band[:rows, : rows + reach - 1]
-            part += matrix @ tall[..., shift : shift + used]
-        start = stop
-    sizes = window_counts(rest, kernel.shape[1:-2], (1,) * len(rest), dilation[1:])
-    return total.reshape(batch, count, *rest, 1)[:, :, *map(slice, sizes)]
-
-
-def shifted(
-    x: np.ndarray, kernel: np.ndarray, strides: Sequence[int], dilation: Sequence[int]
-) -> np.ndarray:
-    """``depthwise`` of any images.
 
     An image shifted by a tap is the same memory from another place on, so these are
     sums of long pieces of it. Windows that cross an edge are left out at the end.
@@ -210,13 +163,14 @@ def shifted(
     if features > 1:
         weights = np.tile(weights, -(-piece // features))
     weighted = np.empty(piece, x.dtype)
-    for start in range(0, count, piece):
-        part = sums[start : min(start + piece, count)]
-        taps = [memory[start + shift :][: len(part)] for shift in shifts]
-        factors = weights[:, : len(part)]
-        np.multiply(taps[0], factors[0], out=part)
-        for tap, factor in zip(taps[1:], factors[1:], strict=True):
-            part += np.multiply(tap, factor, out=weighted[: len(part)])
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, count, piece):
+            part = sums[start : min(start + piece, count)]
+            shifted = [memory[start + shift :][: len(part)] for shift in shifts]
+            factors = weights[:, : len(part)]
+            np.multiply(shifted[0], factors[0], out=part)
+            for tap, factor in zip(shifted[1:], factors[1:], strict=True):
+                part += np.multiply(tap, factor, out=weighted[: len(part)])
     sizes = window_counts(x.shape[1:-1], window, strides, dilation)
     return total[:, *map(slice, sizes)]
 

@@ -77,31 +77,6 @@ def test_one_channel_is_summed_up_row_by_row(agrees, monkeypatch, letters):
     check(agrees, x, kernel, layout, strides=(2, 1, 1)[: len(letters)])
 
 
-FILTERS = [  # image and window
-    ((2, 23, 9), (5, 3)),
-    ((1, 16, 8), (4, 8)),
-    ((1, 9, 7), (9, 1)),
-    ((2, 11, 5, 6), (4, 2, 3)),
-]
-
-
-@pytest.mark.parametrize("column_bytes", [1, 2000, 1 << 18])
-@pytest.mark.parametrize("image, window", FILTERS)
-@pytest.mark.parametrize("dilation", [1, 2])
-def test_filters_of_one_channel(agrees, monkeypatch, column_bytes, image, window, dilation):
-    monkeypatch.setattr("xla2py.templates.prelude.convolution.COLUMN_BYTES", column_bytes)
-    letters = "DHW"[-len(window) :]
-    options = {"padding": ((dilation, 3 * dilation),) * len(window), "kernel_dilation": (dilation,) * len(window)}
-    check(agrees, small((*image, 1)), small((*window, 1, 1)), f"N{letters}C,{letters}IO->N{letters}C", **options)
-
-
-@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 3e38])
-def test_filters_of_images_that_are_not_finite(agrees, value):
-    x, kernel = small((1, 20, 9, 1)), small((5, 3, 1, 1))
-    x[0, 7, 4] = x[0, 8, 4] = value
-    check(agrees, x, kernel)
-
-
 @pytest.mark.parametrize("column_bytes", [1, 300, 1 << 18])
 @pytest.mark.parametrize("features", [1, 3, 6])
 @pytest.mark.parametrize(

@@ -198,6 +198,13 @@ ENTRY main {
   ROOT r = f32[40,3] concatenate(tail, head), dimensions={0}
 }
 """
+FILTER = """
+ENTRY main {
+  x = f32[2,40,6,1] parameter(0)
+  kernel = f32[5,3,1,1] parameter(1)
+  ROOT r = f32[2,40,6,1] convolution(x, kernel), window={size=5x3 pad=2_2x1_1}, dim_labels=b01f_01io->b01f
+}
+"""
 READ_BY_TASKS = {
     "a product": (PRODUCT, "Summed(dot_block),"),
     "a product of what is computed": (OF_COMPUTED, "np.sin(x) @ y"),
@@ -208,6 +215,7 @@ READ_BY_TASKS = {
     "windows": (convolution("size=3x2 pad=1_1x0_1", 13), "in_windows("),
     "windows far apart": (convolution("size=3x2 stride=2x1 pad=2_0x0_1", 7), "in_windows("),
     "wide windows": (convolution("size=3x2 pad=3_2x0_1 rhs_dilate=2x1", 14), "in_windows("),
+    "a filter of images": (FILTER, "in_windows(\n        image_filter,"),
     "windows beyond the ends": (convolution("size=3x2 pad=6_5x0_1", 22), "in_windows("),
 }
 

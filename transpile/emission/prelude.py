@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from functools import cache
+from symtable import symtable
 
 from ...targets.base import Target
 from .expression import TEMPLATES
@@ -73,7 +74,7 @@ def _own_prelude(folder: str, namespace: str) -> Prelude:
     for name, definition in shared.items():
         if name not in definitions:
             text = definition.source if definition.module in ON_HOST else carried_over(definition.source, namespace)
-            uses = _used(ast.parse(text).body[0])
+            uses = _used(text)
             order = definition.order - len(shared)  # before the target's own, whose classes may be made of them
             definitions[name] = Definition(name, text, uses, order)
     return Prelude(definitions, _shared_prelude().imports | imports)
@@ -91,7 +92,7 @@ def _read(folder: str, definitions: dict[str, Definition], imports: dict[str, st
                 continue
             for name in _names(statement):
                 source = _source(statement, lines)
-                definitions[name] = Definition(name, source, _used(statement), len(definitions), path.stem)
+                definitions[name] = Definition(name, source, _used(source), len(definitions), path.stem)
 
 
 def carried_over(source: str, namespace: str) -> str:
@@ -146,6 +147,13 @@ def _source(statement: ast.stmt, lines: list[str]) -> str:
     return "\n".join(lines[start : statement.end_lineno])
 
 
-def _used(statement: ast.stmt) -> tuple[str, ...]:
-    names = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+def _used(source: str) -> tuple[str, ...]:
+    """The names of the module and of Python that a definition mentions, its own variables aside."""
+    whole = symtable(source, SHARED, "exec")
+    names = {symbol.get_name() for symbol in whole.get_symbols() if symbol.is_referenced()}
+    scopes = whole.get_children()
+    while scopes:
+        scope = scopes.pop()
+        names.update(symbol.get_name() for symbol in scope.get_symbols() if symbol.is_global())
+        scopes += scope.get_children()
     return tuple(sorted(names))

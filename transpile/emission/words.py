@@ -158,6 +158,7 @@ FUNCTION_RESULTS: dict[str, tuple[str, ...]] = {
     "geqrf": ("reflectors", "tau"),
     "gesdd": ("workspace", "singular", "left", "right", "info"),
     "getrf": ("lu", "pivots", "info"),
+    "image_filter": ("filtered",),
     "in_files": ("blocks",),
     "int_divide": ("quotient",),
     "int_power": ("power",),

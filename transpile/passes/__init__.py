@@ -23,6 +23,7 @@ from .differences import differences
 from .factorisations import factorisations
 from .factors import factors
 from .fills import fills
+from .filters import filters
 from .gaps import gaps
 from .gelus import gelus
 from .idioms import idioms
@@ -75,6 +76,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     products,
     polynomials,
     convolutions,
+    filters,
     crosses,
     counts,
     rolls,

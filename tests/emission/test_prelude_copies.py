@@ -1,0 +1,30 @@
+"""What a copied function takes with it: what it mentions, and not what its own variables are called like."""
+
+import dis
+from types import CodeType
+
+import pytest
+
+from xla2py.targets.base import load_target
+from xla2py.transpile.emission.prelude import prelude
+
+
+def mentioned(code: CodeType) -> set[str]:
+    """The global names that compiled code reads."""
+    names = {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    return names.union(*(mentioned(part) for part in code.co_consts if isinstance(part, CodeType)))
+
+
+@pytest.mark.parametrize("target", ["numpy", "cupy"])
+def test_it_is_what_its_code_reads(target):
+    definitions = prelude(load_target(target)).definitions
+    assert len(definitions) > 200
+    for name, definition in definitions.items():
+        others = definitions.keys() - {name}
+        assert others & set(definition.uses) == others & mentioned(compile(definition.source, name, "exec")), name
+
+
+def test_variables_are_no_functions():
+    definitions = prelude(load_target("numpy")).definitions
+    assert "joined" in definitions and "self.joined" in definitions["Tiled"].source
+    assert "joined" not in definitions["Tiled"].uses and "room_for" in definitions["Tiled"].uses
