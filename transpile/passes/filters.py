@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..array.node import Graph, Node
 from ..array.program import Function
+from ..array.rewriting import called
 from .matching import Bindings
-from .rewriting import called
 from .rules import Rule, apply_rules, is_full_float
 
 _KEYWORDS = frozenset(("padding", "kernel_dilation", "layout"))
