@@ -104,7 +104,7 @@ def taken(
     another array's tasks give.
     """
     name = f"steps-{uuid4().hex}"
-    tasks = {(name, *place): task for place, task in parts.items()}
+    tasks: dict[Any, Any] = {(name, *place): task for place, task in parts.items()}
     given: list[Any] = [source]
     graph = HighLevelGraph.from_collections(name, tasks, given)
     meta = np.empty((0,) * like.ndim, like.dtype)
