@@ -58,13 +58,15 @@ def in_steps(
     results = []
     for at, x in enumerate(starts):
         last = {(0,) * x.ndim: (itemgetter(at), before)}
-        results.append(taken(done, last, x, x.chunks))
+        results.append(array_of_parts(done, last, x, x.chunks))
     for at, (x, axis) in enumerate(zip(out, axes[count:], strict=True)):
         parts = {
             key_of(x, axis, k)[1:]: (itemgetter(at + 1), (name, k))
             for k in range(len(lengths))
         }
-        results.append(taken(done, parts, x, cut_along(x.shape, axis, lengths)))
+        results.append(
+            array_of_parts(done, parts, x, cut_along(x.shape, axis, lengths))
+        )
     return tuple(results) if len(results) > 1 else results[0]
 
 
@@ -97,7 +99,7 @@ def key_of(x: da.Array, axis: int = 0, k: int = 0) -> tuple[Any, ...]:
     return x.name, *(k if j == axis else 0 for j in range(x.ndim))
 
 
-def taken(
+def array_of_parts(
     source: da.Array, parts: dict[Any, Any], like: da.Array, chunks: Any
 ) -> da.Array:
     """An array of the type of another whose chunks, by their places, are made of what
