@@ -31,6 +31,7 @@ TARGET = Target(
         "in_place",
         "indices",
         "medians",
+        "normalizations",
         "norms",
         "outlining",
         "paddings",

@@ -16,10 +16,10 @@ from .along import Form, cut_alike, form_in_chunks, may_be_cut
 from .links import axes_of_its_call, contracted, links
 from .matrices import cut_tiles, square_axes
 from .nodes import shape_of
-from .products import PRODUCTS, cut_product, product_of
+from .products import cut_product, is_product, product_of
 from .scatters import is_scatter
 from .steps import Steps, steps_of
-from .windows import windows_of
+from .windows import Windows, moving_axes, windows_of
 
 Axis = tuple[Node, int]
 
@@ -71,11 +71,10 @@ class Classes:
                 for axis, place in enumerate(link):
                     if place is not None and shape_of(operand)[axis] == shape_of(node)[place] != 1:
                         self._join((operand, axis), (node, place))
-            windows = windows_of(node)
-            if windows is not None:
-                for axis in windows.axes:
-                    if node.shape[axis] == node.operands[0].shape[axis] != 1:
-                        self._join((node.operands[0], axis), (node, axis))
+            for windows in windows_of(node):
+                like, place = windows.like(node)
+                if like.shape[place] == node.operands[0].shape[windows.axis] != 1:
+                    self._join((node.operands[0], windows.axis), (like, place))
             for (k, axis), place in may_be_cut(node).items():
                 if place is not None and shape_of(node.operands[k])[axis] == shape_of(node)[place]:
                     self._join((node.operands[k], axis), (node, place))
@@ -211,9 +210,11 @@ def _followed(node: Node, made: Cuts) -> tuple[tuple[bool, ...], str]:
     if node.opcode == "broadcast_to":
         flags = [flag or made.planned(node, axis) for axis, flag in enumerate(flags)]
     form = _form(node, made, flags, unmet)
-    window = window_axis(node, made)
-    if window is not None:
-        form, flags[window] = "windows", True
+    windows = windows_in_chunks(node, made)
+    if windows:
+        form = "windows"
+    for one in windows:
+        flags[one.result] = flags[one.result] or (made.planned(node, one.result) and not one.is_summed)
     if form == "lazy":
         chosen = form_in_chunks(node, unmet)
         if chosen is not None and chosen.is_sized:
@@ -235,13 +236,14 @@ def _form(node: Node, made: Cuts, flags: list[bool], unmet: set[tuple[int, int]]
         return "native"
     if not unmet:
         return "block"
-    if any(flags) and product_of(node) is not None:
+    only_summed = unmet <= {(k, pair[k]) for pair in contracted(node) for k in (0, 1)}
+    if any(flags) and only_summed and product_of(node) is not None:
         return "product"
     if node.opcode in TREES:
         return "tree"
     if form_in_chunks(node, unmet) is not None:
         return "lazy"
-    if node.opcode in PRODUCTS and not any(flags):
+    if is_product(node) and only_summed and not any(flags):
         return "partial"
     if node.opcode in NATIVE and NATIVE[node.opcode](node):
         return "native"
@@ -299,15 +301,10 @@ def _inside(node: Node) -> list[Node]:
     return [*body, *captured]
 
 
-def window_axis(node: Node, made: Cuts) -> int | None:
-    """The one axis along which what goes by windows is cut, where these can be read on their own."""
-    windows = windows_of(node)
-    if windows is None:
-        return None
-    x, *others = node.operands
-    cut = [axis for axis, place in enumerate(made.classes.links[node][0]) if place is None and made.flags[x][axis]]
-    usable = len(cut) == 1 and cut[0] in windows.axes and not any(map(made.is_cut, others))
-    return cut[0] if usable and made.planned(node, cut[0]) else None
+def windows_in_chunks(node: Node, made: Cuts) -> list[Windows]:
+    """The windows along axes that are cut, where these can be read on their own."""
+    unmet = made.unmet(node)
+    return [one for one in windows_of(node) if (0, one.axis) in unmet or (one.is_summed and (1, one.kernel) in unmet)]
 
 
 # -- how long chunks are
@@ -322,11 +319,10 @@ def measured(classes: Classes, forced: int | None, target: int, reused: Collecti
             of = classes.of(node.operands[k], axis)
             if place is not None and of in lengths:
                 lengths.setdefault(classes.of(node, place), lengths[of])
-        windows = windows_of(node)
-        for axis in windows.axes if windows is not None else ():
-            key, of = classes.of(node, axis), classes.of(node.operands[0], axis)
-            if windows is not None and of in lengths:
-                lengths.setdefault(key, max(1, lengths[of] // windows.stride(axis)))
+        for windows in windows_of(node):
+            key, of = classes.of(*windows.like(node)), classes.of(node.operands[0], windows.axis)
+            if of in lengths:
+                lengths.setdefault(key, windows.length(lengths[of]))
     return lengths
 
 
@@ -417,13 +413,12 @@ def _needs(classes: Classes) -> dict[Axis, int]:
             continue  # its call says what it needs
         if node in own_positions or node in classes.steps:
             continue
-        along, windows = may_be_cut(node), windows_of(node)
-        moving = windows.longest(node.operands[0].shape) if windows is not None else None
+        along, moving = may_be_cut(node), moving_axes(node)
         for k, (operand, link) in enumerate(zip(node.operands, classes.links[node], strict=True)):
             for axis, place in enumerate(link):
                 if place is None and shape_of(operand)[axis] > 1:
-                    in_pieces = (k, axis) in along or (k == 0 and axis == moving)
-                    weight = 1 if in_pieces or node.opcode in TREES | PRODUCTS | NATIVE.keys() else 2
+                    in_pieces = (k, axis) in along or (k, axis) in moving
+                    weight = 1 if in_pieces or node.opcode in TREES | NATIVE.keys() or is_product(node) else 2
                     key = classes.of(operand, axis)
                     found[key] = max(found.get(key, 0), weight)
     return found

@@ -10,12 +10,13 @@ from ...transpile.array.node import Node, Region
 from ...transpile.array.program import Loop, Program
 from ...transpile.array.traversal import body_and_captured
 from ..base import Phase, Plan
-from .cuts import Axis, Cuts, window_axis
+from .cuts import Axis, Cuts
 from .groups import Group, Tiles, block_bytes, in_one_chunk, tiles
+from .links import contracted
 from .nodes import is_argument, name_of, shape_of
 from .phases import Phases
 from .tracing import Key, Source, Trace
-from .windows import windows_of
+from .windows import layout_of, summed_letters, windows_of
 
 PROCESS_BYTES = 100 << 20  # Python, NumPy and dask
 THREADS = 4  # that a plan is made for
@@ -156,7 +157,8 @@ def _of_arrays(program: Program, cuts: Cuts, node: Node, level: int) -> Phase:
         size = _whole_bytes(node, cuts)
         tasks *= max(ceil(x.shape[axis] / cuts.length(x, axis)) for axis in (x.ndim - 2, x.ndim - 1))
     elif cuts.forms[node] == "windows" or form is None:
-        given, size = (x,), _whole_bytes(node, cuts) + _row_bytes(node, cuts)
+        given, size = tuple(filter(cuts.is_cut, given)), _whole_bytes(node, cuts) + _row_bytes(node, cuts)
+        tasks *= _parts(node, cuts)
     else:
         others = given * (form.holds - 1) if node.results else (node,) * form.holds
         others += given * form.of_operands
@@ -184,13 +186,30 @@ def _count(node: Node, cuts: Cuts, without: Collection[Axis] = ()) -> int:
     return prod(ceil(n / max(1, cuts.length(node, k))) for k, n in axes if cuts.classes.of(node, k) not in without)
 
 
+def _parts(node: Node, cuts: Cuts) -> int:
+    """The chunks of a kernel along which parts of a convolution are added up."""
+    if len(node.operands) < 2:
+        return 1
+    kernel = node.operands[1]
+    summed = zip(layout_of(node).partition(",")[2], range(kernel.ndim), strict=False)
+    letters = summed_letters(node, cuts.flags[kernel])
+    return prod(ceil(kernel.shape[axis] / cuts.length(kernel, axis)) for letter, axis in summed if letter in letters)
+
+
 def _row_bytes(node: Node, cuts: Cuts) -> int:
     """What is held of windows for the rows that are computed at a time, as many as the prelude's."""
-    x, axis, windows = node.operands[0], window_axis(node, cuts), windows_of(node)
-    assert axis is not None and windows is not None
-    row = _whole_bytes(x, cuts) // cuts.length(x, axis) * windows.stride(axis)
-    rows = min(cuts.length(node, axis), max(8 * windows.size(axis), WINDOW_BYTES // max(1, row)))
-    return WINDOW_COPIES * rows * row
+    x, windows = node.operands[0], windows_of(node)
+    summed = {left for left, _ in contracted(node)}
+    links = enumerate(cuts.classes.links[node][0])
+    box = [cuts.length(x, k) if place is not None or k in summed else x.shape[k] for k, place in links]
+    for one in windows:
+        taps = cuts.length(node.operands[1], one.kernel) if one.is_summed and one.kernel is not None else one.size
+        box[one.axis] = min(x.shape[one.axis], one.reach(cuts.length(node, one.result), taps))
+    rows = min(windows, key=lambda one: one.result)
+    row_bytes = max(1, prod(box) // box[rows.axis] * x.type.dtype.itemsize * rows.stride)
+    count = min(cuts.length(node, rows.result), max(8 * rows.size, WINDOW_BYTES // row_bytes))
+    height = min(box[rows.axis], rows.reach(count, rows.size)) if rows.is_summed else count * rows.stride
+    return WINDOW_COPIES * height * row_bytes // rows.stride
 
 
 def _name(program: Program, node: Node) -> str:

@@ -28,6 +28,9 @@ ELEMENTWISE_FUNCTIONS = frozenset(
 )
 
 
+CONVOLUTIONS = ("convolution", "integer_convolution", "image_filter")
+WINDOW_KEYWORDS = frozenset("strides padding base_dilation window_dilation".split())
+
 # Functions of the array library.
 ELEMENTWISE_LIBRARY = frozenset(
     "angle conj copysign deg2rad heaviside hypot isclose log10 log2 logaddexp2 nan_to_num rad2deg signbit sinc "
@@ -294,7 +297,21 @@ def contracted(node: Node) -> list[tuple[int, int]]:
     if node.opcode == "matmul":
         a, b = node.operands
         return [(a.ndim - 1, max(0, b.ndim - 2))]
+    if node.opcode == "prelude" and node.parameters["function"] in CONVOLUTIONS:
+        x, kernel, _ = convolution_axes(node)
+        return [] if "feature_groups" in node.parameters["keywords"] else [(x.index("C"), kernel.index("I"))]
     return []
+
+
+def convolution_axes(node: Node) -> tuple[str, str, str]:
+    """A letter for each axis of the images, of the kernel and of the result, as in the layout of a ``convolution``."""
+    count = node.ndim - 2
+    spatial = "DHW"[-count:] if 0 < count <= 3 else "".join(chr(ord("a") + k) for k in range(count))
+    layout = node.parameters["keywords"].get("layout", f"N{spatial}C,{spatial}IO->N{spatial}C")
+    if "channels_first" in node.parameters["keywords"]:
+        layout = f"NC{spatial},OI{spatial}->NC{spatial}"
+    x, kernel, result = layout.replace("->", ",").split(",")
+    return x, kernel, result
 
 
 def _matrices(node: Node) -> list[Links]:
@@ -333,11 +350,7 @@ def _features(node: Node) -> list[Links]:
 def _convolution(node: Node) -> list[Links]:
     """Batches and output channels are independent, but for groups."""
     keywords = node.parameters["keywords"]
-    spatial = "".join(chr(ord("a") + k) for k in range(node.ndim - 2))
-    layout = keywords.get("layout", f"N{spatial}C,{spatial}IO->N{spatial}C")
-    if "channels_first" in keywords:
-        layout = f"NC{spatial},OI{spatial}->NC{spatial}"
-    x, kernel, result = layout.replace("->", ",").split(",")
+    x, kernel, result = convolution_axes(node)
     grouped = "feature_groups" in keywords or "batch_groups" in keywords
     batch = None if "batch_groups" in keywords else result.index("N")
     return [
@@ -352,7 +365,7 @@ def _windows(node: Node) -> list[Links]:
     sizes = arguments[-1]
     still = []
     for axis, size in enumerate(sizes):
-        own = {key: values[axis] for key, values in keywords.items()}
+        own = {key: keywords[key][axis] for key in WINDOW_KEYWORDS & keywords.keys()}
         still.append(size == 1 and tuple(own.pop("padding", (0, 0))) == (0, 0) and set(own.values()) <= {1})
     shape = node.shape or (node.results[0][0] if node.results else ())
     return [
@@ -420,8 +433,8 @@ FUNCTIONS: dict[str, Rule] = {
     "triangular_solve": _right_sides,
     "top_k": _rows,
     "batch_norm_inference": _features,
-    **dict.fromkeys(("convolution", "integer_convolution", "image_filter"), _convolution),
-    **dict.fromkeys(("reduce_window", "fold_windows"), _windows),
+    **dict.fromkeys(CONVOLUTIONS, _convolution),
+    **dict.fromkeys(("reduce_window", "fold_windows", "select_and_scatter"), _windows),
     "cumulative": _cumulative,
     "scatter_at": _scattered,
     "dynamic_update_slice": _dynamic_update,

@@ -24,7 +24,8 @@ from .tracing import Letter, Letters, Trace
 class Phases:
     """The arrays that ``main`` of an entry function handles.
 
-    ``levels`` has for each of them how many others it has to wait for, one after the other.
+    ``levels`` has for each of them how many others it has to wait for, one after the other, and ``kept`` those that are
+    used at several levels.
     """
 
     def __init__(self, function: Function, cuts: Cuts) -> None:
@@ -35,6 +36,11 @@ class Phases:
         for node in cuts.classes.nodes:
             if node in needs:
                 self.levels[node] = max((self.levels[other] + 1 for other in needs[node]), default=0)
+        used: dict[Node, set[int]] = {}
+        for node, level in self.levels.items():
+            for other in needs[node]:
+                used.setdefault(other, set()).add(level)
+        self.kept = {node for node, at in used.items() if len(at) > 1}
 
     def _needs(self, wanted: list[Node]) -> dict[Node, list[Node]]:
         """The arrays of main, and those that each is made from."""

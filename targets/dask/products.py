@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 PRODUCTS = frozenset("matmul tensordot einsum".split())
 
 
+def is_product(node: Node) -> bool:
+    """Whether parts of it, for chunks of what it sums over, can be added up."""
+    return node.opcode in PRODUCTS or (bool(contracted(node)) and node.type.bits >= 32)
+
+
 @dataclass(frozen=True, slots=True)
 class Product:
     """``batch``, ``rows`` and ``columns`` are axes of the result: those of both operands, of the left one only and of
@@ -29,7 +34,7 @@ class Product:
 
 def product_of(node: Node) -> Product | None:
     """A product over one axis whose parts may be summed up in the type of the result; None for any other node."""
-    pairs = contracted(node) if node.opcode in PRODUCTS else []
+    pairs = contracted(node)
     if len(pairs) != 1 or node.type.bits < 32:
         return None
     left, right = ({place for place in link if place is not None} for link in links(node))
@@ -43,7 +48,7 @@ def cut_product(classes: Classes, sizes: Mapping[Axis, int], lengths: dict[Axis,
     A small product stays whole, and is cut along what it sums over if that is longest: its parts are summed up. Where
     one of the operands is small it stays whole, and the other is cut into rows or columns.
     """
-    product = product_of(node)
+    product = product_of(node) if node.opcode in PRODUCTS else None
     if product is None or len(product.rows) != 1 or len(product.columns) != 1:
         return
     rows, columns = (node.shape[axis] for axis in (*product.rows, *product.columns))

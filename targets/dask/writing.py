@@ -16,7 +16,7 @@ from .cuts import LEAVES, Cuts
 from .groups import Group, Root, Tiles, in_one_chunk, is_plain_number, partial_shape, tiles
 from .nodes import is_argument
 from .phases import Phases
-from .products import PRODUCTS
+from .products import is_product
 from .spelling import NAMES, Spelling, contracts, size_of_axis
 from .stepping import steps_block
 from .steps import start_of
@@ -128,7 +128,8 @@ class Arrangement:
         by_rows = tiles(group, trace, self.cuts)
         sums = self.cuts.forms[roots[0].node] == "product"
         itself = (sums or by_rows is not None) and not block.note
-        way = ("in_files" if sums else "pieces") if itself else "read"
+        is_recut = any(s.node.opcode == "reshape" and self.cuts.forms[s.node] == "native" for s in sources)
+        way = "read" if is_recut or not itself else "in_files" if sums else "pieces"  # what is read can be cut again
         operands = tuple(self._given(source.node, group.region, way) for source in sources)
         known: dict[str, int] = {}
         for source, index in zip(sources, indices, strict=True):
@@ -179,7 +180,7 @@ class Arrangement:
         node, made = root.node, call
         form = self.cuts.forms[node]
         if form not in ("block", "product"):
-            opcode = "sum" if node.opcode in PRODUCTS or node.opcode == "mean" else node.opcode
+            opcode = "sum" if is_product(node) or node.opcode == "mean" else node.opcode
             axes = root.summed if form == "tree" else tuple(range(call.ndim - node.ndim))
             keepdims = bool(form == "tree" and node.parameters.get("keepdims"))
             made = self.graph.add(
@@ -199,14 +200,15 @@ class Arrangement:
     def _given(self, node: Node, region: Region, way: str = "read") -> Node:
         """What main has for a node. An argument that is cut is read anew wherever it is needed (``read``), or by the
         tasks that need it (``pieces``); so are large arrays that are computed where they are needed by tasks that take
-        one block after the other (``in_files``)."""
+        one block after the other (``in_files``), or kept for later phases while tasks can read files."""
         made, is_cut = self.made.get(node, node), self.cuts.is_cut(node)
         if made is node and not (is_argument(node) and is_cut):
             return node
         self.graph.region, self.graph.instruction = region, None
         if made is node:
             return self.graph.add("read", (node,), node.shape, node.element_type, pinned=True, way=way)
-        if way == "in_files" and is_cut and prod(node.shape) * node.type.dtype.itemsize > HELD_BYTES:
+        to_file = way == "in_files" or (way == "pieces" and node in self.phases.kept)
+        if to_file and is_cut and prod(node.shape) * node.type.dtype.itemsize > HELD_BYTES:
             return self.graph.add(
                 "prelude", (made,), node.shape, node.element_type,
                 function="in_files", arguments=(Slot(0),), keywords={},
@@ -251,7 +253,9 @@ class Arrangement:
         """The function of lazy arrays that does what a node does."""
         call = CALLS[self.cuts.forms[node]](node, self.cuts)
         operands = tuple(
-            x if k < call.reads and is_argument(x) and self.cuts.is_cut(x) else self._given(x, node.region)
+            x
+            if k < call.reads and is_argument(x) and self.cuts.is_cut(x)
+            else self._given(x, node.region, "in_files" if k < call.reads and call.take_files else "read")
             for k, x in enumerate(node.operands)
         )
         self.graph.region, self.graph.instruction = node.region, self.graph.origins.get(node)

@@ -60,17 +60,6 @@ class Chunked:
             in_files(self.read()) if isinstance(self.array, da.Array) else self.pieces()
         )
 
-    def part(self, axis: int, start: int, stop: int) -> da.Array:
-        """Some positions of an axis, in one chunk along it; read by nobody else."""
-        chunks = (*self.chunks[:axis], -1, *self.chunks[axis + 1 :])
-        if isinstance(self.array, da.Array):
-            part: da.Array = self.array[(slice(None),) * axis + (slice(start, stop),)]
-            part = part.rechunk(chunks)
-        else:
-            alone = Part(self.array, axis, start, stop)
-            part = da.from_array(alone, chunks, name=False)
-        return part
-
 
 def as_chunked(x: Any) -> Chunked:
     """An argument as it is; a lazy array, or a number, as one."""
@@ -97,20 +86,6 @@ class Pieces:
 
     def __getitem__(self, index: tuple[slice, ...]) -> Any:
         return Unread(self.array, index)
-
-
-class Part:
-    """Some positions of an axis of an array that is not yet read."""
-
-    def __init__(self, array: Any, axis: int, start: int, stop: int) -> None:
-        self.array, self.axis, self.start = array, axis, start
-        self.shape = (*array.shape[:axis], stop - start, *array.shape[axis + 1 :])
-        self.dtype, self.ndim = array.dtype, array.ndim
-
-    def __getitem__(self, index: tuple[slice, ...]) -> Any:
-        inner = index[self.axis]
-        moved = slice(inner.start + self.start, inner.stop + self.start)
-        return self.array[(*index[: self.axis], moved, *index[self.axis + 1 :])]
 
 
 def in_chunks(planned: Chunks, chosen: Chunks | None, **arrays: Any) -> list[Any]:

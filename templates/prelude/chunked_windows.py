@@ -1,127 +1,184 @@
-"""Windows along an axis that is cut: each task reads those that its piece needs."""
+"""Windows along axes that are cut: each task reads those that its piece needs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 from uuid import uuid4
 
 import dask.array as da
 import numpy as np
+from dask.highlevelgraph import HighLevelGraph
 
-from .chunked import Chunked, slices_along
-from .tiles import WINDOW_BYTES, block_of, room_for
+from .chunked import as_chunked
+from .chunked_neighbours import block_key, blocks_around, box_from, spans_of
+from .tiles import WINDOW_BYTES, room_for
 
 
 def in_windows(
     function: Callable[..., Any],
-    x: Chunked | da.Array,
+    x: Any,
     *others: Any,
-    axis: int,
-    size: int,
-    length: int,
+    layout: str,
     shape: Sequence[int],
-    padding: Sequence[tuple[int, int]],
+    chunks: Sequence[int],
+    summed: str = "",
     **keywords: Any,
 ) -> da.Array:
-    """``function(x, *others, padding=.., **keywords)``, a convolution or a reduction of
-    windows, in chunks of ``length`` along an axis of the result.
+    """``function(x, *others, **keywords)``, a convolution or a reduction of windows, in
+    ``chunks`` of so many elements of the result.
 
-    Each task reads what its windows reach, which have ``size`` elements along ``axis``;
-    the padding of other axes, and what is beyond the ends of this one, is left to the
-    function. The axes of ``x`` are those of the padding, with one more on either side
-    for a convolution.
+    ``layout`` names axes as that of a convolution does; a reduction has no kernel. Each
+    task reads what its windows reach. Along the axes ``summed`` of a kernel each chunk
+    of it gives a part of the result; these are added up.
     """
-    x = Chunked(x, x.chunks) if isinstance(x, da.Array) else x
-    kept = [k for k, sizes in enumerate(x.chunks) if k != axis and len(sizes) > 1]
-    windows = Windows(function, x.array, axis, size, kept, padding, keywords)
-    meta = np.empty(0, keywords.get("dtype") or x.array.dtype)
-    if isinstance(x.array, da.Array):
-        pieces = []
-        for start in range(0, shape[axis], length):
-            stop = min(start + length, shape[axis])
-            first, end, edges = windows.needed(start, stop)
-            part = x.part(axis, first, end)
-            chunks = [
-                part.chunks[k] if k in kept else (n,) for k, n in enumerate(shape)
-            ]
-            chunks[axis] = (stop - start,)
-            task = partial(function, padding=edges, **keywords)
-            piece = da.map_blocks(task, part, *others, chunks=tuple(chunks), meta=meta)
-            pieces.append(piece)
-        result: da.Array = da.concatenate(pieces, axis)
-        return result
-    letters, unused = "ijklmnop"[: len(shape)], iter("abcdefghqrstuvwxyz")
-    (lengths,) = da.core.normalize_chunks(length, shape[axis : axis + 1])
-    blocks: list[Any] = [slices_along(lengths), letters[axis]]
-    for k in kept:
-        blocks += slices_along(x.chunks[k]), letters[k]
-    for one in others:
-        is_array = isinstance(one, da.Array)
-        own = "".join(next(unused) for _ in range(one.ndim)) if is_array else None
-        blocks += one, own
-    whole = {letters[k]: n for k, n in enumerate(shape) if k not in (*kept, axis)}
-    name = f"{function.__name__}-{uuid4().hex}"
-    options: Any = {"new_axes": whole, "name": name, "meta": meta}
-    result = da.blockwise(windows, letters, *blocks, **options)
-    return result
+    sources, sizes = [as_chunked(x)], others[-1]
+    if "," in layout:
+        sources.append(as_chunked(others[0]))
+        others, sizes = others[1:], sources[1].array.shape
+    windows = Windows(function, layout, sources[0].array, sizes, keywords)
+    lengths = {}
+    for k, n, length in zip(windows.result, shape, chunks, strict=True):
+        (lengths[k],) = da.core.normalize_chunks(length, (n,))
+    for k, (which, axis) in windows.linked.items():
+        lengths[k] = sources[which].chunks[axis]
+    parts = [sources[1].chunks[windows.kernel.index(k)] for k in summed]
+    pieces = [spans_of(cut) for cut in (*parts, *lengths.values())]
+    name, tasks = f"{function.__name__}-{uuid4().hex}", {}
+    given = [block_key(one) for one in others]
+    for place in np.ndindex(*map(len, pieces)):
+        slices = [piece[k] for piece, k in zip(pieces, place, strict=True)]
+        part = dict(zip(summed, slices, strict=False))
+        piece = dict(zip(windows.result, slices[len(summed) :], strict=True))
+        boxes, _ = windows.reached(piece, part)
+        blocks = [
+            blocks_around(one, box) for one, box in zip(sources, boxes, strict=True)
+        ]
+        tasks[name, *place] = (windows, piece, part, blocks, *given)
+    arrays = (*(source.array for source in sources), *others)
+    lazy = [one for one in arrays if isinstance(one, da.Array)]
+    graph = HighLevelGraph.from_collections(name, tasks, lazy)
+    dtype = np.dtype(keywords.get("dtype") or sources[0].array.dtype)
+    cuts = (*((1,) * len(part) for part in parts), *lengths.values())
+    result = da.Array(graph, name, cuts, meta=np.empty((0,) * len(cuts), dtype))
+    return result.sum(axis=tuple(range(len(parts))), dtype=dtype) if parts else result
+
+
+@dataclass(frozen=True)
+class Move:
+    """How windows move along an axis of ``n`` elements, which are ``gap`` apart and
+    start at ``low``.
+    """
+
+    n: int
+    stride: int
+    dilation: int
+    gap: int
+    low: int
+
+    def needed(self, piece: slice, taps: slice) -> tuple[slice, tuple[int, int]]:
+        """The elements that some taps of a piece of the windows reach, and the padding
+        around them.
+        """
+        first = piece.start * self.stride + taps.start * self.dilation - self.low
+        last = (piece.stop - 1) * self.stride + (taps.stop - 1) * self.dilation
+        end = last - self.low + 1
+        start = max(0, min(-(-first // self.gap), self.n))
+        stop = max(start, min((end - 1) // self.gap + 1, self.n))
+        if start == stop:
+            return slice(start, start), (end - first, 0)
+        inner = start * self.gap - first, end - (stop - 1) * self.gap - 1
+        return slice(start, stop), inner
 
 
 class Windows:
-    """Tasks that each compute a piece of what goes by windows, some positions along
-    ``axis`` at a time, from the windows that these need. A piece has the ``kept`` axes
-    as the array is cut along them.
+    """Tasks that each compute a piece of what goes by windows, some rows at a time.
+
+    ``linked`` are the axes of the result that are one of an array's.
     """
 
     def __init__(
         self,
         function: Callable[..., Any],
-        array: Any,
-        axis: int,
-        size: int,
-        kept: Sequence[int],
-        padding: Sequence[tuple[int, int]],
+        layout: str,
+        x: Any,
+        sizes: Sequence[int],
         keywords: Mapping[str, Any],
     ) -> None:
-        self.function, self.array, self.axis, self.kept = function, array, axis, kept
-        self.padding, self.keywords = padding, keywords
-        self.at = axis - (array.ndim - len(padding)) // 2  # among the axes of windows
-        ones = (1,) * len(padding)
-        dilation = keywords.get("kernel_dilation") or keywords.get("window_dilation")
-        self.stride = (keywords.get("strides") or ones)[self.at]
-        self.size, self.reach = size, (size - 1) * (dilation or ones)[self.at] + 1
+        letters, self.result = layout.split("->")
+        self.x, _, self.kernel = letters.partition(",")
+        self.function, self.dtype = function, x.dtype
+        self.whole = {k: slice(0, n) for k, n in zip(self.x, x.shape, strict=True)}
+        taps = zip(self.kernel or self.x, sizes, strict=True)
+        self.taps = {k: slice(0, n) for k, n in taps}
+        moving = [k for k in self.x if not self.kernel or k not in "NC"]
+        self.moves, ones = {}, (1,) * len(moving)
+        self.keywords = {k: value for k, value in keywords.items() if k != "padding"}
+        usual = "".join(moving)
+        is_usual = layout == f"N{usual}C,{usual}IO->N{usual}C"
+        if self.kernel and not is_usual and "channels_first" not in keywords:
+            self.keywords["layout"] = layout
+        steps = zip(
+            keywords.get("strides", ones),
+            keywords.get("kernel_dilation", keywords.get("window_dilation", ones)),
+            keywords.get("input_dilation", keywords.get("base_dilation", ones)),
+            (low for low, _ in keywords.get("padding", [(0, 0)] * len(ones))),
+            strict=True,
+        )
+        for k, step in zip(moving, steps, strict=True):
+            self.moves[k] = Move(self.whole[k].stop, *step)
+        self.linked = {}
+        if self.kernel and "batch_groups" not in keywords:
+            self.linked["N"] = 0, self.x.index("N")
+            if "feature_groups" not in keywords:
+                self.linked["C"] = 1, self.kernel.index("O")
+        self.contracts = bool(self.kernel) and "feature_groups" not in keywords
         self.__name__ = function.__name__
 
-    def needed(
-        self, start: int, stop: int
-    ) -> tuple[int, int, tuple[tuple[int, int], ...]]:
-        """The positions of the array that a piece needs, and the padding around it."""
-        low, n = self.padding[self.at][0], self.array.shape[self.axis]
-        first = start * self.stride - low
-        end = (stop - 1) * self.stride + self.reach - low
-        edges = list(self.padding)
-        edges[self.at] = max(0, min(end, 0) - first), max(0, end - max(first, n))
-        return max(0, min(first, n)), max(0, min(end, n)), tuple(edges)
+    def reached(
+        self, piece: Mapping[str, slice], part: Mapping[str, slice]
+    ) -> tuple[list[list[slice]], Any]:
+        """The box of each array for a piece of the result and a part of the kernel, and
+        the padding around the first.
+        """
+        box, taps, edges = {**self.whole}, {**self.taps, **part}, []
+        for k, move in self.moves.items():
+            box[k], edge = move.needed(piece[k], taps[k])
+            edges.append(edge)
+        if "N" in self.linked:
+            box["N"] = piece["N"]
+        if "C" in self.linked:
+            taps["O"] = piece["C"]
+        if self.contracts:
+            box["C"] = taps["I"]
+        boxes = [[box[k] for k in self.x], [taps[k] for k in self.kernel]]
+        return boxes[: 2 if self.kernel else 1], edges
 
-    def __call__(self, piece: slice, *blocks: Any) -> np.ndarray:
-        """A piece along the axis, and along those that are kept."""
-        others = [block_of(block) for block in blocks[len(self.kept) :]]
-        index = [slice(0, n) for n in self.array.shape]
-        for k, along in zip(self.kept, blocks, strict=False):
-            index[k] = along
-        axis, begin, end_of_all = self.axis, piece.start, piece.stop
-        sizes = [part.stop - part.start for k, part in enumerate(index) if k != axis]
-        row_bytes = prod(sizes) * self.array.dtype.itemsize
-        step = max(8 * self.size, WINDOW_BYTES // max(1, row_bytes * self.stride))
+    def __call__(
+        self,
+        piece: Mapping[str, slice],
+        part: Mapping[str, slice],
+        blocks: Sequence[Any],
+        *others: Any,
+    ) -> np.ndarray:
+        rows = next(k for k in self.result if k in self.moves)
+        axis, begin, end = self.result.index(rows), piece[rows].start, piece[rows].stop
+        (box, *boxes), _ = self.reached(piece, part)
+        x, *rest = blocks
+        arrays = [box_from(block, own) for block, own in zip(rest, boxes, strict=True)]
+        sizes = zip(self.x, box, strict=True)
+        row = prod(span.stop - span.start for k, span in sizes if k != rows)
+        row_bytes = row * self.dtype.itemsize * self.moves[rows].stride
+        step = max(8 * self.taps[rows].stop, WINDOW_BYTES // max(1, row_bytes))
         result: np.ndarray
-        for start in range(begin, end_of_all, step):
-            stop = min(start + step, end_of_all)
-            first, end, edges = self.needed(start, stop)
-            index[axis] = slice(first, end)
-            window = np.asarray(self.array[tuple(index)])
-            made = self.function(window, *others, padding=edges, **self.keywords)
+        for start in range(begin, end, step):
+            stop = min(start + step, end)
+            here = {**piece, rows: slice(start, stop)}
+            (box, *_), edges = self.reached(here, part)
+            given = box_from(x, box), *arrays, *others
+            made = self.function(*given, padding=edges, **self.keywords)
             if start == begin:
-                result = room_for(made, axis, end_of_all - begin)
+                result = room_for(made, axis, end - begin)
             tile = slice(start - begin, stop - begin)
             result[(slice(None),) * axis + (tile,)] = made
-        return result
+        return result[(None,) * len(part)]

@@ -113,7 +113,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
 
 
 # What the way into the array dialect does beyond a plain translation, and can leave out.
-LOWERING = ("axis_maps", "flooring", "functions", "gathers", "in_place", "loops", "scatters")
+LOWERING = ("axis_maps", "flooring", "functions", "gathers", "in_place", "loops", "normalizations", "scatters")
 
 # What the emission does to the text, and can leave out.
 EMISSION = ("chains", "releases")

@@ -1,12 +1,22 @@
-"""Batch normalisation, by the prelude's functions of the same names."""
+"""Batch normalisation: by the prelude's functions of the same names, or in plain operations."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
 from typing import Any
 
+import numpy as np
+
 from ...array.value import Value
+from ...hlo.element_types import ElementType
 from ...hlo.ir import Instruction
+from .elementwise import accumulated_type, apply, converted
 from .lowering import FunctionLowering, Lowered, lowers
+from .reduction import reduced
+
+NAME = "normalizations"  # of the pass: what is left out where targets need to see the sums
 
 
 def _keywords(instruction: Instruction, rank: int) -> dict[str, Any]:
@@ -14,17 +24,93 @@ def _keywords(instruction: Instruction, rank: int) -> dict[str, Any]:
     return {"epsilon": instruction["epsilon"]} | ({"axis": axis} if axis not in (-1, rank - 1) else {})
 
 
-@lowers("batch-norm-training", "batch-norm-grad")
+@lowers("batch-norm-training", "batch-norm-inference", "batch-norm-grad")
 def batch_norm(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
+    if NAME in lowering.module.options.disabled:
+        return SPELLED[instruction.opcode](_Plain(lowering, instruction), *operands)
     nodes = tuple(lowering.plain(value) for value in operands)
     function = instruction.opcode.replace("-", "_")
     keywords = _keywords(instruction, nodes[0].ndim)
-    return lowering.call_many(function, nodes, instruction.element_shapes, **keywords)
-
-
-@lowers("batch-norm-inference")
-def batch_norm_inference(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Value:
+    if instruction.opcode != "batch-norm-inference":
+        return lowering.call_many(function, nodes, instruction.element_shapes, **keywords)
     shape = instruction.array_shape
-    nodes = tuple(lowering.plain(value) for value in operands)
-    keywords = _keywords(instruction, shape.rank)
-    return lowering.call("batch_norm_inference", nodes, shape.dimensions, shape.element_type, **keywords)
+    return lowering.call(function, nodes, shape.dimensions, shape.element_type, **keywords)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plain:
+    """Writes what the prelude's functions do, in the same order."""
+
+    lowering: FunctionLowering
+    instruction: Instruction
+
+    def __call__(self, opcode: str, *operands: Value) -> Value:
+        shape = operands[0].shape
+        return apply(self.lowering, opcode, operands[0].node.type, operands, shape, {})
+
+    def wide(self, value: Value) -> Value:
+        """In the type in which it is computed."""
+        return self.to(accumulated_type(value.node.type), value)
+
+    def to(self, element_type: ElementType, value: Value) -> Value:
+        return converted(self.lowering, value, element_type)
+
+    def along(self, vector: Value, x: Value) -> Value:
+        """A vector of features, repeated like ``x``."""
+        axes = [vector.axes[0] if d == self.instruction["feature_index"] else None for d in range(len(x.shape))]
+        return self.to(x.node.type, Value(vector.node, tuple(axes), x.shape))
+
+    def total(self, x: Value) -> Value:
+        """The sum for each feature."""
+        zero = Value.of(self.lowering.graph.literal(0, x.node.type))
+        return reduced(self.lowering, "add", "sum", x, zero, self._others(x))
+
+    def over_count(self, total: Value, x: Value) -> Value:
+        """A sum over the number of elements of each feature."""
+        count = self.lowering.graph.literal(prod(x.shape[d] for d in self._others(x)), total.node.type)
+        return self("divide", total, Value.repeated(count, total.shape))
+
+    def deviation(self, variance: Value) -> Value:
+        epsilon = self.lowering.graph.literal(np.float32(self.instruction["epsilon"]), variance.node.type)
+        return self("sqrt", self("add", variance, Value.repeated(epsilon, variance.shape)))
+
+    def _others(self, x: Value) -> list[int]:
+        return [d for d in range(len(x.shape)) if d != self.instruction["feature_index"]]
+
+
+def _training(plain: _Plain, x: Value, scale: Value, offset: Value) -> Lowered:
+    wide = plain.wide(x)
+    mean = plain.over_count(plain.total(wide), x)
+    difference = plain("subtract", wide, plain.along(mean, wide))
+    variance = plain.over_count(plain.total(plain("multiply", difference, difference)), x)
+    y = _inference(plain, x, scale, offset, mean, variance)
+    return (y, *(plain.to(scale.node.type, statistic) for statistic in (mean, variance)))
+
+
+def _inference(plain: _Plain, x: Value, scale: Value, offset: Value, mean: Value, variance: Value) -> Value:
+    wide = plain.wide(x)
+    deviation = plain.along(plain.deviation(plain.wide(variance)), wide)
+    y = plain("divide", plain("subtract", wide, plain.along(mean, wide)), deviation)
+    y = plain("add", plain("multiply", y, plain.along(scale, wide)), plain.along(offset, wide))
+    return plain.to(x.node.type, y)
+
+
+def _grad(plain: _Plain, x: Value, scale: Value, mean: Value, variance: Value, grad_output: Value) -> Lowered:
+    grad = plain.wide(grad_output)
+    deviation = plain.deviation(plain.wide(variance))
+    centered = plain("subtract", plain.to(grad.node.type, x), plain.along(mean, grad))
+    normalized = plain("divide", centered, plain.along(deviation, grad))
+    grad_scale = plain.total(plain("multiply", grad, normalized))
+    grad_offset = plain.total(grad)
+    mean_grad, slope = (plain.along(plain.over_count(total, x), grad) for total in (grad_offset, grad_scale))
+    grad_x = plain("subtract", plain("subtract", grad, mean_grad), plain("multiply", normalized, slope))
+    factor = plain("divide", plain.to(deviation.node.type, scale), deviation)
+    grad_x = plain("multiply", plain.along(factor, grad), grad_x)
+    return plain.to(x.node.type, grad_x), *(plain.to(scale.node.type, total) for total in (grad_scale, grad_offset))
+
+
+SPELLED: dict[str, Callable[..., Lowered]] = {
+    "batch-norm-training": _training,
+    "batch-norm-inference": _inference,
+    "batch-norm-grad": _grad,
+}

@@ -1,0 +1,58 @@
+"""Boxes of arrays in chunks, for tasks that need some of the chunks beside theirs."""
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise, product
+from typing import Any
+
+import dask.array as da
+import numpy as np
+
+from .chunked import Chunked
+from .tiles import block_of
+
+
+def spans_of(lengths: Sequence[int]) -> list[slice]:
+    """The slice of an axis that each chunk is."""
+    return [slice(*pair) for pair in pairwise(accumulate(lengths, initial=0))]
+
+
+def block_key(one: Any) -> Any:
+    """What a task is given of an array in one chunk; anything else as it is."""
+    return (one.name, *(0,) * one.ndim) if isinstance(one, da.Array) else one
+
+
+def blocks_around(x: Chunked, box: Sequence[slice]) -> Any:
+    """What a task is given to take a box of an array from: of a lazy array the blocks
+    that reach into it, as [their slices along each axis, their keys]; else the array.
+    """
+    if not isinstance(x.array, da.Array):
+        return x.array
+    edges, numbers = [], []
+    for lengths, part in zip(x.array.chunks, box, strict=True):
+        reach = [
+            (k, span)
+            for k, span in enumerate(spans_of(lengths))
+            if span.start < max(part.stop, part.start + 1) and part.start < span.stop
+        ] or [(len(lengths) - 1, spans_of(lengths)[-1])]
+        numbers.append([k for k, _ in reach])
+        edges.append([span for _, span in reach])
+    return [edges, [(x.array.name, *place) for place in product(*numbers)]]
+
+
+def box_from(source: Any, box: Sequence[slice]) -> np.ndarray:
+    """A box from what ``blocks_around`` gave."""
+    if not isinstance(source, list):
+        return np.asarray(source[tuple(box)])
+    edges, blocks = source
+    blocks = [block_of(block) for block in blocks]
+    result = np.empty([part.stop - part.start for part in box], blocks[0].dtype)
+    for places, block in zip(product(*edges), blocks, strict=True):
+        inside, own = [], []
+        for part, span in zip(box, places, strict=True):
+            start, stop = max(part.start, span.start), min(part.stop, span.stop)
+            inside.append(slice(start - part.start, max(start, stop) - part.start))
+            own.append(slice(start - span.start, max(start, stop) - span.start))
+        if len(blocks) == 1:
+            return np.asarray(block[tuple(own)])
+        result[tuple(inside)] = block[tuple(own)]
+    return result
