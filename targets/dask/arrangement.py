@@ -10,7 +10,7 @@ from ...transpile.array.program import Program, tree_nodes
 from ...transpile.errors import Diagnostic, UnsupportedError, UsageError
 from ..base import Limits, Plan
 from .cuts import REUSED_BYTES, Classes, Cuts, cut, measured
-from .estimates import estimated
+from .estimates import PROCESS_BYTES, estimated
 from .places import spelled_out
 from .stores import without_computed_stores
 from .writing import Arrangement
@@ -80,11 +80,11 @@ def _reused(program: Program, classes: Classes) -> frozenset[Node]:
 
 def _refusal(found: Plan, limits: Limits) -> UnsupportedError:
     worst = max(found.phases, key=lambda phase: phase.mapped_task_bytes)
-    message = (
-        f"the program needs about {found.mapped_peak_bytes >> 20} MiB in chunks and may use {limits.memory}: "
-        f"one task of {worst.name} holds {worst.mapped_task_bytes >> 20} MiB"
-    )
-    return UnsupportedError(Diagnostic("XP740", message, hint=worst.note or "allow more with --memory"))
+    holds = f"one task of {worst.name} holds {worst.mapped_task_bytes >> 20} MiB"
+    if size_in_bytes(limits.memory) <= PROCESS_BYTES:
+        holds = f"Python, NumPy and dask take {PROCESS_BYTES >> 20} MiB themselves"
+    needs = f"the program needs about {found.mapped_peak_bytes >> 20} MiB in chunks and may use {limits.memory}"
+    return UnsupportedError(Diagnostic("XP740", f"{needs}: {holds}", hint=worst.note or "allow more with --memory"))
 
 
 def size_in_bytes(text: str) -> int:

@@ -91,6 +91,8 @@ def test_what_is_needed_whole_is_named_and_refused_where_it_does_not_fit():
     with pytest.raises(UnsupportedError, match="one task of fold_axes holds") as caught:
         xla2py.emit(FOLD, "dask", memory="200MiB")
     assert caught.value.diagnostics[0].code == "XP740"
+    with pytest.raises(UnsupportedError, match="Python, NumPy and dask take 100 MiB themselves"):
+        xla2py.emit(STANDARDISE, "dask", memory="64MiB")
 
 
 @pytest.mark.parametrize(
