@@ -37,7 +37,8 @@ def select_and_scatter_in_chunks(
     sizes = zip(shape, source.array.shape, window, strides, lows, strict=True)
     axes = [WindowsAlong(*axis) for axis in sizes]
     cuts = da.core.normalize_chunks(tuple(chunks), shape)
-    name, tasks = f"select_and_scatter-{uuid4().hex}", {}
+    name = f"select_and_scatter-{uuid4().hex}"
+    tasks: dict[Any, Any] = {}
     task = partial(scattered_part, axes, x.array.dtype, functions)
     for place in np.ndindex(*map(len, cuts)):
         piece = [spans_of(along)[k] for along, k in zip(cuts, place, strict=True)]
@@ -45,7 +46,8 @@ def select_and_scatter_in_chunks(
         seen, windows = [one for one, _, _ in needed], [one for _, one, _ in needed]
         given = blocks_around(x, seen), blocks_around(source, windows), block_key(init)
         tasks[name, *place] = (task, piece, *given)
-    lazy = [one for one in (x.array, source.array, init) if isinstance(one, da.Array)]
+    arrays = (x.array, source.array, init)
+    lazy: list[Any] = [one for one in arrays if isinstance(one, da.Array)]
     graph = HighLevelGraph.from_collections(name, tasks, lazy)
     return da.Array(graph, name, cuts, meta=np.empty((0,) * len(cuts), x.array.dtype))
 

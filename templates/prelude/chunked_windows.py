@@ -44,7 +44,8 @@ def in_windows(
         lengths[k] = sources[which].chunks[axis]
     parts = [sources[1].chunks[windows.kernel.index(k)] for k in summed]
     pieces = [spans_of(cut) for cut in (*parts, *lengths.values())]
-    name, tasks = f"{function.__name__}-{uuid4().hex}", {}
+    name = f"{function.__name__}-{uuid4().hex}"
+    tasks: dict[Any, Any] = {}
     given = [block_key(one) for one in others]
     for place in np.ndindex(*map(len, pieces)):
         slices = [piece[k] for piece, k in zip(pieces, place, strict=True)]
@@ -56,7 +57,7 @@ def in_windows(
         ]
         tasks[name, *place] = (windows, piece, part, blocks, *given)
     arrays = (*(source.array for source in sources), *others)
-    lazy = [one for one in arrays if isinstance(one, da.Array)]
+    lazy: list[Any] = [one for one in arrays if isinstance(one, da.Array)]
     graph = HighLevelGraph.from_collections(name, tasks, lazy)
     dtype = np.dtype(keywords.get("dtype") or sources[0].array.dtype)
     cuts = (*((1,) * len(part) for part in parts), *lengths.values())
