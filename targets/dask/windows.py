@@ -54,11 +54,11 @@ def layout_of(node: Node) -> str:
 
 def windows_of(node: Node) -> tuple[Windows, ...]:
     """Those along each axis, where tasks can read them; none of any other node."""
-    if node.opcode != "prelude" or node.results or 0 in node.shape or 0 in node.operands[0].shape:
+    if node.opcode != "prelude" or node.parameters["function"] not in (*CONVOLUTIONS, *REDUCTIONS):
+        return ()
+    if node.results or 0 in node.shape or 0 in node.operands[0].shape:
         return ()
     function, keywords = node.parameters["function"], node.parameters["keywords"]
-    if function not in (*CONVOLUTIONS, *REDUCTIONS):
-        return ()
     letters, result = layout_of(node).split("->")
     x, _, kernel = letters.partition(",")
     moving = [letter for letter in x if not kernel or letter not in "NC"]
