@@ -1,30 +1,22 @@
 """Windows, convolutions and batch normalisation along axes that are cut: the same results in any chunks, and as XLA."""
 
-import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import xla2py
-from xla2py.targets.base import Limits, load_target
-from xla2py.targets.dask.estimates import PROCESS_BYTES, THREADS
-from xla2py.tests.targets.running import differences, leaves, uneven
+from xla2py.targets.dask.estimates import PROCESS_BYTES
+from xla2py.tests.targets.chunked import Loaded, peak_of_a_run, plan_of
+from xla2py.tests.targets.running import differences, leaves, on_dask, on_numpy, uneven
+from xla2py.transpile.equivalence.comparison import Budget
+from xla2py.transpile.equivalence.inputs import make_inputs
 from xla2py.transpile.equivalence.xla_reference import run_hlo
-from xla2py.transpile.passes import run_pipeline
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 
+EXAMPLES = Path(xla2py.__file__).parent / "examples/hlo"
 ASIDE = 4 << 20  # bytes of graphs and of what Python does meanwhile
-
-
-class Loaded:
-    """An array whose slices are copies, as those of zarr are."""
-
-    def __init__(self, array):
-        self.array, self.shape, self.dtype, self.ndim = array, array.shape, array.dtype, array.ndim
-
-    def __getitem__(self, index):
-        return np.array(self.array[index])
 
 
 KINDS = {"numpy": np.copy, "loaded": Loaded, "dask": uneven}
@@ -192,16 +184,19 @@ LARGE = {
 
 @pytest.mark.parametrize("name", LARGE)
 def test_a_run_takes_no_more_than_is_planned(name):
-    text, target = LARGE[name], load_target("dask")
-    plan = target.plan(run_pipeline(xla2py.load(text), target.without), Limits(chunks="300"))
+    text = LARGE[name]
+    plan, given = plan_of(text, chunks="300"), inputs(text)
     assert not any(phase.note for phase in plan.phases)
-    given = inputs(text)
-    made = xla2py.emit(text, "dask", chunks="300").load().main(*map(Loaded, given))
-    result = made.sum()
-    tracemalloc.start()
-    result.compute(num_workers=THREADS)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
+    peak = peak_of_a_run(text, [Loaded(x) for x in given], chunks="300")
     planned = plan.peak_bytes - PROCESS_BYTES
-    assert peak <= planned + ASIDE < sum(x.nbytes for x in (*given, made))
+    assert peak <= planned + ASIDE < sum(x.nbytes for x in (*given, *on_numpy(text, given)))
     assert planned <= 4 * peak
+
+
+@pytest.mark.parametrize("chunks", ["3", "4KiB"])
+def test_a_training_step_of_a_network(chunks):
+    text = (EXAMPLES / "cnn_train_step.before.hlo").read_text("utf-8")
+    given = make_inputs(xla2py.load(text), seed=3)
+    assert not differences(
+        on_numpy(text, given), on_dask(text, given, uneven, chunks), Budget(relative=1e-4, absolute=1e-5)
+    )
