@@ -22,6 +22,7 @@ COMBINED_BY = {
     "all": "logical_and",
 }
 MUCH = 16  # times as large as an argument
+INNER = 4  # arrays of what it makes that a function of the prelude may hold meanwhile
 WHOLE_ELEMENTS = 1 << 15  # computed anew for every few rows, at most
 
 
@@ -88,7 +89,9 @@ def _most_rows(trace: Trace, letter: Letter, cuts: Cuts) -> int | None:
     )
     assert letter.of is not None
     node, axis = letter.of[0]
-    return max(1, TILE_BYTES * cuts.length(node, axis) // made) if made > max(TILE_BYTES, MUCH * given) else None
+    if made <= max(TILE_BYTES, MUCH * given):
+        return None
+    return max(1, TILE_BYTES // INNER * cuts.length(node, axis) // made)
 
 
 def _is_plain_product(group: Group, trace: Trace) -> bool:
