@@ -69,11 +69,15 @@ def as_chunked(x: Any) -> Chunked:
     return Chunked(lazy, lazy.chunks)
 
 
+def spans_of(lengths: Sequence[int]) -> list[slice]:
+    """The slice of an axis that each chunk is."""
+    return [slice(*pair) for pair in pairwise(accumulate(lengths, initial=0))]
+
+
 def slices_along(lengths: Sequence[int]) -> da.Array:
     """For each chunk of an axis the slice of the axis that it is."""
     name = f"slices-{uuid4().hex}"
-    edges = pairwise(accumulate(lengths, initial=0))
-    graph = {(name, k): slice(*pair) for k, pair in enumerate(edges)}
+    graph = {(name, k): span for k, span in enumerate(spans_of(lengths))}
     return da.Array(graph, name, (tuple(lengths),), meta=np.empty(0, object))
 
 

@@ -1,19 +1,14 @@
 """Boxes of arrays in chunks, for tasks that need some of the chunks beside theirs."""
 
 from collections.abc import Sequence
-from itertools import accumulate, pairwise, product
+from itertools import product
 from typing import Any
 
 import dask.array as da
 import numpy as np
 
-from .chunked import Chunked
+from .chunked import Chunked, spans_of
 from .tiles import block_of
-
-
-def spans_of(lengths: Sequence[int]) -> list[slice]:
-    """The slice of an axis that each chunk is."""
-    return [slice(*pair) for pair in pairwise(accumulate(lengths, initial=0))]
 
 
 def block_key(one: Any) -> Any:
@@ -47,12 +42,23 @@ def box_from(source: Any, box: Sequence[slice]) -> np.ndarray:
     blocks = [block_of(block) for block in blocks]
     result = np.empty([part.stop - part.start for part in box], blocks[0].dtype)
     for places, block in zip(product(*edges), blocks, strict=True):
-        inside, own = [], []
-        for part, span in zip(box, places, strict=True):
-            start, stop = max(part.start, span.start), min(part.stop, span.stop)
-            inside.append(slice(start - part.start, max(start, stop) - part.start))
-            own.append(slice(start - span.start, max(start, stop) - span.start))
+        inside, own = overlap(box, places, box)
         if len(blocks) == 1:
-            return np.asarray(block[tuple(own)])
-        result[tuple(inside)] = block[tuple(own)]
+            return np.asarray(block[own])
+        result[inside] = block[own]
     return result
+
+
+def overlap(
+    box: Sequence[slice], other: Sequence[slice], around: Sequence[slice]
+) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+    """Where two boxes overlap: as a part of the box ``around`` the first, and as one of
+    the other.
+    """
+    inside, own = [], []
+    for part, span, whole in zip(box, other, around, strict=True):
+        start = max(part.start, span.start)
+        stop = max(start, min(part.stop, span.stop))
+        inside.append(slice(start - whole.start, stop - whole.start))
+        own.append(slice(start - span.start, stop - span.start))
+    return tuple(inside), tuple(own)

@@ -5,6 +5,7 @@ reach its piece, and all that these see.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from math import prod
 from typing import Any
 from uuid import uuid4
@@ -13,8 +14,8 @@ import dask.array as da
 import numpy as np
 from dask.highlevelgraph import HighLevelGraph
 
-from .chunked import as_chunked
-from .chunked_neighbours import block_key, blocks_around, box_from, spans_of
+from .chunked import as_chunked, spans_of
+from .chunked_neighbours import block_key, blocks_around, box_from, overlap
 from .tiles import WINDOW_BYTES
 from .windows import select_and_scatter
 
@@ -40,8 +41,8 @@ def select_and_scatter_in_chunks(
     name = f"select_and_scatter-{uuid4().hex}"
     tasks: dict[Any, Any] = {}
     task = partial(scattered_part, axes, x.array.dtype, functions)
-    for place in np.ndindex(*map(len, cuts)):
-        piece = [spans_of(along)[k] for along, k in zip(cuts, place, strict=True)]
+    pieces = map(spans_of, cuts)
+    for place, piece in zip(np.ndindex(*map(len, cuts)), product(*pieces), strict=True):
         needed = [axis.needed(along) for axis, along in zip(axes, piece, strict=True)]
         seen, windows = [one for one, _, _ in needed], [one for _, one, _ in needed]
         given = blocks_around(x, seen), blocks_around(source, windows), block_key(init)
@@ -108,11 +109,6 @@ def scattered_part(
             padding=edges,
             **functions,
         )
-        inside, own = [], []
-        for along, span, whole in zip(tile, seen, piece, strict=True):
-            first, last = max(along.start, span.start), min(along.stop, span.stop)
-            last = max(first, last)
-            inside.append(slice(first - whole.start, last - whole.start))
-            own.append(slice(first - span.start, last - span.start))
-        result[tuple(inside)] = made[tuple(own)]
+        inside, own = overlap(tile, seen, piece)
+        result[inside] = made[own]
     return result

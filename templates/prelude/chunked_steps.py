@@ -3,7 +3,6 @@ what goes from step to step goes from task to task.
 """
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate, pairwise
 from operator import itemgetter
 from typing import Any
 from uuid import uuid4
@@ -12,7 +11,8 @@ import dask.array as da
 import numpy as np
 from dask.highlevelgraph import HighLevelGraph
 
-from .chunked import Chunked, as_chunked
+from .chunked import Chunked, as_chunked, spans_of
+from .chunked_neighbours import block_key
 from .tiles import block_of
 
 
@@ -42,12 +42,12 @@ def in_steps(
     shared = [x.rechunk(-1) if isinstance(x, da.Array) else x for x in whole]
     name, carried = f"{function.__name__}-{uuid4().hex}", f"carried-{uuid4().hex}"
     tasks: dict[Any, Any] = {}
-    before: Any = [key_of(x) for x in starts]
-    chunks = list(enumerate(pairwise(accumulate(lengths, initial=0))))
-    for k, edges in reversed(chunks) if reverse else chunks:
+    before: Any = [block_key(x) for x in starts]
+    chunks = list(enumerate(spans_of(lengths)))
+    for k, span in reversed(chunks) if reverse else chunks:
         blocks = [key_of(x, axis, k) for x, axis in zip(pieces, axes, strict=False)]
-        blocks += [key_of(x) if isinstance(x, da.Array) else x for x in shared]
-        steps = range(*edges) if numbered else None
+        blocks += map(block_key, shared)
+        steps = range(span.start, span.stop) if numbered else None
         tasks[name, k] = (steps_of_chunk, function, steps, before, blocks)
         if starts:
             tasks[carried, k] = (itemgetter(0), (name, k))
@@ -94,7 +94,7 @@ def cut_along(
     return tuple(tuple(lengths) if k == axis else (n,) for k, n in enumerate(shape))
 
 
-def key_of(x: da.Array, axis: int = 0, k: int = 0) -> tuple[Any, ...]:
+def key_of(x: da.Array, axis: int, k: int) -> tuple[Any, ...]:
     """The key of the chunk in a place along an axis."""
     return x.name, *(k if j == axis else 0 for j in range(x.ndim))
 

@@ -10,8 +10,8 @@ import dask.array as da
 import numpy as np
 from dask.highlevelgraph import HighLevelGraph
 
-from .chunked import as_chunked
-from .chunked_neighbours import block_key, blocks_around, box_from, spans_of
+from .chunked import as_chunked, spans_of
+from .chunked_neighbours import block_key, blocks_around, box_from
 from .tiles import WINDOW_BYTES, room_for
 
 

@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from .convolution import convolution
+from .convolution import convolution, window_counts
 from .indexing import pad
 
 FILTERED_BYTES = 1 << 20  # at a time: few enough to stay in the cache
@@ -75,6 +75,5 @@ def banded_products(
             matrix = band[:rows, : rows + reach - 1]
             part += matrix @ tall[..., shift : shift + used]
         start = stop
-    steps = zip(rest, weights.shape[1:], dilation[1:], strict=True)
-    sizes = [n - (size - 1) * step for n, size, step in steps]
+    sizes = window_counts(rest, weights.shape[1:], (1,) * len(rest), dilation[1:])
     return total.reshape(batch, count, *rest)[:, :, *map(slice, sizes)]

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.targets.base import Limits, load_target
+from xla2py.tests.targets.chunked import plan_of
 from xla2py.tests.targets.running import leaves, uneven
-from xla2py.transpile.passes import run_pipeline
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 
@@ -84,7 +83,6 @@ def test_each_task_takes_some_of_the_matrices(name, made_of):
 
 def test_a_single_matrix_is_needed_whole():
     text = PROGRAMS["getrf"].replace(f"[{MANY},", "[").replace(f"[{MANY}]", "[]").replace(f"[{SIDE},{SIDE}]", "[40,40]")
-    target = load_target("dask")
     text = text.replace(f"[{SIDE}]", "[40]")
-    plan = target.plan(run_pipeline(xla2py.load(text), target.without), Limits(chunks="256B"))
+    plan = plan_of(text, chunks="256B")
     assert any(phase.note.startswith("one chunk: getrf along ") for phase in plan.phases)

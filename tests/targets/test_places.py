@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.targets.base import Limits, load_target
+from xla2py.tests.targets.chunked import plan_of
 from xla2py.tests.targets.running import uneven
-from xla2py.transpile.passes import run_pipeline
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 da = pytest.importorskip("dask.array", reason="Dask is not installed")
@@ -213,8 +212,7 @@ def test_triangles_of_many_small_matrices_are_named_where_only_their_number_is_c
 
 def test_a_trace_takes_the_chunks_on_the_diagonal():
     text = trace("f32", 0).replace("[20,13]", "[8192,8192]")
-    target = load_target("dask")
-    plan = target.plan(run_pipeline(xla2py.load(text), target.without), Limits(chunks="4MiB"))
+    plan = plan_of(text, chunks="4MiB")
     first, _ = plan.phases
     assert (first.name, first.tasks, first.note) == ("diagonal", 64, "")
     assert 4 << 20 < first.task_bytes < 5 << 20 and first.mapped_task_bytes < 1 << 20
@@ -222,8 +220,7 @@ def test_a_trace_takes_the_chunks_on_the_diagonal():
 
 def test_a_triangle_takes_what_one_pass_takes():
     text = triangle("GE", n=8192, m=8192)
-    target = load_target("dask")
-    plan = target.plan(run_pipeline(xla2py.load(text), target.without), Limits(chunks="4MiB"))
+    plan = plan_of(text, chunks="4MiB")
     (phase,) = plan.phases
     assert (phase.name, phase.tasks, phase.note, plan.passes) == ("select", 64, "", 1)
     assert phase.task_bytes < 3 << 22  # a block given, one made, and a few rows

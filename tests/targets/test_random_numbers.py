@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.targets.base import Limits, load_target
-from xla2py.targets.dask.estimates import PROCESS_BYTES, THREADS
-from xla2py.transpile.passes import run_pipeline
+from xla2py.targets.dask.estimates import PROCESS_BYTES
+from xla2py.tests.targets.chunked import peak_of_a_run, plan_of
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 KEY = np.array([7, 4294967290], np.uint32)
@@ -83,18 +82,10 @@ def test_numbers_of_jax_do_not_depend_on_chunks(draw, written, chunks):
 
 
 def test_a_task_draws_a_few_rows_at_a_time():
-    import tracemalloc
-
     _, module = of_jax(lambda random, key: random.normal(key, (4096, 2048)))
-    target = load_target("dask")
-    plan = target.plan(run_pipeline(module, target.without), Limits(chunks="4MiB"))
+    plan = plan_of(module, chunks="4MiB")
     generated = xla2py.emit(module, "dask", chunks="4MiB")
     assert ", rows=" in generated.source
-    total = generated.load().main(KEY).sum()
-    total.compute(num_workers=THREADS)
-    tracemalloc.start()
-    total.compute(num_workers=THREADS)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
+    peak = peak_of_a_run(module, [KEY], chunks="4MiB")
     assert peak <= plan.peak_bytes - PROCESS_BYTES + (4 << 20)
     assert plan.peak_bytes - PROCESS_BYTES <= 4 * peak

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.targets.base import Limits, load_target
 from xla2py.targets.dask import steps
+from xla2py.tests.targets.chunked import plan_of
 from xla2py.tests.targets.running import differences, leaves, on_numpy
-from xla2py.transpile.passes import run_pipeline
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 jax = pytest.importorskip("jax", reason="JAX is not installed")
@@ -356,8 +355,7 @@ def test_rows_that_are_read_whole_as_well_are_known_before():
 
 def planned(function, shapes, **limits):
     text = jax.jit(function).lower(*(jax.ShapeDtypeStruct(shape, F32) for shape in shapes)).as_text("hlo")
-    target = load_target("dask")
-    return text, target.plan(run_pipeline(xla2py.load(text), target.without), Limits(**limits))
+    return text, plan_of(text, **limits)
 
 
 def test_millions_of_steps_are_a_task_for_each_chunk(tmp_path):
