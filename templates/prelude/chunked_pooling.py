@@ -12,10 +12,10 @@ from uuid import uuid4
 
 import dask.array as da
 import numpy as np
-from dask.highlevelgraph import HighLevelGraph
 
 from .chunked import as_chunked, spans_of
 from .chunked_neighbours import block_key, blocks_around, box_from, overlap
+from .chunked_tasks import array_of_tasks
 from .tiles import WINDOW_BYTES
 from .windows import select_and_scatter
 
@@ -47,10 +47,8 @@ def select_and_scatter_in_chunks(
         seen, windows = [one for one, _, _ in needed], [one for _, one, _ in needed]
         given = blocks_around(x, seen), blocks_around(source, windows), block_key(init)
         tasks[name, *place] = (task, piece, *given)
-    arrays = (x.array, source.array, init)
-    lazy: list[Any] = [one for one in arrays if isinstance(one, da.Array)]
-    graph = HighLevelGraph.from_collections(name, tasks, lazy)
-    return da.Array(graph, name, cuts, meta=np.empty((0,) * len(cuts), x.array.dtype))
+    arrays = x.array, source.array, init
+    return array_of_tasks(name, tasks, arrays, cuts, x.array.dtype)
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from uuid import uuid4
 
 import dask.array as da
 import numpy as np
-from dask.highlevelgraph import HighLevelGraph
 
 from .chunked import Chunked, as_chunked, spans_of
 from .chunked_neighbours import block_key
+from .chunked_tasks import array_of_tasks
 from .tiles import block_of
 
 
@@ -52,9 +52,8 @@ def in_steps(
         if starts:
             tasks[carried, k] = (itemgetter(0), (name, k))
             before = (carried, k)
-    needed = [*starts, *pieces, *(x for x in shared if isinstance(x, da.Array))]
-    graph = HighLevelGraph.from_collections(name, tasks, needed)
-    done = da.Array(graph, name, ((1,) * len(lengths),), meta=np.empty(0, object))
+    needed, ones = [*starts, *pieces, *shared], ((1,) * len(lengths),)
+    done = array_of_tasks(name, tasks, needed, ones, object)
     results = []
     for at, x in enumerate(starts):
         last = {(0,) * x.ndim: (itemgetter(at), before)}
@@ -107,7 +106,4 @@ def array_of_parts(
     """
     name = f"steps-{uuid4().hex}"
     tasks: dict[Any, Any] = {(name, *place): task for place, task in parts.items()}
-    given: list[Any] = [source]
-    graph = HighLevelGraph.from_collections(name, tasks, given)
-    meta = np.empty((0,) * like.ndim, like.dtype)
-    return da.Array(graph, name, chunks, meta=meta)
+    return array_of_tasks(name, tasks, [source], chunks, like.dtype)

@@ -8,10 +8,10 @@ from uuid import uuid4
 
 import dask.array as da
 import numpy as np
-from dask.highlevelgraph import HighLevelGraph
 
 from .chunked import as_chunked, spans_of
 from .chunked_neighbours import block_key, blocks_around, box_from
+from .chunked_tasks import array_of_tasks
 from .tiles import WINDOW_BYTES, room_for
 
 
@@ -57,11 +57,9 @@ def in_windows(
         ]
         tasks[name, *place] = (windows, piece, part, blocks, *given)
     arrays = (*(source.array for source in sources), *others)
-    lazy: list[Any] = [one for one in arrays if isinstance(one, da.Array)]
-    graph = HighLevelGraph.from_collections(name, tasks, lazy)
     dtype = np.dtype(keywords.get("dtype") or sources[0].array.dtype)
     cuts = (*((1,) * len(part) for part in parts), *lengths.values())
-    result = da.Array(graph, name, cuts, meta=np.empty((0,) * len(cuts), dtype))
+    result = array_of_tasks(name, tasks, arrays, cuts, dtype)
     return result.sum(axis=tuple(range(len(parts))), dtype=dtype) if parts else result
 
 

@@ -10,9 +10,9 @@ from uuid import uuid4
 
 import dask.array as da
 import numpy as np
-from dask.highlevelgraph import HighLevelGraph
 
 from .chunked import Chunked
+from .chunked_tasks import array_of_tasks
 from .linalg import cholesky, triangular_solve
 from .precision import working_dtype
 from .tiles import block_of
@@ -40,11 +40,7 @@ def cholesky_in_chunks(a: Chunked | da.Array, lower: bool = True) -> da.Array:
                 [(work, *place, k, n) for n in range(column)] for k in (row, column)
             )
             tasks[found] = (task, (tiles.name, *place, i, j), left, above, corner)
-    given: list[Any] = [tiles]
-    graph = HighLevelGraph.from_collections(name, tasks, given)
-    return da.Array(
-        graph, name, tiles.chunks, meta=np.empty((0,) * tiles.ndim, tiles.dtype)
-    )
+    return array_of_tasks(name, tasks, [tiles], tiles.chunks, tiles.dtype)
 
 
 def factor_tile(
@@ -123,11 +119,7 @@ def triangular_solve_in_chunks(
             [(work, *k) for k in here],
         )
         tasks[name, *at] = (partial(read_as, dtype=given.dtype), (work, *at))
-    both: list[Any] = [tiles, given]
-    graph = HighLevelGraph.from_collections(name, tasks, both)
-    return da.Array(
-        graph, name, given.chunks, meta=np.empty((0,) * given.ndim, given.dtype)
-    )
+    return array_of_tasks(name, tasks, [tiles, given], given.chunks, given.dtype)
 
 
 def solution_tile(

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import dask.array as da
 import numpy as np
-from dask.highlevelgraph import HighLevelGraph
 
+from .chunked_tasks import array_of_tasks
 from .tiles_in_files import Stored, in_files
 
 Sizes = tuple[int, ...]  # of the chunks along an axis
@@ -32,9 +32,7 @@ def recut(x: da.Array, chunks: tuple[Sizes, ...]) -> da.Array:
         sources = [tuple(source for _, source, _ in part) for part in parts]
         targets = [tuple(target for _, _, target in part) for part in parts]
         tasks[name, *place] = (partial(joined, shape, sources, targets), keys)
-    given: list[Any] = [stored]
-    graph = HighLevelGraph.from_collections(name, tasks, given)
-    return da.Array(graph, name, chunks, meta=np.empty((0,) * x.ndim, x.dtype))
+    return array_of_tasks(name, tasks, [stored], chunks, x.dtype)
 
 
 def joined(

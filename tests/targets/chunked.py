@@ -6,6 +6,7 @@ import functools
 import tracemalloc
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -110,7 +111,18 @@ def peak_of_a_run(text: str, arguments: Sequence[Any], **limits: str) -> int:
     return peak
 
 
-def planned_and_peak(text: str, arguments: Sequence[Any], **limits: str) -> tuple[int, int]:
-    """The bytes that a run on Dask may hold by its plan, and the most that one holds."""
-    planned = plan_of(text, **limits).peak_bytes - PROCESS_BYTES + ASIDE
-    return planned, peak_of_a_run(text, arguments, **limits)
+def check_plan(
+    text: str, given: Arrays, *phases: str, below: float | None = None, times: float = inf, **limits: str
+) -> None:
+    """Assert that a run on Dask takes no more than its plan says, and that nothing is needed in one chunk.
+
+    If ``phases`` are named, they are the last ones of the plan. The plan has fewer bytes than ``below``, by default
+    those of the arrays that are given, and at most so many ``times`` the bytes of the run.
+    """
+    plan = plan_of(text, **limits)
+    assert [phase.name for phase in plan.phases][-len(phases) :] == list(phases) or not phases
+    assert not any(phase.note for phase in plan.phases)
+    planned = plan.peak_bytes - PROCESS_BYTES + ASIDE
+    peak = peak_of_a_run(text, [Loaded(x) if x.ndim else x for x in given], **limits)
+    assert peak <= planned < (sum(x.nbytes for x in given) if below is None else below)
+    assert planned <= times * peak

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.targets.dask.estimates import PROCESS_BYTES
-from xla2py.tests.targets.chunked import Loaded, peak_of_a_run, plan_of
+from xla2py.tests.targets.chunked import Loaded, check_plan
 from xla2py.tests.targets.running import differences, leaves, on_dask, on_numpy, uneven
 from xla2py.transpile.equivalence.comparison import Budget
 from xla2py.transpile.equivalence.inputs import make_inputs
@@ -16,7 +15,6 @@ from xla2py.transpile.equivalence.xla_reference import run_hlo
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 
 EXAMPLES = Path(xla2py.__file__).parent / "examples/hlo"
-ASIDE = 4 << 20  # bytes of graphs and of what Python does meanwhile
 
 
 KINDS = {"numpy": np.copy, "loaded": Loaded, "dask": uneven}
@@ -185,12 +183,9 @@ LARGE = {
 @pytest.mark.parametrize("name", LARGE)
 def test_a_run_takes_no_more_than_is_planned(name):
     text = LARGE[name]
-    plan, given = plan_of(text, chunks="300"), inputs(text)
-    assert not any(phase.note for phase in plan.phases)
-    peak = peak_of_a_run(text, [Loaded(x) for x in given], chunks="300")
-    planned = plan.peak_bytes - PROCESS_BYTES
-    assert peak <= planned + ASIDE < sum(x.nbytes for x in (*given, *on_numpy(text, given)))
-    assert planned <= 4 * peak
+    given = inputs(text)
+    below = sum(x.nbytes for x in (*given, *on_numpy(text, given)))
+    check_plan(text, given, below=below, times=4, chunks="300")
 
 
 @pytest.mark.parametrize("chunks", ["3", "4KiB"])
