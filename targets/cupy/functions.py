@@ -10,6 +10,7 @@ from math import isfinite
 from typing import Any
 
 from ...transpile.array.node import Node, Slot, Ufunc, literal_value
+from ...transpile.hlo.element_types import PRED
 from ..base import OwnCall
 
 Rule = Callable[[Node], OwnCall | None]
@@ -61,6 +62,11 @@ def _bitwise(node: Node) -> OwnCall | None:
     return OwnCall("bitwise_reduce", (Slot(0), Ufunc(combine), axes, ones if combine == "and" else 0))
 
 
+def _product(node: Node) -> OwnCall | None:
+    """CuPy has no fast product of booleans; that of float32 tells where one of the terms is true."""
+    return OwnCall("matmul") if node.element_type is PRED else None
+
+
 def _pad(node: Node) -> OwnCall | None:
     """``cp.pad`` takes a number of the host to fill with."""
     filling = node.operands[1]
@@ -93,6 +99,7 @@ _FUNCTIONS: dict[str, Rule] = {
     "cumsum": _running("add", narrow_only=True),
     "cumprod": _running("multiply", narrow_only=True),
     "bitwise_reduce": _bitwise,
+    "matmul": _product,
     "pad": _pad,
     "update_at": _update,
     "logaddexp": _log_add_exp,

@@ -164,3 +164,30 @@ def test_lines_that_are_too_much_for_a_block_are_shared():
     assert "x.max(axis=-1, keepdims=True)" in source
     assert "grid=(2, 9)" in source
     assert "total_parts.sum(axis=0)" in source
+
+
+@needs_compiler
+@pytest.mark.parametrize("shape", [(64, 16), (60, 16), (32, 4), (8, 8), (7, 32), (128, 2), (5, 7)])
+def test_rows_of_a_warp_or_less_give_a_number_each(shape):
+    x = np.random.default_rng(12).normal(size=shape).astype(np.float32)
+    module = xla2py.from_jax(lambda x: ((x * x).sum(1), abs(x).max(1)), x)
+    emitted = xla2py.emit(module, "cupy", style="fast")
+    assert "RowKernel(" in emitted.source
+    assert verdict(emitted, [x], xla2py.emit(module).load().main(x)) == ""
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, y, w: jax.numpy.where(y > 0, x.sum(1), w.sum()),
+        lambda x, y, w: (x.max(1) * w.max() - y, w.max()),
+        lambda x, y, w: (jax.numpy.where(y > 0, x.sum(1), w.sum()) * 2, x * w.sum()),
+    ],
+)
+def test_what_waits_for_another_reduction_counts_its_own_elements(function):
+    """Beside the lines that it reads a result of, there is a reduction that must come first."""
+    arguments = [np.random.default_rng(13).normal(size=size).astype(np.float32) for size in ((5, 7), 5, (3, 4))]
+    module = xla2py.from_jax(function, *arguments)
+    emitted = xla2py.emit(module, "cupy", style="fast")
+    assert verdict(emitted, arguments, xla2py.emit(module).load().main(*arguments)) == ""

@@ -73,7 +73,7 @@ class LineWriter(KernelWriter):
         asked = self._words(0)
         if launch.in_loops:
             return [statement("define_line")] if ("row" if launch.lines.are_rows else "column") in asked else []
-        inside = [statement("define_inside")] if launch.has_spare_threads else []
+        inside = [statement("define_inside")] if "inside" in asked else []
         return [statement("define_line"), *inside, *([statement("define_at")] if "at" in asked else [])]
 
     def _words(self, begin: int) -> set[str]:

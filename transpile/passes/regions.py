@@ -169,43 +169,50 @@ class RegionFinder:
             if node not in self.fusible:
                 stage[node] = max((stage[other] + 1 for other in dependencies(node)), default=begin)
                 continue
-            loop, own = self._place(node)
-            reads = [read for read in self._read_by(node, own) if read[0].region is node.region]
-            latest = begin
-            for source, at in reads:
-                leaves = source in self.fusible and not (
-                    self._is_like(source, at, loop) or self._is_number(source, loop)
-                )
-                latest = max(latest, stage[source] + leaves)
-            joined: dict[FusedRegion, None] = {}
-            for source, at in reads:
-                if self._is_like(source, at, loop) and stage[source] == latest:
-                    joined.setdefault(self.region_of[source])
-            axes = {region.axes for region in joined if region.axes}
-            if node in self.reductions and not (len(axes) == 1 and _goes_on(node, *axes)):
-                axes.add(reduced_axes(node))
-            joins = any(other.opcode in JOINS for region in joined for other in region.at)
-            if len(axes) + joins > 1 or sum(len(region.at) for region in joined) >= _MOST_OPERATIONS:
-                joined, latest = {}, latest + 1
+            for loop, own in self._places(node):
+                latest, joined = self._likes(node, loop, own, begin, stage)
+                if node in self.reductions or own == identity(loop) or any(region.axes for region in joined):
+                    break
             stage[node] = latest
-            self._join(node, loop, own, list(joined))
+            self._join(node, loop, own, joined)
 
-    def _place(self, node: Node) -> tuple[tuple[int, ...], Map]:
-        """The elements that threads compute, and where the node is in them: of a reduction's operand, of those whose
-        lines an operation belongs to, or its own."""
+    def _likes(
+        self, node: Node, loop: tuple[int, ...], own: Map, begin: int, stage: dict[Node, int]
+    ) -> tuple[int, list[FusedRegion]]:
+        """The stage of an operation that is computed at ``own`` of a ``loop``, and the regions that it joins."""
+        reads = [read for read in self._read_by(node, own) if read[0].region is node.region]
+        latest = begin
+        for source, at in reads:
+            leaves = source in self.fusible and not (self._is_like(source, at, loop) or self._is_number(source, loop))
+            latest = max(latest, stage[source] + leaves)
+        joined: dict[FusedRegion, None] = {}
+        for source, at in reads:
+            if self._is_like(source, at, loop) and stage[source] == latest:
+                joined.setdefault(self.region_of[source])
+        axes = {region.axes for region in joined if region.axes}
+        if node in self.reductions and not (len(axes) == 1 and _goes_on(node, *axes)):
+            axes.add(reduced_axes(node))
+        joins = any(other.opcode in JOINS for region in joined for other in region.at)
+        if len(axes) + joins > 1 or sum(len(region.at) for region in joined) >= _MOST_OPERATIONS:
+            return latest + 1, []
+        return latest, list(joined)
+
+    def _places(self, node: Node) -> Iterator[tuple[tuple[int, ...], Map]]:
+        """The elements that threads may compute, and where the node is in them: those of a reduction's operand, those
+        whose lines an operation belongs to (if it joins what reduces them), or its own."""
         if node in self.reductions:
-            return node.operands[0].shape, of_lines(node)
-        if node.opcode in JOINS:
-            return node.shape, identity(node.shape)
-        for source, at in self._read_by(node, identity(node.shape)):
+            yield node.operands[0].shape, of_lines(node)
+            return
+        reads = () if node.opcode in JOINS else self._read_by(node, identity(node.shape))
+        for source, at in reads:
             region = self.region_of.get(source)
             if region is None or not region.axes or source in region.unfinished or region.body is not node.region:
                 continue
             place = region.at[source]
             own = _beside(node, at, place) if place != identity(region.loop) else None
             if own is not None:
-                return region.loop, own
-        return node.shape, identity(node.shape)
+                yield region.loop, own
+        yield node.shape, identity(node.shape)
 
     def _is_like(self, source: Node, at: Map, loop: tuple[int, ...]) -> bool:
         """The source is computed in the same loop, and read by each thread where it is computed."""

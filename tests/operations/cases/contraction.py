@@ -74,6 +74,14 @@ def dots() -> Iterator[Case]:
         ("f32", "f32", "f64"),
     ]:
         yield dot(numbers(left, 3, 5), numbers(right, 5, 2, seed=1), result)
+    for sizes, batch, contracting in [
+        (((3, 5), (5, 2)), ((), ()), ((1,), (0,))),
+        (((3, 3, 2), (2, 3, 4)), ((1,), (1,)), ((2,), (0,))),
+        (((2, 3, 4), (4, 3, 5)), ((), ()), ((1, 2), (1, 0))),
+        (((2, 8, 3, 4), (2, 8, 5, 4)), ((0,), (0,)), ((1, 3), (1, 3))),
+    ]:
+        left, right = (numbers("pred", *shape, seed=seed) for seed, shape in enumerate(sizes))
+        yield dot(left, right, "pred", batch, contracting)
     big = np.full((2, 300), 100, np.int8)
     yield dot(big, big.T.copy(), "s32")
     yield dot(np.full((2, 3), 2**30, np.int32), np.full((3, 2), 5, np.int32), "s32")  # wraps
