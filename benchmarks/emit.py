@@ -6,11 +6,11 @@ from itertools import pairwise
 from time import process_time
 
 from xla2py.targets.base import load_target
+from xla2py.transpile.compilation import compile
 from xla2py.transpile.emission import emit
 from xla2py.transpile.emission.module import Settings, write_module
 from xla2py.transpile.hlo.parser import parse_module
 from xla2py.transpile.hlo.verifier import verify
-from xla2py.transpile.passes import run_pipeline
 
 BINARY = ("add", "multiply", "subtract", "maximum")
 UNARY = ("tanh", "negate")
@@ -40,7 +40,7 @@ def stages(text: str) -> list[float]:
     marks.append(process_time())
     verify(module)
     marks.append(process_time())
-    lowered = run_pipeline(module)
+    lowered = compile(module, load_target("numpy")).program
     marks.append(process_time())
     write_module(lowered, load_target("numpy"), Settings())
     marks.append(process_time())

@@ -30,7 +30,7 @@ import xla2py
 from xla2py.targets.base import Limits, load_target
 from xla2py.targets.dask.arrangement import size_in_bytes
 from xla2py.targets.dask.estimates import THREADS
-from xla2py.transpile.passes import run_pipeline
+from xla2py.transpile.compilation import Options, compile
 
 ADD = "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }\n"
 COLUMNS = 256
@@ -286,9 +286,9 @@ def child(name: str, variant: str, path: Path, memory: str, chunks: str, n: int)
 
 def planned_peak(text: str, memory: str) -> int:
     """What ``xla2py inspect -t dask`` says for files."""
-    target = load_target("dask")
-    assert target.plan is not None
-    return target.plan(run_pipeline(xla2py.load(text), target.without), Limits(memory=memory)).mapped_peak_bytes
+    plan = compile(xla2py.load(text), load_target("dask"), Options(limits=Limits(memory=memory))).plan
+    assert plan is not None
+    return plan.mapped_peak_bytes
 
 
 def measured(command: list[str], seconds: float) -> list[float] | str:

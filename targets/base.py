@@ -94,8 +94,8 @@ class Target:
 
     ``folder`` holds its own macros, which go before the shared ones. ``refuses(node)`` gives the reason why a node
     cannot be said on this target, or None. ``scalars`` is what dtypes, scalars, ``inf`` and ``nan`` are called by,
-    where that is not the library itself. ``arrange`` gives a program the form in which the target runs it, within
-    limits of memory; ``plan`` tells what that will be like; ``without`` names rewrites that would stand in its way.
+    where that is not the library itself. ``arrange`` gives a program the form in which the target runs it in chunks,
+    within limits of memory, and tells what that will be like; ``without`` names rewrites that would stand in its way.
     Constant arrays of up to ``largest_folded`` elements are written where they are used, larger ones once, at the
     top of the module. ``runners`` run a program of several replicas, which is written as for the target ``replicas``
     where that is another. ``prelude`` is the folder of prelude functions in its own words; those written for NumPy
@@ -112,9 +112,8 @@ class Target:
     imports: tuple[str, ...]
     folder: str
     refuses: Callable[[Node], str | None] = field(default=_supports_everything)
-    plan: Callable[[Program, Limits], Plan] | None = None
     without: tuple[str, ...] = ()
-    arrange: Callable[[Program, Limits], Program] | None = None
+    arrange: Callable[[Program, Limits], tuple[Program, Plan]] | None = None
     scalars: str = ""
     largest_folded: int = 8
     runners: tuple[str, ...] = ("run_local",)

@@ -17,15 +17,14 @@ from typing import Any
 
 from ..targets.base import load_target, target_names
 from .builder_page import page as builder_page
+from .compilation import compile, optional_names
 from .diagnostics import CATALOGUE, explanation_lines
 from .emission import emit
 from .emission.coverage import UNSUPPORTED, coverage
-from .emission.support import refusals, written_as
 from .files import write_atomically
 from .frontends import load
 from .hlo.element_types import ELEMENT_TYPES, Kind
 from .hlo.opcodes import OPCODES
-from .passes import TO_ARRAY, pass_names, run_pipeline
 from .reading_page import page as reading_page
 from .settings import SETTINGS
 
@@ -149,7 +148,7 @@ def _printed(checkout: Path) -> Iterator[str]:
     texts: dict[str, str] = {}
     emit(_softmax(checkout), observe=texts.__setitem__)
     yield from ("```console", "$ xla2py emit docs/example.hlo --print-after all >/dev/null", "..")
-    for name in (TO_ARRAY, "keepdims"):
+    for name in ("to_array", "keepdims"):
         yield from (f"// after {name}", texts[name].rstrip(), "..")
     yield "```"
 
@@ -163,7 +162,7 @@ def _disabled(checkout: Path) -> Iterator[str]:
 
 
 def _passes(checkout: Path) -> Iterator[str]:
-    yield ", ".join(f"`{name}`" for name in pass_names())
+    yield ", ".join(f"`{name}`" for name in optional_names())
 
 
 def _summary(checkout: Path) -> Iterator[str]:
@@ -183,9 +182,7 @@ def _programs(checkout: Path) -> Iterator[str]:
     rows = []
     for path in sorted((checkout / "examples" / "hlo").glob("*.hlo")):
         module = load(path)
-        written = [written_as(target, module) for target in targets]
-        programs = [(run_pipeline(module, refuses=target.refuses, lacks=target.lacks), target) for target in written]
-        refused = [sorted({f"`{refusal.opcode}`" for refusal in refusals(*pair)}) for pair in programs]
+        refused = [sorted({f"`{r.opcode}`" for r in compile(module, target).refusals}) for target in targets]
         cells = [", ".join(opcodes) or "yes" for opcodes in refused]
         name, stage = path.stem.rsplit(".", 1)
         rows.append((f"{name.replace('_', ' ')}, {stage}", *cells))

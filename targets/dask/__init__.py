@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from .. import numpy
 from ..base import Target
-from .arrangement import arrange, plan
+from .arrangement import arrange
 
 TARGET = Target(
     name="dask",
@@ -18,7 +18,6 @@ TARGET = Target(
     ),
     folder="dask",
     arrange=arrange,
-    plan=plan,
     without=(
         "convolutions",
         "counts",

@@ -21,23 +21,18 @@ SMALLEST_CHUNK_BYTES = 1 << 16
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
-def arrange(program: Program, limits: Limits) -> Program:
-    """``main`` over chunks, and its block functions.
+def arrange(program: Program, limits: Limits) -> tuple[Program, Plan]:
+    """``main`` over chunks with its block functions, and how that will run.
 
     Raises UnsupportedError (XP740) where no chunks are small enough for ``limits.memory``, UsageError (XP741) for a
     size that is none.
     """
-    cuts, _ = _planned(program, limits)
+    cuts, plan = _planned(program, limits)
     arranged = Arrangement(program, cuts).arranged()
     for node in cuts.classes.nodes:
         if node.opcode in ("parameter", "item") and cuts.is_cut(node):
             arranged.entry.chunks[node] = cuts.chunks(node)
-    return arranged
-
-
-def plan(program: Program, limits: Limits) -> Plan:
-    """What :func:`arrange` will make of a program; raises as it does."""
-    return _planned(program, limits)[1]
+    return arranged, plan
 
 
 def _planned(program: Program, limits: Limits) -> tuple[Cuts, Plan]:

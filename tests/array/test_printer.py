@@ -4,16 +4,17 @@ import textwrap
 
 import pytest
 
+from xla2py.targets.base import load_target
 from xla2py.transpile.array.node import Constant, ForeignName, Graph, Slot
 from xla2py.transpile.array.printer import print_function, print_program
 from xla2py.transpile.array.program import Function
+from xla2py.transpile.compilation import Options, compile
 from xla2py.transpile.hlo.element_types import BF16, F32, S32
 from xla2py.transpile.hlo.parser import parse_module
-from xla2py.transpile.passes import run_pipeline
 
 
 def printed(text, **options):
-    return print_program(run_pipeline(parse_module(text), **options))
+    return print_program(compile(parse_module(text), load_target("numpy"), Options(**options)).program)
 
 
 def expected(text):

@@ -8,9 +8,9 @@ import black
 import pytest
 
 import xla2py
+from xla2py.transpile.compilation import optional_names, stage_names
 from xla2py.transpile.emission.annotations import MOST, comments
 from xla2py.transpile.errors import UsageError
-from xla2py.transpile.passes import pass_names
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples" / "hlo").glob("*.before.hlo"))
@@ -70,7 +70,7 @@ def test_passes_are_told_apart_by_name():
     seen = {}
     xla2py.emit(xla2py.load(EXAMPLES[0]), observe=seen.__setitem__)
     assert list(seen)[:2] == ["outlining", "to_array"]
-    assert set(seen) - {"to_array"} <= set(pass_names())
+    assert set(seen) <= set(stage_names())
     assert seen["to_array"] != seen["keepdims"]
     without = {}
     xla2py.emit(xla2py.load(EXAMPLES[0]), observe=without.__setitem__, disable_passes=["keepdims"])
@@ -81,7 +81,7 @@ def test_every_switch_in_the_passes_has_a_name():
     texts = [path.read_text("utf-8") for path in (ROOT / "transpile" / "passes").rglob("*.py")]
     used = {name for text in texts for name in re.findall(r'"(\w+)" (?:not )?in [\w.]*disabled', text)}
     assert used
-    assert used <= set(pass_names())
+    assert used <= set(optional_names())
 
 
 def test_an_unknown_pass_is_refused():
@@ -90,4 +90,4 @@ def test_an_unknown_pass_is_refused():
     (diagnostic,) = error.value.diagnostics
     assert diagnostic.code == "XP641"
     assert "did you mean 'means'?" in diagnostic.hint
-    assert all(name in diagnostic.hint for name in pass_names())
+    assert all(name in diagnostic.hint for name in optional_names())

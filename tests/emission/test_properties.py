@@ -12,10 +12,10 @@ import pytest
 
 import xla2py
 from xla2py.targets.base import load_target
+from xla2py.transpile.compilation import compile
 from xla2py.transpile.emission import body, control_flow, fitting
 from xla2py.transpile.emission.module import Settings, write_module
 from xla2py.transpile.equivalence.inputs import make_inputs
-from xla2py.transpile.passes import run_pipeline
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "hlo"
 SOME = ("attention", "kmeans", "kv_cache_decode", "lstm", "transformer_block", "viterbi")
@@ -56,8 +56,7 @@ def test_precedence_is_right(path, monkeypatch):
     """The text means the same with every operand in parentheses."""
     for module in (body, control_flow, fitting):  # lines are cut where they get too long
         monkeypatch.setattr(module, "WIDTH", 10**9)
-    program = run_pipeline(xla2py.load(path))
-    target = load_target("numpy")
+    program = compile(xla2py.load(path), target := load_target("numpy")).program
     plain, parenthesised = (
         "\n".join(write_module(program, target, Settings(annotate="none", parenthesise_all=flag)).pieces)
         for flag in (False, True)

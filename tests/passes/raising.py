@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 import xla2py
+from xla2py.targets.base import load_target
 from xla2py.transpile.array.node import Node
 from xla2py.transpile.array.program import roots
 from xla2py.transpile.array.traversal import topological
+from xla2py.transpile.compilation import compile
 from xla2py.transpile.equivalence.comparison import Budget, compare
 from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
 from xla2py.transpile.hlo.parser import parse_module
-from xla2py.transpile.passes import run_pipeline
 
 ROUNDED = Budget(relative=1e-5, absolute=1e-6)
 EXACT = Budget(relative=0, absolute=0)
@@ -43,7 +45,8 @@ def entry(*lines: str, functions: str = "") -> str:
 
 def called(text: str, refuses: Callable[[Node], str | None] = lambda node: None) -> set[str]:
     """The prelude functions that a program calls after the passes, for a target that refuses some nodes."""
-    program = run_pipeline(parse_module(text), refuses=refuses)
+    program = compile(parse_module(text), replace(load_target("numpy"), refuses=refuses)).lowered
+    assert program is not None
     nodes = (node for function in program.functions for node in topological(roots(function)))
     return {node.parameters["function"] for node in nodes if node.opcode == "prelude"}
 

@@ -2,15 +2,16 @@
 
 import pytest
 
+from xla2py.targets.base import load_target
 from xla2py.tests.passes.raising import entry
+from xla2py.transpile.compilation import Options, compile
 from xla2py.transpile.hlo.parser import parse_module
-from xla2py.transpile.passes import run_pipeline
 from xla2py.transpile.passes.matching import pattern
 
 
 def root(*lines: str):
     raised = ("means", "sums", "clips", "quotients", "variances", "triangles", "softplus", "squares")
-    return run_pipeline(parse_module(entry(*lines)), raised).entry.results
+    return compile(parse_module(entry(*lines)), load_target("numpy"), Options(raised)).program.entry.results
 
 
 X, Y = "x = f32[4] parameter(0)", "y = f32[4] parameter(1)"

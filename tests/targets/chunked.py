@@ -16,9 +16,9 @@ import xla2py
 from xla2py.targets.base import Limits, Plan, load_target
 from xla2py.targets.dask.estimates import PROCESS_BYTES, THREADS
 from xla2py.tests.targets.running import Arrays, differences, leaves, uneven
+from xla2py.transpile.compilation import Options, compile
 from xla2py.transpile.emission import GeneratedModule
 from xla2py.transpile.equivalence.comparison import Budget
-from xla2py.transpile.passes import run_pipeline
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 
@@ -93,9 +93,9 @@ def check(case: Case, chunks: str, given: Arrays = (), budget: Budget | None = N
 
 def plan_of(text: str, **limits: str) -> Plan:
     """How a program would run on Dask, within limits as ``emit`` takes them."""
-    target = load_target("dask")
-    assert target.plan is not None
-    return target.plan(run_pipeline(xla2py.load(text), target.without), Limits(**limits))
+    found = compile(xla2py.load(text), load_target("dask"), Options(limits=Limits(**limits))).plan
+    assert found is not None
+    return found
 
 
 def peak_of_a_run(text: str, arguments: Sequence[Any], **limits: str) -> int:

@@ -155,9 +155,9 @@ def _show(generated: GeneratedModule) -> int:
 
 def _printing(wanted: str) -> Callable[[str, str], None]:
     """What prints the program after a pass, or after all. Raises UsageError (XP641) for an unknown one."""
-    from ..passes import TO_ARRAY, require_passes
+    from ..compilation import require_names, stage_names
 
-    require_passes([wanted], "all", TO_ARRAY)
+    require_names([wanted], ("all", *stage_names()))
 
     def observe(name: str, text: str) -> None:
         if wanted in (name, "all"):

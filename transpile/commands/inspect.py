@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ...targets.base import require_targets
-from ..errors import Diagnostic, UnsupportedError
+from ..errors import Diagnostic
 from .modules import read_module
 from .options import Command
 from .terminal import write_table
@@ -53,14 +53,17 @@ def command(file: str, target: str | None, memory: str, chunks: str) -> None:
 def _show_plan(module: HloModule, name: str, memory: str, chunks: str) -> None:
     """Chunks of the arguments, the phases in the order in which they run, and what that takes."""
     from ...targets.base import Limits, load_target
-    from ..passes import run_pipeline
+    from ..compilation import Options, compile
 
     (name,) = require_targets([name])
-    target = load_target(name)
-    if target.plan is None:
-        click.echo(f"\n{target.title} runs the program in one piece")
+    compilation = compile(module, load_target(name), Options(limits=Limits(memory, chunks)))
+    plan = compilation.plan
+    if compilation.diagnostics:
+        click.echo(f"\n{compilation.target.title} cannot express the program")
         return
-    plan = target.plan(run_pipeline(module, target.without, refuses=target.refuses), Limits(memory, chunks))
+    if plan is None:
+        click.echo(f"\n{compilation.target.title} runs the program in one piece")
+        return
     click.echo()
     cut = [(argument, str(sizes).replace("-1", "all")) for argument, sizes in plan.chunks]
     write_table(("argument", "chunks"), cut or [("all", "in one piece")])
@@ -111,19 +114,13 @@ def _show_costs(facts: Inspection) -> None:
 def unsupported(module: HloModule) -> list[tuple[str, str, str, str]]:
     """What keeps the module from being emitted: target, number of instructions, their lines, the complaint."""
     from ...targets.base import load_target, target_names
-    from ..emission.support import require_support, written_as
-    from ..passes import run_pipeline
+    from ..compilation import compile
 
     rows = []
     for target in target_names():
         groups: dict[str, list[Diagnostic]] = {}
-        chosen = written_as(load_target(target), module)
-        try:
-            require_support(module, chosen)
-            require_support(run_pipeline(module, refuses=chosen.refuses, lacks=chosen.lacks), chosen)
-        except UnsupportedError as error:
-            for diagnostic in error.diagnostics:
-                groups.setdefault(diagnostic.message, []).append(diagnostic)
+        for diagnostic in compile(module, load_target(target)).diagnostics:
+            groups.setdefault(diagnostic.message, []).append(diagnostic)
         rows += [(target, str(len(found)), _lines(module, found), message) for message, found in groups.items()]
     return rows
 

@@ -13,22 +13,17 @@ import black
 from black.mode import TargetVersion
 
 from ...targets.base import Limits, Target, load_target
-from ..errors import Diagnostic, UnsupportedError, UsageError
+from ..compilation import FAST, READABLE, STYLES, Options, compile, written_as
+from ..errors import Diagnostic, UsageError
 from ..frontends import load
 from ..hlo.ir import HloModule
 from ..hlo.printer import module_sha256
 from ..hlo.verifier import verify
-from ..passes import run_pipeline
-from ..passes.inlining import inline_elementwise
-from ..passes.kernels import fuse
-from ..passes.own_functions import own_functions
+from .argument_trees import captured_objects
 from .generated import GeneratedModule
 from .header import body_sha256, with_body_hash
 from .module import Settings, joined, write_module
 from .names import identifier
-from .support import require_capture, require_support, written_as
-
-READABLE, FAST = STYLES = ("readable", "fast")
 
 __all__ = ["GeneratedModule", "body_sha256", "emit"]
 
@@ -81,22 +76,8 @@ def emit(
     require_style(style, chosen)
     require_graphs(graph, chosen)
     limits = Limits(memory, chunks) if chosen.arrange is not None else Limits()
-    own = chosen.kernels if style == FAST else None
-    left_out = [*disable_passes, *chosen.without, *(own.without if own is not None else ())]
-    try:
-        require_support(module, chosen, hooks)
-        program = run_pipeline(module, left_out, hooks, chosen.refuses, observe, chosen.lacks)
-        require_support(program, chosen, hooks)
-        own_functions(program, chosen)
-        if graph:
-            require_capture(program, chosen, nested)
-        if own is not None:
-            inline_elementwise(program, own.fuses)
-            fuse(program, own)
-        if chosen.arrange is not None:
-            program = chosen.arrange(program, limits)
-    except UnsupportedError as error:
-        raise UnsupportedError(*(replace(d, source=d.source or module.source) for d in error.diagnostics)) from None
+    compiled = compile(module, chosen, Options(tuple(disable_passes), hooks, limits, style, graph), observe)
+    compiled.require_support(*(captured_objects(module.entry.parameters) if graph and nested else ()))
     settings = Settings(
         annotate=annotate,
         checks=checks,
@@ -109,11 +90,11 @@ def emit(
         options=_options(annotate, checks, format, constants, nested, disable_passes, hooks, limits, style, graph),
         source_sha256=module_sha256(module, with_result_tree=nested),
     )
-    written = write_module(program, chosen, settings)
+    written = write_module(compiled.program, compiled.target, settings)
     pieces = map(_formatted, written.pieces) if format else written.pieces
     text = joined([piece.strip() for piece in pieces])
     text, title = with_body_hash(text), identifier(module.name) or "module"
-    return GeneratedModule(text, title, chosen.name, written.constants, written.functions, program)
+    return GeneratedModule(text, title, chosen.name, written.constants, written.functions, compiled.program)
 
 
 def _options(

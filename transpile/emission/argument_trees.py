@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..errors import Diagnostic
 from ..hlo.ir import Instruction
 from .names import RESERVED
 
@@ -54,6 +55,18 @@ def leaf_paths(parameters: Sequence[Instruction]) -> list[Path | None]:
     """The path of each parameter that is a leaf of a tree, None for the others."""
     found = [_path(parameter) for parameter in parameters]
     return [path if path is not None and _is_tree(path.root, found) else None for path in found]
+
+
+def captured_objects(parameters: Sequence[Instruction]) -> list[Diagnostic]:
+    """A report (XP307) for each argument that is an object with attributes: graphs copy arrays out of dicts, lists and
+    tuples only."""
+    found: dict[str, Instruction] = {}
+    for path, parameter in zip(leaf_paths(parameters), parameters, strict=True):
+        if path is not None and any(isinstance(key, str) and key.startswith(".") for key in path.keys):
+            found.setdefault(path.root, parameter)
+    hint = "leave --nested out: main takes the arrays themselves then"
+    message = "the argument {} cannot be captured: it is an object, and graphs know dicts, lists and tuples"
+    return [Diagnostic("XP307", message.format(name), leaf.span, hint=hint) for name, leaf in found.items()]
 
 
 def _path(parameter: Instruction) -> Path | None:

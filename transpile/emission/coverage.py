@@ -11,14 +11,12 @@ from collections.abc import Iterator
 from functools import cache
 
 from ...targets.base import Target, load_target
-from ..array.program import Program
 from ..builder_examples import example, operations
+from ..compilation import Refusal, compile
 from ..hlo.ir import HloModule
 from ..hlo.opcodes import OPCODES
 from ..hlo.parser import parse_module
-from ..passes import run_pipeline
 from ..passes.to_array import RULES
-from .support import refusals, written_as
 
 SUPPORTED = "yes"
 IN_PART = "in part"
@@ -111,9 +109,9 @@ def coverage(target: str) -> dict[str, str]:
     chosen = load_target(target)
     seen: Counter[str] = Counter()
     refused: Counter[str] = Counter()
-    for opcodes, program in _programs(chosen):
+    for opcodes, refusals in _programs(chosen):
         seen.update(opcodes)
-        refused.update({refusal.opcode for refusal in refusals(program, written_as(chosen, program.module))})
+        refused.update({refusal.opcode for refusal in refusals})
     return {opcode: _status(opcode, seen[opcode], refused[opcode]) for opcode in OPCODES}
 
 
@@ -128,14 +126,10 @@ def _is_lowered(opcode: str) -> bool:
 
 
 @cache
-def _programs(target: Target) -> tuple[tuple[frozenset[str], Program], ...]:
-    """The programs in the array dialect with the opcodes that each was written with."""
+def _programs(target: Target) -> tuple[tuple[frozenset[str], tuple[Refusal, ...]], ...]:
+    """The opcodes that each program was written with, and what the target refuses of it."""
     return tuple(
-        (
-            frozenset(i.opcode for i in module.instructions()),
-            run_pipeline(module, refuses=target.refuses, lacks=target.lacks),
-        )
-        for module in _modules()
+        (frozenset(i.opcode for i in module.instructions()), compile(module, target).refusals) for module in _modules()
     )
 
 

@@ -44,6 +44,19 @@ def lowers(*opcodes: str) -> Callable[[Rule], Rule]:
     return register
 
 
+# What lowering does beyond a plain translation, and can leave out.
+LOWERING_CHOICES = (
+    "axis_maps",
+    "flooring",
+    "functions",
+    "gathers",
+    "in_place",
+    "loops",
+    "normalizations",
+    "scatters",
+)
+
+
 class Options:
     """What lowering may do. ``axis_maps=False`` materialises every value: explicit, longer, still right."""
 

@@ -1,0 +1,108 @@
+"""From a module to a target's program: the only way there, for the emission, inspection, documents and tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ...targets.base import Plan, Target
+from ..array.program import Program
+from ..errors import Diagnostic, UnsupportedError
+from ..hlo.ir import HloModule
+from .stages import (
+    EMISSION_CHOICES,
+    FAST,
+    READABLE,
+    STAGES,
+    STYLES,
+    Draft,
+    Observer,
+    Options,
+    optional_names,
+    require_names,
+    run_stages,
+    stage_names,
+)
+from .support import Refusal, capture_refusals, in_groups, module_refusals, program_refusals, written_as
+
+__all__ = [
+    "EMISSION_CHOICES",
+    "FAST",
+    "READABLE",
+    "STYLES",
+    "Compilation",
+    "Options",
+    "Refusal",
+    "compile",
+    "optional_names",
+    "require_names",
+    "stage_names",
+    "written_as",
+]
+
+_FIRST_OF_TARGET = next(k for k, stage in enumerate(STAGES) if stage.name == "own_functions")
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """What became of a module on a target.
+
+    ``target`` is the one whose words the program is written in: for a program of several replicas it may not be the
+    one that was asked for. ``refusals`` are everything that the target cannot express; where there are any, the program
+    has not been through the target's own stages, and where the module could not be lowered, there is none. ``plan``
+    is how a program runs in chunks, on targets where programs do.
+    """
+
+    module: HloModule
+    target: Target
+    refusals: tuple[Refusal, ...] = ()
+    lowered: Program | None = None
+    plan: Plan | None = None
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """One for each instruction that the target cannot express, like with like."""
+        found = in_groups(refusal.diagnostic for refusal in self.refusals)
+        return tuple(replace(diagnostic, source=diagnostic.source or self.module.source) for diagnostic in found)
+
+    @property
+    def program(self) -> Program:
+        """The target's program. Raises UnsupportedError with all diagnostics where the target cannot express it."""
+        self.require_support()
+        assert self.lowered is not None
+        return self.lowered
+
+    def require_support(self, *more: Diagnostic) -> None:
+        """Raise UnsupportedError with all diagnostics, and more of the caller's, if there are any."""
+        found = (*self.diagnostics, *more)
+        if found:
+            raise UnsupportedError(*found)
+
+
+def compile(
+    module: HloModule, target: Target, options: Options | None = None, observe: Observer | None = None
+) -> Compilation:
+    """Lower a verified module and give it the form in which the target runs it.
+
+    ``observe`` is told the name of each stage and the program after it as text. Raises UsageError (XP641) for a
+    disabled stage that there is not, UnsupportedError (XP740) where no chunks are small enough for the limits.
+    """
+    options = options or Options()
+    require_names(options.disabled, optional_names())
+    target = written_as(target, module)
+    kernels = target.kernels if options.style == FAST else None
+    left_out = frozenset((*options.disabled, *target.without, *(kernels.without if kernels is not None else ())))
+    refused = tuple(module_refusals(module, options.custom_calls))
+    if refused:
+        return Compilation(module, target, refused)
+    draft = Draft(module, target, options, module, left_out)
+    run_stages(draft, STAGES[:_FIRST_OF_TARGET], observe)
+    refused = tuple(program_refusals(draft.program, target))
+    if options.graph and not refused:
+        refused = tuple(capture_refusals(draft.program, target))
+    if refused:
+        return Compilation(module, target, refused, draft.lowered)
+    try:
+        run_stages(draft, STAGES[_FIRST_OF_TARGET:], observe)
+    except UnsupportedError as error:
+        raise UnsupportedError(*(replace(d, source=d.source or module.source) for d in error.diagnostics)) from None
+    return Compilation(module, target, (), draft.lowered, draft.plan)

@@ -1,0 +1,202 @@
+"""The stages from HLO to a target's program, in one list; each may be printed after, and most may be left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from ...targets.base import Limits, Plan, Target
+from ..array.printer import print_program
+from ..array.program import Program
+from ..errors import Diagnostic, UsageError
+from ..hlo.ir import HloModule
+from ..hlo.printer import print_module
+from ..passes import PIPELINE, ArrayPass
+from ..passes.carrying import carrying
+from ..passes.inlining import inline_elementwise, inlining
+from ..passes.kernels import fuse
+from ..passes.outlining import Originals, outlining
+from ..passes.own_functions import own_functions
+from ..passes.repeats import repeats
+from ..passes.to_array import LOWERING_CHOICES, ModuleLowering
+from ..passes.to_array import Options as LoweringOptions
+
+READABLE, FAST = STYLES = ("readable", "fast")
+HLO, ARRAY = "hlo", "array"  # the dialects
+
+Observer = Callable[[str, str], None]  # is told a stage's name and the program after it as text
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a user chooses about the program, beside the target.
+
+    ``disabled`` names stages to leave out, ``custom_calls`` a function ``module:function`` for custom-call targets;
+    ``limits`` hold for programs in chunks, ``style`` is one of ``STYLES``, and ``graph`` asks for a program that can be
+    captured as one CUDA graph.
+    """
+
+    disabled: tuple[str, ...] = ()
+    custom_calls: Mapping[str, str] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+    style: str = READABLE
+    graph: bool = False
+
+
+@dataclass(slots=True)
+class Draft:
+    """A program on its way through the stages: a module, and once it has been lowered, functions.
+
+    ``originals`` are the given instructions that those of the rewritten ``module`` stand for; ``left_out`` are the
+    names of disabled stages, those that the target does without among them.
+    """
+
+    given: HloModule
+    target: Target
+    options: Options
+    module: HloModule
+    left_out: frozenset[str]
+    originals: Originals = field(default_factory=dict)
+    lowered: Program | None = None
+    plan: Plan | None = None
+
+    @property
+    def program(self) -> Program:
+        """The functions of the array dialect."""
+        assert self.lowered is not None, "the module has not been lowered yet"
+        return self.lowered
+
+    def text(self) -> str:
+        """The draft in the dialect that it is in."""
+        return print_module(self.module) if self.lowered is None else print_program(self.lowered)
+
+
+def _always(draft: Draft) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One step: it takes a draft in one dialect and leaves it in another, or the same.
+
+    ``choices`` are what a stage does beyond the least and can leave out one by one. A stage that ``is_needed``
+    cannot be left out itself.
+    """
+
+    name: str
+    takes: str
+    gives: str
+    run: Callable[[Draft], None]
+    applies: Callable[[Draft], bool] = _always
+    is_needed: bool = False
+    choices: tuple[str, ...] = ()
+
+    @property
+    def optional_names(self) -> tuple[str, ...]:
+        """What of the stage may be left out, by name."""
+        return (*(() if self.is_needed else (self.name,)), *self.choices)
+
+
+def _outline(draft: Draft) -> None:
+    draft.module, draft.originals = outlining(draft.module)
+
+
+def _store_types(draft: Draft) -> None:
+    lacks, hooks = draft.target.lacks, draft.options.custom_calls
+    draft.module, draft.originals = carrying(draft.module, lacks, hooks, draft.originals)
+
+
+def _lower(draft: Draft) -> None:
+    options = LoweringOptions(draft.left_out, draft.options.custom_calls)
+    program = ModuleLowering(draft.module, options).lower()
+    program.given = draft.given
+    for function in program.functions:
+        function.graph.refuses = draft.target.refuses
+        function.originals = draft.originals
+    draft.lowered = program
+
+
+def _over_functions(array_pass: ArrayPass) -> Stage:
+    def run(draft: Draft) -> None:
+        for function in draft.program.functions:
+            array_pass(function)
+
+    return Stage(array_pass.__name__, ARRAY, ARRAY, run)
+
+
+def _inline(draft: Draft) -> None:
+    inlining(draft.program)
+
+
+def _merge_repeats(draft: Draft) -> None:
+    repeats(draft.program, draft.target.refuses)
+
+
+def _use_own_functions(draft: Draft) -> None:
+    own_functions(draft.program, draft.target)
+
+
+def _writes_kernels(draft: Draft) -> bool:
+    return draft.options.style == FAST and draft.target.kernels is not None
+
+
+def _fuse(draft: Draft) -> None:
+    assert draft.target.kernels is not None
+    inline_elementwise(draft.program, draft.target.kernels.fuses)
+    fuse(draft.program, draft.target.kernels)
+
+
+def _works_in_chunks(draft: Draft) -> bool:
+    return draft.target.arrange is not None
+
+
+def _cut_into_chunks(draft: Draft) -> None:
+    assert draft.target.arrange is not None
+    draft.lowered, draft.plan = draft.target.arrange(draft.program, draft.options.limits)
+
+
+STAGES: tuple[Stage, ...] = (
+    Stage("outlining", HLO, HLO, _outline),
+    Stage("storage_types", HLO, HLO, _store_types, lambda draft: bool(draft.target.lacks), is_needed=True),
+    Stage("to_array", HLO, ARRAY, _lower, is_needed=True, choices=LOWERING_CHOICES),
+    *map(_over_functions, PIPELINE),
+    Stage("inlining", ARRAY, ARRAY, _inline),
+    Stage("repeats", ARRAY, ARRAY, _merge_repeats),
+    Stage("own_functions", ARRAY, ARRAY, _use_own_functions, is_needed=True),
+    Stage("kernels", ARRAY, ARRAY, _fuse, _writes_kernels, is_needed=True),
+    Stage("chunks", ARRAY, ARRAY, _cut_into_chunks, _works_in_chunks, is_needed=True),
+)
+
+# What the emission does to the text, and can leave out.
+EMISSION_CHOICES = ("chains", "releases")
+
+
+def stage_names() -> tuple[str, ...]:
+    """The names of all stages, in order."""
+    return tuple(stage.name for stage in STAGES)
+
+
+def optional_names() -> tuple[str, ...]:
+    """What may be left out, by name: stages, choices of stages, and choices of the emission."""
+    return (*(name for stage in STAGES for name in stage.optional_names), *EMISSION_CHOICES)
+
+
+def require_names(given: Iterable[str], known: tuple[str, ...]) -> None:
+    """Raise UsageError (XP641) for the first given name of a pass that is not known."""
+    for name in given:
+        if name not in known:
+            close = get_close_matches(name, known, 1)
+            hint = f"did you mean '{close[0]}'? " if close else ""
+            message = f"there is no pass '{name}'"
+            raise UsageError(Diagnostic("XP641", message, hint=f"{hint}the passes are: {', '.join(known)}"))
+
+
+def run_stages(draft: Draft, stages: Iterable[Stage], observe: Observer | None) -> None:
+    """Run the stages that apply to the draft and are not left out; ``observe`` is told the text after each."""
+    for stage in stages:
+        if (not stage.is_needed and stage.name in draft.left_out) or not stage.applies(draft):
+            continue
+        stage.run(draft)
+        if observe is not None:
+            observe(stage.name, draft.text())
