@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, Protocol, TypeVar
 
 from ..hlo.opcodes import ELEMENTWISE
 from .intervals import elementwise_interval
 from .node import Graph, Interval, Node, Slot
 from .program import Branch, Function, Loop, Tree, roots
-from .traversal import topological
+from .traversal import dependencies, topological
 
 Rule = Callable[[Node, tuple[Node, ...]], Node | None]
 
@@ -29,6 +29,50 @@ def rewrite(function: Function, rule: Rule) -> None:
         made[node] = rule(node, operands) or rebuilt(function, node, operands, made)
         stand_in(graph, node, made[node])
     graph.region, graph.instruction, graph.number = region, instruction, None
+    function.results = mapped(function.results, made)
+    function.effect = made[function.effect] if function.effect is not None else None
+
+
+class Part(Protocol):
+    """Nodes of a function that something is put in place of, and what they need that is not among them."""
+
+    @property
+    def nodes(self) -> Collection[Node]: ...
+
+    @property
+    def inputs(self) -> Collection[Node]: ...
+
+
+P = TypeVar("P", bound=Part)
+
+
+def rewrite_parts(function: Function, parts: Iterable[P], replace: Callable[[P, dict[Node, Node]], None]) -> None:
+    """Put something in place of each part, in one walk through the function.
+
+    ``replace`` is called when the inputs of a part have been rewritten, with all rewritten nodes so far; it adds to
+    them what takes the place of the nodes of the part that are needed outside. No part may need its own results by
+    way of nodes outside of it, nor may two parts need each other.
+    """
+    graph = function.graph
+    part_of = {node: part for part in parts for node in part.nodes}
+    made: dict[Node, Node] = {}
+
+    def needs(node: Node) -> Iterable[Node]:
+        part = part_of.get(node)
+        return dependencies(node) if part is None else part.inputs
+
+    before = graph.region, graph.instruction
+    for node in topological(roots(function), needs):
+        if node in made:
+            continue
+        part = part_of.get(node)
+        if part is not None:
+            replace(part, made)
+            continue
+        graph.region, graph.instruction, graph.number = node.region, graph.origins.get(node), node.number
+        made[node] = rebuilt(function, node, tuple(made[operand] for operand in node.operands), made)
+        stand_in(graph, node, made[node])
+    (graph.region, graph.instruction), graph.number = before, None
     function.results = mapped(function.results, made)
     function.effect = made[function.effect] if function.effect is not None else None
 

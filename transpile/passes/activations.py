@@ -19,7 +19,9 @@ from ..hlo.opcodes import OPCODES
 from ..hlo.shapes import ArrayShape
 from ..hlo.stack_frames import CallChains
 
-Label = tuple[Any, ...]  # what is at the same place in every copy: frames below the call, opcode, how many of them
+Label = tuple[
+    Any, ...
+]  # equal for what is at the same place in every copy: number of a place, number of the instruction
 Copy = dict[Label, Instruction]
 
 # What must stay where it is, or says nothing by itself.
@@ -60,10 +62,31 @@ def is_movable(instruction: Instruction) -> bool:
     return not instruction.attributes.get("custom_call_has_side_effect") and all(map(is_movable, inner))
 
 
+class Numbers:
+    """Numbers in place of what is long to compare: equal values get equal numbers."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Any, int] = {}
+        self._of_attributes: dict[int, tuple[Mapping[str, Any], int]] = {}
+
+    def of(self, value: Any) -> int:
+        """The number of a hashable value."""
+        return self._numbers.setdefault(value, len(self._numbers))
+
+    def of_attributes(self, instruction: Instruction) -> int:
+        """The number of what the attributes of an instruction say."""
+        attributes = instruction.attributes
+        known = self._of_attributes.get(id(attributes))
+        if known is None:  # the mapping is kept, so that no other one gets its id
+            known = self._of_attributes[id(attributes)] = attributes, self.of(described(attributes))
+        return known[1]
+
+
 class Constants:
     """Instructions that are cheap and depend on nothing; equal ones have equal keys."""
 
-    def __init__(self) -> None:
+    def __init__(self, numbers: Numbers) -> None:
+        self._numbers = numbers
         self._keys: dict[Instruction, Any] = {}
 
     def key(self, instruction: Instruction) -> Any:
@@ -77,10 +100,12 @@ class Constants:
         if instruction.opcode == "constant" and instruction.array_shape.size != 1:
             return None
         if instruction.opcode in _LEAVES:
-            return instruction.opcode, shape, described(instruction.attributes)
+            return instruction.opcode, shape, self._numbers.of_attributes(instruction)
         if instruction.opcode in _REPEATED:
             inner = self.key(instruction.operands[0])
-            return None if inner is None else (instruction.opcode, shape, described(instruction.attributes), inner)
+            return (
+                None if inner is None else (instruction.opcode, shape, self._numbers.of_attributes(instruction), inner)
+            )
         return None
 
 
@@ -102,14 +127,14 @@ def described(value: Any) -> Any:
     return repr(value)
 
 
-def activations(computation: Computation, chains: CallChains) -> Iterator[Activations]:
+def activations(computation: Computation, chains: CallChains, numbers: Numbers) -> Iterator[Activations]:
     """The functions called in a computation whose instructions come more than once, in alike copies."""
-    for (_, name, is_gradient), calls in _by_function(computation, chains).items():
+    for (_, name, is_gradient), calls in _by_function(computation, chains, numbers).items():
         found = [(copy, caller) for caller, labelled in calls.items() for copy in _split(labelled) if len(copy) > 1]
         structure = frozenset(i for labelled in calls.values() for _, i in labelled if i.opcode in STRUCTURE)
         alike: dict[Any, list[tuple[Copy, int]]] = {}
         for copy, caller in found:
-            signature = frozenset((label, i.shape, described(i.attributes)) for label, i in copy.items())
+            signature = frozenset((label, i.shape, numbers.of_attributes(i)) for label, i in copy.items())
             alike.setdefault(signature, []).append((copy, caller))
         for group in alike.values():
             if len(group) > 1:
@@ -119,10 +144,11 @@ def activations(computation: Computation, chains: CallChains) -> Iterator[Activa
 
 
 def _by_function(
-    computation: Computation, chains: CallChains
+    computation: Computation, chains: CallChains, numbers: Numbers
 ) -> dict[tuple[str, str, bool], dict[int, list[tuple[Label, Instruction]]]]:
     """(file, function, whether in a gradient): by the frame of the caller, the instructions inside the call."""
     found: dict[tuple[str, str, bool], dict[int, list[tuple[Label, Instruction]]]] = {}
+    frames_of: dict[tuple[int, ...], int] = {}
     for instruction in _by_depth(computation):
         if not is_movable(instruction):
             continue
@@ -136,12 +162,13 @@ def _by_function(
             if function in seen:
                 continue
             seen.add(function)
-            inner = tuple(
-                (f.file_name, f.function_name, f.line, f.column) for f in (chains.frames[n - 1] for n in chain[k:])
-            )
-            found.setdefault(function, {}).setdefault(chain[k - 1], []).append(
-                ((inner, instruction.opcode, instruction.shape, primitive), instruction)
-            )
+            inner = frames_of.get(chain[k:])
+            if inner is None:
+                frames = (chains.frames[n - 1] for n in chain[k:])
+                inner = numbers.of(tuple((f.file_name, f.function_name, f.line, f.column) for f in frames))
+                frames_of[chain[k:]] = inner
+            place = numbers.of((inner, instruction.opcode, instruction.shape, primitive))
+            found.setdefault(function, {}).setdefault(chain[k - 1], []).append(((place,), instruction))
     return found
 
 

@@ -3,16 +3,15 @@ operations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from math import prod
 from typing import Any
 
 from ...targets.base import Kernels
 from ..array.kernel import Kernel, Lines, reduced_axes
 from ..array.node import Graph, Node, Region
-from ..array.program import Branch, Function, Program, roots
-from ..array.rewriting import mapped, rebuilt, stand_in
-from ..array.traversal import dependencies, topological
+from ..array.program import Branch, Function, Program
+from ..array.rewriting import rewrite_parts, stand_in
 from ..array.value import strong
 from .index_maps import JOINS, Bound, Map, Offset, bounds, identity, offset
 from .kernel_loops import kernel_loops
@@ -27,34 +26,8 @@ def fuse(program: Program, kernels: Kernels) -> None:
     for function in program.functions:
         regions = RegionFinder(function, kernels).found()
         if regions:
-            _replace(function, regions)
+            rewrite_parts(function, regions, lambda region, made, function=function: _call(function, region, made))  # type: ignore[misc]
             kernel_loops(function)
-
-
-def _replace(function: Function, regions: Iterable[FusedRegion]) -> None:
-    graph = function.graph
-    region_of = {node: region for region in regions for node in region.nodes}
-    made: dict[Node, Node] = {}
-
-    def needs(node: Node) -> Iterable[Node]:
-        region = region_of.get(node)
-        return dependencies(node) if region is None else region.inputs
-
-    before = graph.region, graph.instruction
-    for node in topological(roots(function), needs):
-        region = region_of.get(node)
-        if node in made:
-            continue
-        graph.region, graph.number = node.region, node.number
-        graph.instruction = graph.origins.get(node)
-        if region is None:
-            made[node] = rebuilt(function, node, tuple(made[operand] for operand in node.operands), made)
-            stand_in(graph, node, made[node])
-        else:
-            _call(function, region, made)
-    (graph.region, graph.instruction), graph.number = before, None
-    function.results = mapped(function.results, made)
-    function.effect = made[function.effect] if function.effect is not None else None
 
 
 def _call(function: Function, region: FusedRegion, made: dict[Node, Node]) -> None:

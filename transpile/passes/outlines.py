@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import heapq
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from ..hlo.ir import Computation, Instruction
-from .activations import STRUCTURE, Activations, Constants, Copy, Label, described, work
+from .activations import STRUCTURE, Activations, Constants, Copy, Label, Numbers, work
 
 _LEAST_WORK = 5  # operations of a function worth its name
 _MOST_VALUES = 24  # inputs and outputs
@@ -38,23 +39,34 @@ class Outline:
         return 2 * (count - 1) * each - count * values
 
 
-def common_body(computation: Computation, found: Activations, constants: Constants) -> Outline | None:
+class Surroundings:
+    """Who uses the instructions of a computation, and where they stand."""
+
+    def __init__(self, computation: Computation) -> None:
+        self.root = computation.root
+        self.order = {instruction: k for k, instruction in enumerate(computation.instructions)}
+        self.users: dict[Instruction, list[tuple[Instruction, int]]] = {}  # with the number of the operand
+        for instruction in computation.instructions:
+            for k, operand in enumerate(instruction.operands):
+                self.users.setdefault(operand, []).append((instruction, k))
+
+
+def common_body(around: Surroundings, found: Activations, constants: Constants, numbers: Numbers) -> Outline | None:
     """The largest common body of the copies; None where their function has no name."""
     if not _IDENTIFIER.fullmatch(short(found.function_name)):
         return None
     copies = found.copies
-    _absorb(computation, found)
-    order = {instruction: k for k, instruction in enumerate(computation.instructions)}
+    _absorb(around, found, numbers)
     while True:
         inside = [{instruction: label for label, instruction in copy.items()} for copy in copies]
-        body = sorted(copies[0], key=lambda label: order[copies[0][label]])
+        body = sorted(copies[0], key=lambda label: around.order[copies[0][label]])
         slots, inputs, differing = _inputs(copies, inside, body, constants)
         if not differing:
             break
         for copy in copies:
             for label in differing:
                 del copy[label]
-    outputs = _outputs(computation, copies)
+    outputs = _outputs(around, copies)
     return Outline(found, body, inputs, slots, outputs)
 
 
@@ -75,8 +87,8 @@ def _inputs(
                 keys = {constants.key(operand) for operand in operands}
                 if len(keys) > 1 or None in keys:
                     slots[label, k] = inputs.setdefault(operands, len(inputs))
-    shapes_differ = [o for o in inputs if len({operand.shape for operand in o}) > 1]
-    differing |= {label for (label, k), n in slots.items() if list(inputs)[n] in shapes_differ}
+    shapes_differ = {n for operands, n in inputs.items() if len({operand.shape for operand in operands}) > 1}
+    differing |= {label for (label, k), n in slots.items() if n in shapes_differ}
     return slots, list(inputs), differing
 
 
@@ -85,13 +97,12 @@ def short(function_name: str) -> str:
     return function_name.rsplit(".", 1)[-1]
 
 
-def _absorb(computation: Computation, found: Activations) -> None:
+def _absorb(around: Surroundings, found: Activations, numbers: Numbers) -> None:
     """Broadcasts, reshapes and the like that serve one copy only belong to it, under the label of what they serve.
 
     What comes from another place than the function stays outside where it works on what is given: ``b[0]``.
     """
-    copies = found.copies
-    users = _users(computation.instructions)
+    copies, order = found.copies, around.order
     owner = {instruction: n for n, copy in enumerate(copies) for instruction in copy.values()}
     label_of = {instruction: label for copy in copies for label, instruction in copy.items()}
 
@@ -99,10 +110,15 @@ def _absorb(computation: Computation, found: Activations) -> None:
         owner[instruction], label_of[instruction] = number, label
         copies[number][label] = instruction
 
-    for instruction in reversed(computation.instructions):
-        if instruction in owner or instruction.opcode not in STRUCTURE or instruction is computation.root:
+    def is_free(instruction: Instruction) -> bool:
+        return instruction not in owner and instruction.opcode in STRUCTURE and instruction is not around.root
+
+    operands = (operand for instruction in list(owner) for operand in instruction.operands)
+    waiting = _Queue(operands, lambda instruction: -order[instruction])  # users before their operands
+    for instruction in waiting:
+        if not is_free(instruction):
             continue
-        serving = users.get(instruction, [])
+        serving = around.users.get(instruction, [])
         owners = {owner.get(user) for user, _ in serving}
         inner = (
             instruction in found.structure
@@ -112,42 +128,56 @@ def _absorb(computation: Computation, found: Activations) -> None:
         if len(owners) == 1 and None not in owners and inner and instruction.operands:
             user, k = min(serving, key=lambda use: (repr(label_of[use[0]]), use[1]))
             take(instruction, owner[user], (*label_of[user], "operand", k))
-    for instruction in computation.instructions:
-        if instruction in owner or instruction.opcode not in STRUCTURE or len(instruction.operands) != 1:
+            waiting.extend(instruction.operands)
+    users = (user for instruction in list(owner) for user, _ in around.users.get(instruction, []))
+    waiting = _Queue(users, order.__getitem__)
+    for instruction in waiting:
+        if not is_free(instruction) or len(instruction.operands) != 1:
             continue
-        number = owner.get(instruction.operands[0])
-        served = {owner.get(user) for user, _ in users.get(instruction, [])}
-        if number is not None and instruction is not computation.root and (instruction in found.structure or served):
-            label = (*label_of[instruction.operands[0]], "of", instruction.opcode, instruction.shape)
-            take(instruction, number, (*label, instruction.attributes.get("index")))
+        serving = around.users.get(instruction, [])
+        if instruction in found.structure or serving:
+            (operand,) = instruction.operands
+            label = (*label_of[operand], "of", instruction.opcode, instruction.shape)
+            take(instruction, owner[operand], (*label, instruction.attributes.get("index")))
+            waiting.extend(user for user, _ in serving)
     common = set.intersection(*(set(copy) for copy in copies))
     differing = {
         label
         for label in common
-        if len({(copy[label].opcode, copy[label].shape, described(copy[label].attributes)) for copy in copies}) > 1
+        if len({(copy[label].opcode, copy[label].shape, numbers.of_attributes(copy[label])) for copy in copies}) > 1
     }
     for copy in copies:
         for label in set(copy) - common | differing:
             del copy[label]
 
 
-def _users(instructions: Iterable[Instruction]) -> dict[Instruction, list[tuple[Instruction, int]]]:
-    found: dict[Instruction, list[tuple[Instruction, int]]] = {}
-    for instruction in instructions:
-        for k, operand in enumerate(instruction.operands):
-            found.setdefault(operand, []).append((instruction, k))
-    return found
+class _Queue:
+    """Instructions in the order of a key, each once; more may be added behind the one that is looked at."""
+
+    def __init__(self, given: Iterable[Instruction], key: Callable[[Instruction], int]) -> None:
+        self._key = key
+        self._heap: list[tuple[int, Instruction]] = []
+        self._seen: set[Instruction] = set()
+        self.extend(given)
+
+    def extend(self, more: Iterable[Instruction]) -> None:
+        for instruction in more:
+            if instruction not in self._seen:
+                self._seen.add(instruction)
+                heapq.heappush(self._heap, (self._key(instruction), instruction))
+
+    def __iter__(self) -> Iterator[Instruction]:
+        while self._heap:
+            yield heapq.heappop(self._heap)[1]
 
 
-def _outputs(computation: Computation, copies: list[Copy]) -> list[Label]:
+def _outputs(around: Surroundings, copies: list[Copy]) -> list[Label]:
     """The labels that something outside of their copy reads, in some copy, in the order of the first."""
     owner = {instruction: n for n, copy in enumerate(copies) for instruction in copy.values()}
-    users = _users(computation.instructions)
     read: set[Label] = set()
     for number, copy in enumerate(copies):
         for label, instruction in copy.items():
-            outside = any(owner.get(user) != number for user, _ in users.get(instruction, []))
-            if outside or instruction is computation.root:
+            outside = any(owner.get(user) != number for user, _ in around.users.get(instruction, []))
+            if outside or instruction is around.root:
                 read.add(label)
-    order = {instruction: k for k, instruction in enumerate(computation.instructions)}
-    return sorted(read, key=lambda label: order[copies[0][label]])
+    return sorted(read, key=lambda label: around.order[copies[0][label]])

@@ -11,8 +11,8 @@ from itertools import takewhile
 from ..hlo.ir import Computation, HloModule, Instruction, OpMetadata
 from ..hlo.shapes import TupleShape
 from ..hlo.stack_frames import CallChains
-from .activations import Constants, activations
-from .outlines import Outline, common_body, short
+from .activations import Constants, Numbers, activations
+from .outlines import Outline, Surroundings, common_body, short
 
 _WORD = re.compile(r"[A-Za-z]\w*|\d+", re.ASCII)
 
@@ -32,7 +32,8 @@ class _Outlining:
     def __init__(self, module: HloModule) -> None:
         self.original = module
         self.chains = CallChains(module)
-        self.constants = Constants()
+        self.numbers = Numbers()
+        self.constants = Constants(self.numbers)
         self.names = {computation.name for computation in module.computations}
         self.made: list[Computation] = []
         self.originals: Originals = {}
@@ -69,8 +70,10 @@ class _Outlining:
     def outlined(self, computation: Computation) -> Computation:
         """With the function that saves most outlined, and so on; then the same in the bodies of those functions."""
         while True:
+            around = Surroundings(computation)
             outlines = [
-                common_body(computation, found, self.constants) for found in activations(computation, self.chains)
+                common_body(around, found, self.constants, self.numbers)
+                for found in activations(computation, self.chains, self.numbers)
             ]
             worth = [outline for outline in reversed(outlines) if outline is not None and outline.saving > 0]
             for outline in sorted(worth, key=lambda outline: -outline.saving):  # of equals the innermost function

@@ -15,8 +15,8 @@ from math import inf
 
 from ..array.node import Graph, Node
 from ..array.program import Function, Program, roots
-from ..array.rewriting import rewrite
-from ..array.traversal import topological
+from ..array.rewriting import rewrite_parts, stand_in
+from ..array.traversal import dependencies, topological
 from ..hlo.opcodes import ELEMENTWISE
 from ..hlo.stack_frames import CallChains
 from .users import Use, uses_of
@@ -29,7 +29,7 @@ _ALIKE = ELEMENTWISE | {"square", "isnan"}
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class _Part:
     """A connected part: its nodes in order, what they need from outside, and which of them are needed outside."""
 
@@ -48,29 +48,41 @@ def repeats(program: Program, refuses: Callable[[Node], str | None]) -> None:
     made: list[Function] = []
     chains = CallChains(program.module)
     for function in program.functions:
+        calls: list[_Call] = []
         for parts in _groups(function):
             called = _function(function, parts)
             called.label = _label(function.graph, parts, chains)
-            if _replaced(function, called, parts, refuses):
+            written = [_Call(part, called) for part in parts]
+            if not any(refuses(call.node(function.graph, call.inputs)) for call in written):
                 made.append(called)
+                calls += written
+        _put(function, calls)
         made.append(function)
     program.functions[:] = made
 
 
 def _groups(function: Function) -> list[list[_Part]]:
-    """Parts that are alike and worth a function."""
+    """Parts that are alike and worth a function; all of them can be calls at once."""
     uses = uses_of(function)
     found: dict[Hashable, list[_Part]] = {}
     for nodes in _connected(function):
         part = _part(nodes, uses)
         if part is not None:
             found.setdefault(part.form, []).append(part)
-    return [_in_order(parts) for parts in found.values() if _is_worth_it(parts)]
+    place = {node: k for k, node in enumerate(topological(roots(function)))}
+    worth = filter(_is_worth_it, found.values())
+    groups = [[part for part in parts if not _needs_itself(part, place)] for parts in worth]
+    groups = [parts for parts in groups if _is_worth_it(parts)]
+    while (entangled := _in_a_circle(function, groups)) is not None:
+        groups = [parts for parts in groups if entangled not in parts]
+    return [_in_order(parts) for parts in groups]
 
 
 def _is_worth_it(parts: list[_Part]) -> bool:
+    if len(parts) < _LEAST_COPIES:
+        return False
     work, values = len(parts[0].nodes), parts[0].values
-    if len(parts) < _LEAST_COPIES or work < _LEAST_WORK or values > _MOST_VALUES:
+    if work < _LEAST_WORK or values > _MOST_VALUES:
         return False
     return 2 * (len(parts) - 1) * work > len(parts) * values
 
@@ -135,15 +147,47 @@ def _part(nodes: list[Node], uses: dict[Node, list[Use]]) -> _Part | None:
             return None
         form.append((node.opcode, node.element_type, tuple(sorted(node.parameters.items())), tuple(references)))
     outputs = [k for k, node in enumerate(nodes) if any(use.node not in place for use in uses[node])]
-    if _needs_itself(nodes, list(inputs)):
-        return None
     return _Part(nodes, list(inputs), outputs, (tuple(form), tuple(outputs)))
 
 
-def _needs_itself(nodes: Sequence[Node], inputs: Sequence[Node]) -> bool:
-    """Something between two nodes of a part is not of it: no call can stand for all of them."""
-    inside = set(nodes)
-    return any(node in inside for node in topological(inputs))
+def _needs_itself(part: _Part, place: dict[Node, int]) -> bool:
+    """Something between two nodes of a part is not of it: no call can stand for all of them.
+
+    ``place`` numbers the nodes of the function, operands first: what comes before all of a part needs none of it.
+    """
+    inside = set(part.nodes)
+    first = min(place[node] for node in part.nodes)
+    waiting, seen = list(part.inputs), set(part.inputs)
+    while waiting:
+        needed = [node for node in dependencies(waiting.pop()) if node not in seen and place[node] >= first]
+        if not inside.isdisjoint(needed):
+            return True
+        seen.update(needed)
+        waiting += needed
+    return False
+
+
+def _in_a_circle(function: Function, groups: list[list[_Part]]) -> _Part | None:
+    """A part that needs its own results by way of other parts, if all of them are calls; None where none does."""
+    part_of = {node: part for parts in groups for part in parts for node in part.nodes}
+    done: set[Node | _Part] = set()
+    open_parts: set[_Part] = set()
+    stack: list[tuple[Node | _Part, bool]] = [(root, False) for root in roots(function)]
+    while stack:
+        item, is_left = stack.pop()
+        item = part_of.get(item, item) if isinstance(item, Node) else item
+        if is_left:
+            done.add(item)
+            if isinstance(item, _Part):
+                open_parts.discard(item)
+        elif isinstance(item, _Part) and item in open_parts:
+            return item
+        elif item not in done:
+            if isinstance(item, _Part):
+                open_parts.add(item)
+            stack.append((item, True))
+            stack += ((node, False) for node in (item.inputs if isinstance(item, _Part) else dependencies(item)))
+    return None
 
 
 def _function(function: Function, parts: list[_Part]) -> Function:
@@ -188,23 +232,56 @@ def _carried(graph: Graph, made: dict[Node, Node], operand: Node) -> Node:
     return made[operand]
 
 
-def _replaced(function: Function, called: Function, parts: list[_Part], refuses: Callable[[Node], str | None]) -> bool:
-    """Put calls in place of the parts, unless the target refuses one."""
-    graph = function.graph
-    for part in parts:
-        operands = tuple(graph.current(node) for node in part.inputs)
-        types = tuple((part.nodes[k].shape, part.nodes[k].element_type) for k in part.outputs)
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A part, and the function that is called in its place."""
+
+    part: _Part
+    function: Function
+
+    @property
+    def nodes(self) -> list[Node]:
+        return self.part.nodes
+
+    @property
+    def inputs(self) -> list[Node]:
+        return self.part.inputs
+
+    @property
+    def outputs(self) -> list[Node]:
+        """The nodes that are needed outside."""
+        return [self.part.nodes[k] for k in self.part.outputs]
+
+    def node(self, graph: Graph, operands: Sequence[Node]) -> Node:
+        """The call on these operands."""
+        types = tuple((output.shape, output.element_type) for output in self.outputs)
         if len(types) == 1:
             ((shape, element_type),) = types
-            call = graph.add("call", operands, shape, element_type, function=called)
-            results = {graph.current(part.nodes[part.outputs[0]]): call}
-        else:
-            call = graph.add("call", operands, results=types, function=called)
-            results = {
-                graph.current(part.nodes[k]): graph.add("item", (call,), *types[index], index=index)
-                for index, k in enumerate(part.outputs)
-            }
-        if refuses(call) is not None:
-            return False
-        rewrite(function, lambda node, _, results=results: results.get(node))  # type: ignore[misc]
-    return True
+            return graph.add("call", tuple(operands), shape, element_type, function=self.function)
+        return graph.add("call", tuple(operands), results=types, function=self.function)
+
+
+def _put(function: Function, calls: Sequence[_Call]) -> None:
+    """Put calls in place of parts. Their numbers follow those of all other nodes, in the order of the parts."""
+    graph = function.graph
+    numbers: dict[_Part, int] = {}
+    following = graph.count
+    for call in calls:
+        numbers[call.part] = following
+        following += 1 + len(call.outputs)
+
+    def replace_part(call: _Call, made: dict[Node, Node]) -> None:
+        graph.region, graph.instruction, graph.number = graph.root, None, numbers[call.part]
+        called = call.node(graph, [made[node] for node in call.inputs])
+        given = [called]
+        if len(call.outputs) > 1:
+            given = []
+            for index, output in enumerate(call.outputs):
+                graph.number += 1
+                given.append(graph.add("item", (called,), output.shape, output.element_type, index=index))
+        for output, new in zip(call.outputs, given, strict=True):
+            made[output] = new
+            stand_in(graph, output, new)
+
+    if calls:
+        rewrite_parts(function, calls, replace_part)
