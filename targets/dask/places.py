@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ...transpile.array.graph import Graph
 from ...transpile.array.intervals import elementwise_interval
-from ...transpile.array.node import Graph, Node, Slot
+from ...transpile.array.node import Node, Slot
 from ...transpile.array.program import Function
 from ...transpile.array.rewriting import called, rewrite
 from ...transpile.array.value import FULL, NEW, getitem
@@ -60,12 +61,12 @@ def _any_planned(nodes: Iterable[Node], cuts: Cuts) -> bool:
 def _along(graph: Graph, node: Node, axis: int, element_type: ElementType) -> Node:
     """The numbers of the places along an axis. Those of two axes are two arrays, which may be cut in two ways."""
     size = node.shape[axis]
-    return graph.add("arange", (), (size,), element_type, interval=(0, size - 1), stop=size, axis=axis)
+    return graph.typed("arange", (), (size,), element_type, interval=(0, size - 1), stop=size, axis=axis)
 
 
 def _elementwise(graph: Graph, opcode: str, operands: Operands, like: Node, **parameters: Any) -> Node:
     interval = elementwise_interval(opcode, operands, like.type)
-    return graph.add(opcode, operands, like.shape, like.element_type, interval=interval, **parameters)
+    return graph.typed(opcode, operands, like.shape, like.element_type, interval=interval, **parameters)
 
 
 def _mask(graph: Graph, node: Node, direction: str, diagonal: int) -> Node:
@@ -79,7 +80,7 @@ def _mask(graph: Graph, node: Node, direction: str, diagonal: int) -> Node:
     elif diagonal < 0:
         columns = _elementwise(graph, "add", (columns, shift), columns)
     rows = getitem(graph, rows, (FULL, NEW))
-    return graph.add("compare", (rows, columns), node.shape[rows_at:], PRED, direction=direction)
+    return graph.typed("compare", (rows, columns), node.shape[rows_at:], PRED, direction=direction)
 
 
 def _counts(graph: Graph, node: Node) -> Node:
@@ -95,7 +96,7 @@ def _counts(graph: Graph, node: Node) -> Node:
 
 def _sum(graph: Graph, left: Node, right: Node) -> Node:
     shape, interval = np.broadcast_shapes(left.shape, right.shape), elementwise_interval("add", (left, right), U64)
-    return graph.add("add", (left, right), shape, U64, interval=interval)
+    return graph.typed("add", (left, right), shape, U64, interval=interval)
 
 
 # -- triangles and diagonals
@@ -127,7 +128,7 @@ def _on_diagonal(graph: Graph, node: Node, operands: Operands) -> Node:
     diagonal, zero = sum(offset), graph.literal(0, node.type)
     if diagonal:
         widths = ((max(0, diagonal), max(0, -diagonal)),)
-        vector = graph.add("pad", (vector, zero), node.shape[-1:], node.element_type, widths=widths)
+        vector = graph.typed("pad", (vector, zero), node.shape[-1:], node.element_type, widths=widths)
     mask = _mask(graph, node, "EQ", diagonal)
     return _elementwise(graph, "select", (mask, vector, zero), node)
 
@@ -138,8 +139,8 @@ def _trace(graph: Graph, node: Node, operands: Operands) -> Node:
     diagonal, (rows, columns) = sum(offset), x.shape[-2:]
     shape = (*node.shape, min(rows + min(diagonal, 0), columns - max(diagonal, 0)))
     axes = {key: axis for key, axis in node.parameters["keywords"].items() if key != "dtype"}
-    found = graph.add("diagonal", (x,), shape, node.element_type, offset=diagonal, axes=axes)
-    return graph.add("sum", (found,), node.shape, node.element_type, axes=(node.ndim,))
+    found = graph.typed("diagonal", (x,), shape, node.element_type, offset=diagonal, axes=axes)
+    return graph.typed("sum", (found,), node.shape, node.element_type, axes=(node.ndim,))
 
 
 MATRICES: dict[str, Spelling] = {
@@ -185,15 +186,15 @@ def _with_gaps(graph: Graph, node: Node, operands: Operands) -> Node:
     widths = tuple((max(low, 0), max(high, 0)) for low, high in node.parameters["arguments"][2])
     if not any(map(any, widths)):
         return x
-    return graph.add("pad", (x, value), node.shape, node.element_type, widths=widths)
+    return graph.typed("pad", (x, value), node.shape, node.element_type, widths=widths)
 
 
 def _spread(graph: Graph, x: Node, value: Node, axis: int, gap: int) -> Node:
     before, n, behind = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
     column = getitem(graph, x, [FULL] * (axis + 1) + [NEW] + [FULL] * len(behind))
     widths = tuple((0, gap if k == axis + 1 else 0) for k in range(column.ndim))
-    padded = graph.add("pad", (column, value), (*before, n, gap + 1, *behind), x.element_type, widths=widths)
-    merged = graph.add("reshape", (padded,), (*before, n * (gap + 1), *behind), x.element_type)
+    padded = graph.typed("pad", (column, value), (*before, n, gap + 1, *behind), x.element_type, widths=widths)
+    merged = graph.typed("reshape", (padded,), (*before, n * (gap + 1), *behind), x.element_type)
     return getitem(graph, merged, [FULL] * axis + [(None, -gap, None)] + [FULL] * len(behind))
 
 
@@ -201,7 +202,7 @@ def _spread(graph: Graph, x: Node, value: Node, axis: int, gap: int) -> Node:
 
 
 def _random_bits(graph: Graph, node: Node, operands: Operands) -> Node:
-    return graph.add(
+    return graph.typed(
         "prelude", (*operands, _counts(graph, node)), node.shape, U32,
         function="random_bits_at", arguments=(Slot(0), Slot(1)), keywords={},
     )  # fmt: skip

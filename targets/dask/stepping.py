@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import count, islice
 from typing import Any
 
-from ...transpile.array.node import Graph, Node, Slot
+from ...transpile.array.graph import Graph
+from ...transpile.array.node import Node, Slot
 from ...transpile.array.program import Function, Loop, Store
 from ...transpile.array.traversal import body_and_captured, topological
 from ...transpile.hlo.ir import Computation
@@ -53,7 +54,7 @@ class StepsCopier(Copier):
         if loop is not self.steps.loop:
             return counter
         self.counter, self.graph.instruction = counter, None
-        return self.graph.add(
+        return self.graph.typed(
             "step",
             (self.numbers, counter),
             (),
@@ -93,25 +94,25 @@ def steps_block(node: Node, phases: Phases, computation: Computation, origin: Gr
     counted = next((part for part in steps.read if cuts.is_cut(part)), None)
     graph.region, graph.instruction = graph.root, origin.origins.get(node)
     first, axis = (outer[counted], steps.read[counted]) if counted is not None else (copier.numbers, 0)
-    length = graph.add("length", (first,), python_int=True, interval=(0, steps.length), axis=axis)
+    length = graph.typed("length", (first,), python_int=True, interval=(0, steps.length), axis=axis)
     started: dict[Node, Node] = {}
     initials = []
     for carry in steps.loop.carries:
         p = carry.parameter
         if carry in steps.written:
-            array = graph.add("empty", (length,), p.shape, p.element_type, pinned=True, rows=steps.written[carry])
+            array = graph.typed("empty", (length,), p.shape, p.element_type, pinned=True, rows=steps.written[carry])
             initials.append(array)
             continue
         begin = graph.parameter(p.shape, p.element_type, graph.root, interval=p.interval)
         started[p] = begin
         own = carry.initial.opcode in OWN_ARRAYS
-        initials.append(graph.add("copy", (begin,), p.shape, p.element_type, pinned=True) if own else begin)
+        initials.append(graph.typed("copy", (begin,), p.shape, p.element_type, pinned=True) if own else begin)
     loop = replace(copier.loop(steps.loop, tuple(initials), outer), count=length)
     graph.region, graph.instruction = graph.root, origin.origins.get(node)
-    made = graph.add("loop", tuple(initials), results=node.results, pinned=True, loop=loop)
+    made = graph.typed("loop", tuple(initials), results=node.results, pinned=True, loop=loop)
     ordered = [*steps.carried, *steps.written]
     results = [
-        graph.add("item", (made,), c.parameter.shape, c.parameter.element_type, index=steps.loop.carries.index(c))
+        graph.typed("item", (made,), c.parameter.shape, c.parameter.element_type, index=steps.loop.carries.index(c))
         for c in ordered
     ]
     block.results = results[0] if len(results) == 1 else tuple(results)

@@ -23,6 +23,6 @@ def _carry(function: Function, loop: Loop, store: Store) -> None:
     graph, carry = function.graph, store.carry
     graph.region, graph.instruction = loop.region, graph.origins.get(store.result)
     operands = (carry.parameter, store.value, *store.indices)
-    carry.following = graph.add(
+    carry.following = graph.typed(
         "setitem", operands, carry.parameter.shape, carry.parameter.element_type, index=store.index
     )

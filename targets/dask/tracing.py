@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ...transpile.array.graph import Graph
 from ...transpile.array.in_place import own_changed
-from ...transpile.array.node import Graph, Node, Region
+from ...transpile.array.node import Node, Region
 from ...transpile.array.program import Branch, Carry, Function, Loop, Store
 from ...transpile.array.traversal import body_and_captured, is_inside, nested_roots, topological
 from ...transpile.array.value import FULL, NEW, getitem
@@ -183,7 +184,7 @@ class Copier:
         if node.opcode == "loop":
             own_changed(self.graph, parameters["loop"])
             operands = tuple(carry.initial for carry in parameters["loop"].carries)
-        made = self.graph.add(
+        made = self.graph.typed(
             node.opcode,
             operands,
             shape,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from ...transpile.array.node import Graph, Node, Region, Slot
+from ...transpile.array.graph import Graph
+from ...transpile.array.node import Node, Region, Slot
 from ...transpile.array.program import Function, Loop, Program
 from ...transpile.hlo.element_types import PRED
 from .alike import what_it_does
@@ -108,8 +109,8 @@ class Arrangement:
         if form == "tree":
             opcode = "sum" if node.opcode == "mean" else node.opcode
             shape = tuple(1 if axis in root.summed else n for axis, n in enumerate(operands[0].shape))
-            return graph.add(opcode, operands, shape, node.element_type, **{**node.parameters, "keepdims": True})
-        product = graph.add(node.opcode, operands, node.shape, node.element_type, **node.parameters)
+            return graph.typed(opcode, operands, shape, node.element_type, **{**node.parameters, "keepdims": True})
+        product = graph.typed(node.opcode, operands, node.shape, node.element_type, **node.parameters)
         return with_leading_units(graph, product, len(root.letters) - node.ndim)
 
     # -- main
@@ -141,7 +142,7 @@ class Arrangement:
             return
         index = spelling.text(cut)
         self.graph.instruction = None
-        parts = self.graph.add(
+        parts = self.graph.typed(
             "blockwise", operands, (), PRED, pinned=True, index=index, new_axes={}, adjust={}, several=True,
             **call.parameters(index),
         )  # fmt: skip
@@ -169,7 +170,7 @@ class Arrangement:
         new_axes = {c: size_of_axis(node, shape, axis) for axis, c in enumerate(index) if c not in known}
         adjust = {c: 1 for c in summed if c not in new_axes}
         self.graph.instruction = self.graph.origins.get(node)
-        return self.graph.add(
+        return self.graph.typed(
             "blockwise" if item is None else "block_item", operands, shape, node.element_type, pinned=True,
             index=index, new_axes=new_axes, adjust=adjust, stands_for=node, item=item, several=False,
             is_part=self.cuts.forms[node] not in ("block", "product"), **call.parameters(index),
@@ -183,7 +184,7 @@ class Arrangement:
             opcode = "sum" if is_product(node) or node.opcode == "mean" else node.opcode
             axes = root.summed if form == "tree" else tuple(range(call.ndim - node.ndim))
             keepdims = bool(form == "tree" and node.parameters.get("keepdims"))
-            made = self.graph.add(
+            made = self.graph.typed(
                 "combine", (call,), node.shape, node.element_type, pinned=True, method=opcode, axes=axes,
                 keepdims=keepdims, stands_for=node if node.opcode != "mean" else None,
             )  # fmt: skip
@@ -192,7 +193,7 @@ class Arrangement:
                 for axis in root.summed:
                     count *= node.operands[0].shape[axis]
                 count_node = self.graph.literal(count, node.type)
-                made = self.graph.add("divide", (made, count_node), node.shape, node.type, stands_for=node)
+                made = self.graph.typed("divide", (made, count_node), node.shape, node.type, stands_for=node)
         if node in self.graph.results:
             self.graph.results.setdefault(made, self.graph.results[node])
         self.made[node] = made
@@ -206,10 +207,10 @@ class Arrangement:
             return node
         self.graph.region, self.graph.instruction = region, None
         if made is node:
-            return self.graph.add("read", (node,), node.shape, node.element_type, pinned=True, way=way)
+            return self.graph.typed("read", (node,), node.shape, node.element_type, pinned=True, way=way)
         to_file = way == "in_files" or (way == "pieces" and node in self.phases.kept)
         if to_file and is_cut and prod(node.shape) * node.type.dtype.itemsize > HELD_BYTES:
-            return self.graph.add(
+            return self.graph.typed(
                 "prelude", (made,), node.shape, node.element_type,
                 function="in_files", arguments=(Slot(0),), keywords={},
             )  # fmt: skip
@@ -240,7 +241,7 @@ class Arrangement:
         elif operands == node.operands and parameters == node.parameters:
             return
         self.graph.region, self.graph.instruction = node.region, self.graph.origins.get(node)
-        made = self.graph.add(
+        made = self.graph.typed(
             node.opcode, operands, node.shape, node.element_type, python_int=node.is_python_int,
             interval=node.interval, results=node.results,
             pinned=bool(node.results) or node.stands_alone, **parameters,
@@ -259,7 +260,7 @@ class Arrangement:
             for k, x in enumerate(node.operands)
         )
         self.graph.region, self.graph.instruction = node.region, self.graph.origins.get(node)
-        made = self.graph.add(
+        made = self.graph.typed(
             "prelude", operands, node.shape, node.element_type, results=node.results, pinned=True,
             function=call.function, arguments=call.arguments, keywords=call.keywords, stands_for=node,
         )  # fmt: skip
@@ -280,12 +281,12 @@ class Arrangement:
         self.graph.region, self.graph.instruction = node.region, self.graph.origins.get(node)
         for p in (carry.parameter for carry in steps.written):
             chunks = self.cuts.block_shape(p)
-            operands.append(self.graph.add("empty", (), p.shape, p.element_type, pinned=True, chunks=chunks))
+            operands.append(self.graph.typed("empty", (), p.shape, p.element_type, pinned=True, chunks=chunks))
         ordered = [*steps.carried, *steps.written]
         types = tuple((carry.parameter.shape, carry.parameter.element_type) for carry in ordered)
         several = len(types) > 1
         shape, element_type = ((), None) if several else types[0]
-        made = self.graph.add(
+        made = self.graph.typed(
             "prelude", tuple(operands), shape, element_type, results=types if several else (), pinned=True,
             function="in_steps", arguments=(block.function,), keywords=block.keywords(steps), stands_for=node,
             carry=ordered[0],
@@ -293,7 +294,7 @@ class Arrangement:
         for k, carry in enumerate(steps.loop.carries):
             for item in self.cuts.classes.items(node, k):
                 self.graph.instruction = self.graph.origins.get(item)
-                part = self.graph.add(
+                part = self.graph.typed(
                     "item", (made,), item.shape, item.element_type, interval=item.interval,
                     index=ordered.index(carry), carry=carry,
                     begins=ordered.index(carry) + (len(block.rows) + len(block.whole)) * (carry in steps.written),

@@ -5,7 +5,8 @@ import textwrap
 import pytest
 
 from xla2py.targets.base import load_target
-from xla2py.transpile.array.node import Constant, ForeignName, Graph, Slot
+from xla2py.transpile.array.graph import Graph
+from xla2py.transpile.array.node import Constant, ForeignName, Slot
 from xla2py.transpile.array.printer import print_function, print_program
 from xla2py.transpile.array.program import Function
 from xla2py.transpile.compilation import Options, compile
@@ -239,7 +240,7 @@ def test_functions_come_before_their_callers():
 def test_arguments_of_any_kind(value, text):
     graph = Graph()
     x = graph.parameter((2,), F32, graph.root)
-    node = graph.add("prelude", (x,), (2,), F32, function="f", arguments=(value,), keywords={})
+    node = graph.add("prelude", (x,), shape=(2,), element_type=F32, function="f", arguments=(value,), keywords={})
     function = Function(computation=parse_module("ENTRY f { ROOT x = f32[2] parameter(0) }").entry, graph=graph)
     function.parameters, function.results = [x], node
     assert f"prelude f({text})" in print_function(function)
@@ -258,7 +259,7 @@ def test_indices(index, text):
     graph = Graph()
     x = graph.parameter((9, 9), F32, graph.root)
     starts = [graph.parameter((), S32, graph.root) for _ in range(2)]
-    node = graph.add("getitem", (x, *starts), (2,), F32, index=index)
+    node = graph.add("getitem", (x, *starts), index=index)
     function = Function(computation=parse_module("ENTRY f { ROOT x = f32[2] parameter(0) }").entry, graph=graph)
     function.parameters, function.results = [x, *starts], node
     assert f"index={text})" in print_function(function)

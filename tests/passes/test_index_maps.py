@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xla2py.transpile.array.node import Graph
+from xla2py.transpile.array.graph import Graph
 from xla2py.transpile.array.value import FULL, NEW
 from xla2py.transpile.hlo.element_types import S32
 from xla2py.transpile.passes.index_maps import Offset, Term, identity, is_view, offset, through
@@ -47,7 +47,7 @@ def views(draw):
                 )
             ]
             settings = {"index": tuple(index)}
-        node = graph.add(kind, (node,), array.shape, S32, **settings)
+        node = graph.add(kind, (node,), shape=array.shape, **settings)
         chain.append(node)
     return shape, chain, array
 

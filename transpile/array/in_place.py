@@ -7,7 +7,8 @@ outlives the change looks at the array that is changed.
 from __future__ import annotations
 
 from ..hlo.opcodes import OPCODES
-from .node import Graph, Node
+from .graph import Graph
+from .node import Node
 from .program import Carry, Loop
 from .traversal import body_nodes, loop_roots
 
@@ -65,4 +66,4 @@ def own_changed(graph: Graph, loop: Loop) -> None:
     for carry in loop.carries:
         if may_change_in_place(loop, carry):
             initial = carry.initial
-            carry.initial = graph.add("copy", (initial,), initial.shape, initial.element_type, pinned=True)
+            carry.initial = graph.add("copy", (initial,), pinned=True)

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from math import ceil, floor, inf, isfinite
 
 from ..hlo.element_types import ElementType
-from .node import Interval, Node, literal_value
+from .node import Node, literal_value
+from .operation import Interval
 
 
 def type_interval(element_type: ElementType) -> Interval | None:

@@ -6,7 +6,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from .node import Node, frozen
+from .graph import frozen
+from .node import Node
 from .program import Function, tree_nodes
 from .traversal import topological
 

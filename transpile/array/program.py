@@ -8,7 +8,8 @@ from typing import Any
 
 from ..hlo.ir import Computation, HloModule, Instruction
 from ..hlo.shapes import Shape
-from .node import Graph, Node, Region
+from .graph import Graph
+from .node import Node, Region
 
 # The results of a function, a loop or a branch: a node, None for a token, or a tuple of such.
 Tree = Any

@@ -6,8 +6,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from ..hlo.opcodes import ELEMENTWISE
+from .graph import Graph
 from .intervals import elementwise_interval
-from .node import Graph, Interval, Node, Slot
+from .node import Node, Slot
+from .operation import Interval
 from .program import Branch, Function, Loop, Tree, roots
 from .traversal import dependencies, topological
 
@@ -119,7 +121,7 @@ def called(graph: Graph, name: str, operands: tuple[Node, ...], like: Node, *mor
     opcode, function = ("library", name.removeprefix("np.")) if name.startswith("np.") else ("prelude", name)
     parameters = call_parameters(function, operands, *more, **keywords)
     given = tuple(operand for operand in operands if not operand.is_literal)
-    return graph.add(opcode, given, like.shape, like.element_type, interval=like.interval, **parameters)
+    return graph.typed(opcode, given, like.shape, like.element_type, interval=like.interval, **parameters)
 
 
 def call_parameters(function: str, operands: Sequence[Node], *more: Any, **keywords: Any) -> dict[str, Any]:
@@ -141,7 +143,7 @@ def along(reduction: Node) -> dict[str, Any]:
 
 
 def _copied(graph: Graph, node: Node, operands: tuple[Node, ...], parameters: dict[str, Any]) -> Node:
-    return graph.add(
+    return graph.typed(
         node.opcode,
         operands,
         node.shape,

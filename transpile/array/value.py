@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .node import Constant, Graph, Node, literal_value
+from .graph import Graph
+from .node import Constant, Node, literal_value
 
 FULL = ":"  # a whole axis, in an index
 NEW = None  # a new unit axis, in an index
@@ -61,15 +62,14 @@ def permute(graph: Graph, node: Node, order: Sequence[int]) -> Node:
     if node.opcode == "transpose":
         inner = node.parameters["axes"]
         return permute(graph, node.operands[0], tuple(inner[axis] for axis in order))
-    shape = tuple(node.shape[axis] for axis in order)
-    return graph.add("transpose", (node,), shape, node.element_type, interval=node.interval, axes=order)
+    return graph.add("transpose", (node,), axes=order)
 
 
 def strong(graph: Graph, node: Node) -> Node:
     """A Python int as a NumPy scalar of the type HLO gives it; anything else itself."""
     if not node.is_python_int or node.element_type is None:
         return node
-    return graph.add("scalar", (node,), (), node.element_type, interval=node.interval)
+    return graph.add("scalar", (node,), element_type=node.element_type)
 
 
 def getitem(graph: Graph, node: Node, index: Sequence[Any]) -> Node:
@@ -89,21 +89,16 @@ def getitem(graph: Graph, node: Node, index: Sequence[Any]) -> Node:
     if _drops_unit_axes(node, items):
         table = node.parameters["constant"].array
         part = table.reshape([n for n, item in zip(table.shape, items, strict=True) if item == FULL])
-        return graph.add("array", (), part.shape, node.element_type, interval=node.interval, constant=Constant.of(part))
+        return graph.add(
+            "array",
+            (),
+            element_type=node.element_type,
+            interval=node.interval,
+            constant=Constant.of(part),
+        )
     node = strong(graph, node)
-    shape: list[int] = []
-    axis = 0
-    for item in items:
-        if item is NEW:
-            shape.append(1)
-            continue
-        if item == FULL:
-            shape.append(node.shape[axis])
-        elif isinstance(item, tuple):
-            shape.append(len(range(*slice(*item).indices(node.shape[axis]))))
-        axis += 1
     opcode = "expand" if all(item is NEW or item == FULL for item in items) else "getitem"
-    return graph.add(opcode, (node,), tuple(shape), node.element_type, interval=node.interval, index=items)
+    return graph.add(opcode, (node,), index=items)
 
 
 def _drops_unit_axes(node: Node, items: Sequence[Any]) -> bool:
@@ -199,7 +194,7 @@ def materialise(graph: Graph, value: Value) -> Node:
     lead = len(value.shape) - node.ndim
     if all(value.shape[d] == 1 for d in range(lead)) and node.shape == value.shape[lead:]:
         return getitem(graph, node, (NEW,) * lead + (FULL,) * node.ndim)
-    return graph.add("broadcast_to", (node,), value.shape, node.element_type, interval=node.interval)
+    return graph.add("broadcast_to", (node,), shape=value.shape)
 
 
 def filled(graph: Graph, literal: Node, shape: tuple[int, ...]) -> Node:
@@ -208,7 +203,7 @@ def filled(graph: Graph, literal: Node, shape: tuple[int, ...]) -> Node:
     opcode = "full"
     if value.dtype.kind in "biuf" and value in (0, 1) and not np.signbit(float(value)):
         opcode = "ones" if value else "zeros"
-    return graph.add(opcode, (literal,), shape, literal.element_type, interval=literal.interval)
+    return graph.add(opcode, (literal,), shape=shape)
 
 
 def without_dimensions(graph: Graph, value: Value, dimensions: Sequence[int]) -> Value:

@@ -19,7 +19,7 @@ from ..files import read_bytes
 from ..frontends.functions import is_reference
 from ..settings import SETTINGS, load_settings
 from .modules import expanded, read_module, run_all, shown_name
-from .options import Command, choose, setting_options
+from .options import Command, choose, is_debugging, setting_options
 from .terminal import note, working
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def generate(module: HloModule, target: str, name: str, options: dict[str, Any])
 
     with working(f"emitting {name} for {target}"):
         try:
-            return emit(module, target, name=name, **options)
+            return emit(module, target, name=name, debug=is_debugging(), **options)
         except XlaToPythonError as error:
             placed = (replace(d, source=d.source or module.source) for d in error.diagnostics)
             raise type(error)(*placed) from error

@@ -25,8 +25,15 @@ def debug_option() -> click.Option:
         is_eager=True,
         expose_value=False,
         callback=_set_debug,
-        help="Show the Python traceback where xla2py itself fails.",
+        help="Verify the program after every pass, and show the Python traceback where xla2py itself fails.",
     )
+
+
+def is_debugging() -> bool:
+    """Whether the command that is running was given ``--debug``."""
+    context = click.get_current_context(silent=True)
+    session = context.find_object(Session) if context is not None else None
+    return session is not None and session.debug
 
 
 class Command(click.Command):

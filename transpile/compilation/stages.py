@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from ...targets.base import Limits, Plan, Target
 from ..array.printer import print_program
 from ..array.program import Program
+from ..array.verifier import Verifier
 from ..errors import Diagnostic, UsageError
 from ..hlo.ir import HloModule
 from ..hlo.printer import print_module
@@ -34,7 +35,7 @@ class Options:
 
     ``disabled`` names stages to leave out, ``custom_calls`` a function ``module:function`` for custom-call targets;
     ``limits`` hold for programs in chunks, ``style`` is one of ``STYLES``, and ``graph`` asks for a program that can be
-    captured as one CUDA graph.
+    captured as one CUDA graph. With ``debug`` the program is verified after every stage.
     """
 
     disabled: tuple[str, ...] = ()
@@ -42,6 +43,7 @@ class Options:
     limits: Limits = field(default_factory=Limits)
     style: str = READABLE
     graph: bool = False
+    debug: bool = False
 
 
 @dataclass(slots=True)
@@ -60,6 +62,7 @@ class Draft:
     originals: Originals = field(default_factory=dict)
     lowered: Program | None = None
     plan: Plan | None = None
+    verifier: Verifier = field(default_factory=Verifier)
 
     @property
     def program(self) -> Program:
@@ -192,11 +195,21 @@ def require_names(given: Iterable[str], known: tuple[str, ...]) -> None:
             raise UsageError(Diagnostic("XP641", message, hint=f"{hint}the passes are: {', '.join(known)}"))
 
 
+def verifies(draft: Draft) -> bool:
+    """Whether the program of a draft is verified after each of its stages."""
+    return draft.options.debug
+
+
 def run_stages(draft: Draft, stages: Iterable[Stage], observe: Observer | None) -> None:
-    """Run the stages that apply to the draft and are not left out; ``observe`` is told the text after each."""
+    """Run the stages that apply to the draft and are not left out; ``observe`` is told the text after each.
+
+    Raises InvalidProgramError where a stage of a draft that is verified leaves a program that breaks a rule.
+    """
     for stage in stages:
         if (not stage.is_needed and stage.name in draft.left_out) or not stage.applies(draft):
             continue
         stage.run(draft)
+        if verifies(draft) and draft.lowered is not None:
+            draft.verifier.verify(draft.lowered, stage.name)
         if observe is not None:
             observe(stage.name, draft.text())

@@ -45,6 +45,7 @@ def emit(
     chunks: str = "",
     style: str = "readable",
     graph: bool = False,
+    debug: bool = False,
     observe: Callable[[str, str], None] | None = None,
 ) -> GeneratedModule:
     """Emit a module for an array library.
@@ -61,7 +62,8 @@ def emit(
     ``chunks`` how large a chunk is there: bytes (``"32MiB"``) or the number of elements along every axis that is cut
     (``"4096"``). ``style`` is ``readable``, or ``fast`` on targets that write kernels of their own (CuPy): what joins
     between two arrays that must be stored becomes one kernel. With ``graph`` the module offers ``replay``: ``main``
-    as a CUDA graph (CuPy). ``observe`` is called with the name of each pass and the program after it as text.
+    as a CUDA graph (CuPy). ``debug`` verifies the program after each pass, which finds a bug in a pass where it is.
+    ``observe`` is called with the name of each pass and the program after it as text.
 
     Raises HloSyntaxError and HloVerificationError for bad input, UnsupportedError naming every instruction that the
     target cannot express, or a graph cannot hold, UsageError for an unknown target or pass.
@@ -76,7 +78,7 @@ def emit(
     require_style(style, chosen)
     require_graphs(graph, chosen)
     limits = Limits(memory, chunks) if chosen.arrange is not None else Limits()
-    compiled = compile(module, chosen, Options(tuple(disable_passes), hooks, limits, style, graph), observe)
+    compiled = compile(module, chosen, Options(tuple(disable_passes), hooks, limits, style, graph, debug), observe)
     compiled.require_support(*(captured_objects(module.entry.parameters) if graph and nested else ()))
     settings = Settings(
         annotate=annotate,

@@ -11,7 +11,8 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..array.node import Graph, Node, Slot
+from ..array.graph import Graph
+from ..array.node import Node, Slot
 from .argument_trees import Path
 from .plan import Plan
 
@@ -139,7 +140,7 @@ def _rows(graph: Graph, given: Sequence[Node], counter: Node, plan: Plan) -> tup
         return None
     item = Slot(1) if isinstance(items[k][0], int) else (Slot(1), 1)
     index = (*indices[0][:k], item, *indices[0][k + 1 :])
-    row = graph.add("getitem", (first.operands[0], counter), first.shape, first.element_type, index=index)
+    row = graph.add("getitem", (first.operands[0], counter), index=index)
     return row, tuple(number for number in numbers if number is not None)
 
 

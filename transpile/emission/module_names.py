@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...targets.base import Target
-from ..array.node import ForeignName, Graph, Node, PreludeName
+from ..array.graph import Graph
+from ..array.node import ForeignName, Node, PreludeName
 from ..array.program import Function, Program, roots
 from ..array.traversal import topological
 from .names import base_name, identifier, own_name, repeated_function_name

@@ -8,7 +8,8 @@ import keyword
 import re
 from collections.abc import Sequence
 
-from ..array.node import Graph, Node
+from ..array.graph import Graph
+from ..array.node import Node
 from ..array.program import Function, tree_nodes
 from ..hlo.carriers import NARROWING, WIDENING
 from ..hlo.element_types import PRED

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..array.node import Graph, Node
+from ..array.graph import Graph
+from ..array.node import Node
 from ..array.program import Function, roots, tree_nodes
 from ..array.traversal import dependencies, is_inside, topological
 from .source_lines import SourceLines

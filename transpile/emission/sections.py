@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ..array.node import Graph, Node
+from ..array.graph import Graph
+from ..array.node import Node
 from .lines import Line
 
 _FEWEST_LINES = 12  # of a body that is worth headings

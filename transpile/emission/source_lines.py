@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..array.node import Graph, Node
+from ..array.graph import Graph
+from ..array.node import Node
 from ..hlo.ir import HloModule, Instruction
 from ..hlo.stack_frames import CallChains
 

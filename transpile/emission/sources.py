@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ..array.node import Graph, Node
+from ..array.graph import Graph
+from ..array.node import Node
 from ..array.program import Function, roots, tree_nodes
 from ..array.traversal import dependencies, topological
 from ..hlo.ir import HloModule, Instruction

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from ..array.node import Graph, Node, Region
+from ..array.graph import Graph
+from ..array.node import Node, Region
 from ..array.program import Loop, Scope, roots
 from ..array.traversal import topological
 from ..emission.generated import GeneratedModule

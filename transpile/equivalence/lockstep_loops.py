@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..array.node import Graph
+from ..array.graph import Graph
 from ..array.program import Loop, Scope
 from ..errors import XlaToPythonError
 from ..hlo.ir import HloModule, Instruction

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..array.node import Graph, Node, Region, literal_value
+from ..array.graph import Graph
+from ..array.node import Node, Region, literal_value
 from ..array.program import Scope
 from ..array.value import Value
 from ..hlo.ir import HloModule, Instruction

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..array.node import Graph, Node
+from ..array.graph import Graph
+from ..array.node import Node
 from ..array.program import Function
 from ..hlo.element_types import ElementType
 from .matching import Bindings
@@ -23,7 +24,7 @@ def _arange(graph: Graph, node: Node, found: Bindings) -> Node | None:
     most = _COUNTED.get(node.type.name) or int(np.iinfo(node.type.dtype).max)
     if stop >= most or row.interval is None:
         return None
-    return graph.add("arange", (), node.shape, node.element_type, interval=node.interval, stop=stop)
+    return graph.add("arange", (), element_type=node.element_type, interval=node.interval, stop=stop)
 
 
 RULES = (Rule("convert((row := arange(stop=stop)))", _arange, once=("row",), when=_is_counted),)

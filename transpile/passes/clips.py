@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..array.node import Graph, Node, literal_value
+from ..array.graph import Graph
+from ..array.node import Node, literal_value
 from ..array.program import Function
 from ..hlo.element_types import PRED, ElementType
 from .matching import Bindings
@@ -18,7 +19,7 @@ def _clip(graph: Graph, node: Node, found: Bindings) -> Node | None:
     low, x, high = found["LOW"], found["x"], found["HIGH"]
     if not literal_value(low) <= literal_value(high):
         return None
-    return graph.add("clamp", (low, x, high), node.shape, node.element_type, interval=node.interval)
+    return graph.add("clamp", (low, x, high), interval=node.interval)
 
 
 RULES = (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..array.node import Graph, Node, Slot, Ufunc, literal_value
+from ..array.graph import Graph
+from ..array.node import Node, Slot, Ufunc, literal_value
 from ..array.program import Function
 from ..array.rewriting import called
 from ..array.value import getitem
@@ -28,12 +29,12 @@ def _counts(graph: Graph, node: Node, found: Bindings) -> Node | None:
             return None
         numbers = _cut(graph, numbers, size)
     places = size + (bounds[1] >= size)
-    like = graph.add("empty", (), (places,), S64)
+    like = graph.add("empty", (), shape=(places,), element_type=S64)
     counted = called(graph, "np.bincount", (numbers,), like, minlength=places)
     if graph.refuses(counted) is not None:
         return None
     kept = getitem(graph, counted, ((None, size, None),)) if places > size else counted
-    return graph.add("convert", (kept,), node.shape, node.element_type) if node.type is not S64 else kept
+    return graph.add("convert", (kept,), element_type=node.element_type) if node.type is not S64 else kept
 
 
 def _places(node: Node) -> list[Node]:
@@ -59,7 +60,7 @@ def _cut(graph: Graph, numbers: Node, size: int) -> Node:
     zero, most = (graph.literal(bound, numbers.type) for bound in (0, size))
     operands = (zero, inner["x"], most) if inner is not None else (numbers, most)
     opcode = "clamp" if inner is not None else "minimum"
-    return graph.add(opcode, operands, numbers.shape, numbers.type, interval=(0, size))
+    return graph.add(opcode, operands, interval=(0, size))
 
 
 RULES = (Rule("prelude.scatter_at(a, b, c)", _counts), Rule("update_at(a, b, c)", _counts))

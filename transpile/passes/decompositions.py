@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..array.node import Graph, Node
+from ..array.graph import Graph
+from ..array.node import Node
 from ..array.program import Function, roots
 from ..array.rewriting import call_parameters, called, rewrite
 from ..array.traversal import topological
@@ -68,4 +69,4 @@ def _result(graph: Graph, node: Node, call: Node, named: _Call) -> Node:
     parameters = call_parameters(named.function, call.operands, **keywords)
     made = graph.add("prelude", call.operands, results=results, **parameters)
     index = named.parts.index(node.parameters["index"])
-    return graph.add("item", (made,), node.shape, node.element_type, interval=node.interval, index=index)
+    return graph.add("item", (made,), interval=node.interval, index=index)

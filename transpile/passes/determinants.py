@@ -3,7 +3,8 @@ counts the rows that it exchanged."""
 
 from __future__ import annotations
 
-from ..array.node import Graph, Node, Slot
+from ..array.graph import Graph
+from ..array.node import Node, Slot
 from ..array.program import Function
 from ..array.rewriting import called
 from .matching import Bindings
@@ -40,13 +41,10 @@ def _part(graph: Graph, node: Node, found: Bindings, index: int) -> Node | None:
     if not _is_factorisation(found):
         return None
     matrix: Node = found["factored"].operands[0]
-    result = ((), matrix.type)
-    made = graph.add(
-        "library", (matrix,), results=(result, result), function="linalg.slogdet", arguments=(Slot(0),), keywords={}
-    )
+    made = graph.add("library", (matrix,), function="linalg.slogdet", arguments=(Slot(0),), keywords={})
     if graph.refuses(made) is not None:
         return None
-    return graph.add("item", (made,), (), matrix.type, index=index)
+    return graph.add("item", (made,), index=index)
 
 
 def _sign(graph: Graph, node: Node, found: Bindings) -> Node | None:

@@ -6,7 +6,8 @@ Behind a decomposition that may fail JAX puts ``where(info == 0, x, nan)``; the 
 
 from __future__ import annotations
 
-from ..array.node import Graph, Node
+from ..array.graph import Graph
+from ..array.node import Node
 from ..array.program import Function, roots
 from ..array.rewriting import rewrite
 from ..array.traversal import topological
@@ -82,13 +83,10 @@ def _above_diagonal(node: Node) -> Node | None:
 
 def _factor(graph: Graph, matrix: Node, node: Node, part: int) -> Node | None:
     matrix = graph.current(matrix)
-    *batch, rows, columns = matrix.shape
-    least = min(rows, columns)
-    results = (((*batch, rows, least), node.element_type), ((*batch, least, columns), node.element_type))
-    made = graph.add("qr", (matrix,), results=results)
+    made = graph.add("qr", (matrix,))
     if graph.refuses(made) is not None:
         return None
-    return graph.add("item", (made,), node.shape, node.element_type, index=part)
+    return graph.add("item", (made,), index=part)
 
 
 def _guarded(graph: Graph, node: Node, found: Bindings) -> Node | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..array.node import Graph, Node, Slot
+from ..array.graph import Graph
+from ..array.node import Node, Slot
 from ..array.program import Function
 from .matching import Bindings
 from .rules import Rule, apply_rules
@@ -18,8 +19,14 @@ def _cholesky(graph: Graph, node: Node, found: Bindings) -> Node | None:
     (a,) = factored.operands
     if factored.parameters["keywords"].get("uplo") != "L" or node.parameters["diagonal"] or a.ndim != 2:
         return None
-    made = graph.add("prelude", (a,), a.shape, a.element_type, function="cholesky", arguments=(Slot(0),), keywords={})
-    return graph.add("tril", (made,), node.shape, node.element_type, diagonal=0)
+    made = graph.add(
+        "prelude",
+        (a,),
+        function="cholesky",
+        arguments=(Slot(0),),
+        keywords={},
+    )
+    return graph.add("tril", (made,), diagonal=0)
 
 
 RULES = (Rule(f"tril({_MASKED})", _cholesky),)

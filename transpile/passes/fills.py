@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..array.node import Graph, Node, Slot, literal_value
+from ..array.graph import Graph
+from ..array.node import Node, Slot, literal_value
 from ..array.program import Function
 from .matching import Bindings, pattern
 from .rules import Rule, apply_rules
@@ -76,8 +77,8 @@ def _call(
     return graph.add(
         "prelude",
         operands,
-        node.shape,
-        node.element_type,
+        shape=node.shape,
+        element_type=node.element_type,
         function=function,
         arguments=arguments,
         keywords=keywords,

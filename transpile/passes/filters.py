@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..array.node import Graph, Node
+from ..array.graph import Graph
+from ..array.node import Node
 from ..array.program import Function
 from ..array.rewriting import called
 from .matching import Bindings

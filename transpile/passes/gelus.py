@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..array.node import Graph, Node, Slot
+from ..array.graph import Graph
+from ..array.node import Node, Slot
 from ..array.program import Function
 from ..hlo.element_types import F32
 from .matching import Bindings
@@ -21,7 +22,13 @@ def _call(name: str) -> Make:
     def make(graph: Graph, node: Node, found: Bindings) -> Node | None:
         x: Node = found["x"]
         return graph.add(
-            "prelude", (x,), node.shape, node.element_type, function=name, arguments=(Slot(0),), keywords={}
+            "prelude",
+            (x,),
+            shape=node.shape,
+            element_type=node.element_type,
+            function=name,
+            arguments=(Slot(0),),
+            keywords={},
         )
 
     return make

@@ -7,8 +7,9 @@ array, needs no type of its own: ``plain`` says so of an ``argmax`` or a sum.
 
 from __future__ import annotations
 
+from ..array.graph import Graph
 from ..array.intervals import fits
-from ..array.node import Graph, Node
+from ..array.node import Node
 from ..array.program import Function
 from ..array.rewriting import rewrite, with_operands
 from .matching import pattern
@@ -82,4 +83,4 @@ def _clamp(graph: Graph, index: Node, size: int) -> Node:
     if index.opcode == "clamp" and index.interval == (-size, size - 1):
         return index
     low, high = (graph.literal(bound, index.type) for bound in (-size, size - 1))
-    return graph.add("clamp", (low, index, high), index.shape, index.type, interval=(-size, size - 1))
+    return graph.add("clamp", (low, index, high), interval=(-size, size - 1))

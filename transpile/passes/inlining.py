@@ -78,14 +78,8 @@ def _in_place(function: Function, node: Node, operands: tuple[Node, ...], simple
             continue
         graph.instruction = called.graph.origins.get(inner, origin)
         parts = tuple(made[operand] for operand in inner.operands)
-        made[inner] = graph.add(
-            inner.opcode,
-            parts,
-            inner.shape,
-            inner.element_type,
-            python_int=inner.is_python_int,
-            interval=inner.interval,
-            **inner.parameters,
+        made[inner] = graph.typed(
+            inner.opcode, parts, inner.shape, inner.element_type, interval=inner.interval, **inner.parameters
         )
     graph.instruction = origin
     return made[called.results]

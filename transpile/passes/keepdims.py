@@ -30,22 +30,13 @@ def keepdims(function: Function) -> None:
         if index is None:
             return None
         if node.opcode in REDUCTIONS:
-            shape = tuple(1 if axis in node.parameters["axes"] else n for axis, n in enumerate(operands[0].shape))
-            return graph.add(
-                node.opcode,
-                operands,
-                shape,
-                node.element_type,
-                interval=node.interval,
-                keepdims=True,
-                **node.parameters,
-            )
+            given = {**node.parameters, "keepdims": True}
+            return graph.add(node.opcode, operands, element_type=node.element_type, interval=node.interval, **given)
         parts = tuple(
             made if old in accepted or not made.ndim else getitem(graph, made, _for_last_axes(index, made.ndim))
             for old, made in zip(node.operands, operands, strict=True)
         )
-        shape = getitem(graph, node, index).shape
-        return graph.add(node.opcode, parts, shape, node.element_type, interval=node.interval, **node.parameters)
+        return graph.add(node.opcode, parts, element_type=node.element_type, interval=node.interval, **node.parameters)
 
     rewrite(function, rule)
 

@@ -5,8 +5,9 @@ Each thread keeps the carried values of its element to itself, so that they are 
 
 from __future__ import annotations
 
+from ..array.graph import Graph
 from ..array.kernel import Kernel
-from ..array.node import Graph, Node
+from ..array.node import Node
 from ..array.program import Carry, Function, Loop, roots, tree_nodes
 from ..array.rewriting import rewrite
 from ..array.traversal import is_inside, topological
@@ -42,7 +43,7 @@ def _in_kernel(graph: Graph, node: Node, operands: tuple[Node, ...], made: dict[
     if len(wanted) == 1:
         return operands[0]
     index = wanted.index(node.parameters["index"])
-    return graph.add("item", operands, node.shape, node.element_type, index=index, stands_for=node)
+    return graph.typed("item", operands, node.shape, node.element_type, index=index, stands_for=node)
 
 
 def _only_call(node: Node, nodes: list[Node]) -> Node | None:
@@ -112,9 +113,9 @@ class LoopKernel:
         kernel, operands = self._kernel(initials)
         if len(self.wanted) == 1:
             (only,) = self.items.values()
-            return graph.add("kernel", operands, only.shape, only.element_type, kernel=kernel, stands_for=only)
+            return graph.typed("kernel", operands, only.shape, only.element_type, kernel=kernel, stands_for=only)
         results = tuple((node.shape, node.element_type) for node in kernel.outputs)
-        return graph.add("kernel", operands, results=results, kernel=kernel)
+        return graph.typed("kernel", operands, results=results, kernel=kernel)
 
     def _kernel(self, initials: tuple[Node, ...]) -> tuple[Kernel, tuple[Node, ...]]:
         graph, inner = Graph(), self.inner
@@ -132,7 +133,7 @@ class LoopKernel:
                 made[parameter] = carries[self.parameters.index(operand)].parameter
             elif self._is_counter(operand):
                 graph.region = body
-                made[parameter] = graph.add("scalar", (counter,), (), operand.element_type)
+                made[parameter] = graph.typed("scalar", (counter,), (), operand.element_type)
             else:
                 outer = self.function.graph.current(operand)
                 made[parameter] = _input(graph, outer, inputs)
@@ -147,10 +148,10 @@ class LoopKernel:
         loop = Loop(body, carries, counter=counter, start=self.loop.start, stop=self.loop.stop, step=self.loop.step)
         types = tuple((carry.parameter.shape, carry.parameter.element_type) for carry in carries)
         starts = tuple(carry.initial for carry in carries)
-        whole = graph.add("loop", starts, results=types, pinned=True, loop=loop)
+        whole = graph.typed("loop", starts, results=types, pinned=True, loop=loop)
         kernel.function.parameters = list(inputs.values())
         kernel.function.results = tuple(
-            graph.add("item", (whole,), inner.loop, types[index][1], index=index) for index in self.wanted
+            graph.typed("item", (whole,), inner.loop, types[index][1], index=index) for index in self.wanted
         )
         kernel.inputs, kernel.outputs = list(inputs), [self.items[index] for index in self.wanted]
         return kernel, tuple(inputs)
@@ -159,7 +160,7 @@ class LoopKernel:
         """The first value of an element: a constant, or read."""
         if is_generated(initial) and initial.operands:
             literal = initial.operands[0]
-            return graph.add("literal", (), (), literal.element_type, interval=literal.interval, **literal.parameters)
+            return graph.typed("literal", (), (), literal.element_type, interval=literal.interval, **literal.parameters)
         return _input(graph, initial, inputs)
 
     def _copied(self, graph: Graph, made: dict[Node, Node]) -> list[Node]:
@@ -171,7 +172,7 @@ class LoopKernel:
                 continue
             graph.number, graph.instruction = node.number, old.graph.origins.get(node)
             operands = tuple(made[operand] for operand in node.operands)
-            made[node] = graph.add(
+            made[node] = graph.typed(
                 node.opcode, operands, node.shape, node.element_type, interval=node.interval, **node.parameters
             )
             if node in old.graph.results:

@@ -8,8 +8,9 @@ from math import prod
 from typing import Any
 
 from ...targets.base import Kernels
+from ..array.graph import Graph
 from ..array.kernel import Kernel, Lines, reduced_axes
-from ..array.node import Graph, Node, Region
+from ..array.node import Node, Region
 from ..array.program import Branch, Function, Program
 from ..array.rewriting import rewrite_parts, stand_in
 from ..array.value import strong
@@ -39,15 +40,15 @@ def _call(function: Function, region: FusedRegion, made: dict[Node, Node]) -> No
     operands = tuple(strong(graph, made[node]) for node in region.inputs)
     if len(region.outputs) == 1:
         (shape,) = kernel.shapes
-        call = graph.add("kernel", operands, shape, last.element_type, kernel=kernel, **_origin(region, last))
+        call = graph.typed("kernel", operands, shape, last.element_type, kernel=kernel, **_origin(region, last))
         made[last] = _finished(graph, region, last, call)
         stand_in(graph, last, made[last])
         return
     results = tuple((shape, node.element_type) for node, shape in zip(region.outputs, kernel.shapes, strict=True))
-    call = graph.add("kernel", operands, results=results, kernel=kernel)
+    call = graph.typed("kernel", operands, results=results, kernel=kernel)
     for index, (node, shape) in enumerate(zip(region.outputs, kernel.shapes, strict=True)):
         graph.instruction, graph.number = graph.origins.get(node), node.number
-        item = graph.add("item", (call,), shape, node.element_type, index=index, **_origin(region, node))
+        item = graph.typed("item", (call,), shape, node.element_type, index=index, **_origin(region, node))
         made[node] = _finished(graph, region, node, item)
         stand_in(graph, node, made[node])
 
@@ -78,11 +79,11 @@ def _finished(graph: Graph, region: FusedRegion, node: Node, given: Node) -> Nod
     opcode = "sum" if node.opcode == "mean" else node.opcode
     _, axes = _given(region, node)
     parameters: dict[str, Any] = {"axes": axes} | ({"keepdims": True} if given.ndim == node.ndim else {})
-    total = graph.add(opcode, (given,), node.shape, node.element_type, **parameters)
+    total = graph.typed(opcode, (given,), node.shape, node.element_type, **parameters)
     if node.opcode != "mean":
         return total
     count = graph.literal(prod(region.loop[axis] for axis in reduced_axes(node)), node.type)
-    return graph.add("divide", (total, count), node.shape, node.element_type)
+    return graph.typed("divide", (total, count), node.shape, node.element_type)
 
 
 class KernelBuilder:
@@ -141,7 +142,7 @@ class KernelBuilder:
             graph.region = self._body((node, number))
             branches.append(Branch(graph.region, [made[source] if source in made else self._read(source, at)]))
         graph.region, graph.number, graph.instruction = home, node.number, self.caller.origins.get(node)
-        joined = graph.add(
+        joined = graph.typed(
             "conditional",
             shape=self.region.loop,
             element_type=node.element_type,
@@ -173,7 +174,9 @@ class KernelBuilder:
         if node in self.region.reductions:
             made = self._reduced(node, operands)
         else:
-            made = graph.add(node.opcode, operands, shape, node.element_type, interval=node.interval, **node.parameters)
+            made = graph.typed(
+                node.opcode, operands, shape, node.element_type, interval=node.interval, **node.parameters
+            )
         return self._noted(node, made)
 
     def _noted(self, node: Node, made: Node) -> Node:
@@ -200,16 +203,16 @@ class KernelBuilder:
         if parameter not in self.kernel_made.whole:
             return parameter
         place = offset(at, source.shape, loop)
-        return graph.add("read", (parameter,), loop, source.element_type, interval=source.interval, at=place)
+        return graph.typed("read", (parameter,), loop, source.element_type, interval=source.interval, at=place)
 
     def _generated(self, source: Node, at: Map) -> Node:
         """An element of an array that follows from its index."""
         graph = self.graph
         if source.opcode in ("literal", "full", "zeros", "ones"):
             literal = source.operands[0] if source.operands else source
-            return graph.add("literal", (), (), literal.element_type, interval=literal.interval, **literal.parameters)
+            return graph.typed("literal", (), (), literal.element_type, interval=literal.interval, **literal.parameters)
         places = tuple(
             offset((index,), (size,), self.region.loop) for index, size in zip(at, source.shape, strict=True)
         )
         diagonal = source.parameters.get("diagonal", 0)
-        return graph.add(source.opcode, (), self.region.loop, source.element_type, places=places, diagonal=diagonal)
+        return graph.typed(source.opcode, (), self.region.loop, source.element_type, places=places, diagonal=diagonal)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..array.graph import Graph
 from ..array.kernel import Lines
-from ..array.node import Graph, Node
+from ..array.node import Node
 from ..hlo.element_types import BF16, F16, F32, PRED, S8, S16, S32, U8, U16, ElementType
 from .index_maps import Offset, Term
 
@@ -44,7 +45,7 @@ class LineReductions:
         return x if x.type is element_type else self._node("convert", (x,), element_type)
 
     def _node(self, opcode: str, operands: tuple[Node, ...], element_type: ElementType, **parameters: object) -> Node:
-        return self.graph.add(opcode, operands, self.loop, element_type, **parameters)  # type: ignore[arg-type]
+        return self.graph.typed(opcode, operands, self.loop, element_type, **parameters)  # type: ignore[arg-type]
 
     def _reduced(self, opcode: str, x: Node) -> Node:
         made = self._node(opcode, (x,), x.type)

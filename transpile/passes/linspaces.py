@@ -5,7 +5,8 @@ The function of the prelude keeps the weights: ``np.linspace`` computes in float
 
 from __future__ import annotations
 
-from ..array.node import Graph, Node, Slot, literal_value
+from ..array.graph import Graph
+from ..array.node import Node, Slot, literal_value
 from ..array.program import Function
 from .matching import Bindings
 from .rules import Rule, apply_rules, is_full_float
@@ -43,8 +44,7 @@ def _linspace(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return graph.add(
         "prelude",
         operands,
-        node.shape,
-        node.element_type,
+        shape=node.shape,
         function="linspace",
         arguments=(*arguments, gaps + 1, node.element_type),
         keywords={},

@@ -21,7 +21,7 @@ def means(function: Function) -> None:
         if position is None:
             return None
         total = operands[position]
-        return graph.add("mean", total.operands, node.shape, node.element_type, **total.parameters)
+        return graph.add("mean", total.operands, **total.parameters)
 
     rewrite(function, rule)
 

@@ -6,7 +6,8 @@ stays as it is.
 
 from __future__ import annotations
 
-from ..array.node import Graph, Node
+from ..array.graph import Graph
+from ..array.node import Node
 from ..array.program import Function
 from ..array.value import FULL
 from .matching import Bindings
@@ -27,7 +28,7 @@ def _median(graph: Graph, node: Node, found: Bindings) -> Node | None:
     middle = {tuple(FULL if k != axis else place for k in range(x.ndim)) for place in (size // 2 - 1, size // 2)}
     if not finds_nan or size % 2 or {_whole(found[name], x.ndim) for name in ("one", "other")} != middle:
         return None
-    return graph.add("median", (x,), node.shape, node.element_type, axis=axis)
+    return graph.add("median", (x,), axis=axis)
 
 
 def _whole(index: tuple[object, ...], ndim: int) -> tuple[object, ...]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..array.node import Graph, Node
+from ..array.graph import Graph
+from ..array.node import Node
 from ..array.program import Function
 from ..array.rewriting import along, called
 from .matching import Bindings

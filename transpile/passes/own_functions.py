@@ -22,8 +22,8 @@ def _called(function: Function, target: Target, node: Node, operands: tuple[Node
     return function.graph.add(
         "prelude",
         operands,
-        node.shape,
-        node.element_type,
+        shape=node.shape,
+        element_type=node.element_type,
         interval=node.interval,
         function=call.function,
         arguments=arguments,

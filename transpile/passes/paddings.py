@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..array.node import Graph, Node
+from ..array.graph import Graph
+from ..array.node import Node
 from ..array.program import Function
 from ..array.rewriting import called
 from ..array.value import FULL

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..array.node import Graph, Node, literal_value
+from ..array.graph import Graph
+from ..array.node import Node, literal_value
 from ..array.program import Function
 from ..array.rewriting import called
 from .matching import Bindings, pattern

@@ -9,7 +9,8 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from ..array.node import Graph, Node, Slot, Ufunc
+from ..array.graph import Graph
+from ..array.node import Node, Slot, Ufunc
 from ..array.program import Function
 from ..array.rewriting import rewrite
 from .matching import is_number, pattern
@@ -61,8 +62,6 @@ def _gradient(graph: Graph, scatter: Node, operands: tuple[Node, ...]) -> Node |
     return graph.add(
         "prelude",
         (x, updates),
-        scatter.shape,
-        scatter.element_type,
         function="select_and_scatter",
         arguments=(Slot(0), Slot(1), window),
         keywords=chosen | keywords,

@@ -15,7 +15,8 @@ from math import prod
 
 import numpy as np
 
-from ..array.node import Graph, Node, Slot, Ufunc
+from ..array.graph import Graph
+from ..array.node import Node, Slot, Ufunc
 from ..array.program import Function, roots
 from ..array.rewriting import rewrite
 from ..array.traversal import topological
@@ -82,7 +83,7 @@ class Prefix:
             source = getitem(graph, source, self._index(source, part))
         flip = self._index(source, (None, None, -1))
         source = getitem(graph, source, flip) if self.is_backwards else source
-        made = graph.add(CUMULATIVE[self.opcode], (source,), source.shape, source.element_type, axis=self.axis)
+        made = graph.add(CUMULATIVE[self.opcode], (source,), axis=self.axis)
         return getitem(graph, made, flip) if self.is_backwards else made
 
     def _index(self, node: Node, item: tuple[int | None, ...]) -> list[object]:

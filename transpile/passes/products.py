@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..array.node import Graph, Node
+from ..array.graph import Graph
+from ..array.node import Node
 from ..array.program import Function, roots
 from ..array.rewriting import rewrite
 from ..array.traversal import dependencies, topological
@@ -86,8 +87,7 @@ def _is_simpler(product: Node, group: set[Node], users: Users) -> bool:
 
 
 def _turned(graph: Graph, node: Node, operands: tuple[Node, ...]) -> Node:
-    shape = (*node.shape[:-2], node.shape[-1], node.shape[-2])
     if node.opcode == "matmul":
         left, right = operands
         operands = permute(graph, right, _swap(right.ndim)), permute(graph, left, _swap(left.ndim))
-    return graph.add(node.opcode, operands, shape, node.element_type, interval=node.interval, **node.parameters)
+    return graph.add(node.opcode, operands, element_type=node.element_type, interval=node.interval, **node.parameters)

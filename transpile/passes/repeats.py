@@ -13,7 +13,8 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-from ..array.node import Graph, Node
+from ..array.graph import Graph
+from ..array.node import Node
 from ..array.program import Function, Program, roots
 from ..array.rewriting import rewrite_parts, stand_in
 from ..array.traversal import dependencies, topological
@@ -201,7 +202,7 @@ def _function(function: Function, parts: list[_Part]) -> Function:
     for node in first.nodes:
         operands = tuple(_carried(graph, made, operand) for operand in node.operands)
         graph.instruction = function.graph.origins.get(node)
-        made[node] = graph.add(node.opcode, operands, node.shape, node.element_type, **node.parameters)
+        made[node] = graph.typed(node.opcode, operands, node.shape, node.element_type, **node.parameters)
         graph.results.setdefault(made[node], function.graph.results.get(node, []))
     graph.instruction = None
     outputs = [made[first.nodes[k]] for k in first.outputs]
@@ -257,7 +258,7 @@ class _Call:
         types = tuple((output.shape, output.element_type) for output in self.outputs)
         if len(types) == 1:
             ((shape, element_type),) = types
-            return graph.add("call", tuple(operands), shape, element_type, function=self.function)
+            return graph.add("call", tuple(operands), shape=shape, element_type=element_type, function=self.function)
         return graph.add("call", tuple(operands), results=types, function=self.function)
 
 
@@ -276,9 +277,9 @@ def _put(function: Function, calls: Sequence[_Call]) -> None:
         given = [called]
         if len(call.outputs) > 1:
             given = []
-            for index, output in enumerate(call.outputs):
+            for index in range(len(call.outputs)):
                 graph.number += 1
-                given.append(graph.add("item", (called,), output.shape, output.element_type, index=index))
+                given.append(graph.add("item", (called,), index=index))
         for output, new in zip(call.outputs, given, strict=True):
             made[output] = new
             stand_in(graph, output, new)

@@ -12,7 +12,8 @@ from math import prod
 
 from numpy import broadcast_shapes
 
-from ..array.node import Graph, Node, Slot, literal_value
+from ..array.graph import Graph
+from ..array.node import Node, Slot, literal_value
 from ..array.program import Function
 from ..array.rewriting import rewrite, with_operands
 from ..array.value import FULL
@@ -25,7 +26,7 @@ def _reshaped(graph: Graph, x: Node, shape: tuple[int, ...]) -> Node:
     *_, x = _before_reshaping(x)
     if x.shape == shape:
         return x
-    return graph.add("reshape", (x,), shape, x.element_type, interval=x.interval)
+    return graph.add("reshape", (x,), shape=shape)
 
 
 def _plain(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -60,7 +61,7 @@ def _taken(graph: Graph, node: Node, found: Bindings) -> Node | None:
     given = _in_shape(index, node.shape[axis : len(node.shape) - len(behind)])
     if given is None or node.shape != before + given.shape + behind:
         return None
-    return graph.add("take", (x, given), node.shape, node.element_type, interval=node.interval, **parameters)
+    return graph.add("take", (x, given), interval=node.interval, **parameters)
 
 
 def _elements(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -80,7 +81,12 @@ def _elements(graph: Graph, node: Node, found: Bindings) -> Node | None:
         others = [other.shape for other in given[:place] + given[place + 1 :]]
         if one.opcode == "broadcast_to" and broadcast_shapes(one.operands[0].shape, *others) == flat:
             given[place] = one.operands[0]
-    return graph.add("advanced_index", (x, *given), node.shape, node.element_type, interval=node.interval, **parameters)
+    return graph.add(
+        "advanced_index",
+        (x, *given),
+        interval=node.interval,
+        **parameters,
+    )
 
 
 def _looked_up(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -127,7 +133,7 @@ def _clamped_before(graph: Graph, node: Node, found: Bindings) -> Node | None:
     if x.interval is not None and low <= x.interval[0] and x.interval[1] <= high:
         clamped = x
     else:
-        clamped = graph.add("clamp", (found["LOW"], x, found["HIGH"]), x.shape, x.element_type, interval=(low, high))
+        clamped = graph.add("clamp", (found["LOW"], x, found["HIGH"]), interval=(low, high))
     return _reshaped(graph, clamped, node.shape)
 
 

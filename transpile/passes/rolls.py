@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..array.node import Graph, Node
+from ..array.graph import Graph
+from ..array.node import Node
 from ..array.program import Function
 from ..array.value import FULL
 from .matching import Bindings
@@ -19,7 +20,7 @@ def _roll(graph: Graph, node: Node, found: Bindings) -> Node | None:
     if tail is None or head is None or head.start != 0 or tail.stop != x.shape[axis] or head.stop != tail.start:
         return None
     shift = len(tail) if len(tail) < len(head) else -len(head)
-    return graph.add("roll", (x,), x.shape, x.element_type, interval=x.interval, shift=shift, axis=axis)
+    return graph.add("roll", (x,), shift=shift, axis=axis)
 
 
 def part_of_axis(index: tuple[Any, ...], axis: int, size: int) -> range | None:
@@ -45,7 +46,7 @@ def _along_several(graph: Graph, node: Node, found: Bindings) -> Node | None:
     shifts[axis] = shift
     x = found["x"]
     along = tuple(shifts[each] for each in axes)
-    return graph.add("roll", (x,), x.shape, x.element_type, interval=x.interval, shift=along, axis=axes)
+    return graph.add("roll", (x,), shift=along, axis=axes)
 
 
 RULES = (

@@ -12,14 +12,14 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-import numpy as np
-
-from ..array.intervals import elementwise_interval
-from ..array.node import Graph, Node
+from ..array.graph import Graph
+from ..array.node import Node
+from ..array.operations import operation as operation_of
+from ..array.operations.inference import broadcast
 from ..array.program import Function, roots
 from ..array.rewriting import call_parameters, rewrite, with_operands
 from ..array.traversal import topological, use_counts
-from ..hlo.element_types import PRED, ElementType
+from ..hlo.element_types import ElementType
 from .matching import Bindings, operation, pattern
 
 Make = Callable[[Graph, Node, Bindings], Node | None]
@@ -100,8 +100,8 @@ def _built(graph: Graph, tree: ast.expr, element_type: ElementType, bound: Bindi
         if function is not None:
             parameters = call_parameters(function, operands, **parameters)
             operands = tuple(operand for operand in operands if not operand.is_literal)
-        result = PRED if opcode in ("compare", "isnan", "is-finite") else element_type
-        shape = np.broadcast_shapes(*(operand.shape for operand in operands))
-        interval = elementwise_interval(opcode, operands, result)
-        return graph.add(opcode, operands, shape, result, interval=interval, **parameters)
+        row = operation_of(opcode, parameters)
+        shape = None if row.shape is not None else broadcast(operands)
+        result = None if row.element_type is not None else element_type
+        return graph.add(opcode, operands, shape=shape, element_type=result, **parameters)
     return graph.literal(ast.literal_eval(tree), element_type)

@@ -6,7 +6,8 @@ promises nothing.
 
 from __future__ import annotations
 
-from ..array.node import Graph, Node, Slot, literal_value
+from ..array.graph import Graph
+from ..array.node import Node, Slot, literal_value
 from ..array.program import Function, Loop
 from ..array.rewriting import rewrite
 from ..array.traversal import is_inside
@@ -27,7 +28,12 @@ def _key(graph: Graph, node: Node, found: Bindings) -> Node | None:
     if not x.type.is_floating or int(literal_value(found["MOST"])) != 2 ** (bits - 1) - 1:
         return None
     return graph.add(
-        "prelude", (x,), node.shape, node.element_type, function="total_order_key", arguments=(Slot(0),), keywords={}
+        "prelude",
+        (x,),
+        element_type=node.element_type,
+        function="total_order_key",
+        arguments=(Slot(0),),
+        keywords={},
     )
 
 
@@ -50,8 +56,7 @@ def searches(function: Function) -> None:
         made = graph.add(
             "prelude",
             (graph.current(table), graph.current(values)),
-            node.shape,
-            node.element_type,
+            element_type=node.element_type,
             interval=(0, table.shape[0]),
             function="search_sorted",
             arguments=(Slot(0), Slot(1)),

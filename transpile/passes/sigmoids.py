@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..array.node import Graph, Node, Slot
+from ..array.graph import Graph
+from ..array.node import Node, Slot
 from ..array.program import Function, roots
 from ..array.traversal import topological
 from .matching import Bindings, pattern
@@ -16,7 +17,11 @@ def _sigmoid(graph: Graph, node: Node, found: Bindings) -> Node | None:
     if x.shape != node.shape:
         return None
     return graph.add(
-        "prelude", (x,), node.shape, node.element_type, function="sigmoid", arguments=(Slot(0),), keywords={}
+        "prelude",
+        (x,),
+        function="sigmoid",
+        arguments=(Slot(0),),
+        keywords={},
     )
 
 

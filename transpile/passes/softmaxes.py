@@ -5,7 +5,8 @@ The functions of the prelude do what the expressions did, in the same order: no 
 
 from __future__ import annotations
 
-from ..array.node import Graph, Node, Slot
+from ..array.graph import Graph
+from ..array.node import Node, Slot
 from ..array.program import Function
 from .matching import Bindings, pattern
 from .rules import Make, Rule, apply_rules, is_full_float
@@ -33,7 +34,13 @@ def _call(name: str) -> Make:
             return None
         keywords = _axis(axes, x.ndim, is_sum) | ({"keepdims": True} if kept and is_sum else {})
         return graph.add(
-            "prelude", (x,), node.shape, node.element_type, function=name, arguments=(Slot(0),), keywords=keywords
+            "prelude",
+            (x,),
+            shape=node.shape,
+            element_type=node.element_type,
+            function=name,
+            arguments=(Slot(0),),
+            keywords=keywords,
         )
 
     return make

@@ -6,7 +6,8 @@ solves. The call does the same, so that it behaves as they do on singular and no
 
 from __future__ import annotations
 
-from ..array.node import Graph, Node, Slot
+from ..array.graph import Graph
+from ..array.node import Node, Slot
 from ..array.program import Function, Loop
 from ..array.rewriting import rewrite
 from ..array.value import getitem, permute
@@ -62,8 +63,7 @@ def _order(graph: Graph, item: Node, rows: Node) -> Node | None:
     made = graph.add(
         "prelude",
         (rows,),
-        item.shape,
-        item.element_type,
+        shape=item.shape,
         interval=(0, size - 1),
         function="pivots_to_permutation",
         arguments=(Slot(0), size),
@@ -83,7 +83,7 @@ def _in_bounds(graph: Graph, node: Node, found: Bindings) -> Node | None:
         return None
     if order.interval[1] >= found["x"].shape[axis]:
         return None
-    return graph.add("take", node.operands, node.shape, node.element_type, axis=axis, clamped=False)
+    return graph.add("take", node.operands, axis=axis, clamped=False)
 
 
 def _factors(found: Bindings, order: Node) -> bool:
@@ -122,8 +122,6 @@ def _solution(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return graph.add(
         "prelude",
         (matrix, right),
-        node.shape,
-        node.element_type,
         function="solve",
         arguments=(Slot(0), Slot(1)),
         keywords={},
@@ -139,8 +137,6 @@ def _vector(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return graph.add(
         "prelude",
         (found["a"], column.operands[0]),
-        node.shape,
-        node.element_type,
         function="solve",
         arguments=(Slot(0), Slot(1)),
         keywords={},

@@ -19,7 +19,7 @@ def squares(function: Function) -> None:
     def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
         if not _is_square(node, uses):
             return None
-        made = graph.add("square", operands[:1], node.shape, node.element_type)
+        made = graph.add("square", operands[:1])
         return None if graph.refuses(made) else made
 
     rewrite(function, rule)

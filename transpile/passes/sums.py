@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..array.node import Graph, Node
+from ..array.graph import Graph
+from ..array.node import Node
 from ..array.program import Function
 from .matching import Bindings
 from .rules import Rule, apply_rules
@@ -17,7 +18,7 @@ def _together(graph: Graph, node: Node, found: Bindings) -> Node | None:
         return None
     kept = [axis for axis in range(x.ndim) if axis not in inner]
     axes = tuple(sorted({*inner, *(kept[axis] for axis in outer)}))
-    return graph.add(node.opcode, (x,), node.shape, node.element_type, interval=node.interval, axes=axes)
+    return graph.add(node.opcode, (x,), element_type=node.element_type, interval=node.interval, axes=axes)
 
 
 def _of_whole(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -32,7 +33,7 @@ def _of_whole(graph: Graph, node: Node, found: Bindings) -> Node | None:
     shape = tuple(size for axis, size in enumerate(x.shape) if axis not in axes)
     if not axes or shape != node.shape:
         return None
-    return graph.add(node.opcode, (x,), shape, node.element_type, interval=node.interval, axes=tuple(axes))
+    return graph.add(node.opcode, (x,), element_type=node.element_type, interval=node.interval, axes=tuple(axes))
 
 
 def cuts(whole: tuple[int, ...], pieces: tuple[int, ...]) -> list[tuple[int, list[int]]] | None:

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..array.node import Graph, Node, Slot, literal_value
+from ..array.graph import Graph
+from ..array.node import Node, Slot, literal_value
 from ..array.program import Function, Loop, roots
 from ..array.rewriting import rewrite
 from ..array.traversal import dependencies, topological
@@ -204,7 +205,9 @@ def _call(graph: Graph, node: Node, operands: tuple[Node, ...], users: dict[Node
 def _prelude(
     graph: Graph, name: str, operands: tuple[Node, ...], arguments: tuple[Any, ...], shape: tuple[int, ...]
 ) -> Node | None:
-    made = graph.add("prelude", operands, shape, U32, function=name, arguments=arguments, keywords={})
+    made = graph.add(
+        "prelude", operands, shape=shape, element_type=U32, function=name, arguments=arguments, keywords={}
+    )
     return made if graph.refuses(made) is None else None
 
 
@@ -289,7 +292,11 @@ def _uniform(graph: Graph, node: Node, found: Bindings) -> Node | None:
     written = [int(end) if end == int(end) else float(str(end)) for end in (start, high)]
     arguments += tuple(written if high != 1 else written[:1] if start else ())
     return graph.add(
-        "prelude", bits.operands, node.shape, F32, function="random_uniform", arguments=arguments, keywords={}
+        "prelude",
+        bits.operands,
+        function="random_uniform",
+        arguments=arguments,
+        keywords={},
     )
 
 
@@ -302,7 +309,11 @@ def _normal(graph: Graph, node: Node, found: Bindings) -> Node | None:
     ]:
         return None
     return graph.add(
-        "prelude", uniform.operands, node.shape, F32, function="random_normal", arguments=(key, shape), keywords={}
+        "prelude",
+        uniform.operands,
+        function="random_normal",
+        arguments=(key, shape),
+        keywords={},
     )
 
 

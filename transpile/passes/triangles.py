@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..array.node import Graph, Node, Slot, literal_value
+from ..array.graph import Graph
+from ..array.node import Node, Slot, literal_value
 from ..array.program import Function
 from ..array.rewriting import called
 from ..array.value import FULL, NEW
@@ -34,8 +35,8 @@ def _mask(graph: Graph, node: Node, found: Bindings) -> Node | None:
     if not left[0] or right[0] or 0 in node.shape:
         return None
     opcode, shift, is_rest = _MASKS[direction]
-    mask = graph.add(opcode, (), node.shape, PRED, diagonal=left[1] - right[1] + shift)
-    return graph.add("not", (mask,), node.shape, PRED) if is_rest else mask
+    mask = graph.add(opcode, (), shape=node.shape, element_type=PRED, diagonal=left[1] - right[1] + shift)
+    return graph.add("not", (mask,)) if is_rest else mask
 
 
 def _ramp(node: Node) -> tuple[bool, int] | None:
@@ -61,7 +62,9 @@ def _typed(graph: Graph, node: Node, found: Bindings) -> Node | None:
     """The mask as numbers."""
     if node.type.is_extension:
         return None
-    return graph.add(found["mask"].opcode, (), node.shape, node.element_type, **found["mask"].parameters)
+    return graph.add(
+        found["mask"].opcode, (), shape=node.shape, element_type=node.element_type, **found["mask"].parameters
+    )
 
 
 def _lower(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -77,7 +80,7 @@ def _triangle(graph: Graph, node: Node, found: Bindings, opcode: str, past: int)
     if x.shape != node.shape or x.shape[-2:] != mask.shape or not _is_zero(zero):
         return None
     diagonal = mask.parameters["diagonal"] + past
-    return graph.add(opcode, (x,), node.shape, node.element_type, diagonal=diagonal)
+    return graph.add(opcode, (x,), diagonal=diagonal)
 
 
 def _diagonal(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -95,7 +98,13 @@ def _diagonal(graph: Graph, node: Node, found: Bindings) -> Node | None:
     if min(row[1], column[1]) != 0 or node.shape[-1] != min(rows + min(offset, 0), columns - max(offset, 0)):
         return None
     axes = {"axis1": x.ndim - 2, "axis2": x.ndim - 1} if x.ndim > 2 else {}
-    return graph.add("diagonal", (x,), node.shape, node.element_type, interval=node.interval, offset=offset, axes=axes)
+    return graph.add(
+        "diagonal",
+        (x,),
+        interval=node.interval,
+        offset=offset,
+        axes=axes,
+    )
 
 
 def _on_diagonal(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -146,8 +155,8 @@ def _scaled(graph: Graph, node: Node, found: Bindings) -> Node | None:
     mask, number = found["mask"], found["NUMBER"]
     if node.shape != mask.shape or not 0 < literal_value(number) < np.inf:
         return None
-    ones = graph.add(mask.opcode, (), node.shape, node.element_type, **mask.parameters)
-    return graph.add("multiply", (ones, number), node.shape, node.element_type)
+    ones = graph.add(mask.opcode, (), shape=node.shape, element_type=node.element_type, **mask.parameters)
+    return graph.add("multiply", (ones, number))
 
 
 RULES = (

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from ..array.node import Graph, Node, literal_value
+from ..array.graph import Graph
+from ..array.node import Node, literal_value
 from ..array.program import Function, roots
 from ..array.rewriting import called
 from ..array.traversal import topological

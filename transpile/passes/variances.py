@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
-from ..array.node import Graph, Node, literal_value
+from ..array.graph import Graph
+from ..array.node import Node, literal_value
 from ..array.program import Function
 from .matching import Bindings
 from .rules import Rule, apply_rules, is_full_float
@@ -21,7 +22,7 @@ def _is_centred(found: Bindings) -> bool:
 def _variance(graph: Graph, node: Node, found: Bindings) -> Node | None:
     if not _is_centred(found):
         return None
-    return graph.add("var", (found["x"],), node.shape, node.element_type, **node.parameters)
+    return graph.add("var", (found["x"],), **node.parameters)
 
 
 def _sample_variance(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -33,12 +34,12 @@ def _sample_variance(graph: Graph, node: Node, found: Bindings) -> Node | None:
     correction = count - float(literal_value(divisor))
     if correction not in (1, 2) or correction >= count:
         return None
-    return graph.add("var", (x,), node.shape, node.element_type, ddof=int(correction), **total.parameters)
+    return graph.add("var", (x,), ddof=int(correction), **total.parameters)
 
 
 def _deviation(graph: Graph, node: Node, found: Bindings) -> Node:
     (x,) = found["v"].operands
-    return graph.add("std", (x,), node.shape, node.element_type, **found["v"].parameters)
+    return graph.add("std", (x,), **found["v"].parameters)
 
 
 RULES = (

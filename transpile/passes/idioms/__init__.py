@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from ...array.node import Graph, Node, Slot
+from ...array.graph import Graph
+from ...array.node import Node, Slot
 from ...array.program import Function
 from ...array.rewriting import rewrite, with_operands
 from ...hlo.element_types import F32
@@ -27,7 +28,11 @@ def _normal_cdf(graph: Graph, node: Node, found: Bindings) -> Node | None:
     if x.shape != node.shape:
         return None
     return graph.add(
-        "prelude", (x,), node.shape, node.element_type, function="normal_cdf", arguments=(Slot(0),), keywords={}
+        "prelude",
+        (x,),
+        function="normal_cdf",
+        arguments=(Slot(0),),
+        keywords={},
     )
 
 
@@ -124,8 +129,8 @@ def _raise(function: Function, known: Sequence[Idiom]) -> None:
             made = graph.add(
                 "prelude",
                 (argument,),
-                node.shape,
-                node.element_type,
+                shape=node.shape,
+                element_type=node.element_type,
                 function=idiom.name,
                 arguments=(Slot(0),),
                 keywords={},

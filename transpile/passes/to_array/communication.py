@@ -226,7 +226,7 @@ def identifier(lowering: FunctionLowering, instruction: Instruction) -> Value:
     count = module.replica_count if instruction.opcode == "replica-id" else module.num_partitions
     if count == 1:
         return Value.of(lowering.graph.literal(np.uint32(0), U32))
-    return Value.of(lowering.graph.add(instruction.opcode, (), (), U32, interval=(0, count - 1)))
+    return Value.of(lowering.graph.add(instruction.opcode, interval=(0, count - 1)))
 
 
 @lowers("infeed")

@@ -75,13 +75,13 @@ def _products(left: _Side, right: _Side) -> int:
 def _matmul(lowering: FunctionLowering, a: Node, b: Node, shape: tuple[int, ...], element_type: ElementType) -> Node:
     """``a @ b``; many products of integers by exact products of floats, which have fast libraries."""
     if a.element_type is element_type and not element_type.is_integral:
-        return lowering.graph.add("matmul", (a, b), shape, element_type)
+        return lowering.graph.add("matmul", (a, b))
     if a.element_type is element_type and b.element_type is element_type and prod(shape) * a.shape[-1] < _MANY:
-        return lowering.graph.add("matmul", (a, b), shape, element_type)
+        return lowering.graph.add("matmul", (a, b))
     if a.ndim > 1 and b.ndim > 1:
         return lowering.call("matmul", (a, b), shape, element_type, arguments=(Slot(0), Slot(1), element_type)).node
     wide = [converted(lowering, Value.of(node), element_type).node for node in (a, b)]
-    return lowering.graph.add("matmul", (wide[0], wide[1]), shape, element_type)
+    return lowering.graph.add("matmul", (wide[0], wide[1]))
 
 
 def _drop_units(lowering: FunctionLowering, left: _Side, right: _Side) -> None:
@@ -139,7 +139,7 @@ def _product(
             tuple(letters_left.index(k) for k in contracted),
             tuple(letters_right.index(k) for k in contracted),
         )
-        node = graph.add("tensordot", (left_node, right_node), shape, element_type, axes=axes)
+        node = graph.add("tensordot", (left_node, right_node), axes=axes)
     elif len(contracted) == 1 and len(left_free) == 1 and len(right_free) == 1:
         a = arranged(left_node, letters_left, [*batch, *left_free, *contracted])
         b = arranged(right_node, letters_right, [*batch, *contracted, *right_free])
@@ -148,7 +148,7 @@ def _product(
         names = {k: "abcdefghijklmnopqrstuvwxyz"[i] for i, k in enumerate([*order, *contracted])}
         left_text, right_text, text = ("".join(names[k] for k in part) for part in (letters_left, letters_right, order))
         subscripts = f"{left_text},{right_text}->{text}"
-        node = graph.add("einsum", (left_node, right_node), shape, element_type, subscripts=subscripts)
+        node = graph.add("einsum", (left_node, right_node), subscripts=subscripts)
     axes_of_result = tuple(order.index(k) if k in order else None for k in range(len(sizes)))
     return Value(node, axes_of_result, sizes)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...array.node import Graph, Node
+from ...array.graph import Graph
+from ...array.node import Node
 from ...array.program import Branch, Function, tree_nodes
 from ...array.traversal import dependencies
 from ...array.value import Value
@@ -72,13 +73,9 @@ def _has_effects(nodes: list[Node]) -> bool:
 def call_function(lowering: FunctionLowering, function: Function, operands: list[Lowered]) -> Lowered:
     """Call an emitted function: arguments and results are flat lists of arrays."""
     arguments = tuple(lowering.plain(value) for value in flattened(operands))
-    results = tree_nodes(function.results)
+    node = lowering.graph.add("call", arguments, function=function)
     if isinstance(function.results, Node):
-        (only,) = results
-        node = lowering.graph.add("call", arguments, only.shape, only.element_type, function=function)
         return Value.of(node)
-    types = tuple((result.shape, result.element_type) for result in results)
-    node = lowering.graph.add("call", arguments, results=types, function=function)
     return unflattened(function.result_shape, iter(lowering.items(node)))
 
 
@@ -130,19 +127,16 @@ def conditional(lowering: FunctionLowering, instruction: Instruction, which: Val
         results = [lowering.plain(value) for value in flattened(result)]
         branches.append(Branch(graph.region, results, graph.effects.get(graph.region)))
         graph.region = outer
-    types = tuple((node.shape, node.element_type) for node in branches[0].results)
     has_effect = any(branch.effect is not None for branch in branches)
-    node = placed(graph, "conditional", (which.node,), types, has_effect, branches=tuple(branches))
+    node = placed(graph, "conditional", (which.node,), has_effect, branches=tuple(branches))
     return unflattened(instruction.shape, iter(lowering.items(node)))
 
 
-def placed(
-    graph: Graph, opcode: str, operands: tuple[Node, ...], results: tuple[Any, ...], has_effect: bool, **parameters: Any
-) -> Node:
+def placed(graph: Graph, opcode: str, operands: tuple[Node, ...], has_effect: bool, **parameters: Any) -> Node:
     """A loop or conditional, in order among the side effects where it has any."""
     if has_effect:
-        return graph.add_effect(opcode, operands, results, **parameters)
-    return graph.add(opcode, operands, results=results, pinned=True, **parameters)
+        return graph.add_effect(opcode, operands, **parameters)
+    return graph.add(opcode, operands, **parameters)
 
 
 def _known_branch(which: Node, count: int) -> int | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ...array.graph import Graph
 from ...array.intervals import elementwise_interval
-from ...array.node import Graph, Node, literal_value
+from ...array.node import Node, literal_value
 from ...hlo.element_types import ElementType
 
 Affine = tuple[dict[Node, int], int]  # the sum of nodes times their coefficients, and a constant
@@ -55,7 +56,7 @@ def counted(graph: Graph, opcode: str, nodes: tuple[Node, ...], element_type: El
         return None
     total = _combined(opcode, *map(affine, nodes))
     if total is None:
-        return graph.add(opcode, nodes, (), element_type, python_int=True, interval=interval)
+        return graph.add(opcode, nodes, element_type=element_type, interval=interval)
     return from_affine(graph, *total, element_type)
 
 
@@ -80,13 +81,11 @@ def from_affine(graph: Graph, terms: dict[Node, int], constant: int, element_typ
     if total.element_type is element_type:
         return total
     if total in terms:
-        return graph.add("retype", (total,), (), element_type, python_int=True, interval=total.interval)
+        return graph.add("retype", (total,), element_type=element_type)
     return graph.add(
         total.opcode,
         total.operands,
-        (),
-        element_type,
-        python_int=True,
+        element_type=element_type,
         interval=total.interval,
     )
 
@@ -98,4 +97,4 @@ def _sum(graph: Graph, opcode: str, left: Node, right: Node) -> Node:
         interval = min(a * c, a * d, b * c, b * d), max(a * c, a * d, b * c, b * d)
     else:
         interval = (a + c, b + d) if opcode == "add" else (a - d, b - c)
-    return graph.add(opcode, (left, right), (), None, python_int=True, interval=interval)
+    return graph.add(opcode, (left, right), interval=interval)

@@ -118,7 +118,9 @@ def _hooked(lowering: FunctionLowering, instruction: Instruction, hook: str, ope
         return unflattened(instruction.shape, iter(lowering.items(node)))
     shape = instruction.array_shape
     return Value.of(
-        lowering.graph.add("prelude", nodes, shape.dimensions, shape.element_type, pinned=True, **parameters)
+        lowering.graph.add(
+            "prelude", nodes, shape=shape.dimensions, element_type=shape.element_type, pinned=True, **parameters
+        )
     )
 
 

@@ -153,7 +153,7 @@ def _masked(lowering: FunctionLowering, instruction: Instruction, operand: int, 
 
 def _inside(lowering: FunctionLowering, shape: tuple[int, ...], dimension: int, size: Node) -> Value:
     n = shape[dimension]
-    node = lowering.graph.add("arange", (), (n,), S32, interval=(0, max(n - 1, 0)), stop=n)
+    node = lowering.graph.add("arange", (), element_type=S32, interval=(0, max(n - 1, 0)), stop=n)
     axes = tuple(0 if d == dimension else None for d in range(len(shape)))
     bound = Value.repeated(size, shape)
     return lowering.elementwise("compare", PRED, Value(node, axes, shape), bound, shape=shape, direction="LT")
@@ -178,7 +178,7 @@ def extended(lowering: FunctionLowering, node: Node, shape: ArrayShape) -> Value
     sizes = []
     for d, is_dynamic in enumerate(shape.dynamic):
         if is_dynamic:
-            size = lowering.graph.add("axis_size", (node,), (), S32, interval=(0, shape.dimensions[d]), axis=d)
+            size = lowering.graph.add("axis_size", (node,), interval=(0, shape.dimensions[d]), axis=d)
             sizes.append((d, size))
     whole = lowering.call(
         "extend", (node,), shape.dimensions, shape.element_type, arguments=(Slot(0), shape.dimensions)

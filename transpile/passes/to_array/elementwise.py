@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...array.intervals import fits, type_interval
-from ...array.node import Interval, Slot, literal_value
+from ...array.node import Slot, literal_value
+from ...array.operation import Interval
 from ...array.value import Value
 from ...hlo.element_types import ELEMENT_TYPES, F32, PRED, S8, U8, ElementType
 from ...hlo.ir import Instruction
@@ -142,10 +143,10 @@ def converted(lowering: FunctionLowering, value: Value, element_type: ElementTyp
     if source is element_type and not node.is_python_int:
         return value
     if node.is_python_int and element_type.is_integral and node.interval and fits(node.interval, element_type):
-        typed = lowering.graph.add("retype", (node,), (), element_type, python_int=True, interval=node.interval)
+        typed = lowering.graph.add("retype", (node,), element_type=element_type)
         return Value(typed, value.axes, value.shape)
     if node.is_python_int:
-        scalar = lowering.graph.add("scalar", (node,), (), element_type)
+        scalar = lowering.graph.add("scalar", (node,), element_type=element_type)
         return Value(scalar, value.axes, value.shape)
     assert source is not None
     if node.is_literal:

@@ -5,7 +5,8 @@ XLA writes quotients and remainders by a power of 2 in shifts and masks of what 
 
 from __future__ import annotations
 
-from ...array.node import Interval, Node, literal_value
+from ...array.node import Node, literal_value
+from ...array.operation import Interval
 from ...array.value import Value
 from ...hlo.element_types import ElementType
 from ..matching import Bindings, match_operands
@@ -50,7 +51,7 @@ def _corrected(lowering: FunctionLowering, operands: tuple[Node, ...], b: Value)
         if x.interval is not None and not is_rest:
             interval = x.interval[0] // divisor, x.interval[1] // divisor
         opcode = "remainder" if is_rest else "divide"
-        node = lowering.graph.add(opcode, (x, found["DIVISOR"]), b.node.shape, b.node.element_type, interval=interval)
+        node = lowering.graph.add(opcode, (x, found["DIVISOR"]), interval=interval)
         return Value(node, b.axes, b.shape)
     return None
 

@@ -102,18 +102,10 @@ def _indexed(
         *(batch[d] for d in need),
         *(places[dimension_of[axis]] for axis in after),
     ]
-    extents = [
-        *(operand.node.shape[axis] for axis in before),
-        *(next(iter(moving.values())).shape[d] for d in need),
-        *(operand.node.shape[axis] for axis in after),
-    ]
     if len(index) == 1:
         made = lowering.graph.add(
             "take",
             (node, lowering.strong(index[0])),
-            tuple(extents),
-            node.element_type,
-            interval=node.interval,
             axis=first,
             clamped=not is_within(index[0], limits[0] - 1),
         )
@@ -123,9 +115,6 @@ def _indexed(
         made = lowering.graph.add(
             "advanced_index",
             (node, *inside),
-            tuple(extents),
-            node.element_type,
-            interval=node.interval,
             index=(FULL,) * first + slots,
         )
     return made, order
@@ -154,8 +143,6 @@ def _along_axis(
     made = lowering.graph.add(
         "take_along_axis",
         (lowering.plain(operand), lowering.plain(inside)),
-        shape.dimensions,
-        shape.element_type,
         axis=axis,
     )
     return Value.of(made)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...array.intervals import changed_interval, fits, type_interval
+from ...array.intervals import fits, type_interval
 from ...array.node import Node, Slot, literal_value
 from ...array.value import FULL, Value, materialise, without_dimensions
 from ...hlo.attributes import SliceDimension
@@ -24,7 +24,7 @@ def _start_values(lowering: FunctionLowering, operands: tuple[Value, ...], rank:
 
 
 def _element(lowering: FunctionLowering, node: Node, position: int) -> Node:
-    return lowering.graph.add("getitem", (node,), (), node.element_type, index=(position,))
+    return lowering.graph.add("getitem", (node,), index=(position,))
 
 
 def is_within(start: Node, limit: int) -> bool:
@@ -87,7 +87,13 @@ def _call_with_starts(
 ) -> Value:
     """Starts may stay Python ints: the prelude clamps any integer."""
     node = lowering.graph.add(
-        "prelude", nodes, shape, nodes[0].element_type, function=function, arguments=arguments, keywords={}
+        "prelude",
+        nodes,
+        shape=shape,
+        element_type=nodes[0].element_type,
+        function=function,
+        arguments=arguments,
+        keywords={},
     )
     return Value.of(node)
 
@@ -101,7 +107,6 @@ def indexed(lowering: FunctionLowering, operand: Value, starts: dict[int, Node],
     index: list[Any] = [FULL] * operand.node.ndim
     nodes: list[Node] = [source]
     dropped = set()
-    node_shape = list(source.shape)
     for d, start in starts.items():
         axis = operand.axes[d]
         if axis is None:
@@ -116,13 +121,10 @@ def indexed(lowering: FunctionLowering, operand: Value, starts: dict[int, Node],
             dropped.add(axis)
         else:
             index[axis] = (slot, shape[d])
-            node_shape[axis] = shape[d]
     kept = [axis for axis in range(operand.node.ndim) if axis not in dropped]
     node = lowering.graph.add(
         "getitem",
         tuple(nodes),
-        tuple(node_shape[axis] for axis in kept),
-        operand.node.element_type,
         interval=operand.node.interval,
         index=tuple(index),
     )
@@ -185,10 +187,7 @@ def updated(lowering: FunctionLowering, node: Node, update: Value, starts: dict[
         nodes.append(start)
         slot = Slot(len(nodes) - 1)
         index[d] = slot if update.shape[d] == 1 else (slot, update.shape[d])
-    interval = changed_interval(node, written)
-    made = lowering.graph.add(
-        "setitem", tuple(nodes), node.shape, node.element_type, interval=interval, index=tuple(index)
-    )
+    made = lowering.graph.add("setitem", tuple(nodes), index=tuple(index))
     return Value.of(made)
 
 

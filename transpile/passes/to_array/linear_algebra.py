@@ -65,6 +65,10 @@ def fft(lowering: FunctionLowering, instruction: Instruction, x: Value) -> Value
     own = kind != "IRFFT" or lengths[-1] == 2 * (node.shape[-1] - 1)
     return Value.of(
         lowering.graph.add(
-            "fft", (node,), shape.dimensions, shape.element_type, kind=kind.lower(), lengths=lengths, own_length=own
+            "fft",
+            (node,),
+            kind=kind.lower(),
+            lengths=lengths,
+            own_length=own,
         )
     )

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ...array.intervals import fits
-from ...array.node import Interval, Node
+from ...array.node import Node
+from ...array.operation import Interval
 from ...array.program import Loop
 from ...array.traversal import topological
 from ...array.value import Value

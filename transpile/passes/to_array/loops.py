@@ -7,8 +7,9 @@ never change are read from outside, and rows written at the counter become store
 
 from __future__ import annotations
 
+from ...array.graph import Graph
 from ...array.in_place import own_changed
-from ...array.node import Graph, Node
+from ...array.node import Node
 from ...array.program import Carry, Loop, Store
 from ...array.traversal import body_nodes, use_counts
 from ...array.value import Value
@@ -129,8 +130,7 @@ def _finished(lowering: FunctionLowering, attempt: Attempt, leaves: list[Value],
     if "in_place" not in lowering.module.options.disabled:
         own_changed(graph, loop)
     initials = tuple(carry.initial for carry in loop.carries)
-    results = tuple((carry.parameter.shape, carry.parameter.element_type) for carry in loop.carries)
-    node = placed(graph, "loop", initials, results, loop.effect is not None, loop=loop)
+    node = placed(graph, "loop", initials, loop.effect is not None, loop=loop)
     items = dict(zip(by_parameter, _items(graph, node, loop), strict=True))
     final = []
     for k, (leaf, inside) in enumerate(zip(leaves, attempt.inside, strict=True)):
@@ -151,8 +151,6 @@ def _items(graph: Graph, node: Node, loop: Loop) -> list[Value]:
             graph.add(
                 "item",
                 (node,),
-                carry.parameter.shape,
-                carry.parameter.element_type,
                 interval=stored.get(carry, carry.parameter.interval),
                 index=index,
             )
@@ -188,9 +186,9 @@ def _find_stores(graph: Graph, loop: Loop) -> None:
         carry.following = None
         shape, element_type = carry.initial.shape, carry.initial.element_type
         if _covers(loop, store) and carry.initial.opcode in ("full", "zeros", "ones"):
-            carry.initial = graph.add("empty", (), shape, element_type, pinned=True)
+            carry.initial = graph.add("empty", (), shape=shape, element_type=element_type, pinned=True)
         else:
-            carry.initial = graph.add("copy", (carry.initial,), shape, element_type, pinned=True)
+            carry.initial = graph.add("copy", (carry.initial,), pinned=True)
 
 
 def _covers(loop: Loop, store: Store) -> bool:

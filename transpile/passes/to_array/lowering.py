@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import numpy as np
-
-from ...array.intervals import cut_interval, elementwise_interval, result_interval
-from ...array.node import Graph, Node, Slot, Ufunc, literal_value
+from ...array.graph import Graph
+from ...array.intervals import cut_interval, result_interval
+from ...array.node import Node, Slot, Ufunc, literal_value
+from ...array.operations import operation
+from ...array.operations.inference import broadcast
 from ...array.program import Function, Program, Scope, tree_nodes
 from ...array.value import Value, arranged, common_order, materialise, strong
 from ...hlo.element_types import ElementType
@@ -144,7 +145,9 @@ class FunctionLowering:
                 inner = self.graph.add("item", (whole,), index=index, count=len(element.elements))
                 parts.append(self._elements(inner, element))
             elif isinstance(element, ArrayShape):
-                node = self.graph.add("item", (whole,), element.dimensions, element.element_type, index=index)
+                node = self.graph.add(
+                    "item", (whole,), shape=element.dimensions, element_type=element.element_type, index=index
+                )
                 parts.append(Value.of(node))
             else:
                 parts.append(None)
@@ -229,12 +232,9 @@ class FunctionLowering:
             if total is not None:
                 return total
         nodes = self.strengthened(opcode, nodes)
-        shape = np.broadcast_shapes(*(node.shape for node in nodes))
-        if parameters.get("function") == "to_int":
-            interval = cut_interval(nodes[0], element_type)
-        else:
-            interval = elementwise_interval(opcode, nodes, element_type)
-        return self.graph.add(opcode, nodes, shape, element_type, interval=interval, **parameters)
+        interval = cut_interval(nodes[0], element_type) if parameters.get("function") == "to_int" else None
+        shape = None if operation(opcode, parameters).shape is not None else broadcast(nodes)
+        return self.graph.add(opcode, nodes, shape=shape, element_type=element_type, interval=interval, **parameters)
 
     def strengthened(self, opcode: str, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
         """Python ints need one strong operand beside them that gives the result its dtype."""
@@ -272,8 +272,8 @@ class FunctionLowering:
         node = self.graph.add(
             "prelude",
             operands,
-            shape,
-            element_type,
+            shape=shape,
+            element_type=element_type,
             pinned=pinned,
             function=function,
             arguments=self._arguments(operands, arguments),
@@ -325,8 +325,10 @@ class FunctionLowering:
         results = tuple((s.dimensions, s.element_type) for s in shapes if isinstance(s, ArrayShape))
         operands = tuple(self.strong(node) for node in operands)
         if len(results) == 1:
-            return (Value.of(self.graph.add_effect(opcode, operands, (), *results[0], **parameters)),)
-        return self.items(self.graph.add_effect(opcode, operands, results, **parameters))
+            ((shape, element_type),) = results
+            node = self.graph.add_effect(opcode, operands, shape=shape, element_type=element_type, **parameters)
+            return (Value.of(node),)
+        return self.items(self.graph.add_effect(opcode, operands, results=results, **parameters))
 
     def call_in_order(
         self, function: str, operands: tuple[Node, ...], shape: ArrayShape, arguments: tuple[Any, ...]
@@ -339,7 +341,12 @@ class FunctionLowering:
         """The results of a node that has several."""
         return tuple(
             Value.of(
-                self.graph.add("item", (node,), shape, element_type, interval=result_interval(node, index), index=index)
+                self.graph.add(
+                    "item",
+                    (node,),
+                    interval=result_interval(node, index),
+                    index=index,
+                )
             )
             for index, (shape, element_type) in enumerate(node.results)
         )

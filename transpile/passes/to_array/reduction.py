@@ -148,14 +148,11 @@ def _summed(
     if spelling in ("sum", "prod") and source.opcode == "convert" and accumulator.is_integral:
         (narrow,) = source.operands  # the dtype of the sum says it already
         source = narrow if np.can_cast(narrow.type.dtype, accumulator.dtype) else source
-    node_shape = tuple(source.shape[axis] for axis in kept)
     extra: dict[str, Any] = {"ufunc": opcode} if spelling == "bitwise_reduce" else {}
     node = lowering.graph.add(
         spelling,
         (source,),
-        node_shape,
-        accumulator,
-        interval=source.interval if spelling in ("max", "min") else None,
+        element_type=accumulator,
         axes=tuple(gone),
         **extra,
     )
@@ -181,9 +178,7 @@ def _arg_reduce(
     shape = tuple(size for d, size in enumerate(array.shape) if d != dimension)
     spelling = "max" if name == "argmax" else "min"
     best = _summed(lowering, spelling + "imum", spelling, array, dimensions, shape)
-    node_shape = tuple(size for k, size in enumerate(array.node.shape) if k != axis)
-    interval = (0, array.shape[dimension] - 1)
-    place = lowering.graph.add(name, (array.node,), node_shape, index.node.type, interval=interval, axis=axis)
+    place = lowering.graph.add(name, (array.node,), element_type=index.node.type, axis=axis)
     return best, Value(place, best.axes, shape)
 
 

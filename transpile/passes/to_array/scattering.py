@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...array.intervals import changed_interval
 from ...array.node import Node, Slot, Ufunc
 from ...array.program import Function
 from ...array.value import FULL, NEW, Value, arranged, common_order, getitem, permute, without_dimensions
@@ -150,10 +149,8 @@ class _Scatter:
         slots = tuple(Slot(2 + k) for k in range(len(index)))
         if fits:
             opcode = "setitem" if combine is None else "update_at"
-            extra: dict[str, Any] = (
-                {"interval": changed_interval(node, values)} if combine is None else {"ufunc": combine}
-            )
-            made = graph.add(opcode, (node, values, *index), node.shape, node.element_type, index=slots, **extra)
+            extra: dict[str, Any] = {} if combine is None else {"ufunc": combine}
+            made = graph.add(opcode, (node, values, *index), index=slots, **extra)
         else:
             strong = tuple(lowering.strong(part) for part in (node, values, *index))
             where: Any = slots if len(slots) > 1 else slots[0]
@@ -161,8 +158,6 @@ class _Scatter:
             made = graph.add(
                 "prelude",
                 strong,
-                node.shape,
-                node.element_type,
                 function="scatter_at",
                 arguments=arguments,
                 keywords={},

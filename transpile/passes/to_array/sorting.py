@@ -50,7 +50,7 @@ def _plain_sort(
     if len(nodes) != 1 or keys is None or len(keys) != 1 or not _numpy_orders(nodes[0], keys[0]):
         return None
     (node,) = nodes
-    made = lowering.graph.add("sort", (node,), node.shape, node.element_type, interval=node.interval, axis=axis)
+    made = lowering.graph.add("sort", (node,), axis=axis)
     if keys[0].descending:
         made = getitem(lowering.graph, made, [(None, None, -1) if k == axis else FULL for k in range(node.ndim)])
     return [Value.of(made)]
@@ -70,13 +70,13 @@ def _argsort(
     graph = lowering.graph
     interval = (0, key.shape[axis] - 1)
     index_type = next((v.node.type for v in operands if _counts(v, axis)), None)
-    order = graph.add("argsort", (key,), key.shape, index_type or S32, interval=interval, axis=axis)
+    order = graph.add("argsort", (key,), element_type=index_type or S32, interval=interval, axis=axis)
     results = []
     for value, node in zip(operands, nodes, strict=True):
         if _counts(value, axis) and value.node.type is order.element_type:
             results.append(Value.of(order))
         else:
-            taken = graph.add("take_along_axis", (node, order), node.shape, node.element_type, axis=axis)
+            taken = graph.add("take_along_axis", (node, order), axis=axis)
             results.append(Value.of(taken))
     return results
 

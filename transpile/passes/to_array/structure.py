@@ -40,7 +40,7 @@ def _constant(lowering: FunctionLowering, literal: Any, shape: Any) -> Lowered:
     if _is_splat(raw):
         return Value.repeated(lowering.graph.literal(raw.flat[0], element_type), raw.shape)
     interval = (int(raw.min()), int(raw.max())) if element_type.is_integral and element_type.bits >= 8 else None
-    node = lowering.graph.add("array", (), raw.shape, element_type, interval=interval, constant=Constant.of(raw))
+    node = lowering.graph.add("array", (), element_type=element_type, interval=interval, constant=Constant.of(raw))
     return Value.of(node)
 
 
@@ -67,8 +67,8 @@ def arange(lowering: FunctionLowering, size: int, element_type: ElementType) -> 
         (0, max(size - 1, 0)) if element_type.is_integral and (size - 1).bit_length() < element_type.bits else None
     )
     if plain and (interval or not element_type.is_integral) and size < 2**24:
-        return lowering.graph.add("arange", (), (size,), element_type, interval=interval, stop=size)
-    node = lowering.graph.add("arange", (), (size,), S32, interval=(0, max(size - 1, 0)), stop=size)
+        return lowering.graph.add("arange", (), element_type=element_type, interval=interval, stop=size)
+    node = lowering.graph.add("arange", (), element_type=S32, interval=(0, max(size - 1, 0)), stop=size)
     return converted(lowering, Value.of(node), element_type).node
 
 
@@ -112,7 +112,7 @@ def reshaped(lowering: FunctionLowering, operand: Value, shape: tuple[int, ...])
         node = node.operands[0]
         if node.shape == shape:
             return Value.of(node)
-    return Value.of(lowering.graph.add("reshape", (node,), shape, node.element_type, interval=node.interval))
+    return Value.of(lowering.graph.add("reshape", (node,), shape=shape))
 
 
 @lowers("reverse")
@@ -153,17 +153,16 @@ def sliced(lowering: FunctionLowering, operand: Value, dimensions: tuple[SliceDi
 @lowers("concatenate")
 def concatenate(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Value:
     (dimension,) = instruction["dimensions"]
-    shape = instruction.array_shape
     operands = tuple(value for value in operands if value.shape[dimension]) or operands[:1]
     if len(operands) == 1:
         return operands[0]
     if all(value.axes[dimension] is None and value.shape[dimension] == 1 for value in operands):
         parts = [without_dimensions(lowering.graph, value, [dimension]) for value in operands]
         nodes = tuple(lowering.plain(part) for part in parts)
-        node = lowering.graph.add("stack", nodes, shape.dimensions, shape.element_type, axis=dimension)
+        node = lowering.graph.add("stack", nodes, axis=dimension)
         return Value.of(node)
     nodes = tuple(lowering.plain(value) for value in operands)
-    return Value.of(lowering.graph.add("concatenate", nodes, shape.dimensions, shape.element_type, axis=dimension))
+    return Value.of(lowering.graph.add("concatenate", nodes, axis=dimension))
 
 
 @lowers("pad")
@@ -208,7 +207,7 @@ def _edge_pad(
         return cropped
     node = lowering.plain(cropped)
     fill = filling.node if filling.node.is_literal else lowering.plain(filling)
-    return Value.of(lowering.graph.add("pad", (node, fill), shape.dimensions, shape.element_type, widths=widths))
+    return Value.of(lowering.graph.add("pad", (node, fill), widths=widths))
 
 
 @lowers("copy", "opt-barrier", "domain", "all-reduce-done")
@@ -255,7 +254,7 @@ def _through_buffer(lowering: FunctionLowering, instruction: Instruction, operan
     order = source.layout_or_default.minor_to_major[::-1]
     flat = lowering.plain(reshaped(lowering, _permuted(operand, order), (source.size,)))
     count = source.size * source.element_type.bits // result.element_type.bits
-    viewed = lowering.graph.add("view", (flat,), (count,), result.element_type)
+    viewed = lowering.graph.add("view", (flat,), shape=(count,), element_type=result.element_type)
     major = result.layout_or_default.minor_to_major[::-1]
     arranged = reshaped(lowering, Value.of(viewed), tuple(result.dimensions[d] for d in major))
     return _permuted(arranged, [major.index(d) for d in range(result.rank)])

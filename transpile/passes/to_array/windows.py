@@ -101,7 +101,7 @@ def _cumulative(lowering: FunctionLowering, opcode: str, array: Value, initial: 
     flip = [(None, None, -1) if k == axis else FULL for k in range(source.ndim)]
     if backwards:
         source = getitem(lowering.graph, source, flip)
-    node: Node = lowering.graph.add(CUMULATIVE[opcode], (source,), source.shape, accumulator, axis=axis)
+    node: Node = lowering.graph.add(CUMULATIVE[opcode], (source,), element_type=accumulator, axis=axis)
     if backwards:
         node = getitem(lowering.graph, node, flip)
     return converted(lowering, Value(node, array.axes, array.shape), element_type)

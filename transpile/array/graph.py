@@ -1,0 +1,256 @@
+"""Making nodes: their types are inferred by the table of operations, and equal ones are one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..hlo.element_types import ElementType
+from ..hlo.ir import Instruction
+from .node import Constant, Node, Region
+from .operation import Interval, Operation, Shape
+from .operations import OPERATIONS, operation, operation_or_unknown
+
+T = TypeVar("T")
+
+
+def _agreed(opcode: str, inferred: T | None, given: T | None) -> T | None:
+    """What a rule infers, or where it leaves that open what is given. Raises ValueError where the two differ."""
+    if inferred is None:
+        return given
+    if given is not None and given != inferred:
+        raise ValueError(f"{opcode} gives {inferred}, not {given}")
+    return inferred
+
+
+def frozen(value: Any) -> Any:
+    """A parameter's value as one that can be compared and hashed."""
+    if isinstance(value, dict):
+        return tuple((key, frozen(item)) for key, item in sorted(value.items()))
+    if isinstance(value, list | tuple):
+        return tuple(frozen(item) for item in value)
+    if isinstance(value, float):
+        return ("float", np.float64(value).tobytes())
+    return (type(value).__name__, value) if isinstance(value, bool | int) else value
+
+
+class Graph:
+    """Makes the nodes of one emitted function."""
+
+    def __init__(self) -> None:
+        self.root = Region("function")
+        self.region = self.root  # where lowering stands
+        self.instruction: Instruction | None = None  # what is being lowered: the origin of new nodes
+        self.origins: dict[Node, Instruction] = {}
+        self.results: dict[Node, list[Instruction]] = {}  # the instructions whose value a node is, innermost first
+        self.replaced: dict[Node, Node] = {}  # by rewrites: the node that took a node's place
+        self.stand_ins: set[Node] = set()  # replaced nodes whose place was taken by something of another value
+        self.turned: dict[Node, tuple[int, ...]] = {}  # by rewrites: how to transpose that to have the node's value
+        self.effects: dict[Region, Node] = {}  # the last node with a side effect
+        self._table: dict[Any, Node] = {}
+        self.refuses: Callable[[Node], str | None] = lambda node: None  # why the target cannot say what is raised
+        self.number: int | None = None  # of new nodes while rewriting: that of the node they stand for
+        self._made: list[Node] = []
+
+    @property
+    def count(self) -> int:
+        """How many nodes there are."""
+        return len(self._made)
+
+    def current(self, node: Node) -> Node:
+        """What rewrites have made of a node; it may have other unit axes."""
+        while node in self.replaced:
+            node = self.replaced[node]
+        return node
+
+    def has_current(self, node: Node) -> bool:
+        """Whether :meth:`current` has the value of the node, and does not only stand in for it."""
+        while node not in self.stand_ins and node in self.replaced:
+            node = self.replaced[node]
+        return node not in self.stand_ins
+
+    def nodes_since(self, count: int) -> list[Node]:
+        """The nodes made since there were ``count``."""
+        return self._made[count:]
+
+    def add(
+        self,
+        opcode: str,
+        operands: tuple[Node, ...] = (),
+        *,
+        shape: Shape | None = None,
+        element_type: ElementType | None = None,
+        results: tuple[Any, ...] | None = None,
+        interval: Interval | None = None,
+        pinned: bool = False,
+        **parameters: Any,
+    ) -> Node:
+        """The node of this expression: an existing equal one where it is in scope, else a new one.
+
+        Its type follows from the row of the operation. ``shape``, ``element_type`` and ``results`` are what the row
+        leaves open, or what HLO says, which must agree; ``interval`` is what is known beyond what follows. A node lands
+        in the outermost region that has all its operands, but never outside the branch it is lowered in (the other
+        branch must not run) and, if ``pinned``, exactly where lowering stands. Raises ValueError where the operands do
+        not fit the operation.
+        """
+        row = operation(opcode, parameters)
+        python_int = row.python_int is not None and row.python_int(operands)
+        if row.shape is not None:
+            shape = _agreed(opcode, row.shape(operands, parameters), shape)
+        if row.element_type is not None and not python_int and not (row.widens and element_type is not None):
+            element_type = _agreed(opcode, row.element_type(operands, parameters), element_type)
+        if row.results is not None:
+            results = _agreed(opcode, row.results(operands, parameters), results)
+        if interval is None and row.interval is not None and element_type is not None and element_type.is_integral:
+            interval = row.interval(operands, parameters, element_type)
+        pinned = pinned or row.stands_alone
+        return self._placed(
+            row, opcode, operands, shape or (), element_type, parameters, python_int, interval, results or (), pinned
+        )
+
+    def typed(
+        self,
+        opcode: str,
+        operands: tuple[Node, ...] = (),
+        shape: Shape = (),
+        element_type: ElementType | None = None,
+        *,
+        python_int: bool = False,
+        interval: Interval | None = None,
+        results: tuple[Any, ...] = (),
+        pinned: bool = False,
+        **parameters: Any,
+    ) -> Node:
+        """As :meth:`add`, of a type that is known: that of a node whose place the new one takes, of one element that
+        a kernel computes, or of an operation that only one target has and that has no row."""
+        return self._placed(
+            operation_or_unknown(opcode, parameters),
+            opcode,
+            operands,
+            shape,
+            element_type,
+            parameters,
+            python_int,
+            interval,
+            results,
+            pinned,
+        )
+
+    def _placed(
+        self,
+        row: Operation,
+        opcode: str,
+        operands: tuple[Node, ...],
+        shape: Shape,
+        element_type: ElementType | None,
+        parameters: dict[str, Any],
+        python_int: bool,
+        interval: Interval | None,
+        results: tuple[Any, ...],
+        pinned: bool,
+    ) -> Node:
+        """The node in its region: an equal one where that is in scope."""
+        home = self._home(operands, pinned)
+        if pinned:
+            return self._new(
+                row, opcode, operands, shape, element_type, parameters, home, python_int, interval, results
+            )
+        key = (opcode, operands, shape, element_type, python_int, frozen(parameters))
+        for region in home.path():
+            found = self._table.get((region, key))
+            if found is not None:
+                return found
+        node = self._new(row, opcode, operands, shape, element_type, parameters, home, python_int, interval, results)
+        self._table[home, key] = node
+        return node
+
+    def add_effect(
+        self,
+        opcode: str,
+        operands: tuple[Node, ...],
+        *,
+        shape: Shape | None = None,
+        element_type: ElementType | None = None,
+        results: tuple[Any, ...] | None = None,
+        **parameters: Any,
+    ) -> Node:
+        """A node with a side effect: stays where it is, behind the last one of the same body."""
+        after = self.effects.get(self.region)
+        order: dict[str, Any] = {"effect": True} | ({"after": after} if after is not None else {})
+        node = self.add(
+            opcode,
+            operands,
+            shape=shape,
+            element_type=element_type,
+            results=results,
+            pinned=True,
+            **parameters,
+            **order,
+        )
+        self.effects[self.region] = node
+        return node
+
+    def _new(
+        self,
+        row: Operation,
+        opcode: str,
+        operands: tuple[Node, ...],
+        shape: Shape,
+        element_type: ElementType | None,
+        parameters: dict[str, Any],
+        home: Region,
+        python_int: bool,
+        interval: Interval | None,
+        results: tuple[Any, ...],
+    ) -> Node:
+        number = len(self._made) if self.number is None else self.number
+        node = Node(
+            opcode,
+            operands,
+            shape,
+            element_type,
+            parameters,
+            home,
+            number,
+            python_int,
+            interval,
+            results,
+            operation=row,
+        )
+        self._made.append(node)
+        if self.instruction is not None:
+            self.origins[node] = self.instruction
+        return node
+
+    def _home(self, operands: tuple[Node, ...], pinned: bool) -> Region:
+        if pinned:
+            return self.region
+        home = self.root
+        for operand in operands:
+            if operand.region.depth > home.depth:
+                home = operand.region
+        for region in self.region.path():
+            if region.depth <= home.depth:
+                break
+            if region.kind == "branch":
+                return region
+        return home
+
+    def parameter(self, shape: tuple[int, ...], element_type: ElementType | None, region: Region, **more: Any) -> Node:
+        """A new value that nothing computes: a function's argument, a loop's carried value or counter."""
+        python_int = more.pop("python_int", False)
+        interval = more.pop("interval", None)
+        row = OPERATIONS["parameter"]
+        return self._new(row, "parameter", (), shape, element_type, more, region, python_int, interval, ())
+
+    def literal(self, value: Any, element_type: ElementType) -> Node:
+        """A scalar constant. ``value`` is a NumPy scalar of the element type's dtype."""
+        return self.add(
+            "literal", element_type=element_type, constant=Constant.of(np.asarray(value, element_type.dtype))
+        )
+
+    def integer(self, value: int) -> Node:
+        """A Python int."""
+        return self.add("integer", interval=(value, value), value=value)

@@ -1,0 +1,39 @@
+"""The table of operations of the array dialect: one row each, by topic in the modules of this package."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from ..operation import Operation, Parameters
+from . import axes, control, elementwise, indexing, products, reductions, structure
+from .functions import function_row
+
+OPERATIONS: dict[str, Operation] = {
+    name: row
+    for topic in (elementwise, structure, indexing, reductions, products, control)
+    for name, row in topic.OPERATIONS.rows.items()
+}
+
+CALLED_BY_NAME = frozenset(("prelude", "library"))
+
+
+def operation(opcode: str, parameters: Parameters) -> Operation:
+    """The row of an operation, or of the function that is called by name.
+
+    Raises KeyError where there is none.
+    """
+    if opcode in CALLED_BY_NAME:
+        return function_row(opcode, parameters)
+    return OPERATIONS[opcode]
+
+
+def operation_or_unknown(opcode: str, parameters: Parameters) -> Operation:
+    """As :func:`operation`; for an operation that only one target has, a row that says nothing."""
+    if opcode in CALLED_BY_NAME:
+        return function_row(opcode, parameters)
+    return OPERATIONS.get(opcode) or _unknown(opcode)
+
+
+@cache
+def _unknown(opcode: str) -> Operation:
+    return Operation(opcode, ("*operands",), axes=axes.nothing)

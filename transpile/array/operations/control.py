@@ -1,0 +1,168 @@
+"""Calls, loops, branches and their results, and what replicas and the host exchange.
+
+The types of what a call, a loop or a conditional gives stand in the code that it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...hlo.element_types import U32, ElementType
+from ..operation import AxisMap, Operand, Parameters, Shape, Table
+from . import axes
+from .inference import like_first, scalar, type_of_first
+from .parameters import ANY, INT, WORD
+
+OPERATIONS = Table()
+
+ArrayType = tuple[Shape, ElementType | None]
+
+
+def _types(nodes: Sequence[Any]) -> tuple[ArrayType, ...]:
+    return tuple([(node.shape, node.element_type) for node in nodes])
+
+
+def _nodes(tree: Any) -> list[Any]:
+    if isinstance(tree, tuple):
+        return [node for part in tree for node in _nodes(part)]
+    return [] if tree is None else [tree]
+
+
+# -- calls of emitted functions: one node where the function gives one array, else a tuple
+
+
+def _only_result(parameters: Parameters) -> Any:
+    """The one array that the function gives; None where it gives several, or works on arrays of any shape."""
+    function = parameters["function"]
+    return None if function.repeated or isinstance(function.results, tuple) else function.results
+
+
+def _called_shape(operands: Sequence[Operand], parameters: Parameters) -> Shape | None:
+    only = _only_result(parameters)
+    return only.shape if only is not None else None
+
+
+def _called_type(operands: Sequence[Operand], parameters: Parameters) -> ElementType | None:
+    only = _only_result(parameters)
+    return only.element_type if only is not None else None
+
+
+def _called_results(operands: Sequence[Operand], parameters: Parameters) -> tuple[ArrayType, ...] | None:
+    function = parameters["function"]
+    if function.repeated or not isinstance(function.results, tuple):
+        return None
+    return _types(_nodes(function.results))
+
+
+OPERATIONS.define(
+    "call",
+    "*arguments",
+    parameters={"function": ANY},
+    shape=_called_shape,
+    element_type=_called_type,
+    results=_called_results,
+    axes=axes.nothing,
+)
+
+
+# -- bodies
+
+
+def _carried(operands: Sequence[Operand], parameters: Parameters) -> tuple[ArrayType, ...]:
+    return _types([carry.parameter for carry in parameters["loop"].carries])
+
+
+def _of_branches(operands: Sequence[Operand], parameters: Parameters) -> tuple[ArrayType, ...]:
+    return _types(parameters["branches"][0].results)
+
+
+OPERATIONS.define(
+    "loop",
+    "*initials",
+    parameters={"loop": ANY},
+    results=_carried,
+    axes=axes.nothing,
+    has_body=True,
+    stands_alone=True,
+)
+OPERATIONS.define(
+    "conditional",
+    "which",
+    parameters={"branches": ANY},
+    results=_of_branches,
+    axes=axes.nothing,
+    has_body=True,
+    stands_alone=True,
+)
+
+
+# -- one of several results
+
+
+def _item_shape(operands: Sequence[Operand], parameters: Parameters) -> Shape | None:
+    results = operands[0].results
+    return results[parameters["index"]][0] if results else None
+
+
+def _item_type(operands: Sequence[Operand], parameters: Parameters) -> ElementType | None:
+    results = operands[0].results
+    return results[parameters["index"]][1] if results else None
+
+
+def _item_axes(node: Any) -> list[AxisMap]:
+    results = node.operands[0].results
+    return [tuple(range(len(results[0][0])))] if results else [()]
+
+
+OPERATIONS.define(
+    "item",
+    "whole",
+    parameters={"index": INT, "count": INT.optional},
+    shape=_item_shape,
+    element_type=_item_type,
+    axes=_item_axes,
+    default_names=("value",),
+)
+
+
+# -- other replicas and the host
+
+
+def _numbers(operands: Sequence[Operand], parameters: Parameters) -> ElementType:
+    return U32
+
+
+_exchange: dict[str, Any] = {"axes": axes.nothing, "has_effect": True, "stands_alone": True}
+OPERATIONS.define(
+    "collective",
+    "*operands",
+    parameters={"method": WORD, "arguments": ANY, "keywords": ANY, "channel": ANY},
+    **_exchange,
+)
+OPERATIONS.define("send", "x", parameters={"channel": ANY, "pairs": ANY}, **_exchange)
+OPERATIONS.define(
+    "recv",
+    "otherwise",
+    parameters={"channel": ANY, "pairs": ANY},
+    shape=like_first,
+    element_type=type_of_first,
+    default_names=("received",),
+    **_exchange,
+)
+OPERATIONS.define("infeed", parameters={"config": ANY.optional}, default_names=("fed",), **_exchange)
+OPERATIONS.define("outfeed", "*operands", parameters={"config": ANY.optional}, **_exchange)
+OPERATIONS.define("to_host", "*operands", parameters={"channel": ANY}, **_exchange)
+OPERATIONS.define("from_host", parameters={"channel": ANY}, default_names=("received",), **_exchange)
+OPERATIONS.define(
+    "replica-id",
+    shape=scalar,
+    element_type=_numbers,
+    default_names=("replica_id",),
+)
+OPERATIONS.define(
+    "partition-id",
+    shape=scalar,
+    element_type=_numbers,
+    default_names=("partition_id",),
+)

@@ -1,0 +1,223 @@
+"""The rows of functions that are called by name: those of the prelude, and those of the array library, ``np.hypot``.
+
+A function brings its row in a file ``rows.toml`` beside it: ``softmax = { shape = "like 0", names = ["weights"] }``.
+``shape`` is one of
+
+- a signature as NumPy's generalised ufuncs have: ``(),()->()`` is element by element, ``(n,n),(n,m)->(n,m)`` works on
+  the last axes and broadcasts those before them. A size that only results have is the smaller of the first operand's
+  last two;
+- ``like 0``: that of an operand; ``argument 1``: the sizes that stand among the arguments of the call;
+- ``elementwise``: that of all operands, broadcast; ``matmul``; ``reduction``: by the keywords ``axis`` and
+  ``keepdims``;
+- ``given``: by whoever makes the call.
+
+``type`` is ``same`` (as the operands), ``real`` or ``complex`` (what belongs to them), the name of an element type,
+``argument 1`` (what stands among the arguments), or ``given``; a list of them for a function with several results.
+``names`` are the default names of the results.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ...hlo.element_types import C64, C128, ELEMENT_TYPES, F64, ElementType
+from ..operation import AxisMap, Operand, Operation, Parameters, ResultsRule, Shape, ShapeRule, TypeRule
+from . import axes
+from .inference import broadcast, broadcast_shapes, common_type, type_of_first
+from .parameters import ANY
+from .products import matmul_axes, matmul_shape
+
+_ROOT = Path(__file__).parents[3]
+_CALL = {"function": ANY, "arguments": ANY, "keywords": ANY}
+_GIVEN = "given"
+IN_CHUNKS = "_in_chunks"  # the end of the name of what does the same work chunk by chunk
+
+# A call of which nothing is known: of a function of the user's own, or of one that brings no row.
+UNKNOWN = Operation("prelude", ("*operands",), _CALL, axes=axes.nothing)
+
+
+def function_row(opcode: str, parameters: Parameters) -> Operation:
+    """The row of a call by name, of opcode ``prelude`` or ``library``; ``UNKNOWN`` for a function without one."""
+    function = parameters["function"]
+    rows = _library() if opcode == "library" else _prelude()
+    return rows.get(function, UNKNOWN) if isinstance(function, str) else UNKNOWN
+
+
+def rows_of(path: Path, opcode: str) -> dict[str, Operation]:
+    """The rows that a file declares. Raises ValueError where a row is malformed."""
+    with path.open("rb") as file:
+        return {name: _row(opcode, row) for name, row in tomllib.load(file).items()}
+
+
+@cache
+def _prelude() -> Mapping[str, Operation]:
+    rows: dict[str, Operation] = {}
+    templates = _ROOT / "templates"
+    for path in (*sorted(templates.glob("*/prelude/rows.toml")), templates / "prelude" / "rows.toml"):
+        rows.update(rows_of(path, "prelude"))
+    return rows
+
+
+@cache
+def _library() -> Mapping[str, Operation]:
+    return rows_of(Path(__file__).with_name("library.toml"), "library")
+
+
+def _row(opcode: str, declared: Mapping[str, Any]) -> Operation:
+    word, types = declared["shape"], declared.get("type", "same")
+    names = tuple(declared.get("names", ()))
+    if isinstance(types, list):
+        results = _Results(word, types).rule()
+        return Operation(opcode, ("*operands",), _CALL, results=results, axes=_axes_rule(word), default_names=names)
+    is_elementwise = word == "elementwise" or _is_elementwise(word)
+    return Operation(
+        opcode,
+        ("*operands",),
+        _CALL,
+        shape=_shape_rule(word),
+        element_type=common_type if is_elementwise and types == "same" else _type_rule(types),
+        axes=_axes_rule(word),
+        default_names=names,
+        is_elementwise=is_elementwise,
+        is_reduction=word == "reduction",
+        allocates=True,
+    )
+
+
+# -- words for shapes
+
+
+def _is_elementwise(word: str) -> bool:
+    return "->" in word and not set(word) - set("(),->")
+
+
+def _shape_rule(word: str) -> ShapeRule | None:
+    if word == _GIVEN:
+        return None
+    if word == "elementwise" or _is_elementwise(word):
+        return broadcast
+    if "->" in word:
+        return _first_shape(Signature(word))
+    if word in _SHAPES:
+        return _SHAPES[word]
+    kind, _, number = word.partition(" ")
+    return _PLACED[kind](int(number))
+
+
+def _first_shape(signature: Signature) -> ShapeRule:
+    return lambda operands, parameters: signature.shapes(operands)[0]
+
+
+def _like(number: int) -> ShapeRule:
+    return lambda operands, parameters: operands[number].shape
+
+
+def _argument(number: int) -> ShapeRule:
+    return lambda operands, parameters: tuple(parameters["arguments"][number])
+
+
+def _reduction(operands: Sequence[Operand], parameters: Parameters) -> Shape:
+    shape, keywords = operands[0].shape, parameters["keywords"]
+    axis = keywords.get("axis")
+    given = range(len(shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    folded = {each % len(shape) for each in given}
+    if keywords.get("keepdims"):
+        return tuple(1 if each in folded else size for each, size in enumerate(shape))
+    return tuple(size for each, size in enumerate(shape) if each not in folded)
+
+
+_SHAPES: dict[str, ShapeRule] = {"matmul": matmul_shape, "reduction": _reduction}
+_PLACED: dict[str, Callable[[int], ShapeRule]] = {"like": _like, "argument": _argument}
+
+
+_GROUP = re.compile(r"\(([^)]*)\)")
+
+
+def _names(group: str) -> tuple[str, ...]:
+    return tuple(name for name in group.split(",") if name)
+
+
+class Signature:
+    """A signature of a generalised ufunc: the names of the last axes of each operand and of each result."""
+
+    def __init__(self, text: str) -> None:
+        operands, results = text.split("->")
+        self.operands = [_names(group) for group in _GROUP.findall(operands)]
+        self.results = [_names(group) for group in _GROUP.findall(results)]
+
+    def shapes(self, operands: Sequence[Operand]) -> list[Shape]:
+        """The shapes of the results. Raises ValueError where those of the operands do not fit."""
+        sizes: dict[str, int] = {}
+        batch: Shape = ()
+        for operand, names in zip(operands, self.operands, strict=True):
+            first = len(operand.shape) - len(names)
+            for name, size in zip(names, operand.shape[first:], strict=True):
+                if sizes.setdefault(name, size) != size:
+                    raise ValueError(f"axes {name} have {sizes[name]} and {size} elements")
+            batch = broadcast_shapes(batch, operand.shape[:first])
+        least = min(sizes.values(), default=0)
+        return [(*batch, *(sizes.get(name, least) for name in names)) for names in self.results]
+
+    def axes(self, node: Any) -> list[AxisMap]:
+        """The axes before those that the signature names are a batch."""
+        return [axes.leading(len(o.shape), len(names)) for o, names in zip(node.operands, self.operands, strict=True)]
+
+
+# -- words for element types
+
+
+def _type_rule(word: str) -> TypeRule | None:
+    if word == _GIVEN:
+        return None
+    if word in _TYPES:
+        return _TYPES[word]
+    if word.startswith("argument "):
+        number = int(word.removeprefix("argument "))
+        return lambda operands, parameters: parameters["arguments"][number]
+    element_type = ELEMENT_TYPES[word]
+    return lambda operands, parameters: element_type
+
+
+def _real(operands: Sequence[Operand], parameters: Parameters) -> ElementType | None:
+    own = operands[0].element_type
+    return own.real if own is not None else None
+
+
+def _complex(operands: Sequence[Operand], parameters: Parameters) -> ElementType:
+    return C128 if operands[0].element_type is F64 else C64
+
+
+_TYPES: dict[str, TypeRule] = {"same": type_of_first, "real": _real, "complex": _complex}
+
+
+class _Results:
+    """The types of several results, where all their words say them."""
+
+    def __init__(self, word: str, types: Sequence[str]) -> None:
+        self.signature = Signature(word) if "->" in word else None
+        self.types = [_type_rule(each) for each in types]
+
+    def rule(self) -> ResultsRule | None:
+        return None if self.signature is None else self.results
+
+    def results(self, operands: Sequence[Operand], parameters: Parameters) -> tuple[tuple[Shape, Any], ...]:
+        assert self.signature is not None
+        shapes = self.signature.shapes(operands)
+        found = [rule(operands, parameters) if rule is not None else None for rule in self.types]
+        return tuple(zip(shapes, found, strict=True))
+
+
+# -- axis maps
+
+
+def _axes_rule(word: str) -> Callable[[Any], list[AxisMap]]:
+    if word == "elementwise" or _is_elementwise(word):
+        return axes.elementwise
+    if "->" in word:
+        return Signature(word).axes
+    return matmul_axes if word == "matmul" else axes.nothing

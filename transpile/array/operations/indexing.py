@@ -1,0 +1,159 @@
+"""Indexing: reading and writing parts of arrays, and elements by their positions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...hlo.element_types import ElementType
+from ..operation import AxisMap, Interval, Operand, Parameters, Shape, Table
+from . import axes
+from .inference import broadcast_shapes, indexed, interval_of_first, like_first, type_of_first
+from .parameters import ANY, AXIS, FLAG, INDEX
+
+OPERATIONS = Table()
+
+
+# -- parts
+
+
+def index_axes(index: Sequence[Any], ndim: int) -> AxisMap:
+    """Of ``x[index]``: the axes that are taken as they are."""
+    result: list[int | None] = []
+    place = 0
+    for item in index:
+        if item is None:
+            place += 1
+        elif item == ":":
+            result.append(place)
+            place += 1
+        else:
+            result.append(None)
+            place += isinstance(item, tuple)
+    return (*result, *range(place, place + ndim - len(result)))
+
+
+def _part_axes(node: Any) -> list[AxisMap]:
+    operand, *indices = node.operands
+    if any(index.ndim for index in indices):
+        return axes.nothing(node)
+    return [index_axes(node.parameters["index"], operand.ndim), *((None,) * index.ndim for index in indices)]
+
+
+_part = {
+    "parameters": {"index": INDEX},
+    "shape": indexed,
+    "element_type": type_of_first,
+    "interval": interval_of_first,
+    "axes": _part_axes,
+    "is_view": True,
+    "moves": True,
+}
+OPERATIONS.define("expand", "x", **_part)
+OPERATIONS.define("getitem", "x *indices", default_names=("part",), **_part)
+
+
+# -- elements by position
+
+
+def _taken(operands: Sequence[Operand], parameters: Parameters) -> Shape:
+    values, index = operands
+    at = parameters["axis"]
+    return (*values.shape[:at], *index.shape, *values.shape[at + 1 :])
+
+
+def _taken_axes(node: Any) -> list[AxisMap]:
+    values, index = node.operands
+    at = node.parameters["axis"]
+    return [
+        tuple(None if axis == at else axis + (index.ndim - 1) * (axis > at) for axis in range(values.ndim)),
+        tuple(range(at, at + index.ndim)),
+    ]
+
+
+def _taken_along(operands: Sequence[Operand], parameters: Parameters) -> Shape:
+    values, order = operands
+    at = parameters["axis"]
+    shape = broadcast_shapes((*values.shape[:at], 1, *values.shape[at + 1 :]), order.shape)
+    return shape
+
+
+def _taken_along_axes(node: Any) -> list[AxisMap]:
+    values, order = node.operands
+    at = node.parameters["axis"]
+    return [
+        tuple(axis if axis != at and size != 1 else None for axis, size in enumerate(values.shape)),
+        tuple(axis if size != 1 else None for axis, size in enumerate(order.shape)),
+    ]
+
+
+def _picked_axes(node: Any) -> list[AxisMap]:
+    values, *indices = node.operands
+    index = node.parameters["index"]
+    first = index.count(":")
+    if not all(item == ":" for item in index[:first]):
+        return axes.nothing(node)
+    count = node.ndim - (values.ndim - len(indices))
+    end = first + len(indices)
+    rows = tuple(
+        axis if axis < first else None if axis < end else axis - len(indices) + count for axis in range(values.ndim)
+    )
+    batch = [axes.aligned(part.shape, node.shape[first : first + count]) for part in indices]
+    return [rows, *(tuple(None if axis is None else first + axis for axis in part) for part in batch)]
+
+
+_taking = {
+    "element_type": type_of_first,
+    "interval": interval_of_first,
+    "moves": True,
+    "allocates": True,
+    "default_names": ("taken",),
+}
+OPERATIONS.define(
+    "take", "x index", parameters={"axis": AXIS, "clamped": FLAG}, shape=_taken, axes=_taken_axes, **_taking
+)
+OPERATIONS.define(
+    "take_along_axis", "x index", parameters={"axis": AXIS}, shape=_taken_along, axes=_taken_along_axes, **_taking
+)
+OPERATIONS.define(
+    "advanced_index", "x *indices", parameters={"index": INDEX}, shape=indexed, axes=_picked_axes, **_taking
+)
+
+
+# -- writing
+
+
+def _written(operands: Sequence[Operand], parameters: Parameters, result: ElementType) -> Interval | None:
+    before, value = operands[0].interval, operands[1].interval
+    return (min(before[0], value[0]), max(before[1], value[1])) if before and value else None
+
+
+def _written_axes(node: Any) -> list[AxisMap]:
+    operand, value, *indices = node.operands
+    if any(index.ndim for index in indices):
+        return axes.nothing(node)
+    items = node.parameters["index"]
+    whole = tuple(axis if items[axis] == ":" else None for axis in range(operand.ndim))
+    kept = [
+        axis if items[axis] == ":" else None
+        for axis in range(operand.ndim)
+        if items[axis] == ":" or isinstance(items[axis], tuple)
+    ]
+    offset = len(kept) - value.ndim
+    of_value = tuple(kept[offset + axis] if value.shape[axis] != 1 else None for axis in range(value.ndim))
+    return [whole, of_value, *((None,) * index.ndim for index in indices)]
+
+
+_writing = {
+    "shape": like_first,
+    "element_type": type_of_first,
+    "changes": True,
+    "allocates": True,
+    "default_names": ("updated",),
+}
+OPERATIONS.define(
+    "setitem", "x value *indices", parameters={"index": INDEX}, interval=_written, axes=_written_axes, **_writing
+)
+OPERATIONS.define(
+    "update_at", "x value *indices", parameters={"index": INDEX, "ufunc": ANY}, axes=axes.nothing, **_writing
+)

@@ -1,0 +1,83 @@
+"""Products of matrices and tensors, and factorisations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...hlo.element_types import ElementType
+from ..operation import AxisMap, Operand, Parameters, Shape, Table
+from . import axes
+from .inference import broadcast_shapes, common_type
+from .parameters import ANY, WORD
+
+OPERATIONS = Table()
+
+
+def matmul_shape(operands: Sequence[Operand], parameters: Parameters) -> Shape:
+    """The shape of ``a @ b``. Raises ValueError where the contracted sizes differ."""
+    a, b = operands[0].shape, operands[1].shape
+    if a[-1] != b[max(len(b) - 2, 0)]:
+        raise ValueError(f"{a} @ {b}")
+    batch = broadcast_shapes(a[:-2], b[:-2]) if len(a) > 2 or len(b) > 2 else ()
+    return (*batch, *a[-2:-1], *(b[-1:] if len(b) > 1 else ()))
+
+
+def matmul_axes(node: Any) -> list[AxisMap]:
+    """Batches are broadcast; the contracted axes are needed whole."""
+    a, b = node.operands[:2]
+    first = 0 if a.ndim == 1 else 1
+    batch = node.shape[: node.ndim - first - (b.ndim > 1)]
+    left: AxisMap = (None,) if a.ndim == 1 else (*axes.aligned(a.shape[:-2], batch), len(batch), None)
+    right: AxisMap = (None,) if b.ndim == 1 else (*axes.aligned(b.shape[:-2], batch), None, node.ndim - 1)
+    return [left, right]
+
+
+def _tensordot_shape(operands: Sequence[Operand], parameters: Parameters) -> Shape:
+    (a, b), (left, right) = (operand.shape for operand in operands), parameters["axes"]
+    if [a[axis] for axis in left] != [b[axis] for axis in right]:
+        raise ValueError(f"{a} and {b} do not contract along {parameters['axes']}")
+    free = [size for axis, size in enumerate(a) if axis not in left]
+    return (*free, *(size for axis, size in enumerate(b) if axis not in right))
+
+
+def _tensordot_axes(node: Any) -> list[AxisMap]:
+    a, b = node.operands
+    left, right = node.parameters["axes"]
+    offset = a.ndim - len(left)
+    second = axes.without(b.ndim, right)
+    return [axes.without(a.ndim, left), tuple(None if axis is None else axis + offset for axis in second)]
+
+
+def _einsum_shape(operands: Sequence[Operand], parameters: Parameters) -> Shape:
+    given, result = parameters["subscripts"].split("->")
+    sizes: dict[str, int] = {}
+    for letters, operand in zip(given.split(","), operands, strict=True):
+        for letter, size in zip(letters, operand.shape, strict=True):
+            if sizes.setdefault(letter, size) != size:
+                raise ValueError(f"axis {letter} of {parameters['subscripts']} has sizes {sizes[letter]} and {size}")
+    return tuple(sizes[letter] for letter in result)
+
+
+def _einsum_axes(node: Any) -> list[AxisMap]:
+    given, result = node.parameters["subscripts"].split("->")
+    return [tuple(result.index(c) if c in result else None for c in part) for part in given.split(",")]
+
+
+_product = {"element_type": common_type, "allocates": True, "default_names": ("dot",)}
+OPERATIONS.define("matmul", "a b", shape=matmul_shape, axes=matmul_axes, **_product)
+OPERATIONS.define(
+    "tensordot", "a b", parameters={"axes": ANY}, shape=_tensordot_shape, axes=_tensordot_axes, **_product
+)
+OPERATIONS.define(
+    "einsum", "*factors", parameters={"subscripts": WORD}, shape=_einsum_shape, axes=_einsum_axes, **_product
+)
+
+
+def _qr(operands: Sequence[Operand], parameters: Parameters) -> tuple[tuple[Shape, ElementType | None], ...]:
+    (*batch, m, n), own = operands[0].shape, operands[0].element_type
+    k = min(m, n)
+    return ((*batch, m, k), own), ((*batch, k, n), own)
+
+
+OPERATIONS.define("qr", "a", results=_qr, axes=axes.matrices, default_names=("q", "r"))

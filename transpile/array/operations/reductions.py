@@ -1,0 +1,109 @@
+"""Operations along axes: reductions, running totals, sorts and transforms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...hlo.element_types import C64, C128, F32, F64, ElementType
+from ..operation import AxisMap, Interval, Operand, Parameters, Shape, Table
+from . import axes
+from .inference import interval_of_first, like_first, pred, reduced, type_of_first
+from .parameters import AXES, AXIS, FLAG, INT, INTS, WORD
+
+OPERATIONS = Table()
+
+
+# -- reductions
+
+_reduction = {"shape": reduced, "axes": axes.reduction, "is_reduction": True, "allocates": True}
+_along_axes = {"parameters": {"axes": AXES, "keepdims": FLAG.optional}, **_reduction}
+
+
+def _real(operands: Sequence[Operand], parameters: Parameters) -> ElementType | None:
+    own = operands[0].element_type
+    return own.real if own is not None else None
+
+
+def _position(operands: Sequence[Operand], parameters: Parameters, result: ElementType) -> Interval:
+    return 0, max(operands[0].shape[parameters["axis"]] - 1, 0)
+
+
+OPERATIONS.define("sum", "x", element_type=type_of_first, widens=True, default_names=("total",), **_along_axes)
+OPERATIONS.define("prod", "x", element_type=type_of_first, widens=True, default_names=("product",), **_along_axes)
+OPERATIONS.define(
+    "max", "x", element_type=type_of_first, interval=interval_of_first, default_names=("peak",), **_along_axes
+)
+OPERATIONS.define(
+    "min", "x", element_type=type_of_first, interval=interval_of_first, default_names=("lowest",), **_along_axes
+)
+OPERATIONS.define("mean", "x", element_type=type_of_first, default_names=("mean",), **_along_axes)
+OPERATIONS.define("any", "x", element_type=pred, default_names=("found",), **_along_axes)
+OPERATIONS.define("all", "x", element_type=pred, default_names=("holds",), **_along_axes)
+_spread = {**_along_axes, "parameters": {**_along_axes["parameters"], "ddof": INT.optional}}  # type: ignore[dict-item]
+OPERATIONS.define("var", "x", element_type=_real, default_names=("variance",), **_spread)
+OPERATIONS.define("std", "x", element_type=_real, default_names=("deviation",), **_spread)
+OPERATIONS.define(
+    "bitwise_reduce",
+    "x",
+    element_type=type_of_first,
+    default_names=("bits",),
+    **{**_reduction, "parameters": {"axes": AXES, "ufunc": WORD}},
+)
+OPERATIONS.define(
+    "median", "x", element_type=type_of_first, parameters={"axis": AXIS}, default_names=("median",), **_reduction
+)
+OPERATIONS.define(
+    "argmax argmin",
+    "x",
+    parameters={"axis": AXIS, "plain": FLAG.optional},
+    interval=_position,
+    default_names=("best",),
+    **_reduction,
+)
+
+
+# -- along one axis
+
+_along = {"shape": like_first, "axes": axes.all_but_one, "parameters": {"axis": AXIS}, "allocates": True}
+
+for _name, _noun in (("cumsum", "total"), ("cumprod", "product"), ("cummax", "peak"), ("cummin", "low")):
+    OPERATIONS.define(
+        _name, "x", default_names=(f"running_{_noun}",), element_type=type_of_first, widens=True, **_along
+    )
+OPERATIONS.define(
+    "sort", "x", element_type=type_of_first, interval=interval_of_first, default_names=("ordered",), **_along
+)
+OPERATIONS.define("argsort", "x", interval=_position, default_names=("order",), **_along)
+
+
+# -- transforms
+
+
+def _transformed(operands: Sequence[Operand], parameters: Parameters) -> Shape:
+    shape, lengths = operands[0].shape, parameters["lengths"]
+    sizes = (*lengths[:-1], lengths[-1] // 2 + 1) if parameters["kind"] == "rfft" else lengths
+    return (*shape[: len(shape) - len(lengths)], *sizes)
+
+
+def _spectrum(operands: Sequence[Operand], parameters: Parameters) -> ElementType | None:
+    own, kind = operands[0].element_type, parameters["kind"]
+    if kind == "rfft":
+        return C128 if own is F64 else C64
+    return (F64 if own is C128 else F32) if kind == "irfft" else own
+
+
+def _transform_axes(node: Any) -> list[AxisMap]:
+    return [axes.leading(node.operands[0].ndim, len(node.parameters["lengths"]))]
+
+
+OPERATIONS.define(
+    "fft",
+    "x",
+    parameters={"kind": WORD, "lengths": INTS, "own_length": FLAG},
+    shape=_transformed,
+    element_type=_spectrum,
+    axes=_transform_axes,
+    allocates=True,
+    default_names=("spectrum",),
+)

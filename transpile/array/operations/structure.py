@@ -1,0 +1,347 @@
+"""Operations that make arrays of numbers alone, and those that move elements about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from ...hlo.element_types import S32, ElementType
+from ..operation import AxisMap, Interval, Operand, Parameters, Shape, Table
+from . import axes
+from .inference import (
+    common_type,
+    interval_of_all,
+    interval_of_first,
+    like_first,
+    scalar,
+    type_of_first,
+)
+from .parameters import ANY, AXES, AXIS, INT, INT_OR_INTS, PAIRS
+
+OPERATIONS = Table()
+
+
+# -- leaves
+
+
+def _counted(operands: Sequence[Operand], parameters: Parameters) -> Shape:
+    return (parameters["stop"],)
+
+
+def _positions(operands: Sequence[Operand], parameters: Parameters, result: ElementType) -> Interval:
+    return 0, max(parameters["stop"] - 1, 0)
+
+
+def _of_constant(operands: Sequence[Operand], parameters: Parameters) -> Shape:
+    shape: Shape = parameters["constant"].array.shape
+    return shape
+
+
+def _only(operands: Sequence[Operand], parameters: Parameters, result: ElementType) -> Interval:
+    value = int(parameters["constant"].array)
+    return value, value
+
+
+def _value(operands: Sequence[Operand], parameters: Parameters, result: ElementType) -> Interval:
+    return parameters["value"], parameters["value"]
+
+
+def _always(operands: Sequence[Operand]) -> bool:
+    return True
+
+
+OPERATIONS.define("parameter", parameters={"argument": INT.optional, "count": INT.optional})
+OPERATIONS.define(
+    "literal", parameters={"constant": ANY}, shape=scalar, interval=_only, is_generated=True, is_known_on_host=True
+)
+OPERATIONS.define(
+    "integer",
+    parameters={"value": INT},
+    shape=scalar,
+    interval=_value,
+    python_int=_always,
+    is_generated=True,
+    is_known_on_host=True,
+)
+OPERATIONS.define("array", parameters={"constant": ANY}, shape=_of_constant, default_names=("table",))
+OPERATIONS.define(
+    "arange",
+    parameters={"stop": INT},
+    shape=_counted,
+    interval=_positions,
+    default_names=("positions",),
+    is_generated=True,
+    allocates=True,
+)
+for _name, _noun in (("zeros", "zeros"), ("ones", "ones"), ("full", "filled")):
+    OPERATIONS.define(
+        _name,
+        "value",
+        element_type=type_of_first,
+        interval=interval_of_first,
+        axes=axes.nothing,
+        default_names=(_noun,),
+        is_generated=True,
+        allocates=True,
+    )
+OPERATIONS.define("empty", "*count", default_names=("out",), stands_alone=True, allocates=True)
+OPERATIONS.define("tri", parameters={"diagonal": INT}, default_names=("mask",), is_generated=True, allocates=True)
+OPERATIONS.define("eye", parameters={"diagonal": INT}, default_names=("identity",), is_generated=True, allocates=True)
+
+
+# -- what has the elements of one operand
+
+
+def _transposed(operands: Sequence[Operand], parameters: Parameters) -> Shape:
+    shape, order = operands[0].shape, parameters["axes"]
+    if sorted(order) != list(range(len(shape))):
+        raise ValueError(f"{order} is no order of the axes of {shape}")
+    return tuple([shape[axis] for axis in order])
+
+
+def _transposed_axes(node: Any) -> list[AxisMap]:
+    order = node.parameters["axes"]
+    return [tuple(order.index(axis) for axis in range(len(order)))]
+
+
+def _reshaped_axes(node: Any) -> list[AxisMap]:
+    """Axes that are neither merged nor split."""
+    found: dict[int, int] = {}
+    source, target = node.operands[0].shape, node.shape
+    i = k = 0
+    while i < len(source) and k < len(target):
+        left, right, first = source[i], target[k], (i, k)
+        while left != right:
+            if left < right and i + 1 < len(source):
+                i += 1
+                left *= source[i]
+            elif left > right and k + 1 < len(target):
+                k += 1
+                right *= target[k]
+            else:
+                return [(None,) * len(source)]
+        if first == (i, k):
+            found[i] = k
+        i, k = i + 1, k + 1
+    if 0 in source:
+        return [(None,) * len(source)]
+    return [tuple(found.get(axis) for axis in range(len(source)))]
+
+
+def _bits_axes(node: Any) -> list[AxisMap]:
+    same = node.operands[0].type.dtype.itemsize == node.type.dtype.itemsize
+    return axes.elementwise(node) if same else axes.nothing(node)
+
+
+_same_elements = {"element_type": type_of_first, "interval": interval_of_first, "moves": True}
+
+OPERATIONS.define(
+    "copy",
+    "x",
+    shape=like_first,
+    axes=axes.elementwise,
+    stands_alone=True,
+    allocates=True,
+    default_names=("out",),
+    **_same_elements,
+)
+OPERATIONS.define(
+    "transpose",
+    "x",
+    parameters={"axes": AXES},
+    shape=_transposed,
+    axes=_transposed_axes,
+    is_view=True,
+    default_names=("transpose",),
+    **_same_elements,
+)
+OPERATIONS.define("reshape", "x", axes=_reshaped_axes, is_view=True, default_names=("reshaped",), **_same_elements)
+OPERATIONS.define(
+    "broadcast_to", "x", axes=axes.elementwise, is_view=True, default_names=("repeated",), **_same_elements
+)
+OPERATIONS.define("view", "x", axes=_bits_axes, is_view=True, default_names=("bits",))
+OPERATIONS.define(
+    "scalar",
+    "x",
+    shape=scalar,
+    interval=interval_of_first,
+    axes=axes.elementwise,
+    is_known_on_host=True,
+    default_names=("value",),
+)
+OPERATIONS.define(
+    "retype",
+    "x",
+    shape=like_first,
+    interval=interval_of_first,
+    python_int=_always,
+    axes=axes.elementwise,
+    is_view=True,
+    is_known_on_host=True,
+)
+
+
+# -- diagonals and triangles
+
+
+def _diagonal(operands: Sequence[Operand], parameters: Parameters) -> Shape:
+    shape, offset = operands[0].shape, parameters["offset"]
+    first, second = _two_axes(operands[0], parameters)
+    rows, columns = shape[first] + min(offset, 0), shape[second] - max(offset, 0)
+    kept = [size for axis, size in enumerate(shape) if axis not in (first, second)]
+    return (*kept, max(min(rows, columns), 0))
+
+
+def _two_axes(x: Operand, parameters: Parameters) -> tuple[int, int]:
+    ndim, given = len(x.shape), parameters["axes"]
+    return given.get("axis1", 0) % ndim, given.get("axis2", 1) % ndim
+
+
+def _diagonal_axes(node: Any) -> list[AxisMap]:
+    (x,) = node.operands
+    return [axes.without(x.ndim, _two_axes(x, node.parameters))]
+
+
+OPERATIONS.define(
+    "tril",
+    "x",
+    parameters={"diagonal": INT},
+    shape=like_first,
+    element_type=type_of_first,
+    axes=axes.matrices,
+    allocates=True,
+    default_names=("lower",),
+)
+OPERATIONS.define(
+    "triu",
+    "x",
+    parameters={"diagonal": INT},
+    shape=like_first,
+    element_type=type_of_first,
+    axes=axes.matrices,
+    allocates=True,
+    default_names=("upper",),
+)
+OPERATIONS.define(
+    "diagonal",
+    "x",
+    parameters={"offset": INT, "axes": ANY},
+    shape=_diagonal,
+    axes=_diagonal_axes,
+    is_view=True,
+    default_names=("diagonal",),
+    **_same_elements,
+)
+
+
+# -- joins
+
+
+def _joined(operands: Sequence[Operand], parameters: Parameters) -> Shape:
+    at, first = parameters["axis"], operands[0].shape
+    sizes = [operand.shape[at] for operand in operands]
+    for operand in operands:
+        if operand.shape[:at] != first[:at] or operand.shape[at + 1 :] != first[at + 1 :]:
+            raise ValueError(f"{first} and {operand.shape} do not join along axis {at}")
+    return (*first[:at], sum(sizes), *first[at + 1 :])
+
+
+def _joined_axes(node: Any) -> list[AxisMap]:
+    return axes.all_but_one(node)
+
+
+def _stacked(operands: Sequence[Operand], parameters: Parameters) -> Shape:
+    at, first = parameters["axis"], operands[0].shape
+    if any(operand.shape != first for operand in operands):
+        raise ValueError("arrays of different shapes are stacked")
+    return (*first[:at], len(operands), *first[at:])
+
+
+def _stacked_axes(node: Any) -> list[AxisMap]:
+    at = node.parameters["axis"]
+    return [tuple(axis + (axis >= at) for axis in range(operand.ndim)) for operand in node.operands]
+
+
+def _padded(operands: Sequence[Operand], parameters: Parameters) -> Shape:
+    widths = parameters["widths"]
+    return tuple([size + before + after for size, (before, after) in zip(operands[0].shape, widths, strict=True)])
+
+
+def _padded_axes(node: Any) -> list[AxisMap]:
+    return [tuple(axis if tuple(width) == (0, 0) else None for axis, width in enumerate(node.parameters["widths"])), ()]
+
+
+def _rolled_axes(node: Any) -> list[AxisMap]:
+    rolled = node.parameters["axis"]
+    rolled = rolled if isinstance(rolled, tuple) else (rolled,)
+    return [tuple(axis if axis not in rolled else None for axis in range(node.ndim))]
+
+
+_joins = {"element_type": common_type, "interval": interval_of_all, "moves": True, "allocates": True}
+
+OPERATIONS.define(
+    "concatenate",
+    "*parts",
+    parameters={"axis": AXIS},
+    shape=_joined,
+    axes=_joined_axes,
+    default_names=("joined",),
+    **_joins,
+)
+OPERATIONS.define(
+    "stack",
+    "*parts",
+    parameters={"axis": AXIS},
+    shape=_stacked,
+    axes=_stacked_axes,
+    default_names=("stacked",),
+    **_joins,
+)
+OPERATIONS.define(
+    "pad",
+    "x value",
+    parameters={"widths": PAIRS},
+    shape=_padded,
+    axes=_padded_axes,
+    default_names=("padded",),
+    **_joins,
+)
+OPERATIONS.define(
+    "roll",
+    "x",
+    parameters={"shift": INT_OR_INTS, "axis": INT_OR_INTS},
+    shape=like_first,
+    axes=_rolled_axes,
+    allocates=True,
+    default_names=("rolled",),
+    **_same_elements,
+)
+
+
+# -- sizes
+
+
+def _at_most(operands: Sequence[Operand], parameters: Parameters, result: ElementType) -> Interval:
+    return 0, operands[0].shape[parameters["axis"]]
+
+
+def _s32(operands: Sequence[Operand], parameters: Parameters) -> ElementType:
+    return S32
+
+
+OPERATIONS.define(
+    "axis_size",
+    "x",
+    parameters={"axis": AXIS},
+    shape=scalar,
+    element_type=_s32,
+    interval=_at_most,
+    axes=axes.nothing,
+    default_names=("size",),
+)
+
+
+def elements(shape: Sequence[int]) -> int:
+    """How many elements an array of a shape has."""
+    return prod(shape)
