@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib.metadata import entry_points
@@ -39,6 +40,21 @@ class Kernels:
     reduces: Callable[[Node], bool]
     least_saved: int = 1
     without: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """What takes the place of a library where the device that it needs is missing, so that modules can be compared.
+
+    ``missing()`` says what is missing (``no GPU``), and nothing where the device is there. Within ``active()`` an
+    import of the library finds the twin; ``adopt`` makes arguments of ``main`` of NumPy arrays in a nest, ``fetch``
+    NumPy arrays of what it returns.
+    """
+
+    missing: Callable[[], str]
+    active: Callable[[], AbstractContextManager[None]]
+    adopt: Callable[[Any], Any]
+    fetch: Callable[[Any], Any]
 
 
 def _as_it_is(array: Any) -> Any:
@@ -103,7 +119,8 @@ class Target:
     argument of ``main`` of a NumPy array, where ``main`` does not take NumPy's own. ``lacks`` names the element
     types that the library has no dtype for: they are carried in int8 and uint8. ``kernels`` are there where it offers
     the style ``fast``. ``cannot_be_captured(node)`` gives the reason why a node cannot be in a graph that is captured
-    once and launched often, or None; it is there where the target has such graphs.
+    once and launched often, or None; it is there where the target has such graphs. ``twin`` runs modules in tests
+    where the target's device is missing.
     """
 
     name: str
@@ -124,6 +141,7 @@ class Target:
     lacks: frozenset[str] = frozenset()
     kernels: Kernels | None = None
     cannot_be_captured: Callable[[Node], str | None] | None = None
+    twin: Twin | None = None
 
 
 def target_names() -> list[str]:
@@ -152,6 +170,11 @@ def load_target(name: str) -> Target:
     (point,) = entry_points(group="xla2py.targets", name=name)
     target: Target = point.load()
     return target
+
+
+def twin_of(target: Target) -> Twin | None:
+    """The twin that a target needs here, or None where its own library can run."""
+    return target.twin if target.twin is not None and target.twin.missing() else None
 
 
 def adopted(target: Target, value: Any) -> Any:

@@ -32,7 +32,7 @@ def wheel(tmp_path_factory) -> Path:
 
 def source_files() -> set[str]:
     """What a wheel should hold of the checkout, by path in the wheel."""
-    kinds = (".py", ".j2", ".toml", ".hlo")
+    kinds = (".py", ".j2", ".toml", ".hlo", ".h")
     paths = [path for folder in HOUSE for path in (CHECKOUT / folder).rglob("*") if path.suffix in kinds]
     paths.remove(CHECKOUT / "templates" / "ruff.toml")  # of the checkout alone
     return {f"xla2py/{path.relative_to(CHECKOUT).as_posix()}" for path in paths} | {

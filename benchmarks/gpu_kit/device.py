@@ -26,7 +26,7 @@ class Device:
     def active(self) -> Iterator[Any]:
         """The module ``cupy``."""
         if self.is_twin:
-            from xla2py.tests.ladder.twin import twin
+            from xla2py.targets.cupy.twin.modules import twin
 
             with twin():
                 yield sys.modules["cupy"]
@@ -51,7 +51,7 @@ class Device:
     def given(self, arguments: Any) -> Any:
         """Host arrays as arguments of ``main``."""
         if self.is_twin:
-            from xla2py.tests.ladder.twin import to_device
+            from xla2py.targets.cupy.twin.modules import to_device
 
             return to_device(list(arguments))
         from xla2py.targets.cupy import on_device

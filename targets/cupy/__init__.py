@@ -1,12 +1,13 @@
 """The CuPy target: the shared text on ``cp``, where CuPy means by it what HLO means, and nothing that waits for the
 device."""
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 from ...transpile.hlo.carriers import carried
 from ...transpile.hlo.element_types import ELEMENT_TYPES, from_dtype
-from ..base import Target
+from ..base import Target, Twin
 from .captures import cannot_be_captured
 from .functions import own_function
 from .fusion import KERNELS
@@ -27,6 +28,21 @@ def on_device(array: Any) -> Any:
     return import_module("cupy").asarray(held(array))
 
 
+def _missing() -> str:
+    """What CuPy lacks to run here; without CuPy itself there is no twin either."""
+    try:
+        return "" if import_module("cupy").cuda.runtime.getDeviceCount() else "no GPU"
+    except ImportError:
+        return ""
+    except Exception:  # what a driver that is missing, too old or broken raises
+        return "no GPU"
+
+
+def _of_twin(name: str) -> Callable[..., Any]:
+    """A function of the twin, which is imported when it is called: it needs CuPy."""
+    return lambda *arguments: getattr(import_module(f"{__name__}.twin.modules"), name)(*arguments)
+
+
 TARGET = Target(
     name="cupy",
     title="CuPy",
@@ -43,4 +59,5 @@ TARGET = Target(
     runners=("run_local", "run_nccl"),
     kernels=KERNELS,
     cannot_be_captured=cannot_be_captured,
+    twin=Twin(_missing, _of_twin("twin"), _of_twin("to_device"), _of_twin("to_host")),
 )

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 import xla2py
+from xla2py.targets.cupy.twin.modules import to_device, to_host, twin
 from xla2py.tests.ladder.static import problems
-from xla2py.tests.ladder.twin import on_twin
 from xla2py.tests.operations.case import Case, module
 from xla2py.tests.operations.runner import Failure, judge
-from xla2py.transpile.equivalence.comparison import compare
+from xla2py.transpile.equivalence.comparison import compare, flatten
+from xla2py.transpile.equivalence.tasks import map_arrays
+from xla2py.transpile.hlo.carriers import as_declared, carried
 
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed: kernels cannot run here")
 BATCH = 100
@@ -64,3 +66,19 @@ def checked(emitted: Any, inputs: Sequence[np.ndarray]) -> Any:
     found = problems(emitted.source)
     assert not found, "\n".join(found)
     return on_twin(emitted, list(inputs))
+
+
+def on_twin(emitted: Any, arguments: Any, **host: Any) -> Any:
+    """The results of ``main`` of a generated module on the twin, as host arrays of the program's types, in a nest.
+
+    ``host`` are the functions that the program takes from its caller.
+    """
+    with twin():
+        results = to_host(emitted.load().main(*to_device(arguments), **host))
+    arrays = [array for _, array in flatten(results)]
+    declared = as_declared(arrays, emitted.program.original.entry.root.shape)
+    for array, own in zip(arrays, declared, strict=True):
+        if array.dtype != own.dtype and (carried(own) != array).any():
+            raise AssertionError(f"{array[carried(own) != array][0]} in {array.dtype} is no {own.dtype}")
+    left = iter(declared)
+    return map_arrays(lambda _: next(left), results)

@@ -7,15 +7,13 @@ the C++ of kernels: the literals that would make a float32 kernel compute in flo
 from __future__ import annotations
 
 import ast
-import contextlib
 import importlib
 import inspect
 import math
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -24,13 +22,8 @@ import cupyx
 import ml_dtypes
 import numpy as np
 
-# What makes the host wait for the device, or copies from it.
-WAITS = frozenset(
-    "item get tolist asnumpy nonzero argwhere flatnonzero unique compress extract bincount synchronize choose "
-    "put array_equal allclose trim_zeros".split()
-)
-# What says that it waits: for the size of a result, for a matrix that the host factors; what fetches results.
-VISIBLE = frozenset(("crop", "dynamic_reshape", "gees", "to_numpy", "run_generated"))
+from xla2py.targets.cupy.twin.installed import VISIBLE, WAITS, cupyx_function
+
 _SOLVERS = frozenset("cholesky qr svd eigh eig eigvalsh eigvals solve inv pinv lstsq".split())
 _WAITING_BUILTINS = frozenset("float int bool complex print list tuple".split())
 _MODULES: dict[str, Any] = {"math": math, "cp": cupy, "cupyx": cupyx, "np": np, "ml_dtypes": ml_dtypes}
@@ -86,39 +79,6 @@ def resolved(node: ast.expr) -> Any:
     for part in parts[1:]:
         value = getattr(value, part)
     return value
-
-
-@cache
-def cupyx_function(dotted: str) -> Any:
-    """A function of cupyx, by its definition's text where its module needs CUDA libraries to be imported."""
-    module, _, name = dotted.rpartition(".")
-    return (
-        getattr(_CUPYX[module], name)
-        if module in _CUPYX
-        else _defined_below(_CUPYX_FOLDER.joinpath(*module.split(".")[1:]), name)
-    )
-
-
-def _importable(names: tuple[str, ...]) -> Iterator[tuple[str, ModuleType]]:
-    for name in names:
-        with contextlib.suppress(ImportError):
-            yield name, importlib.import_module(name)
-
-
-_CUPYX = dict(_importable(("cupyx", "cupyx.scipy.linalg")))  # kept: the twin takes the place of what is imported later
-_CUPYX_FOLDER = Path(cupyx.__file__).parent
-
-
-def _defined_below(folder: Path, name: str) -> Callable[..., Any]:
-    """A function with the signature that a ``def`` in a folder's modules has."""
-    for path in sorted(folder.glob("*.py")):
-        for node in ast.parse(path.read_text("utf-8")).body:
-            if isinstance(node, ast.FunctionDef) and node.name == name:
-                namespace: dict[str, Any] = {}
-                exec(f"def {name}({ast.unparse(node.args)}): ...", namespace)
-                function: Callable[..., Any] = namespace[name]
-                return function
-    raise AttributeError(f"no function in {folder} is called {name}")
 
 
 def _own_attributes(tree: ast.Module) -> set[str]:

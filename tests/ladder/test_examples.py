@@ -7,8 +7,8 @@ from click.testing import CliRunner
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
 import xla2py
+from xla2py.targets.cupy.twin.modules import twin
 from xla2py.tests.ladder.running import checked, needs_compiler
-from xla2py.tests.ladder.twin import twin
 from xla2py.tests.test_examples import LOWER, assert_close, inputs
 from xla2py.transpile.commands.run import command
 from xla2py.transpile.equivalence.budgets import budget_for

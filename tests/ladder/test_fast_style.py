@@ -10,13 +10,13 @@ cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 
 import xla2py  # noqa: E402
 from xla2py.targets.base import load_target  # noqa: E402
-from xla2py.tests.ladder.device_array import DeviceArray  # noqa: E402
+from xla2py.targets.cupy.twin.device_array import DeviceArray  # noqa: E402
+from xla2py.targets.cupy.twin.modules import to_host, twin  # noqa: E402
 from xla2py.tests.ladder.device_compiler import ARCHITECTURES, compiled, elementwise_source, missing  # noqa: E402
 from xla2py.tests.ladder.fast_programs import CHAIN, TABLE, kernels, program, softmax  # noqa: E402
 from xla2py.tests.ladder.running import checked, failures, needs_compiler  # noqa: E402
 from xla2py.tests.ladder.samples import CHAOTIC, WHOLE, sample  # noqa: E402
 from xla2py.tests.ladder.test_compilation import MOST_REGISTERS, compilers  # noqa: E402
-from xla2py.tests.ladder.twin import to_host, twin  # noqa: E402
 from xla2py.tests.operations.tables import cases_by_opcode  # noqa: E402
 from xla2py.tests.test_examples import LOWER, assert_close, inputs  # noqa: E402
 from xla2py.transpile.cli import run  # noqa: E402

@@ -10,13 +10,13 @@ pytest.importorskip("cupy", reason="CuPy is not installed")
 import xla2py
 from xla2py.targets.base import load_target
 from xla2py.targets.cupy import captures
-from xla2py.tests.ladder import graphs
-from xla2py.tests.ladder.device_array import HiddenWait
-from xla2py.tests.ladder.graphs import CaptureError
+from xla2py.targets.cupy.twin import graphs
+from xla2py.targets.cupy.twin.device_array import HiddenWait
+from xla2py.targets.cupy.twin.graphs import CaptureError
+from xla2py.targets.cupy.twin.modules import to_device, to_host, twin
 from xla2py.tests.ladder.running import needs_compiler
 from xla2py.tests.ladder.samples import WHOLE, sample
 from xla2py.tests.ladder.static import problems
-from xla2py.tests.ladder.twin import to_device, to_host, twin
 from xla2py.tests.operations.case import Case, module
 from xla2py.tests.operations.tables import cases_by_opcode
 from xla2py.tests.test_examples import LOWER, inputs

@@ -6,10 +6,10 @@ pytest.importorskip("cupy", reason="CuPy is not installed")
 
 import xla2py
 from xla2py.targets.cupy import held
+from xla2py.targets.cupy.twin.modules import to_device, to_host, twin
 from xla2py.tests.ladder.hosts import Host, hosted
 from xla2py.tests.ladder.running import needs_compiler
 from xla2py.tests.ladder.static import problems
-from xla2py.tests.ladder.twin import to_device, to_host, twin
 from xla2py.transpile.equivalence.comparison import compare, flatten
 from xla2py.transpile.equivalence.tasks import map_arrays
 

@@ -12,11 +12,11 @@ pytest.importorskip("cupy", reason="CuPy is not installed")
 
 import xla2py
 from xla2py.benchmarks.gpu_kit.programs import free_port
+from xla2py.targets.cupy.twin.modules import to_device, to_host, twin
 from xla2py.tests.ladder.nccl import Nccl, Stuck, backend, distributed
 from xla2py.tests.ladder.replicas import replicated
 from xla2py.tests.ladder.running import needs_compiler
 from xla2py.tests.ladder.static import problems
-from xla2py.tests.ladder.twin import to_device, to_host, twin
 from xla2py.tests.replicas.programs import REDUCERS, SeveralDevices, entry
 from xla2py.transpile.equivalence.comparison import Budget, compare, flatten
 
@@ -112,7 +112,7 @@ PROCESS = """
 import sys
 import numpy as np
 from xla2py.tests.ladder.nccl import Nccl, distributed
-from xla2py.tests.ladder.twin import to_device, to_host, twin
+from xla2py.targets.cupy.twin.modules import to_device, to_host, twin
 folder, rank, port = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 sys.path.insert(0, folder)
 with distributed(Nccl(f"{folder}/nccl")) as cupyx_distributed, twin():

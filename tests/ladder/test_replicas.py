@@ -5,10 +5,10 @@ import pytest
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
 import xla2py
+from xla2py.targets.cupy.twin.modules import to_device, to_host, twin
 from xla2py.tests.ladder.replicas import replicated
 from xla2py.tests.ladder.running import needs_compiler
 from xla2py.tests.ladder.static import problems
-from xla2py.tests.ladder.twin import to_device, to_host, twin
 from xla2py.transpile.equivalence.comparison import Budget, compare, flatten
 
 

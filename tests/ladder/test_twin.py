@@ -7,10 +7,10 @@ import pytest
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 
 from xla2py.targets.base import load_target  # noqa: E402
+from xla2py.targets.cupy.twin.device_array import DeviceArray, HiddenWait  # noqa: E402
+from xla2py.targets.cupy.twin.modules import Namespace, to_host, twin  # noqa: E402
 from xla2py.templates.prelude import special  # noqa: E402
-from xla2py.tests.ladder.device_array import DeviceArray, HiddenWait  # noqa: E402
 from xla2py.tests.ladder.running import needs_compiler  # noqa: E402
-from xla2py.tests.ladder.twin import Namespace, to_host, twin  # noqa: E402
 from xla2py.transpile.emission.prelude import prelude  # noqa: E402
 
 REFUSED = {

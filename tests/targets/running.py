@@ -58,7 +58,7 @@ def _computing(*arguments: Any, **keywords: Any) -> Any:
 
 def on_device(text: str, inputs: Arrays) -> list[np.ndarray]:
     """The values that the twin of CuPy gives."""
-    from xla2py.tests.ladder.twin import on_twin
+    from xla2py.tests.ladder.running import on_twin
 
     shapes = [parameter.shape for parameter in xla2py.load(text).entry.parameters]
     emitted = xla2py.emit(text, "cupy", format=False)

@@ -14,7 +14,7 @@ from ..files import write_atomically
 from ..settings import CHECK_SETTINGS, SETTINGS, load_settings
 from .modules import STDIN, expanded, read_module, shown_name
 from .options import Command, choose, setting_options, words
-from .terminal import counting, report
+from .terminal import counting, note_twins, report
 
 if TYPE_CHECKING:
     from ..equivalence.checking import Checker
@@ -95,6 +95,7 @@ def command(
     )
     destinations = [(Path(name), _writer(name, WRITERS)) for name in reports]
     programs = expanded(files)
+    note_twins(plan.targets)
     with Checker(plan, Limits(timeout, memory_limit * MIB)) as checker:
         code = _check_all(checker, programs, arguments)
         result = checker.report()

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ...targets.base import require_targets
+from ...targets.base import load_target, require_targets
 from ..errors import Diagnostic, UsageError
+from ..settings import SETTINGS
 from .options import Command, words
-from .terminal import counting, note, write_table
+from .terminal import counting, note, note_twins, write_table
 
 if TYPE_CHECKING:
     from ..fuzzing.fuzzer import Progress
@@ -23,6 +24,13 @@ DIFFERS = 1
 @click.option("--seeds", default=200, show_default=True, metavar="N", help="How many programs to try.")
 @click.option("--first-seed", default=0, show_default=True, help="The seed of the first program.")
 @click.option("-t", "--target", default="numpy", show_default=True, callback=words, help="Targets, by commas.")
+@click.option(
+    "--style",
+    type=click.Choice(SETTINGS["style"].choices),
+    default=SETTINGS["style"].default,
+    show_default=True,
+    help=SETTINGS["style"].help,
+)
 @click.option(
     "--campaigns",
     default="ordinary",
@@ -38,6 +46,7 @@ def command(
     seeds: int,
     first_seed: int,
     target: tuple[str, ...],
+    style: str,
     campaigns: tuple[str, ...],
     timeout: float,
     memory_limit: int,
@@ -49,6 +58,7 @@ def command(
     element type, pattern), the first program that fell into it, its inputs, and the command that shows it. The same
     command again goes on where it stopped. Exit code 1 where anything was found.
     """
+    from ..emission import require_style
     from ..equivalence.checking import named_campaigns
     from ..equivalence.participants import Workers
     from ..equivalence.worker import MIB, Limits
@@ -58,8 +68,11 @@ def command(
     unknown = sorted(set(ops or ()) - set(OPCODES))
     if unknown:
         raise UsageError(Diagnostic("XP606", f"there is no operation '{unknown[0]}'", hint="'xla2py ops' lists them"))
+    for name in require_targets(target):
+        require_style(style, load_target(name))
+    note_twins(target)
     folder = Path(output)
-    progress = resume(folder, ops or (), require_targets(target), named_campaigns(campaigns), first_seed)
+    progress = resume(folder, ops or (), target, named_campaigns(campaigns), style, first_seed)
     if progress.next_seed > first_seed:
         note(f"going on at seed {progress.next_seed}")
     last_seed = first_seed + seeds

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -37,6 +37,17 @@ def report(error: XlaToPythonError) -> None:
 
 def note(message: str) -> None:
     people().print(Text.assemble(("note", "bold cyan"), f": {message}"))
+
+
+def note_twins(targets: Iterable[str]) -> None:
+    """Say which targets' modules run on a twin of the library here, and why."""
+    from ...targets.base import load_target, twin_of
+
+    for name in targets:
+        target = load_target(name)
+        twin = twin_of(target)
+        if twin is not None:
+            note(f"{twin.missing()} here: modules for {target.title} run on its twin on the CPU")
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ...targets.base import require_targets
+from ...targets.base import load_target, require_targets, twin_of
 from ..emission import GeneratedModule, emit
 from ..errors import Diagnostic, UnsupportedError, UsageError
 from ..frontends import load
@@ -153,7 +153,9 @@ class Checker:
     def report(self) -> CheckReport:
         """The report on all programs checked so far."""
         unused = tuple(str(entry) for entry in self._valid if entry not in self._used)
-        return CheckReport(tuple(self._programs), environment(), unused, tuple(map(str, self._expired)))
+        return CheckReport(
+            tuple(self._programs), environment(self.plan.targets), unused, tuple(map(str, self._expired))
+        )
 
     def check(self, module: HloModule, path: str = "", inputs: Sequence[Array] | None = None) -> ProgramReport:
         """Check one program, on the inputs of every campaign of the plan or on given ones."""
@@ -176,6 +178,8 @@ class Checker:
                 emitted[target] = emit(module, target, **{**plan.options, "nested": False})
             except UnsupportedError as error:
                 refusals[target] = str(error)
+            except UsageError:  # a style that the target does not have, say
+                raise
             except Exception as error:  # a bug in the emitter is a finding
                 failed[target] = failed_emission(target, error)
         program = _Program(module, text, emitted, failed, refusals)
@@ -300,12 +304,13 @@ def _size(module: HloModule) -> int:
     return sum(i.shape.size for i in module.instructions() if isinstance(i.shape, ArrayShape))
 
 
-def environment() -> dict[str, str]:
-    """Versions of what took part, by name; only what is installed."""
+def environment(targets: Sequence[str] = ()) -> dict[str, str]:
+    """Versions of what took part, by name; only what is installed. Also which targets have a twin in their place."""
     versions = {"python": platform.python_version(), "platform": platform.platform()}
     for name in ("xla2py", "numpy", "ml_dtypes", "dask", "cupy-cuda13x", "jax", "jaxlib"):
         try:
             versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return versions
+    twins = ((name, twin_of(load_target(name))) for name in targets)
+    return versions | {f"{name} runs on": f"its twin on the CPU: {twin.missing()}" for name, twin in twins if twin}

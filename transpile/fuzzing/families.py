@@ -8,6 +8,7 @@ from random import Random
 
 from ..errors import Diagnostic, UsageError
 from ..hlo.opcodes import OPCODES
+from .lines import lines
 from .loops import loop
 from .program import RandomProgram
 from .recipes import RECIPES
@@ -23,6 +24,7 @@ FAMILIES: dict[str, Callable[[str, Random], RandomProgram]] = {
     "structured": structured,
     "wrapped": wrapped,
     "unusual": unusual,
+    "lines": lines,
 }
 MOST_TRIES = 300  # programs thrown away before a family is taken to lack the operations wanted
 _OPCODE = re.compile(r" = \S.*? ([a-z][a-z0-9-]*)\(")

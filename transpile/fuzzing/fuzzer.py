@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..compilation.stages import READABLE
 from ..emission import GeneratedModule, emit
 from ..emission.sidecars import storable
 from ..equivalence.budgets import EXACT, budget_for, budgets_for
@@ -50,6 +51,7 @@ class Finding:
 
     program: RandomProgram
     target: str
+    style: str
     status: Status
     bucket: Bucket
     text: str  # what differs
@@ -60,12 +62,13 @@ class Finding:
 class Progress:
     """How far the fuzzing is: the seeds done, counts, and the seeds in each bucket (by the name of its folder).
 
-    ``campaigns`` are the kinds of inputs; the programs take them in turn.
+    ``campaigns`` are the kinds of inputs; the programs take them in turn. ``style`` is that of the emitted modules.
     """
 
     operations: list[str]
     targets: list[str]
     campaigns: list[str]
+    style: str
     next_seed: int
     programs: int = 0
     verdicts: dict[str, dict[str, int]] = field(default_factory=dict)  # by target
@@ -74,11 +77,16 @@ class Progress:
 
 
 def resume(
-    folder: Path, operations: Collection[str], targets: Sequence[str], campaigns: Sequence[str], first_seed: int
+    folder: Path,
+    operations: Collection[str],
+    targets: Sequence[str],
+    campaigns: Sequence[str],
+    style: str,
+    first_seed: int,
 ) -> Progress:
     """The progress in a folder, or a fresh one. Raises ``UsageError`` (XP605) where it is of other programs."""
     path = folder / STATE
-    wanted = Progress(sorted(operations), list(targets), list(campaigns), first_seed)
+    wanted = Progress(sorted(operations), list(targets), list(campaigns), style, first_seed)
     if not path.exists():
         return wanted
     try:
@@ -86,13 +94,13 @@ def resume(
     except (ValueError, TypeError) as error:
         raise UsageError(Diagnostic("XP605", f"{path} is not what fuzz wrote: {error}")) from error
     if _kind(found) != _kind(wanted):
-        message = f"{folder} holds findings of other operations, targets or campaigns"
+        message = f"{folder} holds findings of other operations, targets, campaigns or another style"
         raise UsageError(Diagnostic("XP605", message, hint="name another folder with -o"))
     return found
 
 
-def _kind(progress: Progress) -> tuple[list[str], ...]:
-    return progress.operations, progress.targets, progress.campaigns
+def _kind(progress: Progress) -> tuple[object, ...]:
+    return progress.operations, progress.targets, progress.campaigns, progress.style
 
 
 def fuzz(progress: Progress, last_seed: int, workers: Workers, folder: Path) -> Iterator[None]:
@@ -107,7 +115,7 @@ def fuzz(progress: Progress, last_seed: int, workers: Workers, folder: Path) -> 
             for opcode in opcodes(program):
                 progress.drawn[opcode] = progress.drawn.get(opcode, 0) + 1
             for target in progress.targets:
-                verdict, findings, run = check_program(program, reference, target, workers)
+                verdict, findings, run = check_program(program, reference, target, workers, progress.style)
                 reference = run if reference.failure is not None else reference
                 counts = Counter(progress.verdicts.get(target, {}))
                 counts[verdict.value] += 1
@@ -148,10 +156,10 @@ def _by_reference(program: RandomProgram, text: str, inputs: Sequence[Array], wo
 
 
 def check_program(
-    program: RandomProgram, reference: Run, target: str, workers: Workers
+    program: RandomProgram, reference: Run, target: str, workers: Workers, style: str = READABLE
 ) -> tuple[Status, list[Finding], Run]:
     """The verdict on a target, what is wrong, one finding for each bucket, and the target's run."""
-    return _findings(program, load(program.text.encode()), program.inputs, reference, target, workers)
+    return _findings(program, load(program.text.encode()), program.inputs, reference, target, workers, style)
 
 
 def _findings(
@@ -161,11 +169,12 @@ def _findings(
     reference: Run,
     target: str,
     workers: Workers,
+    style: str,
 ) -> tuple[Status, list[Finding], Run]:
     emitted: dict[str, GeneratedModule] = {}
     judge = Judge(workers, module, print_module(module), emitted, inputs, budgets_for(module))
     try:
-        emitted[target] = emit(module, target, format=False)
+        emitted[target] = emit(module, target, format=False, style=style)
     except UnsupportedError as error:
         run = Run(target, Status.UNSUPPORTED, str(error))
     except Exception as error:  # a bug in the emitter is a finding
@@ -176,7 +185,7 @@ def _findings(
         return Status.UNSUPPORTED, [], run
     if run.failure is not None:
         text = f"{run.message}\n{run.traceback}"
-        return run.failure, [Finding(program, target, run.failure, bucket_of_failure(run), text)], run
+        return run.failure, [Finding(program, target, style, run.failure, bucket_of_failure(run), text)], run
     if reference.failure is not None:
         return Status.UNSUPPORTED, [], run
     leaves = [_unless_known(leaf, module, reference, run) for leaf in _verdicts(program, judge, reference, run)]
@@ -185,7 +194,7 @@ def _findings(
         if not leaf.status.is_good:
             bucket = bucket_of_difference(module, leaf)
             is_rounded = leaf.path[:1] != () and leaf.path[0] in program.rounded
-            found.setdefault(bucket, Finding(program, target, leaf.status, bucket, str(leaf), is_rounded))
+            found.setdefault(bucket, Finding(program, target, style, leaf.status, bucket, str(leaf), is_rounded))
     return worst(leaf.status for leaf in leaves), list(found.values()), run
 
 
@@ -214,7 +223,7 @@ def _reduced(finding: Finding, workers: Workers) -> tuple[str, list[Array]]:
 
     def is_interesting(module: HloModule, inputs: list[Array]) -> bool:
         reference = _by_reference(program, print_module(module), inputs, workers)
-        verdict, _, _ = _findings(program, module, inputs, reference, finding.target, workers)
+        verdict, _, _ = _findings(program, module, inputs, reference, finding.target, workers, finding.style)
         return verdict is finding.status
 
     try:
@@ -237,9 +246,15 @@ def _record(finding: Finding, seed: int, progress: Progress, folder: Path, worke
             "program.hlo": text.encode(),
             "original.hlo": finding.program.text.encode(),
             "inputs.npz": inputs.getvalue(),
-            "command.txt": f"xla2py check program.hlo -t {finding.target} --args inputs.npz\n".encode(),
+            "command.txt": _command(finding).encode(),
             "finding.txt": (finding.text.rstrip() + "\n").encode(),
         }
         for file, content in files.items():
             write_atomically(place / file, content)
     seeds.append(seed)
+
+
+def _command(finding: Finding) -> str:
+    """How to see a finding again, in its folder."""
+    style = "" if finding.style == READABLE else f" --style {finding.style}"
+    return f"xla2py check program.hlo -t {finding.target}{style} --args inputs.npz\n"

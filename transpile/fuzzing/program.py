@@ -212,12 +212,16 @@ class ProgramBuilder:
 
     def combiner(self, opcode: str, element_type: str) -> str:
         """The name of a computation that combines two scalars."""
-        name = f"{self.name}_{opcode}_{element_type}"
-        self._helpers.setdefault(
-            name,
-            f"{name} {{\n  a = {element_type}[] parameter(0)\n  b = {element_type}[] parameter(1)\n"
-            f"  ROOT c = {element_type}[] {opcode}(a, b)\n}}\n",
+        return self.helper(
+            f"{opcode}_{element_type}",
+            f"\n  a = {element_type}[] parameter(0)\n  b = {element_type}[] parameter(1)\n"
+            f"  ROOT c = {element_type}[] {opcode}(a, b)\n",
         )
+
+    def helper(self, stem: str, lines: str) -> str:
+        """The full name of the computation of these lines, which is written once."""
+        name = f"{self.name}_{stem}"
+        self._helpers.setdefault(name, f"{name} {{{lines}}}\n")
         return name
 
     def array_input(self, element_type: str, dimensions: Sequence[int], bound: int = 4) -> Value:

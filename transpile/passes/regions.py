@@ -9,7 +9,7 @@ order of their *stages*: a way that leaves a region comes to a later stage, so r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -171,7 +171,7 @@ class RegionFinder:
                 continue
             for loop, own in self._places(node):
                 latest, joined = self._likes(node, loop, own, begin, stage)
-                if node in self.reductions or own == identity(loop) or any(region.axes for region in joined):
+                if node in self.reductions or own == identity(loop) or _is_of_lines(own, joined):
                     break
             stage[node] = latest
             self._join(node, loop, own, joined)
@@ -336,6 +336,12 @@ def _goes_on(node: Node, axes: tuple[int, ...]) -> bool:
     """A reduction goes along these axes and others: each line gives a part of it."""
     whole = _parts(node.operands[0].shape, axes) == 1
     return whole and is_splittable(node) and set(axes) <= set(reduced_axes(node))
+
+
+def _is_of_lines(own: Map, joined: Sequence[FusedRegion]) -> bool:
+    """An operation at ``own`` has an element for each of the lines along which these regions reduce, or fewer."""
+    axes = {axis for region in joined for axis in region.axes}
+    return bool(axes) and all(index.axis not in axes for index in own)
 
 
 def _beside(node: Node, at: Map, place: Map) -> Map | None:

@@ -106,7 +106,9 @@ def scatter_at(
     ``index`` is an array of integers or a tuple of several, one for each of the first
     axes of ``x``.
     """
-    places = cp.broadcast_arrays(*index) if isinstance(index, tuple) else [index]
+    given = index if isinstance(index, tuple) else (index,)
+    arrays = [p if isinstance(p, cp.ndarray) else cp.full((), p) for p in given]
+    places = cp.broadcast_arrays(*arrays)
     count, rest = prod(x.shape[: len(places)]), x.shape[len(places) :]
     inside = cp.ones(places[0].shape, dtype=cp.bool_)
     row = cp.zeros(places[0].shape, dtype=cp.int64)

@@ -198,29 +198,29 @@ to_float8_e8m0fnu = cp.ElementwiseKernel(
 
 def wrap_int4(x: cp.ndarray) -> cp.ndarray:
     """The low 4 bits of int8, as a number from -8 to 7."""
-    return (x << 4) >> 4
+    return cp.left_shift(x, 4) >> 4
 
 
 def wrap_uint4(x: cp.ndarray) -> cp.ndarray:
     """The low 4 bits of uint8."""
-    return x & 15
+    return cp.bitwise_and(x, 15)
 
 
 def wrap_int2(x: cp.ndarray) -> cp.ndarray:
     """The low 2 bits of int8, as a number from -2 to 1."""
-    return (x << 6) >> 6
+    return cp.left_shift(x, 6) >> 6
 
 
 def wrap_uint2(x: cp.ndarray) -> cp.ndarray:
     """The low 2 bits of uint8."""
-    return x & 3
+    return cp.bitwise_and(x, 3)
 
 
 def wrap_int1(x: cp.ndarray) -> cp.ndarray:
     """The lowest bit of int8, as 0 or -1."""
-    return (x << 7) >> 7
+    return cp.left_shift(x, 7) >> 7
 
 
 def wrap_uint1(x: cp.ndarray) -> cp.ndarray:
     """The lowest bit of uint8."""
-    return x & 1
+    return cp.bitwise_and(x, 1)

@@ -12,9 +12,9 @@ import cupy
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from xla2py.tests.ladder import graphs
-from xla2py.tests.ladder.differences import DIFFERENT, KEEP_SUBNORMALS, astype, flushed
-from xla2py.tests.ladder.static import VISIBLE, WAITS
+from . import graphs
+from .differences import DIFFERENT, KEEP_SUBNORMALS, astype, flushed
+from .installed import VISIBLE, WAITS
 
 _SCALARS = (bool, int, float, complex, np.generic)
 _DATA = frozenset("dtype shape ndim size itemsize nbytes strides flags".split())
@@ -29,6 +29,7 @@ class DeviceArray(NDArrayOperatorsMixin):
     """Like ``cupy.ndarray``: an array that only the device can look into."""
 
     __slots__ = ("_host",)
+    _host: np.ndarray
 
     def __init__(self, host: Any) -> None:
         object.__setattr__(self, "_host", np.asarray(host))
@@ -184,7 +185,8 @@ def _matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     if dtype.kind == "b":
         raise TypeError("a product of bool goes through integers")
     wide = np.float32 if dtype.itemsize == 2 and dtype.kind not in "iu" else dtype
-    return np.matmul(a.astype(wide), b.astype(wide)).astype(dtype)
+    product: np.ndarray = np.matmul(a.astype(wide), b.astype(wide)).astype(dtype)
+    return product
 
 
 def fetched(array: DeviceArray) -> np.ndarray:

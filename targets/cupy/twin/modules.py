@@ -1,10 +1,4 @@
-"""A twin of CuPy on a machine without a GPU: NumPy underneath, CuPy's names, types and refusals on top.
-
-Emitted modules run on it unchanged. Ufuncs choose the loop that the installed CuPy would choose, by its own tables.
-What CuPy would refuse or silently wait for fails here: names, signatures and loops that it does not have, NumPy
-arrays, and whatever brings a value back to the host elsewhere than in the head of a ``while`` or an ``if``. Where
-CuPy computes something else than NumPy, so does the twin. Kernels are compiled for the host (``host_kernels``).
-"""
+"""The modules ``cupy`` and ``cupyx`` of the twin, and how values come to it and back."""
 
 from __future__ import annotations
 
@@ -21,14 +15,11 @@ from unittest import mock
 import cupy
 import numpy as np
 
-from xla2py.targets.cupy import held
-from xla2py.tests.ladder import graphs, host_kernels
-from xla2py.tests.ladder.device_array import DeviceArray, HiddenWait, call_ufunc, called, fetched, functions, written
-from xla2py.tests.ladder.differences import DIFFERENT
-from xla2py.tests.ladder.static import VISIBLE, WAITS, cupyx_function
-from xla2py.transpile.equivalence.comparison import flatten
-from xla2py.transpile.equivalence.tasks import map_arrays
-from xla2py.transpile.hlo.carriers import as_declared, carried
+from .. import held
+from . import graphs, host_kernels
+from .device_array import DeviceArray, HiddenWait, call_ufunc, called, fetched, functions, written
+from .differences import DIFFERENT
+from .installed import VISIBLE, WAITS, cupyx_function
 
 # Functions of cupy that take arrays of their own library and nothing else, at these places.
 _ARRAYS_ONLY: dict[str, Callable[..., Any]] = {
@@ -171,22 +162,6 @@ def twin() -> Iterator[None]:
     }
     with mock.patch.dict(sys.modules, modules), np.errstate(all="ignore"):
         yield
-
-
-def on_twin(emitted: Any, arguments: Any, **host: Any) -> Any:
-    """The results of ``main`` of a generated module on the twin, as host arrays of the program's types, in a nest.
-
-    ``host`` are the functions that the program takes from its caller.
-    """
-    with twin():
-        results = to_host(emitted.load().main(*to_device(arguments), **host))
-    arrays = [array for _, array in flatten(results)]
-    declared = as_declared(arrays, emitted.program.original.entry.root.shape)
-    for array, own in zip(arrays, declared, strict=True):
-        if array.dtype != own.dtype and (carried(own) != array).any():
-            raise AssertionError(f"{array[carried(own) != array][0]} in {array.dtype} is no {own.dtype}")
-    left = iter(declared)
-    return map_arrays(lambda _: next(left), results)
 
 
 def to_device(value: Any) -> Any:

@@ -23,7 +23,7 @@ from typing import Any
 import cupy
 import numpy as np
 
-from xla2py.tests.ladder import graphs
+from . import graphs
 
 HEADER = Path(__file__).with_name("hostcuda.h")
 COMPILER = shutil.which("g++")
@@ -90,7 +90,7 @@ class ElementwiseKernel:
         self.operation, self.name, self.preamble = operation, name, options.get("preamble", "")
 
     def __call__(self, *arguments: Any, size: int | None = None) -> Any:
-        from xla2py.tests.ladder.device_array import DeviceArray, operand
+        from .device_array import DeviceArray, operand
 
         count = self.real.nin
         if len(arguments) not in (count, self.real.nargs):
@@ -187,7 +187,7 @@ class _Fenced:
     FENCE = 1024  # bytes
 
     def __init__(self, array: np.ndarray, number: int) -> None:
-        self.fence = np.tile(np.uint8([0xF0 + number % 15, 0xFF]), self.FENCE // 2)
+        self.fence = np.tile(np.array([0xF0 + number % 15, 0xFF], np.uint8), self.FENCE // 2)
         self.memory = np.concatenate([self.fence, np.empty(array.nbytes, np.uint8), self.fence])
         self.array = self.memory[self.FENCE : self.FENCE + array.nbytes].view(array.dtype).reshape(array.shape)
         self.array[...] = array
@@ -206,7 +206,7 @@ class RawKernel:
         self.signature = _parameters(code, name)
 
     def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], arguments: Any, shared_mem: int = 0) -> None:
-        from xla2py.tests.ladder.device_array import DeviceArray
+        from .device_array import DeviceArray
 
         if len(arguments) != len(self.signature):
             raise TypeError(f"{self.name} takes {len(self.signature)} arguments")

@@ -24,7 +24,8 @@ def astype(x: np.ndarray, dtype: np.dtype[Any], copy: bool = True) -> np.ndarray
     wide = np.dtype(f"{dtype.kind}{max(dtype.itemsize, 4)}")
     info = np.iinfo(wide)
     number = np.trunc(x.astype(np.float64))
-    result = np.clip(np.nan_to_num(number, nan=0.0), float(info.min), np.nextafter(float(info.max), 0)).astype(wide)
+    inside = np.clip(np.nan_to_num(number, nan=0.0), float(info.min), np.nextafter(float(info.max), 0))
+    result: np.ndarray = inside.astype(wide)
     result[number >= float(info.max)] = info.max
     if wide.itemsize == 8:
         result[np.isnan(number)] = wide.type(1) << wide.type(63)
@@ -47,18 +48,18 @@ def flushed(x: np.ndarray) -> np.ndarray:
 def _shift(function: Callable[..., Any]) -> Callable[..., Any]:
     """Undefined by the width or more."""
 
-    def shifted(x: np.ndarray, amount: np.ndarray) -> np.ndarray:
+    def shifted(x: np.ndarray, amount: np.ndarray) -> Any:
         inside = (amount >= 0) & (amount < 8 * x.dtype.itemsize)
         return np.where(inside, function(x, np.where(inside, amount, 0)), x.dtype.type(_GARBAGE))
 
     return shifted
 
 
-def _floor_divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _floor_divide(a: np.ndarray, b: np.ndarray) -> Any:
     return np.where(b == 0, a.dtype.type(0), np.floor_divide(a, b)) if a.dtype.kind in "iu" else np.floor_divide(a, b)
 
 
-def _fmod(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _fmod(a: np.ndarray, b: np.ndarray) -> Any:
     """Of integers by way of float64."""
     if a.dtype.kind not in "iu":
         return np.fmod(a, b)

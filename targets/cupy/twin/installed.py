@@ -1,0 +1,55 @@
+"""What the installed CuPy has, asked without a device, and what of it makes the host wait."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import cupyx
+
+# What makes the host wait for the device, or copies from it.
+WAITS = frozenset(
+    "item get tolist asnumpy nonzero argwhere flatnonzero unique compress extract bincount synchronize choose "
+    "put array_equal allclose trim_zeros".split()
+)
+# What says that it waits: for the size of a result, for a matrix that the host factors; what fetches results.
+VISIBLE = frozenset(("crop", "dynamic_reshape", "gees", "to_numpy", "run_generated"))
+
+
+@cache
+def cupyx_function(dotted: str) -> Any:
+    """A function of cupyx, by its definition's text where its module needs CUDA libraries to be imported."""
+    module, _, name = dotted.rpartition(".")
+    return (
+        getattr(_CUPYX[module], name)
+        if module in _CUPYX
+        else _defined_below(_CUPYX_FOLDER.joinpath(*module.split(".")[1:]), name)
+    )
+
+
+def _importable(names: tuple[str, ...]) -> Iterator[tuple[str, ModuleType]]:
+    for name in names:
+        with contextlib.suppress(ImportError):
+            yield name, importlib.import_module(name)
+
+
+_CUPYX = dict(_importable(("cupyx", "cupyx.scipy.linalg")))  # kept: the twin takes the place of what is imported later
+_CUPYX_FOLDER = Path(cupyx.__file__).parent
+
+
+def _defined_below(folder: Path, name: str) -> Callable[..., Any]:
+    """A function with the signature that a ``def`` in a folder's modules has."""
+    for path in sorted(folder.glob("*.py")):
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and node.name == name:
+                namespace: dict[str, Any] = {}
+                exec(f"def {name}({ast.unparse(node.args)}): ...", namespace)
+                function: Callable[..., Any] = namespace[name]
+                return function
+    raise AttributeError(f"no function in {folder} is called {name}")
