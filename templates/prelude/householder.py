@@ -134,7 +134,7 @@ def sytrd(
     a: np.ndarray, *, uplo: str = "L"
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Q^H @ ``a`` @ Q, tridiagonal, of a Hermitian matrix of which one triangle is
-    read.
+    read, with the real part of its diagonal.
 
     Returns it packed with the reflectors, its diagonal, its off-diagonal, tau, info.
     """
@@ -142,9 +142,9 @@ def sytrd(
         packed, *vectors, info = sytrd(a[..., ::-1, ::-1], uplo="L")
         diagonal, off_diagonal, tau = (vector[..., ::-1] for vector in vectors)
         return packed[..., ::-1, ::-1], diagonal, off_diagonal, tau, info
-    lower = np.tril(a)
-    work = lower + np.tril(a, -1).conj().mT
-    n = a.shape[-1]
+    n, strict = a.shape[-1], np.tril(a, -1)
+    on_diagonal = np.eye(n, dtype=bool)
+    work = np.where(on_diagonal, a.real, strict + strict.conj().mT)
     tau = np.zeros((*a.shape[:-2], max(n - 1, 0)), a.dtype)
     for k in range(n - 1):
         v, tau[..., k], beta = reflector(work[..., k + 1 :, k])
@@ -153,7 +153,7 @@ def sytrd(
         work[..., k + 1 :, k + 1 :] = reflect(left, v, scale).conj().mT
         work[..., k + 1 :, k] = v
         work[..., k + 1, k] = beta
-    packed = np.tril(work) + np.triu(a, 1)
+    packed = np.where(on_diagonal, work.real, np.tril(work) + np.triu(a, 1))
     diagonal = np.diagonal(work.real, 0, -2, -1).copy()
     off_diagonal = np.diagonal(work.real, -1, -2, -1).copy()
     return packed, diagonal, off_diagonal, tau, np.zeros(a.shape[:-2], np.int32)

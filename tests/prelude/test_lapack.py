@@ -257,6 +257,21 @@ def test_sytrd(dtype, uplo, n):
     assert_close(ours, kernel(routine, [a], ours, uplo=uplo))
 
 
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize("uplo", ["L", "U"])
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_imaginary_parts_of_a_hermitian_diagonal_are_not_read(dtype, uplo, n):
+    """LAPACK reads one triangle, and of the diagonal its real part."""
+    a = random((2, n, n), dtype)
+    ours = householder.sytrd(a, uplo=uplo)
+    assert_close(ours, kernel("hetrd", [a], ours, uplo=uplo))
+    ours = lapack.syevd(a, uplo=uplo)
+    assert_close(ours[1:], kernel("heevd", [a], ours, mode="V", uplo=uplo)[1:])
+    a = a @ a.conj().mT + (20 + 3j) * np.eye(n, dtype=dtype)
+    ours = lapack.potrf(a, uplo=uplo)
+    assert_close(ours, kernel("potrf", [a], ours, uplo=uplo))
+
+
 def test_solve_of_regular_matrices_is_the_librarys():
     a = rng.normal(size=(5, 5)).astype(np.float32)
     for b in (a[0], a[:, :3], a[:, :0]):
