@@ -18,6 +18,9 @@ from typing import Any
 from ..targets.base import load_target, target_names
 from .builder_page import page as builder_page
 from .compilation import compile, optional_names
+from .custom_calls_page import HEADINGS as CALLS_HEADINGS
+from .custom_calls_page import INTRODUCTION as CALLS_INTRODUCTION
+from .custom_calls_page import rows as custom_calls
 from .diagnostics import CATALOGUE, explanation_lines
 from .emission import emit
 from .emission.coverage import UNSUPPORTED, coverage
@@ -71,6 +74,8 @@ def operations_page(checkout: Path) -> str:
             if spec.topic == topic
         ]
         lines += _table(("operation", *map(_title, tables), "NumPy compared with XLA"), rows)
+    lines += ["", "## Custom calls", "", *CALLS_INTRODUCTION, ""]
+    lines += _table(CALLS_HEADINGS, list(custom_calls()))
     return "\n".join(lines) + "\n"
 
 

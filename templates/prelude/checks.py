@@ -1,5 +1,6 @@
 """What an emitted ``main`` checks before it computes."""
 
+import re
 from typing import Any
 
 
@@ -8,6 +9,25 @@ def check_arguments(arguments: dict[str, Any], signature: dict[str, str]) -> Non
     for name, expected in signature.items():
         if (found := describe(arguments[name])) != expected:
             raise TypeError(f"{name}: expected {expected}, got {found}")
+
+
+def check_bounded_arguments(
+    arguments: dict[str, Any], signature: dict[str, str]
+) -> None:
+    """Raise TypeError for the first argument that is not what ``signature`` says;
+    there, sizes such as ``<=8`` are bounds.
+    """
+    for name, expected in signature.items():
+        found = describe(arguments[name])
+        given, wanted = (re.split(r"[\[\], ]+", text) for text in (found, expected))
+        if len(given) != len(wanted) or not all(map(is_within, given, wanted)):
+            raise TypeError(f"{name}: expected {expected}, got {found}")
+
+
+def is_within(given: str, wanted: str) -> bool:
+    """Whether ``3`` is what ``<=8`` says, or two words are the same."""
+    is_bound = wanted.startswith("<=") and given.isdigit()
+    return int(given) <= int(wanted[2:]) if is_bound else given == wanted
 
 
 def check_trees(arguments: Any, signature: Any, path: str = "") -> None:

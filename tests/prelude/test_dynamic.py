@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import xla2py
 from xla2py.templates.prelude.dynamic import crop, dynamic_reshape, extend
 from xla2py.transpile.equivalence.xla_reference import run_hlo
 
@@ -64,3 +65,13 @@ def test_dynamic_reshape():
     reshaped = dynamic_reshape(X, [6], [2, 3], [2, 4])
     np.testing.assert_array_equal(crop(reshaped, [None, 3]).sum(axis=1), theirs)
     np.testing.assert_array_equal(reshaped, np.float32([[1, 2, 3, 0], [4, 5, 6, 0]]))
+
+
+def test_arguments_within_their_bounds():
+    text = "ENTRY e {\n  x = f32[2,<=3] parameter(0)\n  ROOT y = f32[2,<=3] add(x, x)\n}\n"
+    main = xla2py.emit(text).load().main
+    for n in (0, 2, 3):
+        assert main(np.ones((2, n), np.float32)).shape == (2, n)
+    for wrong in (np.ones((2, 4), np.float32), np.ones((1, 3), np.float32), np.ones((2, 3)), np.float32([1, 2, 3])):
+        with pytest.raises(TypeError, match=r"x: expected float32\[2, <=3\], got "):
+            main(wrong)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from ...targets.base import Plan, Target
@@ -95,14 +97,22 @@ def compile(
     if refused:
         return Compilation(module, target, refused)
     draft = Draft(module, target, options, module, left_out)
-    run_stages(draft, STAGES[:_FIRST_OF_TARGET], observe)
+    with _at_source(module):
+        run_stages(draft, STAGES[:_FIRST_OF_TARGET], observe)
     refused = tuple(program_refusals(draft.program, target))
     if options.graph and not refused:
         refused = tuple(capture_refusals(draft.program, target))
     if refused:
         return Compilation(module, target, refused, draft.lowered)
-    try:
+    with _at_source(module):
         run_stages(draft, STAGES[_FIRST_OF_TARGET:], observe)
+    return Compilation(module, target, (), draft.lowered, draft.plan)
+
+
+@contextmanager
+def _at_source(module: HloModule) -> Iterator[None]:
+    """Give the diagnostics of an UnsupportedError the text that their places are in."""
+    try:
+        yield
     except UnsupportedError as error:
         raise UnsupportedError(*(replace(d, source=d.source or module.source) for d in error.diagnostics)) from None
-    return Compilation(module, target, (), draft.lowered, draft.plan)

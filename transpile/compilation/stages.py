@@ -15,6 +15,7 @@ from ..hlo.ir import HloModule
 from ..hlo.printer import print_module
 from ..passes import PIPELINE, ArrayPass
 from ..passes.carrying import carrying
+from ..passes.expansion import composed, expanding, is_expanded
 from ..passes.inlining import inline_elementwise, inlining
 from ..passes.kernels import fuse
 from ..passes.outlining import Originals, outlining
@@ -101,8 +102,18 @@ class Stage:
         return (*(() if self.is_needed else (self.name,)), *self.choices)
 
 
+def _has_definitions(draft: Draft) -> bool:
+    return any(is_expanded(instruction, draft.options.custom_calls) for instruction in draft.module.instructions())
+
+
+def _expand(draft: Draft) -> None:
+    hooks = draft.options.custom_calls
+    draft.module, draft.originals = expanding(draft.module, lambda call: is_expanded(call, hooks))
+
+
 def _outline(draft: Draft) -> None:
-    draft.module, draft.originals = outlining(draft.module)
+    draft.module, made = outlining(draft.module)
+    draft.originals = composed(made, draft.originals)
 
 
 def _store_types(draft: Draft) -> None:
@@ -160,6 +171,7 @@ def _cut_into_chunks(draft: Draft) -> None:
 
 
 STAGES: tuple[Stage, ...] = (
+    Stage("definitions", HLO, HLO, _expand, _has_definitions, is_needed=True),
     Stage("outlining", HLO, HLO, _outline),
     Stage("storage_types", HLO, HLO, _store_types, lambda draft: bool(draft.target.lacks), is_needed=True),
     Stage("to_array", HLO, ARRAY, _lower, is_needed=True, choices=LOWERING_CHOICES),

@@ -29,14 +29,13 @@ def written_as(target: Target, module: HloModule) -> Target:
 
 
 def module_refusals(module: HloModule, hooks: Mapping[str, str]) -> Iterator[Refusal]:
-    """The instructions that no target can express (XP301, XP305), one refusal for each."""
+    """The instructions that no target can express (XP301, XP305, XP308), one refusal for each."""
     for instruction in module.instructions():
         opcode = instruction.opcode
         if opcode == "custom-call":
-            reason = custom_call_refusal(instruction, hooks)
-            if reason is not None:
-                hint = f"give a function for it: --custom-call '{instruction['custom_call_target']}=module:function'"
-                yield Refusal(opcode, Diagnostic("XP305", reason, instruction.span, hint=hint))
+            refused = custom_call_refusal(instruction, hooks)
+            if refused is not None:
+                yield Refusal(opcode, refused)
         elif opcode == "remainder" and instruction.array_shape.element_type.is_complex:
             yield _refusal(opcode, instruction, "remainder is not supported: complex numbers have none")
         elif opcode != "parameter" and opcode not in RULES:

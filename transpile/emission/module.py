@@ -13,6 +13,7 @@ from ...targets.base import Target, load_target
 from ..array.node import Node
 from ..array.program import Function, Program, roots
 from ..array.traversal import topological
+from ..hlo.shapes import ArrayShape, leaves
 from .annotations import annotate
 from .argument_trees import leaf_paths
 from .body import FunctionWriter
@@ -105,7 +106,7 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
     paths = leaf_paths(instructions) if has_trees else [None] * len(instructions)
     tree = fitting(program.original.result_tree, program.entry.results) if has_trees else None
     has_trees = any(path is not None for path in paths)
-    check = "check_trees" if has_trees else "check_arguments"
+    check = _check(program, has_trees)
     for function in _in_written_order(program):
         names = Names(reserved | constants.names)
         writer = FunctionWriter(
@@ -125,7 +126,7 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
         kernels.name_kernels(writer, module_names)
         if is_entry:
             parameters = named
-            if settings.checks and named:
+            if settings.checks and named and check:
                 writer.line(renderer.statement("check_arguments", check))
             if target.arrange is not None:
                 writer.arguments.unpack_trees()
@@ -149,7 +150,7 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
         )
         for writer in writers
     ]
-    if settings.checks and program.entry.parameters:
+    if settings.checks and program.entry.parameters and check:
         renderer.used_prelude[check] = None
     if chunks:
         renderer.used_prelude["in_chunks"] = None
@@ -189,6 +190,14 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
         functions=texts,
     )
     return Written([own_text, *behind], constants.sidecar, written)
+
+
+def _check(program: Program, has_trees: bool) -> str:
+    """The function that checks the arguments; none where trees hold arrays of which only the bounds are known."""
+    shapes = (part for parameter in program.entry.computation.parameters for _, part in leaves(parameter.shape))
+    if any(isinstance(shape, ArrayShape) and shape.is_dynamic for shape in shapes):
+        return "" if has_trees else "check_bounded_arguments"
+    return "check_trees" if has_trees else "check_arguments"
 
 
 def joined(pieces: Sequence[str]) -> str:

@@ -28,7 +28,14 @@ def foreign_names(program: Program) -> list[ForeignName]:
 
 def prelude_names(program: Program, target: Target) -> set[str]:
     """What the prelude functions that a program needs bring into its module."""
-    called = {"check_arguments", "check_trees", "constant", "mapped_constant", "device_constant"}
+    called = {
+        "check_arguments",
+        "check_bounded_arguments",
+        "check_trees",
+        "constant",
+        "mapped_constant",
+        "device_constant",
+    }
     if program.entry.chunks:
         called.update(("in_chunks", "Tiled"))
     for node in _calls(program):

@@ -12,8 +12,11 @@ from collections.abc import Callable, Set
 from typing import Any
 
 from ..hlo.bitcasts import bitcast_as_reshape_transpose
+from ..hlo.custom_calls import CUSTOM_CALLS, PLACEMENTS
 from ..hlo.ir import Computation, HloModule, Instruction
+from ..hlo.shape_rules.common import agree
 from ..hlo.shapes import ArrayShape, Shape, TupleShape
+from ..passes.expansion import expanding, is_expanded
 
 _KEPT_HEADER = ("num_partitions", "replica_count")
 _DROPPED = {
@@ -25,6 +28,7 @@ _NEEDS_REWRITE = re.compile(
     r"|\)\s*select\("  # of tuples
     r"|\]\{[\d,]*:"  # a layout with tiles or a memory space
     r"|input_output_alias="
+    r'|custom_call_target="(?!lapack_)'  # of another backend's library, perhaps
 )
 _ENTRY_LAYOUT = re.compile(r"entry_computation_layout=(.*)")
 _DIMENSION_ORDER = re.compile(r"\]\{([\d,]+)\}")
@@ -40,10 +44,12 @@ def needs_rewrite(text: str) -> bool:
 
 
 def rewrite_for_xla(module: HloModule, *, is_partitioned: bool = False) -> HloModule:
-    """The same program without fusions, bitcasts, layouts, tuple selects and notes to the compiler.
+    """The same program without fusions, bitcasts, layouts, tuple selects, calls of other backends' libraries and notes
+    to the compiler.
 
     Where it ``is_partitioned`` it is that of one device: shardings that it has kept are notes, too.
     """
+    module, _ = expanding(module, _is_of_another_backend)
     rewriter = _Rewriter(_DROPPED | {"sharding"} if is_partitioned else _DROPPED)
     for computation in module.computations:
         rewriter.rewrite(computation)
@@ -51,6 +57,10 @@ def rewrite_for_xla(module: HloModule, *, is_partitioned: bool = False) -> HloMo
     return HloModule(
         module.name, tuple(rewriter.finished), rewriter.rewritten[id(module.entry)], header, module.stack_frames
     )
+
+
+def _is_of_another_backend(instruction: Instruction) -> bool:
+    return is_expanded(instruction, {}) and not CUSTOM_CALLS[instruction["custom_call_target"]].runs_on_cpu
 
 
 class _Rewriter:
@@ -103,7 +113,12 @@ class _Rewriter:
         return operands[0]
 
     def _custom_call(self, old: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
-        """Layouts stay: LAPACK wants its matrices column-major. So does the configuration."""
+        """Layouts stay: LAPACK wants its matrices column-major. So does the configuration.
+
+        What only says where an array is goes: on one device it is the array.
+        """
+        if old["custom_call_target"] in PLACEMENTS and operands and agree(operands[0].shape, old.shape):
+            return operands[0]
         dropped = self.dropped - {"backend_config"}
         attributes = {key: self._remapped(value) for key, value in old.attributes.items() if key not in dropped}
         return self._add(old.name, old.opcode, old.shape, operands, **attributes)

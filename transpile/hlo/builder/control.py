@@ -125,12 +125,22 @@ class ControlOperations(BuilderCore):
         opaque: str = "",
         *,
         has_side_effect: bool = False,
+        operand_shapes_with_layout: Sequence[Shape] | None = None,
+        api_version: str | None = None,
     ) -> XlaOp:
-        """Call code that the program does not contain; ``shape`` is its result's, ``opaque`` is handed to it."""
+        """Call code that the program does not contain; ``shape`` is its result's, ``opaque`` is handed to it.
+
+        ``operand_shapes_with_layout`` says how the operands must lie in memory. Where ``api_version`` is
+        ``API_VERSION_TYPED_FFI``, ``opaque`` is a dictionary of typed attributes.
+        """
+        is_typed = api_version == "API_VERSION_TYPED_FFI"
+        shapes = operand_shapes_with_layout
         attributes = {
             "custom_call_target": call_target_name,
             "custom_call_has_side_effect": has_side_effect or None,
-            "backend_config": Raw(f'"{escape(opaque)}"') if opaque else None,
+            "operand_layout_constraints": None if shapes is None else tuple(as_shape("custom-call", s) for s in shapes),
+            "api_version": api_version,
+            "backend_config": Raw(opaque if is_typed else f'"{escape(opaque)}"') if opaque else None,
         }
         return self._instruction("custom-call", self._operands(operands), attributes, as_shape("custom-call", shape))
 

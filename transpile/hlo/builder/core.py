@@ -134,7 +134,7 @@ class BuilderCore:
             if integer(key, count) < 1:
                 refuse("XP218", f"{key} has to be positive, not {count}")
         header = {key: count for key, count in counts.items() if count != 1}
-        module = HloModule(entry.name, tuple(_callees_first(entry)), entry, header)
+        module = HloModule(entry.name, tuple(callees_first(entry)), entry, header)
         verify(module)
         return module
 
@@ -272,7 +272,7 @@ def _parameter_names(function: Callable[..., Any]) -> Iterator[str]:
         yield f"p{number}"
 
 
-def _callees_first(entry: Computation) -> list[Computation]:
+def callees_first(entry: Computation) -> list[Computation]:
     """All computations that ``entry`` reaches, callees before callers, without recursion."""
     ordered: list[Computation] = []
     done: set[int] = set()

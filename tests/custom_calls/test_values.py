@@ -1,0 +1,249 @@
+"""What custom calls compute: XLA on the CPU judges where it knows them or their definition, else their definition."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.tests.custom_calls.examples import EXAMPLES, GEMM_OPERANDS, PRODUCT, Example
+from xla2py.transpile.equivalence.xla_reference import run_hlo
+from xla2py.transpile.hlo.element_types import ElementType
+from xla2py.transpile.hlo.parser import parse_module
+
+rng = np.random.default_rng(77)
+# Results that a library may give in several forms (bases, phases), or that it only works in.
+FREE = {
+    "gesdd": (0, 2, 3), "gesvd": (0, 2, 3), "gesvdj": (2, 3), "gesvdp": (2, 3), "syevd": (0,), "heevd": (0,),
+    "geev": (2, 3), "eig_real": (2, 3), "eig_comp": (1, 2), "gees": (0, 1), "gtsv": (0, 1, 2),
+}  # fmt: skip
+NOT_ON_CPU = (
+    *("mhlo.", "chlo.", "xla_builder.math.A", "xla_builder.math.Cosh", "AllocateBuffer", "GetRngSeed", "Pin", "Unpin"),
+    *("PadToStatic", "SliceToDynamic", "cu_", "hip", "lapack_d", "lapack_c", "lapack_sgeev", "lapack_zgeev"),
+    *("lapack_zgees", "lapack_sgees", "cuhybrid_eig", "cusolver_geev"),
+)
+
+
+def drawn(element_type: ElementType, sizes: tuple[int, ...]) -> np.ndarray:
+    if element_type.is_integral:
+        return rng.integers(0, 3, sizes).astype(element_type.dtype)
+    values = rng.normal(size=sizes)
+    if element_type.is_complex:
+        values = values + 1j * rng.normal(size=sizes)
+    return values.astype(element_type.dtype)
+
+
+def arguments(example: Example) -> list[np.ndarray]:
+    shapes = [parameter.array_shape for parameter in parse_module(example.text()).entry.parameters]
+    arrays = [drawn(shape.element_type, shape.dimensions) for shape in shapes]
+    if "potrf" in example.target or "cholesky" in example.target:
+        arrays = [(a @ a.conj().mT + 9 * np.eye(a.shape[-1])).astype(a.dtype) for a in arrays]
+    if "geqp3" in example.target:
+        arrays[1][:] = 0
+    return arrays
+
+
+def emitted(text: str, *arrays: np.ndarray, target: str = "numpy") -> tuple[np.ndarray, ...]:
+    results = xla2py.emit(text, target=target).load().main(*arrays)
+    results = results if isinstance(results, tuple) else (results,)
+    return tuple(map(np.asarray, xla2py_materialised(results)))
+
+
+def xla2py_materialised(results):
+    return [result.compute() if hasattr(result, "compute") else result for result in results]
+
+
+def close(ours: np.ndarray, theirs: np.ndarray) -> None:
+    assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+    if not np.issubdtype(ours.dtype, np.number):  # a narrow float
+        ours, theirs = ours.astype(np.float32), theirs.astype(np.float32)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=2e-4)
+
+
+@pytest.mark.parametrize("target", [target for target in EXAMPLES if not target.startswith(NOT_ON_CPU)])
+def test_xla_agrees(target):
+    example = EXAMPLES[target]
+    arrays = arguments(example)
+    ours, theirs = emitted(example.text(), *arrays), run_hlo(example.text(), *arrays)
+    free = next((free for name, free in FREE.items() if f"{name}_" in f"{target}_"), ())
+    for index, pair in enumerate(zip(ours, theirs, strict=True)):
+        if index not in free:
+            close(*pair)
+
+
+@pytest.mark.parametrize("target", ["cupy", "dask"])
+def test_other_targets_emit_every_call(target):
+    """Or say why not."""
+    refused = set()
+    for example in EXAMPLES.values():
+        try:
+            xla2py.emit(example.text(), target=target, format=False)
+        except xla2py.UnsupportedError:
+            refused.add(example.target)
+    assert refused == set()
+
+
+@pytest.mark.parametrize("name", ["acos", "acosh", "asin", "asinh", "atanh", "cosh", "sinh", "tan"])
+def test_functions(name):
+    x = np.full((2, 3), 1.2 if name == "acosh" else 0.3, np.float32)
+    numpy_name = name.replace("a", "arc", 1) if name.startswith("a") else name
+    (ours,) = emitted(EXAMPLES[f"mhlo.{name}"].text(), x)
+    np.testing.assert_allclose(ours, getattr(np, numpy_name)(x), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype, name", [(np.float32, "f32"), (np.float64, "f64"), (np.float16, "f16")])
+def test_next_after(dtype, name):
+    tiny = np.finfo(dtype).smallest_subnormal
+    values = np.array([0, -0.0, 1, -1, tiny, -tiny, np.inf, -np.inf, np.nan, np.finfo(dtype).max, 0.1], dtype)
+    x, y = (part.ravel() for part in np.meshgrid(values, values))
+    shape = f"{name}[{x.size}]"
+    text = EXAMPLES["xla_builder.math.NextAfter"].text(operands=(shape, shape), results=(shape,))
+    np.testing.assert_array_equal(emitted(text, x, y)[0], np.nextafter(x, y))
+
+
+# ---------------------------------------------------------------- products
+def relu(x):
+    return np.maximum(x, 0)
+
+
+def gelu(x):
+    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+
+
+def silu(x):
+    return x / (1 + np.exp(-x))
+
+
+@pytest.mark.parametrize(
+    "epilogue, function",
+    [
+        *(("DEFAULT", None), ("BIAS", None), ("RELU", relu), ("BIAS_RELU", relu), ("GELU", gelu)),
+        *(("BIAS_GELU", gelu), ("GELU_AUX", gelu), ("BIAS_GELU_AUX", gelu), ("SILU", silu)),
+    ],
+)
+@pytest.mark.parametrize("beta", [0, 0.5])
+def test_matmul(epilogue, function, beta):
+    has_bias, has_argument = epilogue.startswith("BIAS"), epilogue.endswith("AUX")
+    operands = (*GEMM_OPERANDS[: 3 if beta else 2], *(["f32[4]"] if has_bias else []))
+    results = ("f32[2,4]", *(["f32[2,4]"] if has_argument else []), "s8[16]")
+    config = {"gemm_backend_config": {**PRODUCT, "beta": beta, "epilogue": epilogue}}
+    example = Example("__cublas$lt$matmul", operands, results, config)
+    arrays = arguments(example)
+    wanted = 2 * arrays[0] @ arrays[1] + (beta * arrays[2] if beta else 0)
+    wanted = wanted + (arrays[-1] if has_bias else 0)
+    ours = emitted(example.text(), *arrays)
+    np.testing.assert_allclose(ours[0], function(wanted) if function else wanted, rtol=1e-4, atol=1e-5)
+    if has_argument:
+        np.testing.assert_allclose(ours[1], wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_a_bias_lies_along_the_minor_dimensions_of_the_result():
+    config = {"gemm_backend_config": {**PRODUCT, "beta": 0, "epilogue": "BIAS"}}
+    example = Example("__cublas$lt$matmul", (*GEMM_OPERANDS[:2], "f32[2]"), ("f32[2,4]{0,1}", "s8[16]"), config)
+    a, b, bias = arguments(example)
+    np.testing.assert_allclose(emitted(example.text(), a, b, bias)[0], 2 * a @ b + bias[:, None], rtol=1e-4, atol=1e-5)
+
+
+def test_half_precision_is_rounded_once():
+    config = {"gemm_backend_config": {**PRODUCT, "alpha_real": 1, "beta": 0, "epilogue": "RELU"}}
+    operands, results = ("bf16[2,3]", "bf16[3,4]"), ("bf16[2,4]", "s8[16]")
+    example = Example("__cublas$lt$matmul", operands, results, config)
+    a, b = arguments(example)
+    wanted = relu(a.astype(np.float32) @ b.astype(np.float32)).astype(ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(emitted(example.text(), a, b)[0], wanted)
+
+
+# ---------------------------------------------------------------- orders and random numbers
+@pytest.mark.parametrize("descending", [False, True])
+def test_radix_sort(descending):
+    example = EXAMPLES["__cub$DeviceRadixSortUnassignedScratchSize"]
+    keys, values = np.int32([3, 1, 2, 1, 3, 0, -1, 2, 2]), np.arange(9, dtype=np.float32)
+    order = np.argsort(-keys if descending else keys, kind="stable")
+    ours = emitted(example.text(config={"descending": descending}), keys, values)
+    np.testing.assert_array_equal(ours[0], keys[order])
+    np.testing.assert_array_equal(ours[1], values[order])
+    text = EXAMPLES["__cub$DeviceRadixSort"].text(config={"descending": descending})
+    floats = rng.normal(size=(3, 5)).astype(np.float32)
+    floats[1, 2] = np.nan
+    wanted = np.sort(floats, axis=-1)
+    np.testing.assert_array_equal(emitted(text, floats)[0], wanted[:, ::-1] if descending else wanted)
+
+
+def test_threefry():
+    cipher = pytest.importorskip("jax.extend.random").threefry_2x32
+    key, count = np.uint32([7, 9]), np.arange(12, dtype=np.uint32)
+    keys = [np.full(6, part, np.uint32) for part in key]
+    ours = emitted(EXAMPLES["cu_threefry2x32_ffi"].text(), *keys, count[:6], count[6:])
+    theirs = cipher(key, count)
+    np.testing.assert_array_equal(np.concatenate(ours), theirs)
+
+
+def test_pivots():
+    ours = emitted(EXAMPLES["cu_lu_pivots_to_permutation"].text(), np.int32([[2, 1, 4], [0, 1, 2]]))
+    np.testing.assert_array_equal(ours[0], [[2, 1, 4, 3, 0], [0, 1, 2, 3, 4]])
+
+
+def test_seeds_differ():
+    module = xla2py.emit(EXAMPLES["GetRngSeed"].text()).load()
+    seeds = [module.main() for _ in range(4)]
+    assert len(set(map(int, seeds))) == 4 and seeds[0].dtype == np.uint64
+
+
+# ---------------------------------------------------------------- sizes known at run time
+def test_padding_to_static_and_slicing_to_dynamic():
+    x = rng.normal(size=(2, 2)).astype(np.float32)
+    padded, rows, columns = emitted(EXAMPLES["PadToStatic"].text(), x)
+    np.testing.assert_array_equal(padded[:, :2], x)
+    assert (padded.shape, rows, columns) == ((2, 3), 2, 2)
+    (cut,) = emitted(EXAMPLES["SliceToDynamic"].text(), padded, np.int32(2), np.int32(2))
+    np.testing.assert_array_equal(cut, x)
+
+
+# ---------------------------------------------------------------- block scaling
+def test_quantize_and_dequantize():
+    x = rng.normal(size=(4, 64)).astype(np.float32)
+    quantized, scale = emitted(EXAMPLES["__op$quantize"].text(), x)
+    largest = np.abs(x).reshape(4, 2, 32).max(-1)
+    np.testing.assert_array_equal(scale, (largest / 256).astype(ml_dtypes.float8_e5m2))
+    spread = scale.astype(np.float32).repeat(32, 1)
+    np.testing.assert_array_equal(quantized, (x / spread).astype(ml_dtypes.float8_e4m3fn))
+    (back,) = emitted(EXAMPLES["__op$dequantize"].text(), quantized, scale)
+    np.testing.assert_array_equal(back, quantized.astype(np.float32) * spread)
+
+
+def test_block_scaled_dot_with_padded_scales_and_a_scale_of_the_result():
+    shapes = ("f8e4m3fn[4,64]", "f8e4m3fn[3,64]", "f8e8m0fnu[8,4]", "f8e8m0fnu[3,4]", "f32[]")
+    config = {"block_scaled_dot_backend_config": {"block_size": "32"}}
+    example = Example("__op$block_scaled_dot", shapes, ("f32[4,3]",), config)
+    a, b = (rng.normal(size=(n, 64)).astype(ml_dtypes.float8_e4m3fn) for n in (4, 3))
+    scales = [2.0 ** rng.integers(-3, 3, size) for size in ((8, 4), (3, 4))]
+    narrow = [scale.astype(ml_dtypes.float8_e8m0fnu) for scale in scales]
+    wide = [x.astype(np.float64) * s[: len(x), :2].repeat(32, 1) for x, s in zip((a, b), scales, strict=True)]
+    (ours,) = emitted(example.text(), a, b, *narrow, np.float32(3))
+    np.testing.assert_allclose(ours, 3 * wide[0] @ wide[1].T, rtol=1e-5)
+
+
+# ---------------------------------------------------------------- LAPACK's likes on GPUs
+@pytest.mark.parametrize("target", ["cusolver_gesvd_ffi", "cusolver_gesvdj_ffi", "cusolver_gesvdp_ffi"])
+def test_singular_vectors(target):
+    example = EXAMPLES[target]
+    (a,) = arguments(example)
+    _, values, left, right, info = emitted(example.text(), a)
+    u, vh = (right, left) if target == "cusolver_gesvd_ffi" else (left, right.conj().mT)
+    least = values.shape[-1]
+    np.testing.assert_allclose(u[..., :least] * values[:, None] @ vh[..., :least, :], a, atol=1e-5)
+    assert not info.any()
+
+
+def test_real_eigenvectors_come_in_pairs():
+    (a,) = arguments(EXAMPLES["cusolver_geev_ffi"])
+    _, values, _, packed, _ = emitted(EXAMPLES["cusolver_geev_ffi"].text(), a)
+    for matrix, eigenvalues, columns in zip(a, values, packed, strict=True):
+        for k, value in enumerate(eigenvalues):
+            vector = columns[:, k].astype(np.complex64)
+            if value.imag > 0:
+                vector = columns[:, k] + 1j * columns[:, k + 1]
+            elif value.imag < 0:
+                vector = columns[:, k - 1] - 1j * columns[:, k]
+            np.testing.assert_allclose(matrix @ vector, value * vector, atol=1e-4)

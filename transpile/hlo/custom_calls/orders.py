@@ -1,0 +1,59 @@
+"""Sorts: CUB's radix sort, and the k largest elements."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..builder import XlaBuilder, XlaOp
+from .call import Call, CustomCall
+from .fields import ConfigError, flag, integer
+
+_KEYS_AND_VALUES = ("A[*] -> A[*] u8[s]", "A[*] B[*] -> A[*] B[*] u8[s]")
+
+
+def _radix_sort(b: XlaBuilder, call: Call, *arrays: XlaOp) -> XlaOp:
+    """A stable sort by the first operand along the minor dimension; floats as NumPy orders them."""
+    keys = arrays[0].array_shape
+    if not keys.rank or keys.element_type.is_complex:
+        raise ConfigError("sorts real numbers along a dimension")
+    layout = call.instruction.operands[0].array_shape.layout
+    axis = layout.minor_to_major[0] if layout is not None else keys.rank - 1
+
+    def before(inner: XlaBuilder, a: XlaOp, c: XlaOp) -> XlaOp:
+        first, second = (c, a) if call["descending"] else (a, c)
+        if not keys.element_type.is_floating:
+            return inner.lt(first, second)
+        return inner.lt_total_order(_number(inner, first), _number(inner, second))
+
+    comparator = XlaBuilder("comparator")
+    shapes = [array.array_shape for array in arrays for _ in range(2)]
+    scalars = [comparator.parameter(k, f"{shape.element_type}[]") for k, shape in enumerate(shapes)]
+    order = comparator.build_computation(before(comparator, *scalars[:2]))
+    made = b.sort(list(arrays), order, axis, is_stable=True)
+    return call.with_scratch(b, *([made] if len(arrays) == 1 else [made[k] for k in range(len(arrays))]))
+
+
+def _number(b: XlaBuilder, x: XlaOp) -> XlaOp:
+    """One zero and one NaN in place of all of them."""
+    element_type = x.array_shape.element_type
+    plain = b.select(b.eq(x, 0.0), b.zero(element_type), x)
+    return b.select(b.ne(x, x), b.constant(np.nan, element_type), plain)
+
+
+def _top_k(b: XlaBuilder, call: Call, x: XlaOp) -> XlaOp:
+    """Values and indices of the k largest along the last dimension."""
+    if call["k"] not in (None, call.sizes["k"]) or call.sizes["k"] > call.sizes["n"]:
+        raise ConfigError(f"cannot take {call.sizes['k']} of {call.sizes['n']} elements")
+    return b.top_k(x, call.sizes["k"], call["largest"])
+
+
+_TOP_K = CustomCall(("A[*,n] -> A[*,k] s32[*,k]",), _top_k, config={"k": integer(None), "largest": flag(True)})
+_RADIX_SORT = CustomCall(_KEYS_AND_VALUES, _radix_sort, config={"descending": flag(False)})
+ORDERS: dict[str, CustomCall] = {
+    "TopK": replace(_TOP_K, runs_on_cpu=True),
+    "mhlo.topk": _TOP_K,
+    "__cub$DeviceRadixSort": _RADIX_SORT,
+    "__cub$DeviceRadixSortUnassignedScratchSize": _RADIX_SORT,
+}

@@ -1,0 +1,154 @@
+"""Signatures of custom calls, and whether an instruction has one.
+
+``T[*,m,n] -> T[*,m,n] s32[*,min(m,n)] ...`` takes a batch of matrices and returns two arrays and more:
+
+- a type is an element type's name, or a letter that stands for one type throughout: ``F`` a real and ``Z`` a complex
+  type of LAPACK, ``T`` any of these, ``R`` and ``C`` the real and the complex type of its precision, others any type;
+- a size is a number, a name that stands for one size throughout, ``min(m,n)``, or ``n-1`` (at least 0);
+- ``*`` stands for the same sizes throughout, any number of them, ``?`` for any sizes, ``...`` for further arrays;
+- ``any`` alone stands for whatever there is, tuples and tokens too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from ..element_types import C64, C128, F32, F64, ElementType
+from ..ir import Instruction
+from ..shape_rules.common import shape_text
+from ..shapes import ArrayShape, Shape, TupleShape
+from .fields import ConfigError
+
+BATCH, ANY_SIZES, REST, ANYTHING = "*", "?", "...", "any"
+_TERM = re.compile(r"(\w+)\[([^\]]*)\]")
+_SIZES = re.compile(r"min\(\w+,\w+\)|[\w*?\-]+")
+_REALS, _COMPLEXES = (F32, F64), (C64, C128)
+_PRECISIONS: dict[ElementType, int] = {F32: 0, F64: 1, C64: 0, C128: 1}
+_CLASSES: dict[str, tuple[ElementType, ...]] = {"F": _REALS, "Z": _COMPLEXES, "T": _REALS + _COMPLEXES}
+_DERIVED = {"R": _REALS, "C": _COMPLEXES}
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    type: str
+    sizes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    terms: tuple[_Term, ...]
+    is_open: bool  # further arrays may follow
+    is_any: bool
+
+
+@dataclass(slots=True)
+class _Match:
+    types: dict[str, ElementType] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    batch: tuple[int, ...] | None = None
+
+    def side(self, side: _Side, shapes: Sequence[Shape]) -> bool:
+        if side.is_any:
+            return True
+        if len(shapes) < len(side.terms) or (len(shapes) > len(side.terms) and not side.is_open):
+            return False
+        return all(isinstance(shape, ArrayShape) for shape in shapes) and all(map(self._term, side.terms, shapes))
+
+    def _term(self, term: _Term, shape: Shape) -> bool:
+        assert isinstance(shape, ArrayShape)
+        return self._type(term.type, shape.element_type) and self._sizes(term.sizes, shape.dimensions)
+
+    def _type(self, name: str, given: ElementType) -> bool:
+        if len(name) > 1:
+            return given.name == name
+        if name in _DERIVED:
+            known = next((self.types[letter] for letter in _CLASSES if letter in self.types), None)
+            return known is not None and given is _DERIVED[name][_PRECISIONS[known]]
+        return given in _CLASSES.get(name, (given,)) and self.types.setdefault(name, given) is given
+
+    def _sizes(self, names: tuple[str, ...], given: tuple[int, ...]) -> bool:
+        if names == (ANY_SIZES,):
+            return True
+        if names[:1] == (BATCH,):
+            names = names[1:]
+            count = len(given) - len(names)
+            if count < 0:
+                return False
+            batch, given = given[:count], given[count:]
+            if self.batch is None:
+                self.batch = batch
+            if batch != self.batch:
+                return False
+        return len(names) == len(given) and all(map(self._size, names, given))
+
+    def _size(self, name: str, given: int) -> bool:
+        if name.isdigit():
+            return given == int(name)
+        if name.startswith("min("):
+            return given == min(self.sizes[part] for part in name[4:-1].split(","))
+        if name.endswith("-1"):
+            return given == max(self.sizes[name[:-2]] - 1, 0)
+        return self.sizes.setdefault(name, given) == given
+
+
+def require_columns(instruction: Instruction, signatures: Sequence[str]) -> None:
+    """Refuse (ConfigError) matrices that are said to lie by rows, and other arrays that are not: LAPACK would read
+    the former transposed.
+    """
+    terms = [term for side in _parsed(signatures[0]) for term in side.terms]
+    shapes = [*(instruction["operand_layout_constraints"] or ()), *_results(instruction.shape)]
+    for term, shape in zip(terms[-len(shapes) :], shapes, strict=False):
+        assert isinstance(shape, ArrayShape)
+        order = list(reversed(range(shape.rank)))
+        if len(term.sizes) - (BATCH in term.sizes) == 2:
+            order[:2] = order[1], order[0]
+        if shape.layout is not None and _long(shape, shape.layout.minor_to_major) != _long(shape, order):
+            raise ConfigError(f"needs the layout {{{','.join(map(str, order))}}}, and {shape} has another")
+
+
+def _long(shape: ArrayShape, dimensions: Iterable[int]) -> list[int]:
+    """The dimensions that have more than one element: the others may stand anywhere in a layout."""
+    return [dimension for dimension in dimensions if shape.dimensions[dimension] > 1]
+
+
+def matched(instruction: Instruction, signatures: Sequence[str], takes_dynamic: bool) -> dict[str, int]:
+    """The sizes that the names in the first signature that fits stand for. Raises ConfigError where none fits."""
+    operands = [operand.shape for operand in instruction.operands]
+    results = _results(instruction.shape)
+    if not takes_dynamic and any(_is_dynamic(shape) for shape in (*operands, *results)):
+        raise ConfigError("takes no arrays with a size that is known at run time only")
+    for signature in signatures:
+        taken, given = _parsed(signature)
+        match = _Match()
+        if match.side(taken, operands) and match.side(given, results):
+            return match.sizes
+    call = f"{' '.join(map(shape_text, operands))} -> {' '.join(map(shape_text, results))}".strip()
+    raise ConfigError(f"has the form {' or '.join(signatures)}, not {call}")
+
+
+def _results(shape: Shape) -> tuple[Shape, ...]:
+    return shape.elements if isinstance(shape, TupleShape) else (shape,)
+
+
+def _is_dynamic(shape: Shape) -> bool:
+    return isinstance(shape, ArrayShape) and shape.is_dynamic
+
+
+@lru_cache(maxsize=1024)
+def _parsed(signature: str) -> tuple[_Side, _Side]:
+    taken, given = signature.split("->")
+    return _side(taken), _side(given)
+
+
+def _side(text: str) -> _Side:
+    terms = tuple(_Term(kind, tuple(_SIZES.findall(sizes))) for kind, sizes in _TERM.findall(text))
+    return _Side(terms, REST in text, text.strip() == ANYTHING)
+
+
+def spelled(signature: str, types: Iterable[tuple[str, str]]) -> str:
+    """A signature with types in place of letters."""
+    names = dict(types)
+    return re.sub(r"\b([A-Z])(?=\[)", lambda match: names.get(match[1], match[1]), signature)
