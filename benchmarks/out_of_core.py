@@ -28,8 +28,8 @@ import numpy as np
 
 import xla2py
 from xla2py.targets.base import Limits, load_target
-from xla2py.targets.dask.arrangement import size_in_bytes
 from xla2py.targets.dask.estimates import THREADS
+from xla2py.targets.dask.limits import size_in_bytes
 from xla2py.transpile.compilation import Options, compile
 
 ADD = "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }\n"

@@ -1,23 +1,25 @@
-"""Products of two arrays that are both cut: which of their axes is what, and how long the chunks of each are."""
+"""Products of two arrays that are both cut: which of their axes is what, and what both ways to do them share."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil, prod
-from typing import TYPE_CHECKING
 
+from ...transpile.array.graph import Graph
 from ...transpile.array.node import Node
-from .links import contracted, links
-
-if TYPE_CHECKING:
-    from .cuts import Axis, Classes
-
-PRODUCTS = frozenset("matmul tensordot einsum".split())
+from ...transpile.array.value import FULL, NEW, getitem
+from .axis_classes import Axis, AxisClasses
+from .axis_maps import axis_maps
+from .chunks import Chunks
+from .nodes import shape_of
+from .product_axes import PRODUCTS, contracted
+from .strategy import BlockStrategy, OperandAxis, Root, every_axis
+from .tracing import Index, IndexSymbol, Trace
 
 
 def is_product(node: Node) -> bool:
-    """Whether parts of it, for chunks of what it sums over, can be added up."""
+    """Whether the parts of it for chunks of what it sums over can be added up."""
     return node.opcode in PRODUCTS or (bool(contracted(node)) and node.type.bits >= 32)
 
 
@@ -37,38 +39,55 @@ def product_of(node: Node) -> Product | None:
     pairs = contracted(node)
     if len(pairs) != 1 or node.type.bits < 32:
         return None
-    left, right = ({place for place in link if place is not None} for link in links(node))
+    left, right = ({place for place in axis_map if place is not None} for axis_map in axis_maps(node))
     batch, rows, columns = (tuple(sorted(axes)) for axes in (left & right, left - right, right - left))
     return Product(batch, rows, columns, pairs[0])
 
 
-def cut_product(classes: Classes, sizes: Mapping[Axis, int], lengths: dict[Axis, int], node: Node, target: int) -> None:
-    """Square blocks of a product of large matrices, so that both are read few times; short steps of what it sums over.
+class ProductStrategy(BlockStrategy):
+    """A way to sum products over an axis that comes in several chunks."""
 
-    A small product stays whole, and is cut along what it sums over if that is longest: its parts are summed up. Where
-    one of the operands is small it stays whole, and the other is cut into rows or columns.
-    """
-    product = product_of(node) if node.opcode in PRODUCTS else None
-    if product is None or len(product.rows) != 1 or len(product.columns) != 1:
-        return
-    rows, columns = (node.shape[axis] for axis in (*product.rows, *product.columns))
-    shortest, longest, width = min(rows, columns), max(rows, columns), node.type.dtype.itemsize
-    summed = node.operands[0].shape[product.summed[0]]
-    step = classes.of(node.operands[0], product.summed[0])
-    if longest * summed * width <= target:
-        return
-    if rows * columns * width <= target // 8:
-        if summed > longest and not product.batch:
-            lengths.setdefault(step, max(1, target // (width * longest)))
-        return
-    if shortest * summed * width <= target // 8:
-        return
-    result = [classes.of(node, axis) for axis in (*product.rows, *product.columns)]
-    now = {classes.of(node, axis): 1 for axis in product.batch if node.shape[axis] > 1}
-    now.update({key: lengths.get(key, ceil(sizes.get(key, 1) / 2)) for key in result})
-    while prod(now[key] for key in result) * width > target // 2:
-        long = max(result, key=lambda key: now[key])
-        now[long] = ceil(now[long] / 2)
-    if step not in now:
-        now[step] = lengths.get(step, max(1, target // 4 // (width * max(now.values()))))
-    lengths.update({key: length for key, length in now.items() if length < sizes.get(key, 1)})
+    def alike(self, node: Node, classes: AxisClasses) -> Iterator[tuple[Axis, Axis]]:
+        for left, right in contracted(node):
+            yield (node.operands[0], left), (node.operands[1], right)
+
+    def divides(self, node: Node) -> list[OperandAxis]:
+        return every_axis(node) if is_product(node) else []
+
+    def needs_only_summed(self, node: Node, chunks: Chunks) -> bool:
+        """Whether the axes that are needed whole and come in several chunks are summed over."""
+        summed = {(k, pair[k]) for pair in contracted(node) for k in (0, 1)}
+        unmet = chunks.unmet(node) if summed else set()
+        return bool(unmet) and unmet <= summed
+
+    def summed_symbols(self, node: Node, trace: Trace) -> dict[OperandAxis, IndexSymbol]:
+        """The symbols of what comes in several chunks and is summed over, by the axes of the operands."""
+        chunks = trace.chunks
+        first, second = node.operands
+        is_cut, find = chunks.is_cut_along, chunks.classes.find
+        counts = Counter(find(node, axis) for axis, cut in enumerate(is_cut[node]) if cut)
+        found: dict[OperandAxis, IndexSymbol] = {}
+        for left, right in contracted(node):
+            if is_cut[first][left] or is_cut[second][right]:
+                of = find(first, left)
+                found[0, left] = found[1, right] = trace.cut_symbol(first, left, counts[of])
+                counts[of] += 1
+        return found
+
+    def operands(self, root: Root, trace: Trace) -> list[tuple[Node, Index]]:
+        node = root.node
+        summed, own = self.summed_symbols(node, trace), root.index[len(root.index) - node.ndim :]
+        found = []
+        for k, (operand, axis_map) in enumerate(zip(node.operands, trace.chunks.classes.axis_maps[node], strict=True)):
+            index = [summed.get((k, axis), IndexSymbol()) for axis in range(len(axis_map))]
+            for axis, target in enumerate(axis_map):
+                if target is not None and shape_of(operand)[axis] == node.shape[target]:
+                    index[axis] = own[target]
+            found.append((operand, tuple(index)))
+        return found
+
+    def last_step(self, root: Root, graph: Graph, operands: tuple[Node, ...]) -> Node:
+        node = root.node
+        product = graph.typed(node.opcode, operands, node.shape, node.element_type, **node.parameters)
+        count = len(root.index) - node.ndim  # of the parts
+        return getitem(graph, product, [NEW] * count + [FULL] * node.ndim) if count else product

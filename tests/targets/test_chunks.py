@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.targets.dask.arrangement import size_in_bytes
+from xla2py.targets.dask.limits import size_in_bytes
 from xla2py.tests.targets.chunked import plan_of
 from xla2py.tests.targets.running import leaves
 from xla2py.transpile.equivalence.inputs import make_inputs

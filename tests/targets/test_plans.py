@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from xla2py.benchmarks.out_of_core import BENCHMARKS, numbers
-from xla2py.targets.dask.arrangement import size_in_bytes
 from xla2py.targets.dask.estimates import PROCESS_BYTES
+from xla2py.targets.dask.limits import size_in_bytes
 from xla2py.tests.targets.chunked import Loaded, peak_of_a_run, plan_of
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")

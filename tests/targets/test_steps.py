@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.targets.dask import steps
+from xla2py.targets.dask import scans
 from xla2py.tests.targets.chunked import plan_of
 from xla2py.tests.targets.running import differences, leaves, on_numpy
 
@@ -333,7 +333,7 @@ PROGRAMS.update({function: [(N, 6)] for function in (*NEAR_MISSES, reads_all_row
 
 @pytest.mark.parametrize("function", NEAR_MISSES, ids=lambda function: function.__name__)
 def test_loops_that_read_other_rows_are_loops_of_main(function, monkeypatch):
-    monkeypatch.setattr(steps, "LARGEST_STEP", 100)  # smaller than all arrays here, larger than a row
+    monkeypatch.setattr(scans, "LARGEST_STEP", 100)  # smaller than all arrays here, larger than a row
     generated = emitted(function, chunks="7", format=False)
     assert "in_steps(" not in generated.source
     found = computed(generated.load().main, inputs(function))
@@ -378,7 +378,7 @@ def test_millions_of_steps_are_a_task_for_each_chunk(tmp_path):
 
 
 def test_a_loop_of_main_counts_the_tasks_of_all_its_steps(monkeypatch):
-    monkeypatch.setattr(steps, "LARGEST_STEP", 100)
+    monkeypatch.setattr(scans, "LARGEST_STEP", 100)
     _, plan = planned(writes_backwards, [(N, 6)], chunks="7")
     assert all(phase.tasks % N == 0 for phase in plan.phases) and plan.phases
     monkeypatch.undo()

@@ -1,4 +1,4 @@
-"""Block functions that do the same are written once."""
+"""Tells block functions apart that do not do the same: those that do are written once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...transpile.array.graph import frozen
 from ...transpile.array.node import Node
 from ...transpile.array.program import Function, roots
 from ...transpile.array.traversal import topological
-from .products import PRODUCTS
+from .product_axes import PRODUCTS
 
 
 def what_it_does(function: Function) -> Hashable:

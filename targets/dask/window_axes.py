@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...transpile.array.node import Node
-from .links import CONVOLUTIONS, contracted, convolution_axes
+from .product_axes import CONVOLUTIONS, contracted, convolution_axes
 
 REDUCTIONS = ("reduce_window", "fold_windows", "select_and_scatter")
 

@@ -1,5 +1,8 @@
-"""What has another spelling where it is cut: triangles and diagonals by row and column numbers, random numbers by their
-counts, gaps as an axis that is merged. Each block is then computed like everything else."""
+"""Rewrites what cannot be computed block by block to what can, where it comes in several chunks.
+
+Triangles and diagonals become comparisons of row and column numbers, random numbers are drawn by their counts, and gaps
+between elements become an axis that is merged. Each block is then computed like everything else.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +20,16 @@ from ...transpile.array.program import Function
 from ...transpile.array.rewriting import called, rewrite
 from ...transpile.array.value import FULL, NEW, getitem
 from ...transpile.hlo.element_types import PRED, S32, S64, U32, U64, ElementType
-from .cuts import Cuts
+from .chunks import Chunks
 from .nodes import name_of
 
 Operands = tuple[Node, ...]
-Spelling = Callable[[Graph, Node, Operands], Node]
+Rewrite = Callable[[Graph, Node, Operands], Node]
 
 
-def spelled_out(function: Function, cuts: Cuts) -> bool:
-    """Rewrite what is to be cut and has another spelling; whether there was any."""
-    found = {node: spelling for node in cuts.classes.nodes if (spelling := _spelling(node, cuts)) is not None}
+def legalized(function: Function, chunks: Chunks) -> bool:
+    """Rewrite what is to be cut and has to be legalized; whether there was any."""
+    found = {node: how for node in chunks.classes.nodes if (how := _rewrite_of(node, chunks)) is not None}
     if not found:
         return False
 
@@ -37,22 +40,24 @@ def spelled_out(function: Function, cuts: Cuts) -> bool:
     return True
 
 
-def _spelling(node: Node, cuts: Cuts) -> Spelling | None:
-    """That of a node which is to be cut: a matrix along its rows or columns, random numbers along any axis."""
+def _rewrite_of(node: Node, chunks: Chunks) -> Rewrite | None:
+    """How a node is rewritten that is to be cut: a matrix along its rows or columns, random numbers along any axis."""
     if node.opcode == "item" and name_of(node.operands[0]) == "philox_bits":
-        bits = cuts.classes.items(node.operands[0], 1)
-        return (_philox_state, _philox_bits)[node.parameters["index"]] if _any_planned(bits, cuts) else None
+        bits = chunks.classes.items(node.operands[0], 1)
+        return (_philox_state, _philox_bits)[node.parameters["index"]] if _any_planned(bits, chunks) else None
     name = name_of(node)
     if name == "pad":
-        return _with_gaps if _is_cut_along_gaps(node, cuts) else None
+        return _with_gaps if _is_cut_along_gaps(node, chunks) else None
     if name in RANDOM:
-        return RANDOM[name] if _any_planned([node], cuts) else None
-    is_cut = any(True in cuts.flags[operand][-2:] for operand in node.operands)
-    return MATRICES.get(name) if is_cut or any(cuts.planned(node, axis) for axis in range(node.ndim)[-2:]) else None
+        return RANDOM[name] if _any_planned([node], chunks) else None
+    is_cut = any(True in chunks.is_cut_along[operand][-2:] for operand in node.operands)
+    return (
+        MATRICES.get(name) if is_cut or any(chunks.is_planned(node, axis) for axis in range(node.ndim)[-2:]) else None
+    )
 
 
-def _any_planned(nodes: Iterable[Node], cuts: Cuts) -> bool:
-    return any(cuts.planned(node, axis) for node in nodes for axis in range(node.ndim))
+def _any_planned(nodes: Iterable[Node], chunks: Chunks) -> bool:
+    return any(chunks.is_planned(node, axis) for node in nodes for axis in range(node.ndim))
 
 
 # -- numbers of rows and columns
@@ -102,24 +107,24 @@ def _sum(graph: Graph, left: Node, right: Node) -> Node:
 # -- triangles and diagonals
 
 
-def _matrix(direction: str) -> Spelling:
+def _matrix(direction: str) -> Rewrite:
     """Ones where the mask is."""
 
-    def spelled(graph: Graph, node: Node, operands: Operands) -> Node:
+    def rewritten(graph: Graph, node: Node, operands: Operands) -> Node:
         mask = _mask(graph, node, direction, node.parameters["diagonal"])
         return mask if node.element_type is PRED else _elementwise(graph, "convert", (mask,), node)
 
-    return spelled
+    return rewritten
 
 
-def _triangle(direction: str) -> Spelling:
+def _triangle(direction: str) -> Rewrite:
     """What is where the mask is, and zeros."""
 
-    def spelled(graph: Graph, node: Node, operands: Operands) -> Node:
+    def rewritten(graph: Graph, node: Node, operands: Operands) -> Node:
         mask, zero = _mask(graph, node, direction, node.parameters["diagonal"]), graph.literal(0, node.type)
         return _elementwise(graph, "select", (mask, *operands, zero), node)
 
-    return spelled
+    return rewritten
 
 
 def _on_diagonal(graph: Graph, node: Node, operands: Operands) -> Node:
@@ -143,7 +148,7 @@ def _trace(graph: Graph, node: Node, operands: Operands) -> Node:
     return graph.typed("sum", (found,), node.shape, node.element_type, axes=(node.ndim,))
 
 
-MATRICES: dict[str, Spelling] = {
+MATRICES: dict[str, Rewrite] = {
     "eye": _matrix("EQ"),
     "tri": _matrix("GE"),
     "tril": _triangle("GE"),
@@ -156,12 +161,14 @@ MATRICES: dict[str, Spelling] = {
 # -- gaps between elements
 
 
-def _is_cut_along_gaps(node: Node, cuts: Cuts) -> bool:
+def _is_cut_along_gaps(node: Node, chunks: Chunks) -> bool:
     """A call of the prelude's, where the value is known: dask.array pads only at the ends."""
     if node.opcode == "pad" or not node.operands[1].is_literal or 0 in node.operands[0].shape:
         return False
     kept = all(0 <= start <= stop <= n for start, stop, n in _crops(node))
-    return kept and any(flag and gap for flag, gap in zip(cuts.flags[node.operands[0]], _gaps(node), strict=True))
+    return kept and any(
+        flag and gap for flag, gap in zip(chunks.is_cut_along[node.operands[0]], _gaps(node), strict=True)
+    )
 
 
 def _gaps(node: Node) -> Sequence[int]:
@@ -208,13 +215,13 @@ def _random_bits(graph: Graph, node: Node, operands: Operands) -> Node:
     )  # fmt: skip
 
 
-def _of_bits(function: str) -> Spelling:
+def _of_bits(function: str) -> Rewrite:
     """Numbers made of 32 random bits each; the arguments are the key, the shape, and what else there is to say."""
 
-    def spelled(graph: Graph, node: Node, operands: Operands) -> Node:
+    def rewritten(graph: Graph, node: Node, operands: Operands) -> Node:
         return called(graph, function, (_random_bits(graph, node, operands),), node, *node.parameters["arguments"][2:])
 
-    return spelled
+    return rewritten
 
 
 def _philox_bits(graph: Graph, node: Node, operands: Operands) -> Node:
@@ -229,7 +236,7 @@ def _philox_state(graph: Graph, node: Node, operands: Operands) -> Node:
     return called(graph, "philox_next", call.operands, node, count)
 
 
-RANDOM: dict[str, Spelling] = {
+RANDOM: dict[str, Rewrite] = {
     "random_bits": _random_bits,
     "random_uniform": _of_bits("uniform_of"),
     "random_normal": _of_bits("normal_of"),

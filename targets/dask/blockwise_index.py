@@ -1,4 +1,4 @@
-"""The letters of arrays as characters, in the indices that dask.array's ``blockwise`` takes."""
+"""The index symbols of arrays as characters, in the indices that dask.array's ``blockwise`` takes."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...transpile.array.node import Node
-from .tracing import Letters
+from .tracing import Index
 
-NAMES = "ijklmnopqrstuvwxyzabcdefghABCDEFGHIJKLMNOPQRSTUVWXYZ"
+CHARACTERS = "ijklmnopqrstuvwxyzabcdefghABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-class Spelling:
-    """Characters for letters, in the order in which they are met.
+class BlockwiseIndex:
+    """Gives index symbols characters, in the order in which they are met.
 
     There are not enough for the axes of very many arrays: ``sizes_only`` lets those that are needed whole share one
     where they have the same size.
@@ -22,21 +22,23 @@ class Spelling:
         self.characters: dict[object, str] = dict(characters or {})
         self.sizes_only = False
 
-    def text(self, letters: Iterable[object]) -> str:
-        return "".join(self.characters.setdefault(letter, NAMES[len(self.characters)]) for letter in letters)
+    def text(self, symbols: Iterable[object]) -> str:
+        """A character for each symbol."""
+        return "".join(self.characters.setdefault(symbol, CHARACTERS[len(self.characters)]) for symbol in symbols)
 
-    def of_source(self, letters: Letters, shape: tuple[int, ...]) -> str:
+    def of_source(self, index: Index, shape: tuple[int, ...]) -> str:
+        """The characters for an array that a block function is given."""
         if not self.sizes_only:
-            return self.text(letters)
+            return self.text(index)
         keys: list[object] = []
-        for letter, size in zip(letters, shape, strict=True):
+        for symbol, size in zip(index, shape, strict=True):
             shared = (size, sum(isinstance(key, tuple) and key[0] == size for key in keys))
-            keys.append(letter if letter.of is not None or letter in self.characters else shared)
+            keys.append(symbol if symbol.is_cut or symbol in self.characters else shared)
         return self.text(keys)
 
 
 def contracts(index: str, indices: tuple[str | None, ...]) -> bool:
-    """Whether a letter of an operand is not one of the result."""
+    """Whether an operand has a character that the result does not have."""
     return any(c not in index for text in indices for c in text or "")
 
 

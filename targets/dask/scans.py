@@ -7,30 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from math import prod
 
 from ...transpile.array.node import Node, Slot
 from ...transpile.array.program import Carry, Loop
 from ...transpile.array.traversal import dependencies
 from ...transpile.array.value import FULL, NEW
+from .nodes import bytes_of
 
 LARGEST_STEP = 128 << 20  # bytes of an array that a step reads, computes or writes
 SHARE = 8  # of the memory that it may take
 
 
 @dataclass(slots=True)
-class Steps:
+class Scan:
     """What a loop of ``length`` steps goes through.
 
     ``read`` are arrays from outside and ``written`` the carries that each step writes, with the axis along which it
-    does so at its own position; ``reads`` are the nodes that read such a position. ``carried`` are the other carries.
+    does so at its own position; ``readers`` are the nodes that read such a position. ``carried`` are the other carries.
     """
 
     loop: Loop
     length: int
     read: dict[Node, int] = field(default_factory=dict)
     written: dict[Carry, int] = field(default_factory=dict)
-    reads: frozenset[Node] = frozenset()
+    readers: frozenset[Node] = frozenset()
 
     @property
     def carried(self) -> list[Carry]:
@@ -44,16 +44,18 @@ class Steps:
         yield from ((carry.parameter, axis) for carry, axis in self.written.items())
 
 
-def steps_of(node: Node, body: list[Node], captured: list[Node], memory: int | None = None) -> Steps | None:
-    """Those of a loop with these nodes inside, which reads others from outside; None where it does not go through any
-    array, forwards or backwards, or works on larger ones than those, or on such as are large for the bytes of
-    ``memory`` that there are."""
+def scan_of(node: Node, body: list[Node], captured: list[Node], memory: int | None = None) -> Scan | None:
+    """What a loop goes through that has the nodes of ``body`` inside and reads those ``captured`` from outside.
+
+    None where it goes through no array, forwards or backwards, or where it works on arrays that are larger than those
+    or large for the bytes of ``memory`` that there are.
+    """
     loop: Loop = node.parameters["loop"]
     numbers = range(loop.start, loop.stop, loop.step)
     count = len(numbers)
     if loop.counter is None or loop.effect is not None or count < 2 or numbers not in (range(count), _reversed(count)):
         return None
-    found = Steps(loop, count)
+    found = Scan(loop, count)
     readers: dict[Node, list[Node]] = {}
     for reader in (*body, node):
         for source in dependencies(reader):
@@ -67,17 +69,17 @@ def steps_of(node: Node, body: list[Node], captured: list[Node], memory: int | N
         is_whole = all(item == FULL for k, item in enumerate(store.index) if k != axis)
         if axis is not None and is_whole and store.carry.parameter.shape[axis] == count:
             found.written[store.carry] = axis
-    found.reads = frozenset(reader for source in found.read for reader in readers[source])
+    found.readers = frozenset(reader for source in found.read for reader in readers[source])
     rows = [part for part, _ in found.axes]
     whole = [carry.parameter for carry in found.carried] + [part for part in (*body, *captured) if part not in rows]
-    largest = max([*map(_bytes, whole), *(_bytes(part) // count for part in rows)], default=0)
-    longest = max(map(_bytes, rows), default=0)
+    largest = max([*map(bytes_of, whole), *(bytes_of(part) // count for part in rows)], default=0)
+    longest = max(map(bytes_of, rows), default=0)
     allowed = LARGEST_STEP if memory is None else min(LARGEST_STEP, memory // SHARE)
     return found if largest <= min(longest, allowed) else None
 
 
 def start_of(carry: Carry) -> Node:
-    """What a carry begins with; a loop that is a function has an array of its own to change."""
+    """The node that a carry begins with: a loop that becomes a function has an array of its own to change."""
     initial = carry.initial
     return initial.operands[0] if initial.opcode == "copy" else initial
 
@@ -105,11 +107,7 @@ def _axis_of_step(index: tuple[object, ...], operands: tuple[Node, ...], loop: L
 
 
 def is_number(node: Node, loop: Loop) -> bool:
-    """Of the step."""
+    """Whether a node is the number of the step."""
     while node.opcode == "retype":
         (node,) = node.operands
     return node is loop.counter
-
-
-def _bytes(node: Node) -> int:
-    return prod(node.shape) * node.type.dtype.itemsize if node.element_type is not None else 0

@@ -1,0 +1,56 @@
+"""The axes of all arrays of a function, in classes that are cut into chunks alike."""
+
+from __future__ import annotations
+
+from ...transpile.array.node import Node
+from ...transpile.array.program import Function, Loop, roots
+from ...transpile.array.traversal import body_and_captured, topological
+from .axis_maps import axis_maps
+from .scans import Scan, scan_of
+
+Axis = tuple[Node, int]
+
+
+class AxisClasses:
+    """A union-find of axes, with what is known of a function before chunks are chosen.
+
+    ``nodes`` come operands first, ``axis_maps`` are those of each node, and ``scans`` are the loops that go through
+    arrays in steps which the bytes of ``memory`` have room for.
+    """
+
+    def __init__(self, function: Function, memory: int | None = None) -> None:
+        needed = topological(roots(function))
+        loops: list[Loop] = [node.parameters["loop"] for node in needed if node.opcode == "loop"]
+        # What a loop only writes is not needed by its body, but cut all the same.
+        carried = dict.fromkeys(carry.parameter for loop in loops for carry in loop.carries)
+        self.nodes = list(carried | dict.fromkeys(needed))
+        self.axis_maps = {node: axis_maps(node) for node in self.nodes}
+        self.scans: dict[Node, Scan] = {}
+        self._items: dict[tuple[Node, int], list[Node]] = {}
+        self._parents: dict[Axis, Axis] = {}
+        for node in self.nodes:
+            if node.opcode == "item":
+                self._items.setdefault((node.operands[0], node.parameters["index"]), []).append(node)
+            if node.opcode == "loop":
+                scan = scan_of(node, *body_and_captured(node), memory)
+                if scan is not None:
+                    self.scans[node] = scan
+
+    def items(self, node: Node, index: int) -> list[Node]:
+        """The nodes that read one of the results of a node."""
+        return self._items.get((node, index), [])
+
+    def find(self, node: Node, axis: int) -> Axis:
+        """The axis that stands for all that are cut like this one."""
+        found = start = (node, axis)
+        while found in self._parents:
+            found = self._parents[found]
+        while start != found:  # what was passed on the way is next to it from now on
+            self._parents[start], start = found, self._parents[start]
+        return found
+
+    def join(self, left: Axis, right: Axis) -> None:
+        """From now on two axes are cut alike, and so are all that are cut like one of them."""
+        left, right = self.find(*left), self.find(*right)
+        if left != right:
+            self._parents[right] = left

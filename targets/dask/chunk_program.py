@@ -1,0 +1,106 @@
+"""A program in chunks as data: what is computed in which order and how, in which chunks, and what that takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from ...transpile.array.node import Node
+from ...transpile.array.program import Function, Program, tree_nodes
+from ...transpile.errors import Diagnostic, UnsupportedError
+from ..base import Limits, Plan
+from .axis_classes import AxisClasses
+from .chunk_sizes import REUSED_BYTES, choose_chunk_sizes
+from .chunks import Chunks
+from .estimates import PROCESS_BYTES, estimated
+from .legalize import legalized
+from .limits import size_in_bytes
+from .phases import Schedule, scheduled
+from .propagation import classified, propagated
+from .stores import without_computed_stores
+from .strategies import MAP_BLOCKS, WINDOWS
+
+CHUNK_BYTES = 128 << 20  # as dask.array takes by itself
+FEW = 256  # chunks: instead of more, larger ones
+SMALLEST_CHUNK_BYTES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkProgram:
+    """A program over arrays in ``chunks``: its phases, how each array is made, and the ``plan`` that is shown to users.
+
+    Everything that is said of it and everything that is written reads this value.
+    """
+
+    program: Program
+    schedule: Schedule
+    plan: Plan
+
+    @property
+    def chunks(self) -> Chunks:
+        """The chunks of all arrays of ``main``."""
+        return self.schedule.chunks
+
+
+def chunk_program(program: Program, limits: Limits) -> ChunkProgram:
+    """Choose the largest chunks with which a program keeps to its limit.
+
+    It does wherever its arguments come from, or if no chunks are small enough for that, where these are files. What
+    cannot be computed block by block and is to be cut is rewritten to what can.
+
+    Raises UnsupportedError (XP740) where no chunks are small enough for ``limits.memory``, UsageError (XP741) for a
+    size that is none.
+    """
+    without_computed_stores(program.entry)
+    while True:
+        found = _chosen(program, limits)
+        if found is not None:
+            return found
+
+
+def _chosen(program: Program, limits: Limits) -> ChunkProgram | None:
+    """The program in the largest chunks that keep to the limit; None if it had to be rewritten for them."""
+    function, memory = program.entry, size_in_bytes(limits.memory) if limits.memory else None
+    classes = classified(function, memory)
+    length = int(limits.chunks) if limits.chunks.isdigit() else None
+    target = size_in_bytes(limits.chunks) if limits.chunks and length is None else CHUNK_BYTES
+    reused = _reused(function, classes) if not limits.chunks else frozenset()
+    for_files: ChunkProgram | None = None
+    while True:
+        chunks, choices = propagated(classes, choose_chunk_sizes(classes, length, target, reused))
+        if legalized(function, chunks):
+            return None
+        schedule = scheduled(function, chunks, choices)
+        found = ChunkProgram(program, schedule, estimated(function, schedule))
+        if memory is None or found.plan.peak_bytes <= memory:
+            return found
+        if for_files is None and found.plan.mapped_peak_bytes <= memory:
+            for_files = found
+        if length is not None or target <= SMALLEST_CHUNK_BYTES:
+            if for_files is None:
+                raise _refusal(found.plan, limits)
+            return for_files
+        target //= 2
+
+
+def _reused(function: Function, classes: AxisClasses) -> frozenset[Node]:
+    """The results whose chunks are to be small enough for their memory to be used again.
+
+    These are the ones of which a task makes a chunk at once, unless that gives too many of them.
+    """
+    results = [result for result in tree_nodes(function.results) if result.element_type is not None]
+    sizes = {result: prod(result.shape) * result.type.dtype.itemsize for result in results}
+    if max(sizes.values(), default=0) <= CHUNK_BYTES:
+        return frozenset()
+    chunks, choices = propagated(classes, choose_chunk_sizes(classes, None, CHUNK_BYTES))
+    made = (x for x in results if chunks.is_cut(x) and choices[x] in (MAP_BLOCKS, WINDOWS))
+    return frozenset(x for x in made if CHUNK_BYTES < sizes[x] <= FEW * REUSED_BYTES)
+
+
+def _refusal(plan: Plan, limits: Limits) -> UnsupportedError:
+    worst = max(plan.phases, key=lambda phase: phase.mapped_task_bytes)
+    holds = f"one task of {worst.name} holds {worst.mapped_task_bytes >> 20} MiB"
+    if size_in_bytes(limits.memory) <= PROCESS_BYTES:
+        holds = f"Python, NumPy and dask take {PROCESS_BYTES >> 20} MiB themselves"
+    needs = f"the program needs about {plan.mapped_peak_bytes >> 20} MiB in chunks and may use {limits.memory}"
+    return UnsupportedError(Diagnostic("XP740", f"{needs}: {holds}", hint=worst.note or "allow more with --memory"))

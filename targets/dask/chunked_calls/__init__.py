@@ -1,0 +1,26 @@
+"""Operations that functions of the prelude do in chunks: a file for each topic, found by lying in this folder.
+
+Each has a table ``IMPLEMENTATIONS`` by the operation of a node, or the function of the prelude that it calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from pkgutil import iter_modules
+
+from ....transpile.array.node import Node
+from ..chunked_implementation import ChunkedImplementation
+
+
+def _rows() -> Iterator[tuple[str, tuple[ChunkedImplementation, ...]]]:
+    for found in sorted(iter_modules(__path__), key=lambda found: found.name):
+        yield from import_module(f"{__name__}.{found.name}").IMPLEMENTATIONS.items()
+
+
+IMPLEMENTATIONS = dict(_rows())
+
+
+def implementations_of(node: Node) -> tuple[ChunkedImplementation, ...]:
+    """The ways in which a node may be done in chunks, the first choice first."""
+    return IMPLEMENTATIONS.get(node.parameters["function"] if node.opcode == "prelude" else node.opcode, ())

@@ -1,0 +1,69 @@
+"""Parts of arrays that are read at computed places along axes in several chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....transpile.array.node import Node, Slot
+from ....transpile.array.scalars import is_known_on_host
+from ....transpile.array.value import FULL
+from ..chunked_implementation import Arguments, ChunkedImplementation, Implementations, OperandAxes, as_it_is
+from ..nodes import is_filled
+
+PLACES = 5  # blocks in a look-up of narrow rows: their places, masks, parts and what is joined of them
+
+
+def _are_arrays(indices: Sequence[Node]) -> bool:
+    """Whether none is a number, which ``main`` has as Python's."""
+    return not any(index.is_literal or is_known_on_host(index) for index in indices)
+
+
+def _table(node: Node) -> OperandAxes:
+    return {(0, node.parameters["axis"]): None} if _are_arrays(node.operands[1:]) else {}
+
+
+def _take(node: Node) -> Arguments:
+    axis = node.parameters["axis"]
+    return (Slot(0), Slot(1)), {"axis": axis} if axis else {}
+
+
+def _first_indexed(node: Node) -> OperandAxes:
+    """The first axis that has an index in ``x[.., i, j]``."""
+    index = node.parameters["index"]
+    plain = all(item == FULL or isinstance(item, Slot) for item in index) and _are_arrays(node.operands[1:])
+    return {(0, index.count(FULL)): None} if plain else {}
+
+
+def _take_elements(node: Node) -> Arguments:
+    index = node.parameters["index"]
+    axis = index.count(FULL)
+    return (Slot(0), tuple(index[axis:])), {"axis": axis} if axis else {}
+
+
+def _row(node: Node) -> OperandAxes:
+    """The axis of ``x[:, i]`` that has a computed number."""
+    index = node.parameters["index"]
+    numbers = [axis for axis, item in enumerate(index) if item != FULL]
+    alone = len(numbers) == 1 and len(node.operands) == 2 and not node.operands[1].ndim
+    return {(0, numbers[0]): None} if alone and _are_arrays(node.operands[1:]) else {}
+
+
+def _take_row(node: Node) -> Arguments:
+    (axis,) = (axis for axis, item in enumerate(node.parameters["index"]) if item != FULL)
+    return (Slot(0), Slot(1)), {"axis": axis} if axis else {}
+
+
+def _sliced(node: Node) -> OperandAxes:
+    x, shape = node.operands[0], node.shape
+    return {(0, axis): axis if n == shape[axis] else None for axis, n in enumerate(x.shape)} if is_filled(node) else {}
+
+
+IMPLEMENTATIONS: Implementations = {
+    "getitem": (ChunkedImplementation("take_in_chunks", _row, _take_row, reads=1),),
+    "take": (ChunkedImplementation("take_in_chunks", _table, _take, reads=1),),
+    "advanced_index": (ChunkedImplementation("take_in_chunks", _first_indexed, _take_elements, reads=1),),
+    "take_along_axis": (ChunkedImplementation("take_along_axis_in_chunks", _table, _take, reads=1),),
+    "dynamic_slice": (
+        ChunkedImplementation("dynamic_slice_in_chunks", _sliced, as_it_is, reads=1, holds=PLACES, is_sized=True),
+    ),
+}

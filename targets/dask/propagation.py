@@ -1,0 +1,51 @@
+"""Finds the axes that are cut alike, and follows chunks from the arrays that a function starts from to all others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from ...transpile.array.node import Node
+from ...transpile.array.program import Function
+from .axis_classes import Axis, AxisClasses
+from .chunks import Chunks
+from .nodes import shape_of
+from .strategies import MAP_BLOCKS, STRATEGIES
+from .strategy import ArrayStrategy, Strategy
+
+Choices = Mapping[Node, Strategy]
+
+
+def classified(function: Function, memory: int | None) -> AxisClasses:
+    """The classes of the axes of a function, for a program that may use so many bytes of memory."""
+    classes = AxisClasses(function, memory)
+    for node in classes.nodes:
+        for strategy in STRATEGIES:
+            for left, right in strategy.alike(node, classes):
+                classes.join(left, right)
+    return classes
+
+
+def propagated(classes: AxisClasses, lengths: Mapping[Axis, int]) -> tuple[Chunks, Choices]:
+    """The chunks of all arrays, where classes of axes have chunks of these lengths, and how each node is done."""
+    cut = {node: (False,) * len(shape_of(node)) for node in classes.nodes}
+    chunks = Chunks(classes, lengths, MappingProxyType(cut))
+    choices: dict[Node, Strategy] = {}
+    changed = True
+    while changed:  # loops hand chunks round
+        changed = False
+        for node in classes.nodes:
+            choices[node] = next(one for one in reversed(STRATEGIES) if one.is_feasible(node, chunks))
+            for target, axes in choices[node].propagated(node, chunks):
+                changed |= cut[target] != axes
+                cut[target] = axes
+    fused = frozenset(node for node in classes.nodes if _is_fused(node, choices))
+    return replace(chunks, fused=fused), MappingProxyType(choices)
+
+
+def _is_fused(node: Node, choices: Choices) -> bool:
+    """Whether a block function can compute a node along with others; the result of a call is there already."""
+    if node.opcode == "item" and isinstance(choices[node.operands[0]], ArrayStrategy):
+        return False
+    return choices[node] is MAP_BLOCKS

@@ -1,0 +1,33 @@
+"""The ways in which operations on arrays in chunks are done, one a file."""
+
+from ..strategy import Strategy
+from .chunked_call import ChunkedCall
+from .dask_builtin import DaskBuiltin
+from .eager import Eager
+from .host_loop import HostLoop
+from .k_loop import KLoop
+from .map_blocks import MapBlocks
+from .scan_in_chunks import ScanInChunks
+from .split_k import SplitK
+from .tree_reduce import TreeReduce
+from .windows import WindowsInChunks
+
+DASK_BUILTIN = DaskBuiltin()
+HOST_LOOP = HostLoop()
+MAP_BLOCKS = MapBlocks()
+SCAN_IN_CHUNKS = ScanInChunks()
+WINDOWS = WindowsInChunks()
+
+# From the most general to the most special one: of several that are feasible the last is taken.
+STRATEGIES: tuple[Strategy, ...] = (
+    MAP_BLOCKS,
+    WINDOWS,
+    ChunkedCall(),
+    SplitK(),
+    KLoop(),
+    TreeReduce(),
+    DASK_BUILTIN,
+    HOST_LOOP,
+    SCAN_IN_CHUNKS,
+    Eager(),
+)

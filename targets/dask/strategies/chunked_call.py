@@ -1,0 +1,111 @@
+"""Functions of the prelude that take and give lazy arrays, for what goes along axes in several chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from math import prod
+
+from ....transpile.array.node import Node
+from ..axis_classes import Axis, AxisClasses
+from ..chunked_calls import implementations_of
+from ..chunked_implementation import ChunkedImplementation, OperandAxes
+from ..chunks import Chunks
+from ..main_writer import Call, MainWriter
+from ..nodes import is_argument, name_of, shape_of
+from ..strategy import ArrayPhase, ArrayStrategy, Cost, Lengths, OperandAxis
+from .costs import count_of_chunks, given_bytes
+
+
+class ChunkedCall(ArrayStrategy):
+    """``main`` calls the first implementation of an operation that takes what comes in several chunks."""
+
+    name = "chunked_call"
+
+    def alike(self, node: Node, classes: AxisClasses) -> Iterator[tuple[Axis, Axis]]:
+        for (k, axis), place in _divided(node).items():
+            if place is not None and shape_of(node.operands[k])[axis] == shape_of(node)[place]:
+                yield (node.operands[k], axis), (node, place)
+        for implementation in implementations_of(node):
+            yield from implementation.alike(node)
+
+    def divides(self, node: Node) -> Collection[OperandAxis]:
+        return _divided(node).keys()
+
+    def propose(self, node: Node, classes: AxisClasses, sizes: Lengths, lengths: Lengths, target: int) -> Lengths:
+        found = (one.propose(node, classes, sizes, lengths, target) for one in implementations_of(node))
+        return {key: length for proposed in found for key, length in proposed.items()}
+
+    def implied(self, node: Node, classes: AxisClasses, lengths: Lengths) -> Iterator[tuple[Axis, int]]:
+        """Half a spectrum is cut like the whole of one."""
+        for (k, axis), place in _divided(node).items():
+            of = classes.find(node.operands[k], axis)
+            if place is not None and of in lengths:
+                yield classes.find(node, place), lengths[of]
+
+    def is_feasible(self, node: Node, chunks: Chunks) -> bool:
+        return bool(implementations_of(node)) and _implementation(node, chunks) is not None
+
+    def propagated(self, node: Node, chunks: Chunks) -> Iterator[tuple[Node, tuple[bool, ...]]]:
+        found, chosen = list(chunks.followed(node)), _implementation(node, chunks)
+        if chosen is not None and chosen.is_sized:
+            found = [is_cut or chunks.is_planned(node, axis) for axis, is_cut in enumerate(found)]
+        divided = _divided(node)
+        for given in chunks.unmet(node):
+            place = divided[given]
+            if place is not None:
+                found[place] = True
+        yield node, tuple(found)
+
+    def cost(self, phase: ArrayPhase, chunks: Chunks) -> Cost:
+        node, chosen = phase.node, _chosen(phase.node, chunks)
+        others = node.operands * (chosen.holds - 1) if node.results else (node,) * chosen.holds
+        others += node.operands * chosen.holds_of_operands
+        size = sum(map(chunks.block_bytes, others)) + chosen.element_bytes * prod(chunks.block_shape(node))
+        return Cost(
+            name_of(node),
+            tasks=count_of_chunks(node, chunks) * _tasks_each(node, chosen, chunks) * chosen.tasks,
+            task_bytes=size + given_bytes(node.operands, chunks),
+            mapped_task_bytes=size + given_bytes(node.operands, chunks, are_mapped=True),
+            sources=node.operands,
+            passes=node.operands,
+            handed_on_bytes=0 if node.results else chunks.block_bytes(node),
+        )
+
+    def write(self, phase: ArrayPhase, main: MainWriter) -> None:
+        node, chunks = phase.node, main.chunks
+        chosen = _chosen(node, chunks)
+        arguments, keywords = chosen.arguments(node)
+        sized = {"chunks": chunks.block_shape(node)} if chosen.is_sized else {}
+        main.call(node, Call(chosen.function, arguments, {**keywords, **sized}, chosen.reads))
+
+
+def _divided(node: Node) -> OperandAxes:
+    """The axes of operands along which a node has some implementation."""
+    found = reversed(implementations_of(node))
+    return {axis: place for implementation in found for axis, place in implementation.divides(node).items()}
+
+
+def _implementation(node: Node, chunks: Chunks) -> ChunkedImplementation | None:
+    """The first that takes all that comes in several chunks though it is needed whole; None if nothing does."""
+    unmet = chunks.unmet(node)
+    found = (one for one in implementations_of(node) if unmet <= one.divides(node).keys())
+    return next(found, None) if unmet else None
+
+
+def _chosen(node: Node, chunks: Chunks) -> ChunkedImplementation:
+    chosen = _implementation(node, chunks)
+    assert chosen is not None
+    return chosen
+
+
+def _tasks_each(node: Node, chosen: ChunkedImplementation, chunks: Chunks) -> int:
+    """How many tasks there are for a chunk of the result: one for each chunk of an operand, along its own axes."""
+    each = node.operands[chosen.each]
+    if not chosen.each and chosen.reads and is_argument(each):
+        return 1
+    find = chunks.classes.find
+    alike = {find(node, axis) for axis in range(len(shape_of(node)))}
+    alike |= {
+        find(each, axis) for (k, axis), place in chosen.divides(node).items() if k == chosen.each and place is not None
+    }
+    return count_of_chunks(each, chunks, alike)

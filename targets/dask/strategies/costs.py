@@ -1,0 +1,23 @@
+"""What the costs of phases are counted with."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from math import ceil, prod
+
+from ....transpile.array.node import Node
+from ..axis_classes import Axis
+from ..chunks import Chunks
+from ..nodes import is_argument, shape_of
+
+
+def count_of_chunks(node: Node, chunks: Chunks, without: Collection[Axis] = ()) -> int:
+    """How many chunks an array has along the axes of all but some classes."""
+    find, sizes = chunks.classes.find, enumerate(shape_of(node))
+    return prod(ceil(n / max(1, chunks.length(node, k))) for k, n in sizes if find(node, k) not in without)
+
+
+def given_bytes(nodes: Iterable[Node], chunks: Chunks, *, are_mapped: bool = False) -> int:
+    """The bytes of a block of each node; where arguments of ``main`` ``are_mapped``, theirs do not count."""
+    counted = (x for x in nodes if not (are_mapped and is_argument(x) and chunks.is_cut(x)))
+    return sum(map(chunks.block_bytes, counted))

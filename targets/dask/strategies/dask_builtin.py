@@ -1,0 +1,71 @@
+"""What dask.array does itself along axes in several chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import ceil, prod
+
+from ....transpile.array.node import Node
+from ....transpile.array.scalars import is_known_on_host
+from ..chunks import Chunks
+from ..nodes import is_filled, name_of
+from ..scatters import is_scatter
+from ..strategy import ArrayPhase, ArrayStrategy, Cost, OperandAxis, every_axis
+from .costs import count_of_chunks, given_bytes
+
+
+def _always(node: Node) -> bool:
+    return True
+
+
+# What dask.array does along an axis that it otherwise needs whole, and when.
+SUPPORTED: dict[str, Callable[[Node], bool]] = {
+    **dict.fromkeys(("roll", "concatenate", "stack", "cumsum", "cumprod", "broadcast_to"), _always),
+    **dict.fromkeys(("argmax", "argmin", "bitwise_reduce", "diagonal", "reshape"), is_filled),
+    "setitem": lambda node: not is_scatter(node) and all(is_known_on_host(index) for index in node.operands[2:]),
+    "getitem": lambda node: all(is_known_on_host(index) for index in node.operands[1:]),
+    "pad": lambda node: is_filled(node) and node.operands[1].is_literal,
+}
+
+
+class DaskBuiltin(ArrayStrategy):
+    """``main`` calls what dask.array has for an operation."""
+
+    name = "dask_builtin"
+
+    def divides(self, node: Node) -> list[OperandAxis]:
+        return every_axis(node) if node.opcode in SUPPORTED else []
+
+    def is_feasible(self, node: Node, chunks: Chunks) -> bool:
+        if node.opcode not in SUPPORTED:
+            return False
+        if node.opcode == "broadcast_to":
+            return any(chunks.followed(node))
+        is_needed = bool(chunks.unmet(node)) or (node.opcode == "reshape" and sum(chunks.followed(node)) > 1)
+        return is_needed and SUPPORTED[node.opcode](node)
+
+    def propagated(self, node: Node, chunks: Chunks) -> Iterator[tuple[Node, tuple[bool, ...]]]:
+        """dask.array also cuts the axes that are none of an operand's."""
+        found = chunks.followed(node)
+        if node.opcode != "broadcast_to":
+            own = {place for axis_map in chunks.classes.axis_maps[node] for place in axis_map}
+            found = tuple(found[axis] or (axis not in own and size > 1) for axis, size in enumerate(node.shape))
+        yield node, found
+
+    def cost(self, phase: ArrayPhase, chunks: Chunks) -> Cost | None:
+        """Diagonals take much more than they give: a task for each chunk of the matrices."""
+        node = phase.node
+        if node.opcode != "diagonal":
+            return None
+        (x,) = node.operands
+        size = chunks.block_bytes(node)
+        count = max(ceil(x.shape[axis] / chunks.length(x, axis)) for axis in (x.ndim - 2, x.ndim - 1))
+        return Cost(
+            name_of(node),
+            tasks=prod((count, count_of_chunks(node, chunks))),
+            task_bytes=size + given_bytes(node.operands, chunks),
+            mapped_task_bytes=size + given_bytes(node.operands, chunks, are_mapped=True),
+            sources=node.operands,
+            passes=node.operands,
+            handed_on_bytes=size,
+        )

@@ -1,0 +1,21 @@
+"""Side effects, which happen while ``main`` runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ....transpile.array.node import Node
+from ..chunks import Chunks
+from ..strategy import ArrayStrategy
+
+
+class Eager(ArrayStrategy):
+    """``main`` computes what a side effect needs, and calls it there and then."""
+
+    name = "eager"
+
+    def is_feasible(self, node: Node, chunks: Chunks) -> bool:
+        return "effect" in node.parameters
+
+    def propagated(self, node: Node, chunks: Chunks) -> Iterator[tuple[Node, tuple[bool, ...]]]:
+        yield node, chunks.is_cut_along[node]
