@@ -62,6 +62,19 @@ def _bitwise(node: Node) -> OwnCall | None:
     return OwnCall("bitwise_reduce", (Slot(0), Ufunc(combine), axes, ones if combine == "and" else 0))
 
 
+def _sort(node: Node) -> OwnCall | None:
+    """CuPy sorts vectors of floats by their bits: NaN with a sign come first."""
+    return OwnCall("sort_vector") if _is_vector(node.operands[0]) else None
+
+
+def _argsort(node: Node) -> OwnCall | None:
+    return OwnCall("argsort_vector", (Slot(0), node.type)) if _is_vector(node.operands[0]) else None
+
+
+def _is_vector(node: Node) -> bool:
+    return node.ndim == 1 and node.type.is_floating
+
+
 def _product(node: Node) -> OwnCall | None:
     """CuPy has no fast product of booleans; that of float32 tells where one of the terms is true."""
     return OwnCall("matmul") if node.element_type is PRED else None
@@ -101,6 +114,8 @@ _FUNCTIONS: dict[str, Rule] = {
     "bitwise_reduce": _bitwise,
     "matmul": _product,
     "pad": _pad,
+    "sort": _sort,
+    "argsort": _argsort,
     "update_at": _update,
     "logaddexp": _log_add_exp,
 }

@@ -191,3 +191,15 @@ def test_what_waits_for_another_reduction_counts_its_own_elements(function):
     module = xla2py.from_jax(function, *arguments)
     emitted = xla2py.emit(module, "cupy", style="fast")
     assert verdict(emitted, arguments, xla2py.emit(module).load().main(*arguments)) == ""
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", [np.complex64, np.complex128])
+def test_sums_over_what_is_computed_of_complex_numbers(kind):
+    x, y = np.random.default_rng(14).normal(size=(2, 3, 40))
+    z = (x + 1j * y).astype(kind)
+    with jax.enable_x64(True):
+        module = xla2py.from_jax(lambda z: (abs(z * z).sum(1), (z + 1).imag.max(1)), z)
+    emitted = xla2py.emit(module, "cupy", style="fast")
+    assert "complex<" in emitted.source and "RowKernel(" in emitted.source
+    assert verdict(emitted, [z], xla2py.emit(module).load().main(z)) == ""

@@ -4,13 +4,17 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+jax = pytest.importorskip("jax")
+jnp = pytest.importorskip("jax.numpy")
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 
+import xla2py  # noqa: E402
 from xla2py.targets.base import load_target  # noqa: E402
 from xla2py.targets.cupy.twin.device_array import DeviceArray, HiddenWait  # noqa: E402
 from xla2py.targets.cupy.twin.modules import Namespace, to_host, twin  # noqa: E402
 from xla2py.templates.prelude import special  # noqa: E402
 from xla2py.tests.ladder.running import needs_compiler  # noqa: E402
+from xla2py.tests.ladder.test_faults import verdict  # noqa: E402
 from xla2py.transpile.emission.prelude import prelude  # noqa: E402
 
 REFUSED = {
@@ -24,6 +28,7 @@ REFUSED = {
     "x + on_host": "Unsupported type",
     "cp.exp(on_host)": "Unsupported type",
     "cp.where(x > 0, x, on_host)": "Unsupported type",
+    "x + np.array(2.0)": "Unsupported type",
     "cp.gelu(x)": "has no attribute",
     "x.gelu()": "has no gelu",
     "cp.take(x, 0, mode='clip')": "unexpected keyword",
@@ -46,7 +51,7 @@ def test_what_cupy_would_refuse_or_wait_for(code):
         twin(),
         pytest.raises((HiddenWait, AssertionError, AttributeError, TypeError, ValueError), match=REFUSED[code]),
     ):
-        eval(code, {"cp": Namespace(cupy), "ml_dtypes": ml_dtypes, "on_host": ones, **names})
+        eval(code, {"cp": Namespace(cupy), "np": np, "ml_dtypes": ml_dtypes, "on_host": ones, **names})
 
 
 # Operands, the code on them, and what it gives.
@@ -56,6 +61,10 @@ COMPUTED = [
     ([np.float32([300, -300, np.nan])], "a.astype(cp.int8)", [44, -44, 0]),
     ([np.int8([-1])], "cp.bitwise_count(a)", [1]),
     ([np.int64([2**62 + 1]), np.int64([10])], "cp.fmod(a, b)", [4]),
+    ([np.float32([1, -np.nan, np.nan, -np.inf])], "cp.isnan(cp.sort(a))", [True, False, False, True]),
+    ([np.float32([1, -np.nan, np.nan, -np.inf])], "cp.argsort(a, kind='stable')", [1, 3, 0, 2]),
+    ([np.float32([[1, -np.nan, np.nan, 0]])], "cp.argsort(a, kind='stable')", [[3, 0, 1, 2]]),
+    ([np.float32([1, 3])], "a < np.array(2.0)", [True, False]),
 ]
 
 
@@ -63,7 +72,16 @@ COMPUTED = [
 def test_what_cupy_computes_in_its_own_way(operands, code, expected):
     names = dict(zip("ab", map(DeviceArray, operands), strict=False))
     with twin():
-        assert to_host(eval(code, {"cp": Namespace(cupy), **names})).tolist() == expected
+        assert to_host(eval(code, {"cp": Namespace(cupy), "np": np, **names})).tolist() == expected
+
+
+@pytest.mark.parametrize("function", [jnp.sort, jnp.argsort, lambda x: jax.lax.sort((x, -x), num_keys=1)])
+@pytest.mark.parametrize("shape", [(6,), (1, 6)])
+def test_nan_of_either_sign_are_last_in_a_sort(function, shape):
+    x = np.float32([np.inf, -np.nan, 3, np.nan, -np.inf, -0.0]).reshape(shape)
+    module = xla2py.from_jax(function, x)
+    expected = xla2py.emit(module).load().main(x)
+    assert verdict(xla2py.emit(module, "cupy"), [x], expected) == ""
 
 
 def test_a_bare_number_beside_bfloat16_gives_float32():

@@ -217,6 +217,7 @@ FUNCTION_RESULTS: dict[str, tuple[str, ...]] = {
     "search_sorted": ("places",),
     "sort_by_keys": ("ordered",),
     "sort_key": ("key",),
+    "sort_vector": ("ordered",),
     "sort_with": ("ordered",),
     "stochastic_convert": ("rounded",),
     "syevd": ("eigenvectors", "eigenvalues", "info"),

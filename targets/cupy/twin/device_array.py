@@ -25,6 +25,15 @@ class HiddenWait(AssertionError):
     """The host would wait for the device, and no reader of the code could tell."""
 
 
+def _comparison(ufunc: np.ufunc) -> Any:
+    """An operator that takes an array of NumPy without axes as the number in it, as CuPy's other operators do not."""
+
+    def compare(self: DeviceArray, other: Any) -> Any:
+        return ufunc(self, other.item() if isinstance(other, np.ndarray) and not other.ndim else other)
+
+    return compare
+
+
 class DeviceArray(NDArrayOperatorsMixin):
     """Like ``cupy.ndarray``: an array that only the device can look into."""
 
@@ -73,6 +82,10 @@ class DeviceArray(NDArrayOperatorsMixin):
         new = operand(value)
         places = _index(index, reads=isinstance(new, np.ndarray) and new.size > 1)
         graphs.work("setitem", lambda: self._host.__setitem__(places, new))
+
+    __lt__, __le__, __gt__, __ge__ = map(_comparison, (np.less, np.less_equal, np.greater, np.greater_equal))
+    __eq__, __ne__ = map(_comparison, (np.equal, np.not_equal))
+    __hash__ = None  # type: ignore[assignment]
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *operands: Any, **keywords: Any) -> Any:
         (out,) = keywords.pop("out", (None,))

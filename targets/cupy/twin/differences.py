@@ -99,6 +99,19 @@ def _reduction(name: str) -> Callable[..., Any]:
     return reduce
 
 
+def _argsort(x: np.ndarray, axis: int = -1, kind: Any = None) -> Any:
+    """Vectors of floats go by their bits, NaN with a sign first; in arrays of more axes all NaN are last."""
+    order = np.argsort(x, axis, kind="stable")
+    if x.ndim != 1 or x.dtype.kind != "f":
+        return order
+    first = np.isnan(x) & np.signbit(x)
+    return np.concatenate([np.flatnonzero(first), order[~first[order]]])
+
+
+def _sort(x: np.ndarray, axis: int = -1, kind: Any = None) -> Any:
+    return np.take_along_axis(x, _argsort(x, axis), axis)
+
+
 def _scatter(ufunc: np.ufunc, dtypes: str) -> Callable[..., Any]:
     def scatter(a: np.ndarray, slices: Any, value: Any) -> None:
         if a.dtype.char not in dtypes:
@@ -145,8 +158,8 @@ DIFFERENT: dict[str, Callable[..., Any]] = {
     "bitwise_count": lambda x: np.bitwise_count(np.abs(x)),
     "argmax": _no_bfloat16("argmax", np.argmax),
     "argmin": _no_bfloat16("argmin", np.argmin),
-    "sort": _no_bfloat16("sort", lambda x, axis=-1, kind=None: np.sort(x, axis, kind="stable")),
-    "argsort": _no_bfloat16("argsort", lambda x, axis=-1, kind=None: np.argsort(x, axis, kind="stable")),
+    "sort": _no_bfloat16("sort", _sort),
+    "argsort": _no_bfloat16("argsort", _argsort),
     "cumsum": _no_bfloat16("cumsum", np.cumsum),
     "cumprod": _no_bfloat16("cumprod", np.cumprod),
     "tensordot": _no_bfloat16("tensordot", np.tensordot),

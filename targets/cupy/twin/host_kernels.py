@@ -282,6 +282,8 @@ _ELEMENTS = {
     "bfloat16": "bfloat16",
     "float": "float32",
     "double": "float64",
+    "complex<float>": "complex64",
+    "complex<double>": "complex128",
 }
 _NUMBERS: dict[str, Any] = {
     "int": ctypes.c_int,

@@ -24,6 +24,17 @@ def sort_by_keys(
     return tuple(cp.take_along_axis(x, order, axis) for x in operands)
 
 
+def sort_vector(x: cp.ndarray) -> cp.ndarray:
+    """The numbers of a vector in order, all NaN last: `cp.sort` has -NaN first."""
+    return cp.sort(cp.where(cp.isnan(x), cp.nan, x))
+
+
+def argsort_vector(x: cp.ndarray, dtype: Any) -> cp.ndarray:
+    """The stable order of a vector, all NaN last: `cp.argsort` has -NaN first."""
+    order = cp.argsort(cp.where(cp.isnan(x), cp.nan, x), kind="stable")
+    return order.astype(dtype)
+
+
 def sort_with(
     operands: Sequence[cp.ndarray], axis: int, less: Callable[..., cp.ndarray]
 ) -> tuple[cp.ndarray, ...]:
