@@ -11,10 +11,7 @@ from functools import reduce
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from ...transpile.array.graph import Graph
-from ...transpile.array.intervals import elementwise_interval
 from ...transpile.array.node import Node, Slot
 from ...transpile.array.program import Function
 from ...transpile.array.rewriting import called, rewrite
@@ -70,8 +67,7 @@ def _along(graph: Graph, node: Node, axis: int, element_type: ElementType) -> No
 
 
 def _elementwise(graph: Graph, opcode: str, operands: Operands, like: Node, **parameters: Any) -> Node:
-    interval = elementwise_interval(opcode, operands, like.type)
-    return graph.typed(opcode, operands, like.shape, like.element_type, interval=interval, **parameters)
+    return graph.add(opcode, operands, shape=like.shape, element_type=like.element_type, **parameters)
 
 
 def _mask(graph: Graph, node: Node, direction: str, diagonal: int) -> Node:
@@ -100,8 +96,7 @@ def _counts(graph: Graph, node: Node) -> Node:
 
 
 def _sum(graph: Graph, left: Node, right: Node) -> Node:
-    shape, interval = np.broadcast_shapes(left.shape, right.shape), elementwise_interval("add", (left, right), U64)
-    return graph.typed("add", (left, right), shape, U64, interval=interval)
+    return graph.add("add", (left, right))
 
 
 # -- triangles and diagonals

@@ -6,32 +6,21 @@ outlives the change looks at the array that is changed.
 
 from __future__ import annotations
 
-from ..hlo.opcodes import OPCODES
 from .graph import Graph
 from .node import Node
 from .program import Carry, Loop
 from .traversal import body_nodes, loop_roots
 
-CHANGES = frozenset(("setitem", "update_at"))
-
-# Operations that may give a view of what they are given.
-VIEWS = frozenset("getitem expand transpose reshape broadcast_to diagonal real imag view retype".split())
-# Operations whose results are arrays of their own.
-FRESH = frozenset(opcode for opcode, spec in OPCODES.items() if spec.is_elementwise) - VIEWS | frozenset(
-    "square isnan copy library einsum sum mean var std prod max min any all argmax argmin matmul tensordot take "
-    "advanced_index take_along_axis concatenate stack pad roll setitem update_at".split()
-)
-
 
 def is_view(node: Node) -> bool:
     """The array may look at what the operation is given: ``x[i]`` does where ``i`` is a number, not an array."""
     picks = node.opcode in ("take", "advanced_index") and all(index.ndim == 0 for index in node.operands[1:])
-    return picks or node.opcode in VIEWS
+    return picks or node.operation.is_view
 
 
 def is_own_array(node: Node) -> bool:
     """The operation makes an array that nothing else looks at."""
-    return node.opcode in FRESH and not is_view(node)
+    return node.operation.allocates and not is_view(node)
 
 
 def may_change_in_place(loop: Loop, carry: Carry, named: frozenset[Node] | set[Node] = frozenset()) -> bool:
@@ -40,7 +29,7 @@ def may_change_in_place(loop: Loop, carry: Carry, named: frozenset[Node] | set[N
     ``named`` are the nodes that have variables: a view in a variable might be read later.
     """
     following = carry.following
-    if following is None or following.opcode not in CHANGES or following.operands[0] is not carry.parameter:
+    if following is None or not following.operation.changes or following.operands[0] is not carry.parameter:
         return False
     if following.region is not loop.region:
         return False
@@ -55,7 +44,7 @@ def may_change_in_place(loop: Loop, carry: Carry, named: frozenset[Node] | set[N
             if member in named:
                 return False
             seen.add(member)
-        elif member.opcode not in FRESH:
+        elif not member.operation.allocates:
             return False
     others = (other.following for other in loop.carries if other is not carry)
     return not any(other in seen for other in others)

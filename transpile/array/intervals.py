@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import ceil, floor, inf, isfinite
+from collections.abc import Callable, Sequence
+from math import inf, isfinite
 
 from ..hlo.element_types import ElementType
 from .node import Node, literal_value
-from .operation import Interval
+from .operation import Interval, Parameters
 
 
 def type_interval(element_type: ElementType) -> Interval | None:
@@ -24,24 +24,39 @@ def fits(interval: Interval, element_type: ElementType) -> bool:
     return bounds is not None and bounds[0] <= interval[0] and interval[1] <= bounds[1]
 
 
-def elementwise_interval(opcode: str, nodes: tuple[Node, ...], element_type: ElementType) -> Interval | None:
-    """The interval of ``opcode(*nodes)``, None where unknown or where the operation may wrap around."""
-    if not element_type.is_integral:
-        return None
-    rule = _RULES.get(opcode)
-    if rule is None:
-        return None
-    intervals = [node.interval for node in nodes]
-    if opcode == "select":
-        intervals = _chosen_intervals(nodes)
-    elif opcode in ("maximum", "minimum", "and"):  # one known side is enough
-        intervals = [interval or type_interval(element_type) for interval in intervals]
-    result = rule(*intervals)
-    return result if result is not None and fits(result, element_type) else None
+Rule = Callable[..., "Interval | None"]  # of the intervals of operands
+IntervalRule = Callable[[Sequence[Node], Parameters, ElementType], "Interval | None"]
 
 
-def _chosen_intervals(nodes: tuple[Node, ...]) -> list[Interval | None]:
-    """The intervals of what a select chooses between; of ``where(i < 0, i + n, i)`` each where it is chosen."""
+def of_operands(rule: Rule) -> IntervalRule:
+    """The rule of a row: ``rule`` of the operands' intervals; None where the operation may wrap around."""
+
+    def interval(operands: Sequence[Node], parameters: Parameters, result: ElementType) -> Interval | None:
+        return _fitting(rule(*[operand.interval for operand in operands]), result)
+
+    return interval
+
+
+def of_either(rule: Rule) -> IntervalRule:
+    """As :func:`of_operands`; one known side is enough, the other is somewhere in its type."""
+
+    def interval(operands: Sequence[Node], parameters: Parameters, result: ElementType) -> Interval | None:
+        bounds = type_interval(result)
+        return _fitting(rule(*[operand.interval or bounds for operand in operands]), result)
+
+    return interval
+
+
+def _fitting(found: Interval | None, result: ElementType) -> Interval | None:
+    return found if found is not None and fits(found, result) else None
+
+
+def chosen(operands: Sequence[Node], parameters: Parameters, result: ElementType) -> Interval | None:
+    """Of a select: of what it chooses between; of ``where(i < 0, i + n, i)`` each where it is chosen."""
+    return _fitting(_union(*_chosen_intervals(operands)), result)
+
+
+def _chosen_intervals(nodes: Sequence[Node]) -> list[Interval | None]:
     which, negative, other = nodes
     intervals = [negative.interval, other.interval]
     wraps = (
@@ -72,9 +87,6 @@ def cut_interval(node: Node, element_type: ElementType) -> Interval | None:
     return result if fits(result, element_type) else None
 
 
-_MONOTONE: dict[str, Callable[[float], int]] = {"floor": floor, "ceil": ceil, "round-nearest-even": round}
-
-
 def result_interval(node: Node, index: int) -> Interval | None:
     """The interval of one of several results: the rows that LU exchanges are counted from 1 on."""
     function = node.parameters.get("function") if node.opcode == "prelude" else None
@@ -85,11 +97,6 @@ def result_interval(node: Node, index: int) -> Interval | None:
     return None
 
 
-def changed_interval(array: Node, written: Node) -> Interval | None:
-    """The interval of an array into which something was written."""
-    return _union(array.interval, written.interval)
-
-
 def _float_bounds(node: Node) -> tuple[float, float] | None:
     """Bounds of the elements of a float node that are no NaN; None where nothing is known."""
     if node.is_literal:
@@ -98,11 +105,12 @@ def _float_bounds(node: Node) -> tuple[float, float] | None:
     if node.opcode == "convert" and node.operands[0].interval is not None:
         low, high = node.operands[0].interval
         return float(low), float(high)
-    if node.opcode in _MONOTONE:
+    rounds = node.operation.rounds
+    if rounds is not None:
         bounds = _float_bounds(node.operands[0])
         if bounds is None:
             return None
-        rounded = [float(_MONOTONE[node.opcode](bound)) if isfinite(bound) else bound for bound in bounds]
+        rounded = [float(rounds(bound)) if isfinite(bound) else bound for bound in bounds]
         return rounded[0], rounded[1]
     if node.opcode in ("maximum", "minimum", "clamp"):
         given = [_float_bounds(operand) or (-inf, inf) for operand in node.operands]
@@ -114,15 +122,18 @@ def _float_bounds(node: Node) -> tuple[float, float] | None:
     return None
 
 
-def _add(a: Interval | None, b: Interval | None) -> Interval | None:
+def total(a: Interval | None, b: Interval | None) -> Interval | None:
+    """Of a sum."""
     return (a[0] + b[0], a[1] + b[1]) if a and b else None
 
 
-def _subtract(a: Interval | None, b: Interval | None) -> Interval | None:
+def difference(a: Interval | None, b: Interval | None) -> Interval | None:
+    """Of a difference."""
     return (a[0] - b[1], a[1] - b[0]) if a and b else None
 
 
-def _multiply(a: Interval | None, b: Interval | None) -> Interval | None:
+def product(a: Interval | None, b: Interval | None) -> Interval | None:
+    """Of a product."""
     if not a or not b:
         return None
     products = [x * y for x in a for y in b]
@@ -133,58 +144,49 @@ def _union(a: Interval | None, b: Interval | None) -> Interval | None:
     return (min(a[0], b[0]), max(a[1], b[1])) if a and b else None
 
 
-def _maximum(a: Interval | None, b: Interval | None) -> Interval | None:
+def larger(a: Interval | None, b: Interval | None) -> Interval | None:
+    """Of the larger of two."""
     return (max(a[0], b[0]), max(a[1], b[1])) if a and b else None
 
 
-def _minimum(a: Interval | None, b: Interval | None) -> Interval | None:
+def smaller(a: Interval | None, b: Interval | None) -> Interval | None:
+    """Of the smaller of two."""
     return (min(a[0], b[0]), min(a[1], b[1])) if a and b else None
 
 
-def _clamp(low: Interval | None, x: Interval | None, high: Interval | None) -> Interval | None:
+def clamped(low: Interval | None, x: Interval | None, high: Interval | None) -> Interval | None:
+    """Of what is moved into an interval."""
     if not low or not high:
         return None
     if x is None:
         return min(low[0], high[0]), high[1]
-    return _minimum(_maximum(x, low), high)
+    return smaller(larger(x, low), high)
 
 
-def _and(a: Interval | None, b: Interval | None) -> Interval | None:
+def both(a: Interval | None, b: Interval | None) -> Interval | None:
     """Of numbers of which one is not negative."""
     bounds = [interval[1] for interval in (a, b) if interval and interval[0] >= 0]
     return (0, min(bounds)) if bounds else None
 
 
-def _remainder(a: Interval | None, b: Interval | None) -> Interval | None:
+def rest(a: Interval | None, b: Interval | None) -> Interval | None:
+    """Of a remainder, which has the sign of what is divided."""
     if not b or b[0] <= 0:
         return None
     largest = b[1] - 1
     return (0 if a and a[0] >= 0 else -largest, 0 if a and a[1] <= 0 else largest)
 
 
-def _divide(a: Interval | None, b: Interval | None) -> Interval | None:
+def quotient(a: Interval | None, b: Interval | None) -> Interval | None:
+    """Of a quotient of numbers that are not negative."""
     return (a[0] // b[1], a[1] // b[0]) if a and b and a[0] >= 0 and b[0] > 0 else None
 
 
-def _shift_right(a: Interval | None, b: Interval | None) -> Interval | None:
+def shifted(a: Interval | None, b: Interval | None) -> Interval | None:
+    """Of what is shifted to the right and not negative."""
     return (a[0] >> b[1], a[1] >> b[0]) if a and b and a[0] >= 0 and b[0] >= 0 and b[1] < 64 else None
 
 
-def _same(a: Interval | None) -> Interval | None:
+def itself(a: Interval | None) -> Interval | None:
+    """Of the operand."""
     return a
-
-
-_RULES: dict[str, Callable[..., Interval | None]] = {
-    "add": _add,
-    "subtract": _subtract,
-    "multiply": _multiply,
-    "select": _union,
-    "maximum": _maximum,
-    "minimum": _minimum,
-    "clamp": _clamp,
-    "convert": _same,
-    "and": _and,
-    "remainder": _remainder,
-    "divide": _divide,
-    "shift-right-logical": _shift_right,
-}

@@ -69,11 +69,18 @@ class Operation:
     ``default_names`` are what a value is called that nothing else names, one for each result.
 
     ``is_elementwise``: each element of the result needs the elements at its own place, after broadcasting.
+    ``is_commutative``: its two operands may change places. ``promotes``: the library converts its operands to one type
+    before it computes. ``is_discontinuous``: a number that is a little larger may give quite another.
+    ``is_costly``: it takes many times the time of an addition. ``is_idempotent``: of a value and itself it is the
+    value. ``rounds``: how it rounds one number to a whole one. ``is_reduction``: it folds axes of its operand.
+    ``folds``: the element-wise operation by which it folds, where folds of parts fold to that of the whole.
     ``is_view``: the result may look at the memory of the first operand. ``allocates``: the result is an array that
-    nothing else looks at. ``is_reduction``: it folds axes of its operand. ``is_commutative``: its two operands may
-    change places. ``is_generated``: its elements come from numbers alone, and nothing is read. ``moves``: it only
-    moves elements about. ``changes``: the result is the first operand with something written into it.
-    ``has_effect``: it must happen once, in its order among the others. ``has_body``: it holds code of its own.
+    nothing else looks at. ``joins``: each element of the result is one of an operand's, piece by piece.
+    ``changes``: the result is the first operand with something written into it. ``is_generated``: its elements come
+    from numbers alone, and no array is read. ``is_atom``: a name or a number, without an operation. ``is_light``: a
+    reader takes it in with its operand, as the part of an array or an array in another shape.
+    ``has_effect``: it must happen once, in its order among the others. ``asks_host``: a function that the program is
+    handed does it. ``has_body``: it holds code of its own.
     ``widens``: it may accumulate in a wider element type than its operand's, which is then given.
     ``stands_alone``: equal nodes must not become one. ``is_known_on_host``: made of Python numbers it is one.
     """
@@ -89,14 +96,23 @@ class Operation:
     axes: AxesRule | None = None
     default_names: tuple[str, ...] = ()
     is_elementwise: bool = False
+    is_commutative: bool = False
+    promotes: bool = False
+    is_discontinuous: bool = False
+    is_costly: bool = False
+    is_idempotent: bool = False
+    rounds: Callable[[float], int] | None = None
+    is_reduction: bool = False
+    folds: str = ""
     is_view: bool = False
     allocates: bool = False
-    is_reduction: bool = False
-    is_commutative: bool = False
-    is_generated: bool = False
-    moves: bool = False
+    joins: bool = False
     changes: bool = False
+    is_generated: bool = False
+    is_atom: bool = False
+    is_light: bool = False
     has_effect: bool = False
+    asks_host: bool = False
     has_body: bool = False
     stands_alone: bool = False
     widens: bool = False
@@ -106,6 +122,11 @@ class Operation:
     def least_operands(self) -> int:
         """How many operands a node has at least."""
         return len(self.operands) - self.takes_any
+
+    @property
+    def is_filled(self) -> bool:
+        """It makes an array of one number."""
+        return self.operands == ("fill",)
 
     @property
     def takes_any(self) -> bool:

@@ -15,7 +15,6 @@ from .node import Constant, ForeignName, Node, PreludeName, Region, Slot, Ufunc,
 from .program import Branch, Function, Loop, Program, Tree, roots
 from .traversal import topological
 
-_ATOMS = frozenset(("literal", "integer", "parameter"))
 _CALLS = frozenset(("prelude", "library", "call"))
 _SHOWN_OTHERWISE = frozenset("function arguments keywords loop branches effect after".split())  # parameters of nodes
 _LARGEST_PRINTED = 8  # elements of a constant array
@@ -65,7 +64,9 @@ class _Printer:
     def region(self, indent: int, region: Region, condition: Node | None = None) -> None:
         """The nodes of a region; those of a loop's condition before the others."""
         first = set(topological([condition])) if condition is not None else set()
-        members = [node for node in self.members.get(region, []) if node.opcode not in _ATOMS]
+        members = [
+            node for node in self.members.get(region, []) if not node.operation.is_atom or node.opcode == "retype"
+        ]
         for node in members:
             if node in first:
                 self.node(indent, node)

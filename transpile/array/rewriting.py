@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
-from ..hlo.opcodes import ELEMENTWISE
 from .graph import Graph
-from .intervals import elementwise_interval
 from .node import Node, Slot
 from .operation import Interval
 from .program import Branch, Function, Loop, Tree, roots
@@ -159,9 +157,10 @@ def _copied(graph: Graph, node: Node, operands: tuple[Node, ...], parameters: di
 def _interval(node: Node, operands: tuple[Node, ...]) -> Interval | None:
     """What was known of a node and what follows from its new operands."""
     before = node.interval
-    if node.opcode not in ELEMENTWISE or node.element_type is None:
+    rule = node.operation.interval
+    if not node.operation.is_elementwise or rule is None or node.element_type is None or not node.type.is_integral:
         return before
-    after = elementwise_interval(node.opcode, operands, node.element_type)
+    after = rule(operands, node.parameters, node.element_type)
     if before is None or after is None:
         return before or after
     return max(before[0], after[0]), min(before[1], after[1])

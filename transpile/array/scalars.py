@@ -3,36 +3,36 @@ computed from them alone."""
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable
 
-from ..hlo.opcodes import OPCODES
 from .node import Node
-
-_TYPED = frozenset(("scalar", "retype", "view", "convert"))
-# What Python's operators say: scalars in, a scalar out, whatever the library.
-_OPERATORS = _TYPED | frozenset("add subtract multiply negate and or xor not compare".split())
-_ELEMENTWISE = _TYPED | frozenset(opcode for opcode, spec in OPCODES.items() if spec.is_elementwise)
+from .operation import Operation
+from .operations import CALLED_BY_NAME
 
 
 def is_known_on_host(node: Node) -> bool:
     """The value is there when the emitted function runs: Python can branch on it and index by it."""
-    return _is_built_of(node, _OPERATORS)
+    return _is_built_of(node, lambda operation: operation.is_known_on_host)
 
 
 def is_scalar_expression(node: Node) -> bool:
     """Nothing in it is an array: some libraries give a scalar for it where an array is wanted."""
-    return _is_built_of(node, _ELEMENTWISE)
+    return _is_built_of(node, _is_of_scalars)
 
 
-def _is_built_of(node: Node, operations: Container[str]) -> bool:
-    """``node`` is made of constants and counters by the given operations alone."""
+def _is_of_scalars(operation: Operation) -> bool:
+    return operation.is_known_on_host or (operation.is_elementwise and operation.name not in CALLED_BY_NAME)
+
+
+def _is_built_of(node: Node, accepts: Callable[[Operation], bool]) -> bool:
+    """``node`` is made of constants and counters by accepted operations alone."""
     seen = {node}
     stack = [node]
     while stack:
         part = stack.pop()
         if part.is_python_int or part.is_literal:
             continue
-        if part.opcode not in operations or not part.operands:
+        if not accepts(part.operation) or not part.operands:
             return False
         stack.extend(operand for operand in part.operands if operand not in seen)
         seen.update(part.operands)

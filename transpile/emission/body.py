@@ -17,18 +17,11 @@ from .fitting import Fitting
 from .holders import Holders
 from .lines import Line, WrittenFunction
 from .names import Names, base_name, is_argument
-from .plan import CHANGES, NEW_ARRAYS, Plan, plan, source_line
+from .plan import Plan, plan, source_line
 from .result_trees import display, leaf_columns, mapped
 from .schedule import Body, Reads, Statement, schedule
 from .sources import SourceNames, is_gradient
 from .texts import index_text
-
-# Operations beside which a bare Python number takes the dtype of the array.
-_WEAK = frozenset(
-    "add subtract multiply divide remainder power maximum minimum clamp select compare and or xor shift-left "
-    "shift-right-logical shift-right-arithmetic atan2 logaddexp".split()
-)
-_FILLED = frozenset(("full", "pad"))  # a bare number takes the dtype of the array that it fills
 
 
 class FunctionWriter:
@@ -75,7 +68,7 @@ class FunctionWriter:
         self.changes = {  # by changed array: the change after it, where nothing else reads the array
             node.operands[0]: node
             for node in self.plan.nodes
-            if node.opcode in CHANGES and node.operands[0].opcode in CHANGES and self.plan.uses[node.operands[0]] == 1
+            if node.operation.changes and node.operands[0].operation.changes and self.plan.uses[node.operands[0]] == 1
         }
         self.control_flow = ControlFlowWriter(self)
         self.holders = Holders(self.plan, self.reads, names, tree_nodes(function.results))
@@ -187,7 +180,7 @@ class FunctionWriter:
             self.control_flow.loop(statement)
         elif statement.opcode == "conditional":
             self.control_flow.conditional(statement)
-        elif statement.opcode in CHANGES:
+        elif statement.operation.changes:
             self._setitem(statement)
         elif statement.results:
             self._several(statement)
@@ -288,7 +281,7 @@ class FunctionWriter:
             name = Expression(self.names.fresh(self.wanted_name(self._last_change(node))))
         if not takes_over and node not in self.changed_in_place:
             source = self.text(before)
-            is_new = (before.opcode in NEW_ARRAYS or is_own_array(before)) and before not in self.plan.named
+            is_new = is_own_array(before) and before not in self.plan.named
             copied = source if is_new else Expression(f"{self.renderer.parenthesised(source, 16)}.copy()", 16)
             self.assign([name], copied, node)
         self.texts[node] = name
@@ -354,8 +347,9 @@ class FunctionWriter:
 
     def folded(self, node: Node) -> Expression:
         """The expression of a node over its operands' texts."""
-        fills = node.opcode in _FILLED
-        weak = fills or (node.opcode in _WEAK and _has_strong_operand(node))
+        row = node.operation
+        fills = "fill" in row.operands  # a bare number takes the dtype of the array that it fills, or of one beside it
+        weak = fills or (row.is_elementwise and len(row.operands) > 1 and _has_strong_operand(node))
         strong = node.operands[1] if node.opcode == "clamp" else None  # np.clip takes the dtype of what it clips
         operands = []
         for operand in node.operands:

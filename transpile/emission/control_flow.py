@@ -12,7 +12,6 @@ from ..array.traversal import is_inside
 from .chains import Chain, Leaf
 from .expression import PRIMARY, WIDTH, Expression
 from .names import identifier
-from .plan import NEW_ARRAYS
 from .schedule import Body, schedule
 
 if TYPE_CHECKING:
@@ -216,7 +215,7 @@ class ControlFlowWriter:
         if initial.opcode != "copy":
             return initial
         (made,) = initial.operands
-        is_own = made.opcode in NEW_ARRAYS or is_own_array(made)
+        is_own = is_own_array(made)
         alone = self.writer.plan.uses.get(made, 0) == 1 and made.region is node.region
         return made if is_own and alone else initial
 

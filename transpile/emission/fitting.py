@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..array.node import Node
 from .expression import PRIMARY, WIDTH, Expression
-from .plan import SUMS, VIEWS
+from .plan import is_sum
 
 if TYPE_CHECKING:
     from .body import FunctionWriter
@@ -38,7 +38,7 @@ class Fitting:
     def is_sum_of_lines(self, node: Node) -> bool:
         """A sum of several terms that black writes one a line, as people do."""
         terms: list[Node] = []
-        while node.opcode in SUMS and (node not in self.writer.texts or not terms):
+        while is_sum(node) and (node not in self.writer.texts or not terms):
             terms.append(node.operands[1])
             node = node.operands[0]
         terms.append(node)
@@ -66,7 +66,7 @@ class Fitting:
 
     def _view_to_cut(self, node: Node, text: Expression) -> Node | None:
         """The longer operand of an operator, which black would break inside of its call."""
-        views = [part for part in node.operands if part.opcode in VIEWS and part not in self.writer.texts]
+        views = [part for part in node.operands if part.operation.is_light and part not in self.writer.texts]
         if text.level >= PRIMARY or not views:
             return None
         longest = max(views, key=lambda part: len(self.writer.text(part)))

@@ -14,13 +14,21 @@ from ..array.program import Function, tree_nodes
 from ..hlo.carriers import NARROWING, WIDENING
 from ..hlo.element_types import PRED
 from ..hlo.ir import Instruction
-from .words import COLLECTIVES, FUNCTION_RESULTS, LIBRARY_RESULTS, NOUNS
 
 RESERVED = frozenset((*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "np", "cp", "da", "ml_dtypes", "main"))
 _LONGEST = 40
 
-# Operations whose result is called what their operand would be called.
-_SEEN_THROUGH = frozenset(("expand", "transpose"))
+# What the results of collectives are called.
+_COLLECTIVES = {
+    "all_reduce": "reduced",
+    "reduce_scatter": "shard",
+    "all_gather": "gathered",
+    "all_to_all": "exchanged",
+    "all_to_all_of_tuple": "exchanged",
+    "ragged_all_to_all": "exchanged",
+    "collective_permute": "received",
+    "collective_broadcast": "received",
+}
 
 
 def identifier(text: str) -> str:
@@ -99,23 +107,23 @@ def base_name(node: Node, graph: Graph) -> str:
         return base_name(call.operands[0], graph)
     if call.opcode == "prelude":
         function = call.parameters["function"]
-        return _result_name(function if isinstance(function, str) else function.name, index)
+        name = function if isinstance(function, str) else function.name
+        return _default_name(call, index, f"{name}_out")
     if call.opcode == "library":
-        name: str = call.parameters["function"]
-        return LIBRARY_RESULTS.get(name, (name.rpartition(".")[2],) * (index + 1))[index]
+        return _default_name(call, index, call.parameters["function"].rpartition(".")[2])
     if call.opcode == "qr":
-        return "qr"[index]
+        return _default_name(call, index, "")
     if call.opcode == "collective":
-        return COLLECTIVES[call.parameters["method"]]
+        return _COLLECTIVES[call.parameters["method"]]
     if call.opcode == "call" and call.parameters["function"].repeated:
         return _updated_name(call, index)
     if call.opcode == "call":
         return _name_of_result(call.parameters["function"], index)
-    while node.opcode in _SEEN_THROUGH and node.operands[0].operands:
+    while _is_called_like_its_operand(node) and node.operands[0].operands:
         node = node.operands[0]
         if node.opcode in ("prelude", "library"):
             return base_name(node, graph)
-    noun = NOUNS.get(node.opcode, identifier(node.opcode))
+    noun = _default_name(node, 0, identifier(node.opcode))
     return "bits" if noun == "mask" and node.element_type is not PRED else noun
 
 
@@ -170,8 +178,11 @@ def is_argument(node: Node) -> bool:
     return node.opcode == "parameter" and "argument" in node.parameters
 
 
-def _result_name(function: str, index: int) -> str:
-    names = FUNCTION_RESULTS.get(function.removesuffix("_in_chunks"))
-    if names is None:
-        return f"{function}_out"
-    return names[min(index, len(names) - 1)]
+def _default_name(node: Node, index: int, otherwise: str) -> str:
+    """What the row of an operation calls one of its results; the last name serves for all behind it."""
+    names = node.operation.default_names
+    return names[min(index, len(names) - 1)] if names else otherwise
+
+
+def _is_called_like_its_operand(node: Node) -> bool:
+    return node.operation.is_view and node.operation.is_light and not node.operation.default_names

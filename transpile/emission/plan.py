@@ -11,11 +11,6 @@ from ..array.traversal import dependencies, is_inside, topological
 from .source_lines import SourceLines
 from .sources import SourceNames
 
-LEAVES = frozenset(("parameter", "literal", "integer", "retype"))
-VIEWS = frozenset(("expand", "getitem", "transpose", "item", "read"))
-CHANGES = frozenset(("setitem", "update_at"))  # a copy, and then a statement that changes it
-NEW_ARRAYS = frozenset(("zeros", "ones", "full"))
-SUMS = frozenset(("add", "subtract"))
 MOST_FOLDED = 8  # operations in one statement
 MOST_SUMMED = 20  # in a sum, which may have a line for each of its terms
 DEEPEST = 12  # levels of nesting in one expression
@@ -56,14 +51,14 @@ def plan(function: Function, source_names: SourceNames) -> Plan:
 
 
 def _own_work(node: Node) -> int:
-    return 0 if node.opcode in LEAVES or node.opcode in VIEWS or node.is_python_int else 1
+    return 0 if node.operation.is_light or node.is_python_int else 1
 
 
 def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph, lines: SourceLines) -> bool:
     """The folding rules, first match wins."""
-    if node.opcode in ("literal", "integer", "retype"):
+    if node.operation.is_atom and node.opcode != "parameter":
         return False
-    if node.opcode == "parameter" or node.results or "effect" in node.parameters or node.opcode in CHANGES:
+    if node.opcode == "parameter" or node.results or "effect" in node.parameters or node.operation.changes:
         return True
     if node.opcode == "item":
         return True
@@ -71,7 +66,7 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
         return True  # what chunks of results are like
     if node.opcode == "kernel":
         return users != [None] or node is not made.only_result
-    if node.opcode in NEW_ARRAYS and all(_changes(user, node) for user in users):
+    if node.operation.is_filled and all(_changes(user, node) for user in users):
         return False  # made where it is changed
     if _crosses_a_loop(node, users) and made.work[node] > 0:
         return True
@@ -102,7 +97,7 @@ def _is_compared_often(user: Node) -> bool:
 
 def _changes(user: Node | None, node: Node) -> bool:
     """The user starts from the node and uses it for nothing else."""
-    return user is not None and user.opcode in CHANGES and user.operands[0] is node and node not in user.operands[1:]
+    return user is not None and user.operation.changes and user.operands[0] is node and node not in user.operands[1:]
 
 
 def _crosses_a_loop(node: Node, users: list[Node | None]) -> bool:
@@ -130,10 +125,15 @@ def _ends_statement(node: Node, users: list[Node | None], graph: Graph, lines: S
     return lines.is_statement_end(graph, node, user)
 
 
+def is_sum(node: Node) -> bool:
+    """A sum or difference of two terms."""
+    return node.opcode == "add" or node.opcode == "subtract"
+
+
 def _continues_chain(node: Node, users: list[Node | None]) -> bool:
     """``a + b`` of ``a + b + c``."""
     user = users[0] if len(users) == 1 else None
-    return node.opcode in SUMS and user is not None and user.opcode in SUMS and user.operands[0] is node
+    return is_sum(node) and user is not None and is_sum(user) and user.operands[0] is node
 
 
 def source_line(graph: Graph, node: Node) -> tuple[str, int] | None:

@@ -18,7 +18,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ..array.in_place import FRESH, VIEWS
 from ..array.node import Node
 from ..array.program import Loop
 from .lines import Line
@@ -30,15 +29,6 @@ LARGE = 64 * 2**20  # bytes
 _PART_TO_SAVE = 0.25  # of the peak
 _PART_TO_WASTE = 0.05  # of the peak, for fewer lines
 
-_NEW = FRESH | {
-    "zeros",
-    "ones",
-    "full",
-    "empty",
-    "arange",
-    "array",
-    "kernel",
-}  # operations whose results look at no other array
 _LATER = (ast.Lambda, ast.FunctionDef, ast.GeneratorExp)  # what may read names after its statement has run
 
 Array = tuple[int, str]  # the statement that made an array, and the name that it got there
@@ -134,7 +124,7 @@ def _step(writer: FunctionWriter, statement: ast.stmt, lines: list[Line], end: i
                 size, looks = _made(node, name, step.reads, writer.plan.named)
                 step.made[name] = max(size, step.made.get(name, 0))
                 step.looks.setdefault(name, set()).update(looks)
-        inner = [_bytes(node) for node in line.values if node not in line.after and node.opcode in _NEW]
+        inner = [_bytes(node) for node in line.values if node not in line.after and node.operation.allocates]
         step.passing = max([step.passing, *inner])
     counter = statement.target if isinstance(statement, ast.For) else None
     for name in step.binds - set(step.made) - ({counter.id} if isinstance(counter, ast.Name) else set()):
@@ -144,7 +134,7 @@ def _step(writer: FunctionWriter, statement: ast.stmt, lines: list[Line], end: i
 
 def _made(node: Node, name: str, reads: set[str], named: set[Node]) -> tuple[int, set[str]]:
     """The bytes of the new array that a node may be, and the names of those that it may be a view of."""
-    while node.opcode in VIEWS and node.operands:
+    while node.operation.is_view and node.operands:
         node = node.operands[0]
         if node in named:
             return 0, reads
@@ -155,8 +145,8 @@ def _made(node: Node, name: str, reads: set[str], named: set[Node]) -> tuple[int
         if following is None:
             return 0, {name}  # filled in place
         runs = loop.counter is not None and len(range(loop.start, loop.stop, loop.step)) > 0
-        return _bytes(node), set() if runs and following.opcode in _NEW else reads
-    return _bytes(node), set() if maker.opcode in _NEW else reads
+        return _bytes(node), set() if runs and following.operation.allocates else reads
+    return _bytes(node), set() if maker.operation.allocates else reads
 
 
 # -- what to let go

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ..array.node import Node
+from ..array.operations import OPERATIONS
 from ..array.program import Program, roots
 from ..array.traversal import nested_roots, topological
 from ..hlo.device_groups import device_count
@@ -15,7 +16,7 @@ from .expression import Renderer
 
 GROUP = "g"  # what the body calls the group
 ENTRY = "replica"
-HOST_FUNCTIONS = ("infeed", "outfeed", "to_host", "from_host")  # handed to the program by its caller
+HOST_FUNCTIONS = tuple(name for name, row in OPERATIONS.items() if row.asks_host)  # handed to the program by its caller
 # The prelude function behind each runner.
 RUNNERS = {"run_local": "in_threads", "run_replicas": "on_workers", "run_nccl": "over_nccl"}
 # The classes of the prelude that have the methods a body calls.
@@ -99,7 +100,7 @@ def _in_branch(node: Node) -> bool:
 def _resumable(program: Program) -> frozenset[Node]:
     """The outermost loops among whose operations are collectives; none where the host cannot be asked again."""
     nodes = topological(roots(program.entry))
-    if any(node.opcode in HOST_FUNCTIONS for node in nodes):
+    if any(node.operation.asks_host for node in nodes):
         return frozenset()
     root = program.entry.graph.root
     loops = [node for node in nodes if node.opcode == "loop" and node.region is root]
@@ -107,7 +108,7 @@ def _resumable(program: Program) -> frozenset[Node]:
 
 
 def _communicates(node: Node) -> bool:
-    return node.opcode in ("collective", "send", "recv") and "effect" in node.parameters
+    return node.operation.has_effect and not node.operation.asks_host
 
 
 def _calls(program: Program) -> Iterator[Node]:

@@ -179,7 +179,7 @@ def _try(
 
 def _is_read_behind_copy(statement: Node, carry: Carry, reads: Reads) -> bool:
     """A changed copy of something else takes the carry's name before it reads the old value for the change."""
-    if statement.opcode not in ("setitem", "update_at") or statement.operands[0] is carry.parameter:
+    if not statement.operation.changes or statement.operands[0] is carry.parameter:
         return False
     return carry.parameter in reads.of_roots(statement.operands[1:])
 

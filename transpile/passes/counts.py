@@ -50,7 +50,7 @@ def _places(node: Node) -> list[Node]:
 
 def _is_number(node: Node, number: int) -> bool:
     """A number, or an array of that alone."""
-    value = node.operands[0] if node.opcode in ("zeros", "full", "ones") else node
+    value = node.operands[0] if node.operation.is_filled else node
     return value.is_literal and bool(literal_value(value) == number)
 
 

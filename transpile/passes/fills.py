@@ -16,7 +16,6 @@ from .wrapped_indices import WRAPPED, is_of_axis
 
 _INSIDE = f"and_(compare({WRAPPED}, 0, direction='GE'), compare(wrapped, LAST, direction='LE'))"
 _CLAMPED = pattern("clamp(0, wrapped, LAST)")
-_IN_ORDER = ("arange", "expand", "broadcast_to")  # what the indices of the other axes are made of
 
 
 def _take(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -54,7 +53,12 @@ def _single(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 def _counts_up(index: Node, size: int) -> bool:
     interval = index.interval
-    return index.opcode in _IN_ORDER and interval is not None and interval[0] >= 0 and interval[1] < size
+    return (
+        (index.operation.is_generated or index.operation.is_view)
+        and interval is not None
+        and interval[0] >= 0
+        and interval[1] < size
+    )
 
 
 def _call(

@@ -24,7 +24,6 @@ class Index:
 
 Map = tuple[Index, ...]  # one for each axis of an array
 
-JOINS = frozenset(("concatenate", "stack", "roll", "pad"))
 VIEWS = frozenset(("expand", "getitem", "transpose", "broadcast_to"))
 
 

@@ -13,7 +13,6 @@ from .index_maps import is_view
 from .regions import is_generated
 
 _MOST_WORK = 2  # operations of a function that reads better where it is called
-_NO_WORK = frozenset("parameter literal integer retype expand getitem transpose scalar".split())
 
 
 def inline_elementwise(program: Program, fuses: Callable[[Node], bool]) -> None:
@@ -62,7 +61,7 @@ def _is_small(function: Function) -> bool:
     if not isinstance(function.results, Node) or function.effect is not None:
         return False
     nodes = topological(roots(function))
-    work = [node for node in nodes if node.opcode not in _NO_WORK]
+    work = [node for node in nodes if not node.operation.is_light and node.opcode != "scalar"]
     return len(work) <= _MOST_WORK and not any(node.results or node.stands_alone for node in nodes)
 
 

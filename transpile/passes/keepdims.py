@@ -9,9 +9,6 @@ from ..array.program import Function, roots, tree_nodes
 from ..array.rewriting import rewrite
 from ..array.traversal import dependencies, topological
 from ..array.value import FULL, NEW, getitem
-from ..hlo.opcodes import ELEMENTWISE
-
-REDUCTIONS = frozenset(("sum", "prod", "max", "min", "any", "all", "mean", "var", "std"))
 
 Index = tuple[Any, ...]
 
@@ -29,7 +26,7 @@ def keepdims(function: Function) -> None:
         index = accepted.get(node)
         if index is None:
             return None
-        if node.opcode in REDUCTIONS:
+        if _keeps(node):
             given = {**node.parameters, "keepdims": True}
             return graph.add(node.opcode, operands, element_type=node.element_type, interval=node.interval, **given)
         parts = tuple(
@@ -39,6 +36,11 @@ def keepdims(function: Function) -> None:
         return graph.add(node.opcode, parts, element_type=node.element_type, interval=node.interval, **node.parameters)
 
     rewrite(function, rule)
+
+
+def _keeps(node: Node) -> bool:
+    """A reduction that can keep the axes which it folds."""
+    return "keepdims" in node.operation.parameters
 
 
 def _for_last_axes(index: Index, ndim: int) -> Index:
@@ -59,7 +61,7 @@ def _accepted(function: Function) -> dict[Node, Index]:
         index = wanted.get(node)
         if index is None:
             continue
-        if node.opcode in REDUCTIONS:
+        if _keeps(node):
             if not node.parameters.get("keepdims") and index == _restoring(node):
                 accepted[node] = index
         elif any(operand in accepted and accepted[operand] == index for operand in node.operands):
@@ -95,7 +97,7 @@ def _unanimous(function: Function, nodes: list[Node]) -> dict[Node, Index]:
     for node in reversed(nodes):
         own = demands.get(node, set())
         index = next(iter(own)) if len(own) == 1 else None
-        if index is not None and (node.opcode in REDUCTIONS or node.opcode in ELEMENTWISE):
+        if index is not None and (_keeps(node) or node.operation.is_elementwise):
             wanted[node] = index
         for operand in dependencies(node):
             demands.setdefault(operand, set()).add(_demand(node, operand, wanted.get(node)))
@@ -106,6 +108,6 @@ def _demand(user: Node, operand: Node, index: Index | None) -> Index | None:
     """How a user expands an operand; None where it does not."""
     if user.opcode == "expand":
         return tuple(user.parameters["index"])
-    if user.opcode in ELEMENTWISE and operand.ndim == user.ndim and user.ndim:
+    if user.operation.is_elementwise and operand.ndim == user.ndim and user.ndim:
         return index
     return None

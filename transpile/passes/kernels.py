@@ -14,7 +14,7 @@ from ..array.node import Node, Region
 from ..array.program import Branch, Function, Program
 from ..array.rewriting import rewrite_parts, stand_in
 from ..array.value import strong
-from .index_maps import JOINS, Bound, Map, Offset, bounds, identity, offset
+from .index_maps import Bound, Map, Offset, bounds, identity, offset
 from .kernel_loops import kernel_loops
 from .line_reductions import LineReductions
 from .regions import FusedRegion, Piece, RegionFinder, is_generated, read_by
@@ -111,7 +111,7 @@ class KernelBuilder:
         made: dict[Node, Node] = {}
         for node in region.nodes:
             self.graph.region = self._body(region.pieces.get(node))
-            if node.opcode in JOINS:
+            if node.operation.joins:
                 made[node] = self._joined(node, made)
                 continue
             operands = tuple(
@@ -208,7 +208,7 @@ class KernelBuilder:
     def _generated(self, source: Node, at: Map) -> Node:
         """An element of an array that follows from its index."""
         graph = self.graph
-        if source.opcode in ("literal", "full", "zeros", "ones"):
+        if source.is_literal or source.operation.is_filled:
             literal = source.operands[0] if source.operands else source
             return graph.typed("literal", (), (), literal.element_type, interval=literal.interval, **literal.parameters)
         places = tuple(

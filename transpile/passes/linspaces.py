@@ -11,8 +11,6 @@ from ..array.program import Function
 from .matching import Bindings
 from .rules import Rule, apply_rules, is_full_float
 
-_FILLED = frozenset(("full", "zeros", "ones", "expand"))  # what an array of one number is made by
-
 _EXACT = "(ratio := divide((steps := arange(stop=stop)), GAPS))"
 _INVERSE = "(ratio := multiply((steps := arange(stop=stop)), SHARE))"  # XLA divides constants beforehand
 _FIRST = ("multiply(first, subtract(1, {ratio}))", "subtract(1, {ratio})")
@@ -24,7 +22,7 @@ def _linspace(graph: Graph, node: Node, found: Bindings) -> Node | None:
     before, end = node.operands
     gaps, dtype = found["stop"], node.type.dtype.type
     share = dtype(1) / dtype(gaps)
-    if end.opcode not in _FILLED or end.shape != (1,) or before.shape != (gaps,):
+    if not (end.operation.is_filled or end.opcode == "expand") or end.shape != (1,) or before.shape != (gaps,):
         return None
     one = graph.literal(1, node.type)  # a factor that is not written
     last = end.operands[0]

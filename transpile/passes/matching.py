@@ -22,7 +22,6 @@ from ..hlo.opcodes import ELEMENTWISE
 
 Bindings = dict[str, Any]  # what the names of a pattern stand for: nodes, and values of parameters
 
-_COMMUTATIVE = frozenset(("add", "multiply", "maximum", "minimum", "and", "or", "xor"))
 _NUMBERS = {"inf": np.inf, "nan": np.nan}
 
 
@@ -99,7 +98,7 @@ def _matches_operation(tree: ast.Call, node: Node, bound: Bindings) -> Iterator[
     if function is not None and node.parameters["function"] != function:
         return
     orders: Sequence[Sequence[Node]] = [node.operands]
-    if opcode in _COMMUTATIVE:
+    if node.operation.is_commutative:
         orders = list(permutations(node.operands))
     for operands in orders:
         for found in _matches_all(tree.args, operands, bound):

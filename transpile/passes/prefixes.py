@@ -17,16 +17,14 @@ import numpy as np
 
 from ..array.graph import Graph
 from ..array.node import Node, Slot, Ufunc
+from ..array.operations import RUNNING
 from ..array.program import Function, roots
 from ..array.rewriting import rewrite
 from ..array.traversal import topological
 from ..array.value import FULL, getitem
 from .to_array.elementwise import accumulated_type
 from .to_array.reduction import is_identity
-from .to_array.windows import CUMULATIVE
 
-_RUNNING = {running: opcode for opcode, running in CUMULATIVE.items()}
-_MOVES = frozenset(("getitem", "expand", "reshape", "transpose"))
 _SHORTEST = 4  # axis that is worth a name
 _LARGEST = 1 << 22  # elements to follow
 _MOST_NODES = 1000
@@ -83,7 +81,7 @@ class Prefix:
             source = getitem(graph, source, self._index(source, part))
         flip = self._index(source, (None, None, -1))
         source = getitem(graph, source, flip) if self.is_backwards else source
-        made = graph.add(CUMULATIVE[self.opcode], (source,), axis=self.axis)
+        made = graph.add(RUNNING[self.opcode], (source,), axis=self.axis)
         return getitem(graph, made, flip) if self.is_backwards else made
 
     def _index(self, node: Node, item: tuple[int | None, ...]) -> list[object]:
@@ -117,18 +115,33 @@ def _may_end_one(node: Node) -> bool:
     if node.element_type is None or not node.shape or not _SHORTEST <= prod(node.shape) <= _LARGEST:
         return False
     outer = node
-    while node.opcode in _MOVES and len(node.operands) == 1:
+    while _moves(node):
         node = node.operands[0]
-    if node.opcode in _RUNNING:
+    if _runs(node):
         return node is not outer
-    return node.opcode in CUMULATIVE and any(map(_is_piece, node.operands))
+    return node.opcode in RUNNING and any(map(_is_piece, node.operands))
 
 
 def _is_piece(node: Node) -> bool:
     """Something moved, or what runs along blocks."""
-    while node.opcode in _MOVES and len(node.operands) == 1:
+    while _moves(node):
         node = node.operands[0]
-    return node.opcode in _RUNNING or _name(node) in ("pad", "concatenate")
+    return _runs(node) or _name(node) in ("pad", "concatenate")
+
+
+def _moves(node: Node) -> bool:
+    """It only moves the elements of one array about, in a way that has a rule."""
+    return node.operation.is_view and len(node.operands) == 1 and node.opcode in _RULES
+
+
+def _runs(node: Node) -> bool:
+    """A running combination of the library."""
+    return node.opcode in RUNNING.values()
+
+
+def _rule(node: Node) -> Follow | None:
+    """What follows of a node, where that is known."""
+    return _constant if node.is_literal or node.operation.is_filled else _RULES.get(_name(node))
 
 
 def _name(node: Node) -> str:
@@ -144,7 +157,7 @@ def _between(node: Node, source: Node | None = None) -> list[Node]:
     waiting = [node]
     while waiting and len(found) < _MOST_NODES:
         current = waiting.pop()
-        if current is not source and current not in found and _name(current) in _RULES:
+        if current is not source and current not in found and _rule(current) is not None:
             found[current] = None
             waiting += current.operands
     return list(found)
@@ -177,7 +190,7 @@ def _sources(node: Node) -> Iterator[Node]:
         if source.ndim == node.ndim and all(n >= size for n, size in zip(source.shape, node.shape, strict=True))
     ]
     for source in sorted(large_enough, key=lambda source: (source.shape != node.shape, -source.number)):
-        if source.element_type is node.element_type and _name(source) not in _CONSTANT:
+        if source.element_type is node.element_type and _rule(source) is not _constant:
             yield source
 
 
@@ -192,7 +205,7 @@ def _order(node: Node, source: Node) -> list[Node] | None:
             order.append(current)
         elif current not in done:
             done.add(current)
-            if _name(current) not in _RULES or len(done) > _MOST_NODES:
+            if _rule(current) is None or len(done) > _MOST_NODES:
                 return None
             stack.append((current, True))
             stack += [(operand, False) for operand in current.operands]
@@ -207,7 +220,9 @@ def _followed(order: list[Node], source: Node, axis: int) -> Prefix:
     known = {source: Stretches(places, places + 1)}
     combined: set[str] = set()
     for node in order:
-        known[node] = _RULES[_name(node)](node, [known[operand] for operand in node.operands], combined)
+        rule = _rule(node)
+        assert rule is not None
+        known[node] = rule(node, [known[operand] for operand in node.operands], combined)
     (opcode,) = combined if len(combined) == 1 else ("",)
     if not opcode or (opcode in ("add", "multiply") and accumulated_type(source.type) is not source.type):
         raise _NoStretch
@@ -259,8 +274,8 @@ def _run(node: Node, parts: list[Stretches], combined: set[str]) -> Stretches:
     """Each element with all before it."""
     (part,) = parts
     axis = node.parameters["axis"]
-    _require_neutral(part, _RUNNING[node.opcode])
-    combined.add(_RUNNING[node.opcode])
+    _require_neutral(part, node.operation.folds)
+    combined.add(node.operation.folds)
     start, stop = (np.moveaxis(array, axis, -1) for array in (part.start, part.stop))
     grown = _grown(start, stop)
     if grown is None:
@@ -348,11 +363,9 @@ def _constant(node: Node, parts: list[Stretches], combined: set[str]) -> Stretch
 
 Follow = Callable[[Node, list[Stretches], set[str]], Stretches]
 
-_CONSTANT: dict[str, Follow] = dict.fromkeys(("literal", "zeros", "ones", "full"), _constant)
 _RULES: dict[str, Follow] = {
-    **_CONSTANT,
-    **dict.fromkeys(CUMULATIVE, _combine),
-    **dict.fromkeys(_RUNNING, _run),
+    **dict.fromkeys(RUNNING, _combine),
+    **dict.fromkeys(RUNNING.values(), _run),
     **dict.fromkeys(("getitem", "expand"), _index),
     **dict.fromkeys(("concatenate", "stack"), _join),
     "pad": _pad,

@@ -13,7 +13,6 @@ from ..array.program import Function, roots
 from ..array.rewriting import rewrite
 from ..array.traversal import dependencies, topological
 from ..array.value import permute
-from ..hlo.opcodes import ELEMENTWISE
 
 Users = Mapping[Node, list[Node | None]]
 
@@ -64,7 +63,7 @@ def _group(product: Node, users: Users) -> set[Node]:
                     return set()
                 continue
             others = [operand for operand in user.operands if operand not in group and operand.ndim]
-            if user.opcode not in ELEMENTWISE or others or user.region is not product.region:
+            if not user.operation.is_elementwise or others or user.region is not product.region:
                 return set()
             group.add(user)
             waiting.append(user)

@@ -9,9 +9,6 @@ from ..array.program import Function
 from ..array.rewriting import rewrite, with_operands
 from .users import Use, uses_of
 
-# Operations that convert both operands to one type before they compute.
-_PROMOTING = frozenset(("add", "subtract", "multiply", "divide", "compare", "select"))
-
 
 def promotions(function: Function) -> None:
     """Leave out conversions beside arrays of the type converted to."""
@@ -20,7 +17,7 @@ def promotions(function: Function) -> None:
     kept: set[Node] = set()  # what other operands are promoted to
 
     def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
-        if node.opcode not in _PROMOTING:
+        if not node.operation.promotes:
             return None
         first = 1 if node.opcode == "select" else 0
         for place in range(first, first + 2):

@@ -18,14 +18,8 @@ from ..array.kernel import Lines, is_splittable, reduced_axes
 from ..array.node import Node, Region
 from ..array.program import Function, Loop, roots
 from ..array.traversal import dependencies, is_inside, topological
-from .index_maps import JOINS, Index, Map, broadcast, identity, is_view, piece, pieces, through
+from .index_maps import Index, Map, broadcast, identity, is_view, piece, pieces, through
 
-_GENERATED = frozenset(("literal", "zeros", "ones", "full", "arange", "tri", "eye"))
-# What costs too much to be computed again for every element of a larger array that reads it.
-_COSTLY = frozenset(
-    "divide remainder power sqrt rsqrt cbrt exponential exponential-minus-one log log-plus-one logistic sine cosine "
-    "tan tanh atan2 sinh cosh asin acos atan asinh acosh atanh prelude".split()
-)
 _MOST_ARGUMENTS = 32  # they take up to 4 KB
 _MOST_OPERATIONS = 128  # that join as likes, and as many more that only these read
 _LARGEST = 2**31  # elements, numbered by 32 bits
@@ -53,12 +47,12 @@ class FusedRegion:
 
 def is_generated(node: Node) -> bool:
     """An array whose elements follow from their index."""
-    return node.opcode in _GENERATED and all(operand.is_literal for operand in node.operands)
+    return node.operation.is_generated and all(operand.is_literal for operand in node.operands)
 
 
 def read_by(node: Node, at: Map, reduced: bool) -> Iterator[tuple[Node, Map]]:
     """What an operation reads if it is computed at ``at``, and where: behind views. A reduction reads whole rows."""
-    joins = node.opcode in JOINS
+    joins = node.operation.joins
     operands = pieces(node) if joins else node.operands
     for number, operand in enumerate(operands):
         if joins:
@@ -192,7 +186,7 @@ class RegionFinder:
         axes = {region.axes for region in joined if region.axes}
         if node in self.reductions and not (len(axes) == 1 and _goes_on(node, *axes)):
             axes.add(reduced_axes(node))
-        joins = any(other.opcode in JOINS for region in joined for other in region.at)
+        joins = any(other.operation.joins for region in joined for other in region.at)
         if len(axes) + joins > 1 or sum(len(region.at) for region in joined) >= _MOST_OPERATIONS:
             return latest + 1, []
         return latest, list(joined)
@@ -203,7 +197,7 @@ class RegionFinder:
         if node in self.reductions:
             yield node.operands[0].shape, of_lines(node)
             return
-        reads = () if node.opcode in JOINS else self._read_by(node, identity(node.shape))
+        reads = () if node.operation.joins else self._read_by(node, identity(node.shape))
         for source, at in reads:
             region = self.region_of.get(source)
             if region is None or not region.axes or source in region.unfinished or region.body is not node.region:
@@ -281,7 +275,7 @@ class RegionFinder:
                     break
                 for number, (source, place) in enumerate(self._read_by(reader, region.at[reader])):
                     if source is node:
-                        own_piece = (reader, number) if reader.opcode in JOINS else region.pieces.get(reader)
+                        own_piece = (reader, number) if reader.operation.joins else region.pieces.get(reader)
                         places.setdefault((place, own_piece))
             if len(regions) != 1 or len(places) != 1:
                 continue
@@ -289,8 +283,8 @@ class RegionFinder:
             assert region is not None
             own = self.region_of.get(node)
             full = len(region.at) >= 2 * _MOST_OPERATIONS
-            splits = node.opcode in JOINS and region.axes
-            again = node.opcode in _COSTLY and _elements(region, own_piece) > prod(node.shape)
+            splits = node.operation.joins and region.axes
+            again = node.operation.is_costly and _elements(region, own_piece) > prod(node.shape)
             if region is own or region.body is not node.region or again or full or splits:
                 continue
             if own is not None:

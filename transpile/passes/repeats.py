@@ -15,17 +15,16 @@ from math import inf
 
 from ..array.graph import Graph
 from ..array.node import Node
+from ..array.operations import CALLED_BY_NAME
 from ..array.program import Function, Program, roots
 from ..array.rewriting import rewrite_parts, stand_in
 from ..array.traversal import dependencies, topological
-from ..hlo.opcodes import ELEMENTWISE
 from ..hlo.stack_frames import CallChains
 from .users import Use, uses_of
 
 _LEAST_COPIES = 3
 _LEAST_WORK = 6  # operations of a part worth a name
 _MOST_VALUES = 12  # inputs and outputs
-_ALIKE = ELEMENTWISE | {"square", "isnan"}
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
@@ -106,7 +105,11 @@ def _connected(function: Function) -> list[list[Node]]:
     members = {
         node
         for node in topological(roots(function))
-        if node.region is root and node.opcode in _ALIKE and node.ndim and node.type.is_floating
+        if node.region is root
+        and node.operation.is_elementwise
+        and node.opcode not in CALLED_BY_NAME
+        and node.ndim
+        and node.type.is_floating
     }
     parent: dict[Node, Node] = {node: node for node in members}
 

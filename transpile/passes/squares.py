@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from ..array.node import Node
+from ..array.operations import CALLED_BY_NAME
 from ..array.program import Function, roots
 from ..array.rewriting import rewrite
 from ..array.traversal import topological, use_counts
-from ..hlo.opcodes import ELEMENTWISE
-
-_SQUARED = ELEMENTWISE - {"convert"}
 
 
 def squares(function: Function) -> None:
@@ -30,6 +28,6 @@ def _is_square(node: Node, uses: dict[Node, int]) -> bool:
         return False
     (factor, _) = node.operands
     numeric = node.type.is_floating or node.type.is_complex
-    return (
-        numeric and not node.type.is_extension and factor.opcode in _SQUARED and factor.ndim > 0 and uses[factor] == 2
-    )
+    if not numeric or node.type.is_extension or factor.ndim == 0 or uses[factor] != 2:
+        return False
+    return factor.operation.is_elementwise and factor.opcode not in ("convert", *CALLED_BY_NAME)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from ..array.graph import Graph
 from ..array.node import Node
+from ..array.operations import REDUCTIONS
 from ..array.program import Function
 from .matching import Bindings
 from .rules import Rule, apply_rules
-
-_REDUCTIONS = ("sum", "prod", "max", "min", "any", "all")
 
 
 def _together(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -56,7 +55,7 @@ def cuts(whole: tuple[int, ...], pieces: tuple[int, ...]) -> list[tuple[int, lis
 
 RULES = tuple(
     rule
-    for name in _REDUCTIONS
+    for name in REDUCTIONS.values()
     for rule in (
         Rule(f"{name}((part := {name}(x, axes=inner)), axes=outer)", _together, once=("part",)),
         Rule(f"{name}((pieces := reshape(x)), axes=axes)", _of_whole, once=("pieces",)),

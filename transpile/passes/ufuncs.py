@@ -121,15 +121,13 @@ LOGARITHMS = (
     Rule(f"divide(log(x), {math.log(10)!r})", "np.log10(x)", when=is_full_float),
     Rule(f"multiply(log(x), {1 / math.log(10)!r})", "np.log10(x)", when=is_full_float),
 )
-# What makes another number of one that is a little larger.
-_CUTTING = frozenset(("floor", "ceil", "round-nearest-even", "compare", "convert", "sign"))
 
 
 def ufuncs(function: Function) -> None:
     """Raise them to calls by name; no logarithms that are cut to whole numbers, which rounding might change."""
     cut: set[Node] = set()
     for node in topological(roots(function)):
-        if node.opcode in _CUTTING or node.parameters.get("function") in ("to_int", "round_half_away"):
+        if node.operation.is_discontinuous:
             cut.update(node.operands)
     apply_rules(function, LOGARITHMS, but=cut)
     apply_rules(function, RULES)

@@ -14,6 +14,10 @@ OPERATIONS: dict[str, Operation] = {
     for name, row in topic.OPERATIONS.rows.items()
 }
 
+# The operations that fold axes, and those that keep all sums on the way, by the element-wise operation they fold by.
+REDUCTIONS = {row.folds: name for name, row in OPERATIONS.items() if row.folds and row.is_reduction}
+RUNNING = {row.folds: name for name, row in OPERATIONS.items() if row.folds and not row.is_reduction}
+
 CALLED_BY_NAME = frozenset(("prelude", "library"))
 
 

@@ -97,6 +97,12 @@ OPERATIONS.define(
 )
 
 
+# -- kernels of a target's own, and what is read of arrays in them or of chunks
+
+OPERATIONS.define("kernel", "*arrays", axes=axes.nothing, allocates=True)
+OPERATIONS.define("read", "x", axes=axes.nothing, is_light=True)
+
+
 # -- one of several results
 
 
@@ -123,6 +129,7 @@ OPERATIONS.define(
     element_type=_item_type,
     axes=_item_axes,
     default_names=("value",),
+    is_light=True,
 )
 
 
@@ -133,6 +140,7 @@ def _numbers(operands: Sequence[Operand], parameters: Parameters) -> ElementType
     return U32
 
 
+_host: dict[str, Any] = {"axes": axes.nothing, "has_effect": True, "stands_alone": True, "asks_host": True}
 _exchange: dict[str, Any] = {"axes": axes.nothing, "has_effect": True, "stands_alone": True}
 OPERATIONS.define(
     "collective",
@@ -150,10 +158,10 @@ OPERATIONS.define(
     default_names=("received",),
     **_exchange,
 )
-OPERATIONS.define("infeed", parameters={"config": ANY.optional}, default_names=("fed",), **_exchange)
-OPERATIONS.define("outfeed", "*operands", parameters={"config": ANY.optional}, **_exchange)
-OPERATIONS.define("to_host", "*operands", parameters={"channel": ANY}, **_exchange)
-OPERATIONS.define("from_host", parameters={"channel": ANY}, default_names=("received",), **_exchange)
+OPERATIONS.define("infeed", parameters={"config": ANY.optional}, default_names=("fed",), **_host)
+OPERATIONS.define("outfeed", "*operands", parameters={"config": ANY.optional}, **_host)
+OPERATIONS.define("to_host", "*operands", parameters={"channel": ANY}, **_host)
+OPERATIONS.define("from_host", parameters={"channel": ANY}, default_names=("received",), **_host)
 OPERATIONS.define(
     "replica-id",
     shape=scalar,

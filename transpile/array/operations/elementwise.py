@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil, floor
 from typing import Any
 
-from ...hlo.element_types import C64, C128, F64, ElementType
-from ..intervals import elementwise_interval
-from ..operation import Interval, Operand, Parameters, Table
+from ...hlo.element_types import ElementType
+from .. import intervals
+from ..intervals import of_either, of_operands
+from ..operation import Operand, Parameters, Table
 from . import axes
 from .inference import broadcast, common_type, pred
 from .parameters import WORD
@@ -18,10 +20,6 @@ OPERATIONS = Table()
 def _real(operands: Sequence[Operand], parameters: Parameters) -> ElementType | None:
     own = operands[0].element_type
     return own.real if own is not None else None
-
-
-def _complex(operands: Sequence[Operand], parameters: Parameters) -> ElementType:
-    return C128 if operands[0].element_type is F64 else C64
 
 
 def _chosen(operands: Sequence[Operand], parameters: Parameters) -> ElementType | None:
@@ -41,69 +39,95 @@ def _is_count(operands: Sequence[Operand]) -> bool:
 
 def _define(names: str, operands: str, default_name: str = "", **row: Any) -> None:
     for name in names.split():
-
-        def interval(
-            operands: Sequence[Operand], parameters: Parameters, result: ElementType, opcode: str = name
-        ) -> Interval | None:
-            return elementwise_interval(opcode, operands, result)  # type: ignore[arg-type]
-
-        given = {"shape": broadcast, "element_type": common_type, "interval": interval, "allocates": True, **row}
         OPERATIONS.define(
             name,
             operands,
             axes=axes.elementwise,
             is_elementwise=True,
             default_names=(default_name or name.replace("-", "_"),),
-            **given,
+            **{"shape": broadcast, "element_type": common_type, "allocates": True, **row},
         )
 
 
+_logic: dict[str, Any] = {"is_idempotent": True, "is_known_on_host": True, "is_commutative": True}
+# What is an int again of Python ints.
 _counting: dict[str, Any] = {"python_int": _is_count, "is_known_on_host": True}
-_on_host: dict[str, Any] = {"is_known_on_host": True}
-_commutes: dict[str, Any] = {"is_commutative": True}
 
-_define("add", "x y", "total", **_counting, **_commutes)
-_define("multiply", "x y", "product", **_counting, **_commutes)
-_define("subtract", "x y", "difference", **_counting)
-_define("divide", "x y", "ratio")
-_define("remainder", "x y", "rest")
-_define("power", "x y", "power")
-_define("maximum", "x y", "larger", **_commutes)
-_define("minimum", "x y", "smaller", **_commutes)
-_define("atan2", "y x", "angle")
-_define("logaddexp", "x y", **_commutes)
-_define("and or", "x y", "mask", **_on_host, **_commutes)
-_define("xor", "x y", "mask", **_on_host, **_commutes)
+_define("add", "x y", "total", promotes=True, **_counting, is_commutative=True, interval=of_operands(intervals.total))
+_define(
+    "multiply",
+    "x y",
+    "product",
+    promotes=True,
+    **_counting,
+    is_commutative=True,
+    interval=of_operands(intervals.product),
+)
+_define("subtract", "x y", "difference", promotes=True, **_counting, interval=of_operands(intervals.difference))
+_define("divide", "x y", "ratio", promotes=True, is_costly=True, interval=of_operands(intervals.quotient))
+_define("remainder", "x y", "rest", is_costly=True, interval=of_operands(intervals.rest))
+_define("power", "x y", "power", is_costly=True)
+_define("maximum", "x y", "larger", is_idempotent=True, is_commutative=True, interval=of_either(intervals.larger))
+_define("minimum", "x y", "smaller", is_idempotent=True, is_commutative=True, interval=of_either(intervals.smaller))
+_define("atan2", "y x", "angle", is_costly=True)
+_define("logaddexp", "x y", is_commutative=True)
+_define(
+    "and",
+    "x y",
+    "mask",
+    is_idempotent=True,
+    is_known_on_host=True,
+    is_commutative=True,
+    interval=of_either(intervals.both),
+)
+_define("or", "x y", "mask", **_logic)
+_define("xor", "x y", "mask", is_known_on_host=True, is_commutative=True)
 _define("shift-left", "x count", "shifted")
-_define("shift-right-logical", "x count", "shifted")
+_define("shift-right-logical", "x count", "shifted", interval=of_operands(intervals.shifted))
 _define("shift-right-arithmetic", "x count", "shifted")
 
-_define("negate", "x", "negative", **_on_host)
-_define("not", "x", "mask", **_on_host)
+_define("negate", "x", "negative", is_known_on_host=True)
+_define("not", "x", "mask", is_known_on_host=True)
 _define("abs", "x", "magnitude", element_type=_real)
-_define("sign", "x")
-_define("floor ceil", "x")
-_define("round-nearest-even", "x", "rounded")
-_define("sqrt", "x", "root")
-_define("cbrt", "x", "root")
-_define("rsqrt", "x", "scale")
+_define("sign", "x", is_discontinuous=True)
+_define("floor", "x", is_discontinuous=True, rounds=floor)
+_define("ceil", "x", is_discontinuous=True, rounds=ceil)
+_define("round-nearest-even", "x", "rounded", is_discontinuous=True, rounds=round)
+_define("sqrt", "x", "root", is_costly=True)
+_define("cbrt", "x", "root", is_costly=True)
+_define("rsqrt", "x", "scale", is_costly=True)
 _define("square", "x", "square")
-_define("exponential", "x", "exp")
-_define("exponential-minus-one", "x", "expm1")
-_define("log", "x")
-_define("log-plus-one", "x", "log1p")
-_define("logistic", "x", "gate")
-_define("sine", "x", "sin")
-_define("cosine", "x", "cos")
-_define("tan tanh sinh cosh acos acosh asin asinh atanh", "x")
-_define("erf", "x")
+_define("exponential", "x", "exp", is_costly=True)
+_define("exponential-minus-one", "x", "expm1", is_costly=True)
+_define("log", "x", is_costly=True)
+_define("log-plus-one", "x", "log1p", is_costly=True)
+_define("logistic", "x", "gate", is_costly=True)
+_define("sine", "x", "sin", is_costly=True)
+_define("cosine", "x", "cos", is_costly=True)
+_define("tan tanh sinh cosh acos acosh asin asinh atanh", "x", is_costly=True)
 
-_define("compare", "x y", "mask", element_type=pred, parameters={"direction": WORD}, **_on_host)
+_define(
+    "compare",
+    "x y",
+    "mask",
+    element_type=pred,
+    parameters={"direction": WORD, "type": WORD.optional},
+    is_known_on_host=True,
+    promotes=True,
+    is_discontinuous=True,
+)
 _define("is-finite", "x", "finite", element_type=pred)
 _define("isnan", "x", "missing", element_type=pred)
-_define("select", "mask x y", "chosen", element_type=_chosen)
-_define("clamp", "low x high", "clipped")
+_define("select", "mask x y", "chosen", element_type=_chosen, promotes=True, interval=intervals.chosen)
+_define("clamp", "low x high", "clipped", interval=of_operands(intervals.clamped))
 
-_define("complex", "real imag", element_type=_complex)
 _define("real imag", "x", element_type=_real, is_view=True, allocates=False)
-_define("convert", "x", "converted", element_type=None, **_on_host)
+_define(
+    "convert",
+    "x",
+    "converted",
+    element_type=None,
+    is_known_on_host=True,
+    is_discontinuous=True,
+    interval=of_operands(intervals.itself),
+)

@@ -13,7 +13,7 @@ A function brings its row in a file ``rows.toml`` beside it: ``softmax = { shape
 
 ``type`` is ``same`` (as the operands), ``real`` or ``complex`` (what belongs to them), the name of an element type,
 ``argument 1`` (what stands among the arguments), or ``given``; a list of them for a function with several results.
-``names`` are the default names of the results.
+``names`` are the default names of the results, ``discontinuous`` is a trait.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -38,14 +39,23 @@ _GIVEN = "given"
 IN_CHUNKS = "_in_chunks"  # the end of the name of what does the same work chunk by chunk
 
 # A call of which nothing is known: of a function of the user's own, or of one that brings no row.
-UNKNOWN = Operation("prelude", ("*operands",), _CALL, axes=axes.nothing)
+UNKNOWN = Operation("prelude", ("*operands",), _CALL, axes=axes.nothing, is_costly=True)
 
 
 def function_row(opcode: str, parameters: Parameters) -> Operation:
     """The row of a call by name, of opcode ``prelude`` or ``library``; ``UNKNOWN`` for a function without one."""
     function = parameters["function"]
     rows = _library() if opcode == "library" else _prelude()
-    return rows.get(function, UNKNOWN) if isinstance(function, str) else UNKNOWN
+    if not isinstance(function, str):
+        return UNKNOWN
+    return rows.get(function) or _row_in_chunks(function)
+
+
+@cache
+def _row_in_chunks(function: str) -> Operation:
+    """What works chunk by chunk is called like what works at once; nothing else of it is known."""
+    row = _prelude().get(function.removesuffix(IN_CHUNKS), UNKNOWN)
+    return replace(UNKNOWN, default_names=row.default_names)
 
 
 def rows_of(path: Path, opcode: str) -> dict[str, Operation]:
@@ -85,7 +95,9 @@ def _row(opcode: str, declared: Mapping[str, Any]) -> Operation:
         default_names=names,
         is_elementwise=is_elementwise,
         is_reduction=word == "reduction",
-        allocates=True,
+        is_discontinuous=declared.get("discontinuous", False),
+        is_costly=opcode == "prelude",
+        allocates=opcode == "library",  # a function of the prelude may give what it was given
     )
 
 

@@ -47,7 +47,7 @@ _part = {
     "interval": interval_of_first,
     "axes": _part_axes,
     "is_view": True,
-    "moves": True,
+    "is_light": True,
 }
 OPERATIONS.define("expand", "x", **_part)
 OPERATIONS.define("getitem", "x *indices", default_names=("part",), **_part)
@@ -105,7 +105,6 @@ def _picked_axes(node: Any) -> list[AxisMap]:
 _taking = {
     "element_type": type_of_first,
     "interval": interval_of_first,
-    "moves": True,
     "allocates": True,
     "default_names": ("taken",),
 }

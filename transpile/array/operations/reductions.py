@@ -29,17 +29,33 @@ def _position(operands: Sequence[Operand], parameters: Parameters, result: Eleme
     return 0, max(operands[0].shape[parameters["axis"]] - 1, 0)
 
 
-OPERATIONS.define("sum", "x", element_type=type_of_first, widens=True, default_names=("total",), **_along_axes)
-OPERATIONS.define("prod", "x", element_type=type_of_first, widens=True, default_names=("product",), **_along_axes)
 OPERATIONS.define(
-    "max", "x", element_type=type_of_first, interval=interval_of_first, default_names=("peak",), **_along_axes
+    "sum", "x", element_type=type_of_first, widens=True, folds="add", default_names=("total",), **_along_axes
 )
 OPERATIONS.define(
-    "min", "x", element_type=type_of_first, interval=interval_of_first, default_names=("lowest",), **_along_axes
+    "prod", "x", element_type=type_of_first, widens=True, folds="multiply", default_names=("product",), **_along_axes
+)
+OPERATIONS.define(
+    "max",
+    "x",
+    element_type=type_of_first,
+    interval=interval_of_first,
+    folds="maximum",
+    default_names=("peak",),
+    **_along_axes,
+)
+OPERATIONS.define(
+    "min",
+    "x",
+    element_type=type_of_first,
+    interval=interval_of_first,
+    folds="minimum",
+    default_names=("lowest",),
+    **_along_axes,
 )
 OPERATIONS.define("mean", "x", element_type=type_of_first, default_names=("mean",), **_along_axes)
-OPERATIONS.define("any", "x", element_type=pred, default_names=("found",), **_along_axes)
-OPERATIONS.define("all", "x", element_type=pred, default_names=("holds",), **_along_axes)
+OPERATIONS.define("any", "x", element_type=pred, folds="or", default_names=("found",), **_along_axes)
+OPERATIONS.define("all", "x", element_type=pred, folds="and", default_names=("holds",), **_along_axes)
 _spread = {**_along_axes, "parameters": {**_along_axes["parameters"], "ddof": INT.optional}}  # type: ignore[dict-item]
 OPERATIONS.define("var", "x", element_type=_real, default_names=("variance",), **_spread)
 OPERATIONS.define("std", "x", element_type=_real, default_names=("deviation",), **_spread)
@@ -67,9 +83,14 @@ OPERATIONS.define(
 
 _along = {"shape": like_first, "axes": axes.all_but_one, "parameters": {"axis": AXIS}, "allocates": True}
 
-for _name, _noun in (("cumsum", "total"), ("cumprod", "product"), ("cummax", "peak"), ("cummin", "low")):
+for _name, _folds, _noun in (
+    ("cumsum", "add", "total"),
+    ("cumprod", "multiply", "product"),
+    ("cummax", "maximum", "peak"),
+    ("cummin", "minimum", "low"),
+):
     OPERATIONS.define(
-        _name, "x", default_names=(f"running_{_noun}",), element_type=type_of_first, widens=True, **_along
+        _name, "x", folds=_folds, default_names=(f"running_{_noun}",), element_type=type_of_first, widens=True, **_along
     )
 OPERATIONS.define(
     "sort", "x", element_type=type_of_first, interval=interval_of_first, default_names=("ordered",), **_along

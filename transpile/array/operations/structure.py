@@ -51,9 +51,18 @@ def _always(operands: Sequence[Operand]) -> bool:
     return True
 
 
-OPERATIONS.define("parameter", parameters={"argument": INT.optional, "count": INT.optional})
+_atom: dict[str, Any] = {"is_atom": True, "is_light": True}
+
+
+OPERATIONS.define("parameter", parameters={"argument": INT.optional, "count": INT.optional}, **_atom)
 OPERATIONS.define(
-    "literal", parameters={"constant": ANY}, shape=scalar, interval=_only, is_generated=True, is_known_on_host=True
+    "literal",
+    parameters={"constant": ANY},
+    shape=scalar,
+    interval=_only,
+    is_generated=True,
+    is_known_on_host=True,
+    **_atom,
 )
 OPERATIONS.define(
     "integer",
@@ -61,8 +70,8 @@ OPERATIONS.define(
     shape=scalar,
     interval=_value,
     python_int=_always,
-    is_generated=True,
     is_known_on_host=True,
+    **_atom,
 )
 OPERATIONS.define("array", parameters={"constant": ANY}, shape=_of_constant, default_names=("table",))
 OPERATIONS.define(
@@ -77,7 +86,7 @@ OPERATIONS.define(
 for _name, _noun in (("zeros", "zeros"), ("ones", "ones"), ("full", "filled")):
     OPERATIONS.define(
         _name,
-        "value",
+        "fill",
         element_type=type_of_first,
         interval=interval_of_first,
         axes=axes.nothing,
@@ -134,7 +143,7 @@ def _bits_axes(node: Any) -> list[AxisMap]:
     return axes.elementwise(node) if same else axes.nothing(node)
 
 
-_same_elements = {"element_type": type_of_first, "interval": interval_of_first, "moves": True}
+_same_elements = {"element_type": type_of_first, "interval": interval_of_first}
 
 OPERATIONS.define(
     "copy",
@@ -153,14 +162,14 @@ OPERATIONS.define(
     shape=_transposed,
     axes=_transposed_axes,
     is_view=True,
-    default_names=("transpose",),
+    is_light=True,
     **_same_elements,
 )
 OPERATIONS.define("reshape", "x", axes=_reshaped_axes, is_view=True, default_names=("reshaped",), **_same_elements)
 OPERATIONS.define(
     "broadcast_to", "x", axes=axes.elementwise, is_view=True, default_names=("repeated",), **_same_elements
 )
-OPERATIONS.define("view", "x", axes=_bits_axes, is_view=True, default_names=("bits",))
+OPERATIONS.define("view", "x", axes=_bits_axes, is_view=True, is_known_on_host=True, default_names=("bits",))
 OPERATIONS.define(
     "scalar",
     "x",
@@ -179,6 +188,7 @@ OPERATIONS.define(
     axes=axes.elementwise,
     is_view=True,
     is_known_on_host=True,
+    **_atom,
 )
 
 
@@ -278,7 +288,7 @@ def _rolled_axes(node: Any) -> list[AxisMap]:
     return [tuple(axis if axis not in rolled else None for axis in range(node.ndim))]
 
 
-_joins = {"element_type": common_type, "interval": interval_of_all, "moves": True, "allocates": True}
+_joins = {"element_type": common_type, "interval": interval_of_all, "allocates": True, "joins": True}
 
 OPERATIONS.define(
     "concatenate",
@@ -300,7 +310,7 @@ OPERATIONS.define(
 )
 OPERATIONS.define(
     "pad",
-    "x value",
+    "x fill",
     parameters={"widths": PAIRS},
     shape=_padded,
     axes=_padded_axes,
@@ -313,6 +323,7 @@ OPERATIONS.define(
     parameters={"shift": INT_OR_INTS, "axis": INT_OR_INTS},
     shape=like_first,
     axes=_rolled_axes,
+    joins=True,
     allocates=True,
     default_names=("rolled",),
     **_same_elements,

@@ -62,8 +62,7 @@ def _needed(result: Lowered, made: list[Node]) -> list[Node]:
 
 
 def _work(nodes: list[Node]) -> int:
-    views = ("expand", "getitem", "transpose", "reshape", "literal", "integer", "item", "parameter")
-    return sum(node.opcode not in views for node in nodes)
+    return sum(not (node.operation.is_light or node.opcode == "reshape") for node in nodes)
 
 
 def _has_effects(nodes: list[Node]) -> bool:

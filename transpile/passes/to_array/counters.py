@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...array.graph import Graph
-from ...array.intervals import elementwise_interval
 from ...array.node import Node, literal_value
+from ...array.operations import OPERATIONS
 from ...hlo.element_types import ElementType
 
 Affine = tuple[dict[Node, int], int]  # the sum of nodes times their coefficients, and a constant
@@ -51,7 +51,8 @@ def counted(graph: Graph, opcode: str, nodes: tuple[Node, ...], element_type: El
     """``opcode`` of Python ints and constants as one Python int; None where it might leave its type."""
     if opcode not in ("add", "subtract", "multiply") or not all(n.is_python_int or n.is_literal for n in nodes):
         return None
-    interval = elementwise_interval(opcode, nodes, element_type)
+    rule = OPERATIONS[opcode].interval
+    interval = rule(nodes, {}, element_type) if rule is not None and element_type.is_integral else None
     if interval is None:
         return None
     total = _combined(opcode, *map(affine, nodes))

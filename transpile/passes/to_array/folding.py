@@ -35,6 +35,11 @@ def _shifted(shift: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Callable[
     return lambda x, places: shift(x, places) if 0 <= int(places) < 8 * x.dtype.itemsize else None
 
 
+def _of_real(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Not of complex numbers, which have no order."""
+    return lambda *operands: None if any(operand.dtype.kind == "c" for operand in operands) else function(*operands)
+
+
 def _right_without_sign(x: np.ndarray, places: np.ndarray) -> np.ndarray:
     unsigned = np.dtype(f"u{x.dtype.itemsize}")
     return np.asarray(x.view(unsigned) >> places.astype(unsigned)).view(x.dtype)
@@ -44,8 +49,8 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "subtract": operator.sub,
     "multiply": operator.mul,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
+    "maximum": _of_real(np.maximum),
+    "minimum": _of_real(np.minimum),
     "abs": np.abs,
     "floor": np.floor,
     "ceil": np.ceil,
@@ -56,15 +61,14 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "shift-right-arithmetic": _shifted(operator.rshift),
     "shift-right-logical": _shifted(_right_without_sign),
     "isnan": np.isnan,
-    "sign": lambda x: np.sign(x) if x else x,  # a zero keeps its own
-    "remainder": _remainder,
+    "sign": _of_real(lambda x: np.sign(x) if x else x),  # a zero keeps its own
+    "remainder": _of_real(_remainder),
     "and": operator.and_,
     "or": operator.or_,
     "xor": operator.xor,
     "select": lambda which, a, b: a if which else b,
-    "clamp": lambda low, x, high: np.minimum(np.maximum(x, low), high),
+    "clamp": _of_real(lambda low, x, high: np.minimum(np.maximum(x, low), high)),
 }
-_ORDERED = frozenset("maximum minimum clamp sign remainder".split())  # what is not done to complex numbers
 _COMPARISONS = {
     "EQ": operator.eq,
     "NE": operator.ne,
@@ -95,7 +99,7 @@ def fold(
         if opcode == "not":
             return np.asarray(~operands[0])
         function = _EXACT.get(opcode)
-        if function is None or (opcode in _ORDERED and element_type.is_complex):
+        if function is None:
             return None
         found = function(*operands)
         if found is None:

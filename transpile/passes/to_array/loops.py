@@ -185,7 +185,7 @@ def _find_stores(graph: Graph, loop: Loop) -> None:
         loop.stores.append(store)
         carry.following = None
         shape, element_type = carry.initial.shape, carry.initial.element_type
-        if _covers(loop, store) and carry.initial.opcode in ("full", "zeros", "ones"):
+        if _covers(loop, store) and carry.initial.operation.is_filled:
             carry.initial = graph.add("empty", (), shape=shape, element_type=element_type, pinned=True)
         else:
             carry.initial = graph.add("copy", (carry.initial,), pinned=True)

@@ -80,7 +80,7 @@ def _unrepeated(node: Node) -> Value:
         held = [k for k, item in enumerate(node.parameters["index"]) if item is not NEW]
         axes = [held.index(axis) if axis in held else None for axis in axes]
         (node,) = node.operands
-    elif node.opcode in ("full", "zeros", "ones"):
+    elif node.operation.is_filled:
         (node,) = node.operands
         axes = [None] * len(shape)
     return Value(node, tuple(axes), shape)

@@ -6,9 +6,10 @@ computations that differ only in names, order or spelling print alike, so recogn
 
 from __future__ import annotations
 
+from ...array.operations import OPERATIONS
 from ...hlo.ir import Computation, Instruction
 
-_COMMUTATIVE = frozenset("add multiply maximum minimum and or xor".split())
+_COMMUTATIVE = tuple(name for name, row in OPERATIONS.items() if row.is_commutative)
 _SYMBOLS = {"LT": "<", "LE": "<=", "EQ": "==", "NE": "!="}
 _TURNED = {"GT": "LT", "GE": "LE"}
 _TRANSPARENT = frozenset(("copy", "bitcast", "opt-barrier"))
@@ -67,10 +68,9 @@ def _substituted(instruction: Instruction, operands: list[str]) -> str:
 
 
 _LOW = ("bf16", "f16", "f8e5m2", "f8e4m3fn")
-_BINARY = ("add", "multiply", "maximum", "minimum", "and", "or", "xor")
-SIMPLE: dict[str, str] = {f"{opcode}(a, b)": opcode for opcode in _BINARY}
+SIMPLE: dict[str, str] = {f"{opcode}(a, b)": opcode for opcode in _COMMUTATIVE}
 for _type in _LOW:  # after optimisation the reducer of a narrow float computes in f32
-    SIMPLE |= {f"{_type}[]({opcode}(f32[](a), f32[](b)))": opcode for opcode in _BINARY}
+    SIMPLE |= {f"{_type}[]({opcode}(f32[](a), f32[](b)))": opcode for opcode in _COMMUTATIVE}
 
 
 def simple_reducer(computation: Computation) -> str | None:

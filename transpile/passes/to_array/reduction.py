@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...array.node import Node, Slot, Ufunc, literal_value
+from ...array.operations import OPERATIONS, REDUCTIONS
 from ...array.value import Value, materialise
 from ...hlo.element_types import PRED, ElementType
 from ...hlo.ir import Computation, Instruction
@@ -16,10 +17,8 @@ from .elementwise import accumulated_type, apply, converted, is_sub_byte
 from .lowering import FunctionLowering, Lowered, lowers
 from .reducers import arg_reducer, simple_reducer
 
-# How NumPy spells the reduction of a binary operation: opcode of the array dialect, by kind of element.
-_SPELLING = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
-_PRED_SPELLING = {"add": "any", "or": "any", "maximum": "any", "multiply": "all", "and": "all", "minimum": "all"}
-_IDEMPOTENT = frozenset(("max", "min", "any", "all", "and", "or"))
+# What arithmetic of truth values is.
+_LOGIC = {"add": "or", "maximum": "or", "multiply": "and", "minimum": "and"}
 
 
 @lowers("reduce")
@@ -45,10 +44,10 @@ def spelling_of(opcode: str | None, element_type: ElementType) -> str | None:
     if opcode is None or (element_type.is_complex and opcode in ("maximum", "minimum")):
         return None
     if element_type is PRED:
-        return _PRED_SPELLING.get(opcode)
+        return REDUCTIONS.get(_LOGIC.get(opcode, opcode))
     if opcode in ("and", "or", "xor"):
         return "bitwise_reduce"
-    return _SPELLING.get(opcode)
+    return REDUCTIONS.get(opcode)
 
 
 def identity(opcode: str, element_type: ElementType) -> np.ndarray | None:
@@ -135,7 +134,9 @@ def _summed(
     element_type = array.node.type
     widens = spelling in ("sum", "prod") or is_sub_byte(element_type)
     accumulator = accumulated_type(element_type) if widens else element_type
-    if spelling not in _IDEMPOTENT and any(array.repeats(d) for d in dimensions):
+    folds = OPERATIONS[spelling].folds
+    is_idempotent = bool(folds) and OPERATIONS[folds].is_idempotent
+    if not is_idempotent and any(array.repeats(d) for d in dimensions):
         array = Value.of(materialise(lowering.graph, array))
     gone = sorted(axis for d in dimensions if (axis := array.axes[d]) is not None)
     kept = [axis for axis in range(array.node.ndim) if axis not in gone]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...array.node import Node, Slot, Ufunc, literal_value
+from ...array.operations import RUNNING
 from ...array.value import FULL, Value, getitem
 from ...hlo.attributes import Window, WindowDimension
 from ...hlo.element_types import PRED
@@ -20,7 +21,6 @@ from .reduction import is_identity, reduced, spelling_of
 from .structure import reshaped
 
 POOLING = {"select": Ufunc("greater-equal"), "combine": Ufunc("add")}  # what the prelude's function takes for granted
-CUMULATIVE = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
 
 
 @lowers("reduce-window")
@@ -90,7 +90,7 @@ def _cumulative(lowering: FunctionLowering, opcode: str, array: Value, initial: 
     running = _running(window, array.shape)
     element_type = array.node.type
     unordered = element_type.is_complex and opcode in ("maximum", "minimum")
-    if running is None or opcode not in CUMULATIVE or element_type is PRED or unordered:
+    if running is None or opcode not in RUNNING or element_type is PRED or unordered:
         return None
     d, backwards = running
     axis = array.axes[d]
@@ -101,7 +101,7 @@ def _cumulative(lowering: FunctionLowering, opcode: str, array: Value, initial: 
     flip = [(None, None, -1) if k == axis else FULL for k in range(source.ndim)]
     if backwards:
         source = getitem(lowering.graph, source, flip)
-    node: Node = lowering.graph.add(CUMULATIVE[opcode], (source,), element_type=accumulator, axis=axis)
+    node: Node = lowering.graph.add(RUNNING[opcode], (source,), element_type=accumulator, axis=axis)
     if backwards:
         node = getitem(lowering.graph, node, flip)
     return converted(lowering, Value(node, array.axes, array.shape), element_type)
