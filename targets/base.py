@@ -12,6 +12,7 @@ from typing import Any
 from ..transpile.array.node import Node
 from ..transpile.array.program import Program
 from ..transpile.errors import Diagnostic, UsageError
+from ..transpile.kernels.lines import Lines
 
 
 def _supports_everything(node: Node) -> str | None:
@@ -28,16 +29,27 @@ class OwnCall:
     keywords: tuple[tuple[str, Any], ...] = ()
 
 
+def _whole(lines: Lines) -> int:
+    return 1
+
+
 @dataclass(frozen=True, slots=True)
 class Kernels:
-    """How a target writes kernels of its own: the folder of the macros for what is computed in them, and which nodes
-    these can say: element by element, and as reductions along the last axis. A kernel must
-    save ``least_saved`` arrays that would be stored without it. ``without`` names rewrites that would stand in the way:
-    calls of functions that kernels do not say."""
+    """How a target writes kernels (``transpile/kernels``).
 
-    folder: str
+    ``fuses(node)`` says whether they compute an operation element by element, ``reduces(node)`` whether along lines;
+    ``parts(lines)`` is into how many parts each line is cut, whose results the library reduces again. A loop has fewer
+    than ``most_elements``, a kernel at most ``most_arguments``, and it must save ``least_saved`` arrays that would be
+    stored without it. ``without`` names rewrites that would stand in the way: calls of functions that kernels do not
+    say. ``declarations`` makes what writes the kernels of a module (:class:`transpile.emission.kernels.Declarations`).
+    """
+
     fuses: Callable[[Node], bool]
     reduces: Callable[[Node], bool]
+    declarations: Callable[..., Any]
+    parts: Callable[[Lines], int] = _whole
+    most_elements: int = 2**31
+    most_arguments: int = 32
     least_saved: int = 1
     without: tuple[str, ...] = ()
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
-from ...transpile.array.kernel import Lines, is_splittable, reduced_axes
 from ...transpile.array.node import Node, Slot
 from ...transpile.hlo.element_types import PRED, ElementType
+from ...transpile.kernels.lines import Lines, reduced_axes
 from ..base import Kernels
 
 _FLOATS = frozenset("f32 f64 f16 bf16".split())
@@ -131,6 +133,10 @@ _RULES: dict[str, Callable[[Node], bool]] = {
     "convert": _convert,
 }
 
+_COLUMNS = 32  # that a block has beside each other
+_MOST_OF_A_BLOCK = 2**18  # elements
+_PART = 2**15  # elements, of a line that several blocks share
+_MOST_PARTS = 1024
 _LONGEST_LINE = 2**30  # elements: steps beyond still have 32 bits
 _EXACT = frozenset(("max", "min"))
 _SUMS = frozenset(("sum", "prod"))
@@ -138,14 +144,18 @@ _OF_SUMS = frozenset(("mean", "var", "std"))
 _PLACES = frozenset(("argmax", "argmin", "first_largest", "first_smallest"))
 
 
+def parts(lines: Lines) -> int:
+    """How many blocks share a line, or as many columns as lie beside each other: more than one if that is long."""
+    elements = lines.length * (1 if lines.are_rows else min(lines.count, _COLUMNS))
+    return 1 if elements <= _MOST_OF_A_BLOCK else min(-(-elements // _PART), _MOST_PARTS)
+
+
 def reduces(node: Node) -> bool:
     """The threads of a block reduce its rows or columns, or parts of them."""
     if len(node.operands) != 1 or node.element_type is None or not _is_reduction(node):
         return False
     lines = Lines.along(node.operands[0].shape, reduced_axes(node))
-    if lines is None or lines.length > _LONGEST_LINE:
-        return False
-    return lines.parts == 1 or is_splittable(node)
+    return lines is not None and lines.length <= _LONGEST_LINE
 
 
 def _is_reduction(node: Node) -> bool:
@@ -163,9 +173,17 @@ def _is_reduction(node: Node) -> bool:
     )
 
 
+def _declarations(*arguments: Any) -> Any:
+    """What writes kernels in CUDA C++; it stands above the targets, and is imported where a module has kernels."""
+    return import_module(f"{__package__}.cuda.declarations").CudaDeclarations(*arguments)
+
+
 KERNELS = Kernels(
-    folder="cupy/fast",
-    fuses=fuses,
-    reduces=reduces,
+    fuses,
+    reduces,
+    _declarations,
+    parts,
+    most_elements=2**31,  # they are numbered by 32 bits
+    most_arguments=32,  # they take up to 4 KB
     without=("softmaxes", "gelus", "linspaces", "softplus", "promotions", "ufuncs", "differences"),
 )

@@ -16,8 +16,8 @@ from ..hlo.printer import print_module
 from ..passes import PIPELINE, ArrayPass
 from ..passes.carrying import carrying
 from ..passes.expansion import composed, expanding, is_expanded
+from ..passes.fusion import fuse
 from ..passes.inlining import inline_elementwise, inlining
-from ..passes.kernels import fuse
 from ..passes.outlining import Originals, outlining
 from ..passes.own_functions import own_functions
 from ..passes.repeats import repeats

@@ -13,12 +13,12 @@ from typing import Any
 import jinja2
 import numpy as np
 
-from ..array.kernel import Kernel
 from ..array.node import Constant, ForeignName, Node, PreludeName, Slot, Ufunc
 from ..array.program import Function
 from ..array.scalars import is_scalar_expression
 from ..hlo.element_types import ElementType
 from ..hlo.ir import Instruction
+from ..kernels.kernel import Kernel
 from .literals import number
 from .texts import (
     axes_keyword,

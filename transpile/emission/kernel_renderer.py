@@ -1,130 +1,38 @@
-"""Texts of expressions in the C++ of a kernel."""
+"""What writes the expressions and statements of kernels: a language's macros, and the names of its types."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from ..array.node import Node
 from ..hlo.element_types import ElementType
-from ..passes.index_maps import Term
-from .expression import ATOM, PRIMARY, UNARY, Expression, Renderer
-from .launches import Launch
-from .literals import number
-
-CTYPES = {
-    "pred": "bool",
-    "s8": "signed char",
-    "u8": "unsigned char",
-    "s16": "short",
-    "u16": "unsigned short",
-    "s32": "int",
-    "u32": "unsigned",
-    "s64": "long long",
-    "u64": "unsigned long long",
-    "f16": "float16",
-    "bf16": "bfloat16",
-    "f32": "float",
-    "f64": "double",
-    "c64": "complex<float>",
-    "c128": "complex<double>",
-}
-# What C++ computes in a wider type: rounded or cut after every operation, as libraries of arrays do.
-_NARROW = frozenset("s8 u8 s16 u16 f16 bf16".split())
-_EXACT = frozenset("select maximum minimum clamp square read prelude convert arange and or xor".split())
+from ..kernels.index_maps import Term
+from .expression import Renderer
 
 
 class KernelRenderer(Renderer):
-    """The macros of C++."""
+    """The macros of the language that a target writes kernels in: those of one folder, and none of the shared ones.
+
+    ``places`` are what the current kernel calls sums of terms of an index.
+    """
 
     shared = ()
 
     def __init__(self, folder: str, beside: Renderer) -> None:
-        self.launch: Launch | None = None  # of the current kernel, if its threads compute lines together
-        self.preamble: dict[str, None] = {}  # the constants with the functions that the current kernel calls
-        self.places: dict[tuple[Term, ...], str] = {}  # what the current kernel calls sums of terms
-        self.shared_functions: dict[str, str] = {}  # of the prelude's kernels: the constant with their C++
+        self.places: dict[tuple[Term, ...], str] = {}
         super().__init__(folder, beside.namespace, beside=beside)
 
     def own_globals(self) -> dict[str, Any]:
-        return {
-            "ctypes": CTYPES,
-            "launch": lambda: self.launch,
-            "spelled": self.spelled,
-            "place_of": self.places.get,
-            "device": self.device,
-            "shared_function": self.shared_function,
-        }
+        return {"spelled": self.spelled, "place_of": self.places.get}
 
-    def own_filters(self) -> dict[str, Any]:
-        return {"ctype": self.ctype}
+    def type_name(self, element_type: ElementType) -> str:
+        """What the language calls an element type."""
+        raise NotImplementedError
 
     def spelled(self, term: Term) -> tuple[str, int, int | None]:
-        """The variable, the divisor and the modulus that say an index."""
-        if self.launch is None:
-            return "at", term.divisor, term.modulus
-        return self.launch.lines.spelled(term.divisor, term.modulus)
+        """The variable, the divisor and the modulus that say an index; ``at`` is the number of the element."""
+        return "at", term.divisor, term.modulus
 
-    def ctype(self, element_type: ElementType) -> str:
-        """``float``."""
-        return CTYPES[element_type.name]
-
-    def device(self, constant: str, function: str) -> str:
-        """The name of a function whose C++ is in a constant of the prelude."""
-        self.used_prelude[constant] = self.preamble[constant] = None
-        return function
-
-    def shared_function(self, function: str) -> str:
-        """The name of a function that computes what a kernel of the prelude does."""
-        self.shared_functions[function] = function.upper()
-        self.preamble[function.upper()] = None
-        return function
-
-    def render(self, node: Node, operands: Sequence[Expression]) -> Expression:
-        text = super().render(node, operands)
-        if node.type.name in _NARROW and node.opcode not in _EXACT:
-            return Expression(self.macros["cast"][0](self.ctype(node.type), text), UNARY)
-        return text
-
-    def typed_literal(self, value: np.ndarray, element_type: ElementType) -> Expression:
-        """A constant of exactly its type."""
-        text = self._literal(value, element_type)
-        level = UNARY if text.startswith("-") else PRIMARY if text.endswith(")") else ATOM
-        return Expression(text, level)
-
-    def _literal(self, value: np.ndarray, element_type: ElementType) -> str:
-        kind = element_type.name
-        if kind == "pred":
-            return self.statement("truth", bool(value))
-        if element_type.is_integral:
-            return self.statement("whole_number", kind, int(value))
-        if element_type.is_complex:
-            part = {"c64": "f32", "c128": "f64"}[kind]
-            return self.statement("complex_number", kind, *(self._real(x, part) for x in (value.real, value.imag)))
-        return self._real(value, kind)
-
-    def _real(self, value: np.ndarray, kind: str) -> str:
-        if np.isnan(float(value)):
-            return self.statement("not_a_number", kind)
-        if np.isinf(float(value)):
-            return self.statement("infinite", kind, "-" if value < 0 else "")
-        digits = number(value, "")
-        return self.statement("real_number", kind, digits if re.search("[.e]", digits) else f"{digits}.0")
-
-    def start_of(self, node: Node) -> Expression:
-        """What changes no result of a reduction."""
-        dtype = node.type.dtype
-        if node.opcode in ("sum", "prod"):
-            return self.typed_literal(dtype.type(node.opcode == "prod"), node.type)
-        is_largest = node.opcode == "max"
-        if node.type.is_floating:
-            return self.typed_literal(dtype.type(-np.inf if is_largest else np.inf), node.type)
-        bounds = np.iinfo(dtype)
-        return self.typed_literal(dtype.type(bounds.min if is_largest else bounds.max), node.type)
-
-    def weak_literal(self, value: np.ndarray) -> Expression:
-        """C++ has no weak types: only literals of unknown type would end here."""
-        raise AssertionError("a kernel has typed constants only")
+    def columns_of_definition(self, node: Node) -> int:
+        """The columns that a definition takes beside the name, the value and ``=``."""
+        return 0

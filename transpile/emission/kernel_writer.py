@@ -1,4 +1,4 @@
-"""The lines of a kernel: those of a readable function, in C++, for one element."""
+"""The lines of a kernel: those of a readable function for one element, in the language of a target's kernels."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from ..array.kernel import Kernel
 from ..array.node import Node
 from ..array.program import Branch, Carry, tree_nodes
-from ..passes.index_maps import Offset
+from ..kernels.index_maps import Offset
+from ..kernels.kernel import Kernel
 from .body import FunctionWriter
 from .constants import ModuleConstants
 from .expression import WIDTH, Expression
@@ -64,7 +64,7 @@ class KernelWriter(FunctionWriter):
     def definition(self, node: Node, name: str, value: Expression) -> str:
         if node in self.texts:
             return self.renderer.statement("write_result", name, value)
-        return self.renderer.statement("define_value", self.renderer.ctype(node.type), name, value)
+        return self.renderer.statement("define_value", self.renderer.type_name(node.type), name, value)
 
     def folded(self, node: Node) -> Expression:
         return self.renderer.render(node, [self.text(operand) for operand in node.operands])
@@ -72,7 +72,7 @@ class KernelWriter(FunctionWriter):
     def _name(self, node: Node) -> Expression:
         if node.opcode == "read":
             return Expression(self.names.fresh(f"{self.texts[node.operands[0]]}_here"))
-        return Expression(self.names.fresh(self.wanted_name(node)))  # C++ declares a name once
+        return Expression(self.names.fresh(self.wanted_name(node)))  # a name is declared once
 
     def named(self, node: Node) -> Expression:
         """A new name for a node."""
@@ -84,7 +84,7 @@ class KernelWriter(FunctionWriter):
 
     def taken(self, node: Node) -> int:
         """The columns of the line that gives a node its value, but for that."""
-        return super().taken(node) + len(self.renderer.ctype(node.type)) + len(" ;")
+        return super().taken(node) + self.renderer.columns_of_definition(node)
 
     def write(self) -> None:
         self._name_places()
@@ -105,7 +105,7 @@ class KernelWriter(FunctionWriter):
                 self.renderer.places[terms] = name
 
     def texts_of_lines(self) -> list[str]:
-        """The lines of C++, source places behind them."""
+        """The lines, source places behind them."""
         needs_index = any(
             node.opcode == "read" or not {"places", "tests"}.isdisjoint(node.parameters) for node in self.plan.nodes
         )
@@ -161,7 +161,7 @@ class KernelLoops:
         value = self._choice(node, tests)
         if value is None and node not in writer.texts:
             name = writer.texts[node] = writer.named(node)
-            writer.line(statement("declare_value", writer.renderer.ctype(node.type), name), node)
+            writer.line(statement("declare_value", writer.renderer.type_name(node.type), name), node)
         if value is not None:
             name = writer.texts.get(node) or writer.named(node)
             writer.line(writer.definition(node, name, value), node)
@@ -198,7 +198,7 @@ class KernelLoops:
 
     def _define(self, like: Node, name: str, value: Expression, node: Node | None = None) -> None:
         renderer = self.writer.renderer
-        self.writer.line(renderer.statement("define_value", renderer.ctype(like.type), name, value), node)
+        self.writer.line(renderer.statement("define_value", renderer.type_name(like.type), name, value), node)
 
     def _move(self, moves: Sequence[Carry]) -> None:
         """What takes its next value when everything has been computed from the last."""

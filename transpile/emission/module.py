@@ -22,7 +22,7 @@ from .description import docstring, signature_lines
 from .expression import Renderer
 from .header import header
 from .imports import imports
-from .kernels import KernelTexts
+from .kernels import Declarations
 from .lines import WrittenFunction
 from .module_names import brought_in, foreign_names, function_name, prelude_names
 from .names import Names
@@ -100,7 +100,8 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
     writers: list[FunctionWriter] = []
     parameters: list[str] = []
     chunks = ""
-    kernels = KernelTexts(target, renderer, library, settings.annotate, source_names)
+    declarations = Declarations if target.kernels is None else target.kernels.declarations
+    kernels: Declarations = declarations(target, renderer, library, settings.annotate, source_names)
     instructions = program.entry.computation.parameters
     has_trees = settings.nested and replicas is None
     paths = leaf_paths(instructions) if has_trees else [None] * len(instructions)

@@ -9,8 +9,8 @@ from ..array.node import Node
 from ..array.program import Function, Program, roots
 from ..array.rewriting import rewrite
 from ..array.traversal import topological
-from .index_maps import is_view
-from .regions import is_generated
+from ..kernels.index_maps import is_view
+from .fusion.regions import is_generated
 
 _MOST_WORK = 2  # operations of a function that reads better where it is called
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from xla2py.transpile.array.graph import Graph
 from xla2py.transpile.array.value import FULL, NEW
 from xla2py.transpile.hlo.element_types import S32
-from xla2py.transpile.passes.index_maps import Offset, Term, identity, is_view, offset, through
+from xla2py.transpile.kernels.index_maps import Offset, Term, identity, is_view, offset, through
 
 
 def read(place, count):

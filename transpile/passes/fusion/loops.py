@@ -5,13 +5,13 @@ Each thread keeps the carried values of its element to itself, so that they are 
 
 from __future__ import annotations
 
-from ..array.graph import Graph
-from ..array.kernel import Kernel
-from ..array.node import Node
-from ..array.program import Carry, Function, Loop, roots, tree_nodes
-from ..array.rewriting import rewrite
-from ..array.traversal import is_inside, topological
-from ..hlo.element_types import S32
+from ...array.graph import Graph
+from ...array.node import Node
+from ...array.program import Carry, Function, Loop, roots, tree_nodes
+from ...array.rewriting import rewrite
+from ...array.traversal import is_inside, topological
+from ...hlo.element_types import S32
+from ...kernels.kernel import Kernel
 from .regions import is_generated
 
 

@@ -1,20 +1,12 @@
-"""A kernel: operations on the elements of arrays that a device does at once, reading and writing memory once."""
+"""Lines: the elements of an array that a reduction takes together, whichever axes it goes along."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 
-from .graph import frozen
-from .node import Node
-from .program import Function, tree_nodes
-from .traversal import topological
-
-_COLUMNS = 32  # that a block has
-_MOST_OF_A_BLOCK = 2**18  # elements
-_PART = 2**15  # elements, of a line that several blocks share
-_MOST_PARTS = 1024
+from ..array.node import Node
 
 
 def reduced_axes(node: Node) -> tuple[int, ...]:
@@ -84,12 +76,6 @@ class Lines:
         return prod(part.size for part in self.stretches if not part.is_reduced)
 
     @property
-    def parts(self) -> int:
-        """How many blocks share a line, or as many columns as lie beside each other: more than one if that is long."""
-        elements = self.length * (1 if self.are_rows else min(self.count, _COLUMNS))
-        return 1 if elements <= _MOST_OF_A_BLOCK else min(-(-elements // _PART), _MOST_PARTS)
-
-    @property
     def are_rows(self) -> bool:
         """The last axis is reduced: neighbouring elements are of one line."""
         return self.stretches[-1].is_reduced
@@ -117,62 +103,3 @@ class Lines:
     def is_along(self, divisor: int, modulus: int | None) -> bool:
         """``at / divisor % modulus`` differs between the elements of a line."""
         return self.spelled(divisor, modulus)[0] != ("row" if self.are_rows else "column")
-
-
-@dataclass(eq=False, slots=True)
-class Kernel:
-    """What a ``kernel`` node calls.
-
-    ``function`` computes one element of the ``loop``: its parameters are what is read at that element, a ``read`` node
-    reads an array elsewhere. ``inputs`` are the nodes of the caller that the parameters stand for, ``outputs`` those
-    that the results stand for. Where there are ``reductions`` in the function, the threads of one of the loop's
-    ``lines`` compute together.
-    """
-
-    function: Function
-    loop: tuple[int, ...]
-    inputs: list[Node] = field(default_factory=list)
-    outputs: list[Node] = field(default_factory=list)
-    whole: set[Node] = field(default_factory=set)  # parameters: arrays that are read by `read` nodes
-    lines: Lines | None = None
-    reductions: set[Node] = field(default_factory=set)  # of lines: nodes of the function
-    of_lines: set[Node] = field(default_factory=set)  # results that have one element for each line, or part of it
-    shapes: list[tuple[int, ...]] = field(default_factory=list)  # of the results, as the kernel gives them
-
-    @property
-    def has_loop(self) -> bool:
-        """The results are what a loop carries."""
-        return any(node.opcode == "item" for node in tree_nodes(self.function.results))
-
-    @property
-    def by_lines(self) -> bool:
-        """Threads compute lines together."""
-        return self.lines is not None
-
-    @property
-    def is_read_whole(self) -> bool:
-        """No input has the shape of the loop: the call says how large it is."""
-        return all(p in self.whole or p.shape != self.loop for p in self.function.parameters)
-
-    @property
-    def key(self) -> Hashable:
-        """Equal for kernels that compute the same of other arrays; one with ways of its own has an own one."""
-        nodes = topological(tree_nodes(self.function.results))
-        if any(node.opcode in ("conditional", "loop") for node in nodes):
-            return id(self)
-        number = {node: k for k, node in enumerate(nodes)}
-        parts = [
-            (
-                node.opcode,
-                node.element_type,
-                node.shape,
-                tuple(number[operand] for operand in node.operands),
-                node.opcode == "parameter" and (self.function.parameters.index(node), node in self.whole),
-                node in self.reductions,
-                node in self.of_lines,
-                frozen({name: value for name, value in node.parameters.items() if name != "stands_for"}),
-            )
-            for node in nodes
-        ]
-        results = tuple(number[node] for node in tree_nodes(self.function.results))
-        return self.loop, self.lines, tuple(map(tuple, self.shapes)), results, tuple(parts)

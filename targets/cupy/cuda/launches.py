@@ -1,11 +1,12 @@
-"""How the threads of a kernel share the lines of a loop."""
+"""How the threads of a CUDA kernel share the lines of its loop."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..array.kernel import Kernel, Lines
-from ..passes.phases import Phases, phases
+from ....transpile.kernels.kernel import Kernel
+from ....transpile.kernels.lines import Lines
+from ....transpile.kernels.phases import Phases, phases
 
 _WARP = 32  # threads that exchange numbers without memory
 _SMALL_BLOCK = 128  # threads, of several short lines
@@ -27,6 +28,7 @@ class Launch:
     together: int
     each: int
     in_loops: bool
+    parts: int = 1  # of a line, each for a block
 
     @property
     def threads(self) -> int:
@@ -45,7 +47,7 @@ class Launch:
     @property
     def grid(self) -> tuple[int, ...]:
         """Blocks, and those that share their lines."""
-        return (self.blocks, self.lines.parts) if self.lines.parts > 1 else (self.blocks,)
+        return (self.blocks, self.parts) if self.parts > 1 else (self.blocks,)
 
     @property
     def has_spare_threads(self) -> bool:
@@ -62,9 +64,9 @@ def launched(kernel: Kernel) -> tuple[Launch, Phases]:
     width, together = _of_rows(lines) if lines.are_rows else _of_columns(lines)
     each = -(-lines.length // width)
     found = phases(kernel, keeps=each <= _LONGEST_SHARE)
-    if each > _LONGEST_SHARE or lines.parts > 1 or not 0 < each * found.registers <= _MOST_KEPT:
+    if each > _LONGEST_SHARE or kernel.parts > 1 or not 0 < each * found.registers <= _MOST_KEPT:
         each, found = 0, phases(kernel, keeps=False)
-    return Launch(lines, width, together, each, in_loops=True), found
+    return Launch(lines, width, together, each, in_loops=True, parts=kernel.parts), found
 
 
 def _short_rows(lines: Lines) -> Launch:

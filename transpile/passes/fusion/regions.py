@@ -1,10 +1,10 @@
-"""What a device computes in one go: operations that join in one kernel, so that no array between them is stored.
+"""What one loop nest computes: operations that join in one kernel, so that no array between them is stored.
 
 A region is a set of operations over the elements of one loop. Element-wise operations of one shape join where one reads
 what the other computes. What only a region reads joins it, too, if it is read at one place in each step: behind slices,
-transposes and broadcasts. Reductions join what they reduce, and what is computed of them joins as well: the threads of
-a line of elements compute together, and all reductions of a region go along the same axes. Regions are found in the
-order of their *stages*: a way that leaves a region comes to a later stage, so regions never wait for each other.
+transposes and broadcasts. Reductions join what they reduce, and what is computed of them joins as well: the loop is
+then one over lines of elements, and all reductions of a region go along the same axes. Regions are found in the order
+of their *stages*: a way that leaves a region comes to a later stage, so regions never wait for each other.
 """
 
 from __future__ import annotations
@@ -13,16 +13,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from ...targets.base import Kernels
-from ..array.kernel import Lines, is_splittable, reduced_axes
-from ..array.node import Node, Region
-from ..array.program import Function, Loop, roots
-from ..array.traversal import dependencies, is_inside, topological
-from .index_maps import Index, Map, broadcast, identity, is_view, piece, pieces, through
+from ....targets.base import Kernels
+from ...array.node import Node, Region
+from ...array.program import Function, Loop, roots
+from ...array.traversal import dependencies, is_inside, topological
+from ...kernels.index_maps import Index, Map, broadcast, identity, is_view, piece, pieces, through
+from ...kernels.lines import Lines, is_splittable, reduced_axes
 
-_MOST_ARGUMENTS = 32  # they take up to 4 KB
 _MOST_OPERATIONS = 128  # that join as likes, and as many more that only these read
-_LARGEST = 2**31  # elements, numbered by 32 bits
 
 
 Piece = tuple[Node, int]  # a concatenation or stack, and the number of an operand
@@ -40,7 +38,8 @@ class FusedRegion:
     inputs: list[Node] = field(default_factory=list)
     reductions: set[Node] = field(default_factory=set)
     axes: tuple[int, ...] = ()  # of the loop, along which reductions go
-    unfinished: set[Node] = field(default_factory=set)  # reductions of which lines, or blocks, give parts
+    parts: int = 1  # that the target cuts each line along these axes in
+    unfinished: set[Node] = field(default_factory=set)  # reductions of which lines, or parts of lines, give parts
     pieces: dict[Node, Piece] = field(default_factory=dict)  # what is computed for a part of the elements alone
     is_round: bool = False  # all that a loop computes in one round
 
@@ -83,11 +82,13 @@ class RegionFinder:
         self.nodes = topological(roots(function), self._needed)
         self.on_host = self._on_host()
         apart = self.on_host | self._in_conditions()
-        alive = [node for node in self.nodes if node not in apart and _has_elements(node)]
-        self.reductions = {node for node in alive if kernels.reduces(node)}
+        alive = [node for node in self.nodes if node not in apart and self._has_elements(node)]
+        self.reductions = {node for node in alive if kernels.reduces(node) and self._has_lines(node)}
         self.fusible = self.reductions | {node for node in alive if kernels.fuses(node)}
         # Numbers of the host are computed in a kernel where it alone reads them.
-        self.absorbed = self.fusible | {node for node in self.on_host if _has_elements(node) and kernels.fuses(node)}
+        self.absorbed = self.fusible | {
+            node for node in self.on_host if self._has_elements(node) and kernels.fuses(node)
+        }
         self.read_outside = self._read_outside()
         self.readers: dict[Node, list[tuple[Node, Map]]] = {}
         for node in self.nodes:
@@ -110,6 +111,33 @@ class RegionFinder:
         for region in made:
             self._close(region)
         return [region for region in made if self._is_worth_it(region)]
+
+    def _has_elements(self, node: Node) -> bool:
+        """A node of numbers, not too many of them for the target's loops."""
+        if node.element_type is None or node.results or node.is_python_int or "effect" in node.parameters:
+            return False
+        return 0 < prod(node.shape) < self.kernels.most_elements and all(map(self._is_numbered, node.operands))
+
+    def _is_numbered(self, operand: Node) -> bool:
+        """The loops can say the places in it, also behind views."""
+        while is_view(operand) and prod(operand.shape) < self.kernels.most_elements:
+            operand = operand.operands[0]
+        return operand.element_type is not None and prod(operand.shape) < self.kernels.most_elements
+
+    def _has_lines(self, node: Node) -> bool:
+        """A reduction has something to reduce, and the parts of its lines, where they are cut, can be put together."""
+        lines = Lines.along(node.operands[0].shape, reduced_axes(node))
+        return lines is not None and (self.kernels.parts(lines) == 1 or is_splittable(node))
+
+    def _parts(self, loop: tuple[int, ...], axes: tuple[int, ...]) -> int:
+        lines = Lines.along(loop, axes)
+        assert lines is not None, "a region reduces along lines"
+        return self.kernels.parts(lines)
+
+    def _goes_on(self, node: Node, axes: tuple[int, ...]) -> bool:
+        """A reduction goes along these axes and others: each line gives a part of it."""
+        whole = self._parts(node.operands[0].shape, axes) == 1
+        return whole and is_splittable(node) and set(axes) <= set(reduced_axes(node))
 
     def _read_by(self, node: Node, at: Map) -> Iterator[tuple[Node, Map]]:
         return read_by(node, at, node in self.reductions)
@@ -184,7 +212,7 @@ class RegionFinder:
             if self._is_like(source, at, loop) and stage[source] == latest:
                 joined.setdefault(self.region_of[source])
         axes = {region.axes for region in joined if region.axes}
-        if node in self.reductions and not (len(axes) == 1 and _goes_on(node, *axes)):
+        if node in self.reductions and not (len(axes) == 1 and self._goes_on(node, *axes)):
             axes.add(reduced_axes(node))
         joins = any(other.operation.joins for region in joined for other in region.at)
         if len(axes) + joins > 1 or sum(len(region.at) for region in joined) >= _MOST_OPERATIONS:
@@ -192,7 +220,7 @@ class RegionFinder:
         return latest, list(joined)
 
     def _places(self, node: Node) -> Iterator[tuple[tuple[int, ...], Map]]:
-        """The elements that threads may compute, and where the node is in them: those of a reduction's operand, those
+        """The elements that the loop may be over, and where the node is in them: those of a reduction's operand, those
         whose lines an operation belongs to (if it joins what reduces them), or its own."""
         if node in self.reductions:
             yield node.operands[0].shape, of_lines(node)
@@ -209,7 +237,7 @@ class RegionFinder:
         yield node.shape, identity(node.shape)
 
     def _is_like(self, source: Node, at: Map, loop: tuple[int, ...]) -> bool:
-        """The source is computed in the same loop, and read by each thread where it is computed."""
+        """The source is computed in the same loop, and read where it is computed."""
         region = self.region_of.get(source)
         if region is None or source in region.unfinished:
             return False
@@ -232,7 +260,7 @@ class RegionFinder:
         if node in self.reductions:
             region.reductions.add(node)
             region.axes = region.axes or reduced_axes(node)
-            if region.axes != reduced_axes(node) or _parts(loop, region.axes) > 1:
+            if region.axes != reduced_axes(node) or self._parts(loop, region.axes) > 1:
                 region.unfinished.add(node)
         self.region_of[node] = region
 
@@ -299,10 +327,12 @@ class RegionFinder:
         saved = len(region.nodes) - len(region.outputs)
         saved += region.is_round  # what a loop carries is stored once, not in every round
         arguments = len(region.inputs) + len(region.outputs)
-        return arguments <= _MOST_ARGUMENTS and saved >= self.kernels.least_saved
+        return arguments <= self.kernels.most_arguments and saved >= self.kernels.least_saved
 
     def _close(self, region: FusedRegion) -> None:
-        """Set what is read by others, and what is read from others."""
+        """Set what is read by others, what is read from others, and into how many parts lines are cut."""
+        if region.axes:
+            region.parts = self._parts(region.loop, region.axes)
         inputs: dict[Node, None] = {}
         for node in region.nodes:
             if node in self.read_outside or any(
@@ -318,18 +348,6 @@ class RegionFinder:
 def _elements(region: FusedRegion, of: Piece | None) -> int:
     """How many elements a region computes, or a piece of it."""
     return prod(region.loop if of is None else pieces(of[0])[of[1]].shape)
-
-
-def _parts(loop: tuple[int, ...], axes: tuple[int, ...]) -> int:
-    lines = Lines.along(loop, axes)
-    assert lines is not None, "a region reduces along lines"
-    return lines.parts
-
-
-def _goes_on(node: Node, axes: tuple[int, ...]) -> bool:
-    """A reduction goes along these axes and others: each line gives a part of it."""
-    whole = _parts(node.operands[0].shape, axes) == 1
-    return whole and is_splittable(node) and set(axes) <= set(reduced_axes(node))
 
 
 def _is_of_lines(own: Map, joined: Sequence[FusedRegion]) -> bool:
@@ -362,16 +380,3 @@ def _read_from_around(nodes: Iterable[Node]) -> dict[Region, dict[Node, None]]:
                     break
                 found.setdefault(region, {}).setdefault(needed)
     return found
-
-
-def _has_elements(node: Node) -> bool:
-    if node.element_type is None or node.results or node.is_python_int or "effect" in node.parameters:
-        return False
-    return 0 < prod(node.shape) < _LARGEST and all(map(_is_numbered, node.operands))
-
-
-def _is_numbered(operand: Node) -> bool:
-    """Places in it have 32 bits, also behind views."""
-    while is_view(operand) and prod(operand.shape) < _LARGEST:
-        operand = operand.operands[0]
-    return operand.element_type is not None and prod(operand.shape) < _LARGEST

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..array.graph import Graph
-from ..array.kernel import Lines
-from ..array.node import Node
-from ..hlo.element_types import BF16, F16, F32, PRED, S8, S16, S32, U8, U16, ElementType
-from .index_maps import Offset, Term
+from ...array.graph import Graph
+from ...array.node import Node
+from ...hlo.element_types import BF16, F16, F32, PRED, S8, S16, S32, U8, U16, ElementType
+from ...kernels.index_maps import Offset, Term
+from ...kernels.lines import Lines
 
 _LARGEST, _SMALLEST = ("argmax", "max"), ("argmin", "min")
 _EXTREMES = {"argmax": _LARGEST, "argmin": _SMALLEST, "first_largest": _LARGEST, "first_smallest": _SMALLEST}

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ..array.kernel import Kernel
 from ..array.node import Node
 from ..array.program import tree_nodes
 from ..array.traversal import topological
 from .index_maps import Offset
+from .kernel import Kernel
 
 _REGISTER = 32  # bits
 

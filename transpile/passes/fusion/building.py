@@ -7,32 +7,22 @@ from collections.abc import Iterator
 from math import prod
 from typing import Any
 
-from ...targets.base import Kernels
-from ..array.graph import Graph
-from ..array.kernel import Kernel, Lines, reduced_axes
-from ..array.node import Node, Region
-from ..array.program import Branch, Function, Program
-from ..array.rewriting import rewrite_parts, stand_in
-from ..array.value import strong
-from .index_maps import Bound, Map, Offset, bounds, identity, offset
-from .kernel_loops import kernel_loops
+from ...array.graph import Graph
+from ...array.node import Node, Region
+from ...array.program import Branch, Function
+from ...array.rewriting import stand_in
+from ...array.value import strong
+from ...kernels.index_maps import Bound, Map, Offset, bounds, identity, offset
+from ...kernels.kernel import Kernel
+from ...kernels.lines import Lines, reduced_axes
 from .line_reductions import LineReductions
-from .regions import FusedRegion, Piece, RegionFinder, is_generated, read_by
+from .regions import FusedRegion, Piece, is_generated, read_by
 
 Test = tuple[tuple[Offset, Bound, int], ...]  # indices, each between bounds of an axis of that size
 
 
-def fuse(program: Program, kernels: Kernels) -> None:
-    """Fuse, in every function of a program, the operations that a target has kernels for."""
-    for function in program.functions:
-        regions = RegionFinder(function, kernels).found()
-        if regions:
-            rewrite_parts(function, regions, lambda region, made, function=function: _call(function, region, made))  # type: ignore[misc]
-            kernel_loops(function)
-
-
-def _call(function: Function, region: FusedRegion, made: dict[Node, Node]) -> None:
-    """The node that calls the kernel of a region; what takes the place of the region's outputs."""
+def call_kernel(function: Function, region: FusedRegion, made: dict[Node, Node]) -> None:
+    """Make the node that calls the kernel of a region; ``made`` gets what takes the place of the region's outputs."""
     graph = function.graph
     last = region.outputs[-1]
     graph.region, graph.instruction, graph.number = region.body, graph.origins.get(last), last.number
@@ -60,10 +50,8 @@ def _origin(region: FusedRegion, node: Node) -> dict[str, Any]:
 
 def _given(region: FusedRegion, node: Node) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The shape that a kernel gives of an unfinished reduction, and the axes along which that is left to reduce."""
-    lines = Lines.along(region.loop, region.axes)
-    assert lines is not None
-    if lines.parts > 1:
-        return (lines.parts, *node.shape), (0,)
+    if region.parts > 1:
+        return (region.parts, *node.shape), (0,)
     rest = set(reduced_axes(node)) - set(region.axes)
     if node.ndim == len(region.loop):
         sizes = enumerate(region.loop)
@@ -101,7 +89,7 @@ class KernelBuilder:
         """The kernel."""
         kernel, region = self.kernel_made, self.region
         reads = [read for node in region.nodes for read in self._reads(node)]
-        kernel.lines = Lines.along(region.loop, region.axes)
+        kernel.lines, kernel.parts = Lines.along(region.loop, region.axes), region.parts
         elsewhere = {source for source, at in reads if kernel.lines or (source.ndim and not self._is_own(source, at))}
         for node in region.inputs:
             self.inputs[node] = self.graph.parameter(node.shape, node.element_type, self.graph.root)

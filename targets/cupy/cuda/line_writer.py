@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ..array.kernel import Kernel
-from ..array.node import Node
-from ..passes.phases import Phase, Phases
-from .constants import ModuleConstants
-from .expression import PRIMARY, Expression
-from .kernel_renderer import KernelRenderer
-from .kernel_writer import KernelWriter
-from .lines import Line
-from .names import Names
-from .sources import SourceNames
+from ....transpile.array.node import Node
+from ....transpile.emission.constants import ModuleConstants
+from ....transpile.emission.expression import PRIMARY, Expression
+from ....transpile.emission.kernel_writer import KernelWriter
+from ....transpile.emission.lines import Line
+from ....transpile.emission.names import Names
+from ....transpile.emission.sources import SourceNames
+from ....transpile.kernels.kernel import Kernel
+from ....transpile.kernels.phases import Phase, Phases
+from .renderer import CudaRenderer
 
 _WORDS = re.compile(r"\w+")
 
@@ -22,10 +22,12 @@ _WORDS = re.compile(r"\w+")
 class LineWriter(KernelWriter):
     """Writes the function of one such kernel."""
 
+    renderer: CudaRenderer
+
     def __init__(
         self,
         kernel: Kernel,
-        renderer: KernelRenderer,
+        renderer: CudaRenderer,
         names: Names,
         annotate: str,
         constants: ModuleConstants,
@@ -50,7 +52,7 @@ class LineWriter(KernelWriter):
     def definition(self, node: Node, name: str, value: Expression) -> str:
         if node in self.kept:
             return self.renderer.statement("write_result", name, value)
-        return self.renderer.statement("define_value", self.renderer.ctype(node.type), name, value)
+        return self.renderer.statement("define_value", self.renderer.type_name(node.type), name, value)
 
     def write(self) -> None:
         self.written_names += [self.names.fresh(f"{self.texts[node]}_out") for node in self.results]
@@ -96,11 +98,11 @@ class LineWriter(KernelWriter):
         for node in phase.reductions:
             self.texts[node] = self.texts.get(node) or super()._name(node)
             start = renderer.start_of(node)
-            self.line(renderer.statement("define_value", renderer.ctype(node.type), self.texts[node], start))
+            self.line(renderer.statement("define_value", renderer.type_name(node.type), self.texts[node], start))
         for node in phase.inside:
             if node in self.kept:
                 name = super()._name(node)
-                self.line(renderer.statement("define_kept", renderer.ctype(node.type), name))
+                self.line(renderer.statement("define_kept", renderer.type_name(node.type), name))
                 self.texts[node] = Expression(renderer.statement("kept", name), PRIMARY)
         outside = set(self.texts) | self.kept
         self._begin_loop()

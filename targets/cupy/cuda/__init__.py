@@ -1,0 +1,1 @@
+"""Kernels in CUDA C++: launches, macros' helpers and declarations. Imported where a module has kernels."""

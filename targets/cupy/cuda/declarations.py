@@ -1,0 +1,156 @@
+"""Kernels as CuPy's ``ElementwiseKernel`` and the prelude's ``RowKernel``, and the C++ functions that they share."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from ....transpile.array.node import Node
+from ....transpile.emission.body import FunctionWriter
+from ....transpile.emission.constants import ModuleConstants
+from ....transpile.emission.expression import Renderer
+from ....transpile.emission.kernel_writer import KernelWriter, carried_names
+from ....transpile.emission.kernels import Declarations
+from ....transpile.emission.names import Names, base_name
+from ....transpile.emission.prelude import Prelude
+from ....transpile.emission.sources import SourceNames
+from ....transpile.kernels.kernel import Kernel
+from ...base import Target
+from .launches import launched
+from .line_writer import LineWriter
+from .renderer import CudaRenderer
+from .words import DOUBLE_WORDS, WORDS
+
+FOLDER = "cupy/fast"  # of the macros
+# The headers of CuPy with types that C++ does not have.
+_HEADERS = {"f16": "float16", "bf16": "bfloat16", "c64": "complex", "c128": "complex"}
+
+
+class CudaDeclarations(Declarations):
+    """Declares kernels as ``ElementwiseKernel`` and ``RowKernel``."""
+
+    def __init__(
+        self, target: Target, renderer: Renderer, library: Prelude, annotate: str, source_names: SourceNames
+    ) -> None:
+        super().__init__(target, renderer, library, annotate, source_names)
+        self.renderer: CudaRenderer | None = None
+
+    def declaration(self, node: Node, caller: FunctionWriter, constants: ModuleConstants) -> str:
+        if self.renderer is None:
+            self.renderer = CudaRenderer(FOLDER, self.caller_renderer)
+        kernel: Kernel = node.parameters["kernel"]
+        self.renderer.preamble.clear()
+        self.renderer.places.clear()
+        words = set(WORDS)
+        if kernel.by_lines:
+            words |= {"row", "column", "inside", "k"}
+        if _kinds(kernel) & {"f64", "c64", "c128"}:
+            words |= DOUBLE_WORDS
+        self.renderer.launch, found = launched(kernel) if kernel.by_lines else (None, None)
+        given_to_all = kernel, self.renderer, Names(words), self.annotate, constants, self.source_names
+        writer = KernelWriter(*given_to_all) if found is None else LineWriter(*given_to_all, found)
+        parts = caller.items.get(node, {})
+        outputs = [_plain(caller, parts[k] if node.results else node) for k in range(len(kernel.outputs))]
+        operands = [_plain(caller, operand) for operand in node.operands]
+        given = {*outputs, *carried_names(caller, node)} if kernel.has_loop else set(outputs)
+        operands = [
+            _before(caller, operand, name) if name in given else name
+            for operand, name in zip(node.operands, operands, strict=True)
+        ]
+        writer.name_arguments(operands, outputs)
+        writer.write()
+        if isinstance(writer, LineWriter):
+            return self._of_lines(writer)
+        return self.caller_renderer.statement(
+            "elementwise_kernel",
+            self.caller_renderer.kernel_names[kernel],
+            self._declared(writer, kernel.function.parameters, [writer.texts[n] for n in kernel.function.parameters]),
+            self._declared(writer, writer.results, writer.written_names),
+            writer.texts_of_lines(),
+            list(self.renderer.preamble),
+        )
+
+    def _of_lines(self, writer: LineWriter) -> str:
+        """The declaration of a kernel whose threads compute lines together."""
+        kernel, renderer = writer.kernel, writer.renderer
+        self.caller_renderer.used_prelude["RowKernel"] = None
+        pairs: list[tuple[Node, str, bool]] = [(n, writer.texts[n], False) for n in kernel.function.parameters]
+        pairs += [(node, name, True) for node, name in zip(writer.results, writer.written_names, strict=True)]
+        return self.caller_renderer.statement(
+            "row_kernel",
+            self.caller_renderer.kernel_names[kernel],
+            sorted({_HEADERS[kind] for kind in _kinds(kernel) if kind in _HEADERS}),
+            [
+                renderer.statement("pointer", renderer.type_name(n.type), name, is_result)
+                for n, name, is_result in pairs
+            ],
+            renderer.launch,
+            writer.texts_of_lines(),
+            list(renderer.preamble),
+            [
+                (shape, self.caller_renderer.dtype(output.type))
+                for output, shape in zip(kernel.outputs, kernel.shapes, strict=True)
+            ],
+        )
+
+    def _declared(self, writer: KernelWriter, nodes: Sequence[Node], names: Sequence[str]) -> list[str]:
+        """The parameters of a kernel, in lines."""
+        whole = writer.kernel.whole
+        parts = [
+            writer.renderer.statement("declared", node in whole, _dtype_name(node), name)
+            for node, name in zip(nodes, names, strict=True)
+        ]
+        lines = textwrap.wrap(", ".join(part.replace(" ", "~") for part in parts), 76) or [""]
+        return [line.replace("~", " ") + (" " if k + 1 < len(lines) else "") for k, line in enumerate(lines)]
+
+    def shared(self) -> list[str]:
+        """The texts of functions that kernels call: those of the prelude, then those of its kernels."""
+        if self.renderer is None:
+            return []
+        functions = sorted(self.renderer.shared_functions)
+        return [
+            self.caller_renderer.statement("device_function", name.upper(), name, *_parts(self.library, name))
+            for name in functions
+        ]
+
+
+def _kinds(kernel: Kernel) -> set[str]:
+    """The element types that a kernel computes with."""
+    nodes = kernel.function.graph.nodes_since(0)
+    return {node.type.name for node in nodes if node.element_type is not None}
+
+
+def _dtype_name(node: Node) -> str:
+    return str(node.type.dtype.name)
+
+
+def _plain(writer: FunctionWriter, node: Node) -> str:
+    """What a function calls a value, or would."""
+    text = writer.texts.get(node)
+    if text is not None and text.isidentifier():
+        return str(text)
+    return base_name(node, writer.graph)
+
+
+def _before(writer: FunctionWriter, node: Node, name: str) -> str:
+    """A name for what is replaced by a result of its name."""
+    return f"{name}_before" if node.opcode in ("parameter", "item") else base_name(node, writer.graph)
+
+
+def _parts(library: Prelude, name: str) -> tuple[Any, ...]:
+    """Letters of types, parameters, result and operation of a kernel of the prelude."""
+    return _parsed(library.definitions[name].source)
+
+
+@cache
+def _parsed(source: str) -> tuple[Any, ...]:
+    statement = ast.parse(source).body[0]
+    assert isinstance(statement, ast.Assign)
+    assert isinstance(statement.value, ast.Call)
+    inputs, output, operation, _ = (ast.literal_eval(argument) for argument in statement.value.args)
+    parameters = [part.strip() for part in inputs.split(",")]
+    letters = list(dict.fromkeys(part.split()[0] for part in parameters))
+    return letters, parameters, output.split(), textwrap.dedent(operation).strip().replace("\n", "\n    ")

@@ -1,0 +1,72 @@
+"""A kernel: operations on the elements of arrays in one loop nest, which reads and writes memory once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from ..array.graph import frozen
+from ..array.node import Node
+from ..array.program import Function, tree_nodes
+from ..array.traversal import topological
+from .lines import Lines
+
+
+@dataclass(eq=False, slots=True)
+class Kernel:
+    """What a ``kernel`` node calls: a loop nest over the elements of ``loop``.
+
+    ``function`` computes one element: its parameters are what is read at that element, a ``read`` node reads an array
+    elsewhere. ``inputs`` are the nodes of the caller that the parameters stand for, ``outputs`` those that the results
+    stand for. Where there are ``reductions`` in the function, each is of the elements of one of the loop's ``lines``;
+    a line may be cut in several ``parts``, of which each gives a result.
+    """
+
+    function: Function
+    loop: tuple[int, ...]
+    inputs: list[Node] = field(default_factory=list)
+    outputs: list[Node] = field(default_factory=list)
+    whole: set[Node] = field(default_factory=set)  # parameters: arrays that are read by `read` nodes
+    lines: Lines | None = None
+    parts: int = 1  # that each line is cut in
+    reductions: set[Node] = field(default_factory=set)  # of lines: nodes of the function
+    of_lines: set[Node] = field(default_factory=set)  # results that have one element for each line, or part of it
+    shapes: list[tuple[int, ...]] = field(default_factory=list)  # of the results, as the kernel gives them
+
+    @property
+    def has_loop(self) -> bool:
+        """The results are what a loop carries."""
+        return any(node.opcode == "item" for node in tree_nodes(self.function.results))
+
+    @property
+    def by_lines(self) -> bool:
+        """The loop is one over lines, and over the elements of each."""
+        return self.lines is not None
+
+    @property
+    def is_read_whole(self) -> bool:
+        """No input has the shape of the loop: the call says how large it is."""
+        return all(p in self.whole or p.shape != self.loop for p in self.function.parameters)
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for kernels that compute the same of other arrays; one with ways of its own has an own one."""
+        nodes = topological(tree_nodes(self.function.results))
+        if any(node.opcode in ("conditional", "loop") for node in nodes):
+            return id(self)
+        number = {node: k for k, node in enumerate(nodes)}
+        parts = [
+            (
+                node.opcode,
+                node.element_type,
+                node.shape,
+                tuple(number[operand] for operand in node.operands),
+                node.opcode == "parameter" and (self.function.parameters.index(node), node in self.whole),
+                node in self.reductions,
+                node in self.of_lines,
+                frozen({name: value for name, value in node.parameters.items() if name != "stands_for"}),
+            )
+            for node in nodes
+        ]
+        results = tuple(number[node] for node in tree_nodes(self.function.results))
+        return self.loop, self.lines, self.parts, tuple(map(tuple, self.shapes)), results, tuple(parts)
