@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from .transpile import errors
+from .transpile.version import VERSION
 
 if TYPE_CHECKING:
     from .transpile.emission import GeneratedModule as GeneratedModule
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from .transpile.hlo.builder import XlaBuilder as XlaBuilder
     from .transpile.hlo.ir import HloModule as HloModule
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 _HOME = {
     "CheckReport": ".transpile.equivalence.results",

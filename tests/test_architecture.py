@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
+import grimp
 import pytest
 
 import xla2py
@@ -102,3 +103,29 @@ def test_every_command_is_a_module_of_its_own():
 
     for name in COMMANDS:
         assert import_module(f"xla2py.transpile.commands.{name}").command.name is not None
+
+
+def circles(imports: dict[str, set[str]]) -> list[tuple[str, ...]]:
+    """The sets of modules that import each other, one by way of the other."""
+    remaining = {module: set(imported) for module, imported in imports.items()}
+    while free := [module for module, imported in remaining.items() if not imported & remaining.keys()]:
+        for module in free:
+            del remaining[module]
+    reached = {module: set(imported & remaining.keys()) for module, imported in remaining.items()}
+    for middle in remaining:
+        for found in reached.values():
+            if middle in found:
+                found |= reached[middle]
+    return sorted({tuple(sorted(o for o in reached[m] if m in reached[o])) for m in remaining if m in reached[m]})
+
+
+def test_circles_are_found():
+    assert circles({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+    found = circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"d", "a"}, "e": {"f"}, "f": {"g"}, "g": {"e", "a"}})
+    assert found == [("b", "c"), ("d",), ("e", "f", "g")]
+
+
+def test_no_circle_of_imports():
+    """Also not one behind ``TYPE_CHECKING`` or in a function."""
+    graph = grimp.build_graph("xla2py", exclude_type_checking_imports=False, cache_dir=None)
+    assert circles({module: graph.find_modules_directly_imported_by(module) for module in graph.modules}) == []

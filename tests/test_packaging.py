@@ -82,7 +82,7 @@ def test_versions_agree():
     changelog = (CHECKOUT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f"\n## {xla2py.__version__}" in changelog
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
-    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "xla2py.__version__"}
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "xla2py.transpile.version.VERSION"}
 
 
 def test_pyproject_lists_every_folder_of_the_package():

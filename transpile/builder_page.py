@@ -63,7 +63,7 @@ Everything below is imported from `xla2py.transpile.hlo.builder`, the element ty
 | `ShapeUtil::MakeShape(F32, {2, 3})` | `make_shape(F32, [2, 3])` |
 | `ShapeUtil::MakeShapeWithDenseLayout` | `make_shape(F32, [2, 3], [0, 1])` |
 | `ShapeUtil::MakeTupleShape`, `MakeTokenShape` | `TupleShape((shape, ..))`, `TOKEN` |
-| `ParseShape`, `ParseLayout` | `Shape.parse(text)`, `Layout.parse(text)` |
+| `ParseShape`, `ParseLayout` | `parse_shape(text)`, `parse_layout(text)` |
 | `ShapeUtil::HumanStringWithLayout`, `LayoutUtil::HumanString` | `str(shape)`, `str(layout)` |
 | `ShapeUtil::Equal`, `Compatible` | `a == b` with layouts, `compatible(a, b)` without |
 | `ShapeUtil::GetDimension`, `GetDimensionNumber` | `dimension_size(shape, -1)`, `dimension_number(shape, -1)` |
@@ -74,8 +74,8 @@ Everything below is imported from `xla2py.transpile.hlo.builder`, the element ty
 | `IndexUtil::LinearIndexToMultidimensionalIndex` | `multi_index(shape, place)`; `is_padding(shape, place)` |
 
 ```python
->>> from xla2py.transpile.hlo.builder import Shape, compatible, dimension_size, linear_index, true_rank
->>> column_major = Shape.parse("f32[2,1,3]{0,1,2}")
+>>> from xla2py.transpile.hlo.builder import compatible, dimension_size, linear_index, parse_shape, true_rank
+>>> column_major = parse_shape("f32[2,1,3]{0,1,2}")
 >>> column_major == make_shape(F32, [2, 1, 3]), compatible(column_major, make_shape(F32, [2, 1, 3]))
 (False, True)
 >>> true_rank(column_major), dimension_size(column_major, -1), linear_index(column_major, (1, 0, 2))

@@ -18,10 +18,10 @@ from itertools import takewhile
 import click
 from click.shell_completion import shell_complete
 
-from .. import __version__
 from .commands.options import debug_option
 from .commands.terminal import Session, people, report
 from .errors import Diagnostic, UsageError, XlaToPythonError
+from .version import VERSION
 
 # name -> what the overview says; the module of a command is imported when it runs
 COMMANDS: dict[str, str] = {
@@ -87,7 +87,7 @@ def with_command(arguments: Sequence[str]) -> list[str]:
 
 
 @click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]}, params=[debug_option()])
-@click.version_option(__version__, message="%(prog)s %(version)s")
+@click.version_option(VERSION, message="%(prog)s %(version)s")
 def cli() -> None:
     """Turn XLA HLO programs into readable, standalone Python for NumPy, CuPy and Dask.
 
@@ -138,7 +138,7 @@ def _usage_error(error: click.ClickException) -> UsageError:
 
 def _report_bug(error: Exception, session: Session) -> None:
     console = people()
-    console.print(f"[bold red]internal error[/]: {type(error).__name__} (this is a bug in xla2py {__version__})")
+    console.print(f"[bold red]internal error[/]: {type(error).__name__} (this is a bug in xla2py {VERSION})")
     if not session.debug:
         console.print("run the same command with --debug for the traceback")
     console.print("please report it to the authors of xla2py, with the HLO and the traceback")

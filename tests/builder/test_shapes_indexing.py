@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from xla2py.tests.builder.worked import check
-from xla2py.transpile.hlo.builder import F32, S32, Shape, linear_index, make_shape, multi_index
+from xla2py.transpile.hlo.builder import F32, S32, linear_index, make_shape, multi_index, parse_shape
 from xla2py.transpile.hlo.source import XlaToPythonError
 
 
@@ -24,7 +24,7 @@ def test_numbers_of_the_array_of_the_seed() -> None:
     column_major = make_shape(F32, [2, 3], [0, 1])
     assert linear_index(column_major, (1, 2)) == 5
     assert multi_index(column_major, 3) == (1, 1)
-    assert linear_index(Shape.parse("f32[3,5]{1,0:T(2,2)}"), (2, 3)) == 17
+    assert linear_index(parse_shape("f32[3,5]{1,0:T(2,2)}"), (2, 3)) == 17
 
 
 def test_the_program_for_the_linear_index() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from xla2py.transpile.hlo.builder import ArrayShape, Layout, Shape, XlaBuilder
+from xla2py.transpile.hlo.builder import ArrayShape, Layout, XlaBuilder, parse_shape
 from xla2py.transpile.hlo.layouts import memory_space_name
 from xla2py.transpile.hlo.printer import print_module
 
@@ -25,7 +25,7 @@ def test_the_names_of_memory_spaces(space: int, name: str) -> None:
 
 def test_the_fusion_s_shape_keeps_its_memory_space() -> None:
     text = "bf16[32,32,4096]{2,1,0:T(8,128)(2,1)S(1)}"
-    shape = Shape.parse(text)
+    shape = parse_shape(text)
     assert isinstance(shape, ArrayShape)
     assert shape.layout == Layout((2, 1, 0), ((8, 128), (2, 1)), memory_space=1)
     b = XlaBuilder("fusion")
@@ -34,4 +34,4 @@ def test_the_fusion_s_shape_keeps_its_memory_space() -> None:
 
 
 def test_s_0_is_left_out() -> None:
-    assert str(Shape.parse("f32[2]{0:S(0)}")) == "f32[2]{0}"
+    assert str(parse_shape("f32[2]{0:S(0)}")) == "f32[2]{0}"

@@ -9,12 +9,12 @@ from xla2py.tests.builder.worked import assert_equal
 from xla2py.transpile.equivalence.xla_reference import run_hlo
 from xla2py.transpile.hlo.builder import (
     S8,
-    Layout,
     XlaBuilder,
     is_major_to_minor,
     is_minor_to_major,
     major_to_minor,
     make_shape,
+    parse_layout,
 )
 from xla2py.transpile.hlo.indexing import from_buffer, to_buffer
 from xla2py.transpile.hlo.printer import print_module
@@ -30,7 +30,7 @@ def test_the_array_of_the_seed(order: tuple[int, ...], buffer: bytes) -> None:
 
 
 def test_dim_0_is_minor_or_major() -> None:
-    row_major, column_major = Layout.parse("{1,0}"), Layout.parse("{0,1}")
+    row_major, column_major = parse_layout("{1,0}"), parse_layout("{0,1}")
     assert is_major_to_minor(row_major) and not is_minor_to_major(row_major)
     assert is_minor_to_major(column_major) and not is_major_to_minor(column_major)
     assert major_to_minor(column_major) == (1, 0)

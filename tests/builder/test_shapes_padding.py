@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from xla2py.transpile.hlo.builder import S8, ArrayShape, Layout, Shape, byte_size, is_padding, make_shape
+from xla2py.transpile.hlo.builder import S8, ArrayShape, Layout, byte_size, is_padding, make_shape, parse_shape
 from xla2py.transpile.hlo.indexing import to_buffer
 from xla2py.transpile.hlo.layouts import physical_size
 
@@ -25,7 +25,7 @@ def test_it_is_the_layout_of_the_wider_array() -> None:
 
 
 def test_the_number_of_elements_is_padded_to_a_multiple() -> None:
-    shape = Shape.parse("s8[2,3]{1,0:T(2,2)L(16)}")
+    shape = parse_shape("s8[2,3]{1,0:T(2,2)L(16)}")
     assert isinstance(shape, ArrayShape)
     assert (physical_size(shape), byte_size(shape)) == (16, 16)
     assert to_buffer(LETTERS, shape).tobytes().replace(bytes(1), b"0") == b"abdec0f000000000"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from xla2py.tests.builder.worked import add
-from xla2py.transpile.hlo.builder import BF16, ArrayShape, Layout, Shape, XlaBuilder
+from xla2py.transpile.hlo.builder import BF16, ArrayShape, Layout, XlaBuilder, parse_shape
 from xla2py.transpile.hlo.parser import parse_module
 from xla2py.transpile.hlo.printer import print_module
 
 
 def test_the_instruction_with_tiles() -> None:
-    shape = Shape.parse("bf16[8,1,1280,16384]{3,2,0,1:T(8,128)(2,1)}")
+    shape = parse_shape("bf16[8,1,1280,16384]{3,2,0,1:T(8,128)(2,1)}")
     assert shape == ArrayShape(BF16, (8, 1, 1280, 16384), layout=Layout((3, 2, 0, 1), ((8, 128), (2, 1))))
     b = XlaBuilder("newer")
     add(b.parameter(0, shape, "exponential.183"), b.parameter(1, shape, "broadcast.3115"))

@@ -7,8 +7,8 @@ import xla2py
 from xla2py.targets.base import adopted, load_target
 from xla2py.transpile.compilation import compile
 from xla2py.transpile.errors import UnsupportedError
+from xla2py.transpile.hlo.builder import parse_shape
 from xla2py.transpile.hlo.carriers import NARROW, as_declared, carried, carrier_type, uncarried
-from xla2py.transpile.hlo.shapes import Shape
 
 SCALAR_ADD = "add { a = TYPE[] parameter(0)  b = TYPE[] parameter(1)  ROOT c = TYPE[] add(a, b) }"
 LESS = "less { a = f8e5m2[] parameter(0)  b = f8e5m2[] parameter(1)  ROOT c = pred[] compare(a, b), direction=LT }"
@@ -106,7 +106,7 @@ def test_carriers_hold_every_value(element_type):
     held = carried(values)
     assert held.dtype == carrier_type(element_type).dtype
     assert uncarried(held, element_type).tobytes() == values.tobytes()
-    [again] = as_declared([held], Shape.parse(f"{element_type}[{len(values)}]"))
+    [again] = as_declared([held], parse_shape(f"{element_type}[{len(values)}]"))
     assert (again.dtype, again.tobytes()) == (element_type.dtype, values.tobytes())
     if element_type.is_integral:
         np.testing.assert_array_equal(held, values.astype(int))
@@ -114,7 +114,7 @@ def test_carriers_hold_every_value(element_type):
 
 def test_other_results_are_as_they_are():
     arrays = [np.float32([1]), np.uint8([2]), np.int8([3])]
-    found = as_declared(arrays * 2, Shape.parse("(f32[1], u8[1], (s4[1]))"))
+    found = as_declared(arrays * 2, parse_shape("(f32[1], u8[1], (s4[1]))"))
     assert [str(array.dtype) for array in found] == ["float32", "uint8", "int4"] * 2
-    assert as_declared([], Shape.parse("()")) == []
+    assert as_declared([], parse_shape("()")) == []
     assert adopted(load_target("numpy"), arrays)[1] is arrays[1]

@@ -8,7 +8,7 @@ from importlib import import_module, metadata
 
 import click
 
-from ... import __version__
+from ..version import VERSION
 from .options import Command
 from .terminal import write_table
 
@@ -27,7 +27,7 @@ def command() -> int:
 
     Ends with exit code 1 where a core dependency is missing.
     """
-    click.echo(f"xla2py {__version__}, Python {platform.python_version()}, {platform.platform()}")
+    click.echo(f"xla2py {VERSION}, Python {platform.python_version()}, {platform.platform()}")
     click.echo(f"{os.cpu_count()} CPUs; {_gpus()}\n")
     rows = []
     is_complete = True

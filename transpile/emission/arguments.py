@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..array.node import Node
 from .argument_trees import Path
@@ -11,9 +11,7 @@ from .chains import Leaf
 from .expression import PRIMARY, Expression
 from .names import argument_name, base_name, common_words, is_nameless, own_name
 from .signature import TREE, Type, parameter_types
-
-if TYPE_CHECKING:
-    from .body import FunctionWriter
+from .writing import Writing
 
 
 class ArgumentWriter:
@@ -23,7 +21,7 @@ class ArgumentWriter:
     trees would be called on their own, ``leaves``: where they are in the trees.
     """
 
-    def __init__(self, writer: FunctionWriter) -> None:
+    def __init__(self, writer: Writing) -> None:
         self.writer = writer
         self.function = writer.function
         self.plan = writer.plan
@@ -79,7 +77,7 @@ class ArgumentWriter:
         instructions = self.function.computation.parameters
         if origin is not None:
             main, loop = self.writer.callers[0], self.function.loop
-            names = main.control_flow.wanted_names(self.function.block_of[0], loop) if loop is not None else {}
+            names = main.wanted_names(self.function.block_of[0], loop) if loop is not None else {}
             carries = {carry.parameter: name for carry, name in names.items()}
             return [
                 carries[node]

@@ -7,7 +7,7 @@ from functools import partial
 
 from ..array.in_place import is_own_array, may_change_in_place
 from ..array.node import Node, Region, literal_value
-from ..array.program import Function, Loop, Store, Tree, tree_nodes
+from ..array.program import Carry, Function, Loop, Store, Tree, tree_nodes
 from .arguments import ArgumentWriter
 from .chains import Chain, chains
 from .constants import ModuleConstants
@@ -220,6 +220,10 @@ class FunctionWriter:
         if own is None and node.opcode == "item" and node.operands[0].opcode == "call":
             own = self.source_names.of_result(node.operands[0].parameters["function"], node.parameters["index"])
         return own or base_name(node, self.graph)
+
+    def wanted_names(self, node: Node, loop: Loop) -> dict[Carry, str]:
+        """What the carries of a loop would best be called."""
+        return self.control_flow.wanted_names(node, loop)
 
     def name_of_argument(self, node: Node) -> str:
         """What a function may call what it is given here."""

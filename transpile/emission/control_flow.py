@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from ..array.in_place import is_own_array
 from ..array.node import Node
@@ -13,9 +12,7 @@ from .chains import Chain, Leaf
 from .expression import PRIMARY, WIDTH, Expression
 from .names import identifier
 from .schedule import Body, schedule
-
-if TYPE_CHECKING:
-    from .body import FunctionWriter
+from .writing import Writing
 
 _COUNTERS = "ijklmn"
 _SHORT = 20  # characters of a value that may share a line
@@ -26,7 +23,7 @@ _WORD = re.compile(r"\w+")
 class ControlFlowWriter:
     """Writes the loops and branches of one function."""
 
-    def __init__(self, writer: FunctionWriter) -> None:
+    def __init__(self, writer: Writing) -> None:
         self.writer = writer
 
     def loop(self, node: Node) -> None:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from ..array.node import Node
 from .expression import PRIMARY, WIDTH, Expression
 from .plan import is_sum
-
-if TYPE_CHECKING:
-    from .body import FunctionWriter
+from .writing import Writing
 
 _LONG = 24  # characters of a single operation that is worth a line of its own where another is too long
 
@@ -18,7 +15,7 @@ _LONG = 24  # characters of a single operation that is worth a line of its own w
 class Fitting:
     """Fits the lines of one function."""
 
-    def __init__(self, writer: FunctionWriter) -> None:
+    def __init__(self, writer: Writing) -> None:
         self.writer = writer
 
     def fitted(self, node: Node, value: Callable[[], Expression], taken: int, *, alone: bool = True) -> Expression:

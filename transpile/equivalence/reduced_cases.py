@@ -6,7 +6,7 @@ import io
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,35 +15,40 @@ from ..files import write_atomically
 from ..hlo.ir import HloModule
 from ..hlo.printer import print_module
 from .reduction import IsInteresting, Reduction, reduce_module
-from .results import ReducedCase
-
-if TYPE_CHECKING:
-    from .checking import Checker
+from .results import ProgramReport, ReducedCase
 
 Array = np.ndarray[Any, np.dtype[Any]]
 _MOST_SHOWN = 64  # elements of an argument
 
 
-def differs(checker: Checker) -> IsInteresting:
-    """Whether the checker's target and XLA, which has to run it, differ on a case."""
+class Examiner(Protocol):
+    """What compares a target and XLA on a case."""
+
+    def examine(self, module: HloModule, *, inputs: Sequence[Array] | None = None) -> ProgramReport: ...
+
+
+def differs(examiner: Examiner) -> IsInteresting:
+    """Whether the target and XLA, which has to run it, differ on a case."""
 
     def is_interesting(module: HloModule, inputs: list[Array]) -> bool:
-        report = checker.examine(module, inputs=inputs)
+        report = examiner.examine(module, inputs=inputs)
         return report.differs and not any(run.failure for case in report.cases if (run := case.run("xla")))
 
     return is_interesting
 
 
-def reduce_case(module: HloModule, inputs: Sequence[Array], target: str, place: Path, checker: Checker) -> ReducedCase:
+def reduce_case(
+    module: HloModule, inputs: Sequence[Array], target: str, place: Path, examiner: Examiner
+) -> ReducedCase:
     """Reduce a program on which a target differs from XLA; the smallest goes to ``place``, its arguments beside it.
 
-    ``checker`` asks this target and XLA only. Raises ``UsageError`` XP620 where they do not differ on these inputs.
+    ``examiner`` asks this target and XLA only. Raises ``UsageError`` XP620 where they do not differ on these inputs.
     """
 
     def write(reduction: Reduction) -> None:
         write_case(place, reduction.module, reduction.inputs)
 
-    found = reduce_module(module, inputs, differs(checker), confirmations=0, on_progress=write)
+    found = reduce_module(module, inputs, differs(examiner), confirmations=0, on_progress=write)
     write(found)
     names = [parameter.name for parameter in found.module.entry.parameters]
     labels = names if len(names) == len(found.inputs) else [f"arr_{k}" for k in range(len(found.inputs))]

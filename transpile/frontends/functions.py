@@ -22,6 +22,7 @@ from ..hlo.shape_parser import parse_shape
 from ..hlo.shapes import ArrayShape, Shape, TupleShape
 from ..hlo.source import SourceText
 from .jax import from_jax
+from .loading import load
 from .result_trees import result_tree
 
 _REFERENCE = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*)(?:\((?P<shapes>.*)\))?")
@@ -62,8 +63,6 @@ def _object(module: str, name: str) -> Any:
 
 
 def _program(found: Any, shapes: tuple[Any, ...] | None) -> HloModule:
-    from . import load
-
     if isinstance(found, HloModule):
         return found
     if hasattr(found, "mlir_module_serialized"):

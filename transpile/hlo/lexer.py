@@ -8,9 +8,8 @@ pattern. That also keeps memory flat, and lets the parser take common forms in o
 from __future__ import annotations
 
 import re
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from .shapes import Shape
 from .source import Diagnostic, HloSyntaxError, SourceText, Span
 
 SPACE = re.compile(r"(?:[ \t\r\n]++|//[^\n]*+|/\*[\s\S]*?\*/)*+")
@@ -38,7 +37,7 @@ class Cursor:
         self.text = source.text
         self.position = position
         self.depth = 0
-        self.shapes: dict[str, Shape] = {}  # by their text; the same few come again and again
+        self.shapes: dict[str, Any] = {}  # by their text; the same few come again and again
 
     # -- moving
 

@@ -53,7 +53,7 @@ def looks_like_shape(cursor: Cursor) -> bool:
 def parse_shape(cursor: Cursor) -> Shape:
     """The shape that comes next. Raises ``HloSyntaxError``."""
     match = _USUAL_SHAPE.match(cursor.text, cursor.skip())
-    shape = cursor.shapes.get(match.group()) if match is not None else None
+    shape: Shape | None = cursor.shapes.get(match.group()) if match is not None else None
     if match is not None and shape is not None:
         cursor.position = match.end()
         return shape

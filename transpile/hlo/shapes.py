@@ -42,13 +42,6 @@ class Layout:
         """Major to minor: ``{rank-1, .., 0}``, NumPy's C order."""
         return Layout(tuple(range(rank - 1, -1, -1)))
 
-    @staticmethod
-    def parse(text: str) -> Layout:
-        """The layout that HLO text writes as ``{1,0:T(8,128)}``. Raises ``HloSyntaxError``."""
-        from .shape_parser import layout_of_text  # it makes layouts, so it imports this module
-
-        return layout_of_text(text)
-
     @property
     def is_default(self) -> bool:
         return self == Layout.default(len(self.minor_to_major))
@@ -60,13 +53,6 @@ class Layout:
 @dataclass(frozen=True, slots=True)
 class Shape:
     """Base of every shape. ``==`` compares layouts, too; :func:`compatible` leaves them out."""
-
-    @staticmethod
-    def parse(text: str) -> Shape:
-        """The shape that HLO text writes as ``f32[2,3]{1,0}`` or ``(f32[2], token[])``. Raises ``HloSyntaxError``."""
-        from .shape_parser import shape_of_text  # it makes shapes, so it imports this module
-
-        return shape_of_text(text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,13 @@ from typing import Any
 
 import jinja2
 
-from ... import __version__
 from ..errors import Diagnostic, UsageError
 from ..files import read_bytes, write_atomically
+from ..version import VERSION
 from .highlight import visible
 
 FOLDER = Path(__file__).resolve().parents[2] / "templates" / "pages"
-GENERATOR = f"xla2py {__version__}"
+GENERATOR = f"xla2py {VERSION}"
 
 
 @cache

@@ -58,6 +58,8 @@ from ..layouts import (
     make_shape,
     true_rank,
 )
+from ..shape_parser import layout_of_text as parse_layout
+from ..shape_parser import shape_of_text as parse_shape
 from ..shapes import TOKEN, ArrayShape, Layout, Shape, TupleShape, compatible
 from .arguments import (
     ChannelHandle,
@@ -167,5 +169,7 @@ __all__ = [
     "make_padding",
     "make_shape",
     "multi_index",
+    "parse_layout",
+    "parse_shape",
     "true_rank",
 ]

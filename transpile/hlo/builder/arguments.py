@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any, TypeGuard, TypeVar
 
 from ..attributes import PaddingDimension, WindowDimension
+from ..shape_parser import shape_of_text
 from ..shape_rules.common import refuse
 from ..shapes import Shape
 
@@ -69,7 +70,7 @@ def expected(name: str, wanted: type[Argument], value: Argument) -> Argument:
 def as_shape(name: str, shape: Shape | str) -> Shape:
     """A shape, which may be given as HLO writes it: ``f32[2,3]``."""
     if isinstance(shape, str):
-        return Shape.parse(shape)
+        return shape_of_text(shape)
     if isinstance(shape, Shape):
         return shape
     refuse("XP232", f"{name}: a shape is wanted, not {shape!r}", hint="make_shape(F32, [2, 3]) makes one")

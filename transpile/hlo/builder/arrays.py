@@ -25,8 +25,8 @@ from .arguments import (
     integers,
     is_integer,
 )
-from .core import BuilderCore, Operand, Type, as_array_shape, as_element_type
-from .op import XlaOp
+from .core import BuilderCore, Type, as_array_shape, as_element_type
+from .op import Operand, XlaOp
 
 Ints = Sequence[int]
 _RESHAPE = (("new_sizes",), ("dimensions", "new_sizes"), ("new_sizes", "dimensions"))

@@ -14,8 +14,8 @@ from ..element_types import PRED, U32
 from ..shape_rules.common import array_of, dynamic_flags, one_or_tuple, refuse, scalar, shape_text
 from ..shapes import TOKEN, ArrayShape, Shape, TupleShape
 from .arguments import ChannelHandle, ReplicaGroup, as_shape, expected, integer, integers, pairs_of
-from .core import BuilderCore, Callee, Operand, as_array_shape
-from .op import XlaOp
+from .core import BuilderCore, Callee, as_array_shape
+from .op import Operand, XlaOp
 
 Groups = Sequence[ReplicaGroup | Sequence[int]]
 

@@ -29,8 +29,8 @@ from .arguments import (
     integers,
     make_window,
 )
-from .core import BuilderCore, Operand, Type, as_array_shape, as_element_type
-from .op import XlaOp
+from .core import BuilderCore, Type, as_array_shape, as_element_type
+from .op import Operand, XlaOp
 
 Ints = Sequence[int]
 

@@ -15,8 +15,8 @@ from ..lexer import escape
 from ..shape_rules.common import is_scalar, refuse
 from ..shapes import Shape, TupleShape
 from .arguments import RandomAlgorithm, as_shape, bind_form, choice, is_integer
-from .core import BuilderCore, Callee, Operand, as_array_shape
-from .op import XlaOp
+from .core import BuilderCore, Callee, as_array_shape
+from .op import Operand, XlaOp
 
 
 class ControlOperations(BuilderCore):

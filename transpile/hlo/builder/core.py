@@ -19,10 +19,7 @@ from ..shape_rules.common import array_parts, refuse, shape_text, sizes_text
 from ..shapes import ArrayShape, Shape, TupleShape
 from ..verifier import verify
 from .arguments import as_shape, integer
-from .op import XlaOp
-
-Operand = XlaOp | bool | int | float | complex | np.generic | npt.NDArray[Any] | Sequence[Any]
-"""What an operation takes: an op of the same builder, or a number, an array or a list that becomes a constant."""
+from .op import Operand, XlaOp
 
 Type = ElementType | str | npt.DTypeLike
 """An element type: ``F32``, its HLO name ``"f32"``, or a NumPy dtype."""
@@ -189,7 +186,8 @@ class BuilderCore:
     def _operand(self, value: Operand, like: XlaOp | None = None) -> XlaOp:
         """The op that a value is; Python numbers take the element type of ``like``, where that loses nothing."""
         if isinstance(value, XlaOp):
-            if value.builder is not self:
+            owner: object = value.builder
+            if owner is not self:
                 refuse(
                     "XP231",
                     f"{value.instruction.name} belongs to the builder {value.builder.name}, not to {self.name}",

@@ -12,8 +12,8 @@ from ..shape_rules.common import Operation, is_scalar, refuse, shape_text
 from ..shape_rules.elementwise import bitcast_converted, default_comparison
 from ..shapes import ArrayShape, TupleShape
 from .arguments import integer, integers
-from .core import BuilderCore, Operand, Type, as_array_shape, as_element_type
-from .op import XlaOp
+from .core import BuilderCore, Type, as_array_shape, as_element_type
+from .op import Operand, XlaOp
 
 Dimensions = Sequence[int] | None
 

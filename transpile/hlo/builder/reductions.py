@@ -21,8 +21,8 @@ from .arguments import (
     integers,
     make_window,
 )
-from .core import BuilderCore, Callee, Operand, as_array_shape
-from .op import XlaOp
+from .core import BuilderCore, Callee, as_array_shape
+from .op import Operand, XlaOp
 
 Ints = Sequence[int]
 Operands = Operand | Sequence[Operand]

@@ -3,9 +3,7 @@ narrower than a byte."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,11 +12,7 @@ from ...hlo.element_types import ELEMENT_TYPES, S8, U8, ElementType
 from ...hlo.ir import Computation, Instruction
 from ...hlo.shapes import ArrayShape
 from ...hlo.source import Diagnostic, UnsupportedError
-
-if TYPE_CHECKING:
-    from .rewriting import Carrying
-
-Special = Callable[["Carrying", Instruction, tuple[Instruction, ...]], Instruction]
+from .rewriting import Carrying, Special
 
 
 def typed(shape: ArrayShape, element_type: ElementType) -> ArrayShape:

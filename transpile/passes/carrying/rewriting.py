@@ -13,14 +13,14 @@ from typing import Any
 
 from ...hlo.carriers import carried_literal, carrier_type, half_type, narrowing, wide_type, widened, widening
 from ...hlo.element_types import ElementType
-from ...hlo.ir import Computation, HloModule, Instruction
+from ...hlo.ir import Computation, Instruction
 from ...hlo.opcodes import OPCODES
 from ...hlo.shapes import ArrayShape, Shape, TupleShape
 from ..to_array import is_placement
 from ..to_array.reducers import simple_reducer
-from .operations import SPECIAL
 
 Originals = dict[Instruction, tuple[Instruction, ...]]
+Special = Callable[["Carrying", Instruction, tuple[Instruction, ...]], Instruction]
 
 # Operations that compute with the values of elements, beside the element-wise ones; all others move elements about.
 _COMPUTING = frozenset(
@@ -33,30 +33,20 @@ _CHOOSING = frozenset("parameter constant compare select and or maximum minimum 
 _IN_RANGE = frozenset("and or xor maximum minimum clamp remainder sort topk".split())  # of integers: nothing to wrap
 
 
-def carrying(
-    module: HloModule, lacks: frozenset[str], hooks: Mapping[str, str], originals: Originals
-) -> tuple[HloModule, Originals]:
-    """The module without the element types of these names, and which instructions its own stand for.
-
-    A module that has none of them is returned as it is. Functions in ``hooks`` are given the carriers.
-    """
-    if not any(_has(instruction.shape, lacks) for instruction in module.instructions()):
-        return module, originals
-    work = Carrying(lacks, hooks, originals)
-    made = {computation: work.computation(computation, work.instruction) for computation in module.computations}
-    rewritten = replace(module, computations=(*work.wide.values(), *made.values()), entry=made[module.entry])
-    return rewritten, work.originals
-
-
-def _has(shape: Shape, lacks: frozenset[str]) -> bool:
+def has_type(shape: Shape, lacks: frozenset[str]) -> bool:
+    """Whether any array in a shape has one of these element types."""
     if isinstance(shape, TupleShape):
-        return any(_has(element, lacks) for element in shape.elements)
+        return any(has_type(element, lacks) for element in shape.elements)
     return isinstance(shape, ArrayShape) and shape.element_type.name in lacks
 
 
 class Carrying:
-    def __init__(self, lacks: frozenset[str], hooks: Mapping[str, str], originals: Originals) -> None:
-        self.lacks, self.hooks = lacks, hooks
+    """Rewrites instruction by instruction; ``special`` has the operations that are more than the same on bytes."""
+
+    def __init__(
+        self, lacks: frozenset[str], hooks: Mapping[str, str], originals: Originals, special: Mapping[str, Special]
+    ) -> None:
+        self.lacks, self.hooks, self.special = lacks, hooks, special
         self.given = originals
         self.originals: Originals = {}
         self.carried: dict[Computation, Computation] = {}
@@ -69,7 +59,7 @@ class Carrying:
     # -- shapes
 
     def is_narrow(self, shape: Shape) -> bool:
-        return _has(shape, self.lacks)
+        return has_type(shape, self.lacks)
 
     def mapped(self, shape: Shape, choose: Callable[[ElementType], ElementType]) -> Shape:
         """A shape with the narrow element types in it exchanged."""
@@ -133,7 +123,7 @@ class Carrying:
         shapes = [instruction.shape, *(operand.shape for operand in instruction.operands)]
         if not any(map(self.is_narrow, shapes)):
             return self.add(instruction.replace(operands=operands, attributes=attributes))
-        special = SPECIAL.get(instruction.opcode)
+        special = self.special.get(instruction.opcode)
         if special is not None:
             return special(self, instruction, operands)
         opcode = instruction.opcode

@@ -8,23 +8,48 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from ...array.graph import Graph
 from ...array.node import Node, Slot
 from ...array.value import Value
-from ...hlo.element_types import PRED, S32
+from ...hlo.element_types import PRED, S32, ElementType
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import OPCODES
 from ...hlo.shapes import UNBOUNDED, ArrayShape
 from ...hlo.source import Diagnostic, UnsupportedError
 
-if TYPE_CHECKING:
-    from .lowering import FunctionLowering, Lowered, Rule
-
 Sizes = tuple[tuple[int, Node], ...]
+Lowered = Any  # Value | tuple[Lowered, ...] | None (a token)
+Rule = Callable[..., Lowered]
 
 
-def dynamic_rule(rule: Rule, lowering: FunctionLowering, instruction: Instruction, operands: list[Lowered]) -> Lowered:
+class Lowering(Protocol):
+    """What rules for sizes that are known at run time only need of the lowering of a function."""
+
+    graph: Graph
+
+    def plain(self, value: Value) -> Node: ...
+    def call(
+        self,
+        function: str,
+        operands: tuple[Node, ...],
+        shape: tuple[int, ...],
+        element_type: ElementType,
+        *,
+        arguments: tuple[Any, ...] | None = None,
+    ) -> Value: ...
+    def elementwise(
+        self,
+        opcode: str,
+        element_type: ElementType,
+        *operands: Value,
+        shape: tuple[int, ...] | None = None,
+        **parameters: Any,
+    ) -> Value: ...
+
+
+def dynamic_rule(rule: Rule, lowering: Lowering, instruction: Instruction, operands: list[Lowered]) -> Lowered:
     """Apply a rule to operands of which some have dynamic sizes; the sizes go on to the result."""
     opcode = instruction.opcode
     if opcode in _PASS_THROUGH:
@@ -49,7 +74,7 @@ _PASS_THROUGH = frozenset(
 _IN_FULL = frozenset(("sort", "reverse"))
 
 
-def _in_full(rule: Rule, lowering: FunctionLowering, instruction: Instruction, values: list[Value]) -> Lowered:
+def _in_full(rule: Rule, lowering: Lowering, instruction: Instruction, values: list[Value]) -> Lowered:
     sizes = values[0].sizes
     parts = [Value.of(cropped(lowering, value)) for value in values]
     results = rule(lowering, instruction, *parts)
@@ -131,7 +156,7 @@ _RESULT_DIMENSIONS: dict[str, Callable[[Instruction, int, int], int | None]] = {
 }
 
 
-def _masked(lowering: FunctionLowering, instruction: Instruction, operand: int, values: list[Value]) -> Value:
+def _masked(lowering: Lowering, instruction: Instruction, operand: int, values: list[Value]) -> Value:
     """An operand with what lies beyond its sizes replaced by what changes nothing."""
     value = values[operand]
     plain = replace(value, sizes=())
@@ -151,7 +176,7 @@ def _masked(lowering: FunctionLowering, instruction: Instruction, operand: int, 
     return plain
 
 
-def _inside(lowering: FunctionLowering, shape: tuple[int, ...], dimension: int, size: Node) -> Value:
+def _inside(lowering: Lowering, shape: tuple[int, ...], dimension: int, size: Node) -> Value:
     n = shape[dimension]
     node = lowering.graph.add("arange", (), element_type=S32, interval=(0, max(n - 1, 0)), stop=n)
     axes = tuple(0 if d == dimension else None for d in range(len(shape)))
@@ -159,7 +184,7 @@ def _inside(lowering: FunctionLowering, shape: tuple[int, ...], dimension: int, 
     return lowering.elementwise("compare", PRED, Value(node, axes, shape), bound, shape=shape, direction="LT")
 
 
-def cropped(lowering: FunctionLowering, value: Value) -> Node:
+def cropped(lowering: Lowering, value: Value) -> Node:
     """The part of an array that is meant, as a node; the array itself where its shape is static."""
     node = lowering.plain(value)
     if not value.sizes:
@@ -171,7 +196,7 @@ def cropped(lowering: FunctionLowering, value: Value) -> Node:
     return lowering.call("crop", operands, value.shape, node.type, arguments=arguments).node
 
 
-def extended(lowering: FunctionLowering, node: Node, shape: ArrayShape) -> Value:
+def extended(lowering: Lowering, node: Node, shape: ArrayShape) -> Value:
     """An argument of the function with its own sizes, in an array of the bound's shape."""
     if UNBOUNDED in shape.dimensions:
         raise UnsupportedError(Diagnostic("XP306", f"{shape} has a size without a bound"))

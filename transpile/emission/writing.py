@@ -1,0 +1,63 @@
+"""What the parts of a function's writer need of it: its state, and how it writes lines and expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from ..array.graph import Graph
+from ..array.node import Node, Region
+from ..array.program import Carry, Function, Loop
+from .expression import Expression, Renderer
+from .holders import Holders
+from .lines import Line
+from .names import Names
+from .plan import Plan
+from .schedule import Body, Reads, Statement
+from .sources import SourceNames
+
+
+class ArgumentNames(Protocol):
+    """The part that knows the arguments: ``leaf_names`` are what the leaves of trees would be called on their own."""
+
+    leaf_names: dict[Node, str]
+
+
+class Writing(Protocol):
+    """The writer of one function, as its parts see it (:class:`.body.FunctionWriter`)."""
+
+    function: Function
+    graph: Graph
+    plan: Plan
+    names: Names
+    source_names: SourceNames
+    holders: Holders
+    reads: Reads
+    texts: dict[Node, Expression]
+    lines: list[Line]
+    written: dict[Node, str]
+    items: dict[Node, dict[int, Node]]
+    indent: int
+
+    @property
+    def callers(self) -> Sequence[Writing]: ...
+    @property
+    def arguments(self) -> ArgumentNames: ...
+    @property
+    def renderer(self) -> Renderer: ...
+
+    def line(self, text: str, node: Node | None = None) -> None: ...
+    def bound(self, *nodes: Node) -> None: ...
+    def assign(self, targets: Sequence[str], value: Expression, node: Node | None = None) -> None: ...
+    def statement(self, statement: Statement) -> None: ...
+    def region(self, region: Region, loop: Loop | None = None, first: frozenset[Node] = frozenset()) -> Body: ...
+    def priority(self, node: Node) -> tuple[int, ...]: ...
+    def text(self, node: Node) -> Expression: ...
+    def array_text(self, node: Node) -> Expression: ...
+    def folded(self, node: Node) -> Expression: ...
+    def value(self, node: Node) -> Expression: ...
+    def wanted_name(self, node: Node) -> str: ...
+    def wanted_names(self, node: Node, loop: Loop) -> dict[Carry, str]: ...
+    def name_of_argument(self, node: Node) -> str: ...
+    def taken(self, node: Node) -> int: ...
+    def targets(self, node: Node) -> list[str]: ...
