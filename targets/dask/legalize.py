@@ -30,10 +30,10 @@ def legalized(function: Function, chunks: Chunks) -> bool:
     if not found:
         return False
 
-    def rule(node: Node, operands: Operands) -> Node | None:
-        return found[node](function.graph, node, operands) if node in found else None
+    def rule(node: Node) -> Node | None:
+        return found[node](function.graph, node, node.operands) if node in found else None
 
-    rewrite(function, rule)
+    rewrite(function, {node.opcode for node in found}, rule)
     return True
 
 

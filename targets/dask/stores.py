@@ -21,6 +21,7 @@ def without_computed_stores(function: Function) -> None:
 
 def _carry(function: Function, loop: Loop, store: Store) -> None:
     graph, carry = function.graph, store.carry
+    function.live = None
     graph.region, graph.instruction = loop.region, graph.origins.get(store.result)
     operands = (carry.parameter, store.value, *store.indices)
     carry.following = graph.typed(

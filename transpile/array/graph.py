@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
@@ -53,6 +54,7 @@ class Graph:
         self.refuses: Callable[[Node], str | None] = lambda node: None  # why the target cannot say what is raised
         self.number: int | None = None  # of new nodes while rewriting: that of the node they stand for
         self._made: list[Node] = []
+        self._given: list[Node] = []  # what was asked for since a rewrite began
 
     @property
     def count(self) -> int:
@@ -70,6 +72,63 @@ class Graph:
         while node not in self.stand_ins and node in self.replaced:
             node = self.replaced[node]
         return node not in self.stand_ins
+
+    def stand_in(self, node: Node, new: Node) -> None:
+        """Note that a node has taken another's place."""
+        if new is not node:
+            self.replaced[node] = new
+            self.replaced.pop(new, None)
+            if node in self.results:
+                self.results.setdefault(new, self.results[node])
+
+    @contextmanager
+    def in_place_of(self, node: Node) -> Iterator[list[Node]]:
+        """New nodes belong where a node is, come from its instruction and have its number; gives all that are made, or
+        found, meanwhile."""
+        before = self.region, self.instruction, self.number, self._given
+        given: list[Node] = []
+        self.region, self.instruction, self.number = node.region, self.origins.get(node), node.number
+        self._given = given
+        try:
+            yield given
+        finally:
+            self.region, self.instruction, self.number, self._given = before
+
+    def home_of(self, node: Node) -> Region:
+        """The region that a node belongs to by its operands."""
+        if node.stands_alone or not node.operands:
+            return node.region
+        return self._outermost(node.operands, node.region)
+
+    def forget(self, node: Node) -> bool:
+        """Take a node, whose operands are about to change, from those that equal ones are looked for in; whether it was
+        among them."""
+        place = node.region, self._key(node)
+        if self._table.get(place) is not node:
+            return False
+        del self._table[place]
+        return True
+
+    def remember(self, node: Node, is_live: Callable[[Node], bool]) -> Node | None:
+        """Let equal nodes be this one; gives an equal live one, which stays, if there is one in scope."""
+        key = self._key(node)
+        for region in node.region.path():
+            found = self._table.get((region, key))
+            if found is not None and is_live(found):
+                return found
+        self._table[node.region, key] = node
+        return None
+
+    @staticmethod
+    def _key(node: Node) -> Hashable:
+        return (
+            node.opcode,
+            node.operands,
+            node.shape,
+            node.element_type,
+            node.is_python_int,
+            frozen(node.parameters),
+        )
 
     def nodes_since(self, count: int) -> list[Node]:
         """The nodes made since there were ``count``."""
@@ -161,6 +220,7 @@ class Graph:
         for region in home.path():
             found = self._table.get((region, key))
             if found is not None:
+                self._given.append(found)
                 return found
         node = self._new(row, opcode, operands, shape, element_type, parameters, home, python_int, interval, results)
         self._table[home, key] = node
@@ -220,18 +280,21 @@ class Graph:
             operation=row,
         )
         self._made.append(node)
+        self._given.append(node)
         if self.instruction is not None:
             self.origins[node] = self.instruction
         return node
 
     def _home(self, operands: tuple[Node, ...], pinned: bool) -> Region:
-        if pinned:
-            return self.region
+        return self.region if pinned else self._outermost(operands, self.region)
+
+    def _outermost(self, operands: tuple[Node, ...], standing: Region) -> Region:
+        """The outermost region that has all operands, but in the branch around where a node stands."""
         home = self.root
         for operand in operands:
             if operand.region.depth > home.depth:
                 home = operand.region
-        for region in self.region.path():
+        for region in standing.path():
             if region.depth <= home.depth:
                 break
             if region.kind == "branch":

@@ -56,7 +56,19 @@ def chosen(operands: Sequence[Node], parameters: Parameters, result: ElementType
     return _fitting(_union(*_chosen_intervals(operands)), result)
 
 
+def narrowed(node: Node, operands: tuple[Node, ...]) -> Interval | None:
+    """What is known of a node and what follows from other operands for it."""
+    before, rule = node.interval, node.operation.interval
+    if not node.operation.is_elementwise or rule is None or node.element_type is None or not node.type.is_integral:
+        return before
+    after = rule(operands, node.parameters, node.element_type)
+    if before is None or after is None:
+        return before or after
+    return max(before[0], after[0]), min(before[1], after[1])
+
+
 def _chosen_intervals(nodes: Sequence[Node]) -> list[Interval | None]:
+    """The intervals of what a select chooses between; of ``where(i < 0, i + n, i)`` each where it is chosen."""
     which, negative, other = nodes
     intervals = [negative.interval, other.interval]
     wraps = (

@@ -1,8 +1,9 @@
 """The array dialect: what an array library sees.
 
 A :class:`Node` is one pure array expression; its shape is the shape NumPy gives it, after implicit broadcasting has
-replaced HLO's explicit broadcasts. Nodes are immutable and hash-consed by a :class:`.graph.Graph`, so that equal
-expressions are one object. A :class:`Region` is a body of code (function, loop, branch) that a node belongs to.
+replaced HLO's explicit broadcasts. Nodes are hash-consed by a :class:`.graph.Graph`, so that equal expressions are one
+object; only :class:`.live.LiveNodes` changes their operands, to others of the same value. A :class:`Region` is a body
+of code (function, loop, branch) that a node belongs to.
 """
 
 from __future__ import annotations

@@ -56,6 +56,7 @@ class Function:
     note: str = ""
     label: str = ""
     repeated: tuple[tuple[Node, ...], ...] = ()
+    live: Any = None  # its :class:`.live.LiveNodes`, until something but these changes the function
 
     @property
     def name(self) -> str:

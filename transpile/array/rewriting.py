@@ -1,36 +1,47 @@
-"""Rewriting a function of the array dialect: a new node for an old one, everything above it rebuilt."""
+"""Rewriting a function of the array dialect: new nodes for old ones, and what rules build them with."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from heapq import heapify, heappop, heappush
+from itertools import count
 from typing import Any, Protocol, TypeVar
 
 from .graph import Graph
+from .intervals import narrowed
+from .live import live_nodes
 from .node import Node, Slot
-from .operation import Interval
 from .program import Branch, Function, Loop, Tree, roots
 from .traversal import dependencies, topological
 
-Rule = Callable[[Node, tuple[Node, ...]], Node | None]
+Rewrite = Callable[[Node], Node | None]
 
 
-def rewrite(function: Function, rule: Rule) -> None:
-    """Replace each node by ``rule(node, rewritten operands)``, or where that is None by the same operation on them.
+def rewrite(function: Function, opcodes: Iterable[str], rule: Rewrite) -> None:
+    """Put ``rule(node)``, where it is not None, in place of each live node of some opcodes, also of those in bodies.
 
-    Operands come before their users; bodies of loops and branches are part of it.
+    Operands come before their users, and a node whose operands change is looked at again. Nodes that the rule makes are
+    only looked at where they use what has changed.
     """
-    graph = function.graph
-    region, instruction = graph.region, graph.instruction
-    made: dict[Node, Node] = {}
-    for node in topological(roots(function)):
-        operands = tuple(made[operand] for operand in node.operands)
-        graph.region, graph.instruction = node.region, graph.origins.get(node)
-        graph.number = node.number
-        made[node] = rule(node, operands) or rebuilt(function, node, operands, made)
-        stand_in(graph, node, made[node])
-    graph.region, graph.instruction, graph.number = region, instruction, None
-    function.results = mapped(function.results, made)
-    function.effect = made[function.effect] if function.effect is not None else None
+    live, graph, opcodes = live_nodes(function), function.graph, frozenset(opcodes)
+    waiting = [(live.place(node), k, node) for k, node in enumerate(live.of(opcodes))]
+    heapify(waiting)
+    queued = {node for _, _, node in waiting}
+    numbers = count(len(waiting))
+    while waiting:
+        _, _, node = heappop(waiting)
+        queued.discard(node)
+        if node not in live:
+            continue
+        with graph.in_place_of(node) as made:
+            new = rule(node)
+        if new is None or new is node:
+            continue
+        for user in live.replace(node, new, made):
+            if user.opcode in opcodes and user in live and user not in queued:
+                queued.add(user)
+                heappush(waiting, (live.place(user), next(numbers), user))
+    live.flush()
 
 
 class Part(Protocol):
@@ -71,19 +82,11 @@ def rewrite_parts(function: Function, parts: Iterable[P], replace: Callable[[P, 
             continue
         graph.region, graph.instruction, graph.number = node.region, graph.origins.get(node), node.number
         made[node] = rebuilt(function, node, tuple(made[operand] for operand in node.operands), made)
-        stand_in(graph, node, made[node])
+        graph.stand_in(node, made[node])
     (graph.region, graph.instruction), graph.number = before, None
+    function.live = None
     function.results = mapped(function.results, made)
     function.effect = made[function.effect] if function.effect is not None else None
-
-
-def stand_in(graph: Graph, node: Node, new: Node) -> None:
-    """Note that a node has taken another's place."""
-    if new is not node:
-        graph.replaced[node] = new
-        graph.replaced.pop(new, None)
-        if node in graph.results:
-            graph.results.setdefault(new, graph.results[node])
 
 
 def rebuilt(function: Function, node: Node, operands: tuple[Node, ...], made: dict[Node, Node]) -> Node:
@@ -141,29 +144,18 @@ def along(reduction: Node) -> dict[str, Any]:
 
 
 def _copied(graph: Graph, node: Node, operands: tuple[Node, ...], parameters: dict[str, Any]) -> Node:
+    interval = narrowed(node, operands)
     return graph.typed(
         node.opcode,
         operands,
         node.shape,
         node.element_type,
         python_int=node.is_python_int,
-        interval=_interval(node, operands),
+        interval=interval,
         results=node.results,
         pinned=node.stands_alone,
         **parameters,
     )
-
-
-def _interval(node: Node, operands: tuple[Node, ...]) -> Interval | None:
-    """What was known of a node and what follows from its new operands."""
-    before = node.interval
-    rule = node.operation.interval
-    if not node.operation.is_elementwise or rule is None or node.element_type is None or not node.type.is_integral:
-        return before
-    after = rule(operands, node.parameters, node.element_type)
-    if before is None or after is None:
-        return before or after
-    return max(before[0], after[0]), min(before[1], after[1])
 
 
 def _update_loop(loop: Loop, initials: tuple[Node, ...], made: dict[Node, Node]) -> None:

@@ -25,10 +25,10 @@ class InvalidProgramError(AssertionError):
 
 
 class Verifier:
-    """Verifies one program again and again, and each of its nodes once."""
+    """Verifies one program again and again, and each of its nodes once for the operands that it has."""
 
     def __init__(self) -> None:
-        self._sound: set[Node] = set()
+        self._sound: dict[Node, tuple[Node, ...]] = {}
 
     def verify(self, program: Program, stage: str) -> None:
         """Raise InvalidProgramError for the first node that breaks a rule after ``stage``."""
@@ -38,12 +38,16 @@ class Verifier:
 
     def _problems(self, function: Function) -> Iterator[tuple[Node, str]]:
         is_whole = not function.block_of and function.loop is None  # shapes of chunks are known when they are there
+        seen: set[Node] = set()
         for node in topological(roots(function)):
-            if node not in self._sound:
+            if not seen.issuperset(dependencies(node)):
+                yield node, "it needs its own value"
+            seen.add(node)
+            if self._sound.get(node) != node.operands:
                 found = next(_node_problems(node, is_whole), None)
                 if found is not None:
                     yield node, found
-                self._sound.add(node)
+                self._sound[node] = node.operands
             for found in _body_problems(node):
                 yield node, found
         for node in function.parameters:

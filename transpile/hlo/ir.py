@@ -112,11 +112,14 @@ class Computation:
     root: Instruction
     execution_thread: str = "main"
     span: Span | None = field(default=None, repr=False)
+    _parameters: list[Instruction] = field(default_factory=list, init=False, repr=False)  # once they are asked for
 
     @property
     def parameters(self) -> tuple[Instruction, ...]:
-        found = [i for i in self.instructions if i.opcode == "parameter"]
-        return tuple(sorted(found, key=lambda i: i.attributes["parameter_number"]))
+        if not self._parameters:
+            found = [i for i in self.instructions if i.opcode == "parameter"]
+            self._parameters[:] = sorted(found, key=lambda i: i.attributes["parameter_number"])
+        return tuple(self._parameters)
 
     def __repr__(self) -> str:
         return f"<computation {self.name}: {len(self.instructions)} instructions>"

@@ -46,7 +46,7 @@ def decompositions(function: Function) -> None:
         if node.opcode == "item" and node.operands[0].parameters.get("function") in _CALLS:
             asked.setdefault(node.operands[0], set()).add(node.parameters["index"])
 
-    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+    def rule(node: Node) -> Node | None:
         call = node.operands[0] if node.opcode == "item" else None
         if call is None or call not in asked:
             return None
@@ -54,10 +54,10 @@ def decompositions(function: Function) -> None:
         for named in _CALLS[call.parameters["function"]]:
             has_all = len(named.parts) == 1 or keywords.get("mode") != "N"
             if has_all and asked[call] <= set(named.parts):
-                return _result(graph, node, operands[0], named)
+                return _result(graph, node, call, named)
         return None
 
-    rewrite(function, rule)
+    rewrite(function, ("item",), rule)
 
 
 def _result(graph: Graph, node: Node, call: Node, named: _Call) -> Node:

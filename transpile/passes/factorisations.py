@@ -26,14 +26,14 @@ def factorisations(function: Function) -> None:
     # What the reflectors of a matrix are turned into a Q of: without that, R is all that is asked for.
     factored = {_reflectors(node) for node in topological(roots(function))} - {None}
 
-    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+    def rule(node: Node) -> Node | None:
         part = 0 if _reflectors(node) is not None else 1
         reflectors = _reflectors(node) if part == 0 else _above_diagonal(node)
         if reflectors is None or reflectors not in factored:
             return None
         return _factor(graph, reflectors.operands[0], node, part)
 
-    rewrite(function, rule)
+    rewrite(function, ("prelude", "triu"), rule)
 
 
 def _is_call(node: Node, function: str) -> bool:

@@ -13,34 +13,39 @@ from ..array.node import Node
 from ..array.program import Function
 from ..array.rewriting import rewrite, with_operands
 from .matching import pattern
-from .users import Use, index_places, uses_of
+from .users import Use, Uses, index_places
 from .wrapped_indices import CLAMPED, WRAPPED, is_of_axis
+
+# What has a type of its own that nothing may need, and what is indexed.
+_TYPED = ("argmax", "argmin", "argsort", "sum", "prod", "convert")
+_INDEXED = (*_TYPED, "take", "take_along_axis", "getitem", "setitem", "advanced_index", "update_at")
 
 
 def indices(function: Function) -> None:
     """Write indices as the array library takes them."""
-    uses = uses_of(function)
+    uses = Uses(function)
     graph = function.graph
 
-    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
-        if _needs_no_type(node, uses.get(node, [])):
-            return operands[0] if node.opcode == "convert" else with_operands(graph, node, operands, plain=True)
+    def rule(node: Node) -> Node | None:
+        if node.opcode in _TYPED and not node.parameters.get("plain") and _needs_no_type(node, uses(node)):
+            is_convert = node.opcode == "convert"
+            return node.operands[0] if is_convert else with_operands(graph, node, node.operands, plain=True)
         is_clamped = node.parameters.get("clamped", False)
         changed = {
             place: index
             for place, size in index_places(node).items()
-            if (index := _index(graph, node.operands[place], operands[place], size, uses, is_clamped)) is not None
+            if (index := _index(graph, node.operands[place], size, uses, is_clamped)) is not None
         }
         if not changed:
             return None
-        given = tuple(changed.get(place, operand) for place, operand in enumerate(operands))
+        given = tuple(changed.get(place, operand) for place, operand in enumerate(node.operands))
         unclamped = {"clamped": False} if node.opcode == "take" and node.parameters["clamped"] else {}
         if unclamped:
             given = (given[0], _clamp(graph, given[1], node.operands[0].shape[node.parameters["axis"]]))
         made = with_operands(graph, node, given, **unclamped)
         return None if graph.refuses(made) else made
 
-    rewrite(function, rule)
+    rewrite(function, _INDEXED, rule)
 
 
 def _needs_no_type(node: Node, uses: list[Use]) -> bool:
@@ -60,15 +65,15 @@ def _needs_no_type(node: Node, uses: list[Use]) -> bool:
     return stored or (source.type.is_integral and source.interval is not None and fits(source.interval, node.type))
 
 
-def _index(graph: Graph, old: Node, new: Node, size: int, uses: dict[Node, list[Use]], is_clamped: bool) -> Node | None:
+def _index(graph: Graph, given: Node, size: int, uses: Uses, is_clamped: bool) -> Node | None:
     """The same index in fewer words; ``is_clamped`` where the user clamps it."""
-    if any(use.kind != "index" for use in uses.get(old, [])):
+    if any(use.kind != "index" for use in uses(given)):
         return None
-    found = pattern(CLAMPED).match(new) or pattern(WRAPPED).match(new)
-    if found is None or not new.type.is_signed or found["i"].is_python_int:
+    found = pattern(CLAMPED).match(given) or pattern(WRAPPED).match(given)
+    if found is None or not given.type.is_signed or found["i"].is_python_int:
         return None
-    inner = old.operands[1] if old.opcode == "clamp" else old
-    if inner is not old and any(use.node is None or use.node.opcode != "clamp" for use in uses[inner]):
+    inner = given.operands[1] if given.opcode == "clamp" else given
+    if inner is not given and any(use.node is None or use.node.opcode != "clamp" for use in uses(inner)):
         return None
     if not is_of_axis(found, size):
         return None

@@ -4,6 +4,7 @@ with what is around, of those that only compute element by element."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from ..array.node import Node
 from ..array.program import Function, Program, roots
@@ -29,7 +30,7 @@ def _inline(program: Program, is_simple: Callable[[Function], bool]) -> None:
     simple: set[Function] = set()
     for function in program.functions:
         if simple:
-            rewrite(function, lambda node, operands, function=function: _in_place(function, node, operands, simple))  # type: ignore[misc]
+            rewrite(function, ("call",), partial(_in_place, function, simple))
         if function is not program.entry and is_simple(function):
             simple.add(function)
     used = {function for caller in program.functions for function in _named(caller)} | {program.entry}
@@ -65,13 +66,13 @@ def _is_small(function: Function) -> bool:
     return len(work) <= _MOST_WORK and not any(node.results or node.stands_alone for node in nodes)
 
 
-def _in_place(function: Function, node: Node, operands: tuple[Node, ...], simple: set[Function]) -> Node | None:
+def _in_place(function: Function, simple: set[Function], node: Node) -> Node | None:
     """The result of a call, computed here."""
     called = node.parameters.get("function")
-    if node.opcode != "call" or called not in simple:
+    if called not in simple:
         return None
     graph, origin = function.graph, function.graph.instruction
-    made: dict[Node, Node] = dict(zip(called.parameters, operands, strict=True))
+    made: dict[Node, Node] = dict(zip(called.parameters, node.operands, strict=True))
     for inner in topological([called.results]):
         if inner in made:
             continue

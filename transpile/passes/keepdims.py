@@ -20,22 +20,30 @@ def keepdims(function: Function) -> None:
         return
     graph = function.graph
 
-    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
-        if node.opcode == "expand" and node.operands[0] in accepted:
-            return operands[0]
+    made: set[Node] = set()
+
+    def rule(node: Node) -> Node | None:
+        if node.opcode == "expand" and node.operands[0] in made:
+            return node.operands[0]
         index = accepted.get(node)
         if index is None:
             return None
-        if _keeps(node):
-            given = {**node.parameters, "keepdims": True}
-            return graph.add(node.opcode, operands, element_type=node.element_type, interval=node.interval, **given)
-        parts = tuple(
-            made if old in accepted or not made.ndim else getitem(graph, made, _for_last_axes(index, made.ndim))
-            for old, made in zip(node.operands, operands, strict=True)
-        )
-        return graph.add(node.opcode, parts, element_type=node.element_type, interval=node.interval, **node.parameters)
+        new = keeping(node, index)
+        made.add(new)
+        return new
 
-    rewrite(function, rule)
+    def keeping(node: Node, index: Index) -> Node:
+        if _keeps(node):
+            parts, given = node.operands, {**node.parameters, "keepdims": True}
+        else:
+            given = node.parameters
+            parts = tuple(
+                part if part in made or not part.ndim else getitem(graph, part, _for_last_axes(index, part.ndim))
+                for part in node.operands
+            )
+        return graph.add(node.opcode, parts, element_type=node.element_type, interval=node.interval, **given)
+
+    rewrite(function, {"expand", *(node.opcode for node in accepted)}, rule)
 
 
 def _keeps(node: Node) -> bool:

@@ -10,10 +10,10 @@ commutative operations match in either order.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import permutations
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -30,21 +30,26 @@ class Pattern:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._tree = ast.parse(text, mode="eval").body
-        root = self._tree.value if isinstance(self._tree, ast.NamedExpr) else self._tree
+        tree = ast.parse(text, mode="eval").body
+        name = tree.target.id if isinstance(tree, ast.NamedExpr) else None
+        root = tree.value if isinstance(tree, ast.NamedExpr) else tree
         assert isinstance(root, ast.Call), f"a pattern is an operation: {text}"
-        self.opcode = operation(root)[0]
-        self.operands = root.args
+        self._root = _Operation(root, name)
+        self.opcode = self._root.opcode
 
     def match(self, node: Node) -> Bindings | None:
         """What the names stand for in the first way in which the pattern matches the node, or None."""
-        return next(_matches(self._tree, node, {}), None) if node.opcode == self.opcode else None
+        return next(self._root.matches(node, {}), None) if self._root.may_match(node) else None
+
+    def match_operands(self, operands: Sequence[Node]) -> Bindings | None:
+        """What the names stand for in an operation that is not made yet, by its operands."""
+        parts = self._root.parts
+        return next(_matches_all(parts, operands, {}), None) if len(parts) == len(operands) else None
 
 
 def match_operands(text: str, operands: Sequence[Node]) -> Bindings | None:
     """What the names of a pattern stand for in an operation that is not made yet, by its operands."""
-    trees = pattern(text).operands
-    return next(_matches_all(trees, operands, {}), None) if len(trees) == len(operands) else None
+    return pattern(text).match_operands(operands)
 
 
 @cache
@@ -53,18 +58,113 @@ def pattern(text: str) -> Pattern:
     return Pattern(text)
 
 
-def _matches(tree: ast.expr, node: Node, bound: Bindings) -> Iterator[Bindings]:
-    """Every way to match, given what is bound already."""
+class _Part(Protocol):
+    """A part of a pattern: ``opcode`` is what a node must be to match, None where it may be any."""
+
+    @property
+    def opcode(self) -> str | None: ...
+
+    def matches(self, node: Node, bound: Bindings) -> Iterator[Bindings]:
+        """Every way to match, given what is bound already."""
+        ...
+
+
+class _Name:
+    """Any node, the same wherever the name stands; in capitals any literal."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.opcode = "literal" if name.isupper() else None
+
+    def matches(self, node: Node, bound: Bindings) -> Iterator[Bindings]:
+        if self.opcode is None or node.is_literal:
+            yield from _bind(self.name, node, bound)
+
+
+class _Number:
+    """A literal of that value."""
+
+    opcode = "literal"
+
+    def __init__(self, tree: ast.expr) -> None:
+        self.value = _number(tree)
+
+    def matches(self, node: Node, bound: Bindings) -> Iterator[Bindings]:
+        if is_number(node, self.value):
+            yield bound
+
+
+class _Operation:
+    """An operation on parts, with some parameters; it may have a name."""
+
+    def __init__(self, tree: ast.Call, name: str | None = None) -> None:
+        self.opcode, self.function = operation(tree)
+        self.name = name
+        self.parts = [_part(argument) for argument in tree.args]
+        self.keywords = [(keyword.arg or "", _parameter(keyword.value)) for keyword in tree.keywords]
+        self._opcodes = [part.opcode for part in self.parts]
+
+    def may_match(self, node: Node) -> bool:
+        """Whether the node, and what it is made of, are the right operations: a cheap test that most nodes fail."""
+        if node.opcode != self.opcode or len(node.operands) != len(self.parts):
+            return False
+        return any(map(self._are_right, self._orders(node)))
+
+    def _orders(self, node: Node) -> Iterable[tuple[Node, ...]]:
+        return permutations(node.operands) if node.operation.is_commutative else (node.operands,)
+
+    def _are_right(self, operands: tuple[Node, ...]) -> bool:
+        for opcode, operand in zip(self._opcodes, operands, strict=True):
+            if opcode is not None and opcode != operand.opcode:
+                return False
+        return True
+
+    def matches(self, node: Node, bound: Bindings) -> Iterator[Bindings]:
+        if node.opcode != self.opcode or len(node.operands) != len(self.parts):
+            return
+        if self.function is not None and node.parameters["function"] != self.function:
+            return
+        for operands in filter(self._are_right, self._orders(node)):
+            for inner in _matches_all(self.parts, operands, bound):
+                found = self._with_parameters(node, inner)
+                if found is not None and self.name is None:
+                    yield found
+                elif found is not None and self.name is not None:
+                    yield from _bind(self.name, node, found)
+
+    def _with_parameters(self, node: Node, bound: Bindings) -> Bindings | None:
+        """``direction="LT"``, or a name that the value is bound to; a parameter that is not there is None."""
+        for keyword, wanted in self.keywords:
+            value = node.parameters.get(keyword)
+            if not isinstance(wanted, _Name):
+                if value != wanted:
+                    return None
+            elif (named := next(_bind(wanted.name, value, bound), None)) is not None:
+                bound = named
+            else:
+                return None
+        return bound
+
+
+def _part(tree: ast.expr) -> _Part:
     if isinstance(tree, ast.NamedExpr):
-        for found in _matches(tree.value, node, bound):
-            yield from _bind(tree.target.id, node, found)
-    elif isinstance(tree, ast.Name) and tree.id not in _NUMBERS:
-        if node.is_literal or not tree.id.isupper():
-            yield from _bind(tree.id, node, bound)
-    elif isinstance(tree, ast.Call):
-        yield from _matches_operation(tree, node, bound)
-    elif is_number(node, _number(tree)):
+        assert isinstance(tree.value, ast.Call), f"what has a name of its own is an operation: {ast.unparse(tree)}"
+        return _Operation(tree.value, tree.target.id)
+    if isinstance(tree, ast.Call):
+        return _Operation(tree)
+    return _Name(tree.id) if isinstance(tree, ast.Name) and tree.id not in _NUMBERS else _Number(tree)
+
+
+def _parameter(tree: ast.expr) -> Any:
+    return _Name(tree.id) if isinstance(tree, ast.Name) else ast.literal_eval(tree)
+
+
+def _matches_all(parts: Sequence[_Part], nodes: Sequence[Node], bound: Bindings) -> Iterator[Bindings]:
+    if not parts:
         yield bound
+        return
+    for found in parts[0].matches(nodes[0], bound):
+        yield from _matches_all(parts[1:], nodes[1:], found)
 
 
 def _bind(name: str, value: Any, bound: Bindings) -> Iterator[Bindings]:
@@ -89,41 +189,6 @@ def _opcode(name: str) -> str:
     plain = name.rstrip("_")  # and_, or_, not_ are words of Python
     hyphened = plain.replace("_", "-")
     return hyphened if hyphened in ELEMENTWISE else plain
-
-
-def _matches_operation(tree: ast.Call, node: Node, bound: Bindings) -> Iterator[Bindings]:
-    opcode, function = operation(tree)
-    if node.opcode != opcode or len(node.operands) != len(tree.args):
-        return
-    if function is not None and node.parameters["function"] != function:
-        return
-    orders: Sequence[Sequence[Node]] = [node.operands]
-    if node.operation.is_commutative:
-        orders = list(permutations(node.operands))
-    for operands in orders:
-        for found in _matches_all(tree.args, operands, bound):
-            yield from _matches_parameters(tree.keywords, node, found)
-
-
-def _matches_all(trees: Sequence[ast.expr], nodes: Sequence[Node], bound: Bindings) -> Iterator[Bindings]:
-    if not trees:
-        yield bound
-        return
-    for found in _matches(trees[0], nodes[0], bound):
-        yield from _matches_all(trees[1:], nodes[1:], found)
-
-
-def _matches_parameters(keywords: Sequence[ast.keyword], node: Node, bound: Bindings) -> Iterator[Bindings]:
-    """``direction="LT"``, or a name that the value is bound to; a parameter that is not there is None."""
-    for keyword in keywords:
-        value = node.parameters.get(keyword.arg or "")
-        if isinstance(keyword.value, ast.Name):
-            bound = next(_bind(keyword.value.id, value, bound), {})
-            if not bound:
-                return
-        elif value != ast.literal_eval(keyword.value):
-            return
-    yield bound
 
 
 def _number(tree: ast.expr) -> float | bool:

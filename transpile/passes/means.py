@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 
+from ..array.live import live_nodes
 from ..array.node import Node, literal_value
-from ..array.program import Function, roots
+from ..array.program import Function
 from ..array.rewriting import rewrite
-from ..array.traversal import topological, use_counts
 
 
 def means(function: Function) -> None:
     """Raise quotients of sums to means. A sum that something else reads too stays a sum."""
-    nodes = topological(roots(function))
-    counts = use_counts(nodes, roots(function))
-    graph = function.graph
+    graph, uses = function.graph, live_nodes(function).count
 
-    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
-        position = _sum_of_mean(node, counts)
+    def rule(node: Node) -> Node | None:
+        position = _sum_of_mean(node, uses)
         if position is None:
             return None
-        total = operands[position]
+        total = node.operands[position]
         return graph.add("mean", total.operands, **total.parameters)
 
-    rewrite(function, rule)
+    rewrite(function, ("divide", "multiply"), rule)
 
 
-def _sum_of_mean(node: Node, counts: dict[Node, int]) -> int | None:
+def _sum_of_mean(node: Node, uses: Callable[[Node], int]) -> int | None:
     """Which operand is the sum, where a node divides one by the number of its terms."""
-    if node.opcode not in ("divide", "multiply") or node.element_type is None or not node.type.is_floating:
+    if node.element_type is None or not node.type.is_floating:
         return None
     candidates = (0,) if node.opcode == "divide" else (0, 1)
     for position in candidates:
         total, factor = node.operands[position], node.operands[1 - position]
-        if total.opcode != "sum" or not factor.is_literal or counts.get(total) != 1 or total.shape != node.shape:
+        if total.opcode != "sum" or not factor.is_literal or uses(total) != 1 or total.shape != node.shape:
             continue
         terms = total.operands[0]
         count = prod(terms.shape[axis] for axis in total.parameters["axes"])

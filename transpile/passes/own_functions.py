@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ...targets.base import OwnCall, Target
+from ..array.live import live_nodes
 from ..array.node import Node, Slot
 from ..array.program import Function, Program
 from ..array.rewriting import rewrite
@@ -11,17 +14,18 @@ from ..array.rewriting import rewrite
 def own_functions(program: Program, target: Target) -> None:
     """Put calls in place of the operations that the target has functions for."""
     for function in program.functions:
-        rewrite(function, lambda node, operands, function=function: _called(function, target, node, operands))  # type: ignore[misc]
+        opcodes = {node.opcode for node in live_nodes(function)}
+        rewrite(function, opcodes, partial(_called, function, target))
 
 
-def _called(function: Function, target: Target, node: Node, operands: tuple[Node, ...]) -> Node | None:
+def _called(function: Function, target: Target, node: Node) -> Node | None:
     call: OwnCall | None = target.own_function(node)
     if call is None:
         return None
-    arguments = call.arguments or tuple(Slot(k) for k in range(len(operands)))
+    arguments = call.arguments or tuple(Slot(k) for k in range(len(node.operands)))
     return function.graph.add(
         "prelude",
-        operands,
+        node.operands,
         shape=node.shape,
         element_type=node.element_type,
         interval=node.interval,

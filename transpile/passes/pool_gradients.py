@@ -26,19 +26,19 @@ def pool_gradients(function: Function) -> None:
     """Raise searches and scatters to ``select_and_scatter``."""
     graph = function.graph
 
-    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
-        made = _gradient(graph, node, operands) if _calls(node, "scatter_at") else None
+    def rule(node: Node) -> Node | None:
+        made = _gradient(graph, node) if _calls(node, "scatter_at") else None
         return None if made is None or graph.refuses(made) else made
 
-    rewrite(function, rule)
+    rewrite(function, ("prelude",), rule)
 
 
 def _calls(node: Node, function: str) -> bool:
     return node.opcode == "prelude" and node.parameters["function"] == function
 
 
-def _gradient(graph: Graph, scatter: Node, operands: tuple[Node, ...]) -> Node | None:
-    into, updates, *places = operands
+def _gradient(graph: Graph, scatter: Node) -> Node | None:
+    into, updates, *places = scatter.operands
     search = places[0].operands[0] if places[0].opcode == "item" else into
     if into.opcode != "zeros" or scatter.parameters["arguments"][3:] != (Ufunc("add"),):
         return None

@@ -100,14 +100,14 @@ def prefixes(function: Function) -> None:
                 found[node] = prefix
                 covered |= set(_between(node, prefix.source))
 
-    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+    def rule(node: Node) -> Node | None:
         if node not in found:
             return None
         made = found[node].node(graph)
         return None if graph.refuses(made) else made
 
     if found:
-        rewrite(function, rule)
+        rewrite(function, {node.opcode for node in found}, rule)
 
 
 def _may_end_one(node: Node) -> bool:

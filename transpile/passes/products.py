@@ -36,15 +36,19 @@ def products(function: Function) -> None:
         return
     graph = function.graph
 
-    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+    made: set[Node] = set()
+
+    def rule(node: Node) -> Node | None:
         if node in turned:
-            return _turned(graph, node, operands)
-        if node.opcode == "transpose" and node.operands[0] in turned:
+            new = _turned(graph, node)
+            made.add(new)
+            return new
+        if node.opcode == "transpose" and node.operands[0] in made:
             swap = _swap(node.ndim)
-            return permute(graph, operands[0], [swap[axis] for axis in node.parameters["axes"]])
+            return permute(graph, node.operands[0], [swap[axis] for axis in node.parameters["axes"]])
         return None
 
-    rewrite(function, rule)
+    rewrite(function, {"transpose", *(node.opcode for node in turned)}, rule)
     graph.turned.update((node, _swap(node.ndim)) for node in turned)
 
 
@@ -85,7 +89,8 @@ def _is_simpler(product: Node, group: set[Node], users: Users) -> bool:
     return bool(outside) and after < before
 
 
-def _turned(graph: Graph, node: Node, operands: tuple[Node, ...]) -> Node:
+def _turned(graph: Graph, node: Node) -> Node:
+    operands = node.operands
     if node.opcode == "matmul":
         left, right = operands
         operands = permute(graph, right, _swap(right.ndim)), permute(graph, left, _swap(left.ndim))

@@ -17,7 +17,7 @@ from ..array.graph import Graph
 from ..array.node import Node
 from ..array.operations import CALLED_BY_NAME
 from ..array.program import Function, Program, roots
-from ..array.rewriting import rewrite_parts, stand_in
+from ..array.rewriting import rewrite_parts
 from ..array.traversal import dependencies, topological
 from ..hlo.stack_frames import CallChains
 from .users import Use, uses_of
@@ -285,7 +285,7 @@ def _put(function: Function, calls: Sequence[_Call]) -> None:
                 given.append(graph.add("item", (called,), index=index))
         for output, new in zip(call.outputs, given, strict=True):
             made[output] = new
-            stand_in(graph, output, new)
+            graph.stand_in(output, new)
 
     if calls:
         rewrite_parts(function, calls, replace_part)

@@ -94,11 +94,12 @@ def _looked_up(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return make(graph, node, found) if make is not None else None
 
 
-def _scattered(graph: Graph, node: Node, operands: tuple[Node, ...]) -> Node | None:
+def _scattered(graph: Graph, node: Node) -> Node | None:
     """Values and indices of a scatter in the shape that they had: the order of the elements is the same."""
     is_call = node.opcode == "prelude" and node.parameters["function"] == "scatter_at"
+    operands = node.operands
     slots = tuple(Slot(2 + k) for k in range(len(operands) - 2))
-    if not is_call and (node.opcode not in ("setitem", "update_at") or node.parameters["index"] != slots):
+    if not is_call and (node.opcode == "prelude" or node.parameters["index"] != slots):
         return None
     x, values, *indices = operands
     laid_out = indices[0].shape  # of all of them: indices that only broadcast together stay as they are
@@ -150,4 +151,4 @@ RULES = (
 def reshapes(function: Function) -> None:
     """Take, and put, by indices in their own shape."""
     apply_rules(function, RULES)
-    rewrite(function, partial(_scattered, function.graph))
+    rewrite(function, ("prelude", "setitem", "update_at"), partial(_scattered, function.graph))

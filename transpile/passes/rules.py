@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from functools import cache
 
 from ..array.graph import Graph
+from ..array.live import live_nodes
 from ..array.node import Node
 from ..array.operations import operation as operation_of
 from ..array.operations.inference import broadcast
-from ..array.program import Function, roots
-from ..array.rewriting import call_parameters, rewrite, with_operands
-from ..array.traversal import topological, use_counts
+from ..array.program import Function
+from ..array.rewriting import call_parameters, rewrite
 from ..hlo.element_types import ElementType
 from .matching import Bindings, operation, pattern
 
@@ -39,11 +39,11 @@ class Rule:
     once: tuple[str, ...] = ()
     when: Callable[[ElementType], bool] = lambda element_type: True
 
-    def apply(self, graph: Graph, node: Node, uses: dict[Node, int]) -> Node | None:
+    def apply(self, graph: Graph, node: Node, uses: Callable[[Node], int]) -> Node | None:
         if node.element_type is None or not self.when(node.type):
             return None
         found = pattern(self.match).match(node)
-        if found is None or any(uses.get(found[name], 0) > places(self.match, name) for name in self.once):
+        if found is None or any(uses(found[name]) > places(self.match, name) for name in self.once):
             return None
         if isinstance(self.give, str):
             made: Node | None = _built(graph, ast.parse(self.give, mode="eval").body, node.type, found)
@@ -68,24 +68,21 @@ def apply_rules(function: Function, rules: Sequence[Rule], but: Container[Node] 
     by_opcode: dict[str, list[Rule]] = {}
     for rule in rules:
         by_opcode.setdefault(pattern(rule.match).opcode, []).append(rule)
-    uses = use_counts(topological(roots(function)), roots(function))
-    graph = function.graph
+    graph, uses = function.graph, live_nodes(function).count
 
-    def rewritten(node: Node, operands: tuple[Node, ...]) -> Node | None:
-        if node.opcode in ("loop", "conditional") or "effect" in node.parameters or node in but:
+    def rewritten(node: Node) -> Node | None:
+        if "effect" in node.parameters or node in but:
             return None
-        current = with_operands(graph, node, operands)
+        current = node
         for _ in range(_DEEPEST):
             found = (rule.apply(graph, current, uses) for rule in by_opcode.get(current.opcode, ()))
             following = next((one for one in found if one is not None), None)
             if following is None:
                 break
             current = following
-        if current is not node:
-            uses[current] = uses.get(current, 0) + uses.get(node, 0)
         return current
 
-    rewrite(function, rewritten)
+    rewrite(function, by_opcode, rewritten)
 
 
 def _built(graph: Graph, tree: ast.expr, element_type: ElementType, bound: Bindings) -> Node:

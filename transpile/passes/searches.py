@@ -45,7 +45,7 @@ def searches(function: Function) -> None:
     apply_rules(function, RULES)
     graph = function.graph
 
-    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+    def rule(node: Node) -> Node | None:
         if node.opcode != "item" or node.operands[0].opcode != "loop" or node.parameters["index"] != 1:
             return None
         loop: Loop = node.operands[0].parameters["loop"]
@@ -64,7 +64,7 @@ def searches(function: Function) -> None:
         )
         return None if graph.refuses(made) else made
 
-    rewrite(function, rule)
+    rewrite(function, ("item",), rule)
 
 
 def _search(loop: Loop) -> tuple[Node, Node, str] | None:

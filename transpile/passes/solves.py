@@ -22,13 +22,13 @@ def solves(function: Function) -> None:
     """Raise permutations by row exchanges, then what reads them."""
     graph = function.graph
 
-    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+    def rule(node: Node) -> Node | None:
         if node.opcode != "item" or node.operands[0].opcode != "loop":
             return None
         found = _permutation(node.operands[0])
         return None if found is None else _order(graph, node, found)
 
-    rewrite(function, rule)
+    rewrite(function, ("item",), rule)
     apply_rules(function, RULES)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..array.graph import Graph
+from ..array.live import live_nodes
 from ..array.node import Node, Slot, literal_value
 from ..array.program import Function, Loop, roots
 from ..array.rewriting import rewrite
@@ -47,21 +48,23 @@ _NEXT_SECOND = f"add(add({_SECOND}, key), count)"
 
 def threefry(function: Function) -> None:
     """Raise the loops of the cipher, then what JAX does with the words."""
+    if not live_nodes(function).of(("loop",)):
+        return
     users = _users(function)
     graph = function.graph
     ciphers: dict[Node, Node] = {}  # by loop: the call
 
-    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+    def rule(node: Node) -> Node | None:
         if node.opcode == "loop" and _is_cipher(node, users):
-            made = _call(graph, node, operands, users)
+            made = _call(graph, node, users)
             if made is not None:
                 ciphers[made] = node
             return made
-        if node.opcode == "item" and operands[0] in ciphers and operands[0].opcode == "prelude":
-            return _word(graph, node, operands[0])
+        if node.opcode == "item" and node.operands[0] in ciphers and node.operands[0].opcode == "prelude":
+            return _word(graph, node, node.operands[0])
         return None
 
-    rewrite(function, rule)
+    rewrite(function, ("loop", "item"), rule)
     if ciphers:
         apply_rules(function, RULES)
 
@@ -176,8 +179,9 @@ def _count(initial: Node, word: Node) -> Node | None:
     return initial
 
 
-def _call(graph: Graph, node: Node, operands: tuple[Node, ...], users: dict[Node, list[Node | None]]) -> Node | None:
+def _call(graph: Graph, node: Node, users: dict[Node, list[Node | None]]) -> Node | None:
     """The call that makes the words, or None where the counts are no pattern of JAX's."""
+    operands = node.operands
     found = _key(operands)
     if found is None:
         return None

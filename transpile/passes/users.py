@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..array.live import live_nodes
 from ..array.node import Node, Slot
 from ..array.program import Function, roots
 from ..array.traversal import nested_roots, topological
@@ -34,6 +35,24 @@ def uses_of(function: Function) -> dict[Node, list[Use]]:
     for root in roots(function):
         found.setdefault(root, []).append(Use(None, "operand"))
     return found
+
+
+class Uses:
+    """The uses of nodes while a function is rewritten."""
+
+    def __init__(self, function: Function) -> None:
+        self._live = live_nodes(function)
+
+    def __call__(self, node: Node) -> list[Use]:
+        """The uses of a node."""
+        found = [Use(None, "operand")] if self._live.is_root(node) else []
+        for user in self._live.users(node):
+            kinds = _kinds(user)
+            stored = [store.value for store in user.parameters["loop"].stores] if user.opcode == "loop" else []
+            found += (Use(user, kinds.get(place, "operand")) for place, one in enumerate(user.operands) if one is node)
+            nested = nested_roots(user).count(node) - stored.count(node)
+            found += [Use(user, "stored")] * stored.count(node) + [Use(user, "operand")] * nested
+        return found
 
 
 def _kinds(node: Node) -> dict[int, str]:

@@ -10,7 +10,6 @@ from typing import Any
 from ...array.graph import Graph
 from ...array.node import Node, Region
 from ...array.program import Branch, Function
-from ...array.rewriting import stand_in
 from ...array.value import strong
 from ...kernels.index_maps import Bound, Map, Offset, bounds, identity, offset
 from ...kernels.kernel import Kernel
@@ -32,7 +31,7 @@ def call_kernel(function: Function, region: FusedRegion, made: dict[Node, Node])
         (shape,) = kernel.shapes
         call = graph.typed("kernel", operands, shape, last.element_type, kernel=kernel, **_origin(region, last))
         made[last] = _finished(graph, region, last, call)
-        stand_in(graph, last, made[last])
+        graph.stand_in(last, made[last])
         return
     results = tuple((shape, node.element_type) for node, shape in zip(region.outputs, kernel.shapes, strict=True))
     call = graph.typed("kernel", operands, results=results, kernel=kernel)
@@ -40,7 +39,7 @@ def call_kernel(function: Function, region: FusedRegion, made: dict[Node, Node])
         graph.instruction, graph.number = graph.origins.get(node), node.number
         item = graph.typed("item", (call,), shape, node.element_type, index=index, **_origin(region, node))
         made[node] = _finished(graph, region, node, item)
-        stand_in(graph, node, made[node])
+        graph.stand_in(node, made[node])
 
 
 def _origin(region: FusedRegion, node: Node) -> dict[str, Any]:

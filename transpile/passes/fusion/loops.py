@@ -30,20 +30,23 @@ def kernel_loops(function: Function) -> None:
             if built is not None and built.fits():
                 made[node] = built
     if made:
-        rewrite(function, lambda node, operands: _in_kernel(function.graph, node, operands, made))
+        calls: dict[Node, LoopKernel] = {}
+        rewrite(function, ("loop", "item"), lambda node: _in_kernel(function.graph, node, made, calls))
 
 
-def _in_kernel(graph: Graph, node: Node, operands: tuple[Node, ...], made: dict[Node, LoopKernel]) -> Node | None:
+def _in_kernel(graph: Graph, node: Node, made: dict[Node, LoopKernel], calls: dict[Node, LoopKernel]) -> Node | None:
     """The call in place of a loop, and its results in place of the loop's."""
     if node in made:
-        return made[node].call(operands)
-    if node.opcode != "item" or node.operands[0] not in made:
+        call = made[node].call(node.operands)
+        calls[call] = made[node]
+        return call
+    if node.opcode != "item" or node.operands[0] not in calls:
         return None
-    wanted = made[node.operands[0]].wanted
+    wanted = calls[node.operands[0]].wanted
     if len(wanted) == 1:
-        return operands[0]
+        return node.operands[0]
     index = wanted.index(node.parameters["index"])
-    return graph.typed("item", operands, node.shape, node.element_type, index=index, stands_for=node)
+    return graph.typed("item", node.operands, node.shape, node.element_type, index=index, stands_for=node)
 
 
 def _only_call(node: Node, nodes: list[Node]) -> Node | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from ...array.graph import Graph
 from ...array.node import Node, Slot
 from ...array.program import Function
-from ...array.rewriting import rewrite, with_operands
+from ...array.rewriting import rewrite
 from ...hlo.element_types import F32
 from ...hlo.parser import parse_module
 from ..matching import Bindings
@@ -121,11 +121,8 @@ def _raise(function: Function, known: Sequence[Idiom]) -> None:
     graph = function.graph
     roots = {idiom.root.opcode for idiom in known}
 
-    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
-        if node.opcode not in roots:
-            return None
-        current = with_operands(graph, node, operands)
-        for idiom, argument in _found(known, current):
+    def rule(node: Node) -> Node | None:
+        for idiom, argument in _found(known, node):
             made = graph.add(
                 "prelude",
                 (argument,),
@@ -139,7 +136,7 @@ def _raise(function: Function, known: Sequence[Idiom]) -> None:
                 return made
         return None
 
-    rewrite(function, rule)
+    rewrite(function, roots, rule)
 
 
 def _found(known: Sequence[Idiom], node: Node) -> Iterator[tuple[Idiom, Node]]:

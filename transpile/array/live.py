@@ -1,0 +1,216 @@
+"""The live nodes of a function: who uses them, where each opcode is, and how one node takes the place of another.
+
+A node is live where a result, a parameter or a side effect of the function needs it. Rewriting changes the operands of
+the users of a node and nothing else, so that a rewrite costs as much as there are users, however large the function is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from .intervals import narrowed
+from .node import Node
+from .program import Branch, Function, Loop, Tree, roots
+from .traversal import dependencies, topological
+
+_Place = tuple[int, int]  # among the nodes found first, and among those made in the place of one: operands come first
+
+
+class LiveNodes:
+    """What a function needs, with its uses. Only :meth:`replace` may change the operands of nodes in it."""
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+        self._users: dict[Node, dict[Node, int]] = {}  # with how often each uses the node
+        self._root_uses: Counter[Node] = Counter()
+        self._by_opcode: dict[str, dict[Node, None]] = {}
+        self._place: dict[Node, _Place] = {}
+        self._made = 0
+        self._moved: dict[Node, Node] = {}  # roots that are not yet exchanged in the function
+        for k, node in enumerate(topological(roots(function))):
+            self._attach(node, (k, 0))
+        self._root_uses.update(roots(function))
+
+    def __contains__(self, node: Node) -> bool:
+        return node in self._users
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(sorted(self._users, key=self._place.__getitem__))
+
+    def place(self, node: Node) -> _Place:
+        """Something to sort by: operands come before their users."""
+        return self._place[node]
+
+    def count(self, node: Node) -> int:
+        """How often a node is used, as a result, a parameter or a side effect, too; 0 for one that is not live."""
+        return sum(self._users.get(node, {}).values()) + self._root_uses[node]
+
+    def users(self, node: Node) -> list[Node]:
+        """The nodes that use a node."""
+        return list(self._users.get(node, ()))
+
+    def is_root(self, node: Node) -> bool:
+        """Whether the function gives the node back, takes it, or runs it for its effect."""
+        return self._root_uses[node] > 0
+
+    def of(self, opcodes: Iterable[str]) -> list[Node]:
+        """The nodes of some opcodes, in no order."""
+        return [node for opcode in opcodes for node in self._by_opcode.get(opcode, ())]
+
+    # -- changing
+
+    def replace(self, old: Node, new: Node, made: Iterable[Node] = ()) -> list[Node]:
+        """Let the users of ``old`` use ``new``; gives those whose operands changed.
+
+        ``made`` are the nodes that were made, or found, for ``new``: where ``new`` is computed from ``old``, they go
+        on using it.
+        """
+        keeping = self._between(new, old, made)
+        users = [user for user in self._users[old] if user not in keeping]
+        place = self._place[old]
+        if new not in self._users:
+            self._attach_all(new, place)
+        changed: list[Node] = []
+        waiting = [(old, new, users)]
+        while waiting:
+            old, new, users = waiting.pop()
+            self._move_roots(old, new)
+            self._function.graph.stand_in(old, new)
+            for user in users:
+                if user not in self._users:
+                    continue
+                equal = self._exchange(user, old, new)
+                changed.append(user)
+                if equal is not None:
+                    waiting.append((user, equal, self.users(user)))
+            self._drop(old)
+        return changed
+
+    def flush(self) -> None:
+        """Put what took the place of results and effects into the function."""
+        if self._moved:
+            self._function.results = self._current_tree(self._function.results)
+            if self._function.effect is not None:
+                self._function.effect = self._current(self._function.effect)
+            self._moved.clear()
+
+    def _between(self, new: Node, old: Node, made: Iterable[Node]) -> set[Node]:
+        """``new`` and what it was made of, as far as that needs ``old``."""
+        own = {new, *made}
+        seen, waiting = {new}, [new]
+        while waiting:
+            for operand in dependencies(waiting.pop()):
+                if operand in own and operand not in seen and operand is not old:
+                    seen.add(operand)
+                    waiting.append(operand)
+        return seen
+
+    def _exchange(self, user: Node, old: Node, new: Node) -> Node | None:
+        """Change the operands of one user; gives an equal node that was there already."""
+        graph = self._function.graph
+        count = self._users[old].pop(user)
+        uses = self._users[new]
+        uses[user] = uses.get(user, 0) + count
+        is_shared = graph.forget(user)
+        exchange_operands(user, old, new)
+        equal = graph.remember(user, self.__contains__) if is_shared else None
+        if equal is None:
+            self._refresh(user)
+        return equal
+
+    def _refresh(self, node: Node) -> None:
+        """Work out again what follows from the operands of a node, and then for its users."""
+        graph = self._function.graph
+        waiting = [node]
+        while waiting:
+            node = waiting.pop()
+            interval, home = narrowed(node, node.operands), graph.home_of(node)
+            if interval == node.interval and home is node.region:
+                continue
+            is_shared = graph.forget(node)
+            object.__setattr__(node, "interval", interval)
+            object.__setattr__(node, "region", home)
+            if is_shared:
+                graph.remember(node, self.__contains__)
+            waiting += self._users.get(node, ())
+
+    def _attach_all(self, node: Node, place: _Place) -> None:
+        """Make a node live, with what it needs."""
+        for one in topological([node], self._not_live):
+            self._made += 1
+            self._attach(one, (place[0], self._made))
+
+    def _not_live(self, node: Node) -> list[Node]:
+        return [one for one in dependencies(node) if one not in self._users]
+
+    def _attach(self, node: Node, place: _Place) -> None:
+        self._users[node] = {}
+        self._place[node] = place
+        self._by_opcode.setdefault(node.opcode, {})[node] = None
+        for operand in dependencies(node):
+            uses = self._users[operand]
+            uses[node] = uses.get(node, 0) + 1
+
+    def _drop(self, node: Node) -> None:
+        """Forget a node that nothing uses, and what only it used."""
+        waiting = [node]
+        while waiting:
+            node = waiting.pop()
+            if node not in self._users or self._users[node] or self._root_uses[node]:
+                continue
+            del self._users[node], self._by_opcode[node.opcode][node]
+            for operand in dependencies(node):
+                if self._users[operand].pop(node, None) is not None:
+                    waiting.append(operand)
+
+    def _move_roots(self, old: Node, new: Node) -> None:
+        count = self._root_uses[old] - (old in self._function.parameters if old.opcode == "parameter" else 0)
+        if count:
+            self._root_uses[old] -= count
+            self._root_uses[new] += count
+            self._moved[old] = new
+
+    def _current(self, node: Node) -> Node:
+        while node in self._moved:
+            node = self._moved[node]
+        return node
+
+    def _current_tree(self, tree: Tree) -> Tree:
+        if isinstance(tree, tuple | list):
+            return type(tree)(self._current_tree(part) for part in tree)
+        return self._current(tree) if isinstance(tree, Node) else tree
+
+
+def exchange_operands(user: Node, old: Node, new: Node) -> None:
+    """Let one node use ``new`` where it used ``old``, in its bodies and for its order too."""
+
+    def current(node: Node) -> Node:
+        return new if node is old else node
+
+    object.__setattr__(user, "operands", tuple(map(current, user.operands)))
+    if user.parameters.get("after") is old:
+        user.parameters["after"] = new
+    if user.opcode == "loop":
+        loop: Loop = user.parameters["loop"]
+        for carry, initial in zip(loop.carries, user.operands, strict=True):
+            carry.initial = initial
+            carry.following = current(carry.following) if carry.following is not None else None
+        for store in loop.stores:
+            store.value, store.indices = current(store.value), tuple(map(current, store.indices))
+        loop.condition, loop.effect, loop.count = (
+            current(node) if node is not None else None for node in (loop.condition, loop.effect, loop.count)
+        )
+    elif user.opcode == "conditional":
+        branches: tuple[Branch, ...] = user.parameters["branches"]
+        for branch in branches:
+            branch.results = list(map(current, branch.results))
+            branch.effect = current(branch.effect) if branch.effect is not None else None
+
+
+def live_nodes(function: Function) -> LiveNodes:
+    """The live nodes of a function. They are known until something but :meth:`LiveNodes.replace` changes it."""
+    if function.live is None:
+        function.live = LiveNodes(function)
+    live: LiveNodes = function.live
+    return live
