@@ -132,3 +132,67 @@ def test_a_reader_that_goes_away_is_no_error():
     child.stdout.close()
     assert child.stderr.read() == b""
     assert child.wait() == 141
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *([name, "model.hlo", "--seed", "-1"] for name in ("run", "check", "lockstep", "reduce")),
+        *(["check", "model.hlo", "--timeout", seconds] for seconds in ("-1", "0", "nan", "inf", "1e300")),
+        *(["check", "model.hlo", "--memory-limit", size] for size in ("-5", "0", "99999999999999999")),
+        ["fuzz", "--seeds", "-1"],
+        ["fuzz", "--seeds", "0"],
+        ["fuzz", "--first-seed", "-3"],
+        ["fuzz", "--timeout", "-1"],
+        ["fuzz", "--memory-limit", "-5"],
+        ["reduce", "model.hlo", "--retries", "-1"],
+    ],
+)
+def test_numbers_out_of_range_are_bad_usage(xla2py, arguments):
+    code, out, err = xla2py(*arguments)
+    assert (code, out) == (2, "")
+    assert "error[XP400]" in err and "is not in the range" in err and arguments[-2] in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        *((["emit", "model.hlo", "-t", "dask", "--chunks", size], "XP741") for size in ("0", "-1", "²", "9" * 400)),
+        (["emit", "model.hlo", "-t", "dask", "--memory", "9" * 400 + "GiB"], "XP741"),
+        (["inspect", "model.hlo", "-t", "dask", "--chunks", "0"], "XP741"),
+        (["check", "model.hlo", "--campaigns", ","], "XP600"),
+        (["check", "model.hlo", "--reference", ","], "XP600"),
+        (["fuzz", "--campaigns", ","], "XP600"),
+        (["a" * 3000 + ".hlo"], "XP401"),
+        (["lockstep", "model.hlo", "--edited", sys.executable], "XP401"),
+        (["emit", "model.hlo", "-o", "a" * 3000 + ".py"], "XP401"),
+    ],
+)
+def test_other_values_that_mean_nothing_are_bad_usage(xla2py, arguments, code):
+    exit_code, _, err = xla2py(*arguments)
+    assert exit_code == 2 and f"error[{code}]" in err
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is full")
+@pytest.mark.parametrize("arguments", [["model.hlo"], ["ops"], ["run", "model.hlo"], ["--help"]])
+def test_a_full_disk_is_no_bug(folder, arguments):
+    command = [sys.executable, "-c", "from xla2py.transpile.cli import main; main()", *arguments]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+        silent = subprocess.run([*command[:3], "--nonsense"], stderr=full, timeout=120, check=False)
+    assert done.returncode == 2 and "error[XP401]: cannot write stdout: No space left" in done.stderr
+    assert silent.returncode == 2
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell")
+def test_closed_streams_are_no_bugs(folder):
+    def shell(line: str) -> subprocess.CompletedProcess[str]:
+        script = f'run() {{ "{sys.executable}" -c "from xla2py.transpile.cli import main; main()" "$@"; }}; run {line}'
+        return subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=120, check=False)
+
+    closed = shell("model.hlo >&-")
+    assert closed.returncode == 2 and "error[XP401]: cannot write stdout: it is closed" in closed.stderr
+    assert shell("model.hlo -o closed.py >&-").returncode == 0 and os.path.exists("closed.py")
+    assert shell("ops 2>&-").returncode == 0
+    unread = shell("emit - <&-")
+    assert unread.returncode == 2 and "error[XP401]: cannot read stdin: it is closed" in unread.stderr

@@ -6,11 +6,13 @@ Ctrl-C and 141 where the reader of stdout went away, as shells have it.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
 from itertools import takewhile
@@ -19,8 +21,9 @@ import click
 from click.shell_completion import shell_complete
 
 from .commands.options import debug_option
-from .commands.terminal import Session, people, report
+from .commands.terminal import ClosedStream, Session, people, report
 from .errors import Diagnostic, UsageError, XlaToPythonError
+from .files import file_error
 from .version import VERSION
 
 # name -> what the overview says; the module of a command is imported when it runs
@@ -45,6 +48,7 @@ GROUP_FLAGS = ("--help", "-h", "--version", "--debug")
 BUG = 4
 INTERRUPTED = 130
 READER_GONE = 141
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)  # what writing to stdout may end in
 
 
 class CommandGroup(click.Group):
@@ -98,6 +102,8 @@ def cli() -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command with arguments (default: the process's own) and give its exit code."""
     session = Session()
+    if sys.stdout is None:  # the process began without
+        sys.stdout = ClosedStream()
     try:
         if instruction := os.environ.get(COMPLETION_VARIABLE):
             return shell_complete(cli, {}, PROGRAM, COMPLETION_VARIABLE, instruction)
@@ -117,16 +123,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter's last flush fails too
+        _drop_stdout()
         return READER_GONE
+    except OSError as error:
+        return _refused(error, session)
     except MemoryError:
         report(UsageError(Diagnostic("XP501", "there is not enough memory for this program")))
         return UsageError.exit_code
     except Exception as error:
-        if session.debug:
-            traceback.print_exception(error)
-        _report_bug(error, session)
-        return BUG
+        return _bug(error, session)
 
 
 def _usage_error(error: click.ClickException) -> UsageError:
@@ -136,12 +141,34 @@ def _usage_error(error: click.ClickException) -> UsageError:
     return UsageError(Diagnostic("XP400", error.format_message().rstrip("."), hint=hint))
 
 
-def _report_bug(error: Exception, session: Session) -> None:
+def _refused(error: OSError, session: Session) -> int:
+    """The exit code for what the system refuses where nothing else was ready for it: a path, or writing to stdout."""
+    if error.filename is not None:
+        report(file_error("use", os.fsdecode(error.filename), error))
+    elif error.errno in UNWRITABLE:
+        _drop_stdout()
+        report(file_error("write", "stdout", error))
+    else:
+        return _bug(error, session)
+    return UsageError.exit_code
+
+
+def _drop_stdout() -> None:
+    """Let what is still to be written go nowhere, or the interpreter's last flush fails too."""
+    if not isinstance(sys.stdout, ClosedStream):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _bug(error: Exception, session: Session) -> int:
     console = people()
-    console.print(f"[bold red]internal error[/]: {type(error).__name__} (this is a bug in xla2py {VERSION})")
-    if not session.debug:
-        console.print("run the same command with --debug for the traceback")
-    console.print("please report it to the authors of xla2py, with the HLO and the traceback")
+    with suppress(OSError):  # nobody can be told
+        if session.debug:
+            traceback.print_exception(error)
+        console.print(f"[bold red]internal error[/]: {type(error).__name__} (this is a bug in xla2py {VERSION})")
+        if not session.debug:
+            console.print("run the same command with --debug for the traceback")
+        console.print("please report it to the authors of xla2py, with the HLO and the traceback")
+    return BUG
 
 
 def main() -> None:

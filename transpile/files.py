@@ -25,6 +25,14 @@ def read_bytes(path: Path) -> bytes:
         raise file_error("read", path, error) from error
 
 
+def read_text(path: Path) -> str:
+    """The content of a file of text. Raises :class:`UsageError` (``XP401``) where it is none."""
+    try:
+        return read_bytes(path).decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(Diagnostic("XP401", f"cannot read {path}: it is not UTF-8 text")) from error
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Replace a file's content in one step; a reader sees the old bytes or the new ones.
 

@@ -14,7 +14,7 @@ from .chunk_sizes import REUSED_BYTES, choose_chunk_sizes
 from .chunks import Chunks
 from .estimates import PROCESS_BYTES, estimated
 from .legalize import legalized
-from .limits import size_in_bytes
+from .limits import chunk_length, size_in_bytes
 from .phases import Schedule, scheduled
 from .propagation import classified, propagated
 from .stores import without_computed_stores
@@ -62,7 +62,7 @@ def _chosen(program: Program, limits: Limits) -> ChunkProgram | None:
     """The program in the largest chunks that keep to the limit; None if it had to be rewritten for them."""
     function, memory = program.entry, size_in_bytes(limits.memory) if limits.memory else None
     classes = classified(function, memory)
-    length = int(limits.chunks) if limits.chunks.isdigit() else None
+    length = chunk_length(limits.chunks)
     target = size_in_bytes(limits.chunks) if limits.chunks and length is None else CHUNK_BYTES
     reused = _reused(function, classes) if not limits.chunks else frozenset()
     for_files: ChunkProgram | None = None

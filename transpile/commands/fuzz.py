@@ -10,6 +10,7 @@ import click
 from ...targets.base import load_target, require_targets
 from ..errors import Diagnostic, UsageError
 from ..settings import SETTINGS
+from .numbers import COUNT, MEBIBYTES, SECONDS, SEED
 from .options import Command, words
 from .terminal import counting, note, note_twins, write_table
 
@@ -21,8 +22,8 @@ DIFFERS = 1
 
 @click.command(cls=Command)
 @click.option("--ops", metavar="NAMES", callback=words, help="Only programs with one of these operations, by commas.")
-@click.option("--seeds", default=200, show_default=True, metavar="N", help="How many programs to try.")
-@click.option("--first-seed", default=0, show_default=True, help="The seed of the first program.")
+@click.option("--seeds", type=COUNT, default=200, show_default=True, metavar="N", help="How many programs to try.")
+@click.option("--first-seed", type=SEED, default=0, show_default=True, help="The seed of the first program.")
 @click.option("-t", "--target", default="numpy", show_default=True, callback=words, help="Targets, by commas.")
 @click.option(
     "--style",
@@ -38,8 +39,17 @@ DIFFERS = 1
     callback=words,
     help="Kinds of inputs, in turn: ordinary, edge, ties, large, by commas, or all.",
 )
-@click.option("--timeout", default=60.0, show_default=True, metavar="SECONDS", help="Limit of time for each run.")
-@click.option("--memory-limit", default=4096, show_default=True, metavar="MIB", help="Limit of memory for each run.")
+@click.option(
+    "--timeout", type=SECONDS, default=60.0, show_default=True, metavar="SECONDS", help="Limit of time for each run."
+)
+@click.option(
+    "--memory-limit",
+    type=MEBIBYTES,
+    default=4096,
+    show_default=True,
+    metavar="MIB",
+    help="Limit of memory for each run.",
+)
 @click.option("-o", "--output", default="fuzz", show_default=True, metavar="DIR", help="Where the findings go.")
 def command(
     ops: tuple[str, ...] | None,

@@ -8,6 +8,7 @@ import click
 
 from ...targets.base import require_targets
 from .modules import read_module, shown_name
+from .numbers import SEED
 from .options import Command
 from .terminal import note, working
 
@@ -18,7 +19,9 @@ DIFFERS = 1
 @click.argument("source", metavar="FILE")
 @click.option("-t", "--target", default="numpy", show_default=True, help="The array library to run on.")
 @click.option("--args", "arguments", metavar="IN.npz", help="Arguments, by parameter name or as arr_0, arr_1, ..")
-@click.option("--seed", default=0, show_default=True, help="Seed of the arguments that are made without --args.")
+@click.option(
+    "--seed", type=SEED, default=0, show_default=True, help="Seed of the arguments that are made without --args."
+)
 @click.option("--edited", metavar="FILE.py", help="Run this edited form of what is emitted without options.")
 def command(source: str, target: str, arguments: str | None, seed: int, edited: str | None) -> int:
     """Run emitted code beside XLA and name the first instruction that introduces an error.
@@ -29,13 +32,13 @@ def command(source: str, target: str, arguments: str | None, seed: int, edited: 
     from ..emission import emit
     from ..equivalence.origins import find_origin
     from ..equivalence.participants import Workers
-    from ..files import read_bytes
+    from ..files import read_text
     from .arrays import arguments_for
 
     require_targets([target])
     module = read_module(source)
     inputs, _ = arguments_for(module, arguments, seed)
-    text = read_bytes(Path(edited)).decode() if edited is not None else None
+    text = read_text(Path(edited)) if edited is not None else None
     emitted = emit(module, target, name=shown_name(source))
     with Workers() as workers, working(f"running {shown_name(source)} on {target} and XLA"):
         found = find_origin(module, emitted, inputs, workers, source=text)

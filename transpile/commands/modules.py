@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..errors import XlaToPythonError
+from ..files import file_error
 from ..frontends.folders import programs_in
 from ..frontends.functions import is_reference
 from ..hlo.ir import HloModule
@@ -23,9 +25,19 @@ def read_module(argument: str) -> HloModule:
     name = "<stdin>" if argument == STDIN else argument
     with working(f"reading {name}"):
         is_stdin = argument == STDIN
-        module = load(sys.stdin.buffer.read(), name=name) if is_stdin else load_program(argument, Path())
+        module = load(_stdin(), name=name) if is_stdin else load_program(argument, Path())
         verify(module, module.source)
     return module
+
+
+def _stdin() -> bytes:
+    """All of stdin. Raises UsageError (XP401) where the system refuses, or there is none."""
+    if sys.stdin is None:
+        raise file_error("read", "stdin", OSError(errno.EBADF, "it is closed"))
+    try:
+        return sys.stdin.buffer.read()
+    except OSError as error:
+        raise file_error("read", "stdin", error) from error
 
 
 def shown_name(argument: str) -> str:

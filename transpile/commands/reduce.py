@@ -14,6 +14,7 @@ import numpy as np
 from ...targets.base import require_targets
 from ..errors import Diagnostic, UsageError
 from .modules import read_module
+from .numbers import RETRIES, SEED
 from .options import Command
 from .terminal import note
 
@@ -28,13 +29,17 @@ _ORACLE_SECONDS = 300.0
 @click.argument("source", metavar="FILE")
 @click.option("-t", "--target", default="numpy", show_default=True, help="The array library that differs from XLA.")
 @click.option("--args", "arguments", metavar="IN.npz", help="Arguments, by parameter name or as arr_0, arr_1, ..")
-@click.option("--seed", default=0, show_default=True, help="Seed of the arguments that are made without --args.")
+@click.option(
+    "--seed", type=SEED, default=0, show_default=True, help="Seed of the arguments that are made without --args."
+)
 @click.option(
     "--oracle",
     metavar="SCRIPT",
     help="Run as SCRIPT case.hlo case.npz; exit code 0 says that the case still shows the problem.",
 )
-@click.option("--retries", default=1, show_default=True, help="How often a smaller case must show it again.")
+@click.option(
+    "--retries", type=RETRIES, default=1, show_default=True, help="How often a smaller case must show it again."
+)
 @click.option("-o", "--output", metavar="OUT.hlo", help="Where the smallest case goes; its arguments go beside it.")
 def command(
     source: str,

@@ -20,6 +20,7 @@ from ..hlo.shapes import Shape
 from ..settings import SETTINGS, load_settings
 from .emit import generate
 from .modules import read_module, shown_name
+from .numbers import SEED
 from .options import Command, choose, setting_options
 from .terminal import note, working, write_table
 
@@ -33,7 +34,9 @@ RUNTIMES = ("cupy", "cupyx", "cupy_backends", "dask", "distributed")  # whose fa
 @click.argument("source", metavar="FILE")
 @setting_options(*SETTINGS)
 @click.option("--args", "arguments", metavar="IN.npz", help="Arguments, by parameter name or as arr_0, arr_1, ..")
-@click.option("--seed", default=0, show_default=True, help="Seed of the arguments that are made without --args.")
+@click.option(
+    "--seed", type=SEED, default=0, show_default=True, help="Seed of the arguments that are made without --args."
+)
 @click.option("-o", "--output", metavar="OUT.npz", help="Write the results to a file.")
 def command(source: str, arguments: str | None, seed: int, output: str | None, **given: Any) -> None:
     """Emit a program, run it, and show the shapes, dtypes and statistics of its results.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import click
@@ -24,19 +26,36 @@ class Session:
     debug: bool = False
 
 
+class ClosedStream(io.TextIOBase):
+    """Stands for stdout where the process began without: what is written to it fails, and only that."""
+
+    encoding = "utf-8"
+    errors = "strict"
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        if text:
+            raise OSError(errno.EBADF, "it is closed")
+        return 0
+
+
 def people() -> Console:
     """The console of stderr. rich itself follows ``NO_COLOR``, ``FORCE_COLOR`` and whether this is a terminal."""
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def report(error: XlaToPythonError) -> None:
-    """Show all diagnostics of an error."""
+    """Show all diagnostics of an error; where stderr takes nothing, the exit code has to say it."""
     console = people()
-    console.print(render(error.diagnostics, console.width))
+    with suppress(OSError):
+        console.print(render(error.diagnostics, console.width))
 
 
 def note(message: str) -> None:
-    people().print(Text.assemble(("note", "bold cyan"), f": {message}"))
+    with suppress(OSError):
+        people().print(Text.assemble(("note", "bold cyan"), f": {message}"))
 
 
 def note_twins(targets: Iterable[str]) -> None:
@@ -53,7 +72,7 @@ def note_twins(targets: Iterable[str]) -> None:
 @contextmanager
 def working(message: str) -> Iterator[None]:
     """Show a spinner on stderr while the body runs, where stderr is a terminal."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():  # None where the process began without
         yield
         return
     with people().status(message):

@@ -124,6 +124,8 @@ def named_campaigns(names: str | Sequence[str]) -> tuple[str, ...]:
 
 def _known_names(names: str | Sequence[str], known: Sequence[str], kind: str) -> tuple[str, ...]:
     words = (names,) if isinstance(names, str) else tuple(names)
+    if not words:
+        raise UsageError(Diagnostic("XP600", f"no {kind} is named", hint=f"use {', '.join(known)}"))
     for word in words:
         if word not in known:
             raise UsageError(Diagnostic("XP600", f"there is no {kind} '{word}'", hint=f"use {', '.join(known)}"))
