@@ -79,7 +79,13 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
     library = prelude(target)
     replicas = replicas_of(program, target.runners)
     entry = ENTRY if replicas is not None else "main"
-    reserved = prelude_names(program, target) | set(HOST_FUNCTIONS) | {"chunks"}
+    instructions = program.entry.computation.parameters
+    has_trees = settings.nested and replicas is None
+    paths = leaf_paths(instructions) if has_trees else [None] * len(instructions)
+    tree = fitting(program.original.result_tree, program.entry.results) if has_trees else None
+    has_trees = any(path is not None for path in paths)
+    check = _check(program, has_trees)
+    reserved = prelude_names(program, target, check) | set(HOST_FUNCTIONS) | {"chunks"}
     if settings.graph:
         renderer.used_prelude[GRAPH] = None
         reserved |= {REPLAY} | brought_in([GRAPH], target)
@@ -102,12 +108,6 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
     chunks = ""
     declarations = Declarations if target.kernels is None else target.kernels.declarations
     kernels: Declarations = declarations(target, renderer, library, settings.annotate, source_names)
-    instructions = program.entry.computation.parameters
-    has_trees = settings.nested and replicas is None
-    paths = leaf_paths(instructions) if has_trees else [None] * len(instructions)
-    tree = fitting(program.original.result_tree, program.entry.results) if has_trees else None
-    has_trees = any(path is not None for path in paths)
-    check = _check(program, has_trees)
     for function in _in_written_order(program):
         names = Names(reserved | constants.names)
         writer = FunctionWriter(

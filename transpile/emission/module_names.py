@@ -26,16 +26,12 @@ def foreign_names(program: Program) -> list[ForeignName]:
     return list(dict.fromkeys(function for function in called if isinstance(function, ForeignName)))
 
 
-def prelude_names(program: Program, target: Target) -> set[str]:
-    """What the prelude functions that a program needs bring into its module."""
-    called = {
-        "check_arguments",
-        "check_bounded_arguments",
-        "check_trees",
-        "constant",
-        "mapped_constant",
-        "device_constant",
-    }
+def prelude_names(program: Program, target: Target, check: str) -> set[str]:
+    """What the prelude functions that a program needs bring into its module; ``check`` is the one that checks the
+    arguments, if one does."""
+    called = {"check_arguments", "check_trees", "constant", "mapped_constant", "device_constant"}
+    if check:
+        called.add(check)
     if program.entry.chunks:
         called.update(("in_chunks", "Tiled"))
     for node in _calls(program):
