@@ -139,18 +139,36 @@ def test_pairs_that_make_no_transfer_are_refused(pairs, other, fault):
 
 
 @pytest.mark.parametrize(
-    ("counts", "among", "named"),
+    ("counts", "among", "pair", "fault"),
     [
-        ("replica_count=4", "", "replica 9"),
-        ("num_partitions=4", "channel_id=1, ", "partition 9"),
-        ("replica_count=2, num_partitions=2", "channel_id=1, ", "device 11"),  # partition 9 of replica 1
+        ("replica_count=4", "", "0,9", "names replica 9, and the module is for 4 replicas"),
+        ("replica_count=2", "channel_id=1, ", "0,1", "names partition 1 .*, and the module is for one partition"),
+        ("num_partitions=4", "channel_id=1, ", "0,9", "names partition 9 .*, and the module is for 4 partitions"),
+        ("replica_count=2, num_partitions=2", "channel_id=1, ", "0,9", "names partition 9 .* for 2 partitions"),
+        ("replica_count=2, num_partitions=2", "", "0,3", "names replica 3, and the module is for 2 replicas"),
     ],
 )
-def test_who_is_not_there_is_named_by_what_the_module_is_for(counts, among, named):
-    line = f"ROOT r = f32[2,3] collective-permute(x), {among}source_target_pairs={{{{0,9}}}}"
+def test_who_is_not_there_is_named_by_the_number_in_the_text(counts, among, pair, fault):
+    line = f"ROOT r = f32[2,3] collective-permute(x), {among}source_target_pairs={{{{{pair}}}}}"
     text = f"HloModule m, {counts}\n" + entry(line, sizes="2,3")
-    with pytest.raises(UnsupportedError, match=f"XP304: collective-permute names {named}, and the module is for 4"):
+    with pytest.raises(UnsupportedError, match=f"XP304: collective-permute {fault}"):
         xla2py.emit(parse_module(text))
+
+
+@pytest.mark.parametrize(
+    ("counts", "line", "fault"),
+    [
+        ("", "f32[4,3] all-gather(x), replica_groups={}, dimensions={0}", "groups of 2 devices"),
+        ("", "(f32[2,3], f32[4,3]) all-gather-start(x), replica_groups={}, dimensions={0}", "groups of 2 devices"),
+        ("", "f32[1,3] reduce-scatter(x), replica_groups={}, dimensions={0}, to_apply=add", "groups of 2 devices"),
+        ("", "(f32[2,3], f32[2,3]) all-to-all(x, x), replica_groups={}", "all-to-all of 2 operands"),
+        (", num_partitions=2", "f32[4,3] all-gather(x), replica_groups={}, dimensions={0}", "groups of 2 devices"),
+    ],
+)
+def test_shapes_for_more_devices_than_there_are_are_refused(counts, line, fault):
+    text = f"HloModule m{counts}\n" + entry(f"ROOT r = {line}", sizes="2,3")
+    with pytest.raises(UnsupportedError, match=f"XP304: .*{fault}.*, and the module has groups of 1"):
+        xla2py.emit(text)
 
 
 CIRCLE = """HloModule circle, replica_count=2

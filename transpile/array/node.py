@@ -115,6 +115,20 @@ class Ufunc:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceGroups:
+    """Groups of devices, as an argument: lists of their numbers."""
+
+    lists: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DevicePairs:
+    """Pairs of devices that send and receive, as an argument."""
+
+    lists: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PreludeName:
     """An object of the prelude, as an argument."""
 

@@ -13,12 +13,13 @@ from typing import Any
 import jinja2
 import numpy as np
 
-from ..array.node import Constant, ForeignName, Node, PreludeName, Slot, Ufunc
+from ..array.node import Constant, DeviceGroups, DevicePairs, ForeignName, Node, PreludeName, Slot, Ufunc
 from ..array.program import Function
 from ..array.scalars import is_scalar_expression
 from ..hlo.element_types import ElementType
 from ..hlo.ir import Instruction
 from ..kernels.kernel import Kernel
+from .device_lists import counted_groups, counted_pairs
 from .literals import number
 from .texts import (
     axes_keyword,
@@ -259,6 +260,12 @@ class Renderer:
             return self.dtype(item)
         if isinstance(item, Constant):
             return number(item.array, self.scalars)
+        if isinstance(item, DeviceGroups):
+            groups = counted_groups(item.lists)
+            return self.argument(item.lists, ()) if groups is None else self.statement("device_groups", groups)
+        if isinstance(item, DevicePairs):
+            pairs = counted_pairs(item.lists)
+            return self.argument(item.lists, ()) if pairs is None else self.statement("device_pairs", pairs)
         if isinstance(item, tuple | list):
             inner = ", ".join(self.argument(part, operands) for part in item)
             return f"({inner},)" if len(item) == 1 else f"({inner})"

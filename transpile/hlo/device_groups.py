@@ -7,7 +7,8 @@ Source: XLA's CollectiveOpGroupMode.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from .ir import HloModule, Instruction
 
@@ -18,6 +19,22 @@ Pairs = tuple[tuple[int, int], ...]
 _ACROSS_PARTITIONS = frozenset(
     "all-to-all ragged-all-to-all collective-broadcast collective-permute collective-permute-start".split()
 )
+
+
+class Named(NamedTuple):
+    """What the ids of a collective name, and how many of that there are."""
+
+    noun: str  # device, partition or replica
+    total: int
+
+
+def named_by(opcode: str, attributes: Mapping[str, Any], replicas: int, partitions: int) -> Named:
+    """What the ids in the groups or pairs of a collective are."""
+    if attributes.get("use_global_device_ids"):
+        return Named("device", replicas * partitions)
+    if attributes.get("channel_id") is not None and opcode in _ACROSS_PARTITIONS:
+        return Named("partition", partitions)
+    return Named("replica", replicas)
 
 
 def device_count(module: HloModule) -> int:
@@ -34,17 +51,15 @@ def device_noun(module: HloModule) -> str:
 
 def device_groups(instruction: Instruction, replicas: int, partitions: int) -> Groups:
     """The groups of devices that a collective runs among, each in the order of its result."""
+    noun, count = named_by(instruction.opcode, instruction.attributes, replicas, partitions)
     attribute = instruction.attributes.get("replica_groups")
-    named: Sequence[Sequence[int]] = attribute.groups if attribute is not None else ()
-    if instruction.attributes.get("use_global_device_ids"):
-        return _groups(named or [range(replicas * partitions)])
-    if instruction.attributes.get("channel_id") is None:
-        named = named or [range(replicas)]
-        return _groups([r * partitions + p for r in group] for p in range(partitions) for group in named)
-    if instruction.opcode in _ACROSS_PARTITIONS:
-        named = named or [range(partitions)]
+    named: Sequence[Sequence[int]] = (attribute.groups if attribute is not None else ()) or [range(count)]
+    if noun == "device":
+        return _groups(named)
+    if noun == "partition":
         return _groups([r * partitions + p for p in group] for r in range(replicas) for group in named)
-    named = named or [range(replicas)]
+    if instruction.attributes.get("channel_id") is None:
+        return _groups([r * partitions + p for r in group] for p in range(partitions) for group in named)
     return _groups([r * partitions + p for r in group for p in range(partitions)] for group in named)
 
 

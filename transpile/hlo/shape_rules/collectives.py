@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from ..device_groups import Named, named_by
 from ..element_types import U32
-from ..shapes import TOKEN, ArrayShape, Shape, TupleShape
+from ..shapes import TOKEN, ArrayShape, Shape, TupleShape, compatible
 from .common import (
     Operation,
     Rule,
-    agree,
     array_of,
     dynamic_flags,
     one_or_tuple,
@@ -29,18 +29,9 @@ from .control import require_token, tuple_operand
 _EQUAL_GROUPS = frozenset({"all-gather", "all-gather-start", "reduce-scatter", "all-to-all", "ragged-all-to-all"})
 
 
-# With a channel these go across partitions; the reducing ones and all-gather go across replicas and partitions,
-# unless use_global_device_ids names every device by itself (XLA's CollectiveOpGroupMode).
-_ACROSS_PARTITIONS = frozenset({"all-to-all", "ragged-all-to-all", "collective-broadcast"})
-
-
-def _id_count(op: Operation) -> int:
-    """How many ids there are for replica groups to name; 1 also when the module does not tell."""
-    if op["use_global_device_ids"]:
-        return op.replica_count * op.num_partitions
-    if op["channel_id"] is not None and op.opcode in _ACROSS_PARTITIONS:
-        return op.num_partitions
-    return op.replica_count
+def _named(op: Operation) -> Named:
+    """What the ids of replica groups are; a count of 1 also means that the module does not tell."""
+    return named_by(op.opcode, op.attributes, op.replica_count, op.num_partitions)
 
 
 def _groups(op: Operation) -> tuple[tuple[int, ...], ...]:
@@ -56,17 +47,17 @@ def _groups(op: Operation) -> tuple[tuple[int, ...], ...]:
         return ()
     if any(not group for group in groups) and op.opcode != "collective-broadcast":
         op.refuse("XP220", "a replica group is empty")
-    counts = Counter(replica for group in groups for replica in group)
-    for replica, count in counts.items():
+    noun, expected = _named(op)
+    counts = Counter(number for group in groups for number in group)
+    for number, count in counts.items():
         if count > 1:
-            op.refuse("XP220", f"replica {replica} is in the replica groups {count} times")
+            op.refuse("XP220", f"{noun} {number} is in the replica groups {count} times")
     if op.opcode != "collective-broadcast":
         missing = next((i for i in range(len(counts)) if i not in counts), None)
         if missing is not None:
-            op.refuse("XP220", f"replica {missing} is in none of the replica groups")
-        expected = _id_count(op)
+            op.refuse("XP220", f"{noun} {missing} is in none of the replica groups")
         if expected != 1 and len(counts) != expected:
-            op.refuse("XP220", f"the replica groups name {len(counts)} replicas of {expected}")
+            op.refuse("XP220", f"the replica groups name {len(counts)} {noun}s of {expected}")
     if op.opcode in _EQUAL_GROUPS and len({len(group) for group in groups}) > 1:
         op.refuse("XP220", f"the replica groups have to be of equal size: {[len(group) for group in groups]}")
     return groups
@@ -75,9 +66,9 @@ def _groups(op: Operation) -> tuple[tuple[int, ...], ...]:
 def _group_size(op: Operation) -> int | None:
     """How many devices exchange data; ``None`` when neither groups nor module tell."""
     groups = _groups(op)
-    size = len(groups[0]) if groups else _id_count(op)
-    across_both = op["channel_id"] is not None and op.opcode not in _ACROSS_PARTITIONS
-    if across_both and not op["use_global_device_ids"]:
+    noun, count = _named(op)
+    size = len(groups[0]) if groups else count
+    if noun == "replica" and op["channel_id"] is not None:
         size *= op.num_partitions
     return size if groups or size != 1 else None
 
@@ -207,12 +198,12 @@ def _collective_broadcast(op: Operation) -> Shape:
 
 def _require_pairs(op: Operation, allowed: int = 1) -> None:
     """No replica sends or receives more often than ``allowed``."""
-    limit = op.num_partitions if op["channel_id"] is not None else op.replica_count
+    noun, limit = _named(op)
     for side, name in ((0, "source"), (1, "target")):
         seen = Counter(pair[side] for pair in op["source_target_pairs"])
         for replica, count in seen.items():
             if replica < 0 or (limit != 1 and replica >= limit):
-                op.refuse("XP221", f"{name} {replica} is not in [0, {limit})")
+                op.refuse("XP221", f"{name} {replica} is not in [0, {limit}), the {noun}s")
             if count > allowed:
                 op.refuse("XP221", f"{replica} is a {name} {count} times in the source_target_pairs")
 
@@ -237,7 +228,7 @@ def _collective_permute_start(op: Operation) -> Shape:
     context: tuple[Shape, ...] = ()
     if isinstance(op.declared, TupleShape):
         context = op.declared.elements[2:]
-        if not all(agree(part, scalar(U32)) for part in context):
+        if not all(compatible(part, scalar(U32)) for part in context):
             op.refuse("XP204", f"the context has to be u32[] values, not {shape_text(op.declared)}")
     return TupleShape((source, result, *context))
 
@@ -291,7 +282,7 @@ def _infeed(op: Operation) -> Shape | None:
 def _outfeed(op: Operation) -> Shape:
     require_token(op, 1)
     declared = op["outfeed_shape"]
-    if declared is not None and not agree(declared, op.operands[0]):
+    if declared is not None and not compatible(declared, op.operands[0]):
         op.refuse("XP213", f"outfeed_shape {shape_text(declared)}, but the data is {shape_text(op.operands[0])}")
     return TOKEN
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ...array.node import Node, Slot, Ufunc
+from ...array.node import DeviceGroups, DevicePairs, Node, Slot, Ufunc
 from ...array.value import Value
-from ...hlo.device_groups import Groups, device_count, device_groups, device_noun, device_pairs
+from ...hlo.device_groups import Groups, Named, device_count, device_groups, device_pairs, named_by
 from ...hlo.element_types import U32
 from ...hlo.ir import Instruction
 from ...hlo.shapes import ArrayShape, TupleShape
@@ -24,13 +24,14 @@ from .lowering import FunctionLowering, Lowered, lowers
 
 
 def _groups(lowering: FunctionLowering, instruction: Instruction) -> Groups | None:
-    """The groups of devices; None where each is alone. Raises UnsupportedError XP304 where a device is in none."""
+    """The groups of devices; None where each is alone. Raises UnsupportedError XP304 where something is in none."""
     groups = _checked_groups(lowering, instruction)
-    named = {device for group in groups for device in group}
-    module = lowering.module.module
-    left_out = next((d for d in range(device_count(module)) if d not in named), None)
+    attribute = instruction.attributes.get("replica_groups")
+    named = {number for group in attribute.groups for number in group} if attribute is not None else set()
+    noun, count = _named_by(lowering, instruction)
+    left_out = next((number for number in range(count) if named and number not in named), None)
     if left_out is not None:
-        message = f"{device_noun(module)} {left_out} is in none of the groups of {instruction.opcode}"
+        message = f"{noun} {left_out} is in none of the groups of {instruction.opcode}"
         raise UnsupportedError(Diagnostic("XP304", message, instruction.span))
     return None if _are_alone(groups) else groups
 
@@ -39,26 +40,44 @@ def _are_alone(groups: Groups) -> bool:
     return all(len(group) == 1 for group in groups)
 
 
+def _named_by(lowering: FunctionLowering, instruction: Instruction) -> Named:
+    module = lowering.module.module
+    return named_by(instruction.opcode, instruction.attributes, module.replica_count, module.num_partitions)
+
+
 def _checked_groups(lowering: FunctionLowering, instruction: Instruction) -> Groups:
     module = lowering.module.module
-    groups = device_groups(instruction, module.replica_count, module.num_partitions)
-    _require_devices(lowering, instruction, (device for group in groups for device in group))
-    return groups
+    attribute = instruction.attributes.get("replica_groups")
+    if attribute is not None:
+        _require_named(lowering, instruction, (number for group in attribute.groups for number in group))
+    return device_groups(instruction, module.replica_count, module.num_partitions)
 
 
-def _require_devices(lowering: FunctionLowering, instruction: Instruction, devices: Iterable[int]) -> None:
-    """Raise where an instruction names devices that the module does not have."""
-    module, highest = lowering.module.module, max(devices, default=0)
-    if highest >= device_count(module):
-        named = f"{device_noun(module)} {highest}"
-        message = f"{instruction.opcode} names {named}, and the module is for {_counts(lowering)}"
-        hint = "say in the HloModule line how many there are: replica_count=N or num_partitions=N"
-        raise UnsupportedError(Diagnostic("XP304", message, instruction.span, hint=hint))
+def _require_named(lowering: FunctionLowering, instruction: Instruction, numbers: Iterable[int]) -> None:
+    """Raise where an instruction names a replica, partition or device that the module does not have."""
+    (noun, count), highest = _named_by(lowering, instruction), max(numbers, default=0)
+    if highest >= count:
+        meaning = f" (with a channel_id, the numbers of {instruction.opcode} are partitions)"
+        message = f"{instruction.opcode} names {noun} {highest}{meaning if noun == 'partition' else ''}"
+        raise _too_few(instruction, f"{message}, and the module is for {_number_of(count, noun)}")
 
 
-def _counts(lowering: FunctionLowering) -> str:
-    count = device_count(lowering.module.module)
-    return "one" if count == 1 else str(count)
+def _require_parts(instruction: Instruction, groups: Groups | None, whole: ArrayShape, part: ArrayShape) -> None:
+    """Raise where one array is not made of as many of another as a group has devices."""
+    (dimension,), size = instruction["dimensions"], len(groups[0]) if groups else 1
+    if whole.dimensions[dimension] != size * part.dimensions[dimension]:
+        wanted = whole.dimensions[dimension] // max(part.dimensions[dimension], 1)
+        message = f"the shapes of {instruction.opcode} are for groups of {wanted} devices"
+        raise _too_few(instruction, f"{message}, and the module has groups of {size}")
+
+
+def _too_few(instruction: Instruction, message: str) -> UnsupportedError:
+    hint = "say in the HloModule line how many there are: replica_count=N or num_partitions=N"
+    return UnsupportedError(Diagnostic("XP304", message, instruction.span, hint=hint))
+
+
+def _number_of(count: int, noun: str) -> str:
+    return f"one {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _collective(
@@ -88,7 +107,7 @@ def _collective(
 def _of_groups(lowering: FunctionLowering, groups: Groups) -> dict[str, Any]:
     """The keyword for groups; nothing for one of all devices in order."""
     everyone = tuple(range(device_count(lowering.module.module)))
-    return {} if groups == (everyone,) else {"groups": groups}
+    return {} if groups == (everyone,) else {"groups": DeviceGroups(groups)}
 
 
 def _each(
@@ -121,6 +140,10 @@ def _as_shape_says(instruction: Instruction, operands: Sequence[Value]) -> Lower
 def reducing(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
     """Narrow floats are combined in float32 and rounded once."""
     groups = _groups(lowering, instruction)
+    if instruction.opcode == "reduce-scatter":
+        for given, result in zip(instruction.operands, instruction.element_shapes, strict=True):
+            assert isinstance(result, ArrayShape)
+            _require_parts(instruction, groups, given.array_shape, result)
     if groups is None:
         return _as_shape_says(instruction, operands)
     combine = lowering.combiner(instruction["to_apply"])
@@ -142,10 +165,13 @@ def all_gather(lowering: FunctionLowering, instruction: Instruction, *operands: 
     starts = instruction.opcode == "all-gather-start"
     given: Lowered = operands[0] if len(operands) == 1 else operands
     groups = _groups(lowering, instruction)
-    if groups is None:
-        return (given, given) if starts else given
     shape = instruction.shape.elements[1] if starts else instruction.shape  # type: ignore[attr-defined]
     shapes = shape.elements if isinstance(shape, TupleShape) else (shape,)
+    for operand, result in zip(instruction.operands, shapes, strict=True):
+        assert isinstance(result, ArrayShape)
+        _require_parts(instruction, groups, result, operand.array_shape)
+    if groups is None:
+        return (given, given) if starts else given
     keywords = {**_axis(instruction["dimensions"][0]), **_of_groups(lowering, groups)}
     gathered = _each(lowering, instruction, "all_gather", operands, shapes, **keywords)
     return (given, gathered) if starts else gathered
@@ -166,6 +192,10 @@ def all_to_all(lowering: FunctionLowering, instruction: Instruction, *operands: 
     """Without dimensions, operand ``i`` goes to member ``i`` of the group."""
     groups = _groups(lowering, instruction)
     dimensions = instruction["dimensions"]
+    size = len(groups[0]) if groups else 1
+    if dimensions is None and len(operands) != size:
+        message = f"all-to-all of {len(operands)} operands is for groups of as many devices"
+        raise _too_few(instruction, f"{message}, and the module has groups of {size}")
     if groups is None:
         return _as_shape_says(instruction, operands)
     keywords = _of_groups(lowering, groups)
@@ -196,14 +226,14 @@ def collective_permute(lowering: FunctionLowering, instruction: Instruction, *op
         raise UnsupportedError(Diagnostic("XP301", message, instruction.span))
     module = lowering.module.module
     pairs = device_pairs(instruction, module.replica_count, module.num_partitions)
-    _require_devices(lowering, instruction, (device for pair in pairs for device in pair))
+    _require_named(lowering, instruction, (number for pair in instruction["source_target_pairs"] for number in pair))
     given: Lowered = operands[0] if len(operands) == 1 else operands
     if device_count(module) == 1:
         zeros = tuple(Value.repeated(lowering.graph.literal(0, v.node.type), v.shape) for v in operands)
         received = given if pairs else zeros[0] if len(zeros) == 1 else zeros
     else:
         shapes = [ArrayShape(operand.node.type, operand.shape) for operand in operands]
-        received = _each(lowering, instruction, "collective_permute", operands, shapes, pairs)
+        received = _each(lowering, instruction, "collective_permute", operands, shapes, DevicePairs(pairs))
     return received if instruction.opcode == "collective-permute" else (given, received)
 
 
