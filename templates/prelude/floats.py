@@ -121,7 +121,10 @@ FLOAT_BITS = {  # of the exponent and of the mantissa
 def reduce_precision(
     x: np.ndarray, exponent_bits: int, mantissa_bits: int
 ) -> np.ndarray:
-    """`x` rounded as by a narrower float format with infinities and no subnormals."""
+    """`x` rounded as by a narrower float format with infinities and no subnormals.
+
+    NaN needs a mantissa: without one it becomes an infinity.
+    """
     if x.dtype.name not in FLOAT_BITS:
         wide = np.float32 if x.dtype.name == "float8_e8m0fnu" else np.float16
         rounded = reduce_precision(x.astype(wide), exponent_bits, mantissa_bits)
@@ -141,4 +144,5 @@ def reduce_precision(
         size = np.abs(rounded)
         size = np.where(size < too_large, np.where(size < smallest, 0, size), np.inf)
         rounded = np.copysign(size, x).astype(x.dtype)
-    return np.where(np.isnan(x), x, rounded)
+    not_a_number = x if mantissa_bits else x.dtype.type(np.inf)
+    return np.where(np.isnan(x), not_a_number, rounded)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..hlo.literal_values import nan_sign
+
 _LARGEST_PLAIN = 1_000_000  # integral floats below this are written as ints
 
 
@@ -29,20 +31,21 @@ def _extension(scalar: np.ndarray, namespace: str) -> str:
         return str(int(scalar))
     value = float(scalar)
     if not np.isfinite(value):
-        return _special(value, namespace)
+        return _special(scalar, namespace)
     return _tidy(str(scalar[()]), value)
 
 
 def _real(scalar: np.ndarray, namespace: str) -> str:
     value = float(scalar)
     if not np.isfinite(value):
-        return _special(value, namespace)
+        return _special(scalar, namespace)
     return _tidy(str(scalar[()]), value)
 
 
-def _special(value: float, namespace: str) -> str:
+def _special(scalar: np.ndarray, namespace: str) -> str:
+    value = float(scalar)
     if np.isnan(value):
-        return f"{namespace}.nan"
+        return f"{nan_sign(scalar)}{namespace}.nan"
     return f"{namespace}.inf" if value > 0 else f"-{namespace}.inf"
 
 

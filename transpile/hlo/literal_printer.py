@@ -25,14 +25,18 @@ def literal_text(literal: Literal) -> str:
     return texts[0] if literal.ndim == 0 else _in_braces(texts, literal.shape)
 
 
-def literal_shape_text(literal: Literal) -> str:
-    """The shape of a literal with its layout: without one, its first brace would be taken for a layout."""
+def shaped_literal_text(literal: Literal) -> str:
+    """A literal behind its shape, ``s32[2]{0} {1, 2}``; a tuple's elements each have their own.
+
+    The shape has a layout: without one, the first brace of the literal would be taken for it.
+    """
     if literal is None:
-        return "token[]"
+        return "token[] token"
     if isinstance(literal, tuple):
-        return f"({', '.join(map(literal_shape_text, literal))})"
+        return f"({', '.join(map(shaped_literal_text, literal))})"
     layout = f"{{{','.join(map(str, reversed(range(literal.ndim))))}}}" if literal.ndim else ""
-    return f"{from_dtype(literal.dtype)}[{','.join(map(str, literal.shape))}]{layout}"
+    shape = f"{from_dtype(literal.dtype)}[{','.join(map(str, literal.shape))}]{layout}"
+    return f"{shape} {literal_text(literal)}"
 
 
 def _in_braces(texts: list[str], dimensions: tuple[int, ...]) -> str:

@@ -12,7 +12,9 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from .element_types import ElementType, Kind
+from .element_types import ElementType, Kind, from_dtype
+
+_LOOKED_AT_ONCE = 65536  # elements of a large constant
 
 VALUE = re.compile(
     r"-?(?:(?P<integer>\d++)(?P<fraction>(?:\.\d*+)?(?:[eE][+-]?\d++)?)"
@@ -40,8 +42,17 @@ def parse_value(match: re.Match[str], element_type: ElementType) -> int | float 
     digits = match["integer"].lstrip("0")
     if len(digits) > 20:  # Python converts long digit strings in quadratic time
         return None
-    low, high = integer_range(element_type)
     value = -int(digits or "0") if match.group().startswith("-") else int(digits or "0")
+    return _held(value, element_type)
+
+
+def _held(value: int, element_type: ElementType) -> int | None:
+    """An integer as XLA takes it: ``pred`` is whether it is not 0, and 64 bits hold two's complements of each other."""
+    low, high = integer_range(element_type)
+    if element_type.kind is Kind.PRED or element_type.bits == 64:
+        if not -(1 << 63) <= value < 1 << 64:
+            return None
+        return int(value != 0) if element_type.kind is Kind.PRED else (value - low) % (1 << 64) + low
     return value if low <= value <= high else None
 
 
@@ -136,6 +147,33 @@ def nan_bits(match: re.Match[str], element_type: ElementType) -> int | None:
     exponent = (1 << element_type.bits - 1 - bits) - 1
     sign = int(match.group().startswith("-"))
     return sign << element_type.bits - 1 | exponent << bits | payload
+
+
+def nan_sign(value: npt.NDArray[Any] | np.generic) -> str:
+    """``-`` for a NaN that has the bits of the type's ``-nan``; nothing for the usual one, and where both are one."""
+    scalar = np.asarray(value)
+    usual, negative = _nans(scalar.dtype)
+    return "-" if scalar.tobytes() == negative != usual else ""
+
+
+def has_odd_nan(array: npt.NDArray[Any]) -> bool:
+    """Whether some NaN of an array has other bits than ``nan`` and ``-nan``. Complex numbers are two each."""
+    if array.dtype.kind == "c":
+        array = np.ascontiguousarray(array).reshape(-1).view(f"f{array.dtype.itemsize // 2}")
+    if array.dtype.kind in "biu" or not has_nan(from_dtype(array.dtype)):
+        return False
+    elements = array.reshape(-1)
+    parts = (elements[i : i + _LOOKED_AT_ONCE] for i in range(0, array.size, _LOOKED_AT_ONCE))
+    with np.errstate(invalid="ignore"):
+        found = (np.unique(part[np.isnan(part)].view(f"u{array.itemsize}")) for part in parts)
+        return any(bits.tobytes() not in _nans(array.dtype) for part in found for bits in part)
+
+
+@cache
+def _nans(dtype: np.dtype[Any]) -> tuple[bytes, bytes]:
+    with np.errstate(invalid="ignore"):
+        usual, negative = np.array([np.nan, -np.nan]).astype(dtype)
+    return usual.tobytes(), negative.tobytes()
 
 
 def array_sha256(array: npt.NDArray[Any]) -> str:

@@ -28,6 +28,7 @@ from .literal_values import (
     parse_value,
     scalar_array,
 )
+from .shape_parser import parse_shape
 from .shapes import UNBOUNDED, ArrayShape, Shape, TokenShape, TupleShape
 
 Literal = npt.NDArray[Any] | tuple[Any, ...] | None  # None: a token
@@ -70,6 +71,21 @@ def parse_literal(cursor: Cursor, shape: Shape) -> Literal:
         values = _ExactReader(cursor, shape).read()
     values.flags.writeable = False
     return values
+
+
+def parse_shaped_literal(cursor: Cursor) -> Literal:
+    """The literal that comes next with its shape, ``s32[2]{0} {1, 2}``; a tuple's elements each have their own."""
+    start = cursor.skip()
+    if not cursor.accept("("):
+        return parse_literal(cursor, parse_shape(cursor))
+    cursor.enter(start)
+    values: list[Literal] = []
+    while not cursor.accept(")"):
+        if values:
+            cursor.expect(",", "between the elements of the tuple literal")
+        values.append(parse_shaped_literal(cursor))
+    cursor.leave()
+    return tuple(values)
 
 
 def left_out(cursor: Cursor, shape: Shape, value: Literal) -> Literal:

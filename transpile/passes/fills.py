@@ -10,6 +10,7 @@ import numpy as np
 from ..array.graph import Graph
 from ..array.node import Node, Slot, literal_value
 from ..array.program import Function
+from ..hlo.literal_values import nan_sign
 from .matching import Bindings, pattern
 from .rules import Rule, apply_rules
 from .wrapped_indices import WRAPPED, is_of_axis
@@ -76,7 +77,7 @@ def _call(
         return None
     if not node.type.is_floating:
         keywords = {**keywords, "fill": int(filling)}
-    elif not np.isnan(filling):
+    elif not np.isnan(filling) or nan_sign(filling):
         return None
     return graph.add(
         "prelude",

@@ -201,11 +201,11 @@ def _number(tree: ast.expr) -> float | bool:
 
 
 def is_number(node: Node, number: float | bool) -> bool:
-    """The node is a literal: the number as its element type holds it."""
+    """The node is a literal: the number as its element type holds it; of NaNs, the one of the same sign."""
     if not node.is_literal or node.type.is_complex:
         return False
     value = literal_value(node)
     if value.dtype.kind in "iu" and number % 1 != 0:
         return False  # nor NaN, nor infinity
     wanted = np.asarray(number).astype(value.dtype)
-    return bool(value == wanted) or bool(value != value and wanted != wanted)
+    return bool(value == wanted) or bool(value != value and value.tobytes() == wanted.tobytes())

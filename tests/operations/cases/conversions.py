@@ -117,8 +117,10 @@ def reduced_precision() -> Iterator[Case]:
     for name in WIDE_FLOATS:
         values = np.concatenate([edges(name), numbers(name, 50), numbers(name, 50) * dtype(name).type(0.7)])
         for exponent, mantissa in [(8, 23), (5, 10), (8, 7), (4, 3), (5, 2), (2, 1), (1, 0), (3, 0), (11, 52), (8, 3)]:
-            body = f"r = {shape_text(values)} reduce-precision(p0), exponent_bits={exponent}, mantissa_bits={mantissa}"
-            yield case("reduce-precision", body, values, budget=EXACT)
+            # Without a mantissa NaN becomes an infinity: in XLA where it is a constant, and in StableHLO.
+            given = values if mantissa else values[values == values]
+            body = f"r = {shape_text(given)} reduce-precision(p0), exponent_bits={exponent}, mantissa_bits={mantissa}"
+            yield case("reduce-precision", body, given, budget=EXACT)
     for sizes in [(), (0,), (2, 1)]:
         shape = ",".join(map(str, sizes))
         body = f"r = f32[{shape}] reduce-precision(p0), exponent_bits=5, mantissa_bits=10"

@@ -11,8 +11,9 @@ from ...array.node import Constant, Node, Slot
 from ...array.value import FULL, Value, getitem, materialise, without_dimensions
 from ...hlo.attributes import PaddingDimension, SliceDimension
 from ...hlo.bitcasts import bitcast_as_reshape_transpose
-from ...hlo.element_types import S32, ElementType
+from ...hlo.element_types import S32, ElementType, from_dtype
 from ...hlo.ir import Instruction
+from ...hlo.literal_values import has_odd_nan
 from ...hlo.shapes import ArrayShape
 from ...hlo.source import Diagnostic, UnsupportedError
 from .elementwise import converted
@@ -32,6 +33,11 @@ def _constant(lowering: FunctionLowering, literal: Any, shape: Any) -> Lowered:
     if literal is None:
         return None
     element_type = shape.element_type
+    if has_odd_nan(literal) and not element_type.is_complex:
+        # Numbers in Python have one NaN of each sign: what has another is written as bits.
+        bits = literal.view(f"u{literal.itemsize}")
+        words = _constant(lowering, bits, ArrayShape(from_dtype(bits.dtype), shape.dimensions))
+        return lowering.elementwise("view", element_type, words, shape=shape.dimensions)
     if literal.ndim == 0:
         return Value.of(lowering.graph.literal(literal, element_type))
     raw = np.ascontiguousarray(literal)
