@@ -25,7 +25,8 @@ ELEMENTWISE_FUNCTIONS = (
 
 # Functions of the array library that do.
 ELEMENTWISE_LIBRARY = (
-    "angle conj copysign deg2rad heaviside hypot isclose log10 log2 logaddexp2 nan_to_num rad2deg signbit sinc trunc"
+    "angle conj copysign deg2rad full_like heaviside hypot isclose log10 log2 logaddexp2 nan_to_num rad2deg signbit "
+    "sinc trunc"
 )
 
 OPERATIONS: dict[str, Rule] = {

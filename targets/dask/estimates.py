@@ -84,7 +84,7 @@ def _in_threads(phases: Sequence[Phase], size: str) -> int:
 def _repeats(schedule: Schedule) -> dict[Region, int]:
     """How often the bodies of the loops of ``main`` are done that count."""
     loops = (node.parameters["loop"] for node in _loops(schedule))
-    return {loop.region: len(range(loop.start, loop.stop, loop.step)) for loop in loops if loop.counter is not None}
+    return {loop.region: loop.trip_count for loop in loops if loop.counter is not None}
 
 
 def _loops(schedule: Schedule) -> Iterator[Node]:

@@ -52,7 +52,7 @@ def scan_of(node: Node, body: list[Node], captured: list[Node], memory: int | No
     """
     loop: Loop = node.parameters["loop"]
     numbers = range(loop.start, loop.stop, loop.step)
-    count = len(numbers)
+    count = loop.trip_count
     if loop.counter is None or loop.effect is not None or count < 2 or numbers not in (range(count), _reversed(count)):
         return None
     found = Scan(loop, count)

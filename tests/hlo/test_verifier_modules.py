@@ -148,3 +148,43 @@ def test_deep_tuples_and_long_chains_need_no_stack() -> None:
 def _parameter(number: int, shape: Shape | None = None) -> Instruction:
     shape = shape or ArrayShape(F32, (4,))
     return Instruction(f"p{number}", "parameter", shape, (), {"parameter_number": number})
+
+
+TRANSFERS = """
+cond { s = (s32[], (f32[4], u32[], token[])) parameter(0)  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(3)  ROOT c = pred[] compare(i, n), direction=LT }
+body { s = (s32[], (f32[4], u32[], token[])) parameter(0)  i = s32[] get-tuple-element(s), index=0
+  k = s32[] constant(1)  j = s32[] add(i, k)  state = (f32[4], u32[], token[]) get-tuple-element(s), index=1
+  ROOT t = (s32[], (f32[4], u32[], token[])) tuple(j, state) }
+ENTRY e { x = f32[4] parameter(0)  zero = s32[] constant(0)  t = token[] after-all()
+  send.0 = (f32[4], u32[], token[]) send(x, t), channel_id=1
+  recv.0 = (f32[4], u32[], token[]) recv(t), channel_id=1
+  carried = (s32[], (f32[4], u32[], token[])) tuple(zero, FIRST)
+  w = (s32[], (f32[4], u32[], token[])) while(carried), condition=cond, body=body
+  last = (f32[4], u32[], token[]) get-tuple-element(w), index=1
+  LINE }
+"""
+RECEIVED = "ROOT d = (f32[4], token[]) recv-done(last), channel_id=1"
+
+
+def test_a_loop_may_carry_a_transfer():
+    verify(parse_module(TRANSFERS.replace("FIRST", "recv.0").replace("LINE", RECEIVED)))
+    done = "ROOT d = token[] send-done(last), channel_id=1"
+    verify(parse_module(TRANSFERS.replace("FIRST", "send.0").replace("LINE", done)))
+
+
+@pytest.mark.parametrize(
+    ("first", "line", "message"),
+    [
+        ("send.0", RECEIVED, "recv-done has to follow recv, not send"),
+        ("recv.0", "ROOT d = token[] send-done(last), channel_id=1", "send-done has to follow send, not recv"),
+        ("recv.0", RECEIVED.replace("=1", "=2"), "recv-done has channel_id=2, but recv.0 has 1"),
+        ("recv.0", "ROOT d = (f32[4], token[]) recv-done(send.0), channel_id=1", "has to follow recv, not send"),
+        ("recv.0", "ROOT d = f32[4] get-tuple-element(recv.0), index=0", "d reads recv.0, whose recv-done"),
+        ("recv.0", "ROOT d = f32[4] get-tuple-element(send.0), index=0", "d reads send.0, whose send-done"),
+    ],
+)
+def test_the_state_of_a_transfer_ends_in_its_own_done(first, line, message):
+    with pytest.raises(HloVerificationError, match="XP222") as caught:
+        verify(parse_module(TRANSFERS.replace("FIRST", first).replace("LINE", line)))
+    assert message in str(caught.value)

@@ -103,6 +103,16 @@ class Loop:
     count: Node | None = None
     effect: Node | None = None  # the last side effect of the body
 
+    @property
+    def trip_count(self) -> int:
+        """How often a counted loop runs."""
+        return range_length(self.start, self.stop, self.step)
+
+
+def range_length(start: int, stop: int, step: int) -> int:
+    """How many numbers a range has; its own ``len`` ends at 2**63 - 1."""
+    return max(0, -((start - stop) // step))
+
 
 @dataclass(eq=False, slots=True)
 class Branch:

@@ -121,7 +121,7 @@ class ControlFlowWriter:
         """What libraries that compute later do with the carried values of a loop that may be long."""
         arrays = [c.parameter for c in loop.carries if not c.parameter.is_python_int and c.following is not c.parameter]
         names = [self.writer.texts[parameter] for parameter in arrays]
-        count = len(range(loop.start, loop.stop, loop.step)) if loop.counter is not None else None
+        count = loop.trip_count if loop.counter is not None else None
         text = self.writer.renderer.statement("settle", names, count) if names else ""
         if text:
             self.writer.line(text)

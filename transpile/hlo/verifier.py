@@ -14,24 +14,11 @@ from .header import EntryComputationLayout
 from .ir import Computation, HloModule, Instruction
 from .layouts import check_layout
 from .opcodes import COMMON_ATTRIBUTES, OPCODES
+from .pairs import Loops, check_second_half, check_use, loops_of
 from .shape_inference import SHAPE_RULES, require_declared, require_operand_count
-from .shape_rules.common import Operation, agree, array_parts, refuse, shape_text
-from .shapes import UNBOUNDED
+from .shape_rules.common import Operation, array_parts, refuse, shape_text
+from .shapes import UNBOUNDED, compatible
 from .source import Diagnostic, HloVerificationError, SourceText, Span, UnsupportedError
-
-# What the operand of the second half of an asynchronous pair may be.
-_FIRST_HALVES: dict[str, tuple[str, ...]] = {
-    "async-update": ("async-start", "async-update"),
-    "async-done": ("async-start", "async-update"),
-    "all-reduce-done": ("all-reduce-start",),
-    "all-gather-done": ("all-gather-start",),
-    "collective-permute-done": ("collective-permute-start",),
-    "copy-done": ("copy-start",),
-    # Pipelined loops carry the context of a transfer through a tuple.
-    "send-done": ("send", "get-tuple-element"),
-    "recv-done": ("recv", "get-tuple-element"),
-}
-_TRANSFERS = frozenset({"send", "recv"})
 
 
 def verify(module: HloModule, source: SourceText | None = None) -> None:
@@ -52,13 +39,13 @@ def verify(module: HloModule, source: SourceText | None = None) -> None:
 
 def _checks(module: HloModule) -> Iterator[tuple[Span | None, Callable[[], None]]]:
     """Every check with the place it is about, in the order of the text."""
-    known = {id(computation) for computation in module.computations}
+    known, loops = {id(computation) for computation in module.computations}, loops_of(module)
     for computation in module.computations:
         yield computation.span, partial(_check_parameter_numbers, computation)
         defined: set[int] = set()
         for instruction in computation.instructions:
             yield instruction.span, partial(_check_structure, instruction, defined, known)
-            yield instruction.span, partial(_check_instruction, instruction, module)
+            yield instruction.span, partial(_check_instruction, instruction, module, loops)
             defined.add(id(instruction))
         yield computation.span, partial(_check_root, computation, defined)
     yield module.entry.span, partial(_check_entry, module, known)
@@ -90,14 +77,15 @@ def _check_structure(instruction: Instruction, defined: set[int], known: set[int
             refuse("XP207", f"{instruction.name}: the computation {computation.name} is not part of the module")
 
 
-def _check_instruction(instruction: Instruction, module: HloModule) -> None:
+def _check_instruction(instruction: Instruction, module: HloModule, loops: Loops) -> None:
     opcode = instruction.opcode
     if opcode not in OPCODES:
         refuse("XP200", f"there is no opcode {opcode!r}")
     require_operand_count(opcode, len(instruction.operands))
     _check_attributes(instruction)
     _check_shape(instruction)
-    _check_pair(instruction)
+    check_second_half(instruction, loops)
+    check_use(instruction)
     operation = Operation(
         opcode,
         tuple(operand.shape for operand in instruction.operands),
@@ -142,25 +130,6 @@ def _check_shape(instruction: Instruction) -> None:
                 continue  # a layout nobody can index is still a layout
 
 
-def _check_pair(instruction: Instruction) -> None:
-    """The second half of an asynchronous pair follows its first half, with the same channel."""
-    wanted = _FIRST_HALVES.get(instruction.opcode)
-    if wanted is None:
-        return
-    first = instruction.operands[0]
-    if first.opcode not in wanted:
-        refuse("XP222", f"{instruction.opcode} has to follow {' or '.join(wanted)}, not {first.opcode}")
-    if first.opcode in _TRANSFERS:
-        for attribute in ("channel_id", "is_host_transfer"):
-            before, after = first[attribute], instruction[attribute]
-            if before != after and after is not None:
-                refuse("XP222", f"{instruction.opcode} has {attribute}={after}, but {first.name} has {before}")
-    elif first.opcode.startswith("async"):
-        wrapped, here = first["calls"], instruction["calls"]
-        if here is not None and wrapped is not None and here is not wrapped and here.name != wrapped.name:
-            refuse("XP222", f"{instruction.opcode} wraps {here.name}, but {first.name} wraps {wrapped.name}")
-
-
 def _check_entry(module: HloModule, known: set[int]) -> None:
     """The entry is in the module and has the signature that the header says."""
     entry, layout = module.entry, module.header.get("entry_computation_layout")
@@ -176,7 +145,7 @@ def _check_entry(module: HloModule, known: set[int]) -> None:
             f"entry_computation_layout has {len(layout.parameters)} parameters, but {entry.name} has {len(parameters)}",
         )
     for instruction, shape in zip((*parameters, entry.root), (*layout.parameters, layout.result), strict=True):
-        if not agree(instruction.shape, shape):
+        if not compatible(instruction.shape, shape):
             refuse(
                 "XP206",
                 f"entry_computation_layout says {shape_text(shape)}, "

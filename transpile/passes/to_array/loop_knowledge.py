@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ...array.intervals import fits
 from ...array.node import Node
 from ...array.operation import Interval
-from ...array.program import Loop
+from ...array.program import Loop, range_length
 from ...array.traversal import topological
 from ...array.value import Value
 from .counters import affine, integer_value
@@ -49,7 +49,7 @@ class Knowledge:
 
     @property
     def trip_count(self) -> int:
-        return len(range(self.start, self.stop, self.step))
+        return range_length(self.start, self.stop, self.step)
 
     @property
     def interval(self) -> Interval:

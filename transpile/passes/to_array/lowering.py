@@ -15,9 +15,11 @@ from ...array.node import Node, Slot, Ufunc, literal_value
 from ...array.operations import operation
 from ...array.operations.inference import broadcast
 from ...array.program import Function, Program, Scope, tree_nodes
+from ...array.traversal import topological
 from ...array.value import Value, arranged, common_order, materialise, strong
 from ...hlo.element_types import ElementType
 from ...hlo.ir import Computation, HloModule, Instruction
+from ...hlo.opcodes import OPCODES
 from ...hlo.shapes import ArrayShape, Shape, TupleShape
 from ...hlo.source import Diagnostic, UnsupportedError
 from ...hlo.transfers import transfer_schedule
@@ -178,6 +180,9 @@ class FunctionLowering:
         return environment[computation.root]
 
     def instruction(self, instruction: Instruction, operands: list[Lowered]) -> Lowered:
+        if _is_empty(instruction):
+            shape = instruction.array_shape
+            return Value.repeated(self.graph.literal(0, shape.element_type), shape.dimensions)
         rule = RULES[instruction.opcode]
         dynamic = any(isinstance(operand, Value) and operand.sizes for operand in operands)
         result = dynamic_rule(rule, self, instruction, operands) if dynamic else rule(self, instruction, *operands)
@@ -315,8 +320,16 @@ class FunctionLowering:
         return Ufunc(opcode) if opcode is not None else self.function_of(computation)
 
     def function_of(self, computation: Computation) -> Function:
-        """The emitted function of a computation on scalars; as NumPy broadcasts, it takes arrays too."""
-        return self.module.function(computation)
+        """The emitted function of a computation on scalars; as NumPy broadcasts, it takes arrays too.
+
+        A result that depends on no parameter gets the shape of the first.
+        """
+        function = self.module.function(computation)
+        if isinstance(function.results, Node):
+            function.results = _spread(function, function.results)
+        else:
+            function.results = tuple(_spread(function, result) for result in function.results)
+        return function
 
     def effect(
         self, opcode: str, operands: tuple[Node, ...], shapes: Iterable[Shape], **parameters: Any
@@ -357,6 +370,31 @@ class FunctionLowering:
         if isinstance(lowered, Value):
             return cropped(self, lowered)
         return tuple(self.materialised_tree(part) for part in lowered)
+
+
+def _spread(function: Function, result: Node) -> Node:
+    """A result with the shape of the first parameter, where no parameter gives it one."""
+    if not function.parameters or any("argument" in node.parameters for node in topological([result])):
+        return result
+    like = function.parameters[0]
+    keywords = {} if like.element_type is result.type else {"dtype": result.type}
+    return function.graph.add(
+        "library",
+        (like, result),
+        (),
+        result.type,
+        function="full_like",
+        arguments=(Slot(0), Slot(1)),
+        keywords=keywords,
+    )
+
+
+def _is_empty(instruction: Instruction) -> bool:
+    """Whether a result has no elements and nothing to do for it: other axes may be as long as no memory holds."""
+    shape, spec = instruction.shape, OPCODES[instruction.opcode]
+    if not isinstance(shape, ArrayShape) or shape.is_dynamic or shape.size:
+        return False
+    return not spec.has_side_effect and spec.topic not in ("control", "communication")
 
 
 def _call_counts(module: HloModule) -> dict[Computation, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from ...array.node import DevicePairs
 from ...array.traversal import is_inside
 from ...array.value import Value
 from ...hlo.device_groups import Pairs, device_count, device_noun
@@ -16,7 +17,7 @@ from ...hlo.ir import HloModule, Instruction
 from ...hlo.shapes import ArrayShape, Shape, leaves
 from ...hlo.source import Diagnostic, UnsupportedError
 from ...hlo.transfers import transfer_pairs, transfers
-from .control import flattened, unflattened
+from .control import flattened, nothing, unflattened
 from .lowering import FunctionLowering, Lowered, lowers
 
 
@@ -27,10 +28,11 @@ def _channel(instruction: Instruction) -> int:
 def _pairs(lowering: FunctionLowering, instruction: Instruction) -> Pairs:
     """Who sends to whom. Raises UnsupportedError XP361 where a channel has but one end, or its pairs make no sense."""
     module = lowering.module.module
-    ends = transfers(module)[_channel(instruction)]
-    if len(ends) == 1:
-        other = "recv" if instruction.opcode == "send" else "send"
-        message = f"channel {_channel(instruction)} has a {instruction.opcode} and no {other}"
+    ends = transfers(module).get(_channel(instruction), {})
+    if len(ends) < 2:
+        found = next(iter(ends), None)
+        has = "neither send nor recv" if found is None else f"a {found} and no {'recv' if found == 'send' else 'send'}"
+        message = f"channel {_channel(instruction)} has {has}"
         hint = "for a transfer with the host, say is_host_transfer=true"
         raise UnsupportedError(Diagnostic("XP361", message, instruction.span, hint=hint))
     pairs = transfer_pairs(ends["send"], ends["recv"], module.replica_count, module.num_partitions)
@@ -59,21 +61,21 @@ def send(lowering: FunctionLowering, instruction: Instruction, data: Lowered, to
     channel = _channel(instruction)
     if instruction["is_host_transfer"]:
         lowering.effect("to_host", nodes, [], channel=channel)
-        return data, None, None
+        return nothing(lowering, instruction.shape)
     pairs = _pairs(lowering, instruction)
     if device_count(lowering.module.module) == 1:
         lowering.sent.setdefault(channel, []).append(data)
     else:
         for node in nodes:
-            lowering.effect("send", (node,), [], channel=channel, pairs=pairs)
-    return data, None, None
+            lowering.effect("send", (node,), [], channel=channel, pairs=DevicePairs(pairs))
+    return nothing(lowering, instruction.shape)
 
 
 @lowers("recv")
 def recv(lowering: FunctionLowering, instruction: Instruction, token: Lowered) -> Lowered:
     if not instruction["is_host_transfer"]:
         _pairs(lowering, instruction)
-    return None, None, None
+    return nothing(lowering, instruction.shape)
 
 
 @lowers("send-done")
@@ -84,7 +86,9 @@ def send_done(lowering: FunctionLowering, instruction: Instruction, context: Low
 @lowers("recv-done")
 def recv_done(lowering: FunctionLowering, instruction: Instruction, context: Lowered) -> Lowered:
     (first,) = instruction.operands
-    channel, data = _channel(first), first.element_shapes[0]
+    if first.opcode != "recv":  # a loop carries it
+        first = instruction
+    channel, data = _channel(first), instruction.element_shapes[0]
     shapes = list(_arrays(data))
     if first["is_host_transfer"]:
         values = lowering.effect("from_host", (), shapes, channel=channel) if shapes else ()
@@ -92,10 +96,11 @@ def recv_done(lowering: FunctionLowering, instruction: Instruction, context: Low
     if device_count(lowering.module.module) == 1:
         return _own(lowering, instruction, channel), None
     pairs = _pairs(lowering, first)
+    parameters = {"channel": channel, "pairs": DevicePairs(pairs)}
     received: list[Value] = []
     for shape in shapes:
         zeros = Value.repeated(lowering.graph.literal(0, shape.element_type), shape.dimensions)
-        received += lowering.effect("recv", (lowering.plain(zeros),), [shape], channel=channel, pairs=pairs)
+        received += lowering.effect("recv", (lowering.plain(zeros),), [shape], **parameters)
     return unflattened(data, iter(received)), None
 
 

@@ -1,0 +1,34 @@
+"""Counters at the ends of their types."""
+
+import numpy as np
+import pytest
+
+from xla2py import emit
+
+LOOP = """
+cond {{ s = (s64[], f32[]) parameter(0)  i = s64[] get-tuple-element(s), index=0  n = s64[] constant({stop})
+  ROOT c = pred[] compare(i, n), direction={direction} }}
+body {{ s = (s64[], f32[]) parameter(0)  i = s64[] get-tuple-element(s), index=0
+  x = f32[] get-tuple-element(s), index=1  k = s64[] constant({step})  j = s64[] add(i, k)
+  y = f32[] add(x, x)  ROOT t = (s64[], f32[]) tuple(j, y) }}
+ENTRY e {{ x = f32[] parameter(0)  start = s64[] constant({start})  t = (s64[], f32[]) tuple(start, x)
+  ROOT w = (s64[], f32[]) while(t), condition=cond, body=body }}
+"""
+LEAST, MOST = -(2**63), 2**63 - 1
+
+
+@pytest.mark.parametrize("target", ["numpy", "cupy", "dask"])
+@pytest.mark.parametrize("step", [1, 2])
+@pytest.mark.parametrize("direction", ["LE", "LT", "NE"])
+def test_more_iterations_than_a_range_has_a_length_for(direction, step, target):
+    """Nobody waits for them; they are written down."""
+    text = LOOP.format(start=LEAST, stop=MOST - 1, direction=direction, step=step)
+    assert f"range({LEAST}, " in emit(text, target).source
+
+
+def test_the_last_iterations_before_the_end_of_the_type():
+    text = LOOP.format(start=MOST - 3, stop=MOST - 1, direction="LE", step=1)
+    namespace = {}
+    exec(compile(emit(text).source, "emitted", "exec"), namespace)
+    i, x = namespace["main"](np.float32(1))
+    assert (i, x) == (MOST, 8)

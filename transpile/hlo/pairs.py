@@ -1,0 +1,100 @@
+"""The two halves of what starts and ends apart: asynchronous operations, and transfers.
+
+The second half takes what the first gave, itself or out of the tuple that a pipelined loop carries it in.
+Source: XLA's ``hlo_verifier.cc``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .ir import HloModule, Instruction
+from .shape_rules.common import refuse
+
+_ASYNC = ("async-start", "async-update")
+FIRST_HALVES: dict[str, tuple[str, ...]] = {
+    "async-update": _ASYNC,
+    "async-done": _ASYNC,
+    "all-reduce-done": ("all-reduce-start",),
+    "all-gather-done": ("all-gather-start",),
+    "collective-permute-done": ("collective-permute-start",),
+    "copy-done": ("copy-start",),
+    "send-done": ("send",),
+    "recv-done": ("recv",),
+}
+_CARRIED = frozenset({"async-update", "async-done", "send-done", "recv-done"})  # a loop may carry their first halves
+_TRANSFERS = frozenset({"send", "recv"})
+# What a transfer's state may go through on its way to its -done.
+_HANDS_ON = frozenset({"tuple", "while", "opt-barrier"})
+
+Loops = Mapping[int, Instruction]  # the while by the id of a parameter of its body or condition
+
+
+def loops_of(module: HloModule) -> Loops:
+    """The loop whose state each parameter of a body or a condition is."""
+    return {
+        id(parameter): instruction
+        for instruction in module.instructions()
+        if instruction.opcode == "while"
+        for called in instruction.called
+        for parameter in called.instructions
+        if parameter.opcode == "parameter"
+    }
+
+
+def check_second_half(instruction: Instruction, loops: Loops) -> None:
+    """Refuse (XP222) a second half that does not follow its first, or has another channel or computation."""
+    wanted = FIRST_HALVES.get(instruction.opcode)
+    if wanted is None:
+        return
+    first = instruction.operands[0]
+    if first.opcode == "get-tuple-element" and instruction.opcode in _CARRIED:
+        carried = _origin(first, loops)
+        if carried is None:
+            return
+        first = carried
+    if first.opcode not in wanted:
+        refuse("XP222", f"{instruction.opcode} has to follow {' or '.join(wanted)}, not {first.opcode}")
+    if first.opcode in _TRANSFERS:
+        for attribute in ("channel_id", "is_host_transfer"):
+            before, after = first[attribute], instruction[attribute]
+            if before != after and after is not None:
+                refuse("XP222", f"{instruction.opcode} has {attribute}={after}, but {first.name} has {before}")
+    elif first.opcode in _ASYNC:
+        wrapped, here = first["calls"], instruction["calls"]
+        if here is not None and wrapped is not None and here is not wrapped and here.name != wrapped.name:
+            refuse("XP222", f"{instruction.opcode} wraps {here.name}, but {first.name} wraps {wrapped.name}")
+
+
+def check_use(instruction: Instruction) -> None:
+    """Refuse (XP222) to read the state of a transfer before its -done."""
+    if instruction.opcode in _HANDS_ON or instruction.opcode in FIRST_HALVES:
+        return
+    started = next((operand for operand in instruction.operands if operand.opcode in _TRANSFERS), None)
+    if started is not None:
+        message = f"{instruction.name} reads {started.name}, whose {started.opcode}-done has the result"
+        refuse("XP222", message, f"only {started.opcode}-done takes what {started.opcode} gives")
+
+
+def _origin(element: Instruction, loops: Loops) -> Instruction | None:
+    """What gave an element of a tuple that loops may carry; None where that is not to be seen."""
+    path: list[int] = []
+    found: Instruction | None = element
+    while found is not None:
+        if found.opcode == "get-tuple-element":
+            path.append(found["index"])
+            found = _operand(found, 0)
+        elif found.opcode == "tuple" and path:
+            found = _operand(found, path.pop())
+        elif found.opcode in ("while", "opt-barrier"):
+            found = _operand(found, 0)
+        elif found.opcode == "parameter":
+            found = loops.get(id(found))
+        else:
+            return None if path else found
+    return None
+
+
+def _operand(instruction: Instruction, index: int) -> Instruction | None:
+    """An operand of an instruction that may be faulty itself."""
+    return instruction.operands[index] if 0 <= index < len(instruction.operands) else None
