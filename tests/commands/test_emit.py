@@ -58,6 +58,16 @@ def test_an_emitted_file_runs_with_its_constants(xla2py, monkeypatch):
     assert result.stdout.strip() == str(sum(range(100)) + 100)
 
 
+def test_what_reading_left_out_is_noted(xla2py, folder):
+    (folder / "hinted.hlo").write_text(
+        "ENTRY e {\n  p = f32[4] parameter(0)\n  ROOT r = f32[4] negate(p), new_hint=x }"
+    )
+    code, out, err = xla2py("emit", "hinted.hlo")
+    assert code == 0
+    assert "return -p" in out
+    assert err == "note: hinted.hlo:3:30: negate has no attribute `new_hint`: it is left out\n"
+
+
 def test_constants_that_stdout_cannot_hold_are_noted(xla2py):
     code, _, err = xla2py("emit", "table.hlo")
     assert code == 0

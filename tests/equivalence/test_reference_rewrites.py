@@ -36,21 +36,6 @@ def test_optimised_instruction_runs(body, expected):
     np.testing.assert_array_equal(result, expected)
 
 
-def test_tuple_select_picks_a_tuple():
-    text = """HloModule m
-ENTRY e {
-  p = pred[] parameter(0)
-  a = (f32[2], s32[]) parameter(1)
-  b = (f32[2], s32[]) parameter(2)
-  ROOT r = (f32[2], s32[]) select(p, a, b)
-}"""
-    assert needs_rewrite(text)
-    a, b = (np.float32([1, 2]), np.int32(3)), (np.float32([4, 5]), np.int32(6))
-    for flag, expected in ((True, a), (False, b)):
-        result = run_hlo_in_child(text, np.array(flag), *a, *b)
-        assert [part.tolist() for part in result] == [part.tolist() for part in expected]
-
-
 def test_entry_layouts_do_not_change_the_logical_signature():
     text = """HloModule m, entry_computation_layout={(f32[2,3]{0,1})->f32[3,2]{0,1}}
 ENTRY e { x = f32[2,3]{0,1} parameter(0)  ROOT r = f32[3,2]{0,1} transpose(x), dimensions={1,0} }"""

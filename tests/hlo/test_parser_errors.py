@@ -77,7 +77,7 @@ ERRORS = [
     ("XP111", A + "»b = f32[4] concatenate(), dimensions={0} }", "at least 1"),
     ("XP111", A + "»b = f32[4] negate-done(a) }", "needs the negate-start"),
     ("XP102", A + "b = f32[4] add(a »a) }", "expected `,` between operands"),
-    ("XP102", A + "b = f32[4] add(a, ») }", "expected an operand"),
+    ("XP102", A + "b = f32[4] add(a, », a) }", "expected an operand"),
     ("XP141", A + "b = f32[4] negate(»f32[5] a) }", "`a` has shape f32[4], not f32[5]"),
     ("XP141", A + "b = f32[4] negate(»a#0) }", "has no element 0"),
     ("XP141", "ENTRY f () -> »f32[5] {\n a = f32[4] parameter(0) }", "declares f32[5]"),

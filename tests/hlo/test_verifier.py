@@ -36,7 +36,10 @@ ACCEPTED = [
     "f32[4] reduce-precision(a), exponent_bits=5, mantissa_bits=0",
     "bf16[4] stochastic-convert(a, u32[4] bitcast-convert(c))",
     "f32[4] clamp(s, a, s)",
-    "(f32[4], s32[]) select(p, pair, pair)",
+    "u8[4] bitcast-convert(q)",
+    "token[] after-all(a, t)",
+    "f32[] reduce-window(s, s), to_apply=add",
+    "f32[] select-and-scatter(s, s, s), select=less, scatter=add",
     "pred[4] compare(z, z), direction=NE",
     "pred[4] compare(q, q), direction=LT, type=UNSIGNED",
     "pred[4] compare(a, a), direction=LT, type=TOTALORDER",
@@ -76,7 +79,12 @@ ACCEPTED = [
 REFUSED = [
     ("XP201", "2 start indices", "f32[4] dynamic-slice(a, i, i), dynamic_slice_sizes={4}"),
     ("XP201", "4 result dimensions need as many sizes, not 1", "f32[2,2,1,1] dynamic-reshape(a, i)"),
-    ("XP201", "pred chooses between 2 branches, not 1", "f32[4] conditional(p, a), branch_computations={negated}"),
+    ("XP202", "does not choose among", "f32[4] conditional(p, a), branch_computations={negated}"),
+    ("XP202", "does not choose among", "f32[4] conditional(p, a, a), branch_computations={negated, negated}"),
+    (
+        *("XP202", "does not choose among"),
+        "f32[4] conditional(i, a, a), true_computation=negated, false_computation=negated",
+    ),
     (
         "XP202",
         "needs branch_computations, or true_",
@@ -97,7 +105,6 @@ REFUSED = [
     ("XP211", "floor takes floating-point elements, not s32", "s32[4] floor(c)"),
     ("XP211", "cbrt takes floating-point elements, not c64", "c64[4] cbrt(z)"),
     ("XP211", "abs takes signed integer, float or complex elements, not pred", "pred[4] abs(q)"),
-    ("XP211", "pred has no bit pattern", "u8[4] bitcast-convert(q)"),
     ("XP211", "between complex and real", "f64[4] bitcast-convert(z)"),
     (
         "XP211",
@@ -124,7 +131,7 @@ REFUSED = [
     ("XP213", "do not have the same size in memory", "f32[5] bitcast(a)"),
     ("XP213", "the last dimension has to be 2", "f64[4] bitcast-convert(a)"),
     ("XP213", "differ outside dimension 0", "f32[5,3] concatenate(b, m), dimensions={0}"),
-    ("XP213", "tuples need a scalar predicate", "(f32[4], s32[]) select(q, pair, pair)"),
+    ("XP210", "operand 1 has to be an array", "(f32[4], s32[]) select(p, pair, pair)"),
     (
         "XP213",
         "the state of rng_three_fry is u64[2], not u64[3]",
@@ -197,7 +204,7 @@ REFUSED = [
     ("XP221", "1 is a target 2 times", "f32[4] collective-permute(a), source_target_pairs={{0,1},{2,1}}"),
     ("XP221", "0 is a source 2 times", "f32[4] collective-permute(a), source_target_pairs={{0,1},{0,2}}"),
     ("XP222", "copy-done has to follow copy-start, not parameter", "f32[4] copy-done(w)"),
-    ("XP222", "send-done has to follow send or get-tuple-element", "token[] send-done(w), channel_id=1"),
+    ("XP222", "send-done has to follow send, not parameter", "token[] send-done(w), channel_id=1"),
 ]
 
 
@@ -230,7 +237,7 @@ def test_refused(code: str, message: str, line: str) -> None:
         (
             "num_partitions=3",
             "f32[4] all-reduce(a), to_apply=add, channel_id=1, use_global_device_ids=true, replica_groups={{0,1}}",
-            "name 2 replicas of 3",
+            "name 2 devices of 3",
         ),
         ("num_partitions=2", "(f32[4], f32[4], f32[4]) all-to-all(a, a, a), channel_id=1", "groups of 2"),
         (

@@ -12,7 +12,7 @@ from ..files import file_error
 from ..frontends.folders import programs_in
 from ..frontends.functions import is_reference
 from ..hlo.ir import HloModule
-from .terminal import report, working
+from .terminal import note, report, working
 
 STDIN = "-"
 
@@ -27,6 +27,8 @@ def read_module(argument: str) -> HloModule:
         is_stdin = argument == STDIN
         module = load(_stdin(), name=name) if is_stdin else load_program(argument, Path())
         verify(module, module.source)
+    for left_out in module.notes:
+        note(f"{left_out.location}: {left_out.message}: it is left out")
     return module
 
 

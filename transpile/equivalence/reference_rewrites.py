@@ -1,8 +1,7 @@
 """Optimised HLO put back into a form that XLA's front door takes.
 
 jaxlib compiles only what survives the way through StableHLO, which knows neither fusions nor buffers: fusions become
-calls, bitcasts become what they mean for the layouts they join, tuple selects become conditionals, and layouts and
-notes to the compiler go.
+calls, bitcasts become what they mean for the layouts they join, and layouts and notes to the compiler go.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ _DROPPED = {
 }
 _NEEDS_REWRITE = re.compile(
     r"\b(?:fusion|bitcast|domain|[\w-]+-start)\("
-    r"|\)\s*select\("  # of tuples
     r"|\]\{[\d,]*:"  # a layout with tiles or a memory space
     r"|input_output_alias="
     r'|custom_call_target="(?!lapack_)'  # of another backend's library, perhaps
@@ -44,8 +42,7 @@ def needs_rewrite(text: str) -> bool:
 
 
 def rewrite_for_xla(module: HloModule, *, is_partitioned: bool = False) -> HloModule:
-    """The same program without fusions, bitcasts, layouts, tuple selects, calls of other backends' libraries and notes
-    to the compiler.
+    """The same program without fusions, bitcasts, layouts, calls of other backends' libraries and notes to the compiler.
 
     Where it ``is_partitioned`` it is that of one device: shardings that it has kept are notes, too.
     """
@@ -123,20 +120,6 @@ class _Rewriter:
         attributes = {key: self._remapped(value) for key, value in old.attributes.items() if key not in dropped}
         return self._add(old.name, old.opcode, old.shape, operands, **attributes)
 
-    def _select(self, old: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
-        if not isinstance(old.shape, TupleShape):
-            return self._plain(old, operands)
-        shape = without_layouts(old.shape)
-        parameter = Instruction("p", "parameter", shape, attributes={"parameter_number": 0})
-        branches = [
-            Computation(f"{old.name}.{side}.{len(self.finished)}", (parameter,), parameter)
-            for side in ("true", "false")
-        ]
-        self.finished.extend(branches)
-        return self._add(
-            old.name, "conditional", shape, operands, true_computation=branches[0], false_computation=branches[1]
-        )
-
     def _bitcast(self, old: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
         source, result = old.operands[0].array_shape, old.array_shape
         steps = bitcast_as_reshape_transpose(source, result)
@@ -172,5 +155,4 @@ _RULES: dict[str, Callable[[_Rewriter, Instruction, tuple[Instruction, ...]], In
     "custom-call": _Rewriter._custom_call,
     "domain": _Rewriter._first_operand,
     "fusion": _Rewriter._fusion,
-    "select": _Rewriter._select,
 }

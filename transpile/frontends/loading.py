@@ -12,12 +12,15 @@ from ..files import file_error
 from ..hlo.ir import HloModule
 from ..hlo.lexer import escape
 from ..hlo.parser import parse_module
+from ..hlo.shape_parser import SHAPE_TEXT
 from ..hlo.source import HloSyntaxError, SourceText, Span
 from .hlo_proto import read_literal, snapshot_arguments
 from .jaxlib_conversion import to_hlo
 from .sniffing import Kind, sniff
 
-_TEXT = re.compile(r"\s*(?:HloModule\b|ENTRY\b|(?:ROOT\s+)?%?[\w.\-]+\s+=\s)")
+_TEXT = re.compile(
+    r"\s*(?:HloModule\b|ENTRY\b|(?:ROOT\s+)?(?:%[\w.\-]+\s*|[\w.\-]+\s+)=\s|" + SHAPE_TEXT + r"\s+[a-z][a-z\-]*\()"
+)
 _BYTE_ORDER_MARK = "\ufeff"
 
 

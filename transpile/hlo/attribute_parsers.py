@@ -81,6 +81,9 @@ def parse_bool(text: str) -> bool:
 
 
 def parse_bools(text: str) -> tuple[bool, ...]:
+    """``{true,false}``; one alone may stand without braces."""
+    if text in ("true", "false"):
+        return (parse_bool(text),)
     _check(_WORDS, text, "`{true,false}`")
     return tuple(map(parse_bool, _NAME.findall(text)))
 
@@ -101,8 +104,9 @@ def parse_string(text: str) -> str:
 
 
 def parse_precisions(text: str) -> tuple[str, ...]:
+    """``{highest,default}``, in capitals or not."""
     _check(_WORDS, text, "`{highest,default}`")
-    names = tuple(_NAME.findall(text))
+    names = tuple(_NAME.findall(text.lower()))
     unknown = next((name for name in names if name not in PRECISIONS), None)
     if unknown is not None:
         raise ValueError(f"has no precision `{shorten(unknown)}`; precisions are {', '.join(PRECISIONS)}")

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any
 
 from .attribute_parsers import TEXT_PARSERS, parse_metadata
 from .attributes import AttributeKind as K
 from .attributes import AttributeSpec
 from .ir import Computation, Instruction, OpMetadata
 from .lexer import STRING, Cursor, quote
-from .literals import parse_literal
-from .opcodes import COMMON_ATTRIBUTES
+from .literals import parse_shaped_literal
+from .opcodes import ATTRIBUTES, COMMON_ATTRIBUTES, OPCODES
 from .parser_state import ParserState, Scope, did_you_mean
 from .replica_groups import parse_replica_groups
 
@@ -40,7 +40,7 @@ class AttributeReader:
             K.INSTRUCTIONS: self._instructions,
             K.SHAPE: lambda scope, owner: state.shape(),
             K.SHAPES: lambda scope, owner: state.listed(state.shape),
-            K.LITERAL: lambda scope, owner: parse_literal(state.cursor, state.shape()),
+            K.LITERAL: lambda scope, owner: parse_shaped_literal(state.cursor),
             K.REPLICA_GROUPS: lambda scope, owner: parse_replica_groups(state.cursor),
         }
 
@@ -58,7 +58,8 @@ class AttributeReader:
             key = match[1]
             spec = allowed.get(key) or COMMON_ATTRIBUTES.get(key)
             if spec is None or (key in _WRITTEN_AS_OPERANDS and opcode in ("constant", "parameter")):
-                self._refuse(opcode, match, allowed)
+                self._leave_out(opcode, match, allowed)
+                continue
             if key in attributes or (key == "metadata" and metadata is not None):
                 raise cursor.error("XP121", f"the attribute {quote(key)} is there twice", match.start(1), match.end(1))
             if key == "metadata":
@@ -67,12 +68,27 @@ class AttributeReader:
                 attributes[key] = self._value(scope, f"{name}.{key}", key, spec)
         return attributes, metadata
 
-    def _refuse(self, opcode: str, match: re.Match[str], allowed: Mapping[str, AttributeSpec]) -> NoReturn:
+    def _leave_out(self, opcode: str, match: re.Match[str], allowed: Mapping[str, AttributeSpec]) -> None:
+        """Pass an attribute that the opcode does not have, and note it.
+
+        Raises XP120 where it may say what is computed: where other attributes do, and where it is one of another opcode
+        or nearly one that is known.
+        """
         names = [key for key in (*allowed, *COMMON_ATTRIBUTES) if key not in _WRITTEN_AS_OPERANDS]
         guess = did_you_mean(match[1], names)
-        hint = f"{guess + ' ' if guess else ''}allowed: {', '.join(names)}"
-        message = f"{opcode} has no attribute {quote(match[1])}"
-        raise self._state.cursor.error("XP120", message, match.start(1), match.end(1), hint)
+        spec = OPCODES.get(opcode)
+        error = self._state.cursor.error(
+            "XP120",
+            f"{opcode} has no attribute {quote(match[1])}",
+            match.start(1),
+            match.end(1),
+            f"{guess + ' ' if guess else ''}allowed: {', '.join(names)}",
+        )
+        is_known = match[1] in ATTRIBUTES or did_you_mean(match[1], ATTRIBUTES) is not None
+        if is_known or spec is None or spec.has_parameters:
+            raise error
+        self._state.cursor.pass_value(match[1])
+        self._state.notes += error.diagnostics
 
     # -- values that their text gives
 

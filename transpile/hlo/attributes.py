@@ -119,11 +119,15 @@ _NO_DEFAULT = object()
 
 @dataclass(frozen=True, slots=True)
 class AttributeSpec:
-    """One attribute an opcode may carry: its kind, its default when absent, the words it admits."""
+    """One attribute an opcode may carry: its kind, its default when absent, the words it admits.
+
+    ``is_note`` marks what tells a compiler how to compute, not what.
+    """
 
     kind: AttributeKind
     default: Any = _NO_DEFAULT
     choices: tuple[str, ...] = ()
+    is_note: bool = False
 
     @property
     def is_required(self) -> bool:

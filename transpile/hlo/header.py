@@ -13,7 +13,7 @@ from .lexer import STRING, Cursor, quote, unescape
 from .parser_state import did_you_mean
 from .shape_parser import parse_shape
 from .shapes import Shape
-from .source import Span
+from .source import Diagnostic, Span
 
 HEADER_ATTRIBUTES: dict[str, K | None] = {
     "is_scheduled": K.BOOL,
@@ -55,9 +55,13 @@ class EntryComputationLayout:
         return f"{{({', '.join(map(str, self.parameters))})->{self.result}}}"
 
 
-def parse_header(cursor: Cursor) -> tuple[str, dict[str, Any]]:
-    """The name and the attributes after the word ``HloModule``."""
+def parse_header(cursor: Cursor, notes: list[Diagnostic]) -> tuple[str, dict[str, Any]]:
+    """The name and the attributes after the word ``HloModule``. Old dumps have a colon behind the name.
+
+    Attributes that nobody knows go to ``notes``: no instruction depends on them.
+    """
     match = cursor.match(_MODULE_NAME)
+    cursor.accept(":")
     name = match.group().removeprefix("%") if match else ""
     attributes: dict[str, Any] = {}
     while cursor.accept(","):
@@ -66,8 +70,14 @@ def parse_header(cursor: Cursor) -> tuple[str, dict[str, Any]]:
             cursor.unexpected("an attribute of the module")
         key = match[1]
         if key not in HEADER_ATTRIBUTES:
-            hint = did_you_mean(key, HEADER_ATTRIBUTES) or f"known: {', '.join(HEADER_ATTRIBUTES)}"
-            raise cursor.error("XP120", f"a module has no attribute {quote(key)}", match.start(1), match.end(1), hint)
+            guess = did_you_mean(key, HEADER_ATTRIBUTES)
+            hint = guess or f"known: {', '.join(HEADER_ATTRIBUTES)}"
+            error = cursor.error("XP120", f"a module has no attribute {quote(key)}", *match.span(1), hint)
+            if guess:
+                raise error
+            cursor.pass_value(key)
+            notes += error.diagnostics
+            continue
         if key in attributes:
             raise cursor.error("XP121", f"the attribute {quote(key)} is there twice", match.start(1), match.end(1))
         kind = HEADER_ATTRIBUTES[key]

@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 from .async_sugar import async_form, start_asynchronously, wait_for
 from .attribute_reader import AttributeReader
 from .ir import Instruction
-from .lexer import NAME, quote
+from .lexer import NAME, Cursor, quote
 from .literals import left_out, parse_literal
 from .lone_instruction import assume_called, assume_operand
 from .opcodes import OPCODES, OpSpec
 from .parser_state import ParserState, Scope, did_you_mean
-from .shape_parser import SHAPE_TEXT, TYPE_NAMES, looks_like_shape
+from .shape_parser import SHAPE_TEXT, TYPE_NAMES, looks_like_shape, parse_shape
 from .shapes import Shape, TupleShape, compatible
-from .source import Span, XlaToPythonError
+from .source import HloSyntaxError, Span, XlaToPythonError
 
 # `ROOT %name = shape opcode(`, the form of nearly every instruction.
 _HEAD = re.compile(rf"(?:(ROOT)\s+)?({NAME.pattern})\s+=\s+({SHAPE_TEXT})\s+([a-z][a-z\-]*+)\(", re.ASCII)
@@ -59,8 +59,13 @@ class InstructionParser:
         self._attributes = attributes
 
     def parse(self, scope: Scope) -> Instruction:
-        """The instruction that comes next, added to ``scope``. Raises ``HloSyntaxError``."""
+        """The instruction that comes next, added to ``scope``. Raises ``HloSyntaxError``.
+
+        An operation alone, ``f32[4] add(..)``, gets a name.
+        """
         cursor = self._cursor
+        if self._state.is_lone and self.looks_like_operation():
+            return self._rest(scope, self._operation(None, False))
         head = self._head()
         if head.name in TYPE_NAMES:
             message, hint = f"{quote(head.name)} is a type, not a name", f"call it `{head.name}_`"
@@ -89,15 +94,32 @@ class InstructionParser:
             )
         is_root = cursor.match(_ROOT) is not None
         name, span = self._state.name("the name of an instruction")
-        if self._text.startswith("=", span.end):
+        if self._text.startswith("=", span.end) and not self._text.startswith("%", span.start):
             hint = "write a space before `=`: `name=` is how attributes are written"
             raise cursor.error("XP102", f"{quote(name + '=')} is no name", span.start, span.end + 1, hint)
         cursor.expect("=", "after the name of the instruction")
+        return self._operation((name, span), is_root)
+
+    def _operation(self, named: tuple[str, Span] | None, is_root: bool) -> _Head:
+        """``shape opcode(``; the shape may be missing. What has no name goes by its opcode."""
+        cursor = self._cursor
         shape = self._state.shape() if looks_like_shape(cursor) else None
         start = cursor.skip()
         opcode = cursor.expect_match(_OPCODE, "an opcode with operands in parentheses")
+        name, span = named or (opcode, Span(start, cursor.position))
         cursor.expect("(")
         return _Head(name, span, shape, opcode, start, is_root)
+
+    def looks_like_operation(self) -> bool:
+        """Whether a shape and an opcode come next, without a name before them."""
+        if not looks_like_shape(self._cursor):
+            return False
+        ahead = Cursor(self._state.source, self._cursor.position)
+        try:
+            parse_shape(ahead)
+        except HloSyntaxError:
+            return False
+        return ahead.match(_OPCODE) is not None
 
     def _rest(self, scope: Scope, head: _Head) -> Instruction:
         """What follows ``opcode(``: operands and attributes."""
@@ -219,6 +241,8 @@ class InstructionParser:
         while not cursor.accept(")"):
             if operands:
                 cursor.expect(",", "between operands")
+                if cursor.accept(")"):
+                    break
             operands.append(self._operand(scope, opcode, result))
         return tuple(operands)
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from .shapes import ArrayShape, Shape, TupleShape
-from .source import SourceText, Span
+from .source import Diagnostic, SourceText, Span
 
 # Dicts, lists and tuples, and in them None and the numbers of results.
 ResultTree = Any
@@ -142,6 +142,7 @@ class HloModule:
     source: SourceText | None = field(default=None, repr=False)  # the HLO text that the spans point into
     result_tree: ResultTree = None  # what the traced function returns, where that is known and more than arrays
     arguments: tuple[Any, ...] = ()  # arrays for the parameters, where the program came with those of one run
+    notes: tuple[Diagnostic, ...] = ()  # what reading it left out
 
     @property
     def replica_count(self) -> int:

@@ -20,6 +20,7 @@ WORD = re.compile(r"[\w.\-]++", re.ASCII)
 STRING = re.compile(r'"((?:[^"\\]++|\\[\s\S])*+)"')
 # Up to the next quote, brace or comment: what a brace matcher may jump over.
 _UNTIL_NESTING = re.compile(r'[^"{}/]*+')
+_UNKNOWN_VALUE = re.compile(r'(?:[^\s,(){}"]++|"(?:[^"\\]++|\\[\s\S])*+")*+')
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|[\s\S])")
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _FOUND = re.compile(r'%?[\w.\-]+|"[^"\n]{0,20}"?|->|<=|[\s\S]', re.ASCII)
@@ -126,6 +127,18 @@ class Cursor:
             if depth == 0:
                 self.position = at
                 return text[start:at]
+
+    def pass_value(self, key: str) -> None:
+        """Pass the value of an attribute that nobody knows: words, strings and braces up to a space or comma."""
+        start = self.skip()
+        while match := _UNKNOWN_VALUE.match(self.text, self.position):
+            self.position = match.end()
+            if self.text.startswith("{", self.position):
+                self.balanced()
+            elif not match.group():
+                break
+        if self.position == start:
+            self.unexpected(f"the value of {quote(key)}")
 
     def _after_comment(self, start: int) -> int:
         end = self.text.find("*/", start + 2)

@@ -6,7 +6,7 @@ The rows are XLA's ``hlo_opcode.h``; the attribute names and kinds are those of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .attributes import AttributeKind as K
 from .attributes import AttributeSpec
@@ -33,6 +33,12 @@ class OpSpec:
     def is_elementwise(self) -> bool:
         return self.topic == "elementwise"
 
+    @property
+    def has_parameters(self) -> bool:
+        """Whether attributes other than called computations say what it computes: one nobody knows might, too."""
+        called = (K.COMPUTATION, K.COMPUTATIONS)
+        return any(not spec.is_note and spec.kind not in called for spec in self.attributes.values())
+
 
 def _required(kind: K, *choices: str) -> AttributeSpec:
     return AttributeSpec(kind, choices=choices)
@@ -40,6 +46,10 @@ def _required(kind: K, *choices: str) -> AttributeSpec:
 
 def _optional(kind: K, default: object = None, *choices: str) -> AttributeSpec:
     return AttributeSpec(kind, default, choices)
+
+
+def _note(kind: K, default: object = None, *choices: str) -> AttributeSpec:
+    return AttributeSpec(kind, default, choices, is_note=True)
 
 
 # Any instruction may carry these.
@@ -59,7 +69,7 @@ COMMON_ATTRIBUTES: dict[str, AttributeSpec] = {
 _ints = _optional(K.INTEGERS, ())
 _dimensions = {"dimensions": _required(K.INTEGERS)}
 _reducer = {"to_apply": _required(K.COMPUTATION)}
-_window = {"window": _required(K.WINDOW)}
+_window = {"window": _optional(K.WINDOW, ())}
 _precision = {"operand_precision": _optional(K.PRECISIONS, ())}
 _channel = {"channel_id": _optional(K.INTEGER)}
 _groups = {
@@ -79,11 +89,11 @@ _contraction = {
 }
 _async = {
     "calls": _optional(K.COMPUTATION),
-    "async_execution_thread": _optional(K.STRING, "main"),
-    "async_group_id": _optional(K.INTEGER),
+    "async_execution_thread": _note(K.STRING, "main"),
+    "async_group_id": _note(K.INTEGER),
 }
 _transfer = {**_channel, "is_host_transfer": _optional(K.BOOL, False)}
-_aliasing = {"output_to_operand_aliasing": _optional(K.RAW)}
+_aliasing = {"output_to_operand_aliasing": _note(K.RAW)}
 
 
 def _rows() -> list[OpSpec]:
@@ -136,7 +146,7 @@ def _rows() -> list[OpSpec]:
     add("leaf", "iota", 0, {"iota_dimension": _optional(K.INTEGER, 0)})
     # -- shape
     add("shape", "bitcast copy", 1)
-    add("shape", "reshape", 1, {"inferred_dimension": _optional(K.INTEGER)})
+    add("shape", "reshape", 1, {"inferred_dimension": _note(K.INTEGER)})
     add("shape", "broadcast", 1, {"dimensions": _ints})
     add("shape", "transpose reverse", 1, _dimensions)
     add("shape", "concatenate", (1, MANY), _dimensions)
@@ -234,6 +244,7 @@ def _rows() -> list[OpSpec]:
             "feature_group_count": _optional(K.INTEGER, 1),
             "batch_group_count": _optional(K.INTEGER, 1),
             "sparsity_config": _optional(K.RAW),
+            "convolution_kind": _note(K.WORD, None, "fprop", "dgrad", "wgrad"),
         },
         _precision,
     )
@@ -278,13 +289,13 @@ def _rows() -> list[OpSpec]:
             "branch_computations": _optional(K.COMPUTATIONS),
         },
     )
-    add("control", "call", (0, MANY), _reducer, _aliasing, {"is_composite": _optional(K.BOOL, False)})
+    add("control", "call", (0, MANY), _reducer, _aliasing, {"is_composite": _note(K.BOOL, False)})
     add(
         "control",
         "fusion",
         (0, MANY),
         {
-            "kind": _required(K.WORD, "kLoop", "kInput", "kOutput", "kCustom"),
+            "kind": replace(_required(K.WORD, "kLoop", "kInput", "kOutput", "kCustom"), is_note=True),
             "calls": _required(K.COMPUTATION),
         },
         _aliasing,
@@ -295,7 +306,7 @@ def _rows() -> list[OpSpec]:
     add("control", "add-dependency", 2)
     add("control", "after-all", (0, MANY))
     add("control", "domain", 1, {"domain": _required(K.RAW)})
-    add("control", "copy-start", 1, {"cross_program_prefetch_index": _optional(K.INTEGER)})
+    add("control", "copy-start", 1, {"cross_program_prefetch_index": _note(K.INTEGER)})
     add("control", "copy-done", 1)
     add(
         "control",
@@ -347,5 +358,7 @@ def _rows() -> list[OpSpec]:
 
 
 OPCODES: dict[str, OpSpec] = {spec.opcode: spec for spec in _rows()}
+
+ATTRIBUTES = frozenset(COMMON_ATTRIBUTES).union(*(spec.attributes for spec in OPCODES.values()))
 
 ELEMENTWISE = frozenset(opcode for opcode, spec in OPCODES.items() if spec.is_elementwise)

@@ -24,13 +24,13 @@ from .shapes import Shape, compatible
 from .source import SourceText, Span
 
 _MODULE = re.compile(r"HloModule\b")
-_COMPUTATION = re.compile(rf"(?:(ENTRY)\b\s*)?({NAME.pattern})?(?=\s*[({{])", re.ASCII)
-_LONE_INSTRUCTION = re.compile(r"(?:ROOT\s+)?%?[\w.\-]+\s+=")
+_COMPUTATION = re.compile(rf"(?:(ENTRY)\b\s*)?({NAME.pattern})?:?(?=\s*[({{])", re.ASCII)
+_LONE_INSTRUCTION = re.compile(r"(?:ROOT\s+)?(?:%[\w.\-]+\s*|[\w.\-]+\s+)=")
 _THREAD = re.compile(r"execution_thread\s*=")
 
 
 def parse_module(source: SourceText | str, literals: Mapping[str, Literal] = MappingProxyType({})) -> HloModule:
-    """The module that a text says: a whole module, computations without a header, or a lone instruction.
+    """The module that a text says: a whole module, computations without a header, or a lone instruction or operation.
 
     ``literals`` are the values of constants that the text leaves out (``{...}``), by instruction.
 
@@ -54,14 +54,24 @@ class _ModuleParser:
         header: dict[str, Any] = {}
         has_header = cursor.match(_MODULE) is not None
         if has_header:
-            name, header = parse_header(cursor)
+            name, header = parse_header(cursor, state.notes)
         state.frames = parse_stack_frames(cursor)
-        if not has_header and _LONE_INSTRUCTION.match(cursor.text, cursor.skip()):
+        if not has_header and (
+            _LONE_INSTRUCTION.match(cursor.text, cursor.skip()) or self._instructions.looks_like_operation()
+        ):
             name, entry = self._lone_instruction()
         else:
             entry = self._computations()
         computations = tuple(state.computations.values())
-        return HloModule(name or entry.name, computations, entry, header, state.frames, source=self._source)
+        return HloModule(
+            name or entry.name,
+            computations,
+            entry,
+            header,
+            state.frames,
+            source=self._source,
+            notes=tuple(state.notes),
+        )
 
     def _check_text(self) -> None:
         binary = self._cursor.text.find("\0")
@@ -128,7 +138,7 @@ class _ModuleParser:
             is_first = False
             cursor.accept("%")
             cursor.expect_match(WORD, "a parameter name")
-            cursor.expect(":", "after the parameter name")
+            cursor.accept(":")  # older texts have none
             self._state.shape()
         cursor.expect("->", "before the result shape")
         start = cursor.skip()

@@ -14,7 +14,7 @@ from .lexer import NAME, Cursor, quote
 from .literals import Literal
 from .shape_parser import parse_shape
 from .shapes import Shape
-from .source import HloSyntaxError, SourceText, Span
+from .source import Diagnostic, HloSyntaxError, SourceText, Span
 
 _UNNAMED = re.compile(r"unnamed(_*+)")
 _CANDIDATES = 1000  # names looked at for a hint
@@ -44,6 +44,7 @@ class ParserState:
         self.computations: dict[str, Computation] = {}
         self.open_computations: list[str] = []
         self.frames: tuple[StackFrame, ...] = ()
+        self.notes: list[Diagnostic] = []
         self.is_lone = False  # the text is one instruction: what it names need not be there
         self._unnamed = ""
         self._unnamed_count = 0
@@ -53,10 +54,13 @@ class ParserState:
         return parse_shape(self.cursor)
 
     def name(self, what: str) -> tuple[str, Span]:
-        """The name that comes next, without its percent sign."""
+        """The name that comes next, without its percent sign, or else without the colon behind it."""
         start = self.cursor.skip()
         name = self.cursor.expect_match(NAME, what)
-        return name.removeprefix("%"), Span(start, self.cursor.position)
+        span = Span(start, self.cursor.position)
+        if not name.startswith("%") and self.text.startswith(":", span.end):
+            self.cursor.position += 1
+        return name.removeprefix("%"), span
 
     def fresh_name(self, stem: str) -> str:
         """A name that the text does not contain."""

@@ -19,7 +19,7 @@ from .attributes import ReplicaGroups, Window
 from .header import HEADER_ATTRIBUTES
 from .ir import Computation, HloModule, Instruction, OpMetadata, StackFrame
 from .lexer import escape
-from .literal_printer import literal_shape_text, literal_text
+from .literal_printer import literal_text, shaped_literal_text
 from .literal_values import array_sha256
 from .literals import Literal
 from .opcodes import COMMON_ATTRIBUTES, OPCODES
@@ -303,6 +303,6 @@ _VALUES: dict[K, Callable[[Any], str]] = {
     K.PRECISIONS: _list,
     K.SHAPE: str,
     K.SHAPES: lambda value: _list(value, ", "),
-    K.LITERAL: lambda value: f"{literal_shape_text(value)} {literal_text(value)}",
+    K.LITERAL: shaped_literal_text,
     K.RAW: lambda value: value.text,
 }

@@ -19,8 +19,8 @@ from .shape_rules import (
     reductions,
     structure,
 )
-from .shape_rules.common import Operation, Rule, agree, refuse, shape_text
-from .shapes import Shape
+from .shape_rules.common import Operation, Rule, refuse, shape_text
+from .shapes import Shape, compatible
 
 SHAPE_RULES: dict[str, Rule] = {
     **elementwise.RULES,
@@ -53,7 +53,7 @@ def infer_shape(
     ``declared``). Raises ``HloVerificationError`` with a code XP2xx that names the broken rule and the sizes.
 
     Source: XLA's shape inference and HLO verifier; operation-semantics seed. Beyond XLA's HLO rules the seed's
-    restricted broadcasts are accepted: scalar bounds of ``clamp``, a scalar predicate of ``select``, also of tuples.
+    restricted broadcasts are accepted: scalar bounds of ``clamp``, a scalar predicate of ``select``.
     """
     require_operand_count(opcode, len(operand_shapes))
     operation = Operation(opcode, tuple(operand_shapes), attributes, declared, replica_count, num_partitions)
@@ -71,7 +71,7 @@ def require_operand_count(opcode: str, count: int) -> None:
 
 def require_declared(opcode: str, expected: Shape, declared: Shape) -> None:
     """Refuse (XP204) a declared shape that is not the expected one, apart from layouts and dynamic sizes."""
-    if not agree(expected, declared):
+    if not compatible(expected, declared):
         refuse("XP204", f"{opcode} gives {shape_text(expected)}, but is declared as {shape_text(declared)}")
 
 

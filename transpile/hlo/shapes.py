@@ -145,18 +145,40 @@ def leaves(shape: Shape) -> Iterator[tuple[tuple[int, ...], Shape]]:
             yield index, part
 
 
-def compatible(a: Shape, b: Shape) -> bool:
-    """Equal apart from layouts (of arrays, at any depth of a tuple)."""
-    left, right = list(leaves(a)), list(leaves(b))
-    if [index for index, _ in left] != [index for index, _ in right]:
+def compatible(a: Shape, b: Shape, *, ignore_float_width: bool = False) -> bool:
+    """XLA's ``Compatible``: equal apart from layouts and from which sizes are dynamic, at any depth of a tuple.
+
+    A size written ``?`` agrees with any other.
+    """
+    pairs = [(a, b)]
+    while pairs:
+        left, right = pairs.pop()
+        if left is right:
+            continue
+        if isinstance(left, TupleShape) and isinstance(right, TupleShape):
+            if len(left.elements) != len(right.elements):
+                return False
+            pairs.extend(zip(left.elements, right.elements, strict=True))
+        elif isinstance(left, BufferShape) and isinstance(right, BufferShape):
+            pairs.append((left.element, right.element))
+        elif isinstance(left, ArrayShape) and isinstance(right, ArrayShape):
+            if not _compatible_arrays(left, right, ignore_float_width):
+                return False
+        elif type(left) is not type(right):
+            return False
+    return True
+
+
+def _compatible_arrays(a: ArrayShape, b: ArrayShape, ignore_float_width: bool) -> bool:
+    if a.element_type is not b.element_type and not (
+        ignore_float_width and a.element_type.is_floating and b.element_type.is_floating
+    ):
         return False
-    return all(_bare(x) == _bare(y) for (_, x), (_, y) in zip(left, right, strict=True))
-
-
-def _bare(shape: Shape) -> Shape:
-    if isinstance(shape, BufferShape):
-        return BufferShape(shape.element.without_layout())
-    return shape.without_layout() if isinstance(shape, ArrayShape) else shape
+    if a.dimensions == b.dimensions:
+        return True
+    return a.rank == b.rank and all(
+        x == y or UNBOUNDED in (x, y) for x, y in zip(a.dimensions, b.dimensions, strict=True)
+    )
 
 
 def dimension_texts(shape: ArrayShape) -> list[str]:

@@ -12,8 +12,8 @@ from typing import Any, overload
 from ..attributes import Raw
 from ..element_types import PRED
 from ..lexer import escape
-from ..shape_rules.common import is_scalar, refuse
-from ..shapes import Shape, TupleShape
+from ..shape_rules.common import is_scalar, refuse, shape_text
+from ..shapes import Shape, TokenShape, TupleShape
 from .arguments import RandomAlgorithm, as_shape, bind_form, choice, is_integer
 from .core import BuilderCore, Callee, as_array_shape
 from .op import Operand, XlaOp
@@ -147,7 +147,10 @@ class ControlOperations(BuilderCore):
     # -- order
 
     def after_all(self, operands: Sequence[XlaOp] = ()) -> XlaOp:
-        """A token behind all these tokens."""
+        """A token behind all these tokens. Raises XP210 where one is an array: only HLO text may say that."""
+        for number, operand in enumerate(operands):
+            if not isinstance(operand.shape, TokenShape):
+                refuse("XP210", f"after-all: operand {number} has to be token[], not {shape_text(operand.shape)}")
         return self._instruction("after-all", self._operands(operands), {})
 
     def create_token(self) -> XlaOp:

@@ -14,7 +14,7 @@ from ..attributes import Window
 from ..element_types import ElementType
 from ..ir import Computation
 from ..opcodes import COMMON_ATTRIBUTES, OPCODES
-from ..shapes import ArrayShape, BufferShape, Shape, TupleShape
+from ..shapes import ArrayShape, BufferShape, Shape, TupleShape, compatible
 from ..source import Diagnostic, HloVerificationError
 
 _LONGEST_SHAPE_TEXT = 160  # of a shape in a message
@@ -98,35 +98,6 @@ def bare(shape: Shape) -> Shape:
     if isinstance(shape, BufferShape):
         return BufferShape(shape.element.without_layout())
     return shape.without_layout() if isinstance(shape, ArrayShape) else shape
-
-
-def agree(a: Shape, b: Shape, *, ignore_float_width: bool = False) -> bool:
-    """XLA's ``Compatible``: equal apart from layouts and from which sizes are dynamic, at any depth of a tuple."""
-    pairs = [(a, b)]
-    while pairs:
-        left, right = pairs.pop()
-        if left is right:
-            continue
-        if isinstance(left, TupleShape) and isinstance(right, TupleShape):
-            if len(left.elements) != len(right.elements):
-                return False
-            pairs.extend(zip(left.elements, right.elements, strict=True))
-        elif (
-            isinstance(left, TupleShape)
-            or isinstance(right, TupleShape)
-            or _leaf_key(left, ignore_float_width) != _leaf_key(right, ignore_float_width)
-        ):
-            return False
-    return True
-
-
-def _leaf_key(shape: Shape, ignore_float_width: bool) -> object:
-    if isinstance(shape, BufferShape):
-        return BufferShape, _leaf_key(shape.element, ignore_float_width)
-    if not isinstance(shape, ArrayShape):
-        return type(shape)
-    floating = ignore_float_width and shape.element_type.is_floating
-    return "float" if floating else shape.element_type, shape.dimensions
 
 
 def array_parts(shape: Shape) -> Iterator[ArrayShape]:
@@ -320,7 +291,7 @@ def require_parameters(op: Operation, computation: Signature, operands: Sequence
     """Refuse (XP217) unless the computation takes exactly these shapes."""
     require_arity(op, computation, len(operands), role)
     for number, (parameter, operand) in enumerate(zip(computation.parameters, operands, strict=True)):
-        if not agree(parameter, operand):
+        if not compatible(parameter, operand):
             op.refuse(
                 "XP217",
                 f"parameter {number} of {role} {computation.name} is {shape_text(parameter)}, "
@@ -357,7 +328,7 @@ def require_reducer(
             (accumulator, reducer.parameters[count + i], any_float_width, f"parameter {count + i}"),
         )
         for actual, wanted_shape, loose, what in pairs:
-            if not agree(actual, wanted_shape, ignore_float_width=loose):
+            if not compatible(actual, wanted_shape, ignore_float_width=loose):
                 op.refuse(
                     "XP217",
                     f"{what} ({shape_text(actual)}) does not fit the reducer {reducer.name}: {reducer}",

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from ..element_types import PRED, S32, U32
 from ..ir import Computation
-from ..shapes import TOKEN, ArrayShape, Shape, TokenShape, TupleShape
+from ..shapes import TOKEN, ArrayShape, Shape, TokenShape, TupleShape, compatible
 from .common import (
     Operation,
     Rule,
-    agree,
     array_of,
     dynamic_flags,
     is_scalar,
@@ -55,7 +54,7 @@ def _while(op: Operation) -> Shape:
             "XP217",
             f"the condition {condition.name} has to give pred[], not {shape_text(condition.result)}",
         )
-    if not agree(body.result, carried):
+    if not compatible(body.result, carried):
         op.refuse(
             "XP217",
             f"the body {body.name} has to give back what it takes, {shape_text(carried)}, "
@@ -77,16 +76,17 @@ def _conditional(op: Operation) -> Shape:
     chooser, computations = op.operands[0], branches(op)
     if not is_scalar(chooser, PRED) and not is_scalar(chooser, S32):
         refuse("XP213", f"{op.opcode} chooses by pred[] or s32[], not by {shape_text(chooser)}")
+    if is_scalar(chooser, PRED) != (op["branch_computations"] is None):
+        hint = "pred goes with true_computation and false_computation, s32 with branch_computations"
+        op.refuse("XP202", f"{shape_text(chooser)} does not choose among what the attributes name", hint)
     if not computations:
         refuse("XP202", f"{op.opcode} needs at least one branch")
-    if is_scalar(chooser, PRED) and len(computations) != 2:
-        op.refuse("XP201", f"pred chooses between 2 branches, not {len(computations)}")
     if len(op.operands) != len(computations) + 1:
         op.refuse("XP201", f"{len(computations)} branches need as many operands, not {len(op.operands) - 1}")
     signatures = [signature(computation) for computation in computations]
     for number, (branch, operand) in enumerate(zip(signatures, op.operands[1:], strict=True)):
         require_parameters(op, branch, [operand], f"branch {number},")
-        if not agree(branch.result, signatures[0].result):
+        if not compatible(branch.result, signatures[0].result):
             op.refuse(
                 "XP217",
                 f"branch {number}, {branch.name}, gives {shape_text(branch.result)}, "
@@ -131,7 +131,7 @@ def _async_parts(op: Operation, shape: Shape) -> tuple[Shape, Shape]:
     operands, result = shape.elements[:2]
     if op["calls"] is not None:
         wrapped = signature(op["calls"])
-        if not agree(operands, TupleShape(wrapped.parameters)) or not agree(result, wrapped.result):
+        if not compatible(operands, TupleShape(wrapped.parameters)) or not compatible(result, wrapped.result):
             op.refuse("XP217", f"{shape_text(shape)} does not carry {wrapped.name}: {wrapped}")
     return operands, result
 
@@ -169,8 +169,6 @@ def _add_dependency(op: Operation) -> Shape:
 
 
 def _after_all(op: Operation) -> Shape:
-    for index in range(len(op.operands)):
-        require_token(op, index)
     return TOKEN
 
 
@@ -180,7 +178,7 @@ def _copy_start(op: Operation) -> Shape:
 
 def _copy_done(op: Operation) -> Shape:
     target, source = tuple_operand(op, 2).elements[:2]
-    if not agree(target, source):
+    if not compatible(target, source):
         op.refuse("XP213", f"target {shape_text(target)} and source {shape_text(source)} differ")
     return target
 
@@ -191,7 +189,7 @@ def _custom_call(op: Operation) -> None:
         if len(constraints) != len(op.operands):
             op.refuse("XP201", f"{len(constraints)} operand layouts for {len(op.operands)} operands")
         for number, (constraint, operand) in enumerate(zip(constraints, op.operands, strict=True)):
-            if not agree(constraint, operand):
+            if not compatible(constraint, operand):
                 op.refuse(
                     "XP213",
                     f"operand {number} is {shape_text(operand)}, but its layout is given for {shape_text(constraint)}",

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..element_types import C64, C128, F32, F64, PRED, ElementType
-from ..shapes import ArrayShape, Shape, TupleShape
+from ..shapes import ArrayShape, Shape
 from .common import (
     Operation,
     Rule,
-    agree,
     array_of,
     declared_array,
     dynamic_flags,
-    is_scalar,
     require_same_sizes,
     require_same_type,
     require_type,
@@ -127,19 +125,13 @@ def _clamp(op: Operation) -> Shape:
 def _select(op: Operation) -> Shape:
     predicate = op.array(0, "the predicate")
     require_type(op, predicate, lambda t: t is PRED, "pred")
-    on_true, on_false = op.operands[1:]
-    if isinstance(on_true, ArrayShape) and isinstance(on_false, ArrayShape):
-        require_same_type(op, (on_true, on_false), "branches")
-        require_same_sizes(op, (on_true, on_false), "branches")
-        if predicate.is_scalar:
-            return on_true.without_layout()
-        require_same_sizes(op, (on_true, predicate), "branches and predicate")
-        return with_type(_joined(op, (on_true, on_false)), on_true.element_type)
-    if not (isinstance(on_true, TupleShape) and agree(on_true, on_false)):
-        op.refuse("XP213", f"the branches have to have one shape: {shape_text(on_true)}, {shape_text(on_false)}")
-    if not is_scalar(predicate):
-        op.refuse("XP213", f"tuples need a scalar predicate, not {shape_text(predicate)}")
-    return on_true
+    on_true, on_false = op.arrays(1)
+    require_same_type(op, (on_true, on_false), "branches")
+    require_same_sizes(op, (on_true, on_false), "branches")
+    if predicate.is_scalar:
+        return on_true.without_layout()
+    require_same_sizes(op, (on_true, predicate), "branches and predicate")
+    return with_type(_joined(op, (on_true, on_false)), on_true.element_type)
 
 
 def _convert(op: Operation) -> Shape | None:
@@ -159,8 +151,6 @@ def bitcast_converted(op: Operation, operand: ArrayShape, target: ElementType) -
     source = operand.element_type
     if source.is_complex != target.is_complex:
         op.refuse("XP211", f"between complex and real types: {source} to {target}")
-    if (source is PRED) != (target is PRED):
-        op.refuse("XP211", f"pred has no bit pattern of its own: {source} to {target}")
     narrow, wide = sorted((source.bits, target.bits))
     if wide % narrow:
         op.refuse("XP211", f"the widths of {source} and {target} do not divide")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from ..element_types import C64, C128, F32, F64, PRED, U64
-from ..shapes import ArrayShape, Shape, TupleShape
+from ..shapes import ArrayShape, Shape, TupleShape, compatible
 from .common import (
     Operation,
     Rule,
-    agree,
     array_of,
     declared_array,
     refuse,
@@ -113,7 +112,7 @@ def _rng_bit_generator(op: Operation) -> Shape | None:
     if declared is None:
         return None
     if isinstance(declared, TupleShape):
-        if len(declared.elements) != 2 or not agree(declared.elements[0], state):
+        if len(declared.elements) != 2 or not compatible(declared.elements[0], state):
             refuse("XP204", f"{op.opcode} gives (new state, bits), but is declared as {shape_text(declared)}")
         output = declared.elements[1]
     else:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from ..element_types import PRED, S32
-from ..shapes import ArrayShape, Shape, TupleShape
+from ..shapes import ArrayShape, Shape, TupleShape, compatible
 from .common import (
     Operation,
     Rule,
-    agree,
     array_of,
     dynamic_flags,
     is_scalar,
@@ -41,6 +40,14 @@ def _arrays_and_initial(op: Operation) -> tuple[tuple[ArrayShape, ...], tuple[Ar
     return arrays, initial
 
 
+def _reduced_shape(op: Operation, arrays: list[ArrayShape]) -> Shape:
+    """One array, or a tuple of them; a reducer that gives a tuple of one may make the result one, too."""
+    reducer = signature(op["to_apply"])
+    if len(arrays) == 1 and isinstance(reducer.result, TupleShape) and isinstance(op.declared, TupleShape):
+        return TupleShape(tuple(arrays))
+    return one_or_tuple(arrays)
+
+
 def _reduce(op: Operation) -> Shape:
     arrays, initial = _arrays_and_initial(op)
     dimensions = op["dimensions"]
@@ -49,13 +56,13 @@ def _reduce(op: Operation) -> Shape:
     kept = [d for d in range(arrays[0].rank) if d not in dimensions]
     sizes = [arrays[0].dimensions[d] for d in kept]
     flags = [dynamic_flags(arrays[0])[d] for d in kept]
-    return one_or_tuple([array_of(accumulator.element_type, sizes, flags) for accumulator in accumulators])
+    return _reduced_shape(op, [array_of(accumulator.element_type, sizes, flags) for accumulator in accumulators])
 
 
 def _reduce_window(op: Operation) -> Shape:
     arrays, initial = _arrays_and_initial(op)
     require_reducer(op, signature(op["to_apply"]), [a.element_type for a in arrays], initial)
-    return one_or_tuple([window_output(op, array, op["window"]) for array in arrays])
+    return _reduced_shape(op, [window_output(op, array, op["window"]) for array in arrays])
 
 
 def _select_and_scatter(op: Operation) -> Shape:
@@ -66,7 +73,7 @@ def _select_and_scatter(op: Operation) -> Shape:
         op.refuse("XP217", f"select {select.name} has to give pred[], not {shape_text(select.result)}")
     element = scalar(operand.element_type)
     for parameter in select.parameters:
-        if not agree(parameter, element, ignore_float_width=True):
+        if not compatible(parameter, element, ignore_float_width=True):
             op.refuse("XP217", f"select {select.name} takes {shape_text(parameter)}, not {shape_text(element)}")
     require_same_type(op, (operand, source, initial), "operand, source and init value")
     require_reducer(op, signature(op["scatter"]), [source.element_type], [initial], any_float_width=True)
@@ -90,7 +97,7 @@ def _sort(op: Operation) -> Shape:
     require_arity(op, comparator, 2 * len(operands), "comparator")
     for number, parameter in enumerate(comparator.parameters):
         element = scalar(operands[number // 2].element_type)
-        if not agree(parameter, element, ignore_float_width=True):
+        if not compatible(parameter, element, ignore_float_width=True):
             op.refuse(
                 "XP217",
                 f"parameter {number} of comparator {comparator.name} is {shape_text(parameter)}, "
@@ -143,7 +150,7 @@ def _scan(op: Operation) -> Shape:
     results = function.result.elements if isinstance(function.result, TupleShape) else (function.result,)
     outputs = results[: len(results) - carries]
     for before, after in zip(initial, results[len(outputs) :], strict=False):
-        if len(results) < carries or not agree(before, after):
+        if len(results) < carries or not compatible(before, after):
             op.refuse("XP217", f"{function.name} has to give back carries as it takes them, but is {function}")
     stacked: list[Shape] = []
     for output in outputs:

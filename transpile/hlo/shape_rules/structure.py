@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..element_types import PRED, S32, from_dtype
-from ..shapes import TOKEN, ArrayShape, Shape, TokenShape, TupleShape
+from ..shapes import TOKEN, ArrayShape, Shape, TokenShape, TupleShape, compatible
 from .common import (
     Operation,
     Rule,
-    agree,
     array_of,
     declared_array,
     dynamic_flags,
@@ -75,7 +74,7 @@ def _bitcast(op: Operation) -> None:
                 "XP213",
                 f"{shape_text(operand)} and {shape_text(declared)} do not have the same size in memory",
             )
-    elif declared is not None and not agree(operand, declared):
+    elif declared is not None and not compatible(operand, declared):
         op.refuse("XP213", f"{shape_text(operand)} cannot be seen as {shape_text(declared)}")
 
 

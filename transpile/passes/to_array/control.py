@@ -26,7 +26,20 @@ def call(lowering: FunctionLowering, instruction: Instruction, *operands: Lowere
     attribute = "to_apply" if instruction.opcode == "call" else "calls"
     computation = instruction[attribute]
     result = _called(lowering, computation, list(operands))
-    return (tuple(operands), result, None) if instruction.opcode == "async-start" else result
+    if instruction.opcode != "async-start":
+        return result
+    assert isinstance(instruction.shape, TupleShape)
+    contexts = (nothing(lowering, shape) for shape in instruction.shape.elements[2:])
+    return (tuple(operands), result, *contexts)
+
+
+def nothing(lowering: FunctionLowering, shape: Shape) -> Lowered:
+    """Zeros in the shape of what only the runtime of another compiler would fill."""
+    if isinstance(shape, TupleShape):
+        return tuple(nothing(lowering, element) for element in shape.elements)
+    if not isinstance(shape, ArrayShape):
+        return None
+    return Value.repeated(lowering.graph.literal(0, shape.element_type), shape.dimensions)
 
 
 def _called(lowering: FunctionLowering, computation: Computation, operands: list[Lowered]) -> Lowered:
@@ -110,9 +123,7 @@ def conditional(lowering: FunctionLowering, instruction: Instruction, which: Val
         arguments = [operands[1], operands[0]]
     else:
         computations, arguments = list(instruction["branch_computations"]), list(operands)
-        if which.node.element_type is PRED:
-            computations, arguments = computations[::-1], arguments[::-1]
-        elif len(computations) == 2 and which.node.opcode == "convert" and which.node.operands[0].type is PRED:
+        if len(computations) == 2 and which.node.opcode == "convert" and which.node.operands[0].type is PRED:
             which = Value.of(which.node.operands[0])
     chosen = _known_branch(which.node, len(computations))
     if chosen is not None:

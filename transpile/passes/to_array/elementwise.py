@@ -14,7 +14,7 @@ from ...array.operation import Interval
 from ...array.value import Value
 from ...hlo.element_types import ELEMENT_TYPES, F32, PRED, S8, U8, ElementType
 from ...hlo.ir import Instruction
-from ...hlo.shapes import TupleShape
+from ...hlo.shapes import ArrayShape
 from .flooring import floored
 from .folding import fold
 from .lowering import FunctionLowering, lowers
@@ -32,8 +32,6 @@ _STATIC = ("direction", "type", "exponent_bits", "mantissa_bits")
 
 @lowers(*_DIRECT)
 def elementwise(lowering: FunctionLowering, instruction: Instruction, *operands: Any) -> Any:
-    if isinstance(instruction.shape, TupleShape):
-        return _select_tuple(lowering, instruction, *operands)
     shape = instruction.array_shape
     simplify = _SIMPLER.get(instruction.opcode)
     simple = simplify(lowering, instruction, *operands) if simplify else None
@@ -159,16 +157,6 @@ def converted(lowering: FunctionLowering, value: Value, element_type: ElementTyp
         zero = Value.repeated(lowering.graph.literal(0, source), value.shape)
         return lowering.elementwise("compare", PRED, value, zero, shape=value.shape, direction="NE")
     return apply(lowering, "convert", element_type, (value,), value.shape, {})
-
-
-def _select_tuple(lowering: FunctionLowering, instruction: Instruction, which: Value, left: Any, right: Any) -> Any:
-    if left is None:
-        return None
-    if isinstance(left, tuple):
-        pairs = zip(left, right, strict=True)
-        return tuple(_select_tuple(lowering, instruction, which, a, b) for a, b in pairs)
-    predicate = Value.repeated(which.node, left.shape)
-    return lowering.elementwise("select", left.node.type, predicate, left, right, shape=left.shape)
 
 
 # -- what intervals and constants prove
@@ -360,6 +348,13 @@ _SIMPLER: dict[str, Callable[..., Value | None]] = {
 @lowers("bitcast-convert")
 def bitcast_convert(lowering: FunctionLowering, instruction: Instruction, operand: Value) -> Value:
     shape = instruction.array_shape
+    if operand.node.element_type is shape.element_type:
+        return operand
+    if operand.node.element_type is PRED:
+        operand = converted(lowering, operand, U8)
+    if shape.element_type is PRED:
+        octets = instruction.replace(shape=ArrayShape(U8, shape.dimensions))
+        return converted(lowering, bitcast_convert(lowering, octets, operand), PRED)
     if operand.node.element_type is shape.element_type:
         return operand
     source = operand.node.type

@@ -53,6 +53,8 @@ def _text(instruction: Instruction, operands: list[str]) -> str:
         operands = sorted(operands)
     if opcode == "get-tuple-element":
         return f"{operands[0]}.{instruction['index']}"
+    if opcode == "tuple" and len(operands) == 1:
+        return operands[0]
     return f"{opcode}({', '.join(operands)})"
 
 

@@ -31,7 +31,8 @@ def reduce(lowering: FunctionLowering, instruction: Instruction, *operands: Valu
         opcode = simple_reducer(computation)
         spelling = spelling_of(opcode, arrays[0].node.type)
         if opcode is not None and spelling is not None:
-            return reduced(lowering, opcode, spelling, arrays[0], initials[0], dimensions)
+            result = reduced(lowering, opcode, spelling, arrays[0], initials[0], dimensions)
+            return (result,) if isinstance(instruction.shape, TupleShape) else result
     elif count == 2:
         result = _arg_reduce(lowering, instruction, arrays, initials)
         if result is not None:

@@ -12,7 +12,7 @@ from ...array.value import FULL, Value, getitem
 from ...hlo.attributes import Window, WindowDimension
 from ...hlo.element_types import PRED
 from ...hlo.ir import Computation, Instruction
-from ...hlo.shapes import TupleShape
+from ...hlo.shapes import ArrayShape, TupleShape
 from ..matching import is_number
 from .elementwise import accumulated_type, converted
 from .lowering import FunctionLowering, Lowered, lowers
@@ -33,16 +33,17 @@ def reduce_window(lowering: FunctionLowering, instruction: Instruction, *operand
         simple = _cumulative(lowering, opcode, operands[0], operands[1], window)
         simple = simple or _blocks(lowering, opcode, operands[0], operands[1], window)
         if simple is not None:
-            return simple
+            return (simple,) if isinstance(instruction.shape, TupleShape) else simple
     nodes = tuple(lowering.plain(value) for value in operands)
     sizes = tuple(dimension.size for dimension in window)
     keywords = window_keywords(window)
     if opcode is not None and is_identity(operands[1].node, opcode):
-        shape = instruction.array_shape
+        (shape,) = (shape for shape in instruction.element_shapes if isinstance(shape, ArrayShape))
         arguments: tuple[Any, ...] = (Slot(0), Slot(1), lowering.combiner(computation), sizes)
-        return lowering.call(
+        pooled = lowering.call(
             "reduce_window", nodes, shape.dimensions, shape.element_type, arguments=arguments, **keywords
         )
+        return (pooled,) if isinstance(instruction.shape, TupleShape) else pooled
     slots = tuple(Slot(k) for k in range(2 * count))
     function = "fold_windows"
     last: tuple[Any, ...] = (lowering.function_of(computation), sizes)
@@ -131,9 +132,11 @@ def _blocks(lowering: FunctionLowering, opcode: str, array: Value, initial: Valu
 @lowers("select-and-scatter")
 def select_and_scatter(
     lowering: FunctionLowering, instruction: Instruction, operand: Value, source: Value, initial: Value
-) -> Value:
+) -> Lowered:
     shape = instruction.array_shape
     window: Window = instruction["window"]
+    if not window:
+        return lowering.computation(instruction["scatter"], [initial, source])
     nodes = tuple(lowering.plain(value) for value in (operand, source, initial))
     functions = {
         "select": _comparison(lowering, instruction["select"]),
