@@ -13,8 +13,7 @@ from typing import Any
 from ..hlo.bitcasts import bitcast_as_reshape_transpose
 from ..hlo.custom_calls import CUSTOM_CALLS, PLACEMENTS
 from ..hlo.ir import Computation, HloModule, Instruction
-from ..hlo.shape_rules.common import agree
-from ..hlo.shapes import ArrayShape, Shape, TupleShape
+from ..hlo.shapes import ArrayShape, Shape, TupleShape, compatible
 from ..passes.expansion import expanding, is_expanded
 
 _KEPT_HEADER = ("num_partitions", "replica_count")
@@ -42,7 +41,7 @@ def needs_rewrite(text: str) -> bool:
 
 
 def rewrite_for_xla(module: HloModule, *, is_partitioned: bool = False) -> HloModule:
-    """The same program without fusions, bitcasts, layouts, calls of other backends' libraries and notes to the compiler.
+    """The same program without fusions, bitcasts, layouts, notes to the compiler and other backends' calls.
 
     Where it ``is_partitioned`` it is that of one device: shardings that it has kept are notes, too.
     """
@@ -114,7 +113,7 @@ class _Rewriter:
 
         What only says where an array is goes: on one device it is the array.
         """
-        if old["custom_call_target"] in PLACEMENTS and operands and agree(operands[0].shape, old.shape):
+        if old["custom_call_target"] in PLACEMENTS and operands and compatible(operands[0].shape, old.shape):
             return operands[0]
         dropped = self.dropped - {"backend_config"}
         attributes = {key: self._remapped(value) for key, value in old.attributes.items() if key not in dropped}

@@ -13,6 +13,7 @@ from ....transpile.emission.expression import ATOM, PRIMARY, UNARY, Expression, 
 from ....transpile.emission.kernel_renderer import KernelRenderer
 from ....transpile.emission.literals import number
 from ....transpile.hlo.element_types import ElementType
+from ....transpile.hlo.literal_values import nan_sign
 from ....transpile.kernels.index_maps import Term
 from .launches import Launch
 
@@ -106,7 +107,7 @@ class CudaRenderer(KernelRenderer):
 
     def _real(self, value: np.ndarray, kind: str) -> str:
         if np.isnan(float(value)):
-            return self.statement("not_a_number", kind)
+            return self.statement("not_a_number", kind, nan_sign(value))
         if np.isinf(float(value)):
             return self.statement("infinite", kind, "-" if value < 0 else "")
         digits = number(value, "")

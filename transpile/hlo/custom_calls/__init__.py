@@ -7,8 +7,8 @@ configuration, so that a malformed one ends in a diagnostic.
 from __future__ import annotations
 
 from ..ir import Computation, Instruction
-from ..shape_rules.common import agree, shape_text
-from ..shapes import TupleShape
+from ..shape_rules.common import shape_text
+from ..shapes import TupleShape, compatible
 from ..source import Diagnostic, HloVerificationError
 from .block_scaling import BLOCK_SCALING
 from .call import Call, CustomCall
@@ -52,7 +52,9 @@ def definition_of(instruction: Instruction) -> Computation | None:
         return None
     parameters = tuple(parameter.shape for parameter in computation.parameters)
     operands = tuple(operand.shape for operand in instruction.operands)
-    if not agree(TupleShape(parameters), TupleShape(operands)) or not agree(computation.root.shape, instruction.shape):
+    if not compatible(TupleShape(parameters), TupleShape(operands)) or not compatible(
+        computation.root.shape, instruction.shape
+    ):
         given = shape_text(computation.root.shape)
         raise ConfigError(f"gives {given} for its operands, not {shape_text(instruction.shape)}")
     return computation

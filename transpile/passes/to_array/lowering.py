@@ -381,8 +381,7 @@ def _spread(function: Function, result: Node) -> Node:
     return function.graph.add(
         "library",
         (like, result),
-        (),
-        result.type,
+        element_type=result.type,
         function="full_like",
         arguments=(Slot(0), Slot(1)),
         keywords=keywords,
