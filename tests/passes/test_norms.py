@@ -68,6 +68,14 @@ def test_other_sums(function):
     assert_agrees(text, FINITE, without="norms")
 
 
+def test_sums_of_integers_are_no_norms():
+    """NumPy's norms of integers are float64."""
+    x = np.int32([[1, -2], [3, 4]])
+    text = hlo(lambda x: abs(x).sum(0).max(), x)
+    assert "norm" not in main(text)
+    assert_agrees(text, x, without="norms")
+
+
 def test_norms_of_nothing_and_of_many_axes():
     for x, axis in ((np.zeros((0, 3), np.float32), 0), (np.zeros((3, 0), np.float32), None)):
         text = hlo(lambda x, axis=axis: jnp.linalg.norm(x, axis=axis), x)

@@ -13,6 +13,7 @@ from ..array.verifier import Verifier
 from ..errors import Diagnostic, UsageError
 from ..hlo.ir import HloModule
 from ..hlo.printer import print_module
+from ..kernels.verifier import verify_kernels
 from ..passes import PIPELINE, ArrayPass
 from ..passes.carrying import carrying
 from ..passes.expansion import composed, expanding, is_expanded
@@ -159,6 +160,9 @@ def _fuse(draft: Draft) -> None:
     assert draft.target.kernels is not None
     inline_elementwise(draft.program, draft.target.kernels.fuses)
     fuse(draft.program, draft.target.kernels)
+    if verifies(draft):
+        for function in draft.program.functions:
+            verify_kernels(function)
 
 
 def _works_in_chunks(draft: Draft) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from ...targets.base import Target
 from ..array.node import Node
 from ..array.program import tree_nodes
+from ..kernels.kernel import Kernel
 from .body import FunctionWriter
 from .constants import ModuleConstants
 from .expression import Renderer
@@ -29,7 +30,7 @@ class Declarations:
         self.target = target
         self.texts: list[str] = []
         self.names: dict[Hashable, str] = {}  # of kernels, by what they compute
-        self.written: set[str] = set()
+        self.kernels: dict[str, Kernel] = {}  # those that are written, by name
 
     def name_kernels(self, writer: FunctionWriter, module_names: Names) -> None:
         """Name the kernels that a function calls after their results, before the function is written.
@@ -65,8 +66,8 @@ class Declarations:
         """Write the kernels that a written function calls, each once."""
         for node in writer.plan.nodes:
             name = writer.renderer.kernel_names.get(node.parameters["kernel"]) if node.opcode == "kernel" else None
-            if name is not None and name not in self.written:
-                self.written.add(name)
+            if name is not None and name not in self.kernels:
+                self.kernels[name] = node.parameters["kernel"]
                 self.texts.append(self.declaration(node, writer, constants))
 
     def declaration(self, node: Node, caller: FunctionWriter, constants: ModuleConstants) -> str:

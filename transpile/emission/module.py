@@ -14,6 +14,7 @@ from ..array.node import Node
 from ..array.program import Function, Program, roots
 from ..array.traversal import topological
 from ..hlo.shapes import ArrayShape, leaves
+from ..kernels.kernel import Kernel
 from .annotations import annotate
 from .argument_trees import leaf_paths
 from .body import FunctionWriter
@@ -59,12 +60,14 @@ class Settings:
 class Written:
     """The text of a module before formatting, the arrays that go beside it, and what each line computes.
 
-    ``pieces`` are what the program became, and each definition of the prelude that it uses.
+    ``pieces`` are what the program became, and each definition of the prelude that it uses; ``kernels`` those that it
+    declares, by name.
     """
 
     pieces: list[str]
     constants: dict[str, np.ndarray] = field(default_factory=dict)
     functions: list[WrittenFunction] = field(default_factory=list)
+    kernels: dict[str, Kernel] = field(default_factory=dict)
 
 
 def write_module(program: Program, target: Target, settings: Settings) -> Written:
@@ -190,7 +193,7 @@ def write_module(program: Program, target: Target, settings: Settings) -> Writte
         kernels=[*shared, *kernels.shared(), *kernels.texts],
         functions=texts,
     )
-    return Written([own_text, *behind], constants.sidecar, written)
+    return Written([own_text, *behind], constants.sidecar, written, kernels.kernels)
 
 
 def _check(program: Program, has_trees: bool) -> str:

@@ -86,6 +86,11 @@ class Lines:
         spelled = (self.spelled(part.stride, part.size) for part in self.stretches)
         return [(*text, part.stride) for text, part in zip(spelled, self.stretches, strict=True)]
 
+    def element(self, line: int, along: int) -> int:
+        """The number, in the array, of element ``along`` of a line."""
+        places = ((along if part.is_reduced else line, part) for part in self.stretches)
+        return sum(number // part.behind % part.size * part.stride for number, part in places)
+
     def spelled(self, divisor: int, modulus: int | None) -> tuple[str, int, int | None]:
         """``at / divisor % modulus`` of the number ``at`` of an element, by the number of its ``row`` or ``column``
         where that tells it: that variable or ``at``, and divisor and modulus of it."""

@@ -1,17 +1,17 @@
-"""How threads go over their lines: one loop for each reduction that needs another.
+"""In which loops over a line its reductions are done: one after the other where one needs another.
 
-What a loop needs of an earlier one, a thread has kept, an element in each register, or computes again from memory
-where its share of a line is too long for that.
+What a loop needs of an earlier one is kept for each element, or computed again from memory where a line is too long for
+that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ..array.node import Node
 from ..array.program import tree_nodes
-from ..array.traversal import topological
+from ..array.traversal import dependencies, topological
 from .index_maps import Offset
 from .kernel import Kernel
 
@@ -34,17 +34,17 @@ class Phases:
 
     loops: list[Phase]
     kept: set[Node]
-    registers: int  # for each element that a thread keeps, at most
+    registers: int  # of 32 bits, for what is kept of each element, at most
 
 
 def phases(kernel: Kernel, keeps: bool) -> Phases:
-    """The loops of a kernel whose threads keep what they need again, or do not."""
+    """The loops of a kernel that keep what they need again, or do not."""
     results = tree_nodes(kernel.function.results)
     nodes = topological(results)
     level: dict[Node, int] = {}
     for node in nodes:
         level[node] = max((level[operand] + (operand in kernel.reductions) for operand in node.operands), default=0)
-    once = _once_for_a_line(kernel, nodes)
+    once = once_for_a_line(kernel, nodes)
     made = [Phase() for _ in range(max(level.values()) + 1)]
     for node in nodes:
         if node in kernel.reductions:
@@ -78,17 +78,23 @@ def _needed(wanted: Iterable[Node], once: set[Node], ends: set[Node]) -> list[No
     return [node for node in order if node not in once]
 
 
-def _once_for_a_line(kernel: Kernel, nodes: Iterable[Node]) -> set[Node]:
-    """What is the same for all elements of a line."""
+def once_for_a_line(kernel: Kernel, nodes: Iterable[Node]) -> set[Node]:
+    """What is the same for all elements of a line, of nodes in the order of the computation."""
     found: set[Node] = set()
+    assert kernel.lines is not None
     for node in nodes:
-        places: tuple[Offset, ...] = node.parameters.get("places", ())
-        places += (node.parameters["at"],) if node.opcode == "read" else ()
-        assert kernel.lines is not None
-        differs = any(kernel.lines.is_along(t.divisor, t.modulus) for place in places for t in place.terms)
-        if node in kernel.reductions or (not differs and all(operand in found for operand in node.operands)):
+        differs = any(kernel.lines.is_along(t.divisor, t.modulus) for place in _places(node) for t in place.terms)
+        if node in kernel.reductions or (not differs and all(needed in found for needed in dependencies(node))):
             found.add(node)
     return found
+
+
+def _places(node: Node) -> Iterator[Offset]:
+    """The places that a node asks for: where it reads, its indices, and which piece an element is of."""
+    if node.opcode == "read":
+        yield node.parameters["at"]
+    yield from node.parameters.get("places", ())
+    yield from (place for test in node.parameters.get("tests", ()) for place, _, _ in test)
 
 
 def _from_memory(nodes: Iterable[Node], once: set[Node]) -> set[Node]:

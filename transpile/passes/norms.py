@@ -43,7 +43,12 @@ RULES = (
         when=is_full_float,
     ),
     *(
-        Rule(f"max((total := sum((size := abs(x)), axes={axes})))", _largest_sum, once=("total", "size"))
+        Rule(
+            f"max((total := sum((size := abs(x)), axes={axes})))",
+            _largest_sum,
+            once=("total", "size"),
+            when=is_full_float,
+        )
         for axes in ("(0,)", "(1,)")
     ),
 )

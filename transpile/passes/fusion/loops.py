@@ -157,6 +157,7 @@ class LoopKernel:
             graph.typed("item", (whole,), inner.loop, types[index][1], index=index) for index in self.wanted
         )
         kernel.inputs, kernel.outputs = list(inputs), [self.items[index] for index in self.wanted]
+        kernel.shapes = [node.shape for node in kernel.outputs]
         return kernel, tuple(inputs)
 
     def _initial(self, graph: Graph, initial: Node, inputs: dict[Node, Node]) -> Node:

@@ -1,0 +1,71 @@
+"""Kernels in plain Python beside NumPy's modules, and beside what the twin makes of their C++."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax")
+pytest.importorskip("cupy", reason="CuPy is not installed")
+
+import xla2py
+from xla2py.targets.cupy.twin.modules import to_device, to_host, twin
+from xla2py.tests.kernels.interpreting import Compared, by_interpreter, kernel_module
+from xla2py.tests.ladder.running import needs_compiler
+from xla2py.tests.ladder.samples import WHOLE
+from xla2py.tests.test_examples import LOWER, inputs
+from xla2py.transpile.equivalence.budgets import EXACT, budget_for
+from xla2py.transpile.equivalence.comparison import compare, compare_leaf, flatten
+from xla2py.transpile.fuzzing.families import random_program
+from xla2py.transpile.kernels.interpreter import Interpreter
+
+# Examples that ask a library of the GPU for a handle when they are imported.
+NAMES = sorted(set(LOWER.NAMES) - {"image_rotation"})
+SAMPLE = 200 if WHOLE else 12  # lines or elements of each kernel of an example
+
+
+@pytest.mark.parametrize("seed", range(300 if WHOLE else 40))
+def test_interpreted_kernels_do_what_numpy_does(seed):
+    program = random_program("lines", seed)
+    module = xla2py.load(program.text)
+    with np.errstate(all="ignore"):
+        expected = xla2py.emit(module, format=False).load().main(*(array.copy() for array in program.inputs))
+    leaves = [leaf for _, leaf in flatten(expected)]
+    budgets = [budget_for(module) if k in program.rounded else EXACT for k in range(len(leaves))]
+    found = compare(leaves, by_interpreter(program.text, program.inputs), budgets)
+    assert [str(leaf) for leaf in found if not leaf.status.is_good] == []
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", NAMES)
+def test_kernels_of_examples_do_in_cuda_what_they_do_in_python(name):
+    text = LOWER.hlo_file(name, "before").read_text()
+    budget = budget_for(xla2py.load(text))
+    wrong = []
+
+    def differ(expected, found):
+        leaf = compare_leaf(expected, found, budget, ())
+        if not leaf.status.is_good:
+            wrong.append(str(leaf))
+
+    emitted, kernels = kernel_module(text)
+    with twin():
+        loaded = emitted.load()
+        compared = {key: Compared(kernel, vars(loaded)[key], SAMPLE, differ) for key, kernel in kernels.items()}
+        vars(loaded).update(compared)
+        to_host(loaded.main(*to_device([array.copy() for array in inputs(name)])))
+    assert wrong == []
+    assert all(kernel.compared or kernel.kernel.parts > 1 for kernel in compared.values())
+
+
+def test_a_kernel_that_reads_beside_an_array_is_an_error():
+    _, kernels = kernel_module(
+        "ENTRY e { x = f32[4,5] parameter(0)  y = f32[4,3] slice(x), slice={[0:4],[2:5]}  z = f32[4,3] negate(y)  "
+        "ROOT r = f32[4,3] exponential(z) }"
+    )
+    (kernel,) = kernels.values()
+    x = np.arange(20, dtype=np.float32).reshape(4, 5)
+    np.testing.assert_allclose(Interpreter(kernel, [x]).run()[0], np.exp(-x[:, 2:]), 1e-6)
+    with pytest.raises(ValueError, match="not \\(4, 4\\)"):
+        Interpreter(kernel, [x[:, :4]])
+    kernel.loop = (5, 3)
+    with pytest.raises(IndexError, match="of 20"):
+        Interpreter(kernel, [x])._element(14)

@@ -1,0 +1,203 @@
+"""Runs kernels in plain Python on NumPy's scalars: what a kernel means, whatever language it is written in.
+
+Elements are computed one by one, and lines one after the other, in the order of the array. That is slow: it is for
+tests, beside the text that a target writes and the library that it is written for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..array.node import Node, Region
+from ..array.program import Branch, Loop, tree_nodes
+from ..array.traversal import topological
+from .index_maps import Offset
+from .kernel import Kernel
+from .operations import kernel_operation
+from .scalars import SCALARS, quotient_of, scalar_of
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Values = dict[Node, Any]
+
+
+class Interpreter:
+    """One kernel on arrays in the order of its parameters, of their shapes, or of another where that is no matter.
+
+    Raises IndexError where a kernel reads beside an array, and ValueError for an array of another shape.
+    """
+
+    def __init__(self, kernel: Kernel, arrays: Sequence[Any]) -> None:
+        self.kernel = kernel
+        self.arrays: dict[Node, Array] = {}
+        self.loop, self.shapes = kernel.loop, kernel.shapes
+        given = {parameter: np.asarray(x) for parameter, x in zip(kernel.function.parameters, arrays, strict=True)}
+        if kernel.is_of_any_shape:
+            self.loop = next((given[parameter].shape for parameter in given if parameter.shape), self.loop)
+            self.shapes = [self.loop] * len(self.shapes)
+        for parameter, array in given.items():
+            wanted = self.loop if parameter.shape == kernel.loop else parameter.shape
+            if array.shape != wanted:
+                raise ValueError(f"{parameter!r} is of {wanted}, not {array.shape}")
+            self.arrays[parameter] = array.reshape(-1)
+        self.nodes: dict[Region, list[Node]] = {}
+        for node in topological(tree_nodes(kernel.function.results)):
+            self.nodes.setdefault(node.region, []).append(node)
+        self.results = tree_nodes(kernel.function.results)
+
+    def run(self) -> list[Array]:
+        """The results, in the shapes in which the kernel stores them."""
+        return [array for array, _ in self.some(range(self.count))]
+
+    @property
+    def count(self) -> int:
+        """The number of lines, or of elements of a kernel without lines."""
+        return self.kernel.lines.count if self.kernel.lines is not None else prod(self.loop)
+
+    def some(self, numbers: Iterable[int]) -> list[tuple[Array, Array]]:
+        """The results, and for each which of its elements are there, for some of the lines or elements."""
+        made = [
+            (np.zeros(prod(shape), node.type.dtype), np.zeros(prod(shape), np.bool_))
+            for node, shape in zip(self.results, self.shapes, strict=True)
+        ]
+        with np.errstate(all="ignore"):
+            for number in numbers:
+                written = self._element(number) if self.kernel.lines is None else self._line(number)
+                for (array, is_there), places in zip(made, written, strict=True):
+                    for place, value in places:
+                        array[place], is_there[place] = value, True
+        return [
+            (array.reshape(shape), is_there.reshape(shape))
+            for (array, is_there), shape in zip(made, self.shapes, strict=True)
+        ]
+
+    def _element(self, at: int) -> list[list[tuple[int, Any]]]:
+        values: Values = {}
+        self._compute(self.kernel.function.graph.root, at, values)
+        return [[(at, values[node])] for node in self.results]
+
+    def _line(self, line: int) -> list[list[tuple[int, Any]]]:
+        """All elements of a line together, operation by operation: a reduction needs every one."""
+        kernel, lines = self.kernel, self.kernel.lines
+        assert lines is not None
+        places = [lines.element(line, along) for along in range(lines.length)]
+        values: list[Values] = [{} for _ in places]
+        length = -(-len(places) // kernel.parts)
+        parts = [values[start : start + length] for start in range(0, len(places), length)]
+        parts += [[] for _ in range(kernel.parts - len(parts))]  # short of elements: the last ones have none
+        folded: dict[Node, list[Any]] = {}  # what each part gives
+        for node in self.nodes[kernel.function.graph.root]:
+            if node in kernel.reductions:
+                folded[node] = [self._folded(node, part) for part in parts]
+                for own in values:
+                    own[node] = folded[node][0]
+            else:
+                for at, own in zip(places, values, strict=True):
+                    own[node] = self._value(node, at, own)
+        return [
+            [(at, own[node]) for at, own in zip(places, values, strict=True)]
+            if node not in kernel.of_lines
+            else [
+                (part * lines.count + line, value)
+                for part, value in enumerate(folded[node] if kernel.parts > 1 else [values[0][node]])
+            ]
+            for node in self.results
+        ]
+
+    def _folded(self, node: Node, part: list[Values]) -> Any:
+        row, (x,) = kernel_operation(node), node.operands
+        assert row is not None
+        fold, numbers = SCALARS[row.folds], [own[x] for own in part]
+        start = [node.type.dtype.type(node.opcode == "prod")] if node.opcode in ("sum", "prod") else []
+        return reduce(lambda a, b: node.type.dtype.type(fold(a, b)), [*start, *numbers])
+
+    def _compute(self, region: Region, at: int, values: Values) -> None:
+        for node in self.nodes.get(region, ()):
+            if node not in values:
+                values[node] = self._value(node, at, values)
+
+    def _value(self, node: Node, at: int, values: Values) -> Any:
+        rule = _RULES.get(node.opcode)
+        if rule is not None:
+            return rule(self, node, at, values)
+        return scalar_of(node, [values[operand] for operand in node.operands])
+
+    # -- operations about the loop
+
+    def _parameter(self, node: Node, at: int, values: Values) -> Any:
+        if node not in self.arrays or node in self.kernel.whole:
+            return values.get(node)
+        return self.arrays[node][at if node.shape == self.kernel.loop else 0]
+
+    def _literal(self, node: Node, at: int, values: Values) -> Any:
+        return node.parameters["constant"].array[()]
+
+    def _read(self, node: Node, at: int, values: Values) -> Any:
+        array, place = self.arrays[node.operands[0]], place_of(node.parameters["at"], at)
+        if not 0 <= place < len(array):
+            raise IndexError(f"{node!r} reads place {place} of {len(array)}")
+        return array[place]
+
+    def _index(self, node: Node, at: int, values: Values) -> Any:
+        row, *column = (place_of(offset, at) for offset in node.parameters["places"])
+        if node.opcode == "arange":
+            return node.type.dtype.type(row)
+        behind = column[0] - node.parameters["diagonal"]
+        return node.type.dtype.type(behind <= row if node.opcode == "tri" else behind == row)
+
+    def _quotient(self, node: Node, at: int, values: Values) -> Any:
+        return quotient_of(node, values[node.operands[0]])
+
+    def _conditional(self, node: Node, at: int, values: Values) -> Any:
+        branches: tuple[Branch, ...] = node.parameters["branches"]
+        tests = node.parameters["tests"]
+        chosen = next(
+            (
+                branch
+                for branch, test in zip(branches, tests, strict=False)
+                if all(bound.start <= place_of(place, at) < bound.stop for place, bound, _ in test)
+            ),
+            branches[-1],
+        )
+        inside = dict(values)  # what a branch computes is known in it alone
+        self._compute(chosen.region, at, inside)
+        return inside[chosen.results[0]]
+
+    def _loop(self, node: Node, at: int, values: Values) -> Any:
+        loop: Loop = node.parameters["loop"]
+        carried = [values[carry.initial] for carry in loop.carries]
+        for counter in range(loop.start, loop.stop, loop.step):
+            inside = dict(values)
+            inside |= {carry.parameter: value for carry, value in zip(loop.carries, carried, strict=True)}
+            assert loop.counter is not None
+            inside[loop.counter] = counter
+            self._compute(loop.region, at, inside)
+            carried = [inside[carry.following] for carry in loop.carries if carry.following is not None]
+        return carried
+
+    def _item(self, node: Node, at: int, values: Values) -> Any:
+        return values[node.operands[0]][node.parameters["index"]]
+
+
+def place_of(offset: Offset, at: int) -> int:
+    """The place in an array that an element of the loop asks for."""
+    parts = ((at // term.divisor, term) for term in offset.terms)
+    return offset.start + sum(
+        (part if term.modulus is None else part % term.modulus) * term.factor for part, term in parts
+    )
+
+
+_RULES = {
+    "parameter": Interpreter._parameter,
+    "literal": Interpreter._literal,
+    "read": Interpreter._read,
+    **dict.fromkeys(("arange", "tri", "eye"), Interpreter._index),
+    **dict.fromkeys(("mean", "var", "std"), Interpreter._quotient),
+    "conditional": Interpreter._conditional,
+    "loop": Interpreter._loop,
+    "item": Interpreter._item,
+}

@@ -1,0 +1,70 @@
+"""The operations of a kernel: what each takes, and the element type that it gives for one element.
+
+Operations of elements have the names, the operands and the types of the array dialect's element-wise ones, and need no
+row here. The others are about the loop: where an element is read, what its number tells, which piece it is of, what is
+carried from round to round, and what the elements of a line give together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..array.node import Node
+from ..hlo.element_types import ElementType
+
+
+@dataclass(frozen=True, slots=True)
+class KernelOperation:
+    """One row: how many operands, the parameters that a node must have, and whose type the result has.
+
+    ``folds``: the element-wise operation by which a reduction folds the elements of a line, or nothing.
+    """
+
+    operands: int | None = 0  # any number where it is None
+    parameters: tuple[str, ...] = ()
+    is_like_operand: bool = False
+    folds: str = ""
+
+
+# What stands for an element of an argument, at its own place or elsewhere, and what follows from its number.
+_PLACED = {
+    "parameter": KernelOperation(),
+    "literal": KernelOperation(parameters=("constant",)),
+    "read": KernelOperation(1, ("at",), is_like_operand=True),
+    "arange": KernelOperation(parameters=("places",)),
+    "tri": KernelOperation(parameters=("places", "diagonal")),
+    "eye": KernelOperation(parameters=("places", "diagonal")),
+}
+_CONTROL = {
+    "conditional": KernelOperation(parameters=("branches", "tests")),  # by the place of the element
+    "loop": KernelOperation(None, ("loop",)),  # counted
+    "item": KernelOperation(1, ("index",)),
+    "scalar": KernelOperation(1),  # a counter, as a number of some type
+}
+# Over the elements of a line. The extreme of places is the first.
+_FOLDS = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
+_FOLDS |= {"argmax": "minimum", "argmin": "minimum"}
+REDUCTIONS = {name: KernelOperation(1, (), is_like_operand=True, folds=fold) for name, fold in _FOLDS.items()}
+# Of a sum over a line and the count of its elements.
+_QUOTIENTS = {name: KernelOperation(1, ("count",), is_like_operand=True) for name in ("mean", "var", "std")}
+
+OPERATIONS: dict[str, KernelOperation] = {**_PLACED, **_CONTROL, **REDUCTIONS, **_QUOTIENTS}
+
+
+def kernel_operation(node: Node) -> KernelOperation | None:
+    """The row of a node; None for an operation of elements, and for one that kernels do not have."""
+    return OPERATIONS.get(node.opcode)
+
+
+def is_of_elements(node: Node) -> bool:
+    """The node is an operation of the array dialect on elements at one place."""
+    return node.opcode not in OPERATIONS and node.operation.is_elementwise
+
+
+def element_type_of(node: Node) -> ElementType | None:
+    """The type that a node must have, by its row here or in the array dialect; None where none follows."""
+    row = kernel_operation(node)
+    if row is not None:
+        return node.operands[0].element_type if row.is_like_operand else None
+    rule = node.operation.element_type
+    return rule(node.operands, node.parameters) if rule is not None and not node.operation.widens else None

@@ -1,0 +1,137 @@
+"""What the operations of kernels compute of NumPy's scalars, by the definitions of HLO."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...templates.prelude import complex as complexes
+from ...templates.prelude import conversion, floats, integers, special
+from ..array.node import Node
+
+Function = Callable[..., Any]
+
+_COMPARISONS: dict[str, Function] = {
+    "EQ": np.equal,
+    "NE": np.not_equal,
+    "LT": np.less,
+    "LE": np.less_equal,
+    "GT": np.greater,
+    "GE": np.greater_equal,
+}
+
+
+def _clamp(low: Any, x: Any, high: Any) -> Any:
+    return np.minimum(np.maximum(x, low), high)
+
+
+def _divide(a: Any, b: Any) -> Any:
+    """Of integers, those that are not negative: what may divide by zero is another function."""
+    return a // b if np.asarray(a).dtype.kind in "iu" else np.divide(a, b)
+
+
+def _logistic(x: Any) -> Any:
+    one = x.dtype.type(1)
+    return one / (one + np.exp(-x))
+
+
+def _rsqrt(x: Any) -> Any:
+    return x.dtype.type(1) / np.sqrt(x)
+
+
+SCALARS: dict[str, Function] = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "divide": _divide,
+    "negate": np.negative,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "clamp": _clamp,
+    "remainder": np.fmod,
+    "power": np.power,
+    "atan2": np.arctan2,
+    "abs": np.abs,
+    "square": np.square,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "not": np.invert,
+    "shift-left": np.left_shift,
+    "shift-right-logical": integers.shift_right_logical,
+    "shift-right-arithmetic": np.right_shift,
+    "exponential": np.exp,
+    "exponential-minus-one": np.expm1,
+    "log": np.log,
+    "log-plus-one": np.log1p,
+    "logistic": _logistic,
+    "sqrt": np.sqrt,
+    "rsqrt": _rsqrt,
+    "cbrt": np.cbrt,
+    "sine": np.sin,
+    "cosine": np.cos,
+    "tan": np.tan,
+    "tanh": np.tanh,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "round-nearest-even": np.rint,
+    "is-finite": np.isfinite,
+    "isnan": np.isnan,
+    "real": np.real,
+    "imag": np.imag,
+    "convert": lambda x: x,  # the result is cast to the type of the node
+    "scalar": lambda x: x,
+    "select": lambda which, a, b: a if which else b,
+}
+# Functions of the prelude: those of NumPy's, which tests hold to HLO.
+FUNCTIONS: dict[str, Function] = {
+    "int_divide": integers.int_divide,
+    "int_remainder": integers.int_remainder,
+    "int_power": integers.int_power,
+    "popcount": integers.popcount,
+    "count_leading_zeros": integers.count_leading_zeros,
+    "mulhi": integers.mulhi,
+    "shift_left": lambda x, n: x.dtype.type(0) if not 0 <= n < 8 * x.dtype.itemsize else np.left_shift(x, n),
+    "shift_right_logical": integers.shift_right_logical,
+    "shift_right_arithmetic": integers.shift_right_arithmetic,
+    "logistic": floats.logistic,
+    "rsqrt": floats.rsqrt,
+    "sign": floats.sign,
+    "round_half_away": floats.round_half_away,
+    "erf": floats.erf,
+    "erf_float64": floats.erf_float64,
+    "erfc": special.erfc,
+    "normal_cdf": special.normal_cdf,
+    "sigmoid": special.sigmoid,
+    "complex_from_parts": complexes.complex_from_parts,
+}
+
+
+def scalar_of(node: Node, operands: list[Any]) -> Any:
+    """What an operation of elements gives, of the type of the node. Raises KeyError for one that is not known here."""
+    dtype = node.type.dtype
+    if node.opcode == "compare":
+        made = _COMPARISONS[node.parameters["direction"]](*operands)
+    elif node.opcode == "prelude" and node.parameters["function"] == "to_int":
+        made = conversion.to_int(np.asarray(operands[0]), dtype)
+    elif node.opcode == "prelude":
+        made = FUNCTIONS[node.parameters["function"]](*map(np.asarray, operands))
+    else:
+        made = SCALARS[node.opcode](*operands)
+    return np.asarray(made).astype(dtype)[()]
+
+
+def quotient_of(node: Node, total: Any) -> Any:
+    """A mean, a variance or a standard deviation, of the sum over a line."""
+    made = np.divide(total, node.type.dtype.type(node.parameters["count"]))
+    return np.sqrt(made) if node.opcode == "std" else made

@@ -1,0 +1,153 @@
+"""Checks kernels: operations against their rows, places against arrays and loops, results against lines.
+
+Fusion makes only kernels that keep these rules: what is found here is a bug in it, named before any text is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from ..array.node import Node
+from ..array.program import Branch, Function, Loop, roots, tree_nodes
+from ..array.traversal import is_inside, topological
+from .index_maps import Offset
+from .kernel import Kernel
+from .operations import REDUCTIONS, element_type_of, is_of_elements, kernel_operation
+from .phases import once_for_a_line
+
+
+class InvalidKernelError(AssertionError):
+    """A kernel that breaks a rule of the dialect; the message names the node and the rule."""
+
+
+def verify_kernels(function: Function) -> None:
+    """Raise InvalidKernelError for the first kernel that a function calls and that breaks a rule."""
+    for node in topological(roots(function)):
+        if node.opcode == "kernel":
+            verify_kernel(node.parameters["kernel"])
+
+
+def verify_kernel(kernel: Kernel) -> None:
+    """Raise InvalidKernelError for the first rule that a kernel breaks."""
+    for problem in _problems(kernel):
+        raise InvalidKernelError(f"a kernel over {kernel.loop}: {problem}")
+
+
+def _problems(kernel: Kernel) -> Iterator[str]:
+    results = tree_nodes(kernel.function.results)
+    nodes = topological(results)
+    yield from _signature_problems(kernel, results)
+    yield from _line_problems(kernel, nodes, results)
+    for node in nodes:
+        for problem in _node_problems(kernel, node):
+            yield f"{node!r}: {problem}"
+
+
+def _signature_problems(kernel: Kernel, results: list[Node]) -> Iterator[str]:
+    parameters, inputs, outputs = kernel.function.parameters, kernel.inputs, kernel.outputs
+    if len(parameters) != len(inputs):
+        yield f"{len(inputs)} arrays are given for {len(parameters)} parameters"
+    for parameter, given in zip(parameters, inputs, strict=False):
+        if (parameter.shape, parameter.element_type) != (given.shape, given.element_type):
+            yield f"{parameter!r} stands for {given!r}"
+        if parameter not in kernel.whole and parameter.shape not in (kernel.loop, ()):
+            yield f"{parameter!r} has no element for each of the loop's"
+    if not len(results) == len(outputs) == len(kernel.shapes):
+        yield f"{len(results)} results in {len(kernel.shapes)} shapes stand for {len(outputs)} nodes"
+    for result, output in zip(results, outputs, strict=False):
+        if result.element_type is not output.element_type:
+            yield f"{result!r} stands for {output!r}"
+
+
+def _line_problems(kernel: Kernel, nodes: list[Node], results: list[Node]) -> Iterator[str]:
+    """A result of lines is the same for all elements of a line; all others have an element for each of the loop's."""
+    lines, elements = kernel.lines, prod(kernel.loop)
+    if lines is None:
+        if kernel.reductions or kernel.of_lines or kernel.parts != 1:
+            yield "it reduces, and has no lines"
+        once: set[Node] = set()
+    else:
+        if lines.length * lines.count != elements:
+            yield f"{lines.count} lines of {lines.length} elements are not all of the loop's"
+        once = once_for_a_line(kernel, nodes)
+    of_a_line = kernel.parts * (lines.count if lines is not None else 0)
+    for node, shape in zip(results, kernel.shapes, strict=False):
+        if node not in kernel.of_lines:
+            if prod(shape) != elements:
+                yield f"{node!r} has {elements} elements, and is stored as {shape}"
+        elif node not in once:
+            yield f"{node!r} differs between the elements of a line, of which each gives one"
+        elif prod(shape) != of_a_line:
+            yield f"{node!r} has {of_a_line} elements, one for each line or part of one, and is stored as {shape}"
+
+
+def _node_problems(kernel: Kernel, node: Node) -> Iterator[str]:
+    row = kernel_operation(node)
+    if row is None and not is_of_elements(node):
+        yield "kernels have no such operation"
+        return
+    if row is not None:
+        if row.operands is not None and len(node.operands) != row.operands:
+            yield f"it has {len(node.operands)} operands, not {row.operands}"
+        yield from (f"it has no {name}" for name in row.parameters if name not in node.parameters)
+    expected = element_type_of(node)
+    if expected is not None and node.element_type is not expected:
+        yield f"its type is not {expected}, which follows"
+    for needed in node.operands:
+        if not is_inside(node.region, needed.region):
+            yield f"{needed!r} is not in scope"
+        if needed in kernel.whole and node.opcode != "read":
+            yield f"the array {needed!r} is no element"
+    yield from _RULES.get(node.opcode, _no_problems)(kernel, node)
+    if node.opcode in REDUCTIONS:
+        if node not in kernel.reductions:
+            yield "it folds a line, and is not among the reductions"
+        if node.region is not kernel.function.graph.root:
+            yield "it folds a line where not all elements of it come by"
+
+
+def _no_problems(kernel: Kernel, node: Node) -> Iterator[str]:
+    return iter(())
+
+
+def _read_problems(kernel: Kernel, node: Node) -> Iterator[str]:
+    (array,) = node.operands
+    if array not in kernel.whole:
+        yield f"{array!r} is read elsewhere, and given by element"
+    if node.region is kernel.function.graph.root or node.region.kind == "loop":  # a branch does not run everywhere
+        yield from _place_problems(node.parameters["at"], kernel.loop, prod(array.shape))
+
+
+def _place_problems(at: Offset, loop: tuple[int, ...], size: int) -> Iterator[str]:
+    elements = prod(loop)
+    ranges = [
+        (term.factor, (term.modulus if term.modulus is not None else -(-elements // term.divisor)) - 1)
+        for term in at.terms
+    ]
+    low = at.start + sum(min(0, factor * last) for factor, last in ranges)
+    high = at.start + sum(max(0, factor * last) for factor, last in ranges)
+    if low < 0 or high >= size:
+        yield f"it reads places {low} to {high} of {size}"
+
+
+def _conditional_problems(kernel: Kernel, node: Node) -> Iterator[str]:
+    branches: tuple[Branch, ...] = node.parameters["branches"]
+    if len(node.parameters["tests"]) != len(branches) - 1:
+        yield f"{len(node.parameters['tests'])} tests decide between {len(branches)} branches"
+    for branch in branches:
+        if [result.element_type for result in branch.results] != [node.element_type]:
+            yield f"a branch gives {branch.results}"
+
+
+def _loop_problems(kernel: Kernel, node: Node) -> Iterator[str]:
+    loop: Loop = node.parameters["loop"]
+    if loop.counter is None or loop.condition is not None or loop.stores or loop.effect is not None:
+        yield "its rounds are not counted, or it stores"
+    for carry in loop.carries:
+        kinds = {each.element_type for each in (carry.initial, carry.parameter, carry.following) if each is not None}
+        if len(kinds) != 1 or carry.following is None:
+            yield f"{carry.parameter!r} does not keep its type"
+
+
+_RULES = {"read": _read_problems, "conditional": _conditional_problems, "loop": _loop_problems}
