@@ -5,6 +5,7 @@ from dataclasses import replace
 from .. import numpy
 from ..base import Target
 from .arrangement import arrange
+from .refusals import refuses
 
 TARGET = Target(
     name="dask",
@@ -17,29 +18,15 @@ TARGET = Target(
         "from operator import itemgetter",
     ),
     folder="dask",
+    refuses=refuses,
     arrange=arrange,
     without=(
-        "convolutions",
-        "counts",
-        "crosses",
-        "determinants",
-        "differences",
-        "fills",
         "functions",
-        "gaps",
         "in_place",
         "indices",
-        "medians",
         "normalizations",
-        "norms",
         "outlining",
-        "paddings",
-        "polynomials",
-        "repeats",
         "searches",
-        "softmaxes",
-        "tilings",
-        "variances",
     ),  # what is to be cut must be seen
     scalars="np",
     # One replica is plain NumPy; a cluster runs several.

@@ -1,6 +1,7 @@
 """The commands other than ``emit``."""
 
 import re
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -67,6 +68,23 @@ def test_inspect_says_what_is_unsupported_where(xla2py):
     assert (code, err) == (0, "")
     assert re.search(r"^numpy +2 +4, 5 .*somebody's kernel", out, re.MULTILINE)
     assert re.search(r"^numpy +1 +6 .*another kernel", out, re.MULTILINE)
+
+
+def test_inspect_plans_nothing_that_the_target_cannot_express(xla2py):
+    code, out, err = xla2py("inspect", "unsupported.hlo", "-t", "dask")
+    assert (code, err) == (0, "")
+    assert out.endswith("\nDask cannot express the program\n")
+
+
+def test_inspect_plans_no_chunks_of_replicas_as_emit_writes_none(xla2py):
+    text = """HloModule both, replica_count=2
+    add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT sum = f32[] add(a, b) }
+    ENTRY main { x = f32[4] parameter(0)  ROOT y = f32[4] all-reduce(x), replica_groups={{0,1}}, to_apply=add }"""
+    Path("both.hlo").write_text(text)
+    code, out, err = xla2py("inspect", "both.hlo", "-t", "dask")
+    assert (code, err) == (0, "")
+    assert out.endswith("\nDask runs the program in one piece\n")
+    assert "CHUNKS" not in xla2py("emit", "both.hlo", "-t", "dask")[1]
 
 
 def test_ops_lists_every_opcode_for_the_targets_named(xla2py):

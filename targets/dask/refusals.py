@@ -1,0 +1,25 @@
+"""What Dask is not to say, though the array library could: calls that hide operations which can be done in chunks."""
+
+from __future__ import annotations
+
+from ...transpile.array.node import Node
+from .nodes import name_of
+
+OPERATIONS = frozenset("call median std var".split())
+
+# Functions of the array library.
+LIBRARY = frozenset(
+    "bincount convolve correlate cross diff linalg.det linalg.norm linalg.slogdet nanargmax nanargmin nanmax nanmean "
+    "nanmin nanprod nanstd nansum nanvar pad polyval repeat tile".split()
+)
+
+# Functions of the prelude.
+FUNCTIONS = frozenset("get_or_fill log_softmax logsumexp search_sorted softmax take_or_fill".split())
+
+TABLES = {"library": LIBRARY, "prelude": FUNCTIONS}
+
+
+def refuses(node: Node) -> str | None:
+    """The reason why Dask is not to say a node, or None."""
+    hides = name_of(node) in TABLES[node.opcode] if node.opcode in TABLES else node.opcode in OPERATIONS
+    return "it hides what can be computed in chunks" if hides else None
