@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..array.node import Node
 from ..array.operations import OPERATIONS
-from ..array.program import Program, roots
+from ..array.program import Function, Program, roots
 from ..array.traversal import nested_roots, topological
 from ..hlo.device_groups import device_count
 from ..hlo.ir import Instruction
 from .expression import Renderer
+from .parts import Part
 
 GROUP = "g"  # what the body calls the group
 ENTRY = "replica"
@@ -35,7 +36,7 @@ _CLASSES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Replicas:
+class Replicas(Part):
     """How the body of one replica calls the others, and the runners that a target offers."""
 
     replicas: int
@@ -46,6 +47,7 @@ class Replicas:
         default_factory=frozenset
     )  # that calls share of which each device may come by another
     resumable: frozenset[Node] = field(default_factory=frozenset)  # loops that can go on from a snapshot
+    host: tuple[str, ...] = ()  # the functions that the body takes from the host
 
     @property
     def count(self) -> int:
@@ -53,19 +55,21 @@ class Replicas:
 
     @property
     def names(self) -> set[str]:
-        """What the module defines, so that no value may be called so."""
         return {GROUP, ENTRY, "Group", *self.runners}
 
     @property
-    def prelude_names(self) -> list[str]:
+    def prelude_names(self) -> Sequence[str]:
         return [*self.classes, *(RUNNERS[runner] for runner in self.runners)]
 
-    def runner_texts(self, renderer: Renderer, host: list[str]) -> list[str]:
-        """The runners; ``host`` are the functions that the body takes from the host."""
-        return [renderer.statement(runner, self, host) for runner in self.runners]
+    @property
+    def public(self) -> Sequence[str]:
+        return self.runners
 
-    def group(self, renderer: Renderer) -> str:
-        return renderer.statement("group", self.classes)
+    def functions(self, renderer: Renderer) -> list[str]:
+        return [renderer.statement(runner, self, list(self.host)) for runner in self.runners]
+
+    def behind(self, renderer: Renderer) -> list[str]:
+        return [renderer.statement("group", self.classes)]
 
     def summary(self) -> str:
         """A line of the module's docstring."""
@@ -90,7 +94,21 @@ def replicas_of(program: Program, runners: tuple[str, ...]) -> Replicas | None:
     shared = frozenset(channel for channel in branching if uses[channel] > 1)
     resumable = _resumable(program) if "run_replicas" in runners else frozenset()
     classes += ["Resumable"] if resumable else []
-    return Replicas(module.replica_count, module.num_partitions, runners, tuple(sorted(classes)), shared, resumable)
+    return Replicas(
+        module.replica_count,
+        module.num_partitions,
+        runners,
+        tuple(sorted(classes)),
+        shared,
+        resumable,
+        tuple(host_functions(program.entry)),
+    )
+
+
+def host_functions(function: Function) -> list[str]:
+    """The functions of the host that a function calls."""
+    opcodes = {node.opcode for node in topological(roots(function))}
+    return [name for name in HOST_FUNCTIONS if name in opcodes]
 
 
 def _in_branch(node: Node) -> bool:

@@ -1,0 +1,58 @@
+"""The text of whole functions: decorators, signature and lines."""
+
+from __future__ import annotations
+
+from ..array.node import Node
+from ..array.program import Function, Program
+from .body import FunctionWriter
+from .replicas import GROUP, host_functions
+from .signature import GROUP as GROUP_TYPE
+from .signature import in_blocks, result_type
+
+
+def in_written_order(program: Program) -> list[Function]:
+    """Callers first; block functions, which do not call each other, in the order in which ``main`` uses them."""
+    others = program.functions[:-1]
+    blocks = [function for function in others if function.block_of]
+    return [program.entry, *blocks, *(function for function in reversed(others) if not function.block_of)]
+
+
+def function_text(writer: FunctionWriter, has_group: bool, is_of_blocks: bool) -> str:
+    """The definition of a written function.
+
+    One that ``has_group`` takes the group of replicas first; the arrays of one that ``is_of_blocks`` are blocks.
+    """
+    renderer, function, typed = writer.renderer, writer.function, writer.arguments.heads
+    result = result_type(writer.results)
+    if is_of_blocks:
+        typed, result = [(name, in_blocks(kind)) for name, kind in typed], in_blocks(result)
+    group = [(GROUP, GROUP_TYPE)] if has_group else []
+    define = renderer.statement(
+        "define",
+        renderer.function_names[function],
+        [*group, *typed],
+        host_functions(function),
+        result,
+        function.chunks,
+    )
+    template = renderer.environment.get_template("function.py.j2")
+    decorators = _decorators(writer)
+    return template.render(note=function.note, decorators=decorators, signature=define, lines=writer.lines).rstrip()
+
+
+def _decorators(writer: FunctionWriter) -> list[str]:
+    """Wrap-around arithmetic on NumPy integer scalars is meant, and not worth a warning."""
+    quiet = writer.renderer.statement("quiet")
+    return [quiet] if quiet and any(_may_wrap(node) for node in writer.plan.nodes) else []
+
+
+def _may_wrap(node: Node) -> bool:
+    return (
+        node.opcode in ("add", "subtract", "multiply", "negate")
+        and node.ndim == 0
+        and not node.is_python_int
+        and node.element_type is not None
+        and node.element_type.is_integral
+        and node.interval is None
+        and node.element_type.is_unsigned
+    )

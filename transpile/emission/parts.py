@@ -1,0 +1,53 @@
+"""What a module holds beside the functions of its program, a part for each concern."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .expression import Renderer
+
+
+class Part:
+    """One concern of a module: by itself it needs, defines and adds nothing."""
+
+    @property
+    def prelude_names(self) -> Sequence[str]:
+        """The functions and classes of the prelude that the part uses."""
+        return ()
+
+    @property
+    def names(self) -> set[str]:
+        """What the part defines, so that no value may be called so."""
+        return set()
+
+    @property
+    def public(self) -> Sequence[str]:
+        """What the module offers because of it, beside the program's own function."""
+        return ()
+
+    def functions(self, renderer: Renderer) -> list[str]:
+        """What stands behind the functions of the program."""
+        return []
+
+    def behind(self, renderer: Renderer) -> list[str]:
+        """What stands behind the definitions of the prelude."""
+        return []
+
+
+class Replay(Part):
+    """``replay`` beside ``main``: the program as a captured graph."""
+
+    @property
+    def prelude_names(self) -> Sequence[str]:
+        return ("Replay",)
+
+    @property
+    def names(self) -> set[str]:
+        return {"replay"}
+
+    @property
+    def public(self) -> Sequence[str]:
+        return ("replay",)
+
+    def behind(self, renderer: Renderer) -> list[str]:
+        return [renderer.statement("replay", "main")]
