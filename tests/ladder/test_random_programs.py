@@ -60,3 +60,13 @@ def test_fuzz_runs_on_the_twin(xla2py, seed):
     assert state["verdicts"] in ({"cupy": {"equal": 1}}, {"cupy": {"close": 1}})
     assert "XP605" in xla2py("fuzz", "-t", "cupy", "-o", "found")[2]
     assert "XP414" in xla2py("fuzz", "-t", "numpy,cupy", "--style", "fast", "-o", "other")[2]
+
+
+def test_lockstep_and_check_run_on_the_twin(xla2py):
+    text = "ENTRY e { x = f32[5,7] parameter(0)  y = f32[5,7] exponential(x)  ROOT r = f32[5,7] tanh(y) }"
+    Path("m.hlo").write_text(text)
+    code, out, err = xla2py("lockstep", "m.hlo", "-t", "cupy")
+    assert (code, "2 comparisons" in err) == (0, True), out + err
+    code, out, err = xla2py("check", "m.hlo", "-t", "cupy", "--output-format", "json")
+    assert code == 0, out + err
+    assert json.loads(out)["environment"]["cupy runs on"] == "its twin on the CPU: no GPU"

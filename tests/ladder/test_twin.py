@@ -10,12 +10,14 @@ cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 
 import xla2py  # noqa: E402
 from xla2py.targets.base import load_target  # noqa: E402
+from xla2py.targets.cupy.twin import host_kernels  # noqa: E402
 from xla2py.targets.cupy.twin.device_array import DeviceArray, HiddenWait  # noqa: E402
 from xla2py.targets.cupy.twin.modules import Namespace, to_host, twin  # noqa: E402
 from xla2py.templates.prelude import special  # noqa: E402
 from xla2py.tests.ladder.running import needs_compiler  # noqa: E402
 from xla2py.tests.ladder.test_faults import verdict  # noqa: E402
 from xla2py.transpile.emission.prelude import prelude  # noqa: E402
+from xla2py.transpile.errors import UsageError  # noqa: E402
 
 REFUSED = {
     "x.item()": "waits",
@@ -123,3 +125,10 @@ def test_no_constant_of_a_prelude_is_another_in_the_other():
     own, shared = prelude(load_target("cupy")).definitions, prelude().definitions
     constants = {name for name in shared if name.isupper() and own[name].module}
     assert constants == {"COLUMN_BYTES", "GENERATOR"}  # each library has its own
+
+
+def test_without_a_compiler_kernels_are_refused_with_a_code(monkeypatch):
+    monkeypatch.setattr(host_kernels, "COMPILER", None)
+    with twin(), pytest.raises(UsageError, match="XP465"):
+        kernel = host_kernels.ElementwiseKernel("float32 a", "float32 b", "b = a - 12345", "shifted")
+        kernel(DeviceArray(np.ones(3, np.float32)))

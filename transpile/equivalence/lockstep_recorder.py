@@ -10,11 +10,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
-from ...targets.base import adopted, load_target
+from ...targets.base import load_target
 from ..emission.generated import GeneratedModule
 from .lockstep_probes import FUNCTION, ITERATION, PROBE
+from .runtime import Runtime
 from .subnormals import flushed
 
 Event = tuple[str, int, Any]  # kind, number of the probe, loop or function, value
@@ -33,12 +32,13 @@ def record(module: GeneratedModule, arguments: Sequence[Any]) -> tuple[list[Even
     Subnormal numbers are zeros meanwhile, as they are on XLA. Values that a library computes later are computed at
     once; what it does in other threads is not recorded.
     """
-    recorder = _Recorder()
-    loaded = module.load()
-    loaded.__dict__.update({PROBE: recorder.value, ITERATION: recorder.iteration, FUNCTION: recorder.function})
+    runtime = Runtime(load_target(module.target))
+    recorder = _Recorder(runtime)
     try:
-        with flushed():
-            loaded.main(*adopted(load_target(module.target), list(arguments)))
+        with runtime, flushed():
+            loaded = module.load()
+            loaded.__dict__.update({PROBE: recorder.value, ITERATION: recorder.iteration, FUNCTION: recorder.function})
+            loaded.main(*runtime.adopt(list(arguments)))
     except _FullError:
         return recorder.events, f"the first {MOST_BYTES >> 20} MiB of values were recorded"
     except Exception as error:
@@ -47,14 +47,15 @@ def record(module: GeneratedModule, arguments: Sequence[Any]) -> tuple[list[Even
 
 
 class _Recorder:
-    def __init__(self) -> None:
+    def __init__(self, runtime: Runtime) -> None:
         self.events: list[Event] = []
+        self._runtime = runtime
         self._thread = threading.get_ident()
         self._left = MOST_BYTES
 
     def value(self, probe: int, value: Any) -> Any:
         if threading.get_ident() == self._thread:
-            array = np.array(value.get() if hasattr(value, "get") else value)
+            array = self._runtime.peek(value)
             self._left -= array.nbytes
             if self._left < 0:
                 raise _FullError

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from ...targets.base import Target, adopted, load_target, twin_of
+from ...targets.base import load_target
 from ..emission.generated import GeneratedModule
 from ..hlo.parser import parse_module
 from ..hlo.printer import print_module
 from .comparison import flatten
 from .reference_rewrites import rewrite_for_xla
+from .runtime import Runtime
 from .subnormals import flushed
 from .xla_reference import CompiledHlo, compile_hlo, interpret_hlo, run_hlo_on_devices
 
@@ -34,35 +35,12 @@ def run_generated(
         array.setflags(write=False)
     if generated.target == "dask":
         arguments = map_arrays(_in_blocks, arguments)
-    with flushed() if without_subnormals else nullcontext(), _Runtime(load_target(generated.target)) as runtime:
+    with flushed() if without_subnormals else nullcontext(), Runtime(load_target(generated.target)) as runtime:
         results = generated.load().main(*runtime.adopt(list(arguments)))
         if generated.target == "dask":
             here = {"scheduler": "synchronous"} if without_subnormals else {}  # a thread has registers of its own
             results = import_module("dask").compute(results, **here)
         return runtime.fetch(results)
-
-
-class _Runtime:
-    """The library of a target, or its twin: within it modules run. ``adopt`` makes arrays of it, ``fetch`` NumPy's."""
-
-    def __init__(self, target: Target) -> None:
-        self._target, self._twin = target, twin_of(target)
-        self._active: AbstractContextManager[None] = nullcontext() if self._twin is None else self._twin.active()
-
-    def __enter__(self) -> _Runtime:
-        self._active.__enter__()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._active.__exit__(*error)
-
-    def adopt(self, arguments: list[Any]) -> Any:
-        return adopted(self._target, arguments) if self._twin is None else self._twin.adopt(arguments)
-
-    def fetch(self, results: Any) -> list[Array]:
-        if self._twin is not None:
-            results = self._twin.fetch(results)
-        return [np.asarray(leaf.get() if hasattr(leaf, "get") else leaf) for _, leaf in flatten(results)]
 
 
 def run_replicas(generated: GeneratedModule, replica_args: Sequence[Sequence[Any]]) -> list[Array]:
@@ -73,7 +51,7 @@ def run_replicas(generated: GeneratedModule, replica_args: Sequence[Sequence[Any
     for _, array in flatten(list(replica_args)):
         array.setflags(write=False)
     target = load_target(generated.target)
-    with _Runtime(target.replicas or target) as runtime:
+    with Runtime(target.replicas or target) as runtime:
         return runtime.fetch(generated.load().run_local([runtime.adopt(list(each)) for each in replica_args]))
 
 
@@ -124,7 +102,7 @@ def prepare_dask() -> None:
 def prepare_cupy() -> None:
     """Also makes the context on the device, if there is one."""
     prepare_numpy()
-    with _Runtime(load_target("cupy")) as runtime:
+    with Runtime(load_target("cupy")) as runtime:
         runtime.fetch(import_module("cupy").zeros(1))
 
 

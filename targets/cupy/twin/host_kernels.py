@@ -23,6 +23,7 @@ from typing import Any
 import cupy
 import numpy as np
 
+from ....transpile.errors import Diagnostic, UsageError
 from . import graphs
 
 HEADER = Path(__file__).with_name("hostcuda.h")
@@ -48,7 +49,8 @@ class OrderMatters(AssertionError):
 @cache
 def compiled(source: str) -> ctypes.CDLL:
     """The shared library of C++ source, from a folder of earlier ones if it is there."""
-    assert COMPILER is not None, "g++ is not installed"
+    if COMPILER is None:
+        raise UsageError(Diagnostic("XP465", "g++ is not installed, which compiles kernels where there is no GPU"))
     folder = Path(tempfile.gettempdir()) / f"xla2py-host-kernels-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     key = hashlib.sha256("\n".join([source, HEADER.read_text("utf-8"), *FLAGS]).encode()).hexdigest()[:32]
