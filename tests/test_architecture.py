@@ -129,3 +129,58 @@ def test_no_circle_of_imports():
     """Also not one behind ``TYPE_CHECKING`` or in a function."""
     graph = grimp.build_graph("xla2py", exclude_type_checking_imports=False, cache_dir=None)
     assert circles({module: graph.find_modules_directly_imported_by(module) for module in graph.modules}) == []
+
+
+# Tables keyed by operations of the array dialect that stand outside its rows, each with what a row cannot say. The
+# dialect of kernels has rows of its own.
+TABLES = {
+    "transpile/passes/indices.py _TYPED": "the operations whose type it may leave out",
+    "transpile/passes/magnitudes.py _SIGNS": "an analysis of one pass: where results cannot be negative",
+    "transpile/passes/prefixes.py _RULES": "an analysis of one pass: which stretches of an axis are combined",
+    "transpile/passes/to_array/elementwise.py _IN_BYTES": "lowering: what integers narrower than a byte do in one",
+    "transpile/passes/to_array/elementwise.py _SIMPLER": "lowering: rules that simplify an opcode of HLO",
+    "transpile/passes/to_array/folding.py _EXACT": "lowering: how constants are computed",
+    "transpile/passes/to_array/reduction.py _LOGIC": "lowering: what arithmetic of truth values is",
+}
+# Passes over HLO, whose tables are of HLO's opcodes, and what a target says of its own support.
+OTHER_TABLES = ("passes/activations", "passes/carrying", "passes/outlin")
+SUPPORT = ("cupy/captures", "cupy/cuda", "cupy/functions", "cupy/fusion", "cupy/twin", "dask/chunked_calls")
+SUPPORT += ("dask/legalize", "dask/strategies", "refusals")
+
+
+def keys_of(value: ast.expr) -> list[str]:
+    """The words that a literal table is keyed by; of a set or a tuple its members."""
+    found: list[str] = []
+    for node in ast.walk(value):
+        if isinstance(node, ast.Dict):
+            found += [key.value for key in node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
+        elif isinstance(node, ast.Set | ast.Tuple | ast.List):
+            found += [
+                part.value for part in node.elts if isinstance(part, ast.Constant) and isinstance(part.value, str)
+            ]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "split":
+            found += node.func.value.value.split() if isinstance(node.func.value, ast.Constant) else []
+    return found
+
+
+def tables_of_operations() -> Iterator[str]:
+    """The tables at the top of modules most of whose keys are operations of the array dialect."""
+    from xla2py.transpile.array.operations import OPERATIONS
+
+    for folder in ("array", "compilation", "emission", "passes", "../targets"):
+        for path in sorted((CHECKOUT / "transpile" / folder).resolve().rglob("*.py")):
+            name = path.relative_to(CHECKOUT).as_posix()
+            if "array/operations/" in name or any(part in name for part in (*OTHER_TABLES, *SUPPORT)):
+                continue
+            for statement in ast.parse(path.read_text("utf-8")).body:
+                if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+                    target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+                    keys = keys_of(statement.value) if isinstance(target, ast.Name) else []
+                    hits = sum(key in OPERATIONS for key in keys)
+                    if hits > 2 and 3 * hits > 2 * len(keys):
+                        yield f"{name} {ast.unparse(target)}"
+
+
+def test_what_is_known_of_an_operation_stands_in_its_row():
+    assert set(tables_of_operations()) == set(TABLES)
+    assert len(TABLES) <= 10

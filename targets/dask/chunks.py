@@ -10,9 +10,6 @@ from ...transpile.array.node import Node
 from .axis_classes import Axis, AxisClasses
 from .nodes import shape_of
 
-# Arrays that are made of nothing, in any chunks.
-LEAVES = frozenset("parameter arange tri eye array full zeros ones empty".split())
-
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
@@ -51,7 +48,7 @@ class Chunks:
                 if place is not None and self.is_cut_along[operand][axis]:
                     found[place] = True
         is_carried = node.opcode == "parameter" and "argument" not in node.parameters
-        if node.opcode in LEAVES | {"broadcast_to"} and not is_carried:
+        if (node.operation.is_source or node.opcode == "broadcast_to") and not is_carried:
             found = [is_cut or self.is_planned(node, axis) for axis, is_cut in enumerate(found)]
         return tuple(found)
 

@@ -8,7 +8,6 @@ from ...transpile.array.graph import frozen
 from ...transpile.array.node import Node
 from ...transpile.array.program import Function, roots
 from ...transpile.array.traversal import topological
-from .product_axes import PRODUCTS
 
 
 def what_it_does(function: Function) -> Hashable:
@@ -21,7 +20,7 @@ def what_it_does(function: Function) -> Hashable:
     nodes = [node for node in topological(roots(function)) if node not in parameters]
     if any(node.stands_alone for node in nodes):
         return function
-    any_size = all(node.opcode in PRODUCTS for node in nodes)
+    any_size = all(node.operation.is_product for node in nodes)
 
     def form(node: Node) -> Hashable:
         shape = tuple(min(size, 2) for size in node.shape) if any_size else node.shape

@@ -10,7 +10,7 @@ from typing import Any
 from ...transpile.array.graph import Graph
 from ...transpile.array.node import Node, Region, Slot
 from ...transpile.array.program import Function, Loop
-from .chunks import LEAVES, Chunks
+from .chunks import Chunks
 from .deduplicate import what_it_does
 from .nodes import is_argument
 
@@ -112,7 +112,7 @@ class MainWriter:
             self._update_loop(parameters["loop"], operands)
         for branch in parameters.get("branches", ()):
             branch.results = [self.given(result, branch.region) for result in branch.results]
-        if node.opcode in LEAVES | {"broadcast_to"} and self.chunks.is_cut(node):
+        if (node.operation.is_source or node.opcode == "broadcast_to") and self.chunks.is_cut(node):
             parameters["chunks"] = self.chunks.block_shape(node)
         elif operands == node.operands and parameters == node.parameters:
             return

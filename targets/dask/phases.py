@@ -14,7 +14,7 @@ from ...transpile.array.node import Node
 from ...transpile.array.program import Function, tree_nodes
 from ...transpile.array.scalars import is_known_on_host
 from .block_phases import BlockPhase
-from .chunks import LEAVES, Chunks
+from .chunks import Chunks
 from .propagation import Choices
 from .strategies import DASK_BUILTIN, SCAN_IN_CHUNKS
 from .strategy import ArrayPhase, ArrayStrategy, BlockStrategy
@@ -103,7 +103,7 @@ def _block_strategy(node: Node, choices: Choices) -> BlockStrategy | None:
         is_there = source.opcode in ("parameter", "item") or isinstance(choices[source], ArrayStrategy)
         return None if is_there else choice
     is_number = node.is_python_int or is_known_on_host(node)
-    return None if is_number or node.opcode in LEAVES or node.opcode in ("copy", "integer") else choice
+    return None if is_number or node.operation.is_source or node.opcode in ("copy", "integer") else choice
 
 
 def _block_phases(chunks: Chunks, choices: Choices, levels: Mapping[Node, int]) -> list[BlockPhase]:

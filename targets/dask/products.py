@@ -13,14 +13,14 @@ from .axis_classes import Axis, AxisClasses
 from .axis_maps import axis_maps
 from .chunks import Chunks
 from .nodes import shape_of
-from .product_axes import PRODUCTS, contracted
+from .product_axes import contracted
 from .strategy import BlockStrategy, OperandAxis, Root, every_axis
 from .tracing import Index, IndexSymbol, Trace
 
 
 def is_product(node: Node) -> bool:
     """Whether the parts of it for chunks of what it sums over can be added up."""
-    return node.opcode in PRODUCTS or (bool(contracted(node)) and node.type.bits >= 32)
+    return node.operation.is_product or (bool(contracted(node)) and node.type.bits >= 32)
 
 
 @dataclass(frozen=True, slots=True)

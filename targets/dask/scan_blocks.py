@@ -15,8 +15,6 @@ from .copying import Copier
 from .scans import Scan, is_number
 from .tracing import Index, IndexSymbol, Source, Trace, key_of
 
-OWN_ARRAYS = ("copy", "empty")  # what a loop writes into
-
 
 @dataclass(frozen=True, slots=True)
 class ScanBlock:
@@ -115,7 +113,7 @@ def scan_block(node: Node, trace: Trace, computation: Computation, origin: Graph
             continue
         begin = graph.parameter(p.shape, p.element_type, graph.root, interval=p.interval)
         started[p] = begin
-        own = carry.initial.opcode in OWN_ARRAYS
+        own = carry.initial.operation.allocates and carry.initial.operation.stands_alone
         initials.append(graph.typed("copy", (begin,), p.shape, p.element_type, pinned=True) if own else begin)
     loop = replace(copier.loop(scan.loop, tuple(initials), outer), count=length)
     graph.region, graph.instruction = graph.root, origin.origins.get(node)

@@ -14,13 +14,16 @@ from typing import Any
 from ...transpile.array.node import Node, Region
 from ...transpile.array.traversal import body_and_captured, is_inside
 from .axis_classes import Axis
-from .chunks import LEAVES, Chunks
+from .chunks import Chunks
 from .nodes import is_argument, name_of, shape_of
 from .product_axes import contracted
 
-VIEWS = frozenset("expand getitem transpose item retype parameter literal integer reshape broadcast_to".split())
-
 CutAxis = tuple[Axis, int]  # the class of an axis that comes in several chunks, counted where an array has two of it
+
+
+def is_free(node: Node) -> bool:
+    """A node takes no memory of its own."""
+    return node.operation.is_light or node.operation.is_view
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -114,10 +117,10 @@ class Trace:
         if node.region is not self.region and not is_inside(self.region, node.region):
             return False  # inside a body that is copied as a whole
         cut = self.chunks.is_cut_along[node]
-        if node.region is not self.region and not (any(cut) or node.opcode in LEAVES or node.is_python_int):
+        if node.region is not self.region and not (any(cut) or node.operation.is_source or node.is_python_int):
             return True  # what is cut is computed again in each step of a loop: all of it may not fit into memory
         asked = tuple(symbol.is_cut for symbol in index)
-        return cut != asked or (node.opcode in LEAVES and any(asked))
+        return cut != asked or (node.operation.is_source and any(asked))
 
     def _children(self, node: Node, index: Index) -> Iterator[tuple[Node, Index]]:
         cut = self.chunks.is_cut_along
@@ -195,7 +198,7 @@ class Trace:
         alive = peak = 0
         dying: dict[int, int] = {}
         for at, place in enumerate(self.order):
-            size = 0 if place[0].opcode in VIEWS else self.bytes_at(place)
+            size = 0 if is_free(place[0]) else self.bytes_at(place)
             if rows is not None and rows in place[1]:
                 size = int(size * share)
             alive += size

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...transpile.array.node import Node
-from .product_axes import CONVOLUTIONS, contracted, convolution_axes
+from ...transpile.array.operations.function_axes import convolution_axes
+from .product_axes import CONVOLUTIONS, contracted
 
 REDUCTIONS = ("reduce_window", "fold_windows", "select_and_scatter")
 

@@ -68,21 +68,7 @@ class Operation:
     ``shape``, ``element_type`` or ``results`` is None, whoever makes a node gives it, or there is none.
     ``default_names`` are what a value is called that nothing else names, one for each result.
 
-    ``is_elementwise``: each element of the result needs the elements at its own place, after broadcasting.
-    ``is_commutative``: its two operands may change places. ``promotes``: the library converts its operands to one type
-    before it computes. ``is_discontinuous``: a number that is a little larger may give quite another.
-    ``is_costly``: it takes many times the time of an addition. ``is_idempotent``: of a value and itself it is the
-    value. ``rounds``: how it rounds one number to a whole one. ``is_reduction``: it folds axes of its operand.
-    ``folds``: the element-wise operation by which it folds, where folds of parts fold to that of the whole.
-    ``is_view``: the result may look at the memory of the first operand. ``allocates``: the result is an array that
-    nothing else looks at. ``joins``: each element of the result is one of an operand's, piece by piece.
-    ``changes``: the result is the first operand with something written into it. ``is_generated``: its elements come
-    from numbers alone, and no array is read. ``is_atom``: a name or a number, without an operation. ``is_light``: a
-    reader takes it in with its operand, as the part of an array or an array in another shape.
-    ``has_effect``: it must happen once, in its order among the others. ``asks_host``: a function that the program is
-    handed does it. ``has_body``: it holds code of its own.
-    ``widens``: it may accumulate in a wider element type than its operand's, which is then given.
-    ``stands_alone``: equal nodes must not become one. ``is_known_on_host``: made of Python numbers it is one.
+    The flags behind the rules are traits, which passes and the emission ask for.
     """
 
     name: str
@@ -95,33 +81,50 @@ class Operation:
     python_int: PythonIntRule | None = None
     axes: AxesRule | None = None
     default_names: tuple[str, ...] = ()
-    is_elementwise: bool = False
-    is_commutative: bool = False
-    promotes: bool = False
-    is_discontinuous: bool = False
-    is_costly: bool = False
-    is_idempotent: bool = False
-    rounds: Callable[[float], int] | None = None
-    is_reduction: bool = False
-    folds: str = ""
-    is_view: bool = False
-    allocates: bool = False
-    joins: bool = False
-    changes: bool = False
-    is_generated: bool = False
-    is_atom: bool = False
-    is_light: bool = False
-    has_effect: bool = False
-    asks_host: bool = False
-    has_body: bool = False
-    stands_alone: bool = False
-    widens: bool = False
-    is_known_on_host: bool = False
+    # what it computes
+    is_elementwise: bool = False  # each element needs the elements at its own place, after broadcasting
+    is_commutative: bool = False  # its two operands may change places
+    is_idempotent: bool = False  # of a value and itself it is the value
+    promotes: bool = False  # the library converts its operands to one type before it computes
+    is_discontinuous: bool = False  # a number that is a little larger may give quite another
+    rounds: Callable[[float], int] | None = None  # how it rounds one number to a whole one
+    is_costly: bool = False  # it takes many times the time of an addition
+    is_product: bool = False  # it multiplies its operands and sums over axes of both
+    is_reduction: bool = False  # it folds axes of its operand
+    folds: str = ""  # the element-wise operation by which it folds, where folds of parts fold to that of the whole
+    widens: bool = False  # it may accumulate in a wider element type than its operand's, which is then given
+    shares_axes: bool = False  # all of its several results have the axes that the axis map says
+    # where its elements are
+    is_view: bool = False  # the result may look at the memory of the first operand
+    allocates: bool = False  # the result is an array that nothing else looks at
+    joins: bool = False  # each element is one of an operand's, piece by piece
+    changes: bool = False  # the result is the first operand with something written into it
+    is_generated: bool = False  # the elements come from numbers alone, and no array is read
+    is_known_on_host: bool = False  # made of Python numbers it is one
+    # how it is written
+    is_atom: bool = False  # a name or a number, without an operation
+    is_light: bool = False  # a reader takes it in with its operand, as a part of an array
+    # what else it does
+    has_effect: bool = False  # it must happen once, in its order among the others
+    asks_host: bool = False  # a function that the program is handed does it
+    has_body: bool = False  # it holds code of its own
+    stands_alone: bool = False  # equal nodes must not become one
 
     @property
     def least_operands(self) -> int:
         """How many operands a node has at least."""
         return len(self.operands) - self.takes_any
+
+    @property
+    def is_source(self) -> bool:
+        """It makes an array of numbers alone, or stands for one that is given."""
+        makes = not self.operands or self.is_filled or self.operands == ("*count",)
+        return makes and not self.is_known_on_host and not self.has_effect
+
+    @property
+    def takes_positions(self) -> bool:
+        """Operands of it are positions of elements in the first."""
+        return self.operands[-1:] in (("index",), ("*indices",))
 
     @property
     def is_filled(self) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from ..array.graph import Graph
 from ..array.intervals import fits
 from ..array.node import Node
+from ..array.operations import OPERATIONS
 from ..array.program import Function
 from ..array.rewriting import rewrite, with_operands
 from .matching import pattern
@@ -18,7 +19,7 @@ from .wrapped_indices import CLAMPED, WRAPPED, is_of_axis
 
 # What has a type of its own that nothing may need, and what is indexed.
 _TYPED = ("argmax", "argmin", "argsort", "sum", "prod", "convert")
-_INDEXED = (*_TYPED, "take", "take_along_axis", "getitem", "setitem", "advanced_index", "update_at")
+_INDEXED = (*_TYPED, *(name for name, row in OPERATIONS.items() if row.takes_positions))
 
 
 def indices(function: Function) -> None:

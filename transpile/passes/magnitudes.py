@@ -11,27 +11,50 @@ from .matching import Bindings
 from .rules import Rule, apply_rules, is_full_float
 
 _DEEPEST = 8  # operations that are looked through
-_KEEPING = frozenset("sum mean prod max min expand getitem transpose reshape broadcast_to add multiply divide".split())
 
 
 def _is_not_negative(node: Node, depth: int = _DEEPEST) -> bool:
     """Every element is NaN, or a number without a sign: -0 has one."""
-    rule = _RULES.get(node.opcode)
-    if rule is not None and rule(node):
-        return True
-    if node.opcode not in _KEEPING or depth == 0:
-        return False
-    return all(_is_not_negative(operand, depth - 1) for operand in node.operands[: _COUNTED.get(node.opcode)])
+    rule = _SIGNS.get(node.opcode)
+    return rule is not None and rule(node, depth)
 
 
-_COUNTED = {"getitem": 1}  # operands that have values, where others are indices
-_RULES: dict[str, Callable[[Node], bool]] = {
-    **dict.fromkeys(("abs", "exponential", "square", "var", "std"), lambda node: True),
-    "literal": lambda node: bool(literal_value(node) > 0),
-    "multiply": lambda node: node.operands[0] is node.operands[1],
-    "prelude": lambda node: node.parameters["function"] == "svdvals",
-    "library": lambda node: node.parameters["function"] in ("linalg.norm", "hypot"),
-    "item": lambda node: node.operands[0].parameters.get("function") == "svd" and node.parameters["index"] == 1,
+Sign = Callable[[Node, int], bool]
+
+
+def _always(node: Node, depth: int) -> bool:
+    return True
+
+
+def _of_operands(node: Node, depth: int) -> bool:
+    return depth > 0 and all(_is_not_negative(operand, depth - 1) for operand in node.operands)
+
+
+def _of_first(node: Node, depth: int) -> bool:
+    return depth > 0 and _is_not_negative(node.operands[0], depth - 1)
+
+
+def _of_product(node: Node, depth: int) -> bool:
+    return node.operands[0] is node.operands[1] or _of_operands(node, depth)
+
+
+def _of_call(node: Node, depth: int) -> bool:
+    return node.parameters["function"] in ("svdvals", "linalg.norm", "hypot")
+
+
+def _of_part(node: Node, depth: int) -> bool:
+    return node.operands[0].parameters.get("function") == "svd" and node.parameters["index"] == 1
+
+
+# Where the elements of a result cannot be negative.
+_SIGNS: dict[str, Sign] = {
+    **dict.fromkeys(("abs", "exponential", "square", "var", "std"), _always),
+    **dict.fromkeys("sum mean prod max min add divide".split(), _of_operands),
+    **dict.fromkeys("expand getitem transpose reshape broadcast_to".split(), _of_first),
+    **dict.fromkeys(("prelude", "library"), _of_call),
+    "literal": lambda node, depth: bool(literal_value(node) > 0),
+    "multiply": _of_product,
+    "item": _of_part,
 }
 
 

@@ -62,10 +62,10 @@ def _kinds(node: Node) -> dict[int, str]:
 
 def index_places(node: Node) -> dict[int, int]:
     """Which operands say which single elements along an axis are meant, and the size of that axis."""
-    if node.opcode in ("take", "take_along_axis"):
-        return {1: node.operands[0].shape[node.parameters["axis"]]}
-    if node.opcode not in ("getitem", "setitem", "advanced_index", "update_at"):
+    if not node.operation.takes_positions:
         return {}
+    if "axis" in node.parameters:
+        return {1: node.operands[0].shape[node.parameters["axis"]]}
     items = [item for item in node.parameters["index"] if item is not None]
     sizes = node.operands[0].shape
     return {item.index: sizes[axis] for axis, item in enumerate(items) if isinstance(item, Slot)}

@@ -13,15 +13,13 @@ from ..chunked_implementation import (
     axis_of_all,
 )
 
-UFUNCS = {"cummax": "maximum", "cummin": "minimum"}
-
 
 def _accumulated(node: Node) -> OperandAxes:
     return axis_of_all(node, node.parameters["axis"])
 
 
 def _accumulate(node: Node) -> Arguments:
-    return (Ufunc(UFUNCS[node.opcode]), Slot(0)), {"axis": node.parameters["axis"]}
+    return (Ufunc(node.operation.folds), Slot(0)), {"axis": node.parameters["axis"]}
 
 
 def _running(node: Node) -> OperandAxes:
@@ -33,7 +31,7 @@ def _running(node: Node) -> OperandAxes:
 
 ACCUMULATE = ChunkedImplementation("accumulate_in_chunks", _accumulated, _accumulate, reads=1, tasks=2)
 IMPLEMENTATIONS: Implementations = {
-    **dict.fromkeys(UFUNCS, (ACCUMULATE,)),
+    **dict.fromkeys(("cummax", "cummin"), (ACCUMULATE,)),
     "cumulative": (
         ChunkedImplementation("cumulative_in_chunks", _running, as_it_is, reads=EVERY_OPERAND, holds=6, tasks=2),
     ),

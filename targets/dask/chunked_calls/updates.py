@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ....transpile.array.node import Node, Slot, Ufunc
+from ....transpile.array.operations import OPERATIONS
 from ..axis_classes import Axis
 from ..chunked_implementation import (
     EVERY_OPERAND,
@@ -16,8 +17,6 @@ from ..chunked_implementation import (
 )
 from ..nodes import is_filled
 from ..scatters import combiner, count_of_update_axes, first_slots, is_scatter
-
-COMBINED_IN_PARTS = frozenset("add multiply maximum minimum and or xor".split())
 
 
 def _along_updates(node: Node) -> Iterator[Sequence[tuple[int, int]]]:
@@ -46,7 +45,10 @@ def _updates(node: Node) -> OperandAxes:
     These are combined, which rounds otherwise than to combine one update after the other.
     """
     ufunc, element_type = combiner(node) if is_scatter(node) else None, node.element_type
-    if not isinstance(ufunc, Ufunc) or ufunc.opcode not in COMBINED_IN_PARTS or element_type is None:
+    if not isinstance(ufunc, Ufunc) or element_type is None:
+        return {}
+    row = OPERATIONS.get(ufunc.opcode)
+    if row is None or not row.is_commutative:
         return {}
     if element_type.bits < (32 if element_type.is_floating else 8) and element_type.name != "pred":
         return {}

@@ -7,7 +7,6 @@ from math import ceil, prod
 from ....transpile.array.node import Node
 from ..axis_classes import AxisClasses
 from ..chunks import Chunks
-from ..product_axes import PRODUCTS
 from ..products import ProductStrategy, product_of
 from ..strategy import Lengths, Root
 from ..tracing import Trace
@@ -25,7 +24,7 @@ class KLoop(ProductStrategy):
         A small product stays whole, and is cut along what it sums over if that is longest: its parts are summed up.
         Where one of the operands is small it stays whole, and the other is cut into rows or columns.
         """
-        product = product_of(node) if node.opcode in PRODUCTS else None
+        product = product_of(node) if node.operation.is_product else None
         if product is None or len(product.rows) != 1 or len(product.columns) != 1:
             return {}
         rows, columns = (node.shape[axis] for axis in (*product.rows, *product.columns))

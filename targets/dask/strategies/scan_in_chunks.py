@@ -15,7 +15,7 @@ from ..nodes import is_argument
 from ..scan_blocks import ScanBlock, scan_block, scan_trace
 from ..scans import Scan, start_of
 from ..strategy import ArrayPhase, ArrayStrategy, Cost
-from ..tracing import VIEWS, Trace
+from ..tracing import Trace, is_free
 
 
 class ScanInChunks(ArrayStrategy):
@@ -64,7 +64,7 @@ class ScanInChunks(ArrayStrategy):
         node, trace = phase.node, phase.own_trace
         scan = chunks.classes.scans[node]
         held = [carry.parameter for carry in scan.loop.carries] * 2
-        held += [part for part in body_and_captured(node)[0] if part.opcode not in VIEWS and not part.results]
+        held += [part for part in body_and_captured(node)[0] if not is_free(part) and not part.results]
         size = sum(map(chunks.block_bytes, held)) + trace.made_bytes()
         part, axis = next((part, axis) for part, axis in scan.axes if chunks.is_cut_along[part][axis])
         sources = tuple(source.node for source in trace.sources.values())

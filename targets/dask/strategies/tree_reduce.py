@@ -10,15 +10,14 @@ from ..chunks import Chunks
 from ..strategy import BlockStrategy, OperandAxis, Root, every_axis
 from ..tracing import Index, Trace
 
-UFUNCS = {
-    "sum": "add",
-    "mean": "add",
-    "prod": "multiply",
-    "max": "maximum",
-    "min": "minimum",
-    "any": "logical_or",
-    "all": "logical_and",
-}
+# The ufuncs of truth values, which those of integers are not.
+LOGICAL = {"or": "logical_or", "and": "logical_and"}
+
+
+def folding(node: Node) -> str:
+    """The ufunc that folds parts of a reduction; empty for what is none, or is more than its parts."""
+    folds = "add" if node.opcode == "mean" else node.operation.folds if node.operation.is_reduction else ""
+    return LOGICAL.get(folds, folds)
 
 
 class TreeReduce(BlockStrategy):
@@ -28,10 +27,10 @@ class TreeReduce(BlockStrategy):
     gives_parts = True
 
     def divides(self, node: Node) -> list[OperandAxis]:
-        return every_axis(node) if node.opcode in UFUNCS else []
+        return every_axis(node) if folding(node) else []
 
     def is_feasible(self, node: Node, chunks: Chunks) -> bool:
-        return node.opcode in UFUNCS and bool(chunks.unmet(node))
+        return bool(folding(node)) and bool(chunks.unmet(node))
 
     def root(self, node: Node, trace: Trace) -> Root:
         return Root(node, self, trace.own_index(node.operands[0]), tuple(node.parameters["axes"]))
@@ -49,7 +48,7 @@ class TreeReduce(BlockStrategy):
         return tuple(1 if axis in root.summed else n for axis, n in enumerate(root.node.operands[0].shape))
 
     def ufunc(self, node: Node) -> str:
-        return UFUNCS[node.opcode]
+        return folding(node)
 
     def combined(self, root: Root, graph: Graph, parts: Node) -> Node:
         node = root.node

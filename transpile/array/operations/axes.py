@@ -45,10 +45,14 @@ def reduction(node: Any) -> list[AxisMap]:
     return [without(node.operands[0].ndim, axes, bool(node.parameters.get("keepdims")))]
 
 
-def all_but_one(node: Any) -> list[AxisMap]:
-    """Work along ``axis``, which is needed whole of each operand."""
-    at = node.parameters["axis"]
+def all_but(node: Any, at: int) -> list[AxisMap]:
+    """One axis is needed whole of each operand, as work goes along it."""
     return [tuple(axis if axis != at else None for axis in range(operand.ndim)) for operand in node.operands]
+
+
+def all_but_one(node: Any) -> list[AxisMap]:
+    """Work goes along the axis that a parameter names."""
+    return all_but(node, node.parameters["axis"])
 
 
 def matrices(node: Any) -> list[AxisMap]:

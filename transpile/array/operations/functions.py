@@ -13,7 +13,8 @@ A function brings its row in a file ``rows.toml`` beside it: ``softmax = { shape
 
 ``type`` is ``same`` (as the operands), ``real`` or ``complex`` (what belongs to them), the name of an element type,
 ``argument 1`` (what stands among the arguments), or ``given``; a list of them for a function with several results.
-``names`` are the default names of the results, ``discontinuous`` is a trait.
+``names`` are the default names of the results, ``axes`` is a word for the axis map where ``shape`` does not say it
+(``function_axes.py``), and ``discontinuous`` is a trait.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from typing import Any
 from ...hlo.element_types import C64, C128, ELEMENT_TYPES, F64, ElementType
 from ..operation import AxisMap, Operand, Operation, Parameters, ResultsRule, Shape, ShapeRule, TypeRule
 from . import axes
+from .function_axes import WORDS
 from .inference import broadcast, broadcast_shapes, common_type, type_of_first
 from .parameters import ANY
 from .products import matmul_axes, matmul_shape
@@ -81,9 +83,13 @@ def _library() -> Mapping[str, Operation]:
 def _row(opcode: str, declared: Mapping[str, Any]) -> Operation:
     word, types = declared["shape"], declared.get("type", "same")
     names = tuple(declared.get("names", ()))
+    maps = WORDS[declared["axes"]] if "axes" in declared else _axes_rule(word)
+    shares = "axes" in declared
     if isinstance(types, list):
         results = _Results(word, types).rule()
-        return Operation(opcode, ("*operands",), _CALL, results=results, axes=_axes_rule(word), default_names=names)
+        return Operation(
+            opcode, ("*operands",), _CALL, results=results, axes=maps, shares_axes=shares, default_names=names
+        )
     is_elementwise = word == "elementwise" or _is_elementwise(word)
     return Operation(
         opcode,
@@ -91,7 +97,8 @@ def _row(opcode: str, declared: Mapping[str, Any]) -> Operation:
         _CALL,
         shape=_shape_rule(word),
         element_type=common_type if is_elementwise and types == "same" else _type_rule(types),
-        axes=_axes_rule(word),
+        axes=maps,
+        shares_axes=shares,
         default_names=names,
         is_elementwise=is_elementwise,
         is_reduction=word == "reduction",

@@ -64,7 +64,12 @@ def _einsum_axes(node: Any) -> list[AxisMap]:
     return [tuple(result.index(c) if c in result else None for c in part) for part in given.split(",")]
 
 
-_product = {"element_type": common_type, "allocates": True, "default_names": ("dot",)}
+_product: dict[str, Any] = {
+    "element_type": common_type,
+    "is_product": True,
+    "allocates": True,
+    "default_names": ("dot",),
+}
 OPERATIONS.define("matmul", "a b", shape=matmul_shape, axes=matmul_axes, **_product)
 OPERATIONS.define(
     "tensordot", "a b", parameters={"axes": ANY}, shape=_tensordot_shape, axes=_tensordot_axes, **_product

@@ -219,7 +219,7 @@ OPERATIONS.define(
     parameters={"diagonal": INT},
     shape=like_first,
     element_type=type_of_first,
-    axes=axes.matrices,
+    axes=axes.elementwise,
     allocates=True,
     default_names=("lower",),
 )
@@ -229,7 +229,7 @@ OPERATIONS.define(
     parameters={"diagonal": INT},
     shape=like_first,
     element_type=type_of_first,
-    axes=axes.matrices,
+    axes=axes.elementwise,
     allocates=True,
     default_names=("upper",),
 )

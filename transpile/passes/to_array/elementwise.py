@@ -14,19 +14,14 @@ from ...array.operation import Interval
 from ...array.value import Value
 from ...hlo.element_types import ELEMENT_TYPES, F32, PRED, S8, U8, ElementType
 from ...hlo.ir import Instruction
+from ...hlo.opcodes import ELEMENTWISE
 from ...hlo.shapes import ArrayShape
 from .flooring import floored
 from .folding import fold
 from .lowering import FunctionLowering, lowers
 from .variants import Site, prelude_function
 
-_DIRECT = (
-    "abs acos acosh add and asin asinh atan2 atanh cbrt ceil clamp compare complex cosine cosh count-leading-zeros "
-    "divide erf exponential exponential-minus-one floor imag is-finite log log-plus-one logistic maximum minimum mulhi "
-    "multiply negate not or popcnt power real reduce-precision remainder round-nearest-afz round-nearest-even rsqrt "
-    "select shift-left shift-right-arithmetic shift-right-logical sign sine sinh sqrt stochastic-convert subtract tan "
-    "tanh xor"
-).split()
+_DIRECT = sorted(ELEMENTWISE - {"convert", "bitcast-convert"})  # those with one rule
 _STATIC = ("direction", "type", "exponent_bits", "mantissa_bits")
 
 

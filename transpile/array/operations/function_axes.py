@@ -1,0 +1,122 @@
+"""Axis maps of functions that are called by name, by the words that their rows use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..operation import AxesRule, AxisMap
+from . import axes
+
+_WINDOW_KEYWORDS = frozenset("strides padding base_dilation window_dilation".split())
+
+
+def _padded(node: Any) -> list[AxisMap]:
+    """Axes without padding and without gaps between their elements stay."""
+    padding, interior = node.parameters["arguments"][2], node.parameters["keywords"].get("interior")
+    gaps = interior or (0,) * node.ndim
+    whole = [tuple(ends) != (0, 0) or gap != 0 for ends, gap in zip(padding, gaps, strict=True)]
+    return [tuple(None if needed else axis for axis, needed in enumerate(whole)), ()]
+
+
+def _numbered(node: Any) -> list[AxisMap]:
+    """Random numbers are made of a state and the count of each."""
+    state, counts = node.operands
+    return [(None,) * state.ndim, tuple(range(counts.ndim))]
+
+
+def _bitcast(node: Any) -> list[AxisMap]:
+    """Elements of another width come and go in a last axis."""
+    shared = min(node.ndim, node.operands[0].ndim)
+    return [tuple(axis if axis < shared else None for axis in range(node.operands[0].ndim))]
+
+
+def _right_sides(node: Any) -> list[AxisMap]:
+    """Triangular systems share a matrix, and are independent of each other."""
+    matrix, sides = axes.matrices(node)
+    free = node.ndim - (1 if node.parameters["keywords"].get("left_side", True) else 2)
+    return [matrix, tuple(free if axis == free else place for axis, place in enumerate(sides))]
+
+
+def _features(node: Any) -> list[AxisMap]:
+    """Batch normalisation with known statistics takes vectors of features along one axis."""
+    axis = node.parameters["keywords"].get("axis", -1) % node.ndim
+    return [tuple(range(node.ndim)), *((axis,) for _ in node.operands[1:])]
+
+
+def _updated(node: Any) -> list[AxisMap]:
+    """Axes that the update has as a whole stay."""
+    x, update, *starts = node.operands
+    own = tuple(axis if size == update.shape[axis] else None for axis, size in enumerate(x.shape))
+    return [own, own, *((None,) * start.ndim for start in starts)]
+
+
+def _folded(node: Any) -> list[AxisMap]:
+    """Several arrays are reduced by one function."""
+    gone = node.parameters["arguments"][-1]
+    return [axes.without(operand.ndim, gone) if operand.ndim else () for operand in node.operands]
+
+
+def _along_keyword(node: Any) -> list[AxisMap]:
+    """Work goes along the axis that a keyword of the call names, or along the first."""
+    return axes.all_but(node, node.parameters["keywords"].get("axis", 0))
+
+
+def _along_argument(place: int) -> AxesRule:
+    """Work goes along the axis that an argument of the call names."""
+    return lambda node: axes.all_but(node, node.parameters["arguments"][place])
+
+
+def convolution_axes(node: Any) -> tuple[str, str, str]:
+    """A letter for each axis of the images, of the kernel and of the result, as in the layout of a ``convolution``."""
+    count = node.ndim - 2
+    spatial = "DHW"[-count:] if 0 < count <= 3 else "".join(chr(ord("a") + k) for k in range(count))
+    layout = node.parameters["keywords"].get("layout", f"N{spatial}C,{spatial}IO->N{spatial}C")
+    if "channels_first" in node.parameters["keywords"]:
+        layout = f"NC{spatial},OI{spatial}->NC{spatial}"
+    x, kernel, result = layout.replace("->", ",").split(",")
+    return x, kernel, result
+
+
+def _convolution(node: Any) -> list[AxisMap]:
+    """Batches and output channels are independent of each other, but for groups."""
+    keywords = node.parameters["keywords"]
+    x, kernel, result = convolution_axes(node)
+    grouped = "feature_groups" in keywords or "batch_groups" in keywords
+    batch = None if "batch_groups" in keywords else result.index("N")
+    return [
+        tuple(batch if letter == "N" else None for letter in x),
+        tuple(result.index("C") if letter == "O" and not grouped else None for letter in kernel),
+    ]
+
+
+def _windows(node: Any) -> list[AxisMap]:
+    """Axes along which windows have one element and do not move stay."""
+    arguments, keywords = node.parameters["arguments"], node.parameters["keywords"]
+    still = []
+    for axis, size in enumerate(arguments[-1]):
+        own = {key: keywords[key][axis] for key in _WINDOW_KEYWORDS & keywords.keys()}
+        still.append(size == 1 and tuple(own.pop("padding", (0, 0))) == (0, 0) and set(own.values()) <= {1})
+    shape = node.shape or (node.results[0][0] if node.results else ())
+    return [
+        tuple(axis if still[axis] else None for axis in range(operand.ndim)) if operand.ndim == len(shape) else ()
+        for operand in node.operands
+    ]
+
+
+# What ``axes`` in a row may be.
+WORDS: dict[str, Callable[[Any], list[AxisMap]]] = {
+    "padded": _padded,
+    "numbered": _numbered,
+    "bitcast": _bitcast,
+    "right sides": _right_sides,
+    "last axis": axes.rows,
+    "features": _features,
+    "updated": _updated,
+    "folded": _folded,
+    "along keyword": _along_keyword,
+    "along argument 1": _along_argument(1),
+    "along last argument": _along_argument(-1),
+    "convolution": _convolution,
+    "windows": _windows,
+}
