@@ -28,7 +28,7 @@ from xla2py.transpile.frontends import load
 from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
 from xla2py.transpile.hlo.verifier import verify
 
-SECONDS = 5.0  # what one mutant may take
+SECONDS = 5.0  # of the processor, for one mutant
 BYTES = 1 << 30  # what one mutant may hold beyond what the process holds already
 TARGETS = ("numpy",) * 8 + ("dask", "cupy")
 LARGEST = 20_000  # characters of a program in the corpus: more of the same is slow, not new
@@ -124,7 +124,7 @@ def _kind(text: str, start: int, end: int) -> str:
 
 def examine(text: str, target: str) -> Finding | None:
     """What is wrong with the way a text ends, if anything. For the main thread of a process with time limits."""
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         module = load(text.encode())
         verify(module)
@@ -139,7 +139,7 @@ def examine(text: str, target: str) -> Finding | None:
     except Exception as error:
         return Finding(type(error).__name__, text, traceback.format_exc())
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
     return None
 
 
@@ -149,7 +149,7 @@ def findings(seeds: range) -> Iterator[tuple[int, Finding]]:
     def stop(number: int, frame: FrameType | None) -> None:
         raise _TooSlow
 
-    before = signal.signal(signal.SIGALRM, stop)
+    before = signal.signal(signal.SIGPROF, stop)
     limits = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (_bytes_held() + BYTES, limits[1]))
     try:
@@ -159,7 +159,7 @@ def findings(seeds: range) -> Iterator[tuple[int, Finding]]:
                 yield seed, finding
     finally:
         resource.setrlimit(resource.RLIMIT_AS, limits)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGPROF, before)
 
 
 def _bytes_held() -> int:
