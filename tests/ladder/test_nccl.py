@@ -18,6 +18,7 @@ from xla2py.tests.ladder.replicas import replicated
 from xla2py.tests.ladder.running import needs_compiler
 from xla2py.tests.ladder.static import problems
 from xla2py.tests.replicas.programs import REDUCERS, SeveralDevices, entry
+from xla2py.transpile.emission import device_lists
 from xla2py.transpile.equivalence.comparison import Budget, compare, flatten
 
 
@@ -46,6 +47,21 @@ def test_replicas_do_over_nccl_what_they_do_in_one_process(several):
     exact = Budget(relative=0.0, absolute=0.0)
     leaves = compare([x for _, x in flatten(expected)], [x for _, x in flatten(found)], exact)
     assert [str(leaf) for leaf in leaves if not leaf.status.is_good] == []
+
+
+def test_groups_and_pairs_may_be_loops(monkeypatch):
+    """As those of thousands of devices are."""
+    monkeypatch.setattr(device_lists, "LONGEST_LISTED", 0)
+    sum_ = "sum { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b) }"
+    text = (
+        f"HloModule m, replica_count=4\n{sum_}\nENTRY e {{\n x = f32[3] parameter(0)\n"
+        " s = f32[3] all-reduce(x), replica_groups=[2,2]<=[2,2]T(1,0), to_apply=sum\n"
+        " ROOT r = f32[3] collective-permute(s), source_target_pairs={{0,1},{1,2},{2,3},{3,0}}\n}\n"
+    )
+    emitted = xla2py.emit(text, "cupy")
+    assert "[range(i, i + 4, 2) for i in range(2)]" in emitted.source
+    results = over_nccl(emitted, [[np.float32([k, 10 * k, 100 * k])] for k in range(4)])
+    np.testing.assert_array_equal(np.stack(results), [[4, 40, 400], [2, 20, 200]] * 2)
 
 
 @pytest.mark.parametrize("size", [3, 9001, 9002])

@@ -1,10 +1,13 @@
 """Groups and pairs of many devices are written as the loops that make them."""
 
+import importlib.util
+
 import numpy as np
 import pytest
 
 import xla2py
 from xla2py.transpile.array.node import DeviceGroups, DevicePairs
+from xla2py.transpile.emission import device_lists
 from xla2py.transpile.emission.expression import Renderer
 
 NUMBERS = np.arange(4096)
@@ -91,6 +94,28 @@ def test_the_loops_run():
     results = namespace["run_local"]([(x,) for x in inputs])
     sums = inputs.reshape(8, 8, 3).sum(axis=0)  # of the devices that leave the same remainder by 8
     np.testing.assert_array_equal(np.stack(results), np.roll(np.tile(sums, (8, 1)), 1, axis=0))
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Four replicas whose groups and pairs are written as thousands' are."""
+    monkeypatch.setattr(device_lists, "LONGEST_LISTED", 0)
+    text = PROGRAM.replace("64", "4").replace("[8,8]<=[8,8]", "[2,2]<=[2,2]")
+    return text.replace("PAIRS", "{{0,1},{1,2},{2,3},{3,0}}")
+
+
+def test_the_loops_run_on_a_cluster(small, workers, tmp_path):
+    generated = xla2py.emit(small, "dask")
+    assert "groups=[range(i, i + 4, 2) for i in range(2)]" in generated.source
+    assert "in range(4)]" in generated.source
+    generated.save(tmp_path / "looped.py")
+    spec = importlib.util.spec_from_file_location("looped", tmp_path / "looped.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    arguments = [(np.float32([k, 10 * k, 100 * k]),) for k in range(4)]
+    expected = np.array([[4, 40, 400], [2, 20, 200]] * 2, np.float32)
+    for results in (module.run_local(arguments), module.run_replicas(workers.client, arguments, timeout=30)):
+        np.testing.assert_array_equal(np.stack(results), expected)
 
 
 def test_thousands_of_devices_take_few_lines():

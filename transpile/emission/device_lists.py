@@ -61,8 +61,10 @@ def counted_pairs(pairs: Sequence[tuple[int, int]]) -> CountedPairs | None:
     step = pairs[period][0] - pairs[0][0] if period < len(pairs) else 0
     repeats = (Counter(_NAMES[0], step, len(pairs) // period),) if step else ()
     pattern = tuple(pairs[:period])
-    if period <= _MOST_PATTERNS:
+    if repeats and period <= _MOST_PATTERNS:
         return CountedPairs(repeats, pattern)
+    if period < 2:
+        return None
     step, length = pattern[1][0] - pattern[0][0], period * (pattern[1][0] - pattern[0][0])
     ring, turn = Counter(_NAMES[len(repeats)], step, period), pattern[0][1]
     is_ring = step > 0 and all(

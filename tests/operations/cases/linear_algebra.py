@@ -23,13 +23,17 @@ def transforms() -> Iterator[Case]:
             ((2, 3, 4), (3, 4)),
             ((2, 3, 4), (2, 3, 4)),
             ((1,), (1,)),
+            ((2, 1), (1,)),
+            ((3, 1), (3, 1)),
+            ((2, 0), (0,)),
+            ((0, 4), (0, 4)),
         ]:
             text = "{" + ",".join(map(str, lengths)) + "}"
             x = numbers(complex_, *sizes)
             for kind in ("FFT", "IFFT"):
                 body = f"r = {shape_text(x)} fft(p0), fft_type={kind}, fft_length={text}"
                 yield case("fft", body, x, budget=Budget(terms=x.size))
-            half = (*sizes[:-1], sizes[-1] // 2 + 1)
+            half = (*sizes[:-1], sizes[-1] // 2 + bool(sizes[-1]))
             body = f"r = {shape_text(np.empty(half, x.dtype))} fft(p0), fft_type=RFFT, fft_length={text}"
             yield case("fft", body, numbers(real, *sizes), budget=Budget(terms=x.size))
             body = f"r = {shape_text(np.empty(sizes, dtype(real)))} fft(p0), fft_type=IRFFT, fft_length={text}"
