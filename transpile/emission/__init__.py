@@ -13,6 +13,7 @@ import black
 from black.mode import TargetVersion
 
 from ...targets.base import Limits, Target, load_target
+from ..collection import collection_paused
 from ..compilation import FAST, READABLE, STYLES, Options, compile, written_as
 from ..errors import Diagnostic, UsageError
 from ..frontends import load
@@ -28,6 +29,7 @@ from .names import identifier
 __all__ = ["GeneratedModule", "body_sha256", "emit"]
 
 
+@collection_paused()
 def emit(
     source: HloModule | str | bytes | os.PathLike[str],
     target: str | Target = "numpy",

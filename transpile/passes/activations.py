@@ -23,6 +23,7 @@ Label = tuple[
     Any, ...
 ]  # equal for what is at the same place in every copy: number of a place, number of the instruction
 Copy = dict[Label, Instruction]
+_Traced = tuple[str, str, bool]  # the file and the name of a function, and whether it is run backward
 
 # What must stay where it is, or says nothing by itself.
 _STAYING = frozenset(("parameter", "domain", "after-all", "add-dependency", "rng", "rng-get-and-update-state"))
@@ -68,6 +69,23 @@ class Numbers:
     def __init__(self) -> None:
         self._numbers: dict[Any, int] = {}
         self._of_attributes: dict[int, tuple[Mapping[str, Any], int]] = {}
+        self._kinds: dict[tuple[int, ...], tuple[Instruction, int | None, bool]] = {}
+
+    def kind(self, instruction: Instruction) -> tuple[int | None, bool]:
+        """The number of what an instruction does and where it was traced, None where it must stay where it is; and
+        whether it is of a gradient."""
+        key = id(instruction.shape), id(instruction.attributes), id(instruction.metadata)
+        known = self._kinds.get(key)
+        if known is None or known[0].opcode != instruction.opcode:
+            op_name = instruction.metadata.op_name if instruction.metadata is not None else ""
+            says = instruction.opcode, instruction.shape, op_name.rsplit("/", 1)[-1]
+            number = self.of(says) if is_movable(instruction) else None
+            known = self._kinds[key] = (
+                instruction,
+                number,
+                "transpose(" in op_name,
+            )  # kept, so that no other has its ids
+        return known[1:]
 
     def of(self, value: Any) -> int:
         """The number of a hashable value."""
@@ -134,7 +152,7 @@ def activations(computation: Computation, chains: CallChains, numbers: Numbers) 
         structure = frozenset(i for labelled in calls.values() for _, i in labelled if i.opcode in STRUCTURE)
         alike: dict[Any, list[tuple[Copy, int]]] = {}
         for copy, caller in found:
-            signature = frozenset((label, i.shape, numbers.of_attributes(i)) for label, i in copy.items())
+            signature = frozenset((label, numbers.of_attributes(i)) for label, i in copy.items())
             alike.setdefault(signature, []).append((copy, caller))
         for group in alike.values():
             if len(group) > 1:
@@ -145,31 +163,37 @@ def activations(computation: Computation, chains: CallChains, numbers: Numbers) 
 
 def _by_function(
     computation: Computation, chains: CallChains, numbers: Numbers
-) -> dict[tuple[str, str, bool], dict[int, list[tuple[Label, Instruction]]]]:
-    """(file, function, whether in a gradient): by the frame of the caller, the instructions inside the call."""
-    found: dict[tuple[str, str, bool], dict[int, list[tuple[Label, Instruction]]]] = {}
-    frames_of: dict[tuple[int, ...], int] = {}
+) -> dict[_Traced, dict[int, list[tuple[Label, Instruction]]]]:
+    """The functions that were traced: by the frame of the caller, the instructions inside the call."""
+    found: dict[_Traced, dict[int, list[tuple[Label, Instruction]]]] = {}
+    calls_of: dict[tuple[tuple[int, ...], bool], list[tuple[_Traced, int, int]]] = {}
     for instruction in _by_depth(computation):
-        if not is_movable(instruction):
+        kind, is_gradient = numbers.kind(instruction)
+        if kind is None:
             continue
         chain = chains.of(instruction)
-        op_name = instruction.metadata.op_name if instruction.metadata is not None else ""
-        backward, primitive = "transpose(" in op_name, op_name.rsplit("/", 1)[-1]
-        seen: set[tuple[str, str, bool]] = set()
-        for k in range(1, len(chain)):
-            frame = chains.frames[chain[k] - 1]
-            function = (frame.file_name, frame.function_name, backward)
-            if function in seen:
-                continue
-            seen.add(function)
-            inner = frames_of.get(chain[k:])
-            if inner is None:
-                frames = (chains.frames[n - 1] for n in chain[k:])
-                inner = numbers.of(tuple((f.file_name, f.function_name, f.line, f.column) for f in frames))
-                frames_of[chain[k:]] = inner
-            place = numbers.of((inner, instruction.opcode, instruction.shape, primitive))
-            found.setdefault(function, {}).setdefault(chain[k - 1], []).append(((place,), instruction))
+        calls = calls_of.get((chain, is_gradient))
+        if calls is None:
+            calls = calls_of[chain, is_gradient] = list(_calls(chain, is_gradient, chains, numbers))
+        for function, caller, inner in calls:
+            found.setdefault(function, {}).setdefault(caller, []).append(((inner, kind), instruction))
     return found
+
+
+def _calls(
+    chain: tuple[int, ...], is_gradient: bool, chains: CallChains, numbers: Numbers
+) -> Iterator[tuple[_Traced, int, int]]:
+    """The functions that a chain of frames goes through, each at its outermost call: the frame of the caller, and the
+    number of the places inside the call."""
+    seen: set[_Traced] = set()
+    for k in range(1, len(chain)):
+        frame = chains.frames[chain[k] - 1]
+        function = (frame.file_name, frame.function_name, is_gradient)
+        if function not in seen:
+            seen.add(function)
+            frames = (chains.frames[n - 1] for n in chain[k:])
+            inner = numbers.of(tuple((f.file_name, f.function_name, f.line, f.column) for f in frames))
+            yield function, chain[k - 1], inner
 
 
 def _by_depth(computation: Computation) -> list[Instruction]:

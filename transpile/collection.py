@@ -1,0 +1,23 @@
+"""Python's collector of reference cycles while a program is emitted."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def collection_paused() -> Iterator[None]:
+    """No search for cycles meanwhile.
+
+    The graphs of a program live until it is written: looking through them again and again takes a third of the time and
+    frees nothing.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
