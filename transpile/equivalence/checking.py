@@ -31,10 +31,12 @@ from .campaigns import CAMPAIGNS, campaign_inputs
 from .comparison import Budget, LeafResult, Status
 from .dependence import computed_by
 from .domains import parameter_domains
+from .inputs import nest
 from .judging import Judge
 from .known_differences import KnownDifference, of_the_references
 from .origins import find_origin
 from .participants import REFERENCES, Workers, failed_emission
+from .reach import MOST_DRAWS, Reach
 from .reduced_cases import reduce_case
 from .reference_process import DEVICES
 from .results import Case, CheckReport, Origin, ProgramReport, ReducedCase, Run
@@ -43,6 +45,7 @@ from .worker import Limits
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Source = HloModule | str | bytes | os.PathLike[str]
+_Drawn = tuple[str, int, tuple[Array, ...]]  # a campaign, a seed, and inputs
 
 MOST_INTERPRETED = 200_000  # elements of all instructions: the interpreter takes about 10 microseconds for each
 
@@ -185,7 +188,11 @@ class Checker:
             except Exception as error:  # a bug in the emitter is a finding
                 failed[target] = failed_emission(target, error)
         program = _Program(module, text, emitted, failed, refusals)
-        cases = () if reason else tuple(self._case(program, *given) for given in self._inputs(module, inputs))
+        reach = None if reason or program.devices > 1 else self._reach(program)
+        cases: tuple[Case, ...] = ()
+        if not reason:
+            drawn = self._inputs(module, inputs) if reach is None else self._reaching(program, reach, inputs)
+            cases = tuple(self._case(program, *given) for given in drawn)
         sources = {target: generated.source for target, generated in emitted.items()}
         return ProgramReport(
             module.name,
@@ -198,21 +205,46 @@ class Checker:
             cases,
             dict(self._origins(program, cases)) if plan.lockstep else {},
             dict(self._reductions(program, path, cases, plan.reduce_into)) if plan.reduce_into is not None else {},
+            reach.unreached if reach is not None else (),
             emitted,
         )
 
-    def _inputs(self, module: HloModule, inputs: Sequence[Array] | None) -> Iterator[tuple[str, tuple[Array, ...]]]:
+    def _reach(self, program: _Program) -> Reach | None:
+        """What the inputs of a program reach, where parts of it need not run."""
+        chosen = {name: self.plan.options[name] for name in ("custom_calls",) if name in self.plan.options}
+        try:
+            reach = Reach.of(emit(program.module, "numpy", **chosen))
+        except Exception:  # what is wrong with an emission is found with the targets
+            return None
+        return reach if reach.bodies else None
+
+    def _reaching(self, program: _Program, reach: Reach, inputs: Sequence[Array] | None) -> Iterator[_Drawn]:
+        """The inputs of :meth:`_inputs`, and where these do not reach everything, more that reach something new."""
+        shapes = [parameter.shape for parameter in program.module.entry.parameters]
+        for drawn in self._inputs(program.module, inputs):
+            reach.try_inputs(self.workers, nest(shapes, drawn[2]))
+            yield drawn
+        seeds = range(self.plan.seed + 1, self.plan.seed + MOST_DRAWS) if inputs is None else ()
+        for seed in seeds:
+            for campaign in self.plan.campaigns:
+                if reach.is_complete:
+                    return
+                arrays = tuple(campaign_inputs(program.module, campaign, seed))
+                if reach.try_inputs(self.workers, nest(shapes, arrays)):
+                    yield campaign, seed, arrays
+
+    def _inputs(self, module: HloModule, inputs: Sequence[Array] | None) -> Iterator[_Drawn]:
         """The arguments by campaign; of several devices one after the other. Given ones may be those of each."""
         devices = range(device_count(module))
         if inputs is not None:
             own = len(parameter_domains(module))
-            yield "given", tuple(map(np.asarray, inputs)) * (len(devices) if len(inputs) == own else 1)
+            yield "given", self.plan.seed, tuple(map(np.asarray, inputs)) * (len(devices) if len(inputs) == own else 1)
             return
         for campaign in self.plan.campaigns:
             each = (campaign_inputs(module, campaign, self.plan.seed + device) for device in devices)
-            yield campaign, tuple(array for arrays in each for array in arrays)
+            yield campaign, self.plan.seed, tuple(array for arrays in each for array in arrays)
 
-    def _case(self, program: _Program, campaign: str, arrays: tuple[Array, ...]) -> Case:
+    def _case(self, program: _Program, campaign: str, seed: int, arrays: tuple[Array, ...]) -> Case:
         plan = self.plan
         asked = [name for name in (*plan.references, *plan.targets) if name not in program.refusals]
         budgets = budgets_for(program.module)
@@ -226,7 +258,7 @@ class Checker:
             return self._known(program, participant, against, leaves)
 
         result = vote(runs, judge.compare, known)
-        return Case(campaign, plan.seed, runs, result.comparisons, result.accepted, result.wrong, arrays)
+        return Case(campaign, seed, runs, result.comparisons, result.accepted, result.wrong, arrays)
 
     def _origins(self, program: _Program, cases: Sequence[Case]) -> Iterator[tuple[str, Origin]]:
         """Where the differences of each target come from: in the first case that has any."""

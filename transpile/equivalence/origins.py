@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from .inputs import nest
 from .lockstep import Lockstep, lockstep
 from .lockstep_recorder import Event, record
 from .participants import Workers
+from .reach import Reach
 from .results import Origin
 from .worker import RemoteError, WorkerDied, WorkerTimeout
 
@@ -52,6 +54,31 @@ def find_origin(
     arguments = nest([parameter.shape for parameter in module.entry.parameters], arrays)
     found = lockstep(module, emitted, arguments, source, record=recorded, evaluate=by_xla)
     return _origin(found, campaign)
+
+
+def find_first_origin(
+    module: HloModule,
+    emitted: GeneratedModule,
+    draws: Iterable[Sequence[Array]],
+    workers: Workers,
+    reach: Reach | None = None,
+    *,
+    source: str | None = None,
+) -> Origin:
+    """The first instruction that goes wrong on any inputs of ``draws``: the first, and those that reach what none
+    before did, until everything was reached. Names what was not.
+    """
+    shapes = [parameter.shape for parameter in module.entry.parameters]
+    found = Origin()
+    for number, arrays in enumerate(draws):
+        reaches_more = reach is not None and reach.try_inputs(workers, nest(shapes, arrays))
+        if number == 0 or reaches_more:
+            one = find_origin(module, emitted, arrays, workers, source=source)
+            unchecked = tuple(dict.fromkeys((*found.unchecked, *one.unchecked)))
+            found = replace(one, checked=found.checked + one.checked, unchecked=unchecked)
+        if found.instruction or found.failure or reach is None or reach.is_complete:
+            break
+    return found if reach is None else replace(found, unreached=reach.unreached)
 
 
 def _origin(found: Lockstep, campaign: str) -> Origin:

@@ -56,6 +56,7 @@ def _details(program: ProgramReport) -> Iterator[str]:
         found = [*str(origin).splitlines(), *(f"({remark})" for remark in origin.remarks())]
         lines += [f"  {origin.campaign}: {target} in lockstep: {found[0]}", *(f"    {line}" for line in found[1:])]
     lines += [f"  {target} reduced: {_reduced(reduction)}" for target, reduction in program.reductions.items()]
+    lines += [f"  no input reached {part}" for part in program.unreached]
     if lines:
         yield f"{program.title}"
         yield from lines
@@ -114,6 +115,9 @@ def report_to_junit(report: CheckReport) -> str:
                 run = case.run(target)
                 if run is not None:
                     _test(suite, program, case, target, run)
+        if program.unreached:
+            told = "\n".join(f"no input reached {part}" for part in program.unreached)
+            ElementTree.SubElement(suite, "system-out").text = _clean(told)
         tests = suite.findall("testcase")
         for name in ("failure", "error", "skipped"):
             plural = name if name == "skipped" else f"{name}s"

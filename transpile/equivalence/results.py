@@ -130,6 +130,7 @@ class Origin:
     later: int = 0  # errors introduced after the first
     unchecked: tuple[str, ...] = ()
     failure: str = ""
+    unreached: tuple[str, ...] = ()  # branches, loop bodies and reducers that did not run
 
     def __str__(self) -> str:
         if not self.instruction:
@@ -148,6 +149,7 @@ class Origin:
         later = f", {self.later} more error{'s' * (self.later > 1)} introduced later" if self.later else ""
         remarks = [f"{self.checked} comparisons{later}"]
         remarks += [f"not checked, as XLA refuses them: {', '.join(self.unchecked)}"] if self.unchecked else []
+        remarks += [f"no input reached {', '.join(self.unreached)}"] if self.unreached else []
         return remarks + ([f"the run ended early: {self.failure}"] if self.failure else [])
 
 
@@ -170,6 +172,7 @@ class ProgramReport:
 
     ``sources`` and ``refusals`` are by participant: what was emitted, and why the program could not be tried there.
     ``origins`` and ``reductions`` are those of the differences of targets, by target, where they were asked for.
+    ``unreached`` names the branches, loop bodies and reducers that no inputs reached: they were not compared.
     ``emitted`` are the modules themselves, as long as the report was not read again.
     """
 
@@ -183,6 +186,7 @@ class ProgramReport:
     cases: tuple[Case, ...] = ()
     origins: Mapping[str, Origin] = field(default_factory=dict)
     reductions: Mapping[str, ReducedCase] = field(default_factory=dict)
+    unreached: tuple[str, ...] = ()
     emitted: Mapping[str, GeneratedModule] = field(
         default_factory=dict, repr=False, compare=False, metadata={"json": False}
     )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import lru_cache
 from importlib import import_module
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -41,6 +44,31 @@ def run_generated(
             here = {"scheduler": "synchronous"} if without_subnormals else {}  # a thread has registers of its own
             results = import_module("dask").compute(results, **here)
         return runtime.fetch(results)
+
+
+def executed_lines(generated: GeneratedModule, arguments: Sequence[Any]) -> frozenset[int]:
+    """The lines of an emitted module's text that its ``main`` runs on the arguments, in this thread."""
+    module = generated.load()
+    name, lines = module.main.__code__.co_filename, set[int]()
+
+    def local(frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "line":
+            lines.add(frame.f_lineno)
+        return local
+
+    def called(frame: FrameType, event: str, argument: Any) -> Any:
+        return local if frame.f_code.co_filename == name else None
+
+    before = sys.gettrace()
+    with Runtime(load_target(generated.target)) as runtime, flushed(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        adopted = runtime.adopt(list(arguments))
+        sys.settrace(called)
+        try:
+            module.main(*adopted)
+        finally:
+            sys.settrace(before)
+    return frozenset(lines)
 
 
 def run_replicas(generated: GeneratedModule, replica_args: Sequence[Sequence[Any]]) -> list[Array]:
