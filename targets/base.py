@@ -7,15 +7,23 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 from ..transpile.array.node import Node
-from ..transpile.array.program import Program
+from ..transpile.array.operations.functions import declare_prelude
+from ..transpile.array.program import Function, Program
 from ..transpile.errors import Diagnostic, UsageError
 from ..transpile.kernels.lines import Lines
 
+TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
+
 
 def _supports_everything(node: Node) -> str | None:
+    return None
+
+
+def _supports_every_function(function: Function) -> str | None:
     return None
 
 
@@ -120,14 +128,17 @@ class Plan:
 class Target:
     """One array library.
 
-    ``folder`` holds its own macros, which go before the shared ones. ``refuses(node)`` gives the reason why a node
-    cannot be said on this target, or None. ``scalars`` is what dtypes, scalars, ``inf`` and ``nan`` are called by,
-    where that is not the library itself. ``arrange`` gives a program the form in which the target runs it in chunks,
-    within limits of memory, and tells what that will be like; ``without`` names rewrites that would stand in its way.
+    ``macros`` is the folder of its own macros, which go before the shared ones; it may be in any package.
+    ``refuses(node)`` gives the reason why a node cannot be said on this target, ``refuses_function(function)`` why a
+    function cannot be written as a whole, or None. ``scalars`` is what dtypes, scalars, ``inf`` and ``nan`` are called
+    by, where that is not the library itself. ``arrange`` gives a program the form in which the target runs it in
+    chunks, within limits of memory, and tells what that will be like.
+    ``without`` names rewrites that would stand in its way.
     Constant arrays of up to ``largest_folded`` elements are written where they are used, larger ones once, at the
     top of the module. ``runners`` run a program of several replicas, which is written as for the target ``replicas``
-    where that is another. ``prelude`` is the folder of prelude functions in its own words; those written for NumPy
-    are carried over to it. ``own_function(node)`` is the call that stands for a node. ``adopt(array)`` makes an
+    where that is another. ``prelude`` is the folder of prelude functions in its own words, with their rows beside
+    them (``rows.toml``). Functions written for NumPy are carried over to it, or only those of the modules that
+    ``carried_over`` names. ``own_function(node)`` is the call that stands for a node. ``adopt(array)`` makes an
     argument of ``main`` of a NumPy array, where ``main`` does not take NumPy's own. ``lacks`` names the element
     types that the library has no dtype for: they are carried in int8 and uint8. ``kernels`` are there where it offers
     the style ``fast``. ``cannot_be_captured(node)`` gives the reason why a node cannot be in a graph that is captured
@@ -139,21 +150,27 @@ class Target:
     title: str  # how people write it
     namespace: str  # what emitted code calls the library
     imports: tuple[str, ...]
-    folder: str
+    macros: Path
     refuses: Callable[[Node], str | None] = field(default=_supports_everything)
+    refuses_function: Callable[[Function], str | None] = field(default=_supports_every_function)
     without: tuple[str, ...] = ()
     arrange: Callable[[Program, Limits], tuple[Program, Plan]] | None = None
     scalars: str = ""
     largest_folded: int = 8
     runners: tuple[str, ...] = ("run_local",)
     replicas: Target | None = None
-    prelude: str = ""
+    prelude: Path | None = None
+    carried_over: frozenset[str] | None = None
     own_function: Callable[[Node], OwnCall | None] = field(default=_has_no_function)
     adopt: Callable[[Any], Any] = field(default=_as_it_is)
     lacks: frozenset[str] = frozenset()
     kernels: Kernels | None = None
     cannot_be_captured: Callable[[Node], str | None] | None = None
     twin: Twin | None = None
+
+    def __post_init__(self) -> None:
+        if self.prelude is not None:
+            declare_prelude(self.prelude)
 
 
 def target_names() -> list[str]:

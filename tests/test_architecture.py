@@ -93,7 +93,7 @@ def test_every_target_is_installed_under_its_own_name():
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     declared = project["entry-points"]["xla2py.targets"]
     folders = {path.parent.name for path in (CHECKOUT / "targets").glob("*/__init__.py") if path.stat().st_size}
-    assert set(declared) == folders
+    assert {value.split(":")[0] for value in declared.values()} == {f"xla2py.targets.{folder}" for folder in folders}
     assert set(declared) <= set(target_names())
     assert all(load_target(name).name == name for name in declared)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...transpile.hlo.carriers import carried
 from ...transpile.hlo.element_types import ELEMENT_TYPES, from_dtype
-from ..base import Target, Twin
+from ..base import TEMPLATES, Target, Twin
 from .captures import cannot_be_captured
 from .functions import own_function
 from .fusion import KERNELS
@@ -48,11 +48,11 @@ TARGET = Target(
     title="CuPy",
     namespace="cp",
     imports=("import cupy as cp",),
-    folder="cupy",
+    macros=TEMPLATES / "cupy",
     refuses=refuses,
     largest_folded=0,  # every cp.array(..) in a function copies from the host again
     without=("filters",),  # one kernel adds up all shifted images
-    prelude="cupy/prelude",
+    prelude=TEMPLATES / "cupy" / "prelude",
     own_function=own_function,
     adopt=on_device,
     lacks=LACKING,

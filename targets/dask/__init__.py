@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from .. import numpy
-from ..base import Target
+from ..base import TEMPLATES, Target
 from .arrangement import arrange
 from .refusals import refuses
 
@@ -17,7 +17,7 @@ TARGET = Target(
         "from dask import persist",
         "from operator import itemgetter",
     ),
-    folder="dask",
+    macros=TEMPLATES / "dask",
     refuses=refuses,
     arrange=arrange,
     without=(

@@ -1,5 +1,7 @@
 """The NumPy target: everything, on NumPy alone (ml_dtypes where the program has narrow types)."""
 
-from ..base import Target
+from ..base import TEMPLATES, Target
 
-TARGET = Target(name="numpy", title="NumPy", namespace="np", imports=("import numpy as np",), folder="numpy")
+TARGET = Target(
+    name="numpy", title="NumPy", namespace="np", imports=("import numpy as np",), macros=TEMPLATES / "numpy"
+)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import xla2py
+from xla2py.targets.numpy import TARGET as NUMPY
 from xla2py.transpile.array.node import DeviceGroups, DevicePairs
 from xla2py.transpile.emission import device_lists
 from xla2py.transpile.emission.expression import Renderer
@@ -54,7 +55,7 @@ PAIRS = [
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_written_as_loops(item, text):
-    assert Renderer("numpy", "np").argument(item, ()) == text
+    assert Renderer(NUMPY.macros, "np").argument(item, ()) == text
     assert tuple(map(tuple, eval(text))) == item.lists
 
 
@@ -67,11 +68,11 @@ def test_any_order_is_right(seed):
     irregular = rng.permutation(64).reshape(8, 8)
     for lists in (groups, irregular):
         item = DeviceGroups(tuple(map(tuple, lists.tolist())))
-        assert tuple(map(tuple, eval(Renderer("numpy", "np").argument(item, ())))) == item.lists
+        assert tuple(map(tuple, eval(Renderer(NUMPY.macros, "np").argument(item, ())))) == item.lists
 
 
 def test_few_are_listed():
-    renderer = Renderer("numpy", "np")
+    renderer = Renderer(NUMPY.macros, "np")
     assert renderer.argument(DeviceGroups(((0, 2), (1, 3))), ()) == "((0, 2), (1, 3))"
     assert renderer.argument(DevicePairs(((0, 1), (1, 0))), ()) == "((0, 1), (1, 0))"
 

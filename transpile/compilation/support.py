@@ -44,6 +44,11 @@ def module_refusals(module: HloModule, hooks: Mapping[str, str]) -> Iterator[Ref
 
 def program_refusals(program: Program, target: Target) -> Iterator[Refusal]:
     """Everything in a program that a target refuses (XP301), each instruction once for each reason."""
+    for function in program.functions:
+        reason = target.refuses_function(function)
+        if reason is not None:
+            message = f"{function.computation.name} is not supported on {target.title}: {reason}"
+            yield Refusal("call", Diagnostic("XP301", message))
     for opcode, reason, instruction in _refused(program, target.refuses):
         yield _refusal(opcode, instruction, f"{opcode} is not supported on {target.title}: {reason}")
 

@@ -122,6 +122,13 @@ class ArgumentWriter:
         rows = [(self.texts[node], chunks[node]) for node in given if node in chunks and self.plan.uses.get(node)]
         return self.writer.renderer.statement("chunks", rows) if cut else ""
 
+    def namespaces(self) -> list[str]:
+        """The lines that name what some libraries take from the arrays that a function is given."""
+        nodes = dict.fromkeys((*self.function.parameters, *self.plan.nodes))
+        given = [node for node in nodes if node.opcode in ("parameter", "item") and node in self.texts]
+        names = [self.texts[node] for node in given if node.element_type is not None and not node.is_python_int]
+        return self.writer.renderer.statement("namespaces", names).splitlines()
+
     def _instructions(self) -> list[Any]:
         instructions = self.function.computation.parameters
         return [instructions[node.parameters["argument"]] for node in self.function.parameters]

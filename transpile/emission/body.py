@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
 
@@ -122,6 +123,13 @@ class FunctionWriter:
     def line(self, text: str, node: Node | None = None) -> None:
         self.lines.append(Line(self.indent, text, self._comment(text, node), values=self.written))
         self.written = {}
+
+    def name_namespaces(self, lines: Sequence[str], begin: int) -> None:
+        """Put those lines, ``name = value``, before the line of number ``begin`` whose names the body reads."""
+        for text in reversed(lines):
+            name = re.compile(rf"\b{re.escape(text.split(' = ')[0])}\b")
+            if any(name.search(line.text) for line in self.lines):
+                self.lines.insert(begin, Line(1, text))
 
     def bound(self, *nodes: Node) -> None:
         """The last line has given these nodes their names."""

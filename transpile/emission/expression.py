@@ -13,6 +13,7 @@ from typing import Any
 import jinja2
 import numpy as np
 
+from ...targets.base import TEMPLATES
 from ..array.node import Constant, DeviceGroups, DevicePairs, ForeignName, Node, PreludeName, Slot, Ufunc
 from ..array.program import Function
 from ..array.scalars import is_scalar_expression
@@ -47,7 +48,7 @@ ATOM = 17
 UNARY = 13
 SUM = 11
 
-TEMPLATES = Path(__file__).resolve().parent.parent.parent / "templates"
+OWN = "own"  # the folder of a target's own macros, as templates call it
 
 
 class Expression(str):
@@ -84,14 +85,14 @@ class Renderer:
 
     def __init__(
         self,
-        folder: str,
+        folder: Path,
         namespace: str,
         scalars: str = "",
         *,
         parenthesise_all: bool = False,
         beside: Renderer | None = None,
     ) -> None:
-        """``beside``: a renderer of the same module, whose names this one shares."""
+        """``folder`` has the own macros; ``beside`` is a renderer of the same module, whose names this one shares."""
         self.namespace = namespace
         self.scalars = scalars or namespace  # what has the dtypes, inf and nan
         self.parenthesise_all = parenthesise_all
@@ -102,7 +103,12 @@ class Renderer:
         self.shared_channels: set[int | Instruction] = set()  # that several calls of collectives share
         self.resumable: set[Node] = set()  # loops that can go on from a snapshot
         self.environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader([str(TEMPLATES)]),
+            loader=jinja2.ChoiceLoader(
+                [
+                    jinja2.PrefixLoader({OWN: jinja2.FileSystemLoader(str(folder))}),
+                    jinja2.FileSystemLoader(str(TEMPLATES)),
+                ]
+            ),
             bytecode_cache=COMPILED,
             undefined=jinja2.StrictUndefined,
             trim_blocks=True,
@@ -147,8 +153,8 @@ class Renderer:
             **self.own_filters(),
         )
         self.macros: dict[str, tuple[Callable[..., str], int]] = {}
-        for part in (*self.shared, folder):
-            for path in sorted((TEMPLATES / part).glob("*.j2")):
+        for part, place in (*((part, TEMPLATES / part) for part in self.shared), (OWN, folder)):
+            for path in sorted(place.glob("*.j2")):
                 self._load(f"{part}/{path.name}")
 
     def own_globals(self) -> dict[str, Any]:
@@ -202,11 +208,12 @@ class Renderer:
         name = element_type.dtype.name
         if element_type.is_extension:
             return f"ml_dtypes.{name}"
-        return f"{self.scalars}.{'bool_' if name == 'bool' else name}"
+        return self.statement("dtype", name)
 
     def typed_literal(self, value: np.ndarray, element_type: ElementType) -> Expression:
-        """A NumPy scalar: ``np.float32(0.5)``."""
-        return Expression(f"{self.dtype(element_type)}({number(value, self.scalars)})", PRIMARY)
+        """A scalar of the library: ``np.float32(0.5)``."""
+        text = self.statement("typed_number", number(value, self.scalars), self.dtype(element_type))
+        return Expression(text, PRIMARY)
 
     def weak_literal(self, value: np.ndarray) -> Expression:
         """A bare number beside an array, whose dtype it takes."""

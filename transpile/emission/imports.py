@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Iterator
 
 from ...targets.base import Target
 from .constants import ModuleConstants
 
-_THIRD_PARTY = ("numpy", "cupy", "cupyx", "cloudpickle", "dask", "distributed", "ml_dtypes")
+
+def bound_names(target: Target) -> Iterator[tuple[str, str]]:
+    """What the import statements of a target bind, with the statements."""
+    for line in target.imports:
+        yield line.split()[-1], line
 
 
 def imports(target: Target, needed: set[str], texts: list[str], constants: ModuleConstants) -> list[str]:
     """Standard library, then third party, as ruff sorts them."""
     everything = "\n".join([*texts, *constants.lines])
-    bound = {line.split()[-1]: line for line in target.imports}
-    lines = set(needed) | {line for name, line in bound.items() if re.search(rf"\b{name}[.(]", everything)}
+    lines = set(needed) | {line for name, line in bound_names(target) if re.search(rf"\b{name}[.(]", everything)}
     if "ml_dtypes." in everything:
         lines.add("import ml_dtypes")
     if "np." in everything:
         lines.add("import numpy as np")
     merged = _merged(lines)
-    third = [line for line in merged if line.split()[1].split(".")[0] in _THIRD_PARTY]
-    standard = [line for line in merged if line not in third]
+    standard = [line for line in merged if line.split()[1].split(".")[0] in sys.stdlib_module_names]
+    third = [line for line in merged if line not in standard]
     return [*standard, *([""] if standard and third else []), *third]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from ..array.node import Node
@@ -18,7 +19,7 @@ class KernelRenderer(Renderer):
 
     shared = ()
 
-    def __init__(self, folder: str, beside: Renderer) -> None:
+    def __init__(self, folder: Path, beside: Renderer) -> None:
         self.places: dict[tuple[Term, ...], str] = {}
         super().__init__(folder, beside.namespace, beside=beside)
 

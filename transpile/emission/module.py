@@ -20,7 +20,7 @@ from .entry_point import entry_point
 from .expression import Renderer
 from .function_texts import function_text, in_written_order
 from .header import header
-from .imports import imports
+from .imports import bound_names, imports
 from .kernels import Declarations
 from .lines import WrittenFunction
 from .module_names import brought_in, foreign_names, function_name, prelude_names
@@ -84,12 +84,12 @@ class _ModuleWriter:
         self.parts += [self.replicas] if self.replicas is not None else []
         self.entry = entry_point(program, self.replicas, settings.nested, settings.checks)
         all_in_parentheses = settings.parenthesise_all
-        self.renderer = Renderer(target.folder, target.namespace, target.scalars, parenthesise_all=all_in_parentheses)
+        self.renderer = Renderer(target.macros, target.namespace, target.scalars, parenthesise_all=all_in_parentheses)
         self.of_blocks = self.renderer  # block functions, and the constants that they share with main, are NumPy's
         if target.arrange is not None:
             numpy = load_target("numpy")
             self.of_blocks = Renderer(
-                numpy.folder, numpy.namespace, parenthesise_all=all_in_parentheses, beside=self.renderer
+                numpy.macros, numpy.namespace, parenthesise_all=all_in_parentheses, beside=self.renderer
             )
         inline = settings.constants == "inline"
         self.constants = ModuleConstants(self.of_blocks, inline=inline, largest_folded=target.largest_folded)
@@ -113,6 +113,7 @@ class _ModuleWriter:
         """The names that no value may have; functions, the user's own among them, get theirs here."""
         program, renderer = self.program, self.renderer
         reserved = prelude_names(program, self.target, self.entry.check) | set(HOST_FUNCTIONS) | {"chunks"}
+        reserved |= set(renderer.statement("own_names").split()) | {name for name, _ in bound_names(self.target)}
         for part in self.parts:
             renderer.used_prelude.update(dict.fromkeys(part.prelude_names))
             reserved |= part.names | brought_in(list(part.prelude_names), self.target)
@@ -151,7 +152,9 @@ class _ModuleWriter:
             kernels.name_kernels(writer, self.module_names)
             if is_entry:
                 self._begin_entry(writer, named)
+            namespaces, begin = writer.arguments.namespaces(), len(writer.lines)
             writer.write()
+            writer.name_namespaces(namespaces, begin)
             kernels.add(writer, self.constants)
             self.writers.append(writer)
             written.append(writer.written_function(named))

@@ -15,7 +15,7 @@ from ..hlo.carriers import NARROWING, WIDENING
 from ..hlo.element_types import PRED
 from ..hlo.ir import Instruction
 
-RESERVED = frozenset((*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "np", "cp", "da", "ml_dtypes", "main"))
+RESERVED = frozenset((*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "np", "ml_dtypes", "main"))
 _LONGEST = 40
 
 # What the results of collectives are called.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from symtable import symtable
 
-from ...targets.base import Target
-from .expression import TEMPLATES
+from ...targets.base import TEMPLATES, Target
 
 SHARED = "prelude"  # the folder of what is written for NumPy
 NUMPY = "np"  # what it calls the library
@@ -53,26 +53,28 @@ class Prelude:
 
 def prelude(target: Target | None = None) -> Prelude:
     """The prelude of a target: NumPy's own; or where the target has a folder for it, what stands there, and for the
-    rest NumPy's with the name of the library exchanged."""
-    return _own_prelude(target.prelude, target.namespace) if target and target.prelude else _shared_prelude()
+    rest NumPy's with the name of the library exchanged, of all modules or of those that the target names."""
+    if target is None or target.prelude is None:
+        return _shared_prelude()
+    return _own_prelude(target.prelude, target.namespace, target.carried_over)
 
 
 @cache
 def _shared_prelude() -> Prelude:
     definitions: dict[str, Definition] = {}
     imports: dict[str, str] = {}
-    _read(SHARED, definitions, imports)
+    _read(TEMPLATES / SHARED, definitions, imports)
     return Prelude(definitions, imports)
 
 
 @cache
-def _own_prelude(folder: str, namespace: str) -> Prelude:
+def _own_prelude(folder: Path, namespace: str, modules: frozenset[str] | None) -> Prelude:
     definitions: dict[str, Definition] = {}
     imports: dict[str, str] = {}
     _read(folder, definitions, imports)
     shared = _shared_prelude().definitions
     for name, definition in shared.items():
-        if name not in definitions:
+        if name not in definitions and (modules is None or definition.module in modules):
             text = definition.source if definition.module in ON_HOST else carried_over(definition.source, namespace)
             uses = _used(text)
             order = definition.order - len(shared)  # before the target's own, whose classes may be made of them
@@ -80,9 +82,9 @@ def _own_prelude(folder: str, namespace: str) -> Prelude:
     return Prelude(definitions, _shared_prelude().imports | imports)
 
 
-def _read(folder: str, definitions: dict[str, Definition], imports: dict[str, str]) -> None:
+def _read(folder: Path, definitions: dict[str, Definition], imports: dict[str, str]) -> None:
     """Add what the modules of a folder define and import."""
-    for path in sorted((TEMPLATES / folder).glob("*.py")):
+    for path in sorted(folder.glob("*.py")):
         text = path.read_text("utf-8")
         tree = ast.parse(text)
         lines = text.splitlines()

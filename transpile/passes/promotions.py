@@ -27,7 +27,9 @@ def promotions(function: Function) -> None:
                 continue
             kept.add(other)
             given = (*node.operands[:place], *node.operands[place].operands, *node.operands[place + 1 :])
-            return with_operands(graph, node, given)
+            made = with_operands(graph, node, given)
+            if graph.refuses(made) is None:
+                return made
         return None
 
     rewrite(function, _PROMOTING, rule)

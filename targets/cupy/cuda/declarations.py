@@ -18,13 +18,13 @@ from ....transpile.emission.names import Names, base_name
 from ....transpile.emission.prelude import Prelude
 from ....transpile.emission.sources import SourceNames
 from ....transpile.kernels.kernel import Kernel
-from ...base import Target
+from ...base import TEMPLATES, Target
 from .launches import launched
 from .line_writer import LineWriter
 from .renderer import CudaRenderer
 from .words import DOUBLE_WORDS, WORDS
 
-FOLDER = "cupy/fast"  # of the macros
+FOLDER = TEMPLATES / "cupy" / "fast"  # of the macros
 # The headers of CuPy with types that C++ does not have.
 _HEADERS = {"f16": "float16", "bf16": "bfloat16", "c64": "complex", "c128": "complex"}
 

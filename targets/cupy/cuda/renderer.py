@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ _EXACT = frozenset("select maximum minimum clamp square read prelude convert ara
 class CudaRenderer(KernelRenderer):
     """The macros of CUDA C++."""
 
-    def __init__(self, folder: str, beside: Renderer) -> None:
+    def __init__(self, folder: Path, beside: Renderer) -> None:
         self.launch: Launch | None = None  # of the current kernel, if its threads compute lines together
         self.preamble: dict[str, None] = {}  # the constants with the functions that the current kernel calls
         self.shared_functions: dict[str, str] = {}  # of the prelude's kernels: the constant with their C++

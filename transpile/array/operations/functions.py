@@ -53,7 +53,6 @@ def function_row(opcode: str, parameters: Parameters) -> Operation:
     return rows.get(function) or _row_in_chunks(function)
 
 
-@cache
 def _row_in_chunks(function: str) -> Operation:
     """What works chunk by chunk is called like what works at once; nothing else of it is known."""
     row = _prelude().get(function.removesuffix(IN_CHUNKS), UNKNOWN)
@@ -66,12 +65,23 @@ def rows_of(path: Path, opcode: str) -> dict[str, Operation]:
         return {name: _row(opcode, row) for name, row in tomllib.load(file).items()}
 
 
-@cache
+_FOLDERS: dict[Path, None] = {}  # of preludes that targets bring
+
+
+def declare_prelude(folder: Path) -> None:
+    """Have the rows of the functions in a folder known, where it has a ``rows.toml``; the shared prelude's go first."""
+    _FOLDERS[folder] = None
+
+
 def _prelude() -> Mapping[str, Operation]:
+    return _rows(tuple(_FOLDERS))
+
+
+@cache
+def _rows(folders: tuple[Path, ...]) -> Mapping[str, Operation]:
     rows: dict[str, Operation] = {}
-    templates = _ROOT / "templates"
-    for path in (*sorted(templates.glob("*/prelude/rows.toml")), templates / "prelude" / "rows.toml"):
-        rows.update(rows_of(path, "prelude"))
+    for path in (folder / "rows.toml" for folder in (*sorted(folders), _ROOT / "templates" / "prelude")):
+        rows.update(rows_of(path, "prelude") if path.exists() else {})
     return rows
 
 
