@@ -23,6 +23,7 @@ from types import FrameType
 
 from xla2py import emit
 from xla2py.tests.operations.tables import cases_by_opcode
+from xla2py.tests.replicas.programs import control, element_types, grouped, others, reducers
 from xla2py.transpile.errors import XlaToPythonError
 from xla2py.transpile.frontends import load
 from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
@@ -48,6 +49,31 @@ _WORDS = (
     *("f32", "f64", "bf16", "f16", "s32", "s64", "u8", "u32", "u64", "s4", "pred", "c64", "f8e4m3fn", "token"),
     *("{}", "()", "[]", "nan", "inf", "-nan", "-inf", "1e400", "0.5", "true", "false", "?", "<=", "{...}", "ROOT"),
 )
+# What starts and ends apart, and what few programs have.
+_HALVES = (
+    """work { x = f32[4] parameter(0)  ROOT y = f32[4] negate(x) }
+cond { s = (s32[], ((f32[4]), f32[4], s32[])) parameter(0)  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(3)  ROOT c = pred[] compare(i, n), direction=LT }
+body { s = (s32[], ((f32[4]), f32[4], s32[])) parameter(0)  i = s32[] get-tuple-element(s), index=0
+  k = s32[] constant(1)  j = s32[] add(i, k)  state = ((f32[4]), f32[4], s32[]) get-tuple-element(s), index=1
+  u = ((f32[4]), f32[4], s32[]) async-update(state), calls=work
+  ROOT t = (s32[], ((f32[4]), f32[4], s32[])) tuple(j, u) }
+ENTRY e { p = f32[4] parameter(0)  a = ((f32[4]), f32[4], s32[]) async-start(p), calls=work
+  zero = s32[] constant(0)  t = (s32[], ((f32[4]), f32[4], s32[])) tuple(zero, a)
+  w = (s32[], ((f32[4]), f32[4], s32[])) while(t), condition=cond, body=body
+  last = ((f32[4]), f32[4], s32[]) get-tuple-element(w), index=1  ROOT d = f32[4] async-done(last), calls=work }
+""",
+    """HloModule transfers, replica_count=2
+ENTRY e { x = f32[4] parameter(0)  t = token[] after-all()
+  r = (f32[4], u32[], token[]) recv(t), channel_id=1
+  s = (f32[4], u32[], token[]) send(x, t), channel_id=1
+  d = (f32[4], token[]) recv-done(r), channel_id=1  e = token[] send-done(s), channel_id=1
+  h = (f32[4], u32[], token[]) send(x, e), channel_id=2, is_host_transfer=true
+  i = token[] send-done(h), channel_id=2, is_host_transfer=true
+  f = ((f32[3], pred[]), token[]) infeed(i)  g = (f32[3], pred[]) get-tuple-element(f), index=0
+  o = token[] outfeed(g, i), outfeed_shape=(f32[3], pred[])  ROOT v = f32[4] get-tuple-element(d), index=0 }
+""",
+)
 _CHANGES = ("drop", "double", "swap", "neighbours", "word", *("number",) * 4, *("same",) * 5)
 
 
@@ -70,6 +96,8 @@ def corpus() -> tuple[str, ...]:
     texts = [path.read_text() for pattern in _FILES for path in sorted(_ROOT.glob(pattern))]
     for cases in cases_by_opcode().values():
         texts += [case.text() for case in cases[:: -(-len(cases) // _CASES_OF_AN_OPCODE)]]
+    texts += [program.text for program in (*grouped(), *element_types(), *reducers(), *others(), *control())]
+    texts += _HALVES
     plain = (_STACK_TABLES.sub("", _METADATA.sub("", text)) for text in texts)
     return tuple(text for text in plain if len(text) <= LARGEST)
 
