@@ -150,6 +150,21 @@ def _parameter(number: int, shape: Shape | None = None) -> Instruction:
     return Instruction(f"p{number}", "parameter", shape, (), {"parameter_number": number})
 
 
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        ("replica_count=0", "replica_count=0: a module is for at least one device"),
+        ("num_partitions=-1", "num_partitions=-1: a module is for at least one device"),
+        ("replica_count=4, num_partitions=9223372036854775807", "a module is for at most 1048576 devices"),
+    ],
+)
+def test_a_module_is_for_some_devices(counts, message):
+    text = f"HloModule m, {counts}\nENTRY e {{ ROOT p = f32[4] parameter(0) }}"
+    assert f"XP218: {message}" in str(complaints(text)).replace(
+        "replica_count=4, num_partitions=9223372036854775807: ", ""
+    )
+
+
 TRANSFERS = """
 cond { s = (s32[], (f32[4], u32[], token[])) parameter(0)  i = s32[] get-tuple-element(s), index=0
   n = s32[] constant(3)  ROOT c = pred[] compare(i, n), direction=LT }

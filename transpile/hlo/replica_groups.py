@@ -24,7 +24,7 @@ _GROUP_AXIS = re.compile(r"(?:'([^']*)'|\"([^\"]*)\")(?:\s*:\s*\((\d{1,18})\)\s*
 _DEVICE_LIST = re.compile(r"[\d,\s]*")
 _TRANSPOSED = re.compile(r"\[([\d,\s]*)\](?:\s*T\s*\(([\d,\s]*)\))?")
 
-_MAX_DEVICES = 1 << 20
+MAX_DEVICES = 1 << 20
 _MAX_AXES = 32  # twice as many where sub-axes cut them, which is all that NumPy can do
 
 Devices = npt.NDArray[np.int64]
@@ -62,8 +62,8 @@ def _numbers(cursor: Cursor, start: int, text: str) -> list[int]:
 
 def _iota(cursor: Cursor, start: int, sizes: list[int], transposition: str | None) -> Devices:
     """Device ids 0, 1, .. in the given shape, transposed."""
-    if len(sizes) > _MAX_AXES or math.prod(sizes) > _MAX_DEVICES:
-        raise cursor.error("XP123", f"more than {_MAX_DEVICES} devices or {_MAX_AXES} axes", start)
+    if len(sizes) > _MAX_AXES or math.prod(sizes) > MAX_DEVICES:
+        raise cursor.error("XP123", f"more than {MAX_DEVICES} devices or {_MAX_AXES} axes", start)
     devices = np.arange(math.prod(sizes), dtype=np.int64).reshape(sizes)
     if transposition is None:
         return devices

@@ -15,6 +15,7 @@ from .ir import Computation, HloModule, Instruction
 from .layouts import check_layout
 from .opcodes import COMMON_ATTRIBUTES, OPCODES
 from .pairs import Loops, check_second_half, check_use, loops_of
+from .replica_groups import MAX_DEVICES
 from .shape_inference import SHAPE_RULES, require_declared, require_operand_count
 from .shape_rules.common import Operation, array_parts, refuse, shape_text
 from .shapes import UNBOUNDED, compatible
@@ -49,6 +50,7 @@ def _checks(module: HloModule) -> Iterator[tuple[Span | None, Callable[[], None]
             defined.add(id(instruction))
         yield computation.span, partial(_check_root, computation, defined)
     yield module.entry.span, partial(_check_entry, module, known)
+    yield None, partial(_check_devices, module)
 
 
 def _check_parameter_numbers(computation: Computation) -> None:
@@ -128,6 +130,16 @@ def _check_shape(instruction: Instruction) -> None:
                 check_layout(shape)
             except UnsupportedError:
                 continue  # a layout nobody can index is still a layout
+
+
+def _check_devices(module: HloModule) -> None:
+    """The module is for so many devices as lists of them may have."""
+    for name, count in (("replica_count", module.replica_count), ("num_partitions", module.num_partitions)):
+        if count < 1:
+            refuse("XP218", f"{name}={count}: a module is for at least one device")
+    if module.replica_count * module.num_partitions > MAX_DEVICES:
+        counts = f"replica_count={module.replica_count}, num_partitions={module.num_partitions}"
+        refuse("XP218", f"{counts}: a module is for at most {MAX_DEVICES} devices")
 
 
 def _check_entry(module: HloModule, known: set[int]) -> None:
