@@ -17,9 +17,9 @@ from xla2py.transpile.equivalence.comparison import compare, flatten
 from xla2py.transpile.fuzzing.families import program_with, random_program
 
 # Programs of which kernels once computed wrong values, or did not compile.
-WAITS_FOR_OTHERS = [34, 73, 95]  # an operation kept the loop of lines that it could not join
-OTHER_LINES = [531, 762]  # an operation joined the reduction of other lines than its own
-FULL_ROWS = [64]  # rows of a power of two leave no thread without an element
+WAITS_FOR_OTHERS = [8, 34, 95]  # an operation kept the loop of lines that it could not join
+OTHER_LINES = [385, 559]  # an operation joined the reduction of other lines than its own
+FULL_ROWS = [64, 81]  # rows of a power of two leave no thread without an element
 OF_SCALARS = [182, 614]  # of all families: indices and integers narrower than a byte that no array holds
 SEEDS = range(2000) if WHOLE else sorted({*WAITS_FOR_OTHERS, *OTHER_LINES, *FULL_ROWS, *range(8)})
 
@@ -49,7 +49,7 @@ def test_numbers_of_the_host(seed):
 
 
 @needs_compiler
-@pytest.mark.parametrize("seed", [388, 1997])  # of a full row, and of one that waits for others
+@pytest.mark.parametrize("seed", [388, 753])  # of a full row, and of one that waits for others
 def test_fuzz_runs_on_the_twin(xla2py, seed):
     options = ("-t", "cupy", "--style", "fast", "--first-seed", str(seed), "-o", "found")
     code, out, err = xla2py("fuzz", "--seeds", "1", *options)

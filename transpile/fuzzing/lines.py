@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from .program import EXACT, Body, ProgramBuilder, RandomProgram, Value, braces, is_float, largest
-from .shape_chains import BOUNDS, binary_opcodes, reduction_start
+from .program import EXACT, Body, ProgramBuilder, RandomProgram, Value, braces, is_float, largest, limits
+from .shape_chains import BOUNDS, binary_opcodes
 
 TYPES = ["f32", "f32", "f32", "f32", "s32", "f64", "f16", "bf16", "u8", "s64"]
 SIZES = [1, 1, 2, 3, 4, 5, 7, 8, 16, 17, 32, 33, 40, 64]
@@ -152,8 +152,8 @@ def reduce(work: Lines) -> None:
     places = sorted(work.random.sample(range(len(part.axes)), count))
     opcode = work.random.choice(["add", "add", "add", "maximum", "minimum"])
     terms = math.prod(value.dimensions[place] for place in places)
-    start = reduction_start(body, value, opcode, terms)
-    bound = value.bound * terms + start.bound if opcode == "add" else max(value.bound, start.bound)
+    start = _start(body, value, opcode)
+    bound = value.bound * terms if opcode == "add" else value.bound
     if bound > largest(value.type) or not work.fits(bound, value.type):
         return
     kept = [k for k in range(len(part.axes)) if k not in places]
@@ -165,6 +165,14 @@ def reduce(work: Lines) -> None:
         divisor = body.add("broadcast", [number], value.type, made.dimensions, terms, "dimensions={}")
         made = body.add("divide", [made, divisor], value.type, made.dimensions, value.bound)
     work.put(made, axes)
+
+
+def _start(body: Body, value: Value, opcode: str) -> Value:
+    """What changes nothing: XLA counts any other initial value once for each part of a long reduction."""
+    if opcode == "add":
+        return body.constant(value.type, "0", 0)
+    low, high = ("-inf", "inf") if is_float(value.type) else limits(value.type)
+    return body.constant(value.type, low if opcode == "maximum" else high, 0)
 
 
 # The larger of two numbers (NaN is the largest) and its place; of equal ones the first.
