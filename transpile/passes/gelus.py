@@ -21,15 +21,7 @@ _ARGUMENTS = ("multiply(negate(x), 0.7071067811865476)", "multiply(x, -0.7071067
 def _call(name: str) -> Make:
     def make(graph: Graph, node: Node, found: Bindings) -> Node | None:
         x: Node = found["x"]
-        return graph.add(
-            "prelude",
-            (x,),
-            shape=node.shape,
-            element_type=node.element_type,
-            function=name,
-            arguments=(Slot(0),),
-            keywords={},
-        )
+        return graph.add("prelude", (x,), function=name, arguments=(Slot(0),), keywords={})
 
     return make
 

@@ -42,7 +42,6 @@ def _linspace(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return graph.add(
         "prelude",
         operands,
-        shape=node.shape,
         function="linspace",
         arguments=(*arguments, gaps + 1, node.element_type),
         keywords={},

@@ -49,7 +49,9 @@ class Rule:
             made: Node | None = _built(graph, ast.parse(self.give, mode="eval").body, node.type, found)
         else:
             made = self.give(graph, node, found)
-        return made if made is not None and made.shape == node.shape and not graph.refuses(made) else None
+        if made is None or made.shape != node.shape or made.element_type is not node.element_type:
+            return None
+        return None if graph.refuses(made) else made
 
 
 @cache

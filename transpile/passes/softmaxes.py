@@ -33,15 +33,7 @@ def _call(name: str) -> Make:
         elif not kept and axes != tuple(range(len(axes))):
             return None
         keywords = _axis(axes, x.ndim, is_sum) | ({"keepdims": True} if kept and is_sum else {})
-        return graph.add(
-            "prelude",
-            (x,),
-            shape=node.shape,
-            element_type=node.element_type,
-            function=name,
-            arguments=(Slot(0),),
-            keywords=keywords,
-        )
+        return graph.add("prelude", (x,), function=name, arguments=(Slot(0),), keywords=keywords)
 
     return make
 

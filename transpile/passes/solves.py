@@ -63,7 +63,6 @@ def _order(graph: Graph, item: Node, rows: Node) -> Node | None:
     made = graph.add(
         "prelude",
         (rows,),
-        shape=item.shape,
         interval=(0, size - 1),
         function="pivots_to_permutation",
         arguments=(Slot(0), size),

@@ -7,6 +7,8 @@ A function brings its row in a file ``rows.toml`` beside it: ``softmax = { shape
   the last axes and broadcasts those before them. A size that only results have is the smaller of the first operand's
   last two;
 - ``like 0``: that of an operand; ``argument 1``: the sizes that stand among the arguments of the call;
+- ``count 1``: one axis of as many elements as an argument says; ``last axis 1``: that of the first operand with as many
+  in its last axis;
 - ``elementwise``: that of all operands, broadcast; ``matmul``; ``reduction``: by the keywords ``axis`` and
   ``keepdims``;
 - ``given``: by whoever makes the call.
@@ -96,7 +98,7 @@ def _row(opcode: str, declared: Mapping[str, Any]) -> Operation:
     maps = WORDS[declared["axes"]] if "axes" in declared else _axes_rule(word)
     shares = "axes" in declared
     if isinstance(types, list):
-        results = _Results(word, types).rule()
+        results = _results_rule(word, types)
         return Operation(
             opcode, ("*operands",), _CALL, results=results, axes=maps, shares_axes=shares, default_names=names
         )
@@ -134,7 +136,7 @@ def _shape_rule(word: str) -> ShapeRule | None:
         return _first_shape(Signature(word))
     if word in _SHAPES:
         return _SHAPES[word]
-    kind, _, number = word.partition(" ")
+    kind, _, number = word.rpartition(" ")
     return _PLACED[kind](int(number))
 
 
@@ -150,6 +152,14 @@ def _argument(number: int) -> ShapeRule:
     return lambda operands, parameters: tuple(parameters["arguments"][number])
 
 
+def _count(number: int) -> ShapeRule:
+    return lambda operands, parameters: (parameters["arguments"][number],)
+
+
+def _last_axis(number: int) -> ShapeRule:
+    return lambda operands, parameters: (*operands[0].shape[:-1], parameters["arguments"][number])
+
+
 def _reduction(operands: Sequence[Operand], parameters: Parameters) -> Shape:
     shape, keywords = operands[0].shape, parameters["keywords"]
     axis = keywords.get("axis")
@@ -161,7 +171,12 @@ def _reduction(operands: Sequence[Operand], parameters: Parameters) -> Shape:
 
 
 _SHAPES: dict[str, ShapeRule] = {"matmul": matmul_shape, "reduction": _reduction}
-_PLACED: dict[str, Callable[[int], ShapeRule]] = {"like": _like, "argument": _argument}
+_PLACED: dict[str, Callable[[int], ShapeRule]] = {
+    "like": _like,
+    "argument": _argument,
+    "count": _count,
+    "last axis": _last_axis,
+}
 
 
 _GROUP = re.compile(r"\(([^)]*)\)")
@@ -224,21 +239,24 @@ def _complex(operands: Sequence[Operand], parameters: Parameters) -> ElementType
 _TYPES: dict[str, TypeRule] = {"same": type_of_first, "real": _real, "complex": _complex}
 
 
-class _Results:
-    """The types of several results, where all their words say them."""
+def _results_rule(word: str, types: Sequence[str]) -> ResultsRule | None:
+    """The rule for several results, where the row says all of their types; of one shape but for a signature's."""
+    type_rules = [rule for rule in map(_type_rule, types) if rule is not None]
+    one_shape = None if "->" in word else _shape_rule(word)
+    signature = Signature(word) if "->" in word else None
+    if len(type_rules) < len(types) or (signature is None and one_shape is None):
+        return None
 
-    def __init__(self, word: str, types: Sequence[str]) -> None:
-        self.signature = Signature(word) if "->" in word else None
-        self.types = [_type_rule(each) for each in types]
-
-    def rule(self) -> ResultsRule | None:
-        return None if self.signature is None else self.results
-
-    def results(self, operands: Sequence[Operand], parameters: Parameters) -> tuple[tuple[Shape, Any], ...]:
-        assert self.signature is not None
-        shapes = self.signature.shapes(operands)
-        found = [rule(operands, parameters) if rule is not None else None for rule in self.types]
+    def results(operands: Sequence[Operand], parameters: Parameters) -> tuple[tuple[Shape, Any], ...]:
+        if signature is not None:
+            shapes: list[Any] = list(signature.shapes(operands))
+        else:
+            assert one_shape is not None
+            shapes = [one_shape(operands, parameters)] * len(types)
+        found = [rule(operands, parameters) for rule in type_rules]
         return tuple(zip(shapes, found, strict=True))
+
+    return results
 
 
 # -- axis maps

@@ -123,16 +123,8 @@ def _raise(function: Function, known: Sequence[Idiom]) -> None:
 
     def rule(node: Node) -> Node | None:
         for idiom, argument in _found(known, node):
-            made = graph.add(
-                "prelude",
-                (argument,),
-                shape=node.shape,
-                element_type=node.element_type,
-                function=idiom.name,
-                arguments=(Slot(0),),
-                keywords={},
-            )
-            if argument.shape == node.shape and graph.refuses(made) is None:
+            made = graph.add("prelude", (argument,), function=idiom.name, arguments=(Slot(0),), keywords={})
+            if made.shape == node.shape and made.element_type is node.element_type and graph.refuses(made) is None:
                 return made
         return None
 
