@@ -134,16 +134,16 @@ def test_no_circle_of_imports():
 # Tables keyed by operations of the array dialect that stand outside its rows, each with what a row cannot say. The
 # dialect of kernels has rows of its own.
 TABLES = {
-    "transpile/passes/indices.py _TYPED": "the operations whose type it may leave out",
-    "transpile/passes/magnitudes.py _SIGNS": "an analysis of one pass: where results cannot be negative",
-    "transpile/passes/prefixes.py _RULES": "an analysis of one pass: which stretches of an axis are combined",
+    "transpile/passes/indexing/indices.py _TYPED": "the operations whose type it may leave out",
+    "transpile/passes/algebra/magnitudes.py _SIGNS": "an analysis of one pass: where results cannot be negative",
+    "transpile/passes/reductions/prefixes.py _RULES": "an analysis of one pass: what is combined of an axis",
     "transpile/passes/to_array/elementwise.py _IN_BYTES": "lowering: what integers narrower than a byte do in one",
     "transpile/passes/to_array/elementwise.py _SIMPLER": "lowering: rules that simplify an opcode of HLO",
     "transpile/passes/to_array/folding.py _EXACT": "lowering: how constants are computed",
     "transpile/passes/to_array/reduction.py _LOGIC": "lowering: what arithmetic of truth values is",
 }
 # Passes over HLO, whose tables are of HLO's opcodes, and what a target says of its own support.
-OTHER_TABLES = ("passes/activations", "passes/carrying", "passes/outlin")
+OTHER_TABLES = ("passes/activations", "passes/storage_types", "passes/outlin")
 SUPPORT = ("cupy/captures", "cupy/cuda", "cupy/functions", "cupy/fusion", "cupy/twin", "dask/chunked_calls")
 SUPPORT += ("dask/legalize", "dask/strategies", "refusals")
 

@@ -5,7 +5,7 @@ import pytest
 
 from xla2py.tests.passes.raising import ROUNDED, assert_agrees, called, hlo, main, no_prelude, optimised
 from xla2py.transpile.equivalence.comparison import Budget
-from xla2py.transpile.passes.idioms import library
+from xla2py.transpile.passes.activation_functions.idioms import library
 
 jax = pytest.importorskip("jax")
 special = pytest.importorskip("jax.scipy.special")

@@ -15,13 +15,13 @@ from ..hlo.ir import HloModule
 from ..hlo.printer import print_module
 from ..kernels.verifier import verify_kernels
 from ..passes import PIPELINE, ArrayPass
-from ..passes.carrying import carrying
 from ..passes.expansion import composed, expanding, is_expanded
 from ..passes.fusion import fuse
 from ..passes.inlining import inline_elementwise, inlining
 from ..passes.outlining import Originals, outlining
 from ..passes.own_functions import own_functions
 from ..passes.repeats import repeats
+from ..passes.storage_types import legalize_storage_types
 from ..passes.to_array import LOWERING_CHOICES, ModuleLowering
 from ..passes.to_array import Options as LoweringOptions
 
@@ -119,7 +119,7 @@ def _outline(draft: Draft) -> None:
 
 def _store_types(draft: Draft) -> None:
     lacks, hooks = draft.target.lacks, draft.options.custom_calls
-    draft.module, draft.originals = carrying(draft.module, lacks, hooks, draft.originals)
+    draft.module, draft.originals = legalize_storage_types(draft.module, lacks, hooks, draft.originals)
 
 
 def _lower(draft: Draft) -> None:

@@ -5,50 +5,50 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..array.program import Function
-from .aranges import aranges
-from .clips import clips
-from .convolutions import convolutions
-from .counts import counts
-from .crosses import crosses
-from .decompositions import decompositions
-from .determinants import determinants
-from .differences import differences
-from .factorisations import factorisations
-from .factors import factors
-from .fills import fills
-from .filters import filters
-from .gaps import gaps
-from .gelus import gelus
-from .idioms import idioms
-from .indices import indices
-from .keepdims import keepdims
-from .linspaces import linspaces
-from .magnitudes import magnitudes
-from .means import means
-from .medians import medians
-from .norms import norms
-from .paddings import paddings
-from .polynomials import polynomials
-from .pool_gradients import pool_gradients
-from .prefixes import prefixes
-from .products import products
-from .promotions import promotions
-from .quotients import quotients
-from .remainders import remainders
-from .reshapes import reshapes
-from .rolls import rolls
-from .searches import searches
-from .sigmoids import sigmoids
-from .softmaxes import softmaxes
-from .softplus import softplus
-from .solves import solves
-from .squares import squares
-from .sums import sums
-from .threefry import threefry
-from .tilings import tilings
-from .triangles import triangles
-from .ufuncs import ufuncs
-from .variances import variances
+from .activation_functions.gelus import gelus
+from .activation_functions.idioms import idioms
+from .activation_functions.sigmoids import sigmoids
+from .activation_functions.softmaxes import softmaxes
+from .activation_functions.softplus import softplus
+from .algebra.clips import clips
+from .algebra.magnitudes import magnitudes
+from .algebra.polynomials import polynomials
+from .algebra.promotions import promotions
+from .algebra.quotients import quotients
+from .algebra.remainders import remainders
+from .algebra.squares import squares
+from .algebra.ufuncs import ufuncs
+from .indexing.indices import indices
+from .indexing.reshapes import reshapes
+from .indexing.take_or_fill import take_or_fill
+from .linear_algebra.cholesky import cholesky
+from .linear_algebra.crosses import crosses
+from .linear_algebra.decompositions import decompositions
+from .linear_algebra.determinants import determinants
+from .linear_algebra.factorisations import factorisations
+from .linear_algebra.products import products
+from .linear_algebra.solves import solves
+from .linear_algebra.triangles import triangles
+from .random.threefry import threefry
+from .reductions.keepdims import keepdims
+from .reductions.means import means
+from .reductions.nan_reductions import nan_reductions
+from .reductions.norms import norms
+from .reductions.prefixes import prefixes
+from .reductions.sums import sums
+from .reductions.variances import variances
+from .shapes.aranges import aranges
+from .shapes.differences import differences
+from .shapes.linspaces import linspaces
+from .shapes.paddings import paddings
+from .shapes.rolls import rolls
+from .shapes.tilings import tilings
+from .statistics.bincount import bincount
+from .statistics.convolutions import convolutions
+from .statistics.filters import filters
+from .statistics.medians import medians
+from .statistics.pool_gradients import pool_gradients
+from .statistics.searches import searches
 
 ArrayPass = Callable[[Function], None]
 
@@ -67,7 +67,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     convolutions,
     filters,
     crosses,
-    counts,
+    bincount,
     rolls,
     paddings,
     tilings,
@@ -76,7 +76,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     means,
     clips,
     keepdims,
-    gaps,
+    nan_reductions,
     sigmoids,
     quotients,
     variances,
@@ -85,7 +85,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     determinants,
     factorisations,
     decompositions,
-    factors,
+    cholesky,
     softplus,
     softmaxes,
     gelus,
@@ -94,7 +94,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     squares,
     reshapes,
     pool_gradients,
-    fills,
+    take_or_fill,
     indices,
     aranges,
     promotions,

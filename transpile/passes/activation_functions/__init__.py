@@ -1,0 +1,1 @@
+"""Raising rules for the functions of neural networks."""

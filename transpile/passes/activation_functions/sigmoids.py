@@ -1,0 +1,38 @@
+"""``1 / (1 + exp(-x))`` is ``sigmoid(x)`` where a program has several."""
+
+from __future__ import annotations
+
+from ...array.graph import Graph
+from ...array.node import Node, Slot
+from ...array.program import Function, roots
+from ...array.traversal import topological
+from ..matching import Bindings, pattern
+from ..rules import Rule, apply_rules, is_full_float
+
+_FEWEST = 2  # that are worth a function
+
+
+def _sigmoid(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    x: Node = found["x"]
+    if x.shape != node.shape:
+        return None
+    return graph.add(
+        "prelude",
+        (x,),
+        function="sigmoid",
+        arguments=(Slot(0),),
+        keywords={},
+    )
+
+
+RULES = (
+    Rule("logistic(x)", _sigmoid, when=is_full_float),
+    Rule("divide(1, add(exponential(negate(x)), 1))", _sigmoid, when=is_full_float),
+)
+
+
+def sigmoids(function: Function) -> None:
+    """Raise them to calls, if there are enough."""
+    nodes = topological(roots(function))
+    if sum(any(pattern(rule.match).match(node) is not None for rule in RULES) for node in nodes) >= _FEWEST:
+        apply_rules(function, RULES)

@@ -1,0 +1,70 @@
+"""``softmax``, ``log_softmax`` and ``logsumexp``, from the shift by the maximum that keeps them finite.
+
+The functions of the prelude do what the expressions did, in the same order: no bit changes, whatever the input.
+"""
+
+from __future__ import annotations
+
+from ...array.graph import Graph
+from ...array.node import Node, Slot
+from ...array.program import Function
+from ..matching import Bindings, pattern
+from ..rules import Make, Rule, apply_rules, is_full_float
+
+_SHIFTED = "subtract(x, max(x, axes=axes, keepdims=kept))"
+_EXP = f"(exp := exponential({_SHIFTED}))"
+_LOG = f"subtract((shifted := {_SHIFTED}), log((total := sum(exponential(shifted), axes=axes, keepdims=kept))))"
+
+# JAX shifts by nothing where the maximum is infinite; the magnitude is for sums with signs, of which there are none.
+_FINITE = "(peak := select(is_finite((largest := max(x, axes=axes, keepdims=kept))), largest, 0))"
+_SUM = "(total := sum(exponential(subtract(x, {peak})), axes=axes, keepdims=kept))"
+_EXPANDED = "(wide := expand(peak))"
+
+
+def _call(name: str) -> Make:
+    def make(graph: Graph, node: Node, found: Bindings) -> Node | None:
+        x: Node = found["x"]
+        axes, kept = tuple(found["axes"]), bool(found["kept"])
+        is_sum = name == "logsumexp"
+        if "wide" in found:
+            unit = tuple(1 if axis in axes else size for axis, size in enumerate(x.shape))
+            if kept or found["wide"].shape != unit:
+                return None
+        elif not kept and axes != tuple(range(len(axes))):
+            return None
+        keywords = _axis(axes, x.ndim, is_sum) | ({"keepdims": True} if kept and is_sum else {})
+        return graph.add("prelude", (x,), function=name, arguments=(Slot(0),), keywords=keywords)
+
+    return make
+
+
+def _axis(axes: tuple[int, ...], rank: int, is_sum: bool) -> dict[str, int | tuple[int, ...]]:
+    """Over all axes is the default of sums, along the last one that of the others."""
+    if (is_sum and len(axes) == rank) or (not is_sum and axes == (rank - 1,)):
+        return {}
+    return {"axis": axes if len(axes) != 1 else -1 if axes == (rank - 1,) else axes[0]}
+
+
+RULES = (
+    Rule(f"divide({_EXP}, sum(exp, axes=axes, keepdims=kept))", _call("softmax"), once=("exp",), when=is_full_float),
+    Rule(_LOG, _call("log_softmax"), once=("shifted", "total"), when=is_full_float),
+    *(
+        Rule(
+            f"add({logarithm}, {_FINITE})",
+            _call("logsumexp"),
+            once=("largest", "peak", "total"),
+            when=is_full_float,
+        )
+        for peak in ("peak", _EXPANDED)
+        for total in (_SUM.format(peak=peak),)
+        for logarithm in (f"log(abs({total}))", f"log({total})")
+    ),
+)
+
+
+def softmaxes(function: Function) -> None:
+    """Raise them to calls, where nothing else reads the parts. A program that is nothing but one spells it out."""
+    root = function.results
+    found = [pattern(rule.match).match(root) for rule in RULES] if isinstance(root, Node) else []
+    if not any(bindings is not None and bindings["x"].opcode == "parameter" for bindings in found):
+        apply_rules(function, RULES)

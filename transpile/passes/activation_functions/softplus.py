@@ -1,0 +1,23 @@
+"""JAX's ``logaddexp``, which softplus and log-sigmoid are made of, with its guard for equal infinities."""
+
+from __future__ import annotations
+
+from ...array.program import Function
+from ..rules import Rule, apply_rules, is_full_float
+
+_SAFE = "add(maximum(x, y), log_plus_one(exponential(negate(abs(d)))))"
+_SAFE_OF_ZERO = "add(maximum(x, 0), log_plus_one(exponential(negate(abs(x)))))"
+
+RULES = (
+    Rule(
+        f"select(isnan((d := subtract(x, y))), add(x, y), {_SAFE})",
+        "logaddexp(x, y)",
+        when=is_full_float,
+    ),
+    Rule(f"select(isnan(x), x, {_SAFE_OF_ZERO})", "logaddexp(x, 0)", when=is_full_float),
+)
+
+
+def softplus(function: Function) -> None:
+    """Raise the logarithm of a sum of exponentials of two."""
+    apply_rules(function, RULES)

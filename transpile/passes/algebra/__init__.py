@@ -1,0 +1,1 @@
+"""Raising rules for arithmetic on numbers."""

@@ -1,0 +1,74 @@
+"""What cannot be negative is its own ``abs``, and its own maximum with 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...array.graph import Graph
+from ...array.node import Node, literal_value
+from ...array.program import Function
+from ..matching import Bindings
+from ..rules import Rule, apply_rules, is_full_float
+
+_DEEPEST = 8  # operations that are looked through
+
+
+def _is_not_negative(node: Node, depth: int = _DEEPEST) -> bool:
+    """Every element is NaN, or a number without a sign: -0 has one."""
+    rule = _SIGNS.get(node.opcode)
+    return rule is not None and rule(node, depth)
+
+
+Sign = Callable[[Node, int], bool]
+
+
+def _always(node: Node, depth: int) -> bool:
+    return True
+
+
+def _of_operands(node: Node, depth: int) -> bool:
+    return depth > 0 and all(_is_not_negative(operand, depth - 1) for operand in node.operands)
+
+
+def _of_first(node: Node, depth: int) -> bool:
+    return depth > 0 and _is_not_negative(node.operands[0], depth - 1)
+
+
+def _of_product(node: Node, depth: int) -> bool:
+    return node.operands[0] is node.operands[1] or _of_operands(node, depth)
+
+
+def _of_call(node: Node, depth: int) -> bool:
+    return node.parameters["function"] in ("svdvals", "linalg.norm", "hypot")
+
+
+def _of_part(node: Node, depth: int) -> bool:
+    return node.operands[0].parameters.get("function") == "svd" and node.parameters["index"] == 1
+
+
+# Where the elements of a result cannot be negative.
+_SIGNS: dict[str, Sign] = {
+    **dict.fromkeys(("abs", "exponential", "square", "var", "std"), _always),
+    **dict.fromkeys("sum mean prod max min add divide".split(), _of_operands),
+    **dict.fromkeys("expand getitem transpose reshape broadcast_to".split(), _of_first),
+    **dict.fromkeys(("prelude", "library"), _of_call),
+    "literal": lambda node, depth: bool(literal_value(node) > 0),
+    "multiply": _of_product,
+    "item": _of_part,
+}
+
+
+def _itself(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    x: Node = found["x"]
+    return x if is_full_float(x.type) and _is_not_negative(x) else None
+
+
+RULES = (
+    Rule("abs(x)", _itself, when=is_full_float),
+    Rule("maximum(x, 0)", _itself, when=is_full_float),
+)
+
+
+def magnitudes(function: Function) -> None:
+    """Leave out what changes nothing."""
+    apply_rules(function, RULES)

@@ -1,0 +1,53 @@
+"""A conversion to the type that NumPy promotes to anyway is not written: ``count + inside`` for masks and counts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...array.node import Node
+from ...array.operations import OPERATIONS
+from ...array.program import Function
+from ...array.rewriting import rewrite, with_operands
+from ..users import Uses
+
+_PROMOTING = [opcode for opcode, row in OPERATIONS.items() if row.promotes]
+
+
+def promotions(function: Function) -> None:
+    """Leave out conversions beside arrays of the type converted to."""
+    graph = function.graph
+    uses = Uses(function)
+    kept: set[Node] = set()  # what other operands are promoted to
+
+    def rule(node: Node) -> Node | None:
+        first = 1 if node.opcode == "select" else 0
+        for place in range(first, first + 2):
+            other = node.operands[2 * first + 1 - place]
+            if not _is_promoted(node.operands[place], other, uses) or node.operands[place] in kept:
+                continue
+            kept.add(other)
+            given = (*node.operands[:place], *node.operands[place].operands, *node.operands[place + 1 :])
+            made = with_operands(graph, node, given)
+            if graph.refuses(made) is None:
+                return made
+        return None
+
+    rewrite(function, _PROMOTING, rule)
+
+
+def _is_promoted(node: Node, other: Node, uses: Uses) -> bool:
+    """The node converts to the type of ``other``, an array, and so would the operation that uses it."""
+    if node.opcode != "convert" or len(uses(node)) != 1 or other.element_type is not node.element_type:
+        return False
+    (source,) = node.operands
+    if source.is_literal or source.is_python_int or source.type.is_extension or node.type.is_extension:
+        return False
+    if other.is_literal:  # a Python number makes a complex array of one of floats
+        return (
+            source.type.is_floating
+            and node.type.is_complex
+            and np.result_type(source.type.dtype, 1j) == node.type.dtype
+        )
+    if other.is_python_int or (other.opcode == "convert" and len(uses(other)) == 1):
+        return False
+    return bool(np.result_type(source.type.dtype, node.type.dtype) == node.type.dtype)

@@ -1,0 +1,133 @@
+"""Functions of single numbers that array libraries have, and that JAX writes in terms of others."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...array.graph import Graph
+from ...array.node import Node, literal_value
+from ...array.program import Function, roots
+from ...array.rewriting import called
+from ...array.traversal import topological
+from ...hlo.element_types import ElementType
+from ..matching import Bindings
+from ..rules import Rule, apply_rules, is_full_float
+
+
+def _is_full_complex(element_type: ElementType) -> bool:
+    return element_type.is_complex
+
+
+def _nan_to_num(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    limits = np.finfo(node.type.dtype)
+    if literal_value(found["LARGEST"]) != limits.max or literal_value(found["LOWEST"]) != limits.min:
+        return None
+    return called(graph, "np.nan_to_num", (found["x"],), node)
+
+
+_TOLERANCES = {"rtol": 1e-5, "atol": 1e-8}  # NumPy's own
+
+
+def _is_close(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    x, y = found["x"], found["y"]
+    if not is_full_float(x.type) or x.is_literal or y.is_literal:
+        return None
+    given = {name: found.get(name.upper()) or graph.literal(0, x.type) for name in _TOLERANCES}
+    if not all(np.isfinite(literal_value(number)) for number in given.values()):
+        return None
+    keywords = {
+        name: number.parameters["constant"]
+        for name, number in given.items()
+        if literal_value(number) != number.type.dtype.type(_TOLERANCES[name])
+    }
+    return called(graph, "np.isclose", (x, y), node, **keywords)
+
+
+def _sign_bit(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    x = found["x"]
+    of_float = is_full_float(x.type) and found["bits"].type.is_signed and found["bits"].type.bits == x.type.bits
+    last = int(literal_value(found["PLACES"])) == x.type.bits - 1
+    return called(graph, "np.signbit", (x,), node) if of_float and last else None
+
+
+_CLOSE = "or_(compare(x, y, direction='EQ'), and_(is_finite(y), compare(abs(subtract(x, y)), {}, direction='LE')))"
+_TOLERANCE = ("add(multiply(abs(y), RTOL), ATOL)", "multiply(abs(y), RTOL)")
+_NUMBERS = "(numbers := select(isnan(x), 0, x))"
+_BELOW_INF = f"(finite := select(compare({_NUMBERS}, inf, direction='EQ'), LARGEST, numbers))"
+_LENGTH = (
+    "select((none := compare((most := maximum((a := abs(x)), (b := abs(y)))), 0, direction='EQ')), most, "
+    "multiply(most, sqrt(add(multiply((q := divide(minimum(a, b), select(none, 1, most))), q), 1))))"
+)
+_ANY_INFINITE = "or_(compare(a, inf, direction='EQ'), compare(b, inf, direction='EQ'))"
+_HALF = "(half := exponential(multiply((x := real(z)), 0.5)))"
+_SWELLS = "(swells := compare((e := exponential(x)), inf, direction='EQ'))"
+_REAL = f"select({_SWELLS}, multiply(multiply({_HALF}, (cos := cosine((y := imag(z))))), half), multiply(e, cos))"
+_IMAGINARY = "select(swells, multiply(multiply(half, (sin := sine(y))), half), multiply(e, sin))"
+_ZERO = "(zero := compare(x, 0, direction='EQ'))"
+_ROUND = "divide(sine((safe := select(zero, 1, {pi_x}))), safe)"
+_DIFFERENCE = "(d := subtract(x, y))"
+_LOG_OF_SUM = "multiply(log_plus_one(exponential(multiply(negate(abs(d)), 0.6931471805599453))), 1.4426950408889634)"
+
+RULES = (
+    # complex numbers
+    Rule("prelude.complex_from_parts(real(z), negate(imag(z)))", "np.conj(z)", when=_is_full_complex),
+    Rule("atan2(imag(z), real(z))", "np.angle(z)", when=is_full_float),
+    Rule(
+        f"prelude.complex_from_parts({_REAL}, select(compare(y, 0, direction='EQ'), 0, {_IMAGINARY}))",
+        "prelude.complex_exp(z)",
+        when=_is_full_complex,
+    ),
+    # signs and whole parts
+    Rule("compare(shift_right_arithmetic((bits := view(x)), PLACES), 0, direction='NE')", _sign_bit),
+    Rule("select(np.signbit(y), negate((a := abs(x))), a)", "np.copysign(x, y)", when=is_full_float),
+    Rule(
+        "select(compare(x, 0, direction='LT'), 0, "
+        "select(compare(x, 0, direction='GT'), 1, select(isnan(x), x, middle)))",
+        "np.heaviside(x, middle)",
+        when=is_full_float,
+    ),
+    Rule("select(compare(x, 0, direction='LT'), ceil(x), floor(x))", "np.trunc(x)", when=is_full_float),
+    Rule("select(compare(x, 0, direction='GE'), floor(x), ceil(x))", "np.trunc(x)", when=is_full_float),
+    # what is close, finite, long
+    *(Rule(_CLOSE.format(tolerance), _is_close) for tolerance in _TOLERANCE),
+    Rule(
+        f"select(compare({_BELOW_INF}, -inf, direction='EQ'), LOWEST, finite)",
+        _nan_to_num,
+        when=is_full_float,
+    ),
+    Rule(f"select({_ANY_INFINITE}, inf, {_LENGTH})", "np.hypot(x, y)", when=is_full_float),
+    Rule(
+        f"select(isnan({_DIFFERENCE}), add(x, y), add(maximum(x, y), {_LOG_OF_SUM}))",
+        "np.logaddexp2(x, y)",
+        when=is_full_float,
+    ),
+    Rule(f"multiply(x, {math.pi / 180!r})", "np.deg2rad(x)", when=is_full_float),
+    Rule(f"multiply(x, {180 / math.pi!r})", "np.rad2deg(x)", when=is_full_float),
+    *(
+        Rule(
+            f"select({_ZERO}, add(multiply({of}, 0), 1), {_ROUND.format(pi_x=pi_x)})",
+            "np.sinc(x)",
+            when=is_full_float,
+        )
+        for of, pi_x in ((f"(p := multiply(x, {math.pi!r}))", "p"), ("x", f"multiply(x, {math.pi!r})"))
+    ),
+)
+
+LOGARITHMS = (
+    Rule(f"divide(log(x), {math.log(2)!r})", "np.log2(x)", when=is_full_float),
+    Rule(f"multiply(log(x), {1 / math.log(2)!r})", "np.log2(x)", when=is_full_float),
+    Rule(f"divide(log(x), {math.log(10)!r})", "np.log10(x)", when=is_full_float),
+    Rule(f"multiply(log(x), {1 / math.log(10)!r})", "np.log10(x)", when=is_full_float),
+)
+
+
+def ufuncs(function: Function) -> None:
+    """Raise them to calls by name; no logarithms that are cut to whole numbers, which rounding might change."""
+    cut: set[Node] = set()
+    for node in topological(roots(function)):
+        if node.operation.is_discontinuous:
+            cut.update(node.operands)
+    apply_rules(function, LOGARITHMS, but=cut)
+    apply_rules(function, RULES)

@@ -1,0 +1,1 @@
+"""Raising rules for taking and putting elements."""

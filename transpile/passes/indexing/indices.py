@@ -1,0 +1,92 @@
+"""What arrays are indexed by: libraries count negative indices from the end, and take integers of any type.
+
+JAX adds the size of an axis to negative indices, and HLO clamps what is still outside:
+``x[clip(where(i < 0, i + n, i), 0, n - 1)]`` is ``x[clip(i, -n, n - 1)]``. What is only an index, or only stored in an
+array, needs no type of its own: ``plain`` says so of an ``argmax`` or a sum.
+"""
+
+from __future__ import annotations
+
+from ...array.graph import Graph
+from ...array.intervals import fits
+from ...array.node import Node
+from ...array.operations import OPERATIONS
+from ...array.program import Function
+from ...array.rewriting import rewrite, with_operands
+from ..matching import pattern
+from ..users import Use, Uses, index_places
+from .wrapped_indices import CLAMPED, WRAPPED, is_of_axis
+
+# What has a type of its own that nothing may need, and what is indexed.
+_TYPED = ("argmax", "argmin", "argsort", "sum", "prod", "convert")
+_INDEXED = (*_TYPED, *(name for name, row in OPERATIONS.items() if row.takes_positions))
+
+
+def indices(function: Function) -> None:
+    """Write indices as the array library takes them."""
+    uses = Uses(function)
+    graph = function.graph
+
+    def rule(node: Node) -> Node | None:
+        if node.opcode in _TYPED and not node.parameters.get("plain") and _needs_no_type(node, uses(node)):
+            is_convert = node.opcode == "convert"
+            return node.operands[0] if is_convert else with_operands(graph, node, node.operands, plain=True)
+        is_clamped = node.parameters.get("clamped", False)
+        changed = {
+            place: index
+            for place, size in index_places(node).items()
+            if (index := _index(graph, node.operands[place], size, uses, is_clamped)) is not None
+        }
+        if not changed:
+            return None
+        given = tuple(changed.get(place, operand) for place, operand in enumerate(node.operands))
+        unclamped = {"clamped": False} if node.opcode == "take" and node.parameters["clamped"] else {}
+        if unclamped:
+            given = (given[0], _clamp(graph, given[1], node.operands[0].shape[node.parameters["axis"]]))
+        made = with_operands(graph, node, given, **unclamped)
+        return None if graph.refuses(made) else made
+
+    rewrite(function, _INDEXED, rule)
+
+
+def _needs_no_type(node: Node, uses: list[Use]) -> bool:
+    """A place, a sum of integers or a conversion whose users take any type: wider integers keep the low bits."""
+    if not uses or any(use.kind not in ("index", "stored") for use in uses):
+        return False
+    if node.opcode in ("argmax", "argmin", "argsort"):
+        return True
+    stored = all(use.kind == "stored" for use in uses)
+    if node.opcode in ("sum", "prod"):
+        return stored and node.type.is_integral and node.type.bits >= 8
+    if node.opcode != "convert":
+        return False
+    (source,) = node.operands
+    if source.type.is_extension or node.type.is_extension:
+        return False
+    return stored or (source.type.is_integral and source.interval is not None and fits(source.interval, node.type))
+
+
+def _index(graph: Graph, given: Node, size: int, uses: Uses, is_clamped: bool) -> Node | None:
+    """The same index in fewer words; ``is_clamped`` where the user clamps it."""
+    if any(use.kind != "index" for use in uses(given)):
+        return None
+    found = pattern(CLAMPED).match(given) or pattern(WRAPPED).match(given)
+    if found is None or not given.type.is_signed or found["i"].is_python_int:
+        return None
+    inner = given.operands[1] if given.opcode == "clamp" else given
+    if inner is not given and any(use.node is None or use.node.opcode != "clamp" for use in uses(inner)):
+        return None
+    if not is_of_axis(found, size):
+        return None
+    index: Node = found["i"]
+    bounds = index.interval
+    if bounds is not None and -size <= bounds[0] and bounds[1] < size:
+        return index
+    return _clamp(graph, index, size) if "LAST" in found or is_clamped else None
+
+
+def _clamp(graph: Graph, index: Node, size: int) -> Node:
+    if index.opcode == "clamp" and index.interval == (-size, size - 1):
+        return index
+    low, high = (graph.literal(bound, index.type) for bound in (-size, size - 1))
+    return graph.add("clamp", (low, index, high), interval=(-size, size - 1))

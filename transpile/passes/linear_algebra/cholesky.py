@@ -1,0 +1,37 @@
+"""``jnp.linalg.cholesky``: LAPACK's factor, NaN where it reports a failure, the other triangle cleared."""
+
+from __future__ import annotations
+
+from ...array.graph import Graph
+from ...array.node import Node, Slot
+from ...array.program import Function
+from ..matching import Bindings
+from ..rules import Rule, apply_rules
+
+_MASKED = 'select(compare((info := item(factored)), 0, direction="EQ"), (factor := item(factored)), nan)'
+
+
+def _cholesky(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    factored: Node = found["factored"]
+    parts = [found[name].parameters["index"] for name in ("factor", "info")]
+    if factored.opcode != "prelude" or factored.parameters["function"] != "potrf" or parts != [0, 1]:
+        return None
+    (a,) = factored.operands
+    if factored.parameters["keywords"].get("uplo") != "L" or node.parameters["diagonal"] or a.ndim != 2:
+        return None
+    made = graph.add(
+        "prelude",
+        (a,),
+        function="cholesky",
+        arguments=(Slot(0),),
+        keywords={},
+    )
+    return graph.add("tril", (made,), diagonal=0)
+
+
+RULES = (Rule(f"tril({_MASKED})", _cholesky),)
+
+
+def cholesky(function: Function) -> None:
+    """Raise masked factors to calls that mask by themselves."""
+    apply_rules(function, RULES)

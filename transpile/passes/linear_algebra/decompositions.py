@@ -1,0 +1,72 @@
+"""Singular values and eigenvalues by the names that NumPy has for them, where nothing else of what LAPACK returns is
+asked for. The prelude's functions give NaN where NumPy's raise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ...array.graph import Graph
+from ...array.node import Node
+from ...array.program import Function, roots
+from ...array.rewriting import call_parameters, called, rewrite
+from ...array.traversal import topological
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call by name: which results of LAPACK's it gives, in its own order, and its keywords by LAPACK's."""
+
+    function: str
+    parts: tuple[int, ...]
+    keywords: Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def _sizes(given: dict[str, Any]) -> dict[str, Any]:
+    return {} if given.get("mode") == "A" else {"full_matrices": False}
+
+
+def _triangle(given: dict[str, Any]) -> dict[str, Any]:
+    return {} if given.get("uplo", "L") == "L" else {"lower": False}
+
+
+# By LAPACK's name; those with one result first.
+_CALLS = {
+    "gesdd": (_Call("svdvals", (1,), lambda given: {}), _Call("svd", (2, 1, 3), _sizes)),
+    "syevd": (_Call("eigvalsh", (1,), _triangle), _Call("eigh", (1, 0), _triangle)),
+}
+
+
+def decompositions(function: Function) -> None:
+    """Raise calls of LAPACK's functions."""
+    graph = function.graph
+    asked: dict[Node, set[int]] = {}
+    for node in topological(roots(function)):
+        if node.opcode == "item" and node.operands[0].parameters.get("function") in _CALLS:
+            asked.setdefault(node.operands[0], set()).add(node.parameters["index"])
+
+    def rule(node: Node) -> Node | None:
+        call = node.operands[0] if node.opcode == "item" else None
+        if call is None or call not in asked:
+            return None
+        keywords = call.parameters["keywords"]
+        for named in _CALLS[call.parameters["function"]]:
+            has_all = len(named.parts) == 1 or keywords.get("mode") != "N"
+            if has_all and asked[call] <= set(named.parts):
+                return _result(graph, node, call, named)
+        return None
+
+    rewrite(function, ("item",), rule)
+
+
+def _result(graph: Graph, node: Node, call: Node, named: _Call) -> Node:
+    """What a part of LAPACK's results is in the call by name."""
+    keywords = named.keywords(call.parameters["keywords"])
+    if len(named.parts) == 1:
+        return called(graph, named.function, call.operands, node, **keywords)
+    results = tuple(call.results[part] for part in named.parts)
+    parameters = call_parameters(named.function, call.operands, **keywords)
+    made = graph.add("prelude", call.operands, results=results, **parameters)
+    index = named.parts.index(node.parameters["index"])
+    return graph.add("item", (made,), interval=node.interval, index=index)

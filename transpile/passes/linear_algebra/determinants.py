@@ -1,0 +1,79 @@
+"""``np.linalg.slogdet`` and ``np.linalg.det``: JAX multiplies the diagonal that LAPACK's LU factorisation leaves, and
+counts the rows that it exchanged."""
+
+from __future__ import annotations
+
+from ...array.graph import Graph
+from ...array.node import Node, Slot
+from ...array.program import Function
+from ...array.rewriting import called
+from ..matching import Bindings
+from ..rules import Rule, apply_rules, is_full_float
+
+_DIAGONAL = (
+    "(diagonal := diagonal(select((valid := compare((info := item(factored)), 0, direction='GE')), "
+    "(lu := item(factored)), nan)))"
+)
+_SINGULAR = f"(singular := any(compare({_DIAGONAL}, 0, direction='EQ')))"
+_EXCHANGES = (
+    "(exchanges := sum(compare(subtract((pivots := item(factored)), 1), (places := arange()), direction='NE')))"
+)
+_CHANGES = "(changes := sum(compare(diagonal, 0, direction='LT')))"
+_PARITY = f"remainder(add({_EXCHANGES}, {_CHANGES}), 2)"
+
+
+def _is_factorisation(found: Bindings) -> bool:
+    """Of square real matrices, all of its parts being what they are here."""
+    factored: Node = found["factored"]
+    if factored.opcode != "prelude" or factored.parameters["function"] != "getrf":
+        return False
+    (a,) = factored.operands
+    parts = {name: found[name].parameters["index"] for name in ("lu", "pivots", "info") if name in found}
+    return (
+        a.ndim == 2
+        and a.shape[0] == a.shape[1] > 0
+        and is_full_float(a.type)
+        and all(index == ("lu", "pivots", "info").index(name) for name, index in parts.items())
+    )
+
+
+def _part(graph: Graph, node: Node, found: Bindings, index: int) -> Node | None:
+    if not _is_factorisation(found):
+        return None
+    matrix: Node = found["factored"].operands[0]
+    made = graph.add("library", (matrix,), function="linalg.slogdet", arguments=(Slot(0),), keywords={})
+    if graph.refuses(made) is not None:
+        return None
+    return graph.add("item", (made,), index=index)
+
+
+def _sign(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    return _part(graph, node, found, 0)
+
+
+def _logarithm(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    return _part(graph, node, found, 1)
+
+
+def _determinant(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    both: Node = found["both"]
+    parts = (found["sign"].parameters["index"], found["size"].parameters["index"])
+    if both.parameters.get("function") != "linalg.slogdet" or parts != (0, 1):
+        return None
+    return called(graph, "np.linalg.det", both.operands, node)
+
+
+RULES = (
+    Rule(
+        f"select({_SINGULAR}, 0, convert(add(multiply({_PARITY}, -2), 1)))",
+        _sign,
+        when=is_full_float,
+    ),
+    Rule(f"select({_SINGULAR}, -inf, sum(log(abs(diagonal))))", _logarithm, when=is_full_float),
+    Rule("multiply((sign := item(both)), exponential((size := item(both))))", _determinant, when=is_full_float),
+)
+
+
+def determinants(function: Function) -> None:
+    """Raise them."""
+    apply_rules(function, RULES)

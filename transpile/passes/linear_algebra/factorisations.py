@@ -1,0 +1,112 @@
+"""Factorisations of matrices: QR in one call, and no guard where LAPACK's functions give NaN by themselves.
+
+``jnp.linalg.qr`` is LAPACK's reflectors, the triangle above them, and what makes Q of them: what ``np.linalg.qr`` does.
+Behind a decomposition that may fail JAX puts ``where(info == 0, x, nan)``; the prelude's functions return NaN there.
+"""
+
+from __future__ import annotations
+
+from ...array.graph import Graph
+from ...array.node import Node
+from ...array.program import Function, roots
+from ...array.rewriting import rewrite
+from ...array.traversal import topological
+from ...array.value import FULL
+from ..matching import Bindings
+from ..rules import Rule, apply_rules
+
+# By function of the prelude: the results that are NaN where the last one, info, is not 0.
+_NAN_WHERE_FAILED = {"gesdd": (1, 2, 3), "syevd": (0, 1), "geev": (0, 1, 2, 3), "gees": (0, 1)}
+
+
+def factorisations(function: Function) -> None:
+    """Raise QR factorisations, and leave out guards that repeat what a function does."""
+    apply_rules(function, RULES)
+    graph = function.graph
+    # What the reflectors of a matrix are turned into a Q of: without that, R is all that is asked for.
+    factored = {_reflectors(node) for node in topological(roots(function))} - {None}
+
+    def rule(node: Node) -> Node | None:
+        part = 0 if _reflectors(node) is not None else 1
+        reflectors = _reflectors(node) if part == 0 else _above_diagonal(node)
+        if reflectors is None or reflectors not in factored:
+            return None
+        return _factor(graph, reflectors.operands[0], node, part)
+
+    rewrite(function, ("prelude", "triu"), rule)
+
+
+def _is_call(node: Node, function: str) -> bool:
+    return node.opcode == "prelude" and node.parameters["function"] == function
+
+
+def _packed(node: Node, shape: tuple[int, ...]) -> Node | None:
+    """The geqrf whose first result, or as much of it as a factor of this shape needs, a node is."""
+    if node.opcode == "getitem" and len(node.operands) == 1:
+        *batch, rows, columns = node.parameters["index"]
+        sizes = zip(shape[-2:], node.operands[0].shape[-2:], strict=True)
+        wanted = [FULL if size == limit else (None, size, None) for size, limit in sizes]
+        if any(item != FULL for item in batch) or [_plain(item) for item in (rows, columns)] != wanted:
+            return None
+        node = node.operands[0]
+    if node.opcode != "item" or node.parameters["index"] != 0 or not _is_call(node.operands[0], "geqrf"):
+        return None
+    return node.operands[0]
+
+
+def _plain(item: object) -> object:
+    return (None, *item[1:]) if isinstance(item, tuple) and item[0] == 0 else item
+
+
+def _reflectors(node: Node) -> Node | None:
+    """The geqrf of which a node is the reduced Q."""
+    if not _is_call(node, "orgqr"):
+        return None
+    found = _packed(node.operands[0], node.shape)
+    if found is None or found.operands[0].ndim < 2 or 0 in found.operands[0].shape:
+        return None
+    tau, (rows, columns) = node.operands[1], found.operands[0].shape[-2:]
+    of_same = tau.opcode == "item" and tau.operands[0] is found and tau.parameters["index"] == 1
+    return found if of_same and node.shape[-2:] == (rows, min(rows, columns)) else None
+
+
+def _above_diagonal(node: Node) -> Node | None:
+    """The geqrf of which a node is the reduced R."""
+    if node.opcode != "triu" or node.parameters["diagonal"]:
+        return None
+    found = _packed(node.operands[0], node.shape)
+    if found is None:
+        return None
+    rows, columns = found.operands[0].shape[-2:]
+    return found if node.shape[-2:] == (min(rows, columns), columns) else None
+
+
+def _factor(graph: Graph, matrix: Node, node: Node, part: int) -> Node | None:
+    matrix = graph.current(matrix)
+    made = graph.add("qr", (matrix,))
+    if graph.refuses(made) is not None:
+        return None
+    return graph.add("item", (made,), index=part)
+
+
+def _guarded(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """The result itself, for a guard that asks the info of the same call, matrix by matrix."""
+    which: Node = node.operands[0]
+    part, call = found["part"], found["call"]
+    axes = call.operands[0].ndim - 2 if call.operands else 0
+    while which.opcode == "expand":
+        if tuple(which.parameters["index"]) != (FULL,) * axes + (None,) * (node.ndim - axes):
+            return None
+        (which,) = which.operands
+    if which.opcode != "compare" or which.parameters["direction"] != "EQ":
+        return None
+    info, zero = which.operands
+    known = _NAN_WHERE_FAILED.get(call.parameters["function"]) if call.opcode == "prelude" else None
+    asks = info.opcode == "item" and info.operands[0] is call and info.parameters["index"] == len(call.results) - 1
+    if known is None or not asks or zero.interval != (0, 0) or which.ndim not in (0, axes):
+        return None
+    count = len(call.results) - 1 if call.parameters["function"] == "geev" else max(known) + 1
+    return part if part.parameters["index"] in known and part.parameters["index"] < count else None
+
+
+RULES = (Rule("select(which, (part := item(call)), nan)", _guarded),)

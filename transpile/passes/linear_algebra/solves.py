@@ -1,0 +1,160 @@
+"""Linear equations: what JAX makes of LAPACK's LU factorisation, as one call.
+
+``jnp.linalg.solve`` is that factorisation, a loop that turns its row exchanges into a permutation, and two triangular
+solves. The call does the same, so that it behaves as they do on singular and non-finite matrices.
+"""
+
+from __future__ import annotations
+
+from ...array.graph import Graph
+from ...array.node import Node, Slot
+from ...array.program import Function, Loop
+from ...array.rewriting import rewrite
+from ...array.value import getitem, permute
+from ..indexing.wrapped_indices import WRAPPED
+from ..matching import Bindings, pattern
+from ..rules import Rule, apply_rules
+
+_EXCHANGE = "setitem((once := setitem(order, getitem(order, there), here)), getitem(order, here), there)"
+
+
+def solves(function: Function) -> None:
+    """Raise permutations by row exchanges, then what reads them."""
+    graph = function.graph
+
+    def rule(node: Node) -> Node | None:
+        if node.opcode != "item" or node.operands[0].opcode != "loop":
+            return None
+        found = _permutation(node.operands[0])
+        return None if found is None else _order(graph, node, found)
+
+    rewrite(function, ("item",), rule)
+    apply_rules(function, RULES)
+
+
+def _permutation(node: Node) -> Node | None:
+    """The row that each step exchanges with its own, where that is all a loop does to 0, 1, .. n - 1."""
+    loop: Loop = node.parameters["loop"]
+    if len(loop.carries) != 1 or loop.stores or loop.effect is not None or loop.counter is None:
+        return None
+    (carry,) = loop.carries
+    n = carry.initial.shape[0] if carry.initial.opcode == "arange" else None
+    found = pattern(_EXCHANGE).match(carry.following) if carry.following is not None else None
+    if found is None or (loop.start, loop.stop, loop.step) != (0, n, 1):
+        return None
+    there = found["there"]
+    rows = there.operands[0] if there.opcode == "getitem" and len(there.operands) == 2 else None
+    exact = (
+        found["order"] is carry.parameter
+        and found["here"] is loop.counter
+        and rows is not None
+        and rows.region is not loop.region
+        and there.operands[1] is loop.counter
+        and rows.shape == (n,)
+        and rows.interval is not None
+        and rows.interval[0] >= 0
+        and rows.interval[1] < (n or 0)
+    )
+    return rows if exact else None
+
+
+def _order(graph: Graph, item: Node, rows: Node) -> Node | None:
+    size = item.shape[0]
+    made = graph.add(
+        "prelude",
+        (rows,),
+        interval=(0, size - 1),
+        function="pivots_to_permutation",
+        arguments=(Slot(0), size),
+        keywords={},
+    )
+    return made if graph.refuses(made) is None and rows.element_type is item.element_type else None
+
+
+def _dead_wrap(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    order: Node = found["i"]
+    return order if order.interval is not None and order.interval[0] >= 0 else None
+
+
+def _in_bounds(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    order, axis = found["order"], node.parameters["axis"]
+    if not node.parameters["clamped"] or order.interval is None or order.interval[0] < 0:
+        return None
+    if order.interval[1] >= found["x"].shape[axis]:
+        return None
+    return graph.add("take", node.operands, axis=axis, clamped=False)
+
+
+def _factors(found: Bindings, order: Node) -> bool:
+    """Both triangles are those of one factorisation, and the rows are in its order."""
+    parts = {name: found[name].parameters["index"] for name in ("lu", "info")}
+    (pivots,) = order.operands
+    exchanged = pattern("subtract((rows := item(factored)), 1)").match(pivots)
+    return (
+        found["factored"].opcode == "prelude"
+        and found["factored"].parameters["function"] == "getrf"
+        and parts == {"lu": 0, "info": 2}
+        and exchanged is not None
+        and exchanged["factored"] is found["factored"]
+        and exchanged["rows"].parameters["index"] == 1
+        and order.parameters["function"] == "pivots_to_permutation"
+    )
+
+
+def _solution(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    outer, inner = node.parameters["keywords"], found["half"].parameters["keywords"]
+    taken: Node = found["taken"]
+    if outer or inner != {"lower": True, "unit_diagonal": True} or not _factors(found, found["order"]):
+        return None
+    (matrix,) = found["factored"].operands
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        return None
+    x: Node = found["b"]
+    if "turned" in found:
+        right = permute(graph, x, (1, 0)) if x.ndim == 2 and taken.parameters["axis"] == 1 else None
+    else:
+        right = x if taken.parameters["axis"] == 0 else None
+    if right is not None and "column" in found:
+        right = getitem(graph, right, found["column"].parameters["index"]) if right.ndim == 1 else None
+    if right is None or right.shape != node.shape:
+        return None
+    return graph.add(
+        "prelude",
+        (matrix, right),
+        function="solve",
+        arguments=(Slot(0), Slot(1)),
+        keywords={},
+    )
+
+
+def _vector(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """The only column of the solution for a right-hand side that is one column."""
+    column = found["column"]
+    is_column = tuple(column.parameters["index"]) == (":", None) and column.operands[0].ndim == 1
+    if not is_column or tuple(node.parameters["index"]) != (":", 0):
+        return None
+    return graph.add(
+        "prelude",
+        (found["a"], column.operands[0]),
+        function="solve",
+        arguments=(Slot(0), Slot(1)),
+        keywords={},
+    )
+
+
+_TRIANGLES = 'select(compare((info := item(factored)), 0, direction="GE"), (lu := item(factored)), nan)'
+_TAKEN = "(taken := take(b, (order := prelude.pivots_to_permutation(rows))))"
+_RIGHT_SIDES = (_TAKEN, f"(turned := transpose({_TAKEN}))", f"(column := expand({_TAKEN}))")
+
+RULES = (
+    Rule(WRAPPED, _dead_wrap),
+    Rule("take(x, order)", _in_bounds),
+    *(
+        Rule(
+            f"prelude.triangular_solve((both := {_TRIANGLES}), (half := prelude.triangular_solve(both, {right})))",
+            _solution,
+        )
+        for right in _RIGHT_SIDES
+    ),
+    Rule("getitem(prelude.solve(a, (column := expand(b))))", _vector),
+)

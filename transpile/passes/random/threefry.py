@@ -1,0 +1,336 @@
+"""JAX's random numbers: the Threefry cipher as a call, and keys, bits and uniform numbers made with it by name.
+
+JAX writes the cipher out as a loop of 5 groups of 4 rounds. The loop is recognised by what one iteration computes and
+by what it starts from; then by its counts what it is for: one word for each element (``random_bits``), pairs of words
+(``split_key``), or the words of one number (``fold_in``).
+
+Source: Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011); ``jax/_src/prng.py``.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...array.graph import Graph
+from ...array.live import live_nodes
+from ...array.node import Node, Slot, literal_value
+from ...array.program import Function, Loop, roots
+from ...array.rewriting import rewrite
+from ...array.traversal import dependencies, topological
+from ...array.value import FULL, NEW, getitem
+from ...hlo.element_types import F32, U32
+from ..matching import Bindings, pattern
+from ..rules import Rule, apply_rules
+
+_GROUPS = 5
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+_PARITY = 0x1BD11BDA
+_SMALLEST = 2.0**-23  # of the fractions of JAX's floats that are not 0
+
+
+def _rounds() -> tuple[str, str]:
+    """The patterns of both words after the 4 rounds of a group, on words ``x`` and ``y``."""
+    x, y = "x", "y"
+    for k in range(4):
+        amount = f"(r{k} := getitem(rotations, index={(k,)}))"
+        x = f"(x{k} := add({x}, {y}))"
+        y = f"xor({x}, or_(shift_left({y}, {amount}), shift_right_logical({y}, subtract(32, {amount}))))"
+    return x, y
+
+
+_FIRST, _SECOND = (text for text in _rounds())
+_NEXT_FIRST = f"add({_FIRST}, key)"
+_NEXT_SECOND = f"add(add({_SECOND}, key), count)"
+
+
+def threefry(function: Function) -> None:
+    """Raise the loops of the cipher, then what JAX does with the words."""
+    if not live_nodes(function).of(("loop",)):
+        return
+    users = _users(function)
+    graph = function.graph
+    ciphers: dict[Node, Node] = {}  # by loop: the call
+
+    def rule(node: Node) -> Node | None:
+        if node.opcode == "loop" and _is_cipher(node, users):
+            made = _call(graph, node, users)
+            if made is not None:
+                ciphers[made] = node
+            return made
+        if node.opcode == "item" and node.operands[0] in ciphers and node.operands[0].opcode == "prelude":
+            return _word(graph, node, node.operands[0])
+        return None
+
+    rewrite(function, ("loop", "item"), rule)
+    if ciphers:
+        apply_rules(function, RULES)
+
+
+def _users(function: Function) -> dict[Node, list[Node | None]]:
+    users: dict[Node, list[Node | None]] = {}
+    for node in topological(roots(function)):
+        for operand in dependencies(node):
+            users.setdefault(operand, []).append(node)
+    for root in roots(function):
+        users.setdefault(root, []).append(None)
+    return users
+
+
+# -- the loop
+
+
+def _is_cipher(node: Node, users: dict[Node, list[Node | None]]) -> bool:
+    """The body is a group of rounds, the carries turn as they should, and only the two words are read afterwards."""
+    loop: Loop = node.parameters["loop"]
+    carries = loop.carries
+    counted = loop.counter is not None and (loop.start, loop.stop, loop.step) in ((1, 6, 1), (0, 5, 1))
+    if not counted or loop.stores or loop.effect is not None or len(carries) != 7:
+        return False
+    if any(user is None or user.opcode != "item" or user.parameters["index"] > 1 for user in users.get(node, ())):
+        return False
+    x, y, key1, key2, key0, even, odd = (carry.parameter for carry in carries)
+    following = [carry.following for carry in carries]
+    if following[2:] != [key2, key0, key1, odd, even] or following[0] is None or following[1] is None:
+        return False
+    given = {"x": x, "y": y, "rotations": even}
+    return (
+        _holds(_NEXT_FIRST, following[0], given | {"key": key1})
+        and _holds(_NEXT_SECOND, following[1], given | {"key": key2}, loop)
+        and [_constant(carry.initial) for carry in carries[5:]] == list(_ROTATIONS)
+    )
+
+
+def _holds(text: str, node: Node, given: Bindings, loop: Loop | None = None) -> bool:
+    """The pattern matches with these meanings of its names; ``count`` is the number of the group, from 1."""
+    found = pattern(text).match(node)
+    if found is None or any(found[name] is not meaning for name, meaning in given.items()):
+        return False
+    if loop is None:
+        return True
+    count, extra = found["count"], 1 - loop.start
+    while count.opcode in ("retype", "scalar", "convert"):
+        (count,) = count.operands
+    if extra and count.opcode == "add":
+        (count,) = (part for part in count.operands if part.opcode not in ("integer", "literal"))
+        return count is loop.counter and found["count"].interval == (1, _GROUPS)
+    return not extra and count is loop.counter
+
+
+def _constant(node: Node) -> tuple[int, ...] | None:
+    return tuple(node.parameters["constant"].array.tolist()) if node.opcode == "array" else None
+
+
+# -- what it starts from
+
+
+Element = tuple[Node, tuple[Any, ...]]
+
+
+def _element(node: Node) -> Element:
+    """The array and the index that a single element is read by, through broadcasts and unit axes."""
+    while node.opcode in ("broadcast_to", "expand") and prod(node.operands[0].shape) == 1:
+        (node,) = node.operands
+    if node.opcode != "getitem" or len(node.operands) != 1 or prod(node.shape) != 1:
+        return node, ()
+    base, inner = node.operands[0], []
+    for item, size in zip(node.parameters["index"], base.shape, strict=False):
+        inner.append(range(size)[slice(*item)].start if isinstance(item, tuple) else 0 if item == FULL else item)
+    inner += [0] * (base.ndim - len(inner))
+    while base.opcode == "getitem" and len(base.operands) == 1 and NEW not in base.parameters["index"]:
+        rest = iter(inner)
+        outer = []
+        source = base.operands[0]
+        items = [*base.parameters["index"], *[FULL] * (source.ndim - len(base.parameters["index"]))]
+        for item, size in zip(items, source.shape, strict=True):
+            outer.append(
+                item
+                if isinstance(item, int)
+                else range(size)[slice(*item) if item != FULL else slice(None)][next(rest)]
+            )
+        base, inner = source, outer
+    return base, tuple(inner)
+
+
+def _key(initials: tuple[Node, ...]) -> tuple[Node, tuple[Any, ...]] | None:
+    """(array, index) of the key of two words that the cipher starts from."""
+    _, _, key1, key2, key0, *_ = initials
+    found = pattern(f"xor(xor(a, b), {_PARITY})").match(key2)
+    words = _element(key0), _element(key1)
+    if found is None or {_element(found["a"]), _element(found["b"])} != set(words):
+        return None
+    (array, first), (other, second) = words
+    is_pair = array is other and first and first[:-1] == second[:-1] and (first[-1], second[-1]) == (0, 1)
+    return (array, first[:-1]) if is_pair and array.shape[-1] == 2 else None
+
+
+def _count(initial: Node, word: Node) -> Node | None:
+    """What was added to a word of the key; None for nothing."""
+    while initial.opcode == "expand" or (initial.opcode == "broadcast_to" and prod(initial.operands[0].shape) == 1):
+        (initial,) = initial.operands
+    if _element(initial) == _element(word):
+        return None
+    if initial.opcode == "add":
+        for one, other in (initial.operands, initial.operands[::-1]):
+            if _element(other) == _element(word):
+                return one
+    return initial
+
+
+def _call(graph: Graph, node: Node, users: dict[Node, list[Node | None]]) -> Node | None:
+    """The call that makes the words, or None where the counts are no pattern of JAX's."""
+    operands = node.operands
+    found = _key(operands)
+    if found is None:
+        return None
+    array, index = found
+    key = getitem(graph, array, [*index, FULL])
+    first, second = (_count(operands[k], operands[4 - 2 * k]) for k in (0, 1))
+    shape = node.operands[1].shape
+    if first is not None:
+        return None
+    second = second or graph.literal(0, U32)
+    items = [user for user in users[node] if user is not None]
+    mixed = {reader for item in items for reader in users[item]}
+    together = len(items) == 2 and len(mixed) == 1 and all(r is not None and r.opcode == "xor" for r in mixed)
+    if together and _counts_up(second, shape):
+        return _prelude(graph, "random_bits", (key,), (Slot(0), shape), shape)
+    if len(shape) == 1 and _counts_up(second, shape) and not together:
+        return _prelude(graph, "split_key", (key,), (Slot(0), shape[0]), (*shape, 2))
+    if second.ndim == 0 and prod(shape) == 1 and not together:
+        if second.is_literal:
+            return _prelude(graph, "fold_in", (key,), (Slot(0), int(literal_value(second))), (2,))
+        return _prelude(graph, "fold_in", (key, second), (Slot(0), Slot(1)), (2,))
+    return None
+
+
+def _prelude(
+    graph: Graph, name: str, operands: tuple[Node, ...], arguments: tuple[Any, ...], shape: tuple[int, ...]
+) -> Node | None:
+    made = graph.add(
+        "prelude", operands, shape=shape, element_type=U32, function=name, arguments=arguments, keywords={}
+    )
+    return made if graph.refuses(made) is None else None
+
+
+def _counts_up(node: Node, shape: tuple[int, ...]) -> bool:
+    """0, 1, 2, .. over an array of the shape in row-major order."""
+    steps = _steps(node)
+    if steps is None or steps[0] != 0:
+        return False
+    given = [(size, step) for size, step in zip(node.shape, steps[1], strict=True) if size != 1]
+    sizes = [size for size in shape if size != 1]
+    return given == [(size, prod(sizes[axis + 1 :])) for axis, size in enumerate(sizes)]
+
+
+def _steps(node: Node) -> tuple[int, tuple[int, ...]] | None:
+    """(first element, step along each axis) of integers that grow evenly along every axis."""
+    if node.opcode == "arange":
+        return 0, (1,)
+    if node.is_literal and node.type.is_integral:
+        return int(literal_value(node)), ()
+    if node.interval is None:
+        return None
+    parts = [_steps(operand) for operand in node.operands]
+    given = [part for part in parts if part is not None]
+    if not parts or len(given) != len(parts):
+        return None
+    if node.opcode == "convert":
+        return given[0]
+    if node.opcode == "expand":
+        held = iter(given[0][1])
+        return given[0][0], tuple(0 if item is NEW else next(held) for item in node.parameters["index"])
+    if node.opcode == "reshape" and node.operands[0].ndim == 1 and given[0][1] == (1,):
+        return given[0][0], tuple(prod(node.shape[axis + 1 :]) for axis in range(node.ndim))
+    rank = node.ndim
+    padded = [(start, (0,) * (rank - len(steps)) + steps) for start, steps in given]
+    if node.opcode == "add":
+        return sum(start for start, _ in padded), tuple(map(sum, zip(*(steps for _, steps in padded), strict=True)))
+    if node.opcode == "multiply" and any(not any(steps) for _, steps in padded):
+        (factor, _), (start, steps) = sorted(padded, key=lambda part: any(part[1]))
+        return factor * start, tuple(factor * step for step in steps)
+    return None
+
+
+def _word(graph: Graph, item: Node, call: Node) -> Node:
+    """What stands for one of the two words that the loop gave."""
+    number = item.parameters["index"]
+    if call.parameters["function"] == "random_bits":
+        graph.stand_ins.add(item)
+        return call if number else graph.literal(0, U32)  # which the other is combined with
+    if call.parameters["function"] == "split_key":
+        return getitem(graph, call, [FULL, number])
+    return getitem(graph, call, [(number or None, None if number else 1, None)] if item.ndim else [number])
+
+
+# -- what JAX makes of the words
+
+
+def _whole(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """The pairs of words, of which both columns were put side by side again."""
+    array = found["pairs"]
+    wanted = found["first"], found["second"]
+    columns = ((FULL, 0), (FULL, 1)) if node.opcode == "stack" else (((None, 1, None),), ((1, None, None),))
+    is_whole = wanted == columns and node.parameters["axis"] == node.ndim - 1 and array.shape == node.shape
+    return array if is_whole else None
+
+
+def _uniform(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """Numbers from ``low``: the upper 23 bits as the fraction of a float in [1, 2)."""
+    low = found["LOW"]
+    span = np.float32(literal_value(found["SPAN"])) if "SPAN" in found else np.float32(1)
+    start = np.float32(literal_value(low))
+    below = -literal_value(found["BELOW"]) if "BELOW" in found else 0
+    shift = literal_value(found["START"]) if "START" in found else below
+    vanishes = shift == 0 and 0 < start < _SMALLEST / 2  # XLA drops the sum with a number that changes nothing
+    if shift != start and not vanishes:
+        return None
+    ends = (np.float32(1), np.float32(f"{start + span:.6g}"), start + span)
+    high = next((end for end in ends if end - start == span), None)
+    bits = found["bits"]
+    if node.element_type is not F32 or high is None or bits.parameters["function"] != "random_bits":
+        return None
+    arguments: tuple[Any, ...] = bits.parameters["arguments"]
+    written = [int(end) if end == int(end) else float(str(end)) for end in (start, high)]
+    arguments += tuple(written if high != 1 else written[:1] if start else ())
+    return graph.add(
+        "prelude",
+        bits.operands,
+        function="random_uniform",
+        arguments=arguments,
+        keywords={},
+    )
+
+
+def _normal(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """The inverse of the normal distribution at uniform numbers in (-1, 1)."""
+    uniform = found["uniform"]
+    key, shape, *ends = uniform.parameters["arguments"]
+    if node.element_type is not F32 or [np.float32(end) for end in ends] != [
+        np.nextafter(np.float32(-1), np.float32(0))
+    ]:
+        return None
+    return graph.add(
+        "prelude",
+        uniform.operands,
+        function="random_normal",
+        arguments=(key, shape),
+        keywords={},
+    )
+
+
+_UNIT = "subtract(view(or_(shift_right_logical((bits := prelude.random_bits(key)), 9), 1065353216)), 1)"
+
+RULES = (
+    Rule("xor(words, 0)", lambda graph, node, found: found["words"]),
+    Rule("stack(getitem(pairs, index=first), getitem(pairs, index=second))", _whole),
+    Rule("concatenate(getitem(pairs, index=first), getitem(pairs, index=second))", _whole),
+    Rule("multiply(prelude.erf_inv((uniform := prelude.random_uniform(key))), 1.4142135)", _normal),
+    Rule(f"maximum(LOW, {_UNIT})", _uniform),
+    Rule(f"maximum(LOW, add({_UNIT}, START))", _uniform),
+    Rule(f"maximum(LOW, subtract({_UNIT}, BELOW))", _uniform),
+    Rule(f"maximum(LOW, add(multiply({_UNIT}, SPAN), START))", _uniform),
+    Rule(f"maximum(LOW, subtract(multiply({_UNIT}, SPAN), BELOW))", _uniform),
+)

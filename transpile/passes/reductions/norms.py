@@ -1,0 +1,59 @@
+"""``np.linalg.norm``: roots of sums of squares along an axis, over matrices or over a whole array; the largest sum of
+magnitudes along the columns or the rows of a matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...array.graph import Graph
+from ...array.node import Node
+from ...array.program import Function
+from ...array.rewriting import along, called
+from ..matching import Bindings
+from ..rules import Rule, apply_rules, is_full_float
+
+
+def _root(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    x, total = found["x"], found["total"]
+    axes = total.parameters["axes"]
+    if x.ndim == 0 or (len(axes) > 2 and len(axes) != x.ndim) or 0 in x.shape:
+        return None
+    return called(graph, "np.linalg.norm", (x,), node, **along(total))
+
+
+def _complex_root(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    x: Node = found["x"]
+    return _root(graph, node, found) if x.type.is_complex else None
+
+
+def _largest_sum(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    x, (axis,) = found["x"], found["total"].parameters["axes"]
+    if x.ndim != 2 or 0 in x.shape or node.ndim:
+        return None
+    order = graph.literal(1 if axis == 0 else np.inf, node.type)
+    return called(graph, "np.linalg.norm", (x, order), node)
+
+
+RULES = (
+    Rule("sqrt((total := sum((product := multiply(x, x)))))", _root, once=("total", "product"), when=is_full_float),
+    Rule(
+        "sqrt((total := sum((real := real((product := multiply(x, (conj := np.conj(x)))))))))",
+        _complex_root,
+        once=("total", "real", "product", "conj"),
+        when=is_full_float,
+    ),
+    *(
+        Rule(
+            f"max((total := sum((size := abs(x)), axes={axes})))",
+            _largest_sum,
+            once=("total", "size"),
+            when=is_full_float,
+        )
+        for axes in ("(0,)", "(1,)")
+    ),
+)
+
+
+def norms(function: Function) -> None:
+    """Raise them, where nothing else reads the squares or their sum."""
+    apply_rules(function, RULES)

@@ -1,0 +1,68 @@
+"""A reduction in two steps is one: XLA cuts long axes into pieces, reduces those, and then what is left of them."""
+
+from __future__ import annotations
+
+from ...array.graph import Graph
+from ...array.node import Node
+from ...array.operations import REDUCTIONS
+from ...array.program import Function
+from ..matching import Bindings
+from ..rules import Rule, apply_rules
+
+
+def _together(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """The reduction of a reduction."""
+    x, inner, outer = found["x"], found["inner"], found["outer"]
+    if found["part"].element_type is not node.element_type:
+        return None
+    kept = [axis for axis in range(x.ndim) if axis not in inner]
+    axes = tuple(sorted({*inner, *(kept[axis] for axis in outer)}))
+    return graph.add(node.opcode, (x,), element_type=node.element_type, interval=node.interval, axes=axes)
+
+
+def _of_whole(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """The reduction over all the pieces that axes were cut into."""
+    x, pieces = found["x"], found["pieces"]
+    axes: list[int] = []
+    for axis, run in cuts(x.shape, pieces.shape) or ():
+        gone = [piece in found["axes"] for piece in run]
+        if len(run) > 1 and any(gone) and not all(gone):
+            return None
+        axes += [axis] if gone and all(gone) else []
+    shape = tuple(size for axis, size in enumerate(x.shape) if axis not in axes)
+    if not axes or shape != node.shape:
+        return None
+    return graph.add(node.opcode, (x,), element_type=node.element_type, interval=node.interval, axes=tuple(axes))
+
+
+def cuts(whole: tuple[int, ...], pieces: tuple[int, ...]) -> list[tuple[int, list[int]]] | None:
+    """For each axis of ``whole`` its size and the axes of ``pieces`` it is cut into, where each is cut or stays as it
+    is."""
+    found: list[tuple[int, list[int]]] = []
+    at = 0
+    for axis, size in enumerate(whole):
+        run: list[int] = []
+        product = 1
+        while at < len(pieces) and (product < size or (not run and pieces[at] == size)):
+            product *= pieces[at]
+            run.append(at)
+            at += 1
+        if product != size or not run:
+            return None
+        found.append((axis, run))
+    return found if at == len(pieces) else None
+
+
+RULES = tuple(
+    rule
+    for name in REDUCTIONS.values()
+    for rule in (
+        Rule(f"{name}((part := {name}(x, axes=inner)), axes=outer)", _together, once=("part",)),
+        Rule(f"{name}((pieces := reshape(x)), axes=axes)", _of_whole, once=("pieces",)),
+    )
+)
+
+
+def sums(function: Function) -> None:
+    """Raise reductions in steps to one reduction."""
+    apply_rules(function, RULES)

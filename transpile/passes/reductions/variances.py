@@ -1,0 +1,59 @@
+"""``((x - x.mean()) ** 2).mean()`` is ``x.var()``; its square root is ``x.std()``."""
+
+from __future__ import annotations
+
+from math import prod
+
+from ...array.graph import Graph
+from ...array.node import Node, literal_value
+from ...array.program import Function
+from ..matching import Bindings
+from ..rules import Rule, apply_rules, is_full_float
+
+_SQUARE = "(square := multiply((d := subtract(x, mean(x, axes=axes, keepdims=kept))), d))"
+
+
+def _is_centred(found: Bindings) -> bool:
+    """The mean that is subtracted is that of the same axes: kept, or the first ones."""
+    axes = tuple(found["axes"])
+    return bool(found["kept"]) or axes == tuple(range(len(axes)))
+
+
+def _variance(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    if not _is_centred(found):
+        return None
+    return graph.add("var", (found["x"],), **node.parameters)
+
+
+def _sample_variance(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """The sum over fewer than the number of terms."""
+    total, divisor, x = found["total"], found["DIVISOR"], found["x"]
+    if not _is_centred(found) or total.shape != node.shape:
+        return None
+    count = prod(x.shape[axis] for axis in found["axes"])
+    correction = count - float(literal_value(divisor))
+    if correction not in (1, 2) or correction >= count:
+        return None
+    return graph.add("var", (x,), ddof=int(correction), **total.parameters)
+
+
+def _deviation(graph: Graph, node: Node, found: Bindings) -> Node:
+    (x,) = found["v"].operands
+    return graph.add("std", (x,), **found["v"].parameters)
+
+
+RULES = (
+    Rule(f"mean({_SQUARE}, axes=axes)", _variance, once=("square",), when=is_full_float),
+    Rule(
+        f"divide((total := sum({_SQUARE}, axes=axes)), DIVISOR)",
+        _sample_variance,
+        once=("square", "total"),
+        when=is_full_float,
+    ),
+    Rule("sqrt((v := var(x)))", _deviation, once=("v",), when=is_full_float),
+)
+
+
+def variances(function: Function) -> None:
+    """Raise means of squared differences from the mean to variances, and their roots to standard deviations."""
+    apply_rules(function, RULES)

@@ -1,0 +1,1 @@
+"""Raising rules for making and moving arrays."""

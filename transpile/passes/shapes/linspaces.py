@@ -1,0 +1,71 @@
+"""``linspace``, which JAX spells out: the numbers before the last, weighted by how near they are to either end, and it.
+
+The function of the prelude keeps the weights: ``np.linspace`` computes in float64 and rounds otherwise.
+"""
+
+from __future__ import annotations
+
+from ...array.graph import Graph
+from ...array.node import Node, Slot, literal_value
+from ...array.program import Function
+from ..matching import Bindings
+from ..rules import Rule, apply_rules, is_full_float
+
+_EXACT = "(ratio := divide((steps := arange(stop=stop)), GAPS))"
+_INVERSE = "(ratio := multiply((steps := arange(stop=stop)), SHARE))"  # XLA divides constants beforehand
+_FIRST = ("multiply(first, subtract(1, {ratio}))", "subtract(1, {ratio})")
+_LAST = ("multiply(last, ratio)", "ratio")
+_OPTIMISED = ("multiply(steps, multiply(last, SHARE))", "multiply(steps, SLOPE)", "ratio")
+
+
+def _linspace(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    before, end = node.operands
+    gaps, dtype = found["stop"], node.type.dtype.type
+    share = dtype(1) / dtype(gaps)
+    if not (end.operation.is_filled or end.opcode == "expand") or end.shape != (1,) or before.shape != (gaps,):
+        return None
+    one = graph.literal(1, node.type)  # a factor that is not written
+    last = end.operands[0]
+    factor = found.get("last", None if "SLOPE" in found else one)
+    same_end = factor is last or (
+        factor is None and last.is_literal and _is(found, "SLOPE", literal_value(last) * share)
+    )
+    if not same_end or not _is(found, "GAPS", gaps) or not _is(found, "SHARE", share):
+        return None
+    ends = (found.get("first", one), last)
+    if any(number.shape for number in ends):
+        return None
+    operands = tuple(number for number in ends if not number.is_literal)
+    arguments = tuple(
+        number.parameters["constant"] if number.is_literal else Slot(operands.index(number)) for number in ends
+    )
+    return graph.add(
+        "prelude",
+        operands,
+        function="linspace",
+        arguments=(*arguments, gaps + 1, node.element_type),
+        keywords={},
+    )
+
+
+def _is(found: Bindings, name: str, wanted: float) -> bool:
+    """The literal of that name, if there is one, has the value."""
+    return name not in found or bool(literal_value(found[name]) == wanted)
+
+
+RULES = tuple(
+    Rule(
+        f"concatenate((total := add({first.format(ratio=ratio)}, {last})), end, axis=0)",
+        _linspace,
+        once=("total",),
+        when=is_full_float,
+    )
+    for ratio, lasts in ((_EXACT, _LAST), (_INVERSE, _OPTIMISED))
+    for first in _FIRST
+    for last in lasts
+)
+
+
+def linspaces(function: Function) -> None:
+    """Raise them to calls, where nothing else reads the numbers before the last."""
+    apply_rules(function, RULES)

@@ -1,0 +1,119 @@
+"""``np.pad`` by modes: arrays joined with parts of themselves on both sides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...array.graph import Graph
+from ...array.node import Node
+from ...array.program import Function
+from ...array.rewriting import called
+from ...array.value import FULL
+from ..matching import Bindings
+from ..rules import Rule, apply_rules
+
+Widths = tuple[tuple[int, int], ...]
+_LONGEST = 1 << 20  # elements along an axis whose places are listed
+
+
+def _padded(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    low, x, high = node.operands
+    axis = node.parameters["axis"]
+    size = x.shape[axis]
+    if node.shape[axis] > _LONGEST:
+        return None
+    taken = [_places(part, x, axis) for part in (low, high)]
+    if taken[0] is None or taken[1] is None or not all(taken):
+        return None
+    before, after = len(taken[0]), len(taken[1])
+    if max(before, after) >= size:
+        return None
+    for mode, wanted in _modes(size, before, after).items():
+        if taken == wanted:
+            widths = tuple((before, after) if k == axis else (0, 0) for k in range(x.ndim))
+            return _call(graph, x, node, widths, mode)
+    return None
+
+
+def _modes(size: int, before: int, after: int) -> dict[str, list[list[int]]]:
+    """By mode, which elements of an axis stand before and after it."""
+    rest = list(range(size))
+    return {
+        "edge": [[0] * before, [size - 1] * after],
+        "wrap": [rest[size - before :], rest[:after]],
+        "reflect": [rest[1 : before + 1][::-1], rest[size - 1 - after : -1][::-1]],
+        "symmetric": [rest[:before][::-1], rest[size - after :][::-1]],
+    }
+
+
+def _places(part: Node, x: Node, axis: int) -> list[int] | None:
+    """Which elements along an axis of ``x`` a part of it consists of, in their order."""
+    if part is x:
+        return list(range(x.shape[axis]))
+    if part.opcode == "broadcast_to":
+        return _of_one(part, x, axis)
+    if part.opcode != "getitem" or len(part.operands) != 1:
+        return None
+    (inner,) = part.operands
+    within, item = _places(inner, x, axis), _only_item(part, axis)
+    return within[slice(*item)] if within is not None and isinstance(item, tuple) else None
+
+
+def _of_one(part: Node, x: Node, axis: int) -> list[int] | None:
+    """One element, repeated along the axis."""
+    (inner,) = part.operands
+    others = [sizes[:axis] + sizes[axis + 1 :] for sizes in (part.shape, x.shape)]
+    if inner.opcode != "getitem" or inner.operands != (x,) or others[0] != others[1]:
+        return None
+    item = _only_item(inner, axis)
+    places = [item % x.shape[axis]] if isinstance(item, int) and axis == 0 else None
+    if isinstance(item, tuple):
+        places = list(range(x.shape[axis]))[slice(*item)]
+    return places * part.shape[axis] if places is not None and len(places) == 1 else None
+
+
+def _only_item(node: Node, axis: int) -> Any:
+    """What an index takes of one axis, where it takes all of the others."""
+    index, ndim = node.parameters["index"], node.operands[0].ndim
+    whole = (*index, *(FULL,) * (ndim - len(index)))
+    if len(whole) != ndim or any(item != FULL for k, item in enumerate(whole) if k != axis):
+        return None
+    return whole[axis]
+
+
+def _call(graph: Graph, x: Node, node: Node, widths: Widths, mode: str) -> Node:
+    """Widths that are the same on all sides are one number."""
+    given: Any = widths[0] if len(set(widths)) == 1 else widths
+    if len(set(widths)) == 1 and widths[0][0] == widths[0][1]:
+        given = widths[0][0]
+    return called(graph, "np.pad", (x,), node, given, mode=mode)
+
+
+def _all_widths(node: Node) -> Widths:
+    given = node.parameters["arguments"][1]
+    pair: Any = (given, given) if isinstance(given, int) else given
+    widths: Widths = pair if isinstance(pair[0], tuple) else (pair,) * node.ndim
+    return widths
+
+
+def _together(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """NumPy, too, pads one axis after the other."""
+    inner = found["inner"]
+    mode = node.parameters["keywords"].get("mode")
+    if mode is None or inner.parameters["keywords"].get("mode") != mode:
+        return None
+    both = list(zip(_all_widths(inner), _all_widths(node), strict=True))
+    if any(any(first) and any(second) for first, second in both):
+        return None
+    widths = tuple(first if any(first) else second for first, second in both)
+    return _call(graph, inner.operands[0], node, widths, mode)
+
+
+RULES = (Rule("concatenate(low, x, high)", _padded),)
+TOGETHER = (Rule("np.pad((inner := np.pad(x)))", _together, once=("inner",)),)
+
+
+def paddings(function: Function) -> None:
+    """Raise arrays with borders made of their own elements."""
+    apply_rules(function, RULES)
+    apply_rules(function, TOGETHER)

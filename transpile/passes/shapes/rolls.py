@@ -1,0 +1,60 @@
+"""``np.concatenate([x[k:], x[:k]])`` is ``np.roll(x, -k)``; two in a row are one of several axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...array.graph import Graph
+from ...array.node import Node
+from ...array.program import Function
+from ...array.value import FULL
+from ..matching import Bindings
+from ..rules import Rule, apply_rules
+
+
+def _roll(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    x, axis = found["x"], node.parameters["axis"]
+    if x.shape != node.shape:
+        return None
+    tail, head = (part_of_axis(found[name], axis, x.shape[axis]) for name in ("tail", "head"))
+    if tail is None or head is None or head.start != 0 or tail.stop != x.shape[axis] or head.stop != tail.start:
+        return None
+    shift = len(tail) if len(tail) < len(head) else -len(head)
+    return graph.add("roll", (x,), shift=shift, axis=axis)
+
+
+def part_of_axis(index: tuple[Any, ...], axis: int, size: int) -> range | None:
+    """What an index takes of one axis, if it takes all of the others and one piece of this."""
+    if len(index) <= axis or any(item != FULL for k, item in enumerate(index) if k != axis):
+        return None
+    item = index[axis]
+    taken = range(size)[slice(*item)] if isinstance(item, tuple) else None
+    return taken if taken is not None and taken.step == 1 else None
+
+
+def _along_several(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """One call goes over an array once, whatever the number of axes."""
+    shifts = (
+        {found["axis"]: found["shift"]}
+        if isinstance(found["axis"], int)
+        else dict(zip(found["axis"], found["shift"], strict=True))
+    )
+    axis, shift = node.parameters["axis"], node.parameters["shift"]
+    if not isinstance(axis, int) or axis in shifts:
+        return None
+    axes = tuple(sorted([*shifts, axis]))
+    shifts[axis] = shift
+    x = found["x"]
+    along = tuple(shifts[each] for each in axes)
+    return graph.add("roll", (x,), shift=along, axis=axes)
+
+
+RULES = (
+    Rule("concatenate(getitem(x, index=tail), getitem(x, index=head))", _roll),
+    Rule("roll(roll(x, shift=shift, axis=axis))", _along_several),
+)
+
+
+def rolls(function: Function) -> None:
+    """Raise arrays of which the two parts were exchanged."""
+    apply_rules(function, RULES)

@@ -1,0 +1,59 @@
+"""``np.repeat`` and ``np.tile``: axes that were inserted, repeated and merged with the one beside them."""
+
+from __future__ import annotations
+
+from ...array.graph import Graph
+from ...array.node import Node
+from ...array.program import Function
+from ...array.rewriting import called
+from ...array.value import NEW
+from ..matching import Bindings
+from ..reductions.sums import cuts
+from ..rules import Rule, apply_rules
+
+
+def _repeated(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    wide, inner = found["wide"], found["inner"]
+    x = inner.operands[0] if inner.opcode == "expand" else inner
+    own = _own_axes(inner, wide)
+    runs = cuts(node.shape, wide.shape)
+    if own is None or runs is None or x.ndim != node.ndim or 0 in node.shape:
+        return None
+    before: list[int] = []  # by axis, how often the whole of it is repeated, and each element
+    after: list[int] = []
+    for axis, (_, run) in enumerate(runs):
+        places = [k for k, piece in enumerate(run) if own[piece] == axis]
+        if len(places) != 1 or any(own[piece] not in (axis, None) for piece in run) or len(run) > 2:
+            return None
+        if wide.shape[run[places[0]]] != x.shape[axis]:
+            return None
+        repeats = [wide.shape[piece] for piece in run if own[piece] is None]
+        before += repeats if repeats and places[0] else [1]
+        after += repeats if repeats and not places[0] else [1]
+    if after == [1] * x.ndim and before != after:
+        return called(graph, "np.tile", (x,), node, before[0] if x.ndim == 1 else tuple(before))
+    changed = [axis for axis, count in enumerate(after) if count != 1]
+    if before != [1] * x.ndim or len(changed) != 1:
+        return None
+    (axis,) = changed
+    keywords = {"axis": -1 if axis == x.ndim - 1 else axis} if x.ndim > 1 else {}
+    return called(graph, "np.repeat", (x,), node, after[axis], **keywords)
+
+
+def _own_axes(inner: Node, wide: Node) -> list[int | None] | None:
+    """For each axis of a wide array the axis of what was expanded that it is, None where it was inserted."""
+    index = inner.parameters["index"] if inner.opcode == "expand" else (":",) * inner.ndim
+    own: list[int | None] = [None] * (wide.ndim - inner.ndim)
+    axis = 0
+    for item in index:
+        own.append(None if item is NEW else axis)
+        axis += item is not NEW
+    return own if len(own) == wide.ndim else None
+
+
+RULES = (Rule("reshape((wide := broadcast_to(inner)))", _repeated, once=("wide",)),)
+
+
+def tilings(function: Function) -> None:
+    """Raise them, where nothing else reads the array before its axes are merged."""
+    apply_rules(function, RULES)

@@ -1,0 +1,71 @@
+"""``np.bincount``: how often each number occurs, which JAX adds up one by one, leaving out what is too large."""
+
+from __future__ import annotations
+
+from ...array.graph import Graph
+from ...array.node import Node, Slot, Ufunc, literal_value
+from ...array.program import Function
+from ...array.rewriting import called
+from ...array.value import getitem
+from ...hlo.element_types import S64
+from ..matching import Bindings, pattern
+from ..rules import Rule, apply_rules
+
+_NOT_NEGATIVE = pattern("maximum(x, 0)")
+
+
+def _counts(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """What is too large is counted in a last place of its own, which is left out."""
+    zeros, numbers, one = _places(node)
+    if not _is_number(zeros, 0) or not _is_number(one, 1) or numbers.ndim != 1 or numbers.interval is None:
+        return None
+    (size,) = node.shape if node.ndim == 1 else (0,)
+    bounds, is_wide = numbers.interval, node.type.is_integral and node.type.bits >= 32
+    if bounds[0] < 0 or not size or not is_wide or numbers.type.name == "u64":
+        return None
+    largest = (1 << numbers.type.bits - 1) - 1
+    if bounds[1] >= size:
+        if size > largest:
+            return None
+        numbers = _cut(graph, numbers, size)
+    places = size + (bounds[1] >= size)
+    like = graph.add("empty", (), shape=(places,), element_type=S64)
+    counted = called(graph, "np.bincount", (numbers,), like, minlength=places)
+    if graph.refuses(counted) is not None:
+        return None
+    kept = getitem(graph, counted, ((None, size, None),)) if places > size else counted
+    return graph.add("convert", (kept,), element_type=node.element_type) if node.type is not S64 else kept
+
+
+def _places(node: Node) -> list[Node]:
+    """What is added to, at which places, and what is added."""
+    if node.opcode == "update_at":
+        array, value, *indices = node.operands
+        is_sum = node.parameters["ufunc"] == Ufunc("add") and len(indices) == 1
+        return [array, *indices, value] if is_sum else [node, node, node]
+    *given, ufunc = node.parameters["arguments"]
+    plain = ufunc == Ufunc("add") and not node.parameters["keywords"] and all(isinstance(item, Slot) for item in given)
+    return [node.operands[item.index] for item in given] if plain and len(given) == 3 else [node, node, node]
+
+
+def _is_number(node: Node, number: int) -> bool:
+    """A number, or an array of that alone."""
+    value = node.operands[0] if node.operation.is_filled else node
+    return value.is_literal and bool(literal_value(value) == number)
+
+
+def _cut(graph: Graph, numbers: Node, size: int) -> Node:
+    """At most ``size``."""
+    inner = _NOT_NEGATIVE.match(numbers)
+    zero, most = (graph.literal(bound, numbers.type) for bound in (0, size))
+    operands = (zero, inner["x"], most) if inner is not None else (numbers, most)
+    opcode = "clamp" if inner is not None else "minimum"
+    return graph.add(opcode, operands, interval=(0, size))
+
+
+RULES = (Rule("prelude.scatter_at(a, b, c)", _counts), Rule("update_at(a, b, c)", _counts))
+
+
+def bincount(function: Function) -> None:
+    """Raise counts of integers that are not negative."""
+    apply_rules(function, RULES)

@@ -1,0 +1,70 @@
+"""``np.convolve`` and ``np.correlate``: convolutions with one batch, one channel and one spatial axis."""
+
+from __future__ import annotations
+
+from ...array.graph import Graph
+from ...array.node import Node
+from ...array.program import Function
+from ...array.rewriting import called
+from ...array.value import FULL, NEW
+from ..matching import Bindings
+from ..rules import Rule, apply_rules, is_full_float
+
+_BACKWARDS = (None, None, -1)
+_KEYWORDS = frozenset(("padding", "layout"))
+
+
+def _convolution(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    convolved = found["convolved"]
+    keywords = convolved.parameters["keywords"]
+    if node.ndim != 1 or not keywords.keys() <= _KEYWORDS or len(convolved.shape) != 3:
+        return None
+    layout = keywords.get("layout", "NaC,aIO->NaC").replace("->", ",")
+    inputs, kernel, outputs = layout.split(",")
+    x, y = (_line(operand, _spatial(axes)) for operand, axes in zip(convolved.operands, (inputs, kernel), strict=True))
+    taken = found["index"]
+    if x is None or y is None or x[1] or [k for k, item in enumerate(taken) if item == FULL] != [_spatial(outputs)]:
+        return None
+    (signal, _), (weights, is_reversed) = x, y
+    (padding,) = keywords.get("padding", ((0, 0),))
+    mode = _mode(tuple(padding), *signal.shape, *weights.shape)
+    name, usual = ("np.convolve", "full") if is_reversed else ("np.correlate", "valid")
+    if mode is None:
+        return None
+    return called(graph, name, (signal, weights), node, **({} if mode == usual else {"mode": mode}))
+
+
+def _spatial(axes: str) -> int:
+    """The place of the axis that is neither batch nor channel."""
+    return next(k for k, letter in enumerate(axes) if letter not in "NCIO")
+
+
+def _line(operand: Node, axis: int) -> tuple[Node, bool] | None:
+    """(the array of one axis that an array with other axes of one element is, whether it is turned round)."""
+    if operand.opcode not in ("expand", "getitem") or len(operand.operands) != 1 or operand.operands[0].ndim != 1:
+        return None
+    index = operand.parameters["index"]
+    others = [item for k, item in enumerate(index) if k != axis]
+    if len(index) != 3 or any(item is not NEW for item in others) or index[axis] not in (FULL, _BACKWARDS):
+        return None
+    return operand.operands[0], index[axis] == _BACKWARDS
+
+
+def _mode(padding: tuple[int, int], length: int, window: int) -> str | None:
+    """NumPy's name for what is put before and after; the longer array comes first."""
+    if not length >= window > 0:
+        return None
+    modes = {
+        (window - 1, window - 1): "full",
+        (window // 2, window - window // 2 - 1): "same",
+        (0, 0): "valid",
+    }
+    return modes.get(padding)
+
+
+RULES = (Rule("getitem((convolved := prelude.convolution(x, y)), index=index)", _convolution, when=is_full_float),)
+
+
+def convolutions(function: Function) -> None:
+    """Raise them."""
+    apply_rules(function, RULES)

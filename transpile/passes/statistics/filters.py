@@ -1,0 +1,41 @@
+"""``image_filter``: convolutions of images of one channel with one kernel of several rows."""
+
+from __future__ import annotations
+
+from ...array.graph import Graph
+from ...array.node import Node
+from ...array.program import Function
+from ...array.rewriting import called
+from ..matching import Bindings
+from ..rules import Rule, apply_rules, is_full_float
+
+_KEYWORDS = frozenset(("padding", "kernel_dilation", "layout"))
+_FEWEST = 4  # rows of a kernel: products with a matrix take longer than sums for less
+
+
+def _filter(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    x, kernel = node.operands
+    keywords = dict(node.parameters["keywords"])
+    if not keywords.keys() <= _KEYWORDS or node.ndim < 4:
+        return None
+    spatial = "HWDEFG"[: node.ndim - 2]
+    first = keywords.pop("layout", "")
+    if first and first not in (f"NC{spatial},{order}{spatial}->NC{spatial}" for order in ("OI", "IO")):
+        return None
+    channel, window = (1, kernel.shape[2:]) if first else (-1, kernel.shape[:-2])
+    steps = keywords.get("kernel_dilation", (1,))
+    reach = (window[0] - 1) * steps[0] + 1
+    height = node.shape[2 if first else 1]
+    if not x.shape[channel] == node.shape[channel] == 1 or window[0] < _FEWEST or height < reach or 0 in node.shape:
+        return None
+    if first:
+        keywords["channels_first"] = True
+    return called(graph, "image_filter", (x, kernel), node, **keywords)
+
+
+RULES = (Rule("prelude.convolution(x, y)", _filter, when=is_full_float),)
+
+
+def filters(function: Function) -> None:
+    """Raise them."""
+    apply_rules(function, RULES)

@@ -1,0 +1,27 @@
+"""Element types that a target has no dtype for, carried in bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ...hlo.ir import HloModule
+from .operations import SPECIAL
+from .rewriting import Carrying, Originals, has_type
+
+__all__ = ["legalize_storage_types"]
+
+
+def legalize_storage_types(
+    module: HloModule, lacks: frozenset[str], hooks: Mapping[str, str], originals: Originals
+) -> tuple[HloModule, Originals]:
+    """The module without the element types of these names, and which instructions its own stand for.
+
+    A module that has none of them is returned as it is. Functions in ``hooks`` are given the carriers.
+    """
+    if not any(has_type(instruction.shape, lacks) for instruction in module.instructions()):
+        return module, originals
+    work = Carrying(lacks, hooks, originals, SPECIAL)
+    made = {computation: work.computation(computation, work.instruction) for computation in module.computations}
+    rewritten = replace(module, computations=(*work.wide.values(), *made.values()), entry=made[module.entry])
+    return rewritten, work.originals
