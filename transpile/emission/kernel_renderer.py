@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..array.node import Node
 from ..hlo.element_types import ElementType
 from ..kernels.index_maps import Term
-from .expression import Renderer
+from .expression import Expression, Renderer
 
 
 class KernelRenderer(Renderer):
@@ -37,3 +39,14 @@ class KernelRenderer(Renderer):
     def columns_of_definition(self, node: Node) -> int:
         """The columns that a definition takes beside the name, the value and ``=``."""
         return 0
+
+    def start_of(self, node: Node) -> Expression:
+        """What changes no result of a reduction, before the first element."""
+        dtype = node.type.dtype
+        if node.opcode in ("sum", "prod"):
+            return self.typed_literal(dtype.type(node.opcode == "prod"), node.type)
+        is_largest = node.opcode == "max"
+        if node.type.is_floating:
+            return self.typed_literal(dtype.type(-np.inf if is_largest else np.inf), node.type)
+        bounds = np.iinfo(dtype)
+        return self.typed_literal(dtype.type(bounds.min if is_largest else bounds.max), node.type)

@@ -129,7 +129,7 @@ def carried_names(writer: FunctionWriter, node: Node) -> Sequence[str]:
 
 
 class KernelLoops:
-    """Writes loops and branches in kernels: what they carry are variables of the thread."""
+    """Writes loops and branches in kernels: what they carry are variables of the element."""
 
     def __init__(self, writer: KernelWriter) -> None:
         self.writer = writer

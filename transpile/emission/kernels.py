@@ -77,3 +77,30 @@ class Declarations:
     def shared(self) -> list[str]:
         """The texts of what several kernels call, which come before them."""
         return []
+
+
+def argument_names(node: Node, caller: FunctionWriter) -> tuple[list[str], list[str]]:
+    """What a kernel calls what it reads and what it writes: as the function does that calls it, or would."""
+    kernel: Kernel = node.parameters["kernel"]
+    parts = caller.items.get(node, {})
+    outputs = [_plain(caller, parts[k] if node.results else node) for k in range(len(kernel.outputs))]
+    operands = [_plain(caller, operand) for operand in node.operands]
+    given = {*outputs, *carried_names(caller, node)} if kernel.has_loop else set(outputs)
+    operands = [
+        _before(caller, operand, name) if name in given else name
+        for operand, name in zip(node.operands, operands, strict=True)
+    ]
+    return operands, outputs
+
+
+def _plain(writer: FunctionWriter, node: Node) -> str:
+    """What a function calls a value, or would."""
+    text = writer.texts.get(node)
+    if text is not None and text.isidentifier():
+        return str(text)
+    return base_name(node, writer.graph)
+
+
+def _before(writer: FunctionWriter, node: Node, name: str) -> str:
+    """A name for what is replaced by a result of its name."""
+    return f"{name}_before" if node.opcode in ("parameter", "item") else base_name(node, writer.graph)

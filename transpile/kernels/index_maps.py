@@ -1,4 +1,4 @@
-"""Which element of an array a thread reads: an index for each axis, linear in the axes of what the threads compute.
+"""Which element of an array a step of a loop reads: an index for each axis, linear in the axes of the loop.
 
 Views (slices, transposes, unit axes, broadcasts) cost nothing in a kernel: they change the index at which an array is
 read, and that is arithmetic with constants.
@@ -28,7 +28,7 @@ VIEWS = frozenset(("expand", "getitem", "transpose", "broadcast_to"))
 
 
 def identity(shape: Sequence[int]) -> Map:
-    """Every thread at its own element."""
+    """Every step at its own element."""
     return tuple(Index() if size == 1 else Index(0, 1, axis) for axis, size in enumerate(shape))
 
 

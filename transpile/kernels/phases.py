@@ -15,7 +15,7 @@ from ..array.traversal import dependencies, topological
 from .index_maps import Offset
 from .kernel import Kernel
 
-_REGISTER = 32  # bits
+_WORD = 32  # bits
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class Phases:
 
     loops: list[Phase]
     kept: set[Node]
-    registers: int  # of 32 bits, for what is kept of each element, at most
+    words: int  # of 32 bits, for what is kept of each element, at most
 
 
 def phases(kernel: Kernel, keeps: bool) -> Phases:
@@ -64,7 +64,7 @@ def phases(kernel: Kernel, keeps: bool) -> Phases:
         last |= {node: number for node in inside if node in ends}
         phase.inside = [node for node in inside if node not in ends]
         computed |= {node: number for node in phase.inside if node not in computed}
-    widths = {node: -(-node.type.bits // _REGISTER) for node in last}
+    widths = {node: -(-node.type.bits // _WORD) for node in last}
     taken = (
         sum(width for node, width in widths.items() if computed[node] <= number < last[node])
         for number in range(len(made))

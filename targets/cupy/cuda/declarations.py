@@ -12,9 +12,9 @@ from ....transpile.array.node import Node
 from ....transpile.emission.body import FunctionWriter
 from ....transpile.emission.constants import ModuleConstants
 from ....transpile.emission.expression import Renderer
-from ....transpile.emission.kernel_writer import KernelWriter, carried_names
-from ....transpile.emission.kernels import Declarations
-from ....transpile.emission.names import Names, base_name
+from ....transpile.emission.kernel_writer import KernelWriter
+from ....transpile.emission.kernels import Declarations, argument_names
+from ....transpile.emission.names import Names
 from ....transpile.emission.prelude import Prelude
 from ....transpile.emission.sources import SourceNames
 from ....transpile.kernels.kernel import Kernel
@@ -52,15 +52,7 @@ class CudaDeclarations(Declarations):
         self.renderer.launch, found = launched(kernel) if kernel.by_lines else (None, None)
         given_to_all = kernel, self.renderer, Names(words), self.annotate, constants, self.source_names
         writer = KernelWriter(*given_to_all) if found is None else LineWriter(*given_to_all, found)
-        parts = caller.items.get(node, {})
-        outputs = [_plain(caller, parts[k] if node.results else node) for k in range(len(kernel.outputs))]
-        operands = [_plain(caller, operand) for operand in node.operands]
-        given = {*outputs, *carried_names(caller, node)} if kernel.has_loop else set(outputs)
-        operands = [
-            _before(caller, operand, name) if name in given else name
-            for operand, name in zip(node.operands, operands, strict=True)
-        ]
-        writer.name_arguments(operands, outputs)
+        writer.name_arguments(*argument_names(node, caller))
         writer.write()
         if isinstance(writer, LineWriter):
             return self._of_lines(writer)
@@ -125,19 +117,6 @@ def _kinds(kernel: Kernel) -> set[str]:
 
 def _dtype_name(node: Node) -> str:
     return str(node.type.dtype.name)
-
-
-def _plain(writer: FunctionWriter, node: Node) -> str:
-    """What a function calls a value, or would."""
-    text = writer.texts.get(node)
-    if text is not None and text.isidentifier():
-        return str(text)
-    return base_name(node, writer.graph)
-
-
-def _before(writer: FunctionWriter, node: Node, name: str) -> str:
-    """A name for what is replaced by a result of its name."""
-    return f"{name}_before" if node.opcode in ("parameter", "item") else base_name(node, writer.graph)
 
 
 def _parts(library: Prelude, name: str) -> tuple[Any, ...]:

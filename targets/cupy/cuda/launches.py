@@ -64,7 +64,7 @@ def launched(kernel: Kernel) -> tuple[Launch, Phases]:
     width, together = _of_rows(lines) if lines.are_rows else _of_columns(lines)
     each = -(-lines.length // width)
     found = phases(kernel, keeps=each <= _LONGEST_SHARE)
-    if each > _LONGEST_SHARE or kernel.parts > 1 or not 0 < each * found.registers <= _MOST_KEPT:
+    if each > _LONGEST_SHARE or kernel.parts > 1 or not 0 < each * found.words <= _MOST_KEPT:
         each, found = 0, phases(kernel, keeps=False)
     return Launch(lines, width, together, each, in_loops=True, parts=kernel.parts), found
 

@@ -114,17 +114,6 @@ class CudaRenderer(KernelRenderer):
         digits = number(value, "")
         return self.statement("real_number", kind, digits if re.search("[.e]", digits) else f"{digits}.0")
 
-    def start_of(self, node: Node) -> Expression:
-        """What changes no result of a reduction."""
-        dtype = node.type.dtype
-        if node.opcode in ("sum", "prod"):
-            return self.typed_literal(dtype.type(node.opcode == "prod"), node.type)
-        is_largest = node.opcode == "max"
-        if node.type.is_floating:
-            return self.typed_literal(dtype.type(-np.inf if is_largest else np.inf), node.type)
-        bounds = np.iinfo(dtype)
-        return self.typed_literal(dtype.type(bounds.min if is_largest else bounds.max), node.type)
-
     def weak_literal(self, value: np.ndarray) -> Expression:
         """C++ has no weak types: only literals of unknown type would end here."""
         raise AssertionError("a kernel has typed constants only")

@@ -114,7 +114,7 @@ class KernelBuilder:
         return kernel
 
     def _body(self, of: Piece | None) -> Region:
-        """Where a piece is computed: by the threads alone that need it."""
+        """Where a piece is computed: for the elements alone that are of it."""
         if of is None:
             return self.graph.root
         if of not in self.bodies:
@@ -173,7 +173,7 @@ class KernelBuilder:
         return made
 
     def _reduced(self, node: Node, operands: tuple[Node, ...]) -> Node:
-        """A reduction, by what the threads of a line do together."""
+        """A reduction, by folds of the elements of a line."""
         kernel = self.kernel_made
         assert kernel.lines is not None
         (x,) = operands

@@ -1,4 +1,4 @@
-"""Reductions of lines by those that threads do together: sums, products, extremes, and the first of some places."""
+"""Reductions by those that fold a line: sums, products, extremes, and the first of some places."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WIDE = {F16: F32, BF16: F32, S8: S32, U8: S32, S16: S32, U16: S32}
 
 @dataclass(slots=True)
 class LineReductions:
-    """Writes reductions into the function of a kernel; ``made`` are those that threads do together."""
+    """Writes reductions into the function of a kernel; ``made`` are the folds of lines."""
 
     graph: Graph
     loop: tuple[int, ...]

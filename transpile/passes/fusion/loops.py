@@ -1,6 +1,6 @@
 """A counted loop whose body is one kernel of element-wise operations becomes a loop in the kernel.
 
-Each thread keeps the carried values of its element to itself, so that they are read and written once for all rounds.
+Each element keeps its carried values to itself, so that they are read and written once for all rounds.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class LoopKernel:
         self.parameters = [carry.parameter for carry in self.loop.carries]
 
     def fits(self) -> bool:
-        """Every carried value is an array of the kernel's loop, and each thread reads its own element of it."""
+        """Every carried value is an array of the kernel's loop, and each step reads its own element of it."""
         types = all(
             carry.initial.shape == carry.parameter.shape == self.inner.loop and not carry.parameter.is_python_int
             for carry in self.loop.carries
