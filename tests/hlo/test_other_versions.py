@@ -175,6 +175,14 @@ def test_a_loop_may_carry_an_asynchronous_operation(target):
     np.testing.assert_array_equal(run(ASYNC, np.float32([1, 2, 3, 4]), target=target), [-1, -2, -3, -4])
 
 
+def test_the_short_form_of_what_a_loop_carries():
+    text = ASYNC.replace("async-update(state), calls=work", "negate-update(state)")
+    text = text.replace("d = f32[4] async-done(last), calls=work", "d = negate-done(last)")
+    assert text.count("negate-") == 2
+    verify(parse_module(text))
+    np.testing.assert_array_equal(run(text, np.float32([1, 2, 3, 4])), [-1, -2, -3, -4])
+
+
 def test_an_update_of_what_was_not_started_is_refused():
     text = ASYNC.replace("a = ((f32[4]), f32[4], s32[]) async-start(p), calls=work", "n = f32[4] negate(p)")
     text = text.replace("zero = s32", "q = (f32[4]) tuple(n)  z = s32[] constant(0)  "

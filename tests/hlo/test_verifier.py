@@ -150,6 +150,15 @@ REFUSED = [
         "does not divide into blocks",
         "f32[4,4] scaled-dot(m, m, f32[4,3] copy(b), m), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
     ),
+    (
+        *("XP215", "is not in [0, 2)"),
+        "f32[4,4] scaled-dot(m, m, m, m), lhs_contracting_dims={1}, rhs_contracting_dims={-9223372036854775808}",
+    ),
+    (
+        *("XP214", "group_sizes needs at least 1 dimensions"),
+        "f32[4,4] ragged-dot(m, f32[1,4,4] reshape(m), i), lhs_contracting_dims={1}, rhs_contracting_dims={1}, "
+        "lhs_ragged_dims={0}, rhs_group_dims={0}",
+    ),
     ("XP214", "1 ranges for f32[4,3]", "f32[2] slice(b), slice={[0:2]}"),
     ("XP214", "the matrix needs at least 2 dimensions", "f32[4] cholesky(a)"),
     ("XP214", "the result needs at least 1 dimensions", "s32[] iota(), iota_dimension=0"),

@@ -197,6 +197,7 @@ def test_a_loop_may_carry_a_transfer():
         ("recv.0", "ROOT d = (f32[4], token[]) recv-done(send.0), channel_id=1", "has to follow recv, not send"),
         ("recv.0", "ROOT d = f32[4] get-tuple-element(recv.0), index=0", "d reads recv.0, whose recv-done"),
         ("recv.0", "ROOT d = f32[4] get-tuple-element(send.0), index=0", "d reads send.0, whose send-done"),
+        ("recv.0", "ROOT d = f32[4] get-tuple-element(last), index=0", "d reads recv.0, whose recv-done"),
     ],
 )
 def test_the_state_of_a_transfer_ends_in_its_own_done(first, line, message):

@@ -69,15 +69,24 @@ def wait_for(
     metadata: OpMetadata | None,
     span: Span,
 ) -> Instruction:
-    """``async-update`` or ``async-done`` of an operation that was started before."""
+    """``async-update`` or ``async-done`` of an operation that was started before; a loop may have carried it here."""
     started = operands[0] if operands else None
     while started is not None and started.opcode == "async-update" and started.operands:
         started = started.operands[0]
-    called = started.attributes.get("calls") if started is not None and started.opcode in _STARTS else None
-    if len(operands) != 1 or not isinstance(called, Computation) or called.root.opcode != form.wrapped.opcode:
+    if len(operands) != 1 or started is None or not _may_be_start_of(form.wrapped, started):
         message = f"{quote(f'{form.wrapped.opcode}-{form.part}')} needs the {form.wrapped.opcode}-start it belongs to"
         raise state.cursor.error("XP111", message, *span)
     if shape is None:
-        shape = operands[0].shape if form.part == "update" else called.root.shape
+        given = operands[0].shape
+        if form.part == "done" and isinstance(given, TupleShape) and len(given.elements) > 1:
+            given = given.elements[1]
+        shape = given
     rest = {key: value for key, value in attributes.items() if key not in form.wrapped.attributes}
     return Instruction(name, f"async-{form.part}", shape, operands, rest, metadata, span)
+
+
+def _may_be_start_of(wrapped: OpSpec, started: Instruction) -> bool:
+    """Whether an instruction starts this operation, or takes what started it out of the tuple of a loop."""
+    called = started.attributes.get("calls") if started.opcode in _STARTS else None
+    starts_it = isinstance(called, Computation) and called.root.opcode == wrapped.opcode
+    return starts_it or started.opcode == "get-tuple-element"

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from .ir import HloModule, Instruction
 from .shape_rules.common import refuse
+from .shapes import TOKEN, TupleShape
 
 _ASYNC = ("async-start", "async-update")
 FIRST_HALVES: dict[str, tuple[str, ...]] = {
@@ -66,14 +67,21 @@ def check_second_half(instruction: Instruction, loops: Loops) -> None:
             refuse("XP222", f"{instruction.opcode} wraps {here.name}, but {first.name} wraps {wrapped.name}")
 
 
-def check_use(instruction: Instruction) -> None:
-    """Refuse (XP222) to read the state of a transfer before its -done."""
+def check_use(instruction: Instruction, loops: Loops) -> None:
+    """Refuse (XP222) to read the state of a transfer before its -done, also out of a tuple that holds it."""
     if instruction.opcode in _HANDS_ON or instruction.opcode in FIRST_HALVES:
         return
-    started = next((operand for operand in instruction.operands if operand.opcode in _TRANSFERS), None)
-    if started is not None:
-        message = f"{instruction.name} reads {started.name}, whose {started.opcode}-done has the result"
-        refuse("XP222", message, f"only {started.opcode}-done takes what {started.opcode} gives")
+    for operand in filter(_may_be_state, instruction.operands):
+        started = _origin(operand, loops)
+        if started is not None and started.opcode in _TRANSFERS:
+            message = f"{instruction.name} reads {started.name}, whose {started.opcode}-done has the result"
+            refuse("XP222", message, f"only {started.opcode}-done takes what {started.opcode} gives")
+
+
+def _may_be_state(instruction: Instruction) -> bool:
+    """Whether the shape is that of a transfer's state: (data, context, token)."""
+    shape = instruction.shape
+    return isinstance(shape, TupleShape) and len(shape.elements) == 3 and shape.elements[2] == TOKEN
 
 
 def _origin(element: Instruction, loops: Loops) -> Instruction | None:

@@ -87,7 +87,7 @@ def _check_instruction(instruction: Instruction, module: HloModule, loops: Loops
     _check_attributes(instruction)
     _check_shape(instruction)
     check_second_half(instruction, loops)
-    check_use(instruction)
+    check_use(instruction, loops)
     operation = Operation(
         opcode,
         tuple(operand.shape for operand in instruction.operands),

@@ -14,6 +14,7 @@ from .common import (
     dynamic_flags,
     refuse,
     require_dimensions,
+    require_rank,
     shape_text,
     sizes_text,
     wider,
@@ -78,6 +79,7 @@ def _ragged_dot(op: Operation) -> Shape:
     ragged, group_dims = op["lhs_ragged_dims"], op["rhs_group_dims"]
     if not group_sizes.element_type.is_integral:
         op.refuse("XP211", f"group sizes have to be integers, not {group_sizes.element_type}")
+    require_rank(op, group_sizes, 1, "group_sizes")
     if len(ragged) != 1:
         op.refuse("XP215", f"lhs_ragged_dims has to name one dimension, not {sizes_text(ragged)}")
     require_dimensions(op, ragged, lhs.rank, "lhs_ragged_dims")
@@ -130,7 +132,7 @@ def scaled_dot_order(op: Operation) -> tuple[int, int, int, int]:
     for rhs_index, order in ((1, (0, 1, 2, 3)), (2, (0, 2, 1, 3))):
         rhs = op.array(rhs_index)
         pairs = list(zip(op["lhs_contracting_dims"], op["rhs_contracting_dims"], strict=False))
-        fits = all(a < lhs.rank and b < rhs.rank and lhs.dimensions[a] == rhs.dimensions[b] for a, b in pairs)
+        fits = all(0 <= a < lhs.rank and 0 <= b < rhs.rank and lhs.dimensions[a] == rhs.dimensions[b] for a, b in pairs)
         if fits:
             return order
     return 0, 1, 2, 3
