@@ -16,7 +16,7 @@ def is_scatter(node: Node) -> bool:
         return node.parameters["function"] == "scatter_at" and not node.results
     indices = node.operands[2:]
     is_computed = not all(map(is_known_on_host, indices))
-    return node.opcode in ("setitem", "update_at") and is_computed and len(first_slots(node)) == len(indices)
+    return node.operation.changes and is_computed and len(first_slots(node)) == len(indices)
 
 
 def first_slots(node: Node) -> tuple[Slot, ...]:

@@ -136,7 +136,7 @@ class Trace:
                 for axis, place in enumerate(axis_map)
             )
             yield operand, inner
-        if node.opcode in ("loop", "conditional"):
+        if node.operation.has_body:
             for outer in body_and_captured(node)[1]:
                 yield outer, tuple(IndexSymbol() for _ in shape_of(outer))
 

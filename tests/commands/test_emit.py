@@ -9,6 +9,7 @@ import pytest
 
 from xla2py.tests.conftest import MODEL, NAMED
 from xla2py.transpile.commands.emit import module_name
+from xla2py.transpile.compilation import stages
 
 
 def test_emit_writes_source_to_stdout_and_nothing_to_stderr(xla2py):
@@ -297,3 +298,15 @@ def test_the_program_after_a_pass(xla2py):
     assert xla2py("emit", "model.hlo", "--print-after", "all")[2].count("// after") > 5
     code, _, err = xla2py("emit", "model.hlo", "--print-after", "nothing")
     assert code == 2 and "XP641" in err
+
+
+@pytest.mark.parametrize("arguments", [("--debug", "emit", "model.hlo"), ("emit", "--debug", "model.hlo")])
+def test_debug_verifies_the_program_after_every_pass(xla2py, monkeypatch, arguments):
+    seen = []
+    monkeypatch.setattr(stages, "verifies", lambda draft: seen.append(draft.options.debug) or draft.options.debug)
+    code, out, _ = xla2py(*arguments)
+    assert code == 0 and "return x + y" in out
+    assert seen and all(seen)
+    seen.clear()
+    xla2py("emit", "model.hlo")
+    assert seen and not any(seen)

@@ -24,7 +24,7 @@ class HostLoop(ArrayStrategy):
                     yield (targets[0], axis), (source if target is targets[0] else target, axis)
 
     def is_feasible(self, node: Node, chunks: Chunks) -> bool:
-        if node.opcode not in ("loop", "conditional"):
+        if not node.operation.has_body:
             return False
         body, captured = body_and_captured(node)
         return any(map(chunks.is_cut, (*node.operands, *body, *captured)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 from ...hlo.element_types import S32, ElementType
@@ -351,8 +350,3 @@ OPERATIONS.define(
     axes=axes.nothing,
     default_names=("size",),
 )
-
-
-def elements(shape: Sequence[int]) -> int:
-    """How many elements an array of a shape has."""
-    return prod(shape)
