@@ -1,5 +1,6 @@
 # make demo   set up, emit an example for NumPy and run it
 # make test   set up, lint, check types and imports, run the tests
+# make quick  lint, check types and imports, run the tests that need neither XLA nor a browser
 # make docs   write the generated documentation again
 # make clean  remove what the others made
 
@@ -8,13 +9,21 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 EXAMPLE ?= examples/hlo/attention.before.hlo
 
-.PHONY: demo test lint types contract pytest docs clean
+.PHONY: demo test quick lint types contract pytest docs clean
+
+# tests that need no other process, no XLA and no array library but NumPy
+QUICK = tests/array tests/builder tests/commands tests/hlo tests/prelude tests/test_architecture.py tests/test_cli.py \
+	tests/test_diagnostics.py tests/test_files.py tests/test_gallery.py::test_gallery_is_current \
+	tests/test_packaging.py tests/test_settings.py
 
 demo: $(VENV)/.ready
 	$(BIN)/xla2py emit $(EXAMPLE)
 	$(BIN)/xla2py run $(EXAMPLE)
 
 test: lint types contract pytest
+
+quick: lint types contract
+	$(BIN)/python -m pytest -n 2 $(QUICK)
 
 lint: $(VENV)/.ready-to-test
 	$(BIN)/ruff check .
