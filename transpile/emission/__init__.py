@@ -5,12 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from keyword import iskeyword
 from pathlib import Path
-
-import black
-from black.mode import TargetVersion
 
 from ...targets.base import Limits, Target, load_target
 from ..collection import collection_paused
@@ -21,6 +17,7 @@ from ..hlo.ir import HloModule
 from ..hlo.printer import module_sha256
 from ..hlo.verifier import verify
 from .argument_trees import captured_objects
+from .formatting import formatted
 from .generated import GeneratedModule
 from .header import body_sha256, with_body_hash
 from .module import Settings, joined, write_module
@@ -95,8 +92,7 @@ def emit(
         source_sha256=module_sha256(module, with_result_tree=nested),
     )
     written = write_module(compiled.program, compiled.target, settings)
-    pieces = map(_formatted, written.pieces) if format else written.pieces
-    text = joined([piece.strip() for piece in pieces])
+    text = joined(list(map(formatted, written.pieces)) if format else written.pieces)
     text, title = with_body_hash(text), identifier(module.name) or "module"
     return GeneratedModule(text, title, chosen.name, written.constants, written.functions, compiled.program)
 
@@ -178,9 +174,3 @@ def _source_name(source: object, module: HloModule, name: str | None) -> str:
         name = Path(source).name
     chosen = name if name is not None else f"{module.name}.hlo"
     return "".join(c if c.isalnum() or c in "._-/+ :()[]," else "_" for c in chosen)[:200]
-
-
-@lru_cache(maxsize=1024)
-def _formatted(text: str) -> str:
-    """Text in black's layout. What a process has formatted it remembers: most modules share parts of the prelude."""
-    return black.format_str(text, mode=black.Mode(target_versions={TargetVersion.PY311}))

@@ -34,6 +34,7 @@ from .texts import (
     merges_or_splits,
     nested_text,
     one_axis_keyword,
+    power_text,
     quoted,
     shape_text,
     sizes_text,
@@ -45,6 +46,7 @@ WIDTH = 88  # columns, black's
 
 PRIMARY = 16
 ATOM = 17
+POWER = 14
 UNARY = 13
 SUM = 11
 
@@ -133,6 +135,8 @@ class Renderer:
         self.environment.filters.update(
             p=self.parenthesised,
             p_bits=self.parenthesised_bits,
+            p_sign=self.parenthesised_behind_sign,
+            powered=power_text,
             dtype=self.dtype,
             shape=shape_text,
             sizes=sizes_text,
@@ -202,6 +206,11 @@ class Renderer:
         """Among ``& | ^`` everything but the same operator is parenthesised: few know these levels by heart."""
         own = getattr(text, "level", ATOM)
         return self.parenthesised(text, level if own <= 9 else UNARY)
+
+    def parenthesised_behind_sign(self, text: str) -> str:
+        """Behind ``-`` and ``~`` a power is parenthesised, as black does it: few know which comes first."""
+        is_power = getattr(text, "level", ATOM) == POWER
+        return self.parenthesised(text, PRIMARY if is_power else UNARY)
 
     def dtype(self, element_type: ElementType) -> str:
         """``np.float32``, or ``ml_dtypes.bfloat16`` for what NumPy does not have."""

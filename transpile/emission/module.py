@@ -34,6 +34,8 @@ from .sections import add_sections
 from .signature import TREE, has_tree, kinds_of_types, result_type
 from .sources import SourceNames
 
+_BLOCK = re.compile(r"^(def|class|@)", re.MULTILINE)
+
 
 @dataclass(slots=True)
 class Settings:
@@ -182,7 +184,7 @@ class _ModuleWriter:
     # -- the whole text
 
     def _pieces(self, kernels: Declarations) -> list[str]:
-        """What the program became, and then each definition of the prelude and of the parts."""
+        """The top of the page, kernels, functions, and what they use of the prelude and of the parts."""
         renderer, program, entry = self.renderer, self.program, self.entry
         missing = sorted(set(renderer.used_prelude) - set(self.library.definitions))
         assert not missing, f"the prelude has no {missing}"
@@ -193,7 +195,7 @@ class _ModuleWriter:
         types = self._types()
         typing = renderer.statement("typing_imports", any("Callable[" in text for text in functions)).splitlines()
         needed = {*self.library.imports_of(definitions), *renderer.foreign_imports(), *typing}
-        own = renderer.environment.get_template("module.py.j2").render(
+        top = renderer.environment.get_template("module.py.j2").render(
             docstring=docstring(program, self.parameters, self.replicas, entry.result_tree),
             header="\n".join(
                 header(self.target, self.settings.source_name, self.settings.source_sha256, self.settings.options)
@@ -208,11 +210,10 @@ class _ModuleWriter:
                 *(signature_lines(program, self.parameters, entry.paths) if self.settings.checks else []),
                 *(["", self.chunks] if self.chunks else []),
             ],
-            kernels=[*shared, *kernels.shared(), *kernels.texts],
-            functions=functions,
         )
         behind = [definition.source for definition in definitions if definition.module != DEVICE]
-        return [own, *behind, *(text for part in self.parts for text in part.behind(renderer))]
+        behind += (text for part in self.parts for text in part.behind(renderer))
+        return [top, *shared, *kernels.shared(), *kernels.texts, *functions, *behind]
 
     def _function_text(self, writer: FunctionWriter) -> str:
         has_group = self.replicas is not None and writer.function is self.program.entry
@@ -227,12 +228,7 @@ class _ModuleWriter:
 
 def joined(pieces: Sequence[str]) -> str:
     """The text of a module from its pieces: functions and classes stand two empty lines apart, constants one."""
-    text = pieces[0]
-    for before, piece in pairwise(pieces):
-        text += "\n\n\n" if _is_block(before) or _is_block(piece) else "\n\n"
-        text += piece
-    return text + "\n"
-
-
-def _is_block(piece: str) -> bool:
-    return re.search(r"^(def|class|@)", piece, re.MULTILINE) is not None
+    pieces = [piece.strip() for piece in pieces]
+    are_blocks = [_BLOCK.search(piece) is not None for piece in pieces]
+    gaps = ("\n\n\n" if before or after else "\n\n" for before, after in pairwise(are_blocks))
+    return "".join(part for pair in zip(["", *gaps], pieces, strict=True) for part in pair) + "\n"

@@ -41,15 +41,16 @@ def mapped(tree: Any, function: Callable[[Any], Any]) -> Any:
 
 
 def display(tree: Any, *, outermost: bool = True) -> str:
-    """A tree of texts as Python spells it; a tuple without parentheses where it is ``outermost``."""
+    """A tree of texts as Python spells it; a tuple of several without parentheses where it is ``outermost``."""
     if isinstance(tree, dict):
         return f"{{{', '.join(f'{quoted(key)}: {display(part, outermost=False)}' for key, part in tree.items())}}}"
     if isinstance(tree, list | tuple):
         inner = ", ".join(display(part, outermost=False) for part in tree)
         if isinstance(tree, list):
             return f"[{inner}]"
-        inner += "," if len(tree) == 1 else ""
-        return inner if outermost and tree else f"({inner})"
+        if outermost and len(tree) > 1:
+            return inner
+        return f"({inner},)" if len(tree) == 1 else f"({inner})"
     return str(tree)
 
 

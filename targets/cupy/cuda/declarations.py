@@ -95,7 +95,7 @@ class CudaDeclarations(Declarations):
             writer.renderer.statement("declared", node in whole, _dtype_name(node), name)
             for node, name in zip(nodes, names, strict=True)
         ]
-        lines = textwrap.wrap(", ".join(part.replace(" ", "~") for part in parts), 76) or [""]
+        lines = textwrap.wrap(", ".join(part.replace(" ", "~") for part in parts), 78) or [""]
         return [line.replace("~", " ") + (" " if k + 1 < len(lines) else "") for k, line in enumerate(lines)]
 
     def shared(self) -> list[str]:

@@ -1,0 +1,141 @@
+"""What is emitted is in black's layout, though black sees only the statements that are too long for a line."""
+
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import black
+import pytest
+from black.mode import TargetVersion
+
+import xla2py
+from xla2py.targets.base import load_target
+from xla2py.transpile import emission
+from xla2py.transpile.emission.formatting import formatted
+from xla2py.transpile.emission.module import joined
+from xla2py.transpile.emission.prelude import prelude
+from xla2py.transpile.errors import XlaToPythonError
+from xla2py.transpile.fuzzing.families import FAMILIES, random_program
+
+from .pairs import FOLDER, read_pairs
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted((ROOT / "examples").glob("*/*.hlo"))
+GENERATED = sorted((ROOT / "generated").rglob("*.py"))
+MODE = black.Mode(target_versions={TargetVersion.PY311})
+WAYS = (
+    ("numpy", {}),
+    ("numpy", {"annotate": "full", "nested": True, "constants": "inline"}),
+    ("cupy", {}),
+    ("cupy", {"style": "fast"}),
+    ("dask", {}),
+    ("dask", {"chunks": "1KiB"}),
+)
+
+
+@cache
+def prelude_texts():
+    """The definitions of all preludes, which are proven to be in black's layout one by one."""
+    return {
+        definition.source: name
+        for target in (None, "cupy")
+        for name, definition in prelude(target and load_target(target)).definitions.items()
+    }
+
+
+@pytest.fixture
+def unlike_black(monkeypatch):
+    """Emits a program and gives what black would change of it, the prelude aside; nothing if it is refused."""
+    written = []
+    write_module = emission.write_module
+
+    def remember(*arguments):
+        written.append(write_module(*arguments))
+        return written[-1]
+
+    monkeypatch.setattr(emission, "write_module", remember)
+
+    def emit(source, target, **options):
+        try:
+            xla2py.emit(source, target, format=False, **options)
+        except XlaToPythonError:
+            return None
+        own = [piece for piece in written.pop().pieces if piece not in prelude_texts()]
+        text = joined(list(map(formatted, own)))
+        layout = black.format_str(text, mode=MODE)
+        return None if layout == text else (text, layout)
+
+    return emit
+
+
+def test_definitions_of_the_preludes_are_in_blacks_layout():
+    changed = [name for text, name in prelude_texts().items() if black.format_str(text, mode=MODE) != f"{text}\n"]
+    assert changed == []
+
+
+@pytest.mark.parametrize("path", GENERATED, ids=lambda path: "/".join(path.parts[-2:]))
+def test_the_gallery_is_in_blacks_layout(path):
+    text = path.read_text("utf-8")
+    assert black.format_str(text, mode=MODE) == text
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_are_in_blacks_layout(path, unlike_black):
+    source = path.read_text("utf-8")
+    for target, options in WAYS:
+        assert unlike_black(source, target, sources=ROOT, **options) is None
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.hlo")), ids=lambda path: path.stem)
+def test_pairs_are_in_blacks_layout(path, unlike_black):
+    for pair in read_pairs(path):
+        for target in ("numpy", "dask"):
+            assert unlike_black(pair.hlo, target, **pair.options) is None, pair.title
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_random_programs_are_in_blacks_layout(family, unlike_black):
+    for seed in range(30):
+        text = random_program(family, seed).text
+        for target in ("numpy", "cupy", "dask")[: 3 if seed % 4 == 0 else 1]:
+            assert unlike_black(text, target) is None, seed
+
+
+LONG = ", ".join(f"argument_{k}" for k in range(12))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"x = f({LONG})",
+        f"x = f({LONG})  # model.py:12",
+        f"return {LONG}",
+        f"for x in ({LONG}):\n    pass",
+        f"if f({LONG}):\n    pass",
+        f"while f({LONG}):\n    pass",
+        f"if x:\n    pass\nelif f({LONG}):\n    y = 1\nelse:\n    y = 2",
+        f"def main({LONG}):\n    return argument_1",
+        f"x = f(\n    {LONG},\n    [1, 2],\n)\ny = 2",
+        f'x = f(\n    """\n{LONG * 2}\n    """,\n    {LONG},\n)\ny = 2',
+        f"# {LONG}\nx = 1",
+    ],
+)
+@pytest.mark.parametrize("depth", [0, 1, 3])
+def test_a_statement_is_broken_at_its_own_depth(statement, depth):
+    heads = [f"{'    ' * k}if x{k}:" for k in range(depth)]
+    body, is_in_string = [], False
+    for line in statement.splitlines():
+        body.append(line if is_in_string else "    " * depth + line)
+        is_in_string ^= '"""' in line
+    text = "\n".join([*heads, *body]) + "\n"
+    assert formatted(text) == black.format_str(text, mode=MODE)
+
+
+def test_what_fits_its_lines_is_not_shown_to_black():
+    script = (
+        "import sys, xla2py\n"
+        "text = xla2py.emit('ENTRY main { x = f32[2] parameter(0) ROOT y = f32[2] negate(x) }').source\n"
+        "assert 'return -x' in text and 'black' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)

@@ -1,0 +1,73 @@
+"""Black's layout: lines that are written in it and fit stay as they are, black sees the others.
+
+Templates and macros write black's form, a statement a line, so that what is left to black is where to break a line that
+is too long. Each such statement goes there by itself, at its own depth.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from .expression import WIDTH
+
+_INDENT = "    "
+_STRING = '"""'  # of several lines; the only quotes of that kind that templates write
+_OPENING, _CLOSING = ("(", "[", "{"), (")", "]", "}")
+_CONTINUES_IF = re.compile(r"(elif|else)\b")
+_HEAD = re.compile(r"(def|class|for|while|if|elif|else|with)\b")
+
+
+def formatted(text: str) -> str:
+    """The text of whole statements in black's layout.
+
+    A statement of several lines ends an opening line with its bracket and begins the last one with the bracket that
+    closes it. What stands in strings of several lines stays as it is.
+    """
+    if all(len(line) <= WIDTH for line in text.split("\n")):
+        return text
+    return "\n".join(
+        "\n".join(lines) if fits else _wrapped("\n".join(lines)) for lines, fits in _statements(text.split("\n"))
+    )
+
+
+def _statements(lines: Iterable[str]) -> Iterator[tuple[list[str], bool]]:
+    """The lines of each statement, and whether all of them fit their width."""
+    found: list[str] = []
+    fits, is_in_string, end = True, False, ""
+    for line in lines:
+        is_of_string = is_in_string or line.count(_STRING) % 2 == 1
+        is_in_string ^= line.count(_STRING) % 2 == 1
+        fits &= len(line) <= WIDTH or is_of_string or line.lstrip().startswith("#")
+        found.append(line)
+        if not end and line.endswith(_OPENING) and not is_of_string:
+            indent = line[: len(line) - len(line.lstrip())]
+            end = indent + _CLOSING[_OPENING.index(line[-1])]
+        elif end and not is_in_string and line.startswith(end):
+            end = ""
+        if not end and not is_in_string:
+            yield found, fits
+            found, fits = [], True
+    if found:
+        yield found, fits
+
+
+@lru_cache(maxsize=1024)
+def _wrapped(text: str) -> str:
+    """One statement, or the head of a compound one, as black breaks it at the depth at which it stands."""
+    import black  # takes as long as a small program does, and few of those need it
+    from black.mode import TargetVersion
+
+    statement = text.lstrip()
+    depth = (len(text) - len(statement)) // len(_INDENT)
+    before = [f"{_INDENT * k}if _:" for k in range(depth)]
+    after = []
+    if _HEAD.match(statement):
+        after.append(f"{_INDENT * (depth + 1)}pass")
+        if _CONTINUES_IF.match(statement):
+            before += [f"{_INDENT * depth}if _:", *after]
+    source = "\n".join([*before, text, *after, ""])
+    layout = black.format_str(source, mode=black.Mode(target_versions={TargetVersion.PY311}))
+    lines = layout.rstrip("\n").split("\n")
+    return "\n".join(lines[len(before) : len(lines) - len(after)])
