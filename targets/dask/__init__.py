@@ -26,7 +26,6 @@ TARGET = Target(
         "indices",
         "normalizations",
         "outlining",
-        "searches",
     ),  # what is to be cut must be seen
     scalars="np",
     # One replica is plain NumPy; a cluster runs several.

@@ -31,7 +31,7 @@ def axis_of_all(node: Node, axis: int) -> OperandAxes:
     return {(k, axis): axis for k, operand in enumerate(node.operands) if 0 not in operand.shape}
 
 
-def _none_alike(node: Node) -> Iterable[tuple[Axis, Axis]]:
+def _no_pairs(node: Node) -> Iterable[tuple[Axis, Axis]]:
     return ()
 
 
@@ -44,9 +44,9 @@ class ChunkedImplementation:
     """A ``function`` of the prelude, where it can be used, and what it takes.
 
     ``divides`` gives the axes of operands that may come in several chunks though they are needed whole, ``arguments``
-    the arguments and keywords of the call, and ``alike`` pairs of axes that have to be cut alike besides. ``propose``
-    gives lengths of chunks that suit it, as :meth:`.strategy.Strategy.propose` does. Tasks read so many of the
-    first operands themselves as ``reads`` says, if these are arguments of ``main``.
+    the arguments and keywords of the call, and ``same_chunks`` pairs of axes that have to be cut alike besides.
+    ``propose`` gives lengths of chunks that suit it, as :meth:`.strategy.Strategy.propose` does. Tasks read so many
+    of the first operands themselves as ``reads`` says, if these are arguments of ``main``.
 
     For the plan: a task holds a block of each operand and ``holds`` of the result (as many of all operands, where there
     are several results), ``holds_of_operands`` more of all operands, and ``element_bytes`` for each element; and there
@@ -57,7 +57,7 @@ class ChunkedImplementation:
     function: str
     divides: Callable[[Node], OperandAxes]
     arguments: Callable[[Node], Arguments]
-    alike: Callable[[Node], Iterable[tuple[Axis, Axis]]] = _none_alike
+    same_chunks: Callable[[Node], Iterable[tuple[Axis, Axis]]] = _no_pairs
     propose: Callable[[Node, AxisClasses, Lengths, Lengths, int], Lengths] = _no_lengths
     reads: int = 0
     holds: int = 2

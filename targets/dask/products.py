@@ -47,7 +47,7 @@ def product_of(node: Node) -> Product | None:
 class ProductStrategy(BlockStrategy):
     """A way to sum products over an axis that comes in several chunks."""
 
-    def alike(self, node: Node, classes: AxisClasses) -> Iterator[tuple[Axis, Axis]]:
+    def same_chunks(self, node: Node, classes: AxisClasses) -> Iterator[tuple[Axis, Axis]]:
         for left, right in contracted(node):
             yield (node.operands[0], left), (node.operands[1], right)
 

@@ -22,7 +22,7 @@ def classified(function: Function, memory: int | None) -> AxisClasses:
     classes = AxisClasses(function, memory)
     for node in classes.nodes:
         for strategy in STRATEGIES:
-            for left, right in strategy.alike(node, classes):
+            for left, right in strategy.same_chunks(node, classes):
                 classes.join(left, right)
     return classes
 

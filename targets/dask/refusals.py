@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...transpile.array.node import Node
-from .nodes import name_of
+from .nodes import bytes_of, name_of
 
 OPERATIONS = frozenset("call median std var".split())
 
@@ -14,12 +14,16 @@ LIBRARY = frozenset(
 )
 
 # Functions of the prelude.
-FUNCTIONS = frozenset("get_or_fill log_softmax logsumexp search_sorted softmax take_or_fill".split())
+FUNCTIONS = frozenset("get_or_fill log_softmax logsumexp softmax take_or_fill".split())
 
 TABLES = {"library": LIBRARY, "prelude": FUNCTIONS}
+
+LARGEST_TABLE = 16 << 20  # bytes that each task may be given to search in
 
 
 def refuses(node: Node) -> str | None:
     """The reason why Dask is not to say a node, or None."""
+    if name_of(node) == "search_sorted" and bytes_of(node.operands[0]) > LARGEST_TABLE:
+        return "each task would need the whole table"
     hides = name_of(node) in TABLES[node.opcode] if node.opcode in TABLES else node.opcode in OPERATIONS
     return "it hides what can be computed in chunks" if hides else None

@@ -30,7 +30,7 @@ class Strategy(ABC):
 
     name: ClassVar[str]
 
-    def alike(self, node: Node, classes: AxisClasses) -> Iterator[tuple[Axis, Axis]]:
+    def same_chunks(self, node: Node, classes: AxisClasses) -> Iterator[tuple[Axis, Axis]]:
         """The axes that have to be cut alike, in pairs."""
         return iter(())
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.passes.raising import hlo
 from xla2py.tests.targets.chunked import Case, Loaded, check, check_plan, inputs, plan_of
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
@@ -177,3 +178,18 @@ def test_what_is_empty_is_not_sorted_in_chunks():
     generated = xla2py.emit(CASES["sort"].text.replace("20,3", "20,0"), "dask", chunks="6")
     assert "sort_in_chunks" not in generated.source
     assert generated.load().main(np.zeros((20, 0), np.float32)).compute().shape == (20, 0)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_values_in_chunks_are_searched_in_a_whole_table(side):
+    jnp = pytest.importorskip("jax.numpy")
+    table = np.array([-2, -0.0, 0, 1, 1, 5, np.inf, np.nan], np.float32)
+    values = np.array([[-3, -0.0, 0, 0.5], [5, 9, np.inf, np.nan], [-np.inf, 1, 2, -2]], np.float32)
+    text = hlo(lambda a, v: jnp.searchsorted(a, v, side=side), table, values)
+    check(Case(text, "search_sorted("), "2", [table, values])
+
+
+def test_large_tables_are_searched_where_they_lie():
+    jnp = pytest.importorskip("jax.numpy")
+    table, values = np.zeros(5_000_000, np.float32), np.zeros(3, np.float32)
+    assert "search_sorted(" not in xla2py.emit(hlo(jnp.searchsorted, table, values), "dask").source

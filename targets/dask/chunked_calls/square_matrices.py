@@ -21,7 +21,7 @@ def _sides(node: Node) -> SquareAxes:
     return {(0, rows): solved, (0, columns): solved, (1, solved): solved}
 
 
-def _alike(node: Node) -> Iterator[tuple[Axis, Axis]]:
+def _same_chunks(node: Node) -> Iterator[tuple[Axis, Axis]]:
     """All sides are cut alike."""
     for place in _sides(node).values():
         if place is not None:
@@ -40,8 +40,10 @@ def _propose(node: Node, classes: AxisClasses, sizes: Lengths, lengths: Lengths,
 
 
 IMPLEMENTATIONS: Implementations = {
-    "cholesky": (ChunkedImplementation("cholesky_in_chunks", _sides, as_it_is, _alike, _propose, reads=1, holds=4),),
+    "cholesky": (
+        ChunkedImplementation("cholesky_in_chunks", _sides, as_it_is, _same_chunks, _propose, reads=1, holds=4),
+    ),
     "triangular_solve": (
-        ChunkedImplementation("triangular_solve_in_chunks", _sides, as_it_is, _alike, _propose, reads=2, holds=4),
+        ChunkedImplementation("triangular_solve_in_chunks", _sides, as_it_is, _same_chunks, _propose, reads=2, holds=4),
     ),
 }

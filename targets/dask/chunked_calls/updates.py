@@ -33,7 +33,7 @@ def _along_updates(node: Node) -> Iterator[Sequence[tuple[int, int]]]:
             yield found
 
 
-def _alike(node: Node) -> Iterator[tuple[Axis, Axis]]:
+def _same_chunks(node: Node) -> Iterator[tuple[Axis, Axis]]:
     for (first, axis), *others in _along_updates(node):
         for other, place in others:
             yield (node.operands[first], axis), (node.operands[other], place)
@@ -77,8 +77,10 @@ def _moved(node: Node) -> OperandAxes:
 
 
 SCATTERS = (
-    ChunkedImplementation("scatter_at_in_parts", _updates, _scatter, _alike, reads=EVERY_OPERAND, holds=6, each=2),
-    ChunkedImplementation("scatter_at_in_chunks", _rows_and_updates, _scatter, _alike, reads=EVERY_OPERAND),
+    ChunkedImplementation(
+        "scatter_at_in_parts", _updates, _scatter, _same_chunks, reads=EVERY_OPERAND, holds=6, each=2
+    ),
+    ChunkedImplementation("scatter_at_in_chunks", _rows_and_updates, _scatter, _same_chunks, reads=EVERY_OPERAND),
 )
 IMPLEMENTATIONS: Implementations = {
     **dict.fromkeys(("scatter_at", "setitem", "update_at"), SCATTERS),

@@ -21,12 +21,12 @@ class ChunkedCall(ArrayStrategy):
 
     name = "chunked_call"
 
-    def alike(self, node: Node, classes: AxisClasses) -> Iterator[tuple[Axis, Axis]]:
+    def same_chunks(self, node: Node, classes: AxisClasses) -> Iterator[tuple[Axis, Axis]]:
         for (k, axis), place in _divided(node).items():
             if place is not None and shape_of(node.operands[k])[axis] == shape_of(node)[place]:
                 yield (node.operands[k], axis), (node, place)
         for implementation in implementations_of(node):
-            yield from implementation.alike(node)
+            yield from implementation.same_chunks(node)
 
     def divides(self, node: Node) -> Collection[OperandAxis]:
         return _divided(node).keys()

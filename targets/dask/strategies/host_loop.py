@@ -17,7 +17,7 @@ class HostLoop(ArrayStrategy):
 
     name = "host_loop"
 
-    def alike(self, node: Node, classes: AxisClasses) -> Iterator[tuple[Axis, Axis]]:
+    def same_chunks(self, node: Node, classes: AxisClasses) -> Iterator[tuple[Axis, Axis]]:
         for source, targets in _handed_on(node, classes):
             for target in targets:
                 for axis in range(target.ndim):

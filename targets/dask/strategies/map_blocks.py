@@ -21,7 +21,7 @@ class MapBlocks(BlockStrategy):
 
     name = "map_blocks"
 
-    def alike(self, node: Node, classes: AxisClasses) -> Iterator[tuple[Axis, Axis]]:
+    def same_chunks(self, node: Node, classes: AxisClasses) -> Iterator[tuple[Axis, Axis]]:
         for operand, axis_map in zip(node.operands, classes.axis_maps[node], strict=True):
             for axis, place in enumerate(axis_map):
                 if place is not None and shape_of(operand)[axis] == shape_of(node)[place] != 1:

@@ -23,7 +23,7 @@ class ScanInChunks(ArrayStrategy):
 
     name = "scan_in_chunks"
 
-    def alike(self, node: Node, classes: AxisClasses) -> Iterator[tuple[Axis, Axis]]:
+    def same_chunks(self, node: Node, classes: AxisClasses) -> Iterator[tuple[Axis, Axis]]:
         return pairwise(classes.scans[node].axes) if node in classes.scans else iter(())
 
     def is_feasible(self, node: Node, chunks: Chunks) -> bool:

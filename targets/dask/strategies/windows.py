@@ -24,7 +24,7 @@ class WindowsInChunks(ArrayStrategy):
 
     name = "windows"
 
-    def alike(self, node: Node, classes: AxisClasses) -> Iterator[tuple[Axis, Axis]]:
+    def same_chunks(self, node: Node, classes: AxisClasses) -> Iterator[tuple[Axis, Axis]]:
         for windows in windows_of(node):
             like, place = windows.like(node)
             if like.shape[place] == node.operands[0].shape[windows.axis] != 1:

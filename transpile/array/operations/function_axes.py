@@ -19,10 +19,10 @@ def _padded(node: Any) -> list[AxisMap]:
     return [tuple(None if needed else axis for axis, needed in enumerate(whole)), ()]
 
 
-def _numbered(node: Any) -> list[AxisMap]:
-    """Random numbers are made of a state and the count of each."""
-    state, counts = node.operands
-    return [(None,) * state.ndim, tuple(range(counts.ndim))]
+def _of_second(node: Any) -> list[AxisMap]:
+    """Each element of the second operand needs the whole first one: a count a random state, a value a table."""
+    first, second = node.operands
+    return [(None,) * first.ndim, tuple(range(second.ndim))]
 
 
 def _bitcast(node: Any) -> list[AxisMap]:
@@ -107,7 +107,7 @@ def _windows(node: Any) -> list[AxisMap]:
 # What ``axes`` in a row may be.
 WORDS: dict[str, Callable[[Any], list[AxisMap]]] = {
     "padded": _padded,
-    "numbered": _numbered,
+    "of second": _of_second,
     "bitcast": _bitcast,
     "right sides": _right_sides,
     "last axis": axes.rows,
