@@ -69,12 +69,12 @@ class LiveNodes:
         keeping = self._between(new, old, made)
         users = [user for user in self._users[old] if user not in keeping]
         place = self._place[old]
-        if new not in self._users:
-            self._attach_all(new, place)
         changed: list[Node] = []
         waiting = [(old, new, users)]
         while waiting:
             old, new, users = waiting.pop()
+            if new not in self._users:  # what alone used it is gone
+                self._attach_all(new, place)
             self._move_roots(old, new)
             self._function.graph.stand_in(old, new)
             for user in users:
@@ -82,8 +82,8 @@ class LiveNodes:
                     continue
                 equal = self._exchange(user, old, new)
                 changed.append(user)
-                if equal is not None:
-                    waiting.append((user, equal, self.users(user)))
+                if equal is not None:  # one that equals what is replaced goes with it
+                    waiting.append((user, new if equal is old else equal, self.users(user)))
             self._drop(old)
         return changed
 
