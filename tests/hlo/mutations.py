@@ -209,7 +209,7 @@ def main() -> int:
         done = min(start + _PORTION, options.count)
         for seed, finding in findings(range(options.first + start, options.first + done)):
             lines = [line.strip() for line in finding.detail.splitlines() if line.strip().startswith("File ")]
-            place = f"{finding.kind} {lines[-1] if lines else finding.detail[:100]}"
+            place = f"{finding.kind} {lines[-1] if lines else ''}: {finding.detail.strip().splitlines()[-1][:100]}"
             places[place] += 1
             if places[place] == 1:
                 print(seed, place, flush=True)
