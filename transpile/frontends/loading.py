@@ -30,6 +30,7 @@ def load(source: str | bytes | os.PathLike[str] | HloModule, *, name: str | None
     A ``str`` with a line break, or one that begins like HLO, is text; any other is a path. What the content is decides
     how it is read: HLO text, a serialized HloModuleProto, HloProto or HloSnapshot, StableHLO as MLIR text, bytecode or
     portable artifact (these by jaxlib, the ``xla`` extra). ``name`` is what errors call the source.
+    Attributes that nobody knows and that cannot change a value are left out, and listed in the module's ``notes``.
 
     Raises ``HloSyntaxError`` (XP1xx) for malformed text and ``UsageError``: XP401 where a file cannot be read, XP430
     without jaxlib, XP431 where jaxlib refuses the content.
