@@ -22,7 +22,6 @@ from .plan import Plan, plan, source_line
 from .result_trees import display, leaf_columns, mapped
 from .schedule import Body, Reads, Statement, schedule
 from .sources import SourceNames, is_gradient
-from .texts import index_text
 
 
 class FunctionWriter:
@@ -294,12 +293,12 @@ class FunctionWriter:
         if not takes_over and node not in self.changed_in_place:
             source = self.text(before)
             is_new = is_own_array(before) and before not in self.plan.named
-            copied = source if is_new else Expression(f"{self.renderer.parenthesised(source, 16)}.copy()", 16)
+            copied = source if is_new else Expression(self.renderer.statement("copy", before, source), PRIMARY)
             self.assign([name], copied, node)
         self.texts[node] = name
         value = node.operands[1] if node.opcode == "update_at" else self._stored(node.operands[1])
-        operands = [name, self.value_text(value), *(self.text(index) for index in node.operands[2:])]
-        index = index_text(node.parameters["index"], operands, node.ndim)
+        operands = [name, self.value_text(value), *map(self.index_text, node.operands[2:])]
+        index = self.renderer.index_of(node.parameters["index"], operands, node.ndim)
         if node.opcode == "update_at":
             ufunc = UFUNCS[node.parameters["ufunc"].opcode]
             places = f"({index})" if len(node.operands) > 3 else index
@@ -323,8 +322,8 @@ class FunctionWriter:
 
     def _store(self, store: Store) -> None:
         """``out[t] = value``."""
-        operands = ["", self.value_text(self._stored(store.value)), *(self.text(index) for index in store.indices)]
-        index = index_text(store.index, operands, store.carry.parameter.ndim)
+        operands = ["", self.value_text(self._stored(store.value)), *map(self.index_text, store.indices)]
+        index = self.renderer.index_of(store.index, operands, store.carry.parameter.ndim)
         target = self.texts[store.carry.parameter]
         self.line(self.renderer.statement("store", target, index, operands[1]), store.value)
         self.lines[-1].after[store.result] = target
@@ -352,6 +351,10 @@ class FunctionWriter:
             value = node.parameters["value"]
             return Expression(str(value), ATOM if value >= 0 else 13)
         return self.value(node)
+
+    def index_text(self, node: Node) -> str:
+        """The text of a node between brackets."""
+        return self.renderer.index_item(node, self.text(node))
 
     def array_text(self, node: Node) -> Expression:
         """The text of a node where only an array will do."""

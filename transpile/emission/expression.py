@@ -246,7 +246,20 @@ class Renderer:
 
     def index(self, node: Node, operands: Sequence[str]) -> str:
         """The inside of the brackets of static or dynamic indexing."""
-        return index_text(node.parameters["index"], operands, node.operands[0].ndim)
+        indices = [
+            self.index_item(operand, text) for operand, text in zip(node.operands[1:], operands[1:], strict=True)
+        ]
+        return self.index_of(node.parameters["index"], [*operands[:1], *indices], node.operands[0].ndim)
+
+    def index_item(self, node: Node, text: str) -> str:
+        """A node as an index: for some libraries a number must be the host's own."""
+        return self.statement("index_item", node, text)
+
+    def index_of(self, index: Sequence[Any], operands: Sequence[str], ndim: int) -> str:
+        """The inside of the brackets for an array of so many axes; whole axes at the end need not be written."""
+        is_partial = ndim > 1 and (index[-1] == ":" or sum(item is not None for item in index) < ndim)
+        text = index_text(index, operands, ndim)
+        return self.statement("index", text, is_partial and not text.startswith("...") and set(index) != {":"})
 
     def called_function(self, function: str | ForeignName) -> str:
         """The name of a prelude function, or of one of the user's own."""
