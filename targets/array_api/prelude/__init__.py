@@ -1,0 +1,1 @@
+"""Functions that emitted modules for the array API carry with them."""

@@ -1,0 +1,156 @@
+"""What the array API standard cannot say, and what it leaves to its libraries.
+
+Source: Python array API standard, version 2024.12.
+"""
+
+from __future__ import annotations
+
+from ...transpile.array.node import ForeignName, Node
+from ...transpile.array.program import Function
+from ...transpile.hlo.element_types import PRED, ElementType
+from ..refusals import Rule, lacks, refused_by, speaks
+
+# The element types that the standard has.
+HELD = frozenset("pred s8 s16 s32 s64 u8 u16 u32 u64 f32 f64 c64 c128".split())
+# Functions of the standard that have NumPy's name and arguments.
+LIBRARY = frozenset("trunc conj copysign hypot log2 log10 signbit diff linalg.det linalg.slogdet linalg.trace".split())
+# Functions of the target's own prelude.
+PRELUDE = frozenset(
+    "softmax log_softmax logsumexp sigmoid gelu dynamic_slice dynamic_update_slice take_or_fill get_or_fill scatter_at "
+    "triangular_solve cholesky einsum".split()
+)
+
+
+def refuses(node: Node) -> str | None:
+    """The reason why the standard cannot say a node, or None."""
+    types = [node.element_type, *(element_type for _, element_type in node.results)]
+    for element_type in types:
+        if element_type is not None and element_type.name not in HELD:
+            return f"the standard has no {element_type.dtype.name}"
+    if node.opcode == "prelude":
+        function = node.parameters["function"]
+        name = f"{function.module}.{function.name}" if isinstance(function, ForeignName) else function
+        return None if name in PRELUDE else f"it needs {name}(), which is written for NumPy arrays"
+    return refused_by(RULES, None, node)
+
+
+def refuses_function(function: Function) -> str | None:
+    """The reason why a function as a whole cannot be written: its arrays say which library computes."""
+    has_array = any(not node.is_python_int for node in function.parameters)
+    return None if has_array else "no argument says which library it is computed with"
+
+
+def _mixes(node: Node) -> str | None:
+    """The standard promotes integers among themselves and floats among themselves."""
+    given = node.operands[1:] if node.opcode == "select" else node.operands
+    kinds = {_kind(operand.type) for operand in given if not operand.is_literal and not operand.is_python_int}
+    complexes = [operand for operand in given if operand.element_type is not None and operand.type.is_complex]
+    if kinds and complexes and all(operand.is_literal for operand in complexes):
+        return "the standard does not promote an array of real numbers by a complex number"
+    return "the standard does not promote between kinds of numbers" if len(kinds) > 1 else None
+
+
+def _kind(element_type: ElementType) -> str:
+    """What the standard promotes among itself: booleans, integers, floats with the complex numbers."""
+    return "integer" if element_type.is_integral else "boolean" if element_type is PRED else "float"
+
+
+def _shift(node: Node) -> str | None:
+    bounds = node.operands[1].interval
+    in_range = bounds is not None and bounds[0] >= 0 and bounds[1] < node.type.bits
+    return None if in_range else "the standard leaves shifts by the width of the type or more undefined"
+
+
+def _logical_shift(node: Node) -> str | None:
+    if not node.type.is_unsigned:
+        return "the standard shifts integers with a sign arithmetically"
+    return _shift(node)
+
+
+def _quotient(node: Node) -> str | None:
+    """``//`` rounds down; core asks for it only of integers where that is no matter, but not about zero."""
+    if not node.type.is_integral or node.is_python_int:
+        return _mixes(node)
+    bounds = node.operands[1].interval
+    if bounds is not None and (bounds[0] > 0 or bounds[1] < 0):
+        return None
+    return "the standard leaves the division of integers by 0 undefined"
+
+
+def _remainder(node: Node) -> str | None:
+    return _quotient(node) if node.type.is_integral else "the standard has no fmod"
+
+
+def _called_by_name(node: Node) -> str | None:
+    function = node.parameters["function"]
+    return None if function in LIBRARY else f"the standard has no {function}"
+
+
+def _advanced_index(node: Node) -> str | None:
+    values, *indices = node.operands
+    if len(indices) == values.ndim and ":" not in node.parameters["index"]:
+        return None
+    return "arrays of the standard are indexed by integer arrays along all axes or none"
+
+
+def _of_numbers(node: Node) -> str | None:
+    return "it reduces booleans" if node.operands[0].type.name == "pred" else None
+
+
+def _of_reals(node: Node) -> str | None:
+    if node.operands[0].type.is_complex:
+        return "the standard orders real numbers only"
+    return _of_numbers(node)
+
+
+def _einsum(node: Node) -> str | None:
+    """``products.einsum`` of the prelude does it for two arrays whose letters are in two of the three places."""
+    given, result = node.parameters["subscripts"].split("->")
+    parts = (*given.split(","), result)
+    is_plain = len(parts) == 3 and all(len(set(part)) == len(part) for part in parts)
+    if is_plain and all(sum(letter in part for part in parts) > 1 for letter in set("".join(parts))):
+        return _of_numbers(node)
+    return "the standard has no einsum"
+
+
+def _diagonal(node: Node) -> str | None:
+    axes = set(node.parameters["axes"].values())
+    ndim = node.operands[0].ndim
+    return None if not axes or axes in ({-1, -2}, {ndim - 1, ndim - 2}) or ndim == 2 else "only the last two axes"
+
+
+RULES: dict[str, Rule] = {
+    **speaks("abs acos acosh and asin asinh atanh ceil compare cosine cosh exponential exponential-minus-one floor"),
+    **speaks("imag is-finite isnan log log-plus-one logistic negate not or real round-nearest-even rsqrt scalar sign"),
+    **speaks("sine sinh sqrt square tan tanh xor retype convert"),
+    **dict.fromkeys("add atan2 clamp logaddexp maximum minimum multiply power select subtract compare".split(), _mixes),
+    "divide": _quotient,
+    "remainder": _remainder,
+    "shift-left": _shift,
+    "shift-right-arithmetic": _shift,
+    "shift-right-logical": _logical_shift,
+    **lacks("cbrt", "the standard has no cube root"),
+    **lacks("view", "the standard cannot look at the bits of another type"),
+    "library": _called_by_name,
+    # leaves and structure
+    **speaks("parameter literal integer item arange tri eye tril triu roll array full zeros ones empty copy"),
+    **speaks("axis_size expand transpose reshape broadcast_to concatenate stack call getitem setitem"),
+    "diagonal": _diagonal,
+    **speaks("take take_along_axis"),
+    "advanced_index": _advanced_index,
+    **lacks("update_at", "the standard does not add up what goes to one place"),
+    **lacks("pad", "the standard has no pad"),
+    # reductions and contractions
+    **dict.fromkeys("sum prod cumsum cumprod mean var std matmul tensordot".split(), _of_numbers),
+    **dict.fromkeys("max min argmax argmin sort argsort".split(), _of_reals),
+    **speaks("any all fft qr"),
+    **lacks("cummax cummin", "the standard accumulates sums and products only"),
+    **lacks("bitwise_reduce", "the standard has no reduction of bits"),
+    **lacks("median", "the standard has no median"),
+    "einsum": _einsum,
+    # several replicas, and the host
+    **lacks("collective send recv replica-id partition-id", "the standard has no replicas"),
+    **lacks("infeed outfeed to_host from_host", "the standard has no host beside it"),
+    # control: the host waits for conditions
+    **speaks("loop conditional"),
+}
