@@ -65,6 +65,8 @@ def rank(shape: str) -> int:
 def column_major(shape: str, batch: int) -> str:
     """A shape with the layout that LAPACK wants: matrices behind so many dimensions of a batch by columns."""
     order = list(reversed(range(rank(shape))))
+    if not order:
+        return shape
     if len(order) == batch + 2:
         order[:2] = order[1], order[0]
     return f"{shape}{{{','.join(map(str, order))}}}"
@@ -242,6 +244,10 @@ def others() -> Iterator[Example]:
         *("xla.sdy.FuncResultSharding", "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"),
     ):
         yield Example(name, one, one)
+    for kind in ("", "ffi_", "partitioned_", "ffi_partitioned_"):
+        for place in ("cpu", "gpu"):
+            target = f"xla_{kind}python_{place}_callback"
+            yield Example(target, ("u64[]", *one), one, {"index": 3}, is_typed=True)
     yield Example("SetBound", (*one, "s32[]"), one)
     yield Example("AllocateBuffer", (), one)
     yield Example("PadToStatic", ("f32[2,<=3]",), (*one, "s32[]", "s32[]"))

@@ -136,6 +136,13 @@ class PreludeName:
 
 
 @dataclass(frozen=True, slots=True)
+class HostName:
+    """A function that ``main`` may be handed by this name, as an argument."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class ForeignName:
     """A function of the user's own, imported from a module."""
 

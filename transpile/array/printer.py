@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..hlo.element_types import ElementType
-from .node import Constant, ForeignName, Node, PreludeName, Region, Slot, Ufunc, literal_value
+from .node import Constant, ForeignName, HostName, Node, PreludeName, Region, Slot, Ufunc, literal_value
 from .program import Branch, Function, Loop, Program, Tree, roots
 from .traversal import topological
 
@@ -151,7 +151,7 @@ class _Printer:
             return operands[value.index]
         if isinstance(value, Ufunc):
             return value.opcode
-        if isinstance(value, PreludeName | Function):
+        if isinstance(value, HostName | PreludeName | Function):
             return value.name
         if isinstance(value, ForeignName):
             return f"{value.module}:{value.name}"

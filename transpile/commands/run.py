@@ -27,6 +27,7 @@ from .terminal import note, working, write_table
 if TYPE_CHECKING:
     from ..emission import GeneratedModule
 
+CALL_BACK = "call_back"  # the function of the prelude that asks a callback
 RUNTIMES = ("cupy", "cupyx", "cupy_backends", "dask", "distributed")  # whose failures are not ours
 
 
@@ -57,7 +58,8 @@ def command(source: str, arguments: str | None, seed: int, output: str | None, *
     emitted = _loaded(generate(module, target, shown_name(source), {**options, "nested": False}))
     devices = device_count(module)
     body = emitted.main if devices == 1 else partial(emitted.replica, None)
-    names = list(inspect.signature(body).parameters)
+    parameters = inspect.signature(body).parameters.values()
+    names = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
     if len(names) != len(module.entry.parameters):
         functions = ", ".join(names[len(module.entry.parameters) :])
         raise UsageError(Diagnostic("XP409", f"run cannot supply the functions that the program calls: {functions}"))
@@ -107,10 +109,20 @@ def _timed(call: Callable[[], Any], target: str, shape: Shape) -> tuple[dict[str
         results = named_results(call())
         results = dict(zip(results, as_declared(results.values(), shape), strict=True))
     except Exception as error:
+        if _is_of_callback(error):
+            raise UsageError(Diagnostic("XP409", f"run cannot supply what the program calls back: {error}")) from error
         if type(error).__module__.split(".")[0] not in RUNTIMES:
             raise
         raise UsageError(Diagnostic("XP408", f"the {target} target cannot run here: {error}")) from error
     return results, time.perf_counter() - start
+
+
+def _is_of_callback(error: Exception) -> bool:
+    """Whether a program raised it because it was not handed a function that it calls back."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    return place is not None and place.tb_frame.f_code.co_name == CALL_BACK
 
 
 def _columns(statistics: Any) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Sequence
 
 from ..array.program import Program
+from ..hlo.custom_calls import callbacks
 from ..hlo.ir import ResultTree
 from ..hlo.shapes import ArrayShape, Shape, TupleShape, dimension_texts
 from .argument_trees import Path, tree_of, tree_text
@@ -39,6 +40,7 @@ def signature_lines(program: Program, names: list[str], paths: Sequence[Path | N
     leaves = [
         (name if path is None else path.argument_of(name), () if path is None else path.keys, shape)
         for name, path, shape in zip(names, paths, shapes, strict=True)
+        if shape != "None"  # a token
     ]
     return ["", f"SIGNATURE = {tree_text(tree_of(leaves))}"]
 
@@ -63,6 +65,13 @@ def docstring(program: Program, names: list[str], replicas: Replicas | None, tre
     root, given = program.entry.computation.root, declared.root
     results = list(map(type_text, root.element_shapes, given.element_shapes))
     lines += _wrapped(f"returns: {', '.join(results) if tree is None else display(placed(tree, results))}")
+    found = callbacks(program.module)
+    called = dict.fromkeys(one.name for one in found if one.is_used)
+    left_out = dict.fromkeys(one.name for one in found if not one.is_used)
+    if called:
+        lines += _wrapped(f"calls back: {', '.join(called)}, where it gets there")
+    if left_out:
+        lines += _wrapped(f"left out, as nothing reads what it gives: {', '.join(left_out)}")
     return "\n".join(lines) + "\n"
 
 

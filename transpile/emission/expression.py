@@ -14,7 +14,7 @@ import jinja2
 import numpy as np
 
 from ...targets.base import TEMPLATES
-from ..array.node import Constant, DeviceGroups, DevicePairs, ForeignName, Node, PreludeName, Slot, Ufunc
+from ..array.node import Constant, DeviceGroups, DevicePairs, ForeignName, HostName, Node, PreludeName, Slot, Ufunc
 from ..array.program import Function
 from ..array.scalars import is_scalar_expression
 from ..hlo.element_types import ElementType
@@ -282,6 +282,8 @@ class Renderer:
             return f"{self.scalars}.{UFUNCS[item.opcode]}"
         if isinstance(item, Function):
             return self.function_names[item]
+        if isinstance(item, HostName):
+            return item.name
         if isinstance(item, PreludeName):
             self.used_prelude[item.name] = None
             return item.name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..array.node import Node
 from ..array.program import Function, Program
 from .body import FunctionWriter
-from .replicas import GROUP, host_functions
+from .replicas import GROUP, callback_names, host_functions
 from .signature import GROUP as GROUP_TYPE
 from .signature import in_blocks, result_type
 
@@ -32,6 +32,7 @@ def function_text(writer: FunctionWriter, has_group: bool, is_of_blocks: bool) -
         renderer.function_names[function],
         [*group, *typed],
         host_functions(function),
+        callback_names(function),
         result,
         function.chunks,
     )

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...targets.base import Target, load_target
 from ..array.program import Program
+from ..hlo.custom_calls import callbacks
 from ..kernels.kernel import Kernel
 from .annotations import annotate
 from .body import FunctionWriter
@@ -116,6 +117,7 @@ class _ModuleWriter:
         program, renderer = self.program, self.renderer
         reserved = prelude_names(program, self.target, self.entry.check) | set(HOST_FUNCTIONS) | {"chunks"}
         reserved |= set(renderer.statement("own_names").split()) | {name for name, _ in bound_names(self.target)}
+        reserved |= {found.name for found in callbacks(program.module)}
         for part in self.parts:
             renderer.used_prelude.update(dict.fromkeys(part.prelude_names))
             reserved |= part.names | brought_in(list(part.prelude_names), self.target)

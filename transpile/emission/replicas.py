@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ..array.node import Node
+from ..array.node import HostName, Node
 from ..array.operations import OPERATIONS
 from ..array.program import Function, Program, roots
 from ..array.traversal import nested_roots, topological
@@ -109,6 +109,12 @@ def host_functions(function: Function) -> list[str]:
     """The functions of the host that a function calls."""
     opcodes = {node.opcode for node in topological(roots(function))}
     return [name for name in HOST_FUNCTIONS if name in opcodes]
+
+
+def callback_names(function: Function) -> list[str]:
+    """The functions that a function calls where it is handed them."""
+    arguments = (a for node in topological(roots(function)) for a in node.parameters.get("arguments", ()))
+    return list(dict.fromkeys(argument.name for argument in arguments if isinstance(argument, HostName)))
 
 
 def _in_branch(node: Node) -> bool:

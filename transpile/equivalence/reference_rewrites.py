@@ -10,8 +10,10 @@ import re
 from collections.abc import Callable, Set
 from typing import Any
 
+import numpy as np
+
 from ..hlo.bitcasts import bitcast_as_reshape_transpose
-from ..hlo.custom_calls import CUSTOM_CALLS, PLACEMENTS
+from ..hlo.custom_calls import CUSTOM_CALLS, PLACEMENTS, is_callback
 from ..hlo.ir import Computation, HloModule, Instruction
 from ..hlo.shapes import ArrayShape, Shape, TupleShape, compatible
 from ..passes.expansion import expanding, is_expanded
@@ -115,9 +117,24 @@ class _Rewriter:
         """
         if old["custom_call_target"] in PLACEMENTS and operands and compatible(operands[0].shape, old.shape):
             return operands[0]
+        if is_callback(old):
+            return self._zeros(old.name, old.shape)
         dropped = self.dropped - {"backend_config"}
         attributes = {key: self._remapped(value) for key, value in old.attributes.items() if key not in dropped}
         return self._add(old.name, old.opcode, old.shape, operands, **attributes)
+
+    def _zeros(self, name: str, shape: Shape) -> Instruction:
+        """What stands for the results of a callback, which this process does not have: nobody reads them, or emitted
+        code says that it cannot go on.
+        """
+        if isinstance(shape, TupleShape):
+            parts = [self._zeros(f"{name}.{k}", part) for k, part in enumerate(shape.elements)]
+            return self._add(name, "tuple", without_layouts(shape), tuple(parts))
+        if not isinstance(shape, ArrayShape):
+            return self._add(name, "after-all", shape, ())
+        scalar, literal = ArrayShape(shape.element_type, ()), np.zeros((), shape.element_type.dtype)
+        zero = self._add(f"{name}.zero", "constant", scalar, (), literal=literal)
+        return self._add(name, "broadcast", without_layouts(shape), (zero,), dimensions=())
 
     def _bitcast(self, old: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
         source, result = old.operands[0].array_shape, old.array_shape

@@ -12,6 +12,7 @@ from ..shapes import TupleShape, compatible
 from ..source import Diagnostic, HloVerificationError
 from .block_scaling import BLOCK_SCALING
 from .call import Call, CustomCall
+from .callbacks import CALLBACKS, Callback, callbacks, is_callback
 from .convolutions import CONVOLUTIONS
 from .fields import ConfigError
 from .functions import FUNCTIONS
@@ -23,6 +24,7 @@ from .others import OTHERS, PLACEMENTS
 
 CUSTOM_CALLS: dict[str, CustomCall] = {
     **OTHERS,
+    **CALLBACKS,
     **FUNCTIONS,
     **ORDERS,
     **dict(lapack_calls()),
@@ -70,4 +72,16 @@ def complaint(instruction: Instruction) -> Diagnostic | None:
     return None
 
 
-__all__ = ["CUSTOM_CALLS", "PLACEMENTS", "Call", "ConfigError", "CustomCall", "complaint", "definition_of", "read_call"]
+__all__ = [
+    "CUSTOM_CALLS",
+    "PLACEMENTS",
+    "Call",
+    "Callback",
+    "ConfigError",
+    "CustomCall",
+    "callbacks",
+    "complaint",
+    "definition_of",
+    "is_callback",
+    "read_call",
+]

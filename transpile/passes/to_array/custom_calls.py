@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ...array.node import ForeignName, Node, PreludeName, Slot
+from ...array.node import ForeignName, HostName, Node, PreludeName, Slot
 from ...array.value import Value
 from ...hlo.carriers import NARROWING, WIDENING
 from ...hlo.custom_calls import CUSTOM_CALLS, PLACEMENTS, Call, complaint, read_call
 from ...hlo.element_types import S32, U64
 from ...hlo.ir import Instruction
-from ...hlo.shapes import ArrayShape, Shape, TupleShape
+from ...hlo.shapes import ArrayShape, Shape, TupleShape, leaves
 from ...hlo.source import Diagnostic, UnsupportedError
 from .control import flattened, unflattened
 from .elementwise import converted
@@ -22,7 +21,6 @@ from .lowering import FunctionLowering, Lowered, lowers
 
 # What the rewrite that carries narrow element types in bytes puts in; no text that is read may name it.
 _CARRIERS = {f"xla2py.{function}": function for function in NARROWING | WIDENING}
-_PYTHON_CALLBACK = re.compile(r"xla_(ffi_)?(partitioned_)?python_(cpu|gpu)_callback")
 
 
 def refusal(instruction: Instruction, hooks: Mapping[str, str]) -> Diagnostic | None:
@@ -33,8 +31,6 @@ def refusal(instruction: Instruction, hooks: Mapping[str, str]) -> Diagnostic | 
     if target in CUSTOM_CALLS:
         return complaint(instruction)
     reason = f"the custom call {target!r} is not known"
-    if _PYTHON_CALLBACK.fullmatch(target):
-        reason = f"the custom call {target!r} runs Python of the process that traced it"
     hint = f"give a function for it: --custom-call '{target}=module:function'"
     return Diagnostic("XP305", reason, instruction.span, hint=hint)
 
@@ -166,8 +162,25 @@ def _slice_to_dynamic(lowering: FunctionLowering, call: Call, operand: Value, *s
     return replace(operand, sizes=tuple(named))
 
 
+def _callback(lowering: FunctionLowering, call: Call, *operands: Lowered) -> Lowered:
+    """A call of a function that ``main`` may be handed; nothing where nobody reads what it gives."""
+    instruction = call.instruction
+    found = lowering.module.callbacks[instruction]
+    shapes = [shape for _, shape in leaves(instruction.shape) if isinstance(shape, ArrayShape)]
+    if not found.is_used:
+        given = iter([Value.repeated(lowering.graph.literal(0, s.element_type), s.dimensions) for s in shapes])
+        return unflattened(instruction.shape, given)
+    nodes = tuple(lowering.plain(value) for value in flattened(operands))
+    if not instruction["custom_call_target"].startswith("xla_ffi_"):
+        nodes = nodes[1:]  # the first is the address of the function
+    arguments = (HostName(found.name), *(Slot(k) for k in range(len(nodes))))
+    made = lowering.effect("prelude", nodes, shapes, function="call_back", arguments=arguments, keywords={})
+    return unflattened(instruction.shape, iter(made))
+
+
 _RULES: dict[str, Callable[..., Lowered]] = {
     "placement": _placement,
+    "callback": _callback,
     "pivots_to_permutation": _pivots_to_permutation,
     "zeros": _zeros,
     "rng_seed": _rng_seed,

@@ -17,6 +17,7 @@ from ...array.operations.inference import broadcast
 from ...array.program import Function, Program, Scope, tree_nodes
 from ...array.traversal import topological
 from ...array.value import Value, arranged, common_order, materialise, strong
+from ...hlo.custom_calls import callbacks
 from ...hlo.element_types import ElementType
 from ...hlo.ir import Computation, HloModule, Instruction
 from ...hlo.opcodes import OPCODES
@@ -81,6 +82,7 @@ class ModuleLowering:
         self.functions: dict[Computation, Function] = {}
         self.inline: set[Computation] = set()
         self.call_counts = _call_counts(module)
+        self.callbacks = {found.instruction: found for found in callbacks(module)}
 
     def lower(self) -> Program:
         entry = self.function(self.module.entry)

@@ -1,0 +1,97 @@
+"""Calls back into the Python of the process that traced a program: which there are, and who uses what they give."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..ir import Computation, HloModule, Instruction
+from ..shapes import ArrayShape, TupleShape, leaves
+from .call import CustomCall
+from .fields import ANYTHING, TEXT
+
+_PLACES = ("cpu", "gpu")
+_FIELDS = dict.fromkeys((TEXT, "index", "descriptor"), ANYTHING)
+_ROW = CustomCall(("any -> any",), rule="callback", config=_FIELDS)
+CALLBACKS: dict[str, CustomCall] = {
+    f"xla_{kind}python_{place}_callback": _ROW
+    for place in _PLACES
+    for kind in ("", "ffi_", "partitioned_", "ffi_partitioned_")
+}
+_NUMBER = re.compile(r"[._\d]+$")
+_INDEX = re.compile(r"\bindex = (\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Callback:
+    """A callback of a program: ``name`` is that of the function that stands for it in emitted code."""
+
+    instruction: Instruction
+    name: str
+    is_used: bool  # whether any array that it gives is read
+
+
+def callbacks(module: HloModule) -> list[Callback]:
+    """The callbacks of a module, the entry's first. Calls of one function have one name, others have others."""
+    found: list[Callback] = []
+    names: dict[object, str] = {}
+    for computation in sorted(module.computations, key=lambda each: each is not module.entry):
+        read = set(_read(computation))
+        for instruction in computation.instructions:
+            if is_callback(instruction):
+                key = _function_key(instruction)
+                if key not in names:
+                    names[key] = _unused(_base(instruction), set(names.values()))
+                found.append(Callback(instruction, names[key], instruction in read))
+    return found
+
+
+def is_callback(instruction: Instruction) -> bool:
+    return instruction.opcode == "custom-call" and instruction["custom_call_target"] in CALLBACKS
+
+
+def _function_key(instruction: Instruction) -> object:
+    """What tells the functions of a process apart: the number that the text has for one."""
+    config = instruction.attributes.get("backend_config")
+    match = _INDEX.search(config.text) if config is not None else None
+    return match[1] if match else instruction
+
+
+def _base(instruction: Instruction) -> str:
+    """``pure_callback``, of the operation that was traced or of the instruction's name."""
+    traced = instruction.metadata.op_name.rpartition("/")[2] if instruction.metadata is not None else ""
+    for text in (traced, _NUMBER.sub("", instruction.name)):
+        name = re.sub(r"\W", "_", text, flags=re.ASCII)
+        if name.isidentifier():
+            return name if name.endswith("callback") or "print" in name else f"{name}_callback"
+    return "callback"
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name}_{number}"
+    return free
+
+
+def _read(computation: Computation) -> Iterator[Instruction]:
+    """The instructions of which an array is read, or returned."""
+    users: dict[Instruction, list[Instruction]] = {}
+    for instruction in computation.instructions:
+        for operand in instruction.operands:
+            users.setdefault(operand, []).append(instruction)
+    for instruction in computation.instructions:
+        if instruction is computation.root:
+            yield instruction
+        for user in users.get(instruction, ()):
+            if user.opcode != "get-tuple-element" or not isinstance(instruction.shape, TupleShape):
+                if _has_arrays(instruction):
+                    yield instruction
+            elif _has_arrays(user) and (user in users or user is computation.root):
+                yield instruction
+
+
+def _has_arrays(instruction: Instruction) -> bool:
+    return any(isinstance(leaf, ArrayShape) for _, leaf in leaves(instruction.shape))
