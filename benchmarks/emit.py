@@ -1,62 +1,95 @@
-"""How long reading, lowering and writing a program takes: ``python benchmarks/emit.py [INSTRUCTIONS ..]``."""
+"""How long emitting large programs takes, beside XLA's own compilation: ``python benchmarks/emit.py [NAME ..]``.
 
-import random
+Every program is emitted in a process of its own; shown are its CPU seconds, and its peak memory. ``--write`` puts the
+table into ``docs/speed.md``.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
 import sys
-from itertools import pairwise
+from pathlib import Path
 from time import process_time
 
-from xla2py.targets.base import load_target
-from xla2py.transpile.compilation import compile
-from xla2py.transpile.emission import emit
-from xla2py.transpile.emission.module import Settings, write_module
+import xla2py
+from xla2py.benchmarks.emit_programs import CHAINS, PROGRAMS, chain, hlo_of
 from xla2py.transpile.hlo.parser import parse_module
 from xla2py.transpile.hlo.verifier import verify
 
-BINARY = ("add", "multiply", "subtract", "maximum")
-UNARY = ("tanh", "negate")
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "speed.md"
+BEGIN, END = "<!-- emission: begin (python benchmarks/emit.py --write) -->", "<!-- emission: end -->"
+HEADER = ("program", "instructions", "MB", "without black", "with black", "XLA compiles", "peak MB")
+SMALL = "ENTRY main { x = f32[2] parameter(0) ROOT y = f32[2] negate(x) }"
 
 
-def program(count: int) -> str:
-    """A module of ``count`` instructions that read recent ones, with metadata as JAX writes it."""
-    draw = random.Random(0)
-    names = ["p0", "p1"]
-    lines = [f"  p{k} = f32[64,64]{{1,0}} parameter({k})" for k in range(2)]
-    for k in range(count):
-        opcode = draw.choice((*BINARY, *UNARY, "dot"))
-        left, right = draw.choice(names[-20:]), draw.choice(names[-20:])
-        operands = left if opcode in UNARY else f"{left}, {right}"
-        dims = ", lhs_contracting_dims={1}, rhs_contracting_dims={0}" if opcode == "dot" else ""
-        place = f'metadata={{op_name="jit(f)/{opcode}" source_file="model.py" source_line={k // 3 + 1}}}'
-        root = "ROOT " if k == count - 1 else ""
-        lines.append(f"  {root}v{k} = f32[64,64]{{1,0}} {opcode}({operands}){dims}, {place}")
-        names.append(f"v{k}")
-    return "HloModule generated\n\nENTRY main {\n" + "\n".join(lines) + "\n}\n"
-
-
-def stages(text: str) -> list[float]:
-    """CPU seconds of parse, verify, lower, write, and of all of ``emit`` with black."""
-    marks = [process_time()]
+def figures(name: str) -> dict[str, float]:
+    """CPU seconds of emitting a program and of XLA's compilation, in this process; peak memory before XLA begins."""
+    compiled = PROGRAMS.get(name)
+    text = hlo_of(compiled) if compiled is not None else chain(int(name))
+    xla2py.emit(SMALL)  # what a process does once
+    begin = process_time()
     module = parse_module(text)
-    marks.append(process_time())
     verify(module)
-    marks.append(process_time())
-    lowered = compile(module, load_target("numpy")).program
-    marks.append(process_time())
-    write_module(lowered, load_target("numpy"), Settings())
-    marks.append(process_time())
-    emit(module)
-    marks.append(process_time())
-    return [after - before for before, after in pairwise(marks)]
+    read = process_time()
+    xla2py.emit(module, format=False)
+    emitted = process_time()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    again = process_time()
+    xla2py.emit(module)
+    formatted = process_time()
+    found = {
+        "instructions": sum(1 for _ in module.instructions()),
+        "MB": len(text) / 1e6,
+        "without black": emitted - begin,
+        "with black": read - begin + formatted - again,
+        "peak MB": peak,
+    }
+    if compiled is not None:
+        function, arguments = compiled()
+        lowered = function.lower(*arguments)
+        begin = process_time()
+        lowered.compile()
+        found["XLA compiles"] = process_time() - begin
+    return found
 
 
-def main(arguments: list[str]) -> None:
-    stages(program(100))  # imports and templates
-    columns = ("parse", "verify", "lower", "write", "emit with black")
-    print("CPU seconds")
-    print("instructions", *(f"{column:>8}" for column in columns))
-    for count in map(int, arguments or ["1000", "5000", "20000"]):
-        print(f"{count:12}" + "".join(f" {seconds:8.2f}" for seconds in stages(program(count))))
+def table(names: list[str]) -> str:
+    """The figures of programs as a table of Markdown."""
+    lines = [f"| {' | '.join(HEADER)} |", f"|---|{'---:|' * (len(HEADER) - 1)}"]
+    for name in names:
+        command = [sys.executable, __file__, "--one", name]
+        found = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+        label = f"chain of {int(name):,}" if name.isdigit() else name
+        cells = [label, f"{found['instructions']:,}", *map(found.get, HEADER[2:])]
+        line = " | ".join(
+            "" if c is None else c if isinstance(c, str) else f"{c:.2f}" if c < 100 else f"{c:.0f}" for c in cells
+        )
+        lines.append(f"| {line} |")
+        print(lines[-1], file=sys.stderr, flush=True)
+    return "\n".join(lines)
+
+
+def _shown(figure: float | None) -> str:
+    return "" if figure is None else f"{figure:.{2 if figure < 100 else 0}f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", default=[*PROGRAMS, *map(str, CHAINS)])
+    parser.add_argument("--write", action="store_true", help="put the table into docs/speed.md")
+    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.one:
+        print(json.dumps(figures(given.names[0])))
+        return
+    text = table(given.names)
+    print(text)
+    if given.write:
+        page = PAGE.read_text("utf-8")
+        before, rest = page.split(BEGIN)
+        PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}", "utf-8")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

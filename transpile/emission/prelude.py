@@ -22,9 +22,13 @@ class Definition:
 
     name: str
     source: str
-    uses: tuple[str, ...]  # names of other definitions and of imports
     order: int
     module: str = ""  # the file that defines it
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """The names of other definitions and of imports that it mentions."""
+        return _used(self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +80,8 @@ def _own_prelude(folder: Path, namespace: str, modules: frozenset[str] | None) -
     for name, definition in shared.items():
         if name not in definitions and (modules is None or definition.module in modules):
             text = definition.source if definition.module in ON_HOST else carried_over(definition.source, namespace)
-            uses = _used(text)
             order = definition.order - len(shared)  # before the target's own, whose classes may be made of them
-            definitions[name] = Definition(name, text, uses, order)
+            definitions[name] = Definition(name, text, order)
     return Prelude(definitions, _shared_prelude().imports | imports)
 
 
@@ -94,7 +97,7 @@ def _read(folder: Path, definitions: dict[str, Definition], imports: dict[str, s
                 continue
             for name in _names(statement):
                 source = _source(statement, lines)
-                definitions[name] = Definition(name, source, _used(source), len(definitions), path.stem)
+                definitions[name] = Definition(name, source, len(definitions), path.stem)
 
 
 def carried_over(source: str, namespace: str) -> str:
@@ -149,6 +152,7 @@ def _source(statement: ast.stmt, lines: list[str]) -> str:
     return "\n".join(lines[start : statement.end_lineno])
 
 
+@cache
 def _used(source: str) -> tuple[str, ...]:
     """The names of the module and of Python that a definition mentions, its own variables aside."""
     whole = symtable(source, SHARED, "exec")
