@@ -81,6 +81,39 @@ def _as_it_is(array: Any) -> Any:
     return array
 
 
+def _computed(results: Any, in_this_thread: bool) -> Any:
+    return results
+
+
+def _nothing() -> None:
+    return None
+
+
+def _no_devices() -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """How the modules of a target run.
+
+    ``packages`` are the import packages of the library: what they raise is no fault of a module. ``requires`` names the
+    distributions that must be installed, those joined by ``|`` in place of each other. ``prepare()`` does in a new
+    process what would else count for the first module. ``cut(array)`` makes of a NumPy array the argument that is
+    hardest for a module: one in several chunks, where it may be in chunks. ``materialise(results, in_this_thread)``
+    computes what is lazy. ``devices()`` says in words which devices there are. A process that ``maps_devices`` needs
+    more addresses than memory.
+    """
+
+    packages: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+    prepare: Callable[[], object] = _nothing
+    cut: Callable[[Any], Any] = _as_it_is
+    materialise: Callable[[Any, bool], Any] = _computed
+    devices: Callable[[], str] = _no_devices
+    maps_devices: bool = False
+
+
 def _has_no_function(node: Node) -> OwnCall | None:
     return None
 
@@ -143,7 +176,7 @@ class Target:
     types that the library has no dtype for: they are carried in int8 and uint8. ``kernels`` are there where it offers
     the style ``fast``. ``cannot_be_captured(node)`` gives the reason why a node cannot be in a graph that is captured
     once and launched often, or None; it is there where the target has such graphs. ``twin`` runs modules in tests
-    where the target's device is missing.
+    where the target's device is missing, ``library`` is how they run else.
     """
 
     name: str
@@ -167,6 +200,7 @@ class Target:
     kernels: Kernels | None = None
     cannot_be_captured: Callable[[Node], str | None] | None = None
     twin: Twin | None = None
+    library: Library = field(default_factory=Library)
 
     def __post_init__(self) -> None:
         if self.prelude is not None:

@@ -98,6 +98,20 @@ def test_every_target_is_installed_under_its_own_name():
     assert all(load_target(name).name == name for name in declared)
 
 
+def test_nothing_outside_a_target_names_its_library():
+    """Neither as an import nor in a text that the program uses; prose may."""
+    named = set()
+    for path, tree in source_trees():
+        if path.parts[0] != "transpile":
+            continue
+        prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            text = node.value if isinstance(node, ast.Constant) and id(node) not in prose else ""
+            if isinstance(text, str) and {"cupy", "dask", "array-api"} & set(text.lower().split(".")):
+                named.add((str(path), text))
+    assert named == set()
+
+
 def test_every_command_is_a_module_of_its_own():
     from xla2py.transpile.cli import COMMANDS
 

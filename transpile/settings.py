@@ -64,16 +64,23 @@ SETTINGS: dict[str, Setting] = {
         Setting("target", ("numpy",), "Array libraries to emit for, separated by commas."),
         Setting("annotate", "short", "Comments that lead back to the source.", ("none", "short", "full")),
         Setting(
-            "style", "readable", "A line for each operation, or kernels that join them (CuPy).", ("readable", "fast")
+            "style",
+            "readable",
+            "A line for each operation, or kernels that join them.",
+            ("readable", "fast"),
         ),
-        Setting("graph", False, "Offer replay beside main, which launches main as a captured CUDA graph (CuPy)."),
+        Setting(
+            "graph",
+            False,
+            "Offer replay beside main, which launches main as a captured graph.",
+        ),
         Setting("checks", True, "Let main check the shapes and dtypes of its arguments."),
         Setting("format", True, "Run black on the result."),
         Setting("constants", "auto", "Large constants: in an .npz beside the module, or inline.", ("auto", "inline")),
         Setting("nested", False, "Let main take and return the trees of arrays that the traced function did."),
         Setting("sources", "", "Folder of the program's own Python files, for variable names.", is_folder=True),
         Setting("custom-call", (), "Your functions for custom calls: TARGET=MODULE:FUNCTION, separated by commas."),
-        Setting("memory", "", "What a program in chunks (Dask) may use, such as 2GiB."),
+        Setting("memory", "", "What a program may use on targets that work in chunks, such as 2GiB."),
         Setting("chunks", "", "Chunks of so many bytes (32MiB), or of so many elements along every axis (4096)."),
         Setting("disable-pass", (), "Rewrites to leave out, separated by commas."),
     )

@@ -6,7 +6,7 @@ A function takes the namespace from its arguments, ``xp = array_namespace(x)``, 
 from pathlib import Path
 
 from ...transpile.array.node import Node, Slot
-from ..base import OwnCall, Target
+from ..base import Library, OwnCall, Target
 from .refusals import refuses, refuses_function
 
 FOLDER = Path(__file__).resolve().parent
@@ -31,4 +31,5 @@ TARGET = Target(
     refuses=refuses,
     refuses_function=refuses_function,
     runners=(),
+    library=Library(packages=("array_api_compat",), requires=("array-api-compat",)),
 )

@@ -11,6 +11,7 @@ from ..base import TEMPLATES, Target, Twin
 from .captures import cannot_be_captured
 from .functions import own_function
 from .fusion import KERNELS
+from .library import LIBRARY
 from .refusals import refuses
 
 # The dtypes of CuPy 14; bfloat16 is the only one of ml_dtypes.
@@ -60,4 +61,5 @@ TARGET = Target(
     kernels=KERNELS,
     cannot_be_captured=cannot_be_captured,
     twin=Twin(_missing, _of_twin("twin"), _of_twin("to_device"), _of_twin("to_host")),
+    library=LIBRARY,
 )

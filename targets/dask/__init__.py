@@ -5,6 +5,7 @@ from dataclasses import replace
 from .. import numpy
 from ..base import TEMPLATES, Target
 from .arrangement import arrange
+from .library import LIBRARY
 from .refusals import refuses
 
 TARGET = Target(
@@ -28,6 +29,7 @@ TARGET = Target(
         "outlining",
     ),  # what is to be cut must be seen
     scalars="np",
+    library=LIBRARY,
     # One replica is plain NumPy; a cluster runs several.
     replicas=replace(numpy.TARGET, name="dask", title="Dask", runners=("run_local", "run_replicas")),
 )

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import os
 import platform
-from importlib import import_module, metadata
+from importlib import metadata
 
 import click
 
+from ...targets.base import load_target, target_names
 from ..version import VERSION
 from .options import Command
 from .terminal import write_table
 
-# part -> the distributions that must be installed for it, any one of those joined by "|"
-PARTS: dict[str, tuple[str, ...]] = {
-    "core": ("numpy", "ml_dtypes", "jinja2", "black", "click", "rich"),
-    "dask target": ("dask", "distributed"),
-    "cupy target": ("cupy|cupy-cuda13x|cupy-cuda12x|cupy-rocm-7-0",),
-    "XLA reference, protos, StableHLO": ("jaxlib", "jax"),
-}
+# The distributions that must be installed for a part, any one of those joined by "|".
+CORE = ("numpy", "ml_dtypes", "jinja2", "black", "click", "rich")
+REFERENCE = ("jaxlib", "jax")
 
 
 @click.command(cls=Command)
@@ -28,10 +25,17 @@ def command() -> int:
     Ends with exit code 1 where a core dependency is missing.
     """
     click.echo(f"xla2py {VERSION}, Python {platform.python_version()}, {platform.platform()}")
-    click.echo(f"{os.cpu_count()} CPUs; {_gpus()}\n")
+    targets = [load_target(name) for name in target_names()]
+    devices = [text for target in targets if (text := target.library.devices())]
+    click.echo("; ".join([f"{os.cpu_count()} CPUs", *devices]) + "\n")
+    parts = {
+        "core": CORE,
+        **{f"{target.name} target": target.library.requires for target in targets if target.library.requires},
+        "XLA reference, protos, StableHLO": REFERENCE,
+    }
     rows = []
     is_complete = True
-    for part, requirements in PARTS.items():
+    for part, requirements in parts.items():
         found = {requirement: _version(requirement) for requirement in requirements}
         missing = [requirement.split("|")[0] for requirement, version in found.items() if version is None]
         is_complete &= not (part == "core" and missing)
@@ -50,16 +54,3 @@ def _version(alternatives: str) -> str | None:
         except metadata.PackageNotFoundError:
             continue
     return None
-
-
-def _gpus() -> str:
-    """What CuPy sees. Asking it is the only sure way, and it may fail in many ways without a driver."""
-    try:
-        runtime = import_module("cupy").cuda.runtime
-        count = runtime.getDeviceCount()
-        names = [runtime.getDeviceProperties(device)["name"].decode() for device in range(count)]
-    except ImportError:
-        return "CuPy is not installed, so GPUs were not looked for"
-    except Exception as error:
-        return f"CuPy finds no GPU ({type(error).__name__})"
-    return f"{count} GPU{'s' * (count != 1)}: {', '.join(names)}"

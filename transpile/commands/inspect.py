@@ -24,7 +24,7 @@ LINES_LISTED = 10
 
 @click.command(cls=Command)
 @click.argument("file")
-@click.option("-t", "--target", metavar="NAME", help="Also show how the program runs in chunks on this target (dask).")
+@click.option("-t", "--target", metavar="NAME", help="Also show how the program runs in chunks on this target.")
 @click.option("--memory", metavar="SIZE", default="", help="What it may use then, such as 2GiB.")
 @click.option("--chunks", metavar="SIZE", default="", help="The size of its chunks, as for emit.")
 def command(file: str, target: str | None, memory: str, chunks: str) -> None:

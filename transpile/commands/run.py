@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ..emission import GeneratedModule
 
 CALL_BACK = "call_back"  # the function of the prelude that asks a callback
-RUNTIMES = ("cupy", "cupyx", "cupy_backends", "dask", "distributed")  # whose failures are not ours
 
 
 @click.command(cls=Command)
@@ -74,7 +73,7 @@ def command(source: str, arguments: str | None, seed: int, output: str | None, *
     else:
         call = partial(_on_one, emitted, own, nest(shapes, inputs))
     with working(f"running {shown_name(source)} on {target}"):
-        results, seconds = _timed(call, target, module.entry.root.shape)
+        results, seconds = _timed(call, own, module.entry.root.shape)
     rows = [(name, *_columns(describe(array))) for (name, _), array in zip(wanted, inputs, strict=True)]
     rows += [(name, *_columns(describe(array))) for name, array in results.items()]
     write_table(("value", "type", "minimum", "maximum", "mean", "not finite"), rows)
@@ -100,7 +99,7 @@ def _on_replicas(emitted: ModuleType, target: Target, arguments: list[list[Any]]
     return emitted.run_local([adopted(target, each) for each in arguments])
 
 
-def _timed(call: Callable[[], Any], target: str, shape: Shape) -> tuple[dict[str, Any], float]:
+def _timed(call: Callable[[], Any], target: Target, shape: Shape) -> tuple[dict[str, Any], float]:
     """The results as NumPy arrays by name, and the seconds it took to have them."""
     from .arrays import named_results
 
@@ -111,9 +110,9 @@ def _timed(call: Callable[[], Any], target: str, shape: Shape) -> tuple[dict[str
     except Exception as error:
         if _is_of_callback(error):
             raise UsageError(Diagnostic("XP409", f"run cannot supply what the program calls back: {error}")) from error
-        if type(error).__module__.split(".")[0] not in RUNTIMES:
+        if type(error).__module__.split(".")[0] not in target.library.packages:  # whose failures are not ours
             raise
-        raise UsageError(Diagnostic("XP408", f"the {target} target cannot run here: {error}")) from error
+        raise UsageError(Diagnostic("XP408", f"the {target.name} target cannot run here: {error}")) from error
     return results, time.perf_counter() - start
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ...targets.base import load_target, require_targets, twin_of
+from ...targets.base import load_target, require_targets, target_names, twin_of
 from ..emission import GeneratedModule, emit
 from ..errors import Diagnostic, UnsupportedError, UsageError
 from ..frontends import load
@@ -341,7 +341,9 @@ def _size(module: HloModule) -> int:
 def environment(targets: Sequence[str] = ()) -> dict[str, str]:
     """Versions of what took part, by name; only what is installed. Also which targets have a twin in their place."""
     versions = {"python": platform.python_version(), "platform": platform.platform()}
-    for name in ("xla2py", "numpy", "ml_dtypes", "dask", "cupy-cuda13x", "jax", "jaxlib"):
+    libraries = [load_target(name).library.requires for name in target_names()]
+    others = [name for requires in libraries for alternatives in requires for name in alternatives.split("|")]
+    for name in ("xla2py", "numpy", "ml_dtypes", *others, "jax", "jaxlib"):
         try:
             versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
+from ...targets.base import load_target, target_names
 from ..emission.generated import GeneratedModule
 from ..errors import XlaToPythonError
 from ..hlo.carriers import as_declared
@@ -29,14 +31,6 @@ REFERENCES: dict[str, Callable[[str, Sequence[Array]], list[Array]]] = {
     "xla": tasks.run_xla,
     "interpreter": tasks.run_interpreter,
 }
-_PREPARE: dict[str, Callable[[], None]] = {
-    "numpy": tasks.prepare_numpy,
-    "dask": tasks.prepare_dask,
-    "cupy": tasks.prepare_cupy,
-    "xla": tasks.prepare_xla,
-    "interpreter": tasks.prepare_xla,
-}
-_BY_DEVICE = {"cupy"}  # CUDA maps far more addresses than it uses, so its processes have no limit on them
 
 
 @dataclass
@@ -102,14 +96,16 @@ class Workers:
 
     def ask(self, participant: str, function: Callable[..., Any], *arguments: Any) -> Answer:
         """Call a function in the process of a participant, within the limits. Raises what :meth:`.Worker.ask` does."""
-        limits = Limits(self.limits.seconds, None) if participant in _BY_DEVICE else self.limits
+        unlimited = participant in target_names() and load_target(participant).library.maps_devices
+        limits = Limits(self.limits.seconds, None) if unlimited else self.limits
         return self.worker(participant).ask(function, *arguments, limits=limits)
 
     def worker(self, participant: str) -> Worker:
         """The process of a target or a reference."""
         if participant not in self._workers:
-            environment = xla_environment() if participant in REFERENCES else {}
-            self._workers[participant] = Worker(_PREPARE.get(participant, tasks.prepare_numpy), environment)
+            is_reference = participant in REFERENCES
+            prepare = tasks.prepare_xla if is_reference else partial(tasks.prepare_target, participant)
+            self._workers[participant] = Worker(prepare, xla_environment() if is_reference else {})
         return self._workers[participant]
 
 

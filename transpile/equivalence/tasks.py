@@ -36,14 +36,11 @@ def run_generated(
     """
     for _, array in flatten(list(arguments)):
         array.setflags(write=False)
-    if generated.target == "dask":
-        arguments = map_arrays(_in_blocks, arguments)
-    with flushed() if without_subnormals else nullcontext(), Runtime(load_target(generated.target)) as runtime:
+    target = load_target(generated.target)
+    arguments = map_arrays(target.library.cut, arguments)
+    with flushed() if without_subnormals else nullcontext(), Runtime(target) as runtime:
         results = generated.load().main(*runtime.adopt(list(arguments)))
-        if generated.target == "dask":
-            here = {"scheduler": "synchronous"} if without_subnormals else {}  # a thread has registers of its own
-            results = import_module("dask").compute(results, **here)
-        return runtime.fetch(results)
+        return runtime.fetch(target.library.materialise(results, without_subnormals))
 
 
 def executed_lines(generated: GeneratedModule, arguments: Sequence[Any]) -> frozenset[int]:
@@ -96,11 +93,6 @@ def map_arrays(function: Callable[[Array], Any], value: Any) -> Any:
     return None if value is None else function(value)
 
 
-def _in_blocks(array: Array) -> Any:
-    """A dask array of two blocks along each dimension, of different size where it is odd."""
-    return import_module("dask.array").from_array(array, chunks=tuple(max(1, size - size // 2) for size in array.shape))
-
-
 def run_xla(text: str, arguments: Sequence[Array]) -> list[Array]:
     """Run HLO text on XLA's CPU backend; see :func:`.xla_reference.run_hlo`."""
     return _compiled(text)(*arguments)
@@ -122,16 +114,12 @@ def prepare_numpy() -> None:
         import_module(name)
 
 
-def prepare_dask() -> None:
+def prepare_target(name: str) -> None:
+    """What would else count for the first module of a target, with its library or the twin of that."""
     prepare_numpy()
-    import_module("dask.array")
-
-
-def prepare_cupy() -> None:
-    """Also makes the context on the device, if there is one."""
-    prepare_numpy()
-    with Runtime(load_target("cupy")) as runtime:
-        runtime.fetch(import_module("cupy").zeros(1))
+    target = load_target(name)
+    with Runtime(target):
+        target.library.prepare()
 
 
 def prepare_xla() -> None:

@@ -1,0 +1,28 @@
+"""How modules for Dask run: on arrays in chunks, to lazy ones."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from ..base import Library
+
+
+def _in_blocks(array: Any) -> Any:
+    """A dask array of two blocks along each dimension, of different size where it is odd."""
+    return import_module("dask.array").from_array(array, chunks=tuple(max(1, size - size // 2) for size in array.shape))
+
+
+def _computed(results: Any, in_this_thread: bool) -> Any:
+    """The values of lazy results; other threads have registers of their own."""
+    scheduler = {"scheduler": "synchronous"} if in_this_thread else {}
+    return import_module("dask").compute(results, **scheduler)
+
+
+LIBRARY = Library(
+    packages=("dask", "distributed"),
+    requires=("dask", "distributed"),
+    prepare=lambda: import_module("dask.array"),
+    cut=_in_blocks,
+    materialise=_computed,
+)
