@@ -77,6 +77,12 @@ def test_passes_are_told_apart_by_name():
     assert set(seen) - set(without) == {"keepdims"}
 
 
+def test_stages_are_named_before_they_run():
+    begun, done = [], []
+    xla2py.emit(xla2py.load(EXAMPLES[0]), begin=begun.append, observe=lambda name, text: done.append(name))
+    assert begun == [*done, "writing", "formatting"]
+
+
 def test_every_switch_in_the_passes_has_a_name():
     texts = [path.read_text("utf-8") for path in (ROOT / "transpile" / "passes").rglob("*.py")]
     used = {name for text in texts for name in re.findall(r'"(\w+)" (?:not )?in [\w.]*disabled', text)}

@@ -20,7 +20,7 @@ from ..frontends.functions import is_reference
 from ..settings import SETTINGS, load_settings
 from .modules import expanded, read_module, run_all, shown_name
 from .options import Command, choose, is_debugging, setting_options
-from .terminal import note, working
+from .terminal import note, stages
 
 if TYPE_CHECKING:
     from ..emission import GeneratedModule
@@ -134,12 +134,13 @@ def _emit(source: str, jobs: Sequence[Job], options: dict[str, Any], deliver: De
 
 
 def generate(module: HloModule, target: str, name: str, options: dict[str, Any]) -> GeneratedModule:
-    """Emit a program, with a spinner for people. Raises ``XlaToPythonError`` with places in it."""
+    """Emit a program, with a bar for people that names the stage. Raises ``XlaToPythonError`` with places in it."""
+    from ..compilation import stage_names
     from ..emission import emit
 
-    with working(f"emitting {name} for {target}"):
+    with stages(f"emitting {name} for {target}", len(stage_names()) + 2) as begin:  # and writing, and formatting
         try:
-            return emit(module, target, name=name, debug=is_debugging(), **options)
+            return emit(module, target, name=name, debug=is_debugging(), begin=begin, **options)
         except XlaToPythonError as error:
             placed = (replace(d, source=d.source or module.source) for d in error.diagnostics)
             raise type(error)(*placed) from error

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from time import monotonic
 
 import click
 from rich.console import Console
@@ -17,6 +18,8 @@ from rich.text import Text
 
 from ..diagnostics import render
 from ..errors import XlaToPythonError
+
+LONG = 2.0  # seconds, after which people want to know what takes them
 
 
 @dataclass
@@ -77,6 +80,27 @@ def working(message: str) -> Iterator[None]:
         return
     with people().status(message):
         yield
+
+
+@contextmanager
+def stages(message: str, count: int) -> Iterator[Callable[[str], None]]:
+    """Show a bar on stderr while the body runs, where stderr is a terminal, from the time on when it takes long.
+
+    The body calls the function it is given with the name of each of ``count`` stages before it begins.
+    """
+    console = people()
+    if not console.is_terminal:
+        yield lambda name: None
+        return
+    with Progress("[progress.description]{task.description}", BarColumn(), console=console, transient=True) as bar:
+        task = bar.add_task(escape(message), total=count, visible=False)
+        started = monotonic()
+
+        def advance(name: str) -> None:
+            is_long = monotonic() - started > LONG
+            bar.update(task, description=escape(f"{message}: {name}"), advance=1, visible=is_long)
+
+        yield advance
 
 
 @contextmanager

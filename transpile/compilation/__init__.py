@@ -16,6 +16,7 @@ from .stages import (
     READABLE,
     STAGES,
     STYLES,
+    Begin,
     Draft,
     Observer,
     Options,
@@ -81,12 +82,17 @@ class Compilation:
 
 
 def compile(
-    module: HloModule, target: Target, options: Options | None = None, observe: Observer | None = None
+    module: HloModule,
+    target: Target,
+    options: Options | None = None,
+    observe: Observer | None = None,
+    begin: Begin | None = None,
 ) -> Compilation:
     """Lower a verified module and give it the form in which the target runs it.
 
-    ``observe`` is told the name of each stage and the program after it as text. Raises UsageError (XP641) for a
-    disabled stage that there is not, UnsupportedError (XP740) where no chunks are small enough for the limits.
+    ``observe`` is told the name of each stage and the program after it as text, ``begin`` the name before a stage runs.
+    Raises UsageError (XP641) for a disabled stage that there is not, UnsupportedError (XP740) where no chunks are small
+    enough for the limits.
     """
     options = options or Options()
     require_names(options.disabled, optional_names())
@@ -98,14 +104,14 @@ def compile(
         return Compilation(module, target, refused)
     draft = Draft(module, target, options, module, left_out)
     with _at_source(module):
-        run_stages(draft, STAGES[:_FIRST_OF_TARGET], observe)
+        run_stages(draft, STAGES[:_FIRST_OF_TARGET], observe, begin)
     refused = tuple(program_refusals(draft.program, target))
     if options.graph and not refused:
         refused = tuple(capture_refusals(draft.program, target))
     if refused:
         return Compilation(module, target, refused, draft.lowered)
     with _at_source(module):
-        run_stages(draft, STAGES[_FIRST_OF_TARGET:], observe)
+        run_stages(draft, STAGES[_FIRST_OF_TARGET:], observe, begin)
     return Compilation(module, target, (), draft.lowered, draft.plan)
 
 

@@ -29,6 +29,7 @@ READABLE, FAST = STYLES = ("readable", "fast")
 HLO, ARRAY = "hlo", "array"  # the dialects
 
 Observer = Callable[[str, str], None]  # is told a stage's name and the program after it as text
+Begin = Callable[[str], None]  # is told the name of what is done next
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,14 +217,17 @@ def verifies(draft: Draft) -> bool:
     return draft.options.debug
 
 
-def run_stages(draft: Draft, stages: Iterable[Stage], observe: Observer | None) -> None:
-    """Run the stages that apply to the draft and are not left out; ``observe`` is told the text after each.
+def run_stages(draft: Draft, stages: Iterable[Stage], observe: Observer | None, begin: Begin | None) -> None:
+    """Run the stages that apply to the draft and are not left out; ``begin`` is told the name of each before it runs,
+    ``observe`` the text after it.
 
     Raises InvalidProgramError where a stage of a draft that is verified leaves a program that breaks a rule.
     """
     for stage in stages:
         if (not stage.is_needed and stage.name in draft.left_out) or not stage.applies(draft):
             continue
+        if begin is not None:
+            begin(stage.name)
         stage.run(draft)
         if verifies(draft) and draft.lowered is not None:
             draft.verifier.verify(draft.lowered, stage.name)

@@ -46,6 +46,7 @@ def emit(
     graph: bool = False,
     debug: bool = False,
     observe: Callable[[str, str], None] | None = None,
+    begin: Callable[[str], None] | None = None,
 ) -> GeneratedModule:
     """Emit a module for an array library.
 
@@ -62,7 +63,8 @@ def emit(
     (``"4096"``). ``style`` is ``readable``, or ``fast`` on targets that write kernels of their own (CuPy): what joins
     between two arrays that must be stored becomes one kernel. With ``graph`` the module offers ``replay``: ``main``
     as a CUDA graph (CuPy). ``debug`` verifies the program after each pass, which finds a bug in a pass where it is.
-    ``observe`` is called with the name of each pass and the program after it as text.
+    ``observe`` is called with the name of each pass and the program after it as text, ``begin`` with the name of
+    what is done next.
 
     Raises HloSyntaxError and HloVerificationError for bad input, UnsupportedError naming every instruction that the
     target cannot express, or a graph cannot hold, UsageError for an unknown target or pass.
@@ -77,7 +79,9 @@ def emit(
     require_style(style, chosen)
     require_graphs(graph, chosen)
     limits = Limits(memory, chunks) if chosen.arrange is not None else Limits()
-    compiled = compile(module, chosen, Options(tuple(disable_passes), hooks, limits, style, graph, debug), observe)
+    compiled = compile(
+        module, chosen, Options(tuple(disable_passes), hooks, limits, style, graph, debug), observe, begin
+    )
     compiled.require_support(*(captured_objects(module.entry.parameters) if graph and nested else ()))
     settings = Settings(
         annotate=annotate,
@@ -91,7 +95,10 @@ def emit(
         options=_options(annotate, checks, format, constants, nested, disable_passes, hooks, limits, style, graph),
         source_sha256=module_sha256(module, with_result_tree=nested),
     )
+    begin = begin or (lambda name: None)
+    begin("writing")
     written = write_module(compiled.program, compiled.target, settings)
+    begin("formatting")
     text = joined(list(map(formatted, written.pieces)) if format else written.pieces)
     text, title = with_body_hash(text), identifier(module.name) or "module"
     return GeneratedModule(text, title, chosen.name, written.constants, written.functions, compiled.program)
