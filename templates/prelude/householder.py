@@ -62,15 +62,23 @@ def geqrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def geqp3(
     a: np.ndarray, pivots: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """``geqrf`` of ``a`` with its columns in falling order of what is left of them;
-    their numbers from 1 on; tau.
+    """``geqrf`` of ``a`` with its columns in falling order of what is left of them,
+    those whose ``pivots`` are not 0 first; their numbers from 1 on; tau.
     """
-    a, (m, n) = a.copy(), a.shape[-2:]
-    numbers = np.arange(1, n + 1, dtype=pivots.dtype)
-    pivots = np.broadcast_to(numbers, pivots.shape).copy()
+    m, n = a.shape[-2:]
+    order = np.broadcast_to(np.arange(n), pivots.shape).copy()
+    pinned = np.zeros_like(order[..., :1])
+    for j in range(n):  # a pinned column changes places with the first that is not
+        there = np.where(pivots[..., j, None] != 0, pinned, j)
+        order[..., j, None] = np.take_along_axis(order, there, -1)
+        np.put_along_axis(order, there, j, -1)
+        pinned += pivots[..., j, None] != 0
+    a = np.take_along_axis(a, order[..., None, :], -1)
+    pivots = (order + 1).astype(pivots.dtype)
     tau = np.zeros((*a.shape[:-2], min(m, n)), a.dtype)
     for k in range(min(m, n)):
         largest = k + np.linalg.norm(a[..., k:, k:], axis=-2).argmax(-1, keepdims=True)
+        largest = np.where(k < pinned, k, largest)
         order = np.broadcast_to(np.arange(n), pivots.shape).copy()
         np.put_along_axis(order, largest, k, -1)
         order[..., k, None] = largest

@@ -228,9 +228,11 @@ def test_ormqr(dtype, left, transpose):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(2, 5, 3), (2, 3, 5), (1, 4, 4)])
-def test_geqp3(dtype, shape):
+@pytest.mark.parametrize("pinned", [[], [2], [1, 2]])
+def test_geqp3(dtype, shape, pinned):
     a = random(shape, dtype)
     pivots = np.zeros((shape[0], shape[2]), np.int32)
+    pivots[0, pinned] = 1  # the other matrix of the batch has none
     ours = householder.geqp3(a, pivots)
     assert_close(ours, kernel("geqp3", [a, pivots], ours))
 
