@@ -28,6 +28,16 @@ PROGRAMS = [
     (lambda z: (jnp.conj(z) * z, jnp.angle(z)), (Z,)),
 ]
 
+# A reducer without its operands gives its number the shape of a block.
+IGNORES = """
+ignores { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] constant(3) }
+ENTRY main {
+  x = f32[4,6] parameter(0)
+  zero = f32[] constant(0)
+  ROOT r = f32[4,5] reduce-window(x, zero), window={size=1x2}, to_apply=ignores
+}
+"""
+
 
 @needs_compiler
 @pytest.mark.parametrize(("function", "inputs"), PROGRAMS)
@@ -41,4 +51,5 @@ def test_functions(function, inputs):
 
 def test_each_of_them_is_called():
     sources = [xla2py.emit(hlo(function, *inputs), "cupy").source for function, inputs in PROGRAMS]
+    sources.append(xla2py.emit(IGNORES, "cupy").source)
     assert set(LIBRARY) <= set(re.findall(r"\bcp\.(\w+)\(", "".join(sources)))

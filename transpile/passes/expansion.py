@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -62,11 +62,19 @@ class _Expansion:
             made = old.replace(operands=tuple(values[operand] for operand in old.operands), **self.changes(old, values))
             if call is not None:
                 made = made.replace(metadata=call.metadata, span=call.span)
-            self.originals[made] = (call or old,)
+            self.originals[made] = (call or old, *self.replaced_by_definition(old))
             values[old] = made
         result = replace(computation, instructions=tuple(values.values()), root=values[computation.root])
         self.finished.append(result)
         return result
+
+    def replaced_by_definition(self, old: Instruction) -> Iterator[Instruction]:
+        """The instructions of computations that a custom call names and its definition does without."""
+        definition = self.definitions.get(old)
+        if definition is not None:
+            kept = set(callees_first(definition))
+            for each in (each for called in old.called for each in callees_first(called)):
+                yield from each.instructions if each not in kept else ()
 
     def changes(self, old: Instruction, values: dict[Instruction, Instruction]) -> dict[str, Any]:
         definition = self.definitions.get(old)

@@ -91,7 +91,7 @@ def fold(
         if opcode == "convert":
             return _convert(operands[0], element_type)
         if opcode == "divide" and element_type.is_floating:
-            return np.asarray(operands[0] / operands[1])
+            return _with_plain_nan(np.asarray(operands[0] / operands[1]), operands)
         if opcode == "divide" and element_type.is_integral:
             return _quotient(*operands)
         if opcode == "negate" and operands[0].dtype.kind != "b":
@@ -105,7 +105,13 @@ def fold(
         if found is None:
             return None
         result = np.asarray(found)
-        return result if result.dtype == element_type.dtype else None
+        return _with_plain_nan(result, operands) if result.dtype == element_type.dtype else None
+
+
+def _with_plain_nan(result: np.ndarray, operands: list[np.ndarray]) -> np.ndarray:
+    """A NaN that comes of numbers has no sign: what processors give it differs."""
+    is_new = result.dtype.kind == "f" and np.isnan(result) and not any(map(np.isnan, operands))
+    return np.asarray(np.nan, result.dtype) if is_new else result
 
 
 def _convert(operand: np.ndarray, element_type: ElementType) -> np.ndarray | None:
