@@ -31,6 +31,10 @@ def test_an_operation_that_is_never_drawn_is_a_coded_error():
         program_with(["infeed"], 0)
 
 
+def test_a_product_of_many_large_numbers_is_drawn():
+    assert "multiply" in opcodes(program_with([], 100073))
+
+
 def test_differences_fall_into_buckets_by_operation_type_and_size():
     module = parse_module(
         "ENTRY e { a = f32[2] parameter(0)  b = f32[2] negate(a)  c = (f32[2], f32[2]) tuple(a, b)  "

@@ -277,7 +277,7 @@ def reduce(body: Body) -> None:
     if opcode == "add":
         bound = value.bound * terms + start.bound
     elif opcode == "multiply":
-        bound = float("inf") if terms > 30 else max(value.bound, 1) ** terms * start.bound
+        bound = power(max(value.bound, 1), terms) * start.bound
     else:
         bound = max(value.bound, start.bound) if terms else float("inf")
     if value.type in EXACT and bound > EXACT[value.type]:
@@ -285,6 +285,11 @@ def reduce(body: Body) -> None:
     sizes = [size for axis, size in enumerate(value.dimensions) if axis not in axes]
     attributes = f"dimensions={braces(axes)}, to_apply={body.program.combiner(opcode, value.type)}"
     body.add("reduce", [value, start], value.type, sizes, bound, attributes)
+
+
+def power(bound: float, exponent: int) -> float:
+    """The bound to that power, infinite where Python would raise an OverflowError."""
+    return math.inf if exponent * math.log2(bound) > 1000 else bound**exponent
 
 
 def reduction_start(body: Body, value: Value, opcode: str, terms: int) -> Value:
