@@ -40,10 +40,10 @@ class Seat:
         device: int,
         count: int,
         timeout: float,
-        snapshots: Snapshots | None,
+        snapshots: tuple[str, int, dict[int, str]] | None,
     ) -> None:
-        self.token, self.device = token, device
-        self.timeout, self.snapshots = timeout, snapshots
+        self.token, self.device, self.timeout = token, device, timeout
+        self.snapshots = None if snapshots is None else Snapshots(*snapshots)
         self.worker: Any = get_worker()
         self.key: Any = None  # of the task that runs here
         self.loop = self.worker.loop.asyncio_loop

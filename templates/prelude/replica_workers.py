@@ -1,6 +1,7 @@
 """Replicas on the workers of a dask.distributed cluster, one task each."""
 
 import asyncio
+import io
 import operator
 import sys
 import time
@@ -14,28 +15,46 @@ import cloudpickle
 import numpy as np
 
 from .replica import ReplicaError, ReplicaLost, ReplicaTimeout
-from .replica_snapshots import Snapshots, newest_snapshots
+from .replica_snapshots import newest_snapshots
 from .replica_threads import require_one_each, results_of
 from .replica_transport import Seat, run_seated
 
 
-class ByValue:
-    """A function that workers receive whole: they need not be able to import its
-    module.
+class ByValue(cloudpickle.Pickler):
+    """Pickles a program with its functions and classes: workers need not be able to
+    import its module, and run this one where they have an older one.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        module = sys.modules.get(__name__)
-        if module is not None:
-            cloudpickle.register_pickle_by_value(module)
-        try:
-            self.pickled = cloudpickle.dumps(function)
-        finally:
-            if module is not None:
-                cloudpickle.unregister_pickle_by_value(module)
+    def reducer_override(self, obj: Any) -> Any:
+        """Functions decorated with ``np.errstate`` cannot be pickled: workers decorate
+        them again.
+        """
+        cells = getattr(obj, "__closure__", None) or ()
+        if any(isinstance(cell.cell_contents, np.errstate) for cell in cells):
+            return wrapping_around, (obj.__wrapped__,)
+        return super().reducer_override(obj)
 
-    def __reduce__(self) -> Any:
-        return cloudpickle.loads, (self.pickled,)
+
+def wrapping_around(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function without warnings where integers wrap around."""
+    quiet: Callable[..., Any] = np.errstate(over="ignore")(function)
+    return quiet
+
+
+def pickled_whole(program: Any) -> bytes:
+    """What ``cloudpickle.loads`` makes a program of on a worker. These are bytes until
+    then: a scheduler that read them would send names of this process's modules on.
+    """
+    module = sys.modules.get(__name__)
+    stream = io.BytesIO()
+    if module is not None:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        ByValue(stream).dump(program)
+    finally:
+        if module is not None:
+            cloudpickle.unregister_pickle_by_value(module)
+    return stream.getvalue()
 
 
 class Run:
@@ -47,14 +66,21 @@ class Run:
         self.futures: list[Any] = []
         # By worker: its last sign of life, and when it was new here.
         self.heard: dict[str, tuple[Any, float]] = {}
+        known = client.scheduler_info(n_workers=-1)["workers"]
+        # Whether nannies start lost workers again.
+        self.is_restarted = any(
+            known[address]["nanny"] for address in addresses if address in known
+        )
 
     def submit(
-        self, name: str, function: ByValue, arguments: Sequence[Sequence[Any]]
+        self,
+        name: str,
+        function: Callable[..., Any],
+        arguments: Sequence[Sequence[Any]],
     ) -> list[Any]:
         """A task for each device, on its worker and nowhere else."""
         futures = [
             self.client.submit(
-                operator.call,
                 function,
                 *arguments[device],
                 key=f"{name}-{device}-{self.token}",
@@ -93,7 +119,7 @@ class Run:
 
     def missing(self) -> ReplicaError | None:
         """That a worker has gone, or gives no sign of life."""
-        alive = self.client.nthreads()
+        alive = threads_of(self.client)
         # Now and then these are only some of them.
         known = self.client.scheduler_info(n_workers=-1)["workers"]
         now = time.monotonic()
@@ -168,42 +194,57 @@ def on_workers(
     snapshot: Any,
     every: int,
     retries: int,
+    rejoin: float | None,
 ) -> list[Any]:
     """Run a program with one replica on each of as many workers; the results, by
     device.
 
     Nothing is left behind: neither tasks nor connections. ``timeout`` is the longest,
     in seconds, that a replica waits for another. Where a replica is lost, the run
-    begins again from the newest snapshots, up to ``retries`` times. Raises ReplicaLost,
-    ReplicaMismatch and ReplicaTimeout, or what a replica has raised.
+    begins again from the newest snapshots, up to ``retries`` times, if there are enough
+    workers within ``rejoin`` seconds. Raises ReplicaLost, ReplicaMismatch and
+    ReplicaTimeout, or what a replica has raised.
     """
     count = counts[0] * counts[1]
     require_one_each(count, replica_args, feeds)
     carry_constants(replica.__globals__)
-    program = ByValue(Seat), ByValue(partial(run_seated, replica, group, counts))
+    make_seat = pickled_whole(Seat)
+    program = pickled_whole(partial(run_seated, replica, group, counts))
     given = [
         (list(arguments), {name: feed[device] for name, feed in feeds.items()})
         for device, arguments in enumerate(replica_args)
     ]
     folders: list[str] = []
+    addresses = placed(client, count, workers, timeout)
     while True:
-        run = Run(client, placed(client, count, workers, timeout), timeout)
+        run = Run(client, addresses, timeout)
         begin = newest_snapshots(folders, count)
         folders.append(str(Path(snapshot or "").resolve() / run.token))
-        snapshots = None if snapshot is None else Snapshots(folders[-1], every, begin)
+        snapshots = None if snapshot is None else (folders[-1], every, begin)
         try:
+            made = run.submit("replica-code", cloudpickle.loads, [[make_seat]] * count)
             each = [(run.token, d, count, timeout, snapshots) for d in range(count)]
-            seats = run.submit("replica-seat", program[0], each)
+            work = [(made[d], *each[d]) for d in range(count)]
+            seats = run.submit("replica-seat", operator.call, work)
             run.wait(seats, timeout)
-            work = [(seats[d], run.addresses, *given[d]) for d in range(count)]
-            running = run.submit("replica", program[1], work)
+            made = run.submit("replica-program", cloudpickle.loads, [[program]] * count)
+            work = [(made[d], seats[d], run.addresses, *given[d]) for d in range(count)]
+            running = run.submit("replica", operator.call, work)
             run.wait(running)
             return run.results(running)
-        except ReplicaLost:
+        except ReplicaLost as error:
             if snapshot is None or len(folders) > retries:
                 raise
+            lost = error
         finally:
             client.cancel(run.futures, force=True)
+        patience = timeout if run.is_restarted else 1.0
+        patience = patience if rejoin is None else rejoin
+        try:
+            addresses = placed(client, count, workers, patience)
+        except ReplicaTimeout as error:
+            lost.add_note(f"no other worker came within {patience:g} s: {error}")
+            raise lost from None
 
 
 def carry_constants(names: dict[str, Any]) -> None:
@@ -228,6 +269,15 @@ def carry_constants(names: dict[str, Any]) -> None:
     )
 
 
+def threads_of(client: Any) -> dict[str, int]:
+    """By worker, its number of threads. Raises ReplicaError where the client has been
+    closed.
+    """
+    if client.status in ("closing", "closed"):
+        raise ReplicaError("the client is closed: replicas need one that is connected")
+    return dict(client.nthreads())
+
+
 def placed(
     client: Any, count: int, workers: Sequence[str] | None, timeout: float
 ) -> list[str]:
@@ -238,7 +288,7 @@ def placed(
     while True:
         free = {
             a: n
-            for a, n in sorted(client.nthreads().items())
+            for a, n in sorted(threads_of(client).items())
             if workers is None or a in workers
         }
         rounds = range(max(free.values(), default=0))

@@ -87,7 +87,7 @@ def test_other_clusters(tmp_path, count, tls):
 ENDLESS = programs.CONTROL.replace("constant(0.01)", "constant(-1)")
 
 
-def interrupted(workers, module, fault, timeout: float = 20.0):
+def interrupted(workers, module, fault, timeout: float = 20.0, **options):
     """The error that ends an endless program after a fault, and how long after."""
     inputs = SeveralDevices("", ENDLESS).inputs()
     at = []
@@ -100,7 +100,7 @@ def interrupted(workers, module, fault, timeout: float = 20.0):
     striking = threading.Thread(target=strike)
     striking.start()
     with pytest.raises(Exception) as raised:
-        module.run_replicas(workers.client, inputs, timeout=timeout)
+        module.run_replicas(workers.client, inputs, timeout=timeout, **options)
     striking.join()
     return raised.value, time.monotonic() - at[0]
 
@@ -272,4 +272,16 @@ def test_the_error_of_a_replica_is_raised_as_it_is(workers, tmp_path):
         module.run_replicas(workers.client, inputs, timeout=20)
     with pytest.raises(TypeError, match="expected float32"):
         module.run_local(inputs)
+    assert_clean(workers)
+
+
+@pytest.mark.parametrize("rejoin", [None, 0.2])
+def test_a_killed_worker_that_nobody_starts_again_ends_a_run_with_snapshots_too(workers, tmp_path, rejoin):
+    module = imported(SeveralDevices("", ENDLESS), tmp_path)
+    victim = workers.workers()[0]
+    options = {"snapshot": tmp_path / "snapshots", "rejoin": rejoin}
+    error, _ = interrupted(workers, module, lambda: workers.kill(victim), **options)
+    assert isinstance(error, module.ReplicaLost)
+    assert "was lost" in str(error)
+    assert "no other worker came within" in error.__notes__[-1]
     assert_clean(workers)

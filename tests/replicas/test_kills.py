@@ -65,7 +65,7 @@ def test_a_run_goes_on_from_its_snapshots(workers, program, tmp_path):
 
     striking = threading.Thread(target=strike)
     striking.start()
-    results = module.run_replicas(workers.client, inputs, timeout=60, snapshot=tmp_path, every=5)
+    results = module.run_replicas(workers.client, inputs, timeout=60, snapshot=tmp_path, every=5, rejoin=60)
     striking.join()
     assert_same_bits(results, expected)
     assert len(list(tmp_path.iterdir())) == 2
@@ -84,7 +84,7 @@ def test_kills_at_random_moments(workers, program, tmp_path):
         folder = tmp_path / str(number) if number % 2 else None
         began = time.monotonic()
         try:
-            results = module.run_replicas(workers.client, inputs, timeout=60, snapshot=folder, every=5)
+            results = module.run_replicas(workers.client, inputs, timeout=60, snapshot=folder, every=5, rejoin=60)
         except Exception as error:
             ended = time.monotonic()
             assert type(error).__name__ == "ReplicaLost", repr(error)
