@@ -54,6 +54,14 @@ ENTRY main {
   ROOT r = f32[3] reduce(x, one), dimensions={0}, to_apply=unusual
 }
 """
+WRAPPING = """HloModule wrapping
+
+below { i = u8[] parameter(0)  n = u8[] constant(250)  ROOT c = pred[] compare(i, n), direction=LT }
+
+ahead { i = u8[] parameter(0)  k = u8[] constant(90)  ROOT j = u8[] add(i, k) }
+
+ENTRY main { start = u8[] constant(0)  ROOT w = u8[] while(start), condition=below, body=ahead }
+"""
 NEVER, SOMETIMES = (BRANCHES.format(limit=limit) for limit in (2_000_000_000, 1))
 
 
@@ -70,7 +78,7 @@ def draws(module):
 def test_parts_are_named_by_their_hlo():
     reach = Reach.of(xla2py.emit(EXAMPLE))
     words = [str(body).split(" (line")[0] for body in reach.bodies]
-    assert words == ["loop body region_4.6 of while.8", "branch region_3.3 of cond.9", "branch region_2.2 of cond.9"]
+    assert words == ["loop body region_0.5 of while.8", "branch region_3.3 of cond.9", "branch region_2.2 of cond.9"]
     assert reach.unreached == ()  # nothing was tried
 
 
@@ -79,9 +87,18 @@ def test_only_the_outermost_part_is_named(workers):
     state, rates = np.float32([10, 5]), np.float32([1.1, 0.4, 0.1, 0.4])
     assert not reach.try_inputs(workers, [state, rates, np.float32(-1), np.float32(1e-3)])
     (part,) = reach.unreached
-    assert part.startswith("loop body region_4.6 of while.8 (line ")
+    assert part.startswith("loop body region_0.5 of while.8 (line ")
     assert reach.try_inputs(workers, [state, rates, np.float32(5), np.float32(1e-3)])
     assert reach.is_complete and reach.unreached == ()
+
+
+def test_a_main_within_error_states_is_traced(workers):
+    """NumPy's ``errstate`` wraps the function, whose lines are what counts."""
+    module = parse_module(WRAPPING)
+    reach = Reach.of(xla2py.emit(module))
+    assert "@np.errstate" in reach.module.source and reach.bodies
+    assert reach.try_inputs(workers, [])
+    assert reach.is_complete
 
 
 def test_a_run_that_fails_claims_nothing(workers):

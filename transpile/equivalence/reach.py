@@ -156,7 +156,7 @@ def _names(function: WrittenFunction) -> dict[Region, str]:
     while stack:
         scope: Scope = stack.pop()
         for (instruction, computation), inner in scope.called.items():
-            if inner.region is not scope.region:
+            if inner.region is not scope.region and computation is not instruction.attributes.get("condition"):
                 found.setdefault(inner.region, f"{computation.name} of {instruction.name}")
             stack.append(inner)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -46,7 +47,7 @@ def run_generated(
 def executed_lines(generated: GeneratedModule, arguments: Sequence[Any]) -> frozenset[int]:
     """The lines of an emitted module's text that its ``main`` runs on the arguments, in this thread."""
     module = generated.load()
-    name, lines = module.main.__code__.co_filename, set[int]()
+    name, lines = inspect.unwrap(module.main).__code__.co_filename, set[int]()
 
     def local(frame: FrameType, event: str, argument: Any) -> Any:
         if event == "line":

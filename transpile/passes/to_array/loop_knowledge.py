@@ -105,6 +105,9 @@ class Knowledge:
         start = integer_value(leaves[position].node)
         if step is None or start is None or not _ends(direction, start, stop, step):
             return False
+        last = start + range_length(start, stop, step) * step
+        if not fits((last, last), leaves[position].node.type):
+            return False  # it wraps before the condition fails
         self.counter, self.start, self.stop, self.step = position, start, stop, step
         for k, (leaf, inside, following) in enumerate(zip(leaves, attempt.inside, attempt.following, strict=True)):
             first, own = integer_value(leaf.node), _step(inside, following)
@@ -195,7 +198,7 @@ def _step(inside: Value, following: Value) -> int | None:
 
 
 def _ends(direction: str, start: int, stop: int, step: int) -> bool:
-    """Counting from ``start`` by ``step`` reaches the condition's end without passing the type's bounds."""
+    """Whether counting from ``start`` by ``step`` without wrapping makes the condition fail."""
     if direction == "NE":
         return (stop - start) % step == 0 and (stop - start) // step >= 0
     return (step > 0) == (direction == "LT")
