@@ -13,6 +13,7 @@ from typing import Any
 from ..transpile.array.node import Node
 from ..transpile.array.operations.functions import declare_prelude
 from ..transpile.array.program import Function, Program
+from ..transpile.array.support import Features, Refuses
 from ..transpile.errors import Diagnostic, UsageError
 from ..transpile.kernels.lines import Lines
 
@@ -48,8 +49,9 @@ class Kernels:
     ``fuses(node)`` says whether they compute an operation element by element, ``reduces(node)`` whether along lines;
     ``parts(lines)`` is into how many parts each line is cut, whose results the library reduces again. A loop has fewer
     than ``most_elements``, a kernel at most ``most_arguments``, and it must save ``least_saved`` arrays that would be
-    stored without it. ``without`` names rewrites that would stand in the way: calls of functions that kernels do not
-    say. ``declarations`` makes what writes the kernels of a module (:class:`transpile.emission.kernels.Declarations`).
+    stored without it. ``refuses(node)`` gives the reason why a node would stand in the way of kernels, so that nothing
+    is raised to it, or None. ``declarations`` makes what writes the kernels of a module
+    (:class:`transpile.emission.kernels.Declarations`).
     """
 
     fuses: Callable[[Node], bool]
@@ -59,7 +61,7 @@ class Kernels:
     most_elements: int = 2**31
     most_arguments: int = 32
     least_saved: int = 1
-    without: tuple[str, ...] = ()
+    refuses: Refuses = _supports_everything
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +168,7 @@ class Target:
     function cannot be written as a whole, or None. ``scalars`` is what dtypes, scalars, ``inf`` and ``nan`` are called
     by, where that is not the library itself. ``arrange`` gives a program the form in which the target runs it in
     chunks, within limits of memory, and tells what that will be like.
-    ``without`` names rewrites that would stand in its way.
+    ``features`` tells what its arrays have beside operations.
     Constant arrays of up to ``largest_folded`` elements are written where they are used, larger ones once, at the
     top of the module. ``runners`` run a program of several replicas, which is written as for the target ``replicas``
     where that is another. ``prelude`` is the folder of prelude functions in its own words, with their rows beside
@@ -184,9 +186,9 @@ class Target:
     namespace: str  # what emitted code calls the library
     imports: tuple[str, ...]
     macros: Path
-    refuses: Callable[[Node], str | None] = field(default=_supports_everything)
+    refuses: Refuses = field(default=_supports_everything)
     refuses_function: Callable[[Function], str | None] = field(default=_supports_every_function)
-    without: tuple[str, ...] = ()
+    features: Features = field(default_factory=Features)
     arrange: Callable[[Program, Limits], tuple[Program, Plan]] | None = None
     scalars: str = ""
     largest_folded: int = 8

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 
@@ -110,6 +111,19 @@ def test_nothing_outside_a_target_names_its_library():
             if isinstance(text, str) and {"cupy", "dask", "array-api"} & set(text.lower().split(".")):
                 named.add((str(path), text))
     assert named == set()
+
+
+def test_no_target_names_a_pass():
+    """A rule asks what a target supports; a target does not know which rules there are."""
+    from xla2py.targets.base import load_target, target_names
+    from xla2py.transpile.compilation import optional_names
+
+    for target in map(load_target, target_names()):
+        for described in (target, target.kernels) if target.kernels is not None else (target,):
+            for each in fields(described):
+                value = getattr(described, each.name)
+                words = value if isinstance(value, tuple | frozenset | dict) else ()
+                assert not set(words) & set(optional_names()), f"{target.name}: {each.name}"
 
 
 def test_every_command_is_a_module_of_its_own():

@@ -52,7 +52,6 @@ TARGET = Target(
     macros=TEMPLATES / "cupy",
     refuses=refuses,
     largest_folded=0,  # every cp.array(..) in a function copies from the host again
-    without=("filters",),  # one kernel adds up all shifted images
     prelude=TEMPLATES / "cupy" / "prelude",
     own_function=own_function,
     adopt=on_device,

@@ -173,6 +173,22 @@ def _is_reduction(node: Node) -> bool:
     )
 
 
+# What would hide work on elements that kernels do together with what is around it.
+_HIDING = {
+    "library": frozenset("angle conj copysign diff hypot log10 log2 signbit trunc".split()),
+    "prelude": frozenset("complex_exp exact_gelu gelu linspace log_softmax logsumexp softmax".split()),
+}
+
+
+def refuses(node: Node) -> str | None:
+    """The reason why kernels could not join a node with what is around it, or None."""
+    if node.opcode == "logaddexp" or node.parameters.get("function") in _HIDING.get(node.opcode, ()):
+        return "it hides what kernels compute element by element"
+    given = node.operands[1:] if node.opcode == "select" else node.operands
+    is_mixed = node.operation.promotes and len({operand.element_type for operand in given}) > 1
+    return "operands of kernels have one type" if is_mixed else None
+
+
 def _declarations(*arguments: Any) -> Any:
     """What writes kernels in CUDA C++; it stands above the targets, and is imported where a module has kernels."""
     return import_module(f"{__package__}.cuda.declarations").CudaDeclarations(*arguments)
@@ -185,5 +201,5 @@ KERNELS = Kernels(
     parts,
     most_elements=2**31,  # they are numbered by 32 bits
     most_arguments=32,  # they take up to 4 KB
-    without=("softmaxes", "gelus", "linspaces", "softplus", "promotions", "ufuncs", "differences"),
+    refuses=refuses,
 )

@@ -8,6 +8,8 @@ from ..refusals import ELEMENTWISE, Rule, refused_by, speaks
 
 def refuses(node: Node) -> str | None:
     """The reason why CuPy cannot say a node, or None."""
+    if node.parameters.get("function") == "image_filter":
+        return "one kernel adds up all shifted images faster"
     return refused_by(RULES, None, node)
 
 

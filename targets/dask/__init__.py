@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from ...transpile.array.support import Features
 from .. import numpy
 from ..base import TEMPLATES, Target
 from .arrangement import arrange
@@ -21,13 +22,8 @@ TARGET = Target(
     macros=TEMPLATES / "dask",
     refuses=refuses,
     arrange=arrange,
-    without=(
-        "functions",
-        "in_place",
-        "indices",
-        "normalizations",
-        "outlining",
-    ),  # what is to be cut must be seen
+    # What is to be cut must be seen, tasks read arrays in no order, and an index tells which chunk is meant.
+    features=Features(functions_are_called=False, arrays_are_mutable=False, indices_are_free=False),
     scalars="np",
     library=LIBRARY,
     # One replica is plain NumPy; a cluster runs several.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...transpile.array.node import Node
 from .nodes import bytes_of, name_of
 
-OPERATIONS = frozenset("call median std var".split())
+OPERATIONS = frozenset("median std var".split())
 
 # Functions of the array library.
 LIBRARY = frozenset(
@@ -14,7 +14,10 @@ LIBRARY = frozenset(
 )
 
 # Functions of the prelude.
-FUNCTIONS = frozenset("get_or_fill log_softmax logsumexp softmax take_or_fill".split())
+FUNCTIONS = frozenset(
+    "batch_norm_grad batch_norm_inference batch_norm_training get_or_fill log_softmax logsumexp softmax "
+    "take_or_fill".split()
+)
 
 TABLES = {"library": LIBRARY, "prelude": FUNCTIONS}
 

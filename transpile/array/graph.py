@@ -51,7 +51,6 @@ class Graph:
         self.turned: dict[Node, tuple[int, ...]] = {}  # by rewrites: how to transpose that to have the node's value
         self.effects: dict[Region, Node] = {}  # the last node with a side effect
         self._table: dict[Any, Node] = {}
-        self.refuses: Callable[[Node], str | None] = lambda node: None  # why the target cannot say what is raised
         self.number: int | None = None  # of new nodes while rewriting: that of the node they stand for
         self._made: list[Node] = []
         self._given: list[Node] = []  # what was asked for since a rewrite began
@@ -85,14 +84,24 @@ class Graph:
     def in_place_of(self, node: Node) -> Iterator[list[Node]]:
         """New nodes belong where a node is, come from its instruction and have its number; gives all that are made, or
         found, meanwhile."""
-        before = self.region, self.instruction, self.number, self._given
-        given: list[Node] = []
+        before = self.region, self.instruction, self.number
         self.region, self.instruction, self.number = node.region, self.origins.get(node), node.number
+        try:
+            with self.recording() as given:
+                yield given
+        finally:
+            self.region, self.instruction, self.number = before
+
+    @contextmanager
+    def recording(self) -> Iterator[list[Node]]:
+        """Gives all nodes that are made, or found, meanwhile."""
+        outer, given = self._given, list[Node]()
         self._given = given
         try:
             yield given
         finally:
-            self.region, self.instruction, self.number, self._given = before
+            outer += given
+            self._given = outer
 
     def home_of(self, node: Node) -> Region:
         """The region that a node belongs to by its operands."""

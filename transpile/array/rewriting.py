@@ -9,19 +9,21 @@ from typing import Any, Protocol, TypeVar
 
 from .graph import Graph
 from .intervals import narrowed
-from .live import live_nodes
+from .live import LiveNodes, live_nodes
 from .node import Node, Slot
 from .program import Branch, Function, Loop, Tree, roots
+from .support import Support
 from .traversal import dependencies, topological
 
 Rewrite = Callable[[Node], Node | None]
 
 
-def rewrite(function: Function, opcodes: Iterable[str], rule: Rewrite) -> None:
+def rewrite(function: Function, opcodes: Iterable[str], rule: Rewrite, supports: Support | None = None) -> None:
     """Put ``rule(node)``, where it is not None, in place of each live node of some opcodes, also of those in bodies.
 
     Operands come before their users, and a node whose operands change is looked at again. Nodes that the rule makes are
-    only looked at where they use what has changed.
+    only looked at where they use what has changed. Where ``supports`` is given, a node stays if it does not support all
+    that the rule made.
     """
     live, graph, opcodes = live_nodes(function), function.graph, frozenset(opcodes)
     waiting = [(live.place(node), k, node) for k, node in enumerate(live.of(opcodes))]
@@ -35,13 +37,26 @@ def rewrite(function: Function, opcodes: Iterable[str], rule: Rewrite) -> None:
             continue
         with graph.in_place_of(node) as made:
             new = rule(node)
-        if new is None or new is node:
+        if new is None or new is node or (supports is not None and not are_supported(new, made, live, supports)):
             continue
         for user in live.replace(node, new, made):
             if user.opcode in opcodes and user in live and user not in queued:
                 queued.add(user)
                 heappush(waiting, (live.place(user), next(numbers), user))
     live.flush()
+
+
+def are_supported(new: Node, given: Collection[Node], live: LiveNodes, supports: Support) -> bool:
+    """Whether a target supports what ``new`` adds to a program: it, and of the nodes ``given`` for it all it needs."""
+    own, waiting = set(given), [new]
+    while waiting:
+        node = waiting.pop()
+        if node in own and node not in live:
+            own.discard(node)
+            if not supports(node):
+                return False
+            waiting += dependencies(node)
+    return True
 
 
 class Part(Protocol):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from ...targets.base import Plan, Target
 from ..array.program import Program
+from ..array.support import Support
 from ..errors import Diagnostic, UnsupportedError
 from ..hlo.ir import HloModule
 from .stages import (
@@ -97,12 +98,10 @@ def compile(
     options = options or Options()
     require_names(options.disabled, optional_names())
     target = written_as(target, module)
-    kernels = target.kernels if options.style == FAST else None
-    left_out = frozenset((*options.disabled, *target.without, *(kernels.without if kernels is not None else ())))
     refused = tuple(module_refusals(module, options.custom_calls))
     if refused:
         return Compilation(module, target, refused)
-    draft = Draft(module, target, options, module, left_out)
+    draft = Draft(module, target, options, module, _support(target, options))
     with _at_source(module):
         run_stages(draft, STAGES[:_FIRST_OF_TARGET], observe, begin)
     refused = tuple(program_refusals(draft.program, target))
@@ -113,6 +112,12 @@ def compile(
     with _at_source(module):
         run_stages(draft, STAGES[_FIRST_OF_TARGET:], observe, begin)
     return Compilation(module, target, (), draft.lowered, draft.plan)
+
+
+def _support(target: Target, options: Options) -> Support:
+    """What a target supports in a style: where there are kernels, nothing that would stand in their way."""
+    kernels = target.kernels if options.style == FAST else None
+    return Support((target.refuses, *((kernels.refuses,) if kernels is not None else ())), target.features)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from ...targets.base import Limits, Plan, Target
 from ..array.printer import print_program
 from ..array.program import Program
+from ..array.support import Support
 from ..array.verifier import Verifier
 from ..errors import Diagnostic, UsageError
 from ..hlo.ir import HloModule
@@ -53,15 +54,15 @@ class Options:
 class Draft:
     """A program on its way through the stages: a module, and once it has been lowered, functions.
 
-    ``originals`` are the given instructions that those of the rewritten ``module`` stand for; ``left_out`` are the
-    names of disabled stages, those that the target does without among them.
+    ``originals`` are the given instructions that those of the rewritten ``module`` stand for; ``support`` tells what
+    the target supports in the style that is asked for.
     """
 
     given: HloModule
     target: Target
     options: Options
     module: HloModule
-    left_out: frozenset[str]
+    support: Support
     originals: Originals = field(default_factory=dict)
     lowered: Program | None = None
     plan: Plan | None = None
@@ -124,11 +125,10 @@ def _store_types(draft: Draft) -> None:
 
 
 def _lower(draft: Draft) -> None:
-    options = LoweringOptions(draft.left_out, draft.options.custom_calls)
+    options = LoweringOptions(draft.options.disabled, draft.options.custom_calls, draft.support)
     program = ModuleLowering(draft.module, options).lower()
     program.given = draft.given
     for function in program.functions:
-        function.graph.refuses = draft.target.refuses
         function.originals = draft.originals
     draft.lowered = program
 
@@ -136,7 +136,7 @@ def _lower(draft: Draft) -> None:
 def _over_functions(array_pass: ArrayPass) -> Stage:
     def run(draft: Draft) -> None:
         for function in draft.program.functions:
-            array_pass(function)
+            array_pass(function, draft.support)
 
     return Stage(array_pass.__name__, ARRAY, ARRAY, run)
 
@@ -145,8 +145,12 @@ def _inline(draft: Draft) -> None:
     inlining(draft.program)
 
 
+def _calls_functions(draft: Draft) -> bool:
+    return draft.support.features.functions_are_called
+
+
 def _merge_repeats(draft: Draft) -> None:
-    repeats(draft.program, draft.target.refuses)
+    repeats(draft.program)
 
 
 def _use_own_functions(draft: Draft) -> None:
@@ -177,12 +181,12 @@ def _cut_into_chunks(draft: Draft) -> None:
 
 STAGES: tuple[Stage, ...] = (
     Stage("definitions", HLO, HLO, _expand, _has_definitions, is_needed=True),
-    Stage("outlining", HLO, HLO, _outline),
+    Stage("outlining", HLO, HLO, _outline, _calls_functions),
     Stage("storage_types", HLO, HLO, _store_types, lambda draft: bool(draft.target.lacks), is_needed=True),
     Stage("to_array", HLO, ARRAY, _lower, is_needed=True, choices=LOWERING_CHOICES),
     *map(_over_functions, PIPELINE),
     Stage("inlining", ARRAY, ARRAY, _inline),
-    Stage("repeats", ARRAY, ARRAY, _merge_repeats),
+    Stage("repeats", ARRAY, ARRAY, _merge_repeats, _calls_functions),
     Stage("own_functions", ARRAY, ARRAY, _use_own_functions, is_needed=True),
     Stage("kernels", ARRAY, ARRAY, _fuse, _writes_kernels, is_needed=True),
     Stage("chunks", ARRAY, ARRAY, _cut_into_chunks, _works_in_chunks, is_needed=True),
@@ -224,7 +228,8 @@ def run_stages(draft: Draft, stages: Iterable[Stage], observe: Observer | None, 
     Raises InvalidProgramError where a stage of a draft that is verified leaves a program that breaks a rule.
     """
     for stage in stages:
-        if (not stage.is_needed and stage.name in draft.left_out) or not stage.applies(draft):
+        is_left_out = not stage.is_needed and stage.name in draft.options.disabled
+        if is_left_out or not stage.applies(draft):
             continue
         if begin is not None:
             begin(stage.name)

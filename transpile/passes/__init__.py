@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..array.program import Function
+from ..array.support import Support
 from .activation_functions.gelus import gelus
 from .activation_functions.idioms import idioms
 from .activation_functions.sigmoids import sigmoids
@@ -50,7 +51,7 @@ from .statistics.medians import medians
 from .statistics.pool_gradients import pool_gradients
 from .statistics.searches import searches
 
-ArrayPass = Callable[[Function], None]
+ArrayPass = Callable[[Function, Support], None]  # raises what a target supports
 
 # The passes over functions of the array dialect, in order. Each may be left out by name.
 PIPELINE: tuple[ArrayPass, ...] = (

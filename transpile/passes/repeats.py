@@ -9,7 +9,7 @@ the calls cost.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -43,8 +43,8 @@ class _Part:
         return len(self.inputs) + len(self.outputs)
 
 
-def repeats(program: Program, refuses: Callable[[Node], str | None]) -> None:
-    """Write parts that are alike as calls of one function. What the target refuses to call stays."""
+def repeats(program: Program) -> None:
+    """Write parts that are alike as calls of one function."""
     made: list[Function] = []
     chains = CallChains(program.module)
     for function in program.functions:
@@ -52,10 +52,8 @@ def repeats(program: Program, refuses: Callable[[Node], str | None]) -> None:
         for parts in _groups(function):
             called = _function(function, parts)
             called.label = _label(function.graph, parts, chains)
-            written = [_Call(part, called) for part in parts]
-            if not any(refuses(call.node(function.graph, call.inputs)) for call in written):
-                made.append(called)
-                calls += written
+            made.append(called)
+            calls += [_Call(part, called) for part in parts]
         _put(function, calls)
         made.append(function)
     program.functions[:] = made
@@ -198,7 +196,6 @@ def _function(function: Function, parts: list[_Part]) -> Function:
     """The function, over the inputs of the first part."""
     first = parts[0]
     graph = Graph()
-    graph.refuses = function.graph.refuses
     made: dict[Node, Node] = {}
     for number, node in enumerate(first.inputs):
         made[node] = graph.parameter(node.shape, node.element_type, graph.root, argument=number)

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from functools import cache
 
 from ..array.graph import Graph
-from ..array.live import live_nodes
+from ..array.live import LiveNodes, live_nodes
 from ..array.node import Node
 from ..array.operations import operation as operation_of
 from ..array.operations.inference import broadcast
 from ..array.program import Function
-from ..array.rewriting import call_parameters, rewrite
+from ..array.rewriting import are_supported, call_parameters, rewrite
+from ..array.support import Support
 from ..hlo.element_types import ElementType
 from .matching import Bindings, operation, pattern
 
@@ -39,19 +40,26 @@ class Rule:
     once: tuple[str, ...] = ()
     when: Callable[[ElementType], bool] = lambda element_type: True
 
-    def apply(self, graph: Graph, node: Node, uses: Callable[[Node], int]) -> Node | None:
+    def apply(self, graph: Graph, node: Node, live: LiveNodes, supports: Support) -> Node | None:
+        """What takes the place of a node; None where the rule does not match, or the target does not support it."""
         if node.element_type is None or not self.when(node.type):
             return None
         found = pattern(self.match).match(node)
-        if found is None or any(uses(found[name]) > places(self.match, name) for name in self.once):
+        if found is None or any(live.count(found[name]) > places(self.match, name) for name in self.once):
             return None
-        if isinstance(self.give, str):
-            made: Node | None = _built(graph, ast.parse(self.give, mode="eval").body, node.type, found)
-        else:
-            made = self.give(graph, node, found)
+        with graph.recording() as given:
+            if isinstance(self.give, str):
+                made: Node | None = _built(graph, _parsed(self.give), node.type, found)
+            else:
+                made = self.give(graph, node, found)
         if made is None or made.shape != node.shape or made.element_type is not node.element_type:
             return None
-        return None if graph.refuses(made) else made
+        return made if are_supported(made, given, live, supports) else None
+
+
+@cache
+def _parsed(expression: str) -> ast.expr:
+    return ast.parse(expression, mode="eval").body
 
 
 @cache
@@ -65,19 +73,19 @@ def is_full_float(element_type: ElementType) -> bool:
     return element_type.is_floating and not element_type.is_extension and element_type.bits >= 32
 
 
-def apply_rules(function: Function, rules: Sequence[Rule], but: Container[Node] = ()) -> None:
+def apply_rules(function: Function, rules: Sequence[Rule], supports: Support, but: Container[Node] = ()) -> None:
     """Rewrite by the first rule that matches, operands before their users, until none does; ``but`` some nodes."""
     by_opcode: dict[str, list[Rule]] = {}
     for rule in rules:
         by_opcode.setdefault(pattern(rule.match).opcode, []).append(rule)
-    graph, uses = function.graph, live_nodes(function).count
+    graph, live = function.graph, live_nodes(function)
 
     def rewritten(node: Node) -> Node | None:
         if "effect" in node.parameters or node in but:
             return None
         current = node
         for _ in range(_DEEPEST):
-            found = (rule.apply(graph, current, uses) for rule in by_opcode.get(current.opcode, ()))
+            found = (rule.apply(graph, current, live, supports) for rule in by_opcode.get(current.opcode, ()))
             following = next((one for one in found if one is not None), None)
             if following is None:
                 break

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...array.graph import Graph
 from ...array.node import Node, Slot
 from ...array.program import Function
+from ...array.support import Support
 from ...hlo.element_types import F32
 from ..matching import Bindings
 from ..rules import Make, Rule, apply_rules, is_full_float
@@ -40,6 +41,6 @@ RULES = (
 )
 
 
-def gelus(function: Function) -> None:
+def gelus(function: Function, supports: Support) -> None:
     """Raise them to calls, where nothing else reads the parts."""
-    apply_rules(function, RULES)
+    apply_rules(function, RULES, supports)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...array.graph import Graph
 from ...array.node import Node, Slot
 from ...array.program import Function, roots
+from ...array.support import Support
 from ...array.traversal import topological
 from ..matching import Bindings, pattern
 from ..rules import Rule, apply_rules, is_full_float
@@ -31,8 +32,8 @@ RULES = (
 )
 
 
-def sigmoids(function: Function) -> None:
+def sigmoids(function: Function, supports: Support) -> None:
     """Raise them to calls, if there are enough."""
     nodes = topological(roots(function))
     if sum(any(pattern(rule.match).match(node) is not None for rule in RULES) for node in nodes) >= _FEWEST:
-        apply_rules(function, RULES)
+        apply_rules(function, RULES, supports)

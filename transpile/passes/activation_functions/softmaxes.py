@@ -8,6 +8,7 @@ from __future__ import annotations
 from ...array.graph import Graph
 from ...array.node import Node, Slot
 from ...array.program import Function
+from ...array.support import Support
 from ..matching import Bindings, pattern
 from ..rules import Make, Rule, apply_rules, is_full_float
 
@@ -62,9 +63,9 @@ RULES = (
 )
 
 
-def softmaxes(function: Function) -> None:
+def softmaxes(function: Function, supports: Support) -> None:
     """Raise them to calls, where nothing else reads the parts. A program that is nothing but one spells it out."""
     root = function.results
     found = [pattern(rule.match).match(root) for rule in RULES] if isinstance(root, Node) else []
     if not any(bindings is not None and bindings["x"].opcode == "parameter" for bindings in found):
-        apply_rules(function, RULES)
+        apply_rules(function, RULES, supports)

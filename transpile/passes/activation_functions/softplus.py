@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...array.program import Function
+from ...array.support import Support
 from ..rules import Rule, apply_rules, is_full_float
 
 _SAFE = "add(maximum(x, y), log_plus_one(exponential(negate(abs(d)))))"
@@ -18,6 +19,6 @@ RULES = (
 )
 
 
-def softplus(function: Function) -> None:
+def softplus(function: Function, supports: Support) -> None:
     """Raise the logarithm of a sum of exponentials of two."""
-    apply_rules(function, RULES)
+    apply_rules(function, RULES, supports)

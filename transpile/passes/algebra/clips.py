@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...array.graph import Graph
 from ...array.node import Node, literal_value
 from ...array.program import Function
+from ...array.support import Support
 from ...hlo.element_types import PRED, ElementType
 from ..matching import Bindings
 from ..rules import Rule, apply_rules
@@ -28,6 +29,6 @@ RULES = (
 )
 
 
-def clips(function: Function) -> None:
+def clips(function: Function, supports: Support) -> None:
     """Raise minima of maxima, in either order, to one clip."""
-    apply_rules(function, RULES)
+    apply_rules(function, RULES, supports)

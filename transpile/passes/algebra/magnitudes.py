@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ...array.graph import Graph
 from ...array.node import Node, literal_value
 from ...array.program import Function
+from ...array.support import Support
 from ..matching import Bindings
 from ..rules import Rule, apply_rules, is_full_float
 
@@ -69,6 +70,6 @@ RULES = (
 )
 
 
-def magnitudes(function: Function) -> None:
+def magnitudes(function: Function, supports: Support) -> None:
     """Leave out what changes nothing."""
-    apply_rules(function, RULES)
+    apply_rules(function, RULES, supports)

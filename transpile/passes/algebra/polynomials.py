@@ -8,6 +8,7 @@ from ...array.graph import Graph
 from ...array.node import Node, literal_value
 from ...array.program import Function
 from ...array.rewriting import called
+from ...array.support import Support
 from ..matching import Bindings, pattern
 from ..rules import Rule, apply_rules, is_full_float
 
@@ -35,6 +36,6 @@ def _places(node: Node, x: Node, p: Node) -> Iterator[int | None]:
 RULES = (Rule(_STEP.text, _polynomial, when=is_full_float),)
 
 
-def polynomials(function: Function) -> None:
+def polynomials(function: Function, supports: Support) -> None:
     """Raise polynomials."""
-    apply_rules(function, RULES)
+    apply_rules(function, RULES, supports)

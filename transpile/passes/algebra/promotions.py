@@ -8,12 +8,13 @@ from ...array.node import Node
 from ...array.operations import OPERATIONS
 from ...array.program import Function
 from ...array.rewriting import rewrite, with_operands
+from ...array.support import Support
 from ..users import Uses
 
 _PROMOTING = [opcode for opcode, row in OPERATIONS.items() if row.promotes]
 
 
-def promotions(function: Function) -> None:
+def promotions(function: Function, supports: Support) -> None:
     """Leave out conversions beside arrays of the type converted to."""
     graph = function.graph
     uses = Uses(function)
@@ -28,11 +29,11 @@ def promotions(function: Function) -> None:
             kept.add(other)
             given = (*node.operands[:place], *node.operands[place].operands, *node.operands[place + 1 :])
             made = with_operands(graph, node, given)
-            if graph.refuses(made) is None:
+            if supports(made):
                 return made
         return None
 
-    rewrite(function, _PROMOTING, rule)
+    rewrite(function, _PROMOTING, rule, supports)
 
 
 def _is_promoted(node: Node, other: Node, uses: Uses) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...array.program import Function
+from ...array.support import Support
 from ..rules import Rule, apply_rules, is_full_float
 
 RULES = (
@@ -17,6 +18,6 @@ RULES = (
 )
 
 
-def quotients(function: Function) -> None:
+def quotients(function: Function, supports: Support) -> None:
     """Raise products with reciprocals to quotients. A reciprocal that something else reads too stays one."""
-    apply_rules(function, RULES)
+    apply_rules(function, RULES, supports)

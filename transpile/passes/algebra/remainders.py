@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...array.program import Function
+from ...array.support import Support
 from ...hlo.element_types import ElementType
 from ..rules import Rule, apply_rules
 
@@ -29,6 +30,6 @@ RULES = (
 )
 
 
-def remainders(function: Function) -> None:
+def remainders(function: Function, supports: Support) -> None:
     """Raise remainders by what may be 0."""
-    apply_rules(function, RULES)
+    apply_rules(function, RULES, supports)

@@ -9,19 +9,19 @@ from ...array.node import Node
 from ...array.operations import CALLED_BY_NAME
 from ...array.program import Function
 from ...array.rewriting import rewrite
+from ...array.support import Support
 
 
-def squares(function: Function) -> None:
+def squares(function: Function, supports: Support) -> None:
     """Raise products of a value with itself."""
     graph, uses = function.graph, live_nodes(function).count
 
     def rule(node: Node) -> Node | None:
         if not _is_square(node, uses):
             return None
-        made = graph.add("square", node.operands[:1])
-        return None if graph.refuses(made) else made
+        return graph.add("square", node.operands[:1])
 
-    rewrite(function, ("multiply",), rule)
+    rewrite(function, ("multiply",), rule, supports)
 
 
 def _is_square(node: Node, uses: Callable[[Node], int]) -> bool:

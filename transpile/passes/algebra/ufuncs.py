@@ -10,6 +10,7 @@ from ...array.graph import Graph
 from ...array.node import Node, literal_value
 from ...array.program import Function, roots
 from ...array.rewriting import called
+from ...array.support import Support
 from ...array.traversal import topological
 from ...hlo.element_types import ElementType
 from ..matching import Bindings
@@ -123,11 +124,11 @@ LOGARITHMS = (
 )
 
 
-def ufuncs(function: Function) -> None:
+def ufuncs(function: Function, supports: Support) -> None:
     """Raise them to calls by name; no logarithms that are cut to whole numbers, which rounding might change."""
     cut: set[Node] = set()
     for node in topological(roots(function)):
         if node.operation.is_discontinuous:
             cut.update(node.operands)
-    apply_rules(function, LOGARITHMS, but=cut)
-    apply_rules(function, RULES)
+    apply_rules(function, LOGARITHMS, supports, but=cut)
+    apply_rules(function, RULES, supports)

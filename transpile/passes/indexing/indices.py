@@ -13,6 +13,7 @@ from ...array.node import Node
 from ...array.operations import OPERATIONS
 from ...array.program import Function
 from ...array.rewriting import rewrite, with_operands
+from ...array.support import Support
 from ..matching import pattern
 from ..users import Use, Uses, index_places
 from .wrapped_indices import CLAMPED, WRAPPED, is_of_axis
@@ -22,8 +23,10 @@ _TYPED = ("argmax", "argmin", "argsort", "sum", "prod", "convert")
 _INDEXED = (*_TYPED, *(name for name, row in OPERATIONS.items() if row.takes_positions))
 
 
-def indices(function: Function) -> None:
+def indices(function: Function, supports: Support) -> None:
     """Write indices as the array library takes them."""
+    if not supports.features.indices_are_free:
+        return
     uses = Uses(function)
     graph = function.graph
 
@@ -43,10 +46,9 @@ def indices(function: Function) -> None:
         unclamped = {"clamped": False} if node.opcode == "take" and node.parameters["clamped"] else {}
         if unclamped:
             given = (given[0], _clamp(graph, given[1], node.operands[0].shape[node.parameters["axis"]]))
-        made = with_operands(graph, node, given, **unclamped)
-        return None if graph.refuses(made) else made
+        return with_operands(graph, node, given, **unclamped)
 
-    rewrite(function, _INDEXED, rule)
+    rewrite(function, _INDEXED, rule, supports)
 
 
 def _needs_no_type(node: Node, uses: list[Use]) -> bool:

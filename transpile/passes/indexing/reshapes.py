@@ -16,6 +16,7 @@ from ...array.graph import Graph
 from ...array.node import Node, Slot, literal_value
 from ...array.program import Function
 from ...array.rewriting import rewrite, with_operands
+from ...array.support import Support
 from ...array.value import FULL
 from ..matching import Bindings
 from ..rules import Rule, apply_rules
@@ -148,7 +149,7 @@ RULES = (
 )
 
 
-def reshapes(function: Function) -> None:
+def reshapes(function: Function, supports: Support) -> None:
     """Take, and put, by indices in their own shape."""
-    apply_rules(function, RULES)
-    rewrite(function, ("prelude", "setitem", "update_at"), partial(_scattered, function.graph))
+    apply_rules(function, RULES, supports)
+    rewrite(function, ("prelude", "setitem", "update_at"), partial(_scattered, function.graph), supports)

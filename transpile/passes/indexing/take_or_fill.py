@@ -10,6 +10,7 @@ import numpy as np
 from ...array.graph import Graph
 from ...array.node import Node, Slot, literal_value
 from ...array.program import Function
+from ...array.support import Support
 from ...hlo.literal_values import nan_sign
 from ..matching import Bindings, pattern
 from ..rules import Rule, apply_rules
@@ -102,6 +103,6 @@ RULES = tuple(
 )
 
 
-def take_or_fill(function: Function) -> None:
+def take_or_fill(function: Function, supports: Support) -> None:
     """Raise them to ``take_or_fill`` and ``get_or_fill``."""
-    apply_rules(function, RULES)
+    apply_rules(function, RULES, supports)

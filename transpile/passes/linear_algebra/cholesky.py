@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...array.graph import Graph
 from ...array.node import Node, Slot
 from ...array.program import Function
+from ...array.support import Support
 from ..matching import Bindings
 from ..rules import Rule, apply_rules
 
@@ -32,6 +33,6 @@ def _cholesky(graph: Graph, node: Node, found: Bindings) -> Node | None:
 RULES = (Rule(f"tril({_MASKED})", _cholesky),)
 
 
-def cholesky(function: Function) -> None:
+def cholesky(function: Function, supports: Support) -> None:
     """Raise masked factors to calls that mask by themselves."""
-    apply_rules(function, RULES)
+    apply_rules(function, RULES, supports)

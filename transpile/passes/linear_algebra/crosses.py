@@ -6,6 +6,7 @@ from ...array.graph import Graph
 from ...array.node import Node
 from ...array.program import Function
 from ...array.rewriting import called
+from ...array.support import Support
 from ...array.value import FULL
 from ..matching import Bindings, pattern
 from ..rules import Rule, apply_rules, is_full_float
@@ -53,6 +54,6 @@ RULES = (
 )
 
 
-def crosses(function: Function) -> None:
+def crosses(function: Function, supports: Support) -> None:
     """Raise them."""
-    apply_rules(function, RULES)
+    apply_rules(function, RULES, supports)

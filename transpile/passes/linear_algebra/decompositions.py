@@ -11,6 +11,7 @@ from ...array.graph import Graph
 from ...array.node import Node
 from ...array.program import Function, roots
 from ...array.rewriting import call_parameters, called, rewrite
+from ...array.support import Support
 from ...array.traversal import topological
 
 
@@ -38,7 +39,7 @@ _CALLS = {
 }
 
 
-def decompositions(function: Function) -> None:
+def decompositions(function: Function, supports: Support) -> None:
     """Raise calls of LAPACK's functions."""
     graph = function.graph
     asked: dict[Node, set[int]] = {}
@@ -57,7 +58,7 @@ def decompositions(function: Function) -> None:
                 return _result(graph, node, call, named)
         return None
 
-    rewrite(function, ("item",), rule)
+    rewrite(function, ("item",), rule, supports)
 
 
 def _result(graph: Graph, node: Node, call: Node, named: _Call) -> Node:

@@ -7,6 +7,7 @@ from ...array.graph import Graph
 from ...array.node import Node, Slot
 from ...array.program import Function
 from ...array.rewriting import called
+from ...array.support import Support
 from ..matching import Bindings
 from ..rules import Rule, apply_rules, is_full_float
 
@@ -42,8 +43,6 @@ def _part(graph: Graph, node: Node, found: Bindings, index: int) -> Node | None:
         return None
     matrix: Node = found["factored"].operands[0]
     made = graph.add("library", (matrix,), function="linalg.slogdet", arguments=(Slot(0),), keywords={})
-    if graph.refuses(made) is not None:
-        return None
     return graph.add("item", (made,), index=index)
 
 
@@ -74,6 +73,6 @@ RULES = (
 )
 
 
-def determinants(function: Function) -> None:
+def determinants(function: Function, supports: Support) -> None:
     """Raise them."""
-    apply_rules(function, RULES)
+    apply_rules(function, RULES, supports)

@@ -10,6 +10,7 @@ from ...array.graph import Graph
 from ...array.node import Node
 from ...array.program import Function, roots
 from ...array.rewriting import rewrite
+from ...array.support import Support
 from ...array.traversal import topological
 from ...array.value import FULL
 from ..matching import Bindings
@@ -19,9 +20,9 @@ from ..rules import Rule, apply_rules
 _NAN_WHERE_FAILED = {"gesdd": (1, 2, 3), "syevd": (0, 1), "geev": (0, 1, 2, 3), "gees": (0, 1)}
 
 
-def factorisations(function: Function) -> None:
+def factorisations(function: Function, supports: Support) -> None:
     """Raise QR factorisations, and leave out guards that repeat what a function does."""
-    apply_rules(function, RULES)
+    apply_rules(function, RULES, supports)
     graph = function.graph
     # What the reflectors of a matrix are turned into a Q of: without that, R is all that is asked for.
     factored = {_reflectors(node) for node in topological(roots(function))} - {None}
@@ -31,9 +32,9 @@ def factorisations(function: Function) -> None:
         reflectors = _reflectors(node) if part == 0 else _above_diagonal(node)
         if reflectors is None or reflectors not in factored:
             return None
-        return _factor(graph, reflectors.operands[0], node, part)
+        return _factor(graph, reflectors.operands[0], part)
 
-    rewrite(function, ("prelude", "triu"), rule)
+    rewrite(function, ("prelude", "triu"), rule, supports)
 
 
 def _is_call(node: Node, function: str) -> bool:
@@ -81,12 +82,9 @@ def _above_diagonal(node: Node) -> Node | None:
     return found if node.shape[-2:] == (min(rows, columns), columns) else None
 
 
-def _factor(graph: Graph, matrix: Node, node: Node, part: int) -> Node | None:
+def _factor(graph: Graph, matrix: Node, part: int) -> Node:
     matrix = graph.current(matrix)
-    made = graph.add("qr", (matrix,))
-    if graph.refuses(made) is not None:
-        return None
-    return graph.add("item", (made,), index=part)
+    return graph.add("item", (graph.add("qr", (matrix,)),), index=part)
 
 
 def _guarded(graph: Graph, node: Node, found: Bindings) -> Node | None:

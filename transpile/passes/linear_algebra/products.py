@@ -11,13 +11,14 @@ from ...array.graph import Graph
 from ...array.node import Node
 from ...array.program import Function, roots
 from ...array.rewriting import rewrite
+from ...array.support import Support
 from ...array.traversal import dependencies, topological
 from ...array.value import permute
 
 Users = Mapping[Node, list[Node | None]]
 
 
-def products(function: Function) -> None:
+def products(function: Function, _: Support) -> None:
     """Turn products round, each with what is computed from it element by element."""
     users: dict[Node, list[Node | None]] = {}
     order = topological(roots(function))

@@ -10,6 +10,7 @@ from ...array.graph import Graph
 from ...array.node import Node, Slot
 from ...array.program import Function, Loop
 from ...array.rewriting import rewrite
+from ...array.support import Support
 from ...array.value import getitem, permute
 from ..indexing.wrapped_indices import WRAPPED
 from ..matching import Bindings, pattern
@@ -18,7 +19,7 @@ from ..rules import Rule, apply_rules
 _EXCHANGE = "setitem((once := setitem(order, getitem(order, there), here)), getitem(order, here), there)"
 
 
-def solves(function: Function) -> None:
+def solves(function: Function, supports: Support) -> None:
     """Raise permutations by row exchanges, then what reads them."""
     graph = function.graph
 
@@ -28,8 +29,8 @@ def solves(function: Function) -> None:
         found = _permutation(node.operands[0])
         return None if found is None else _order(graph, node, found)
 
-    rewrite(function, ("item",), rule)
-    apply_rules(function, RULES)
+    rewrite(function, ("item",), rule, supports)
+    apply_rules(function, RULES, supports)
 
 
 def _permutation(node: Node) -> Node | None:
@@ -68,7 +69,7 @@ def _order(graph: Graph, item: Node, rows: Node) -> Node | None:
         arguments=(Slot(0), size),
         keywords={},
     )
-    return made if graph.refuses(made) is None and rows.element_type is item.element_type else None
+    return made if rows.element_type is item.element_type else None
 
 
 def _dead_wrap(graph: Graph, node: Node, found: Bindings) -> Node | None:

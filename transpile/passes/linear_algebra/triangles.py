@@ -8,6 +8,7 @@ from ...array.graph import Graph
 from ...array.node import Node, Slot, literal_value
 from ...array.program import Function
 from ...array.rewriting import called
+from ...array.support import Support
 from ...array.value import FULL, NEW
 from ...hlo.element_types import PRED
 from ..matching import Bindings
@@ -174,6 +175,6 @@ RULES = (
 )
 
 
-def triangles(function: Function) -> None:
+def triangles(function: Function, supports: Support) -> None:
     """Raise comparisons of row numbers with column numbers."""
-    apply_rules(function, RULES)
+    apply_rules(function, RULES, supports)

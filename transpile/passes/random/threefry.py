@@ -19,6 +19,7 @@ from ...array.live import live_nodes
 from ...array.node import Node, Slot, literal_value
 from ...array.program import Function, Loop, roots
 from ...array.rewriting import rewrite
+from ...array.support import Support
 from ...array.traversal import dependencies, topological
 from ...array.value import FULL, NEW, getitem
 from ...hlo.element_types import F32, U32
@@ -46,7 +47,7 @@ _NEXT_FIRST = f"add({_FIRST}, key)"
 _NEXT_SECOND = f"add(add({_SECOND}, key), count)"
 
 
-def threefry(function: Function) -> None:
+def threefry(function: Function, supports: Support) -> None:
     """Raise the loops of the cipher, then what JAX does with the words."""
     if not live_nodes(function).of(("loop",)):
         return
@@ -64,9 +65,9 @@ def threefry(function: Function) -> None:
             return _word(graph, node, node.operands[0])
         return None
 
-    rewrite(function, ("loop", "item"), rule)
+    rewrite(function, ("loop", "item"), rule, supports)
     if ciphers:
-        apply_rules(function, RULES)
+        apply_rules(function, RULES, supports)
 
 
 def _users(function: Function) -> dict[Node, list[Node | None]]:
@@ -208,11 +209,10 @@ def _call(graph: Graph, node: Node, users: dict[Node, list[Node | None]]) -> Nod
 
 def _prelude(
     graph: Graph, name: str, operands: tuple[Node, ...], arguments: tuple[Any, ...], shape: tuple[int, ...]
-) -> Node | None:
-    made = graph.add(
+) -> Node:
+    return graph.add(
         "prelude", operands, shape=shape, element_type=U32, function=name, arguments=arguments, keywords={}
     )
-    return made if graph.refuses(made) is None else None
 
 
 def _counts_up(node: Node, shape: tuple[int, ...]) -> bool:

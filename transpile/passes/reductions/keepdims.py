@@ -7,13 +7,14 @@ from typing import Any
 from ...array.node import Node
 from ...array.program import Function, roots, tree_nodes
 from ...array.rewriting import rewrite
+from ...array.support import Support
 from ...array.traversal import dependencies, topological
 from ...array.value import FULL, NEW, getitem
 
 Index = tuple[Any, ...]
 
 
-def keepdims(function: Function) -> None:
+def keepdims(function: Function, _: Support) -> None:
     """Move unit axes that users insert behind a reduction into the reduction."""
     accepted = _accepted(function)
     if not accepted:

@@ -9,9 +9,10 @@ from ...array.live import live_nodes
 from ...array.node import Node, literal_value
 from ...array.program import Function
 from ...array.rewriting import rewrite
+from ...array.support import Support
 
 
-def means(function: Function) -> None:
+def means(function: Function, supports: Support) -> None:
     """Raise quotients of sums to means. A sum that something else reads too stays a sum."""
     graph, uses = function.graph, live_nodes(function).count
 
@@ -22,7 +23,7 @@ def means(function: Function) -> None:
         total = node.operands[position]
         return graph.add("mean", total.operands, **total.parameters)
 
-    rewrite(function, ("divide", "multiply"), rule)
+    rewrite(function, ("divide", "multiply"), rule, supports)
 
 
 def _sum_of_mean(node: Node, uses: Callable[[Node], int]) -> int | None:

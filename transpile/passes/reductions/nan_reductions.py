@@ -6,6 +6,7 @@ from ...array.graph import Graph
 from ...array.node import Node
 from ...array.program import Function
 from ...array.rewriting import along, called
+from ...array.support import Support
 from ..matching import Bindings
 from ..rules import Make, Rule, apply_rules, is_full_float
 
@@ -89,7 +90,7 @@ TOTALS = (
 )
 
 
-def nan_reductions(function: Function) -> None:
+def nan_reductions(function: Function, supports: Support) -> None:
     """Raise them: means and variances before the sums that they are made of."""
-    apply_rules(function, RULES)
-    apply_rules(function, TOTALS)
+    apply_rules(function, RULES, supports)
+    apply_rules(function, TOTALS, supports)

@@ -9,6 +9,7 @@ from ...array.graph import Graph
 from ...array.node import Node
 from ...array.program import Function
 from ...array.rewriting import along, called
+from ...array.support import Support
 from ..matching import Bindings
 from ..rules import Rule, apply_rules, is_full_float
 
@@ -54,6 +55,6 @@ RULES = (
 )
 
 
-def norms(function: Function) -> None:
+def norms(function: Function, supports: Support) -> None:
     """Raise them, where nothing else reads the squares or their sum."""
-    apply_rules(function, RULES)
+    apply_rules(function, RULES, supports)

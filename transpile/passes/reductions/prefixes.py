@@ -20,6 +20,7 @@ from ...array.node import Node, Slot, Ufunc
 from ...array.operations import RUNNING
 from ...array.program import Function, roots
 from ...array.rewriting import rewrite
+from ...array.support import Support
 from ...array.traversal import topological
 from ...array.value import FULL, getitem
 from ..to_array.elementwise import accumulated_type
@@ -88,7 +89,7 @@ class Prefix:
         return [item if axis == self.axis else FULL for axis in range(node.ndim)]
 
 
-def prefixes(function: Function) -> None:
+def prefixes(function: Function, supports: Support) -> None:
     """Raise running combinations of one array to the library's own."""
     graph = function.graph
     found: dict[Node, Prefix] = {}
@@ -103,11 +104,10 @@ def prefixes(function: Function) -> None:
     def rule(node: Node) -> Node | None:
         if node not in found:
             return None
-        made = found[node].node(graph)
-        return None if graph.refuses(made) else made
+        return found[node].node(graph)
 
     if found:
-        rewrite(function, {node.opcode for node in found}, rule)
+        rewrite(function, {node.opcode for node in found}, rule, supports)
 
 
 def _may_end_one(node: Node) -> bool:

@@ -6,6 +6,7 @@ from ...array.graph import Graph
 from ...array.node import Node
 from ...array.operations import REDUCTIONS
 from ...array.program import Function
+from ...array.support import Support
 from ..matching import Bindings
 from ..rules import Rule, apply_rules
 
@@ -63,6 +64,6 @@ RULES = tuple(
 )
 
 
-def sums(function: Function) -> None:
+def sums(function: Function, supports: Support) -> None:
     """Raise reductions in steps to one reduction."""
-    apply_rules(function, RULES)
+    apply_rules(function, RULES, supports)

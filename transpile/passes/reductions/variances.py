@@ -7,6 +7,7 @@ from math import prod
 from ...array.graph import Graph
 from ...array.node import Node, literal_value
 from ...array.program import Function
+from ...array.support import Support
 from ..matching import Bindings
 from ..rules import Rule, apply_rules, is_full_float
 
@@ -54,6 +55,6 @@ RULES = (
 )
 
 
-def variances(function: Function) -> None:
+def variances(function: Function, supports: Support) -> None:
     """Raise means of squared differences from the mean to variances, and their roots to standard deviations."""
-    apply_rules(function, RULES)
+    apply_rules(function, RULES, supports)

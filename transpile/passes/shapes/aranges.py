@@ -7,6 +7,7 @@ import numpy as np
 from ...array.graph import Graph
 from ...array.node import Node
 from ...array.program import Function
+from ...array.support import Support
 from ...hlo.element_types import ElementType
 from ..matching import Bindings
 from ..rules import Rule, apply_rules
@@ -30,6 +31,6 @@ def _arange(graph: Graph, node: Node, found: Bindings) -> Node | None:
 RULES = (Rule("convert((row := arange(stop=stop)))", _arange, once=("row",), when=_is_counted),)
 
 
-def aranges(function: Function) -> None:
+def aranges(function: Function, supports: Support) -> None:
     """Leave out the conversion, where nothing else reads the integers and all of them are of the type."""
-    apply_rules(function, RULES)
+    apply_rules(function, RULES, supports)

@@ -6,6 +6,7 @@ from ...array.graph import Graph
 from ...array.node import Node
 from ...array.program import Function
 from ...array.rewriting import called
+from ...array.support import Support
 from ...hlo.element_types import PRED, ElementType
 from ..matching import Bindings
 from ..rules import Rule, apply_rules
@@ -43,7 +44,7 @@ RULES = (Rule("subtract(getitem(x, index=later), getitem(x, index=earlier))", _d
 TOGETHER = (Rule("np.diff((inner := np.diff(x)))", _again, once=("inner",)),)
 
 
-def differences(function: Function) -> None:
+def differences(function: Function, supports: Support) -> None:
     """Raise differences of neighbours."""
-    apply_rules(function, RULES)
-    apply_rules(function, TOGETHER)
+    apply_rules(function, RULES, supports)
+    apply_rules(function, TOGETHER, supports)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from ...array.graph import Graph
 from ...array.node import Node, Slot, literal_value
 from ...array.program import Function
+from ...array.support import Support
 from ..matching import Bindings
 from ..rules import Rule, apply_rules, is_full_float
 
@@ -66,6 +67,6 @@ RULES = tuple(
 )
 
 
-def linspaces(function: Function) -> None:
+def linspaces(function: Function, supports: Support) -> None:
     """Raise them to calls, where nothing else reads the numbers before the last."""
-    apply_rules(function, RULES)
+    apply_rules(function, RULES, supports)

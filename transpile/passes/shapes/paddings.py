@@ -8,6 +8,7 @@ from ...array.graph import Graph
 from ...array.node import Node
 from ...array.program import Function
 from ...array.rewriting import called
+from ...array.support import Support
 from ...array.value import FULL
 from ..matching import Bindings
 from ..rules import Rule, apply_rules
@@ -113,7 +114,7 @@ RULES = (Rule("concatenate(low, x, high)", _padded),)
 TOGETHER = (Rule("np.pad((inner := np.pad(x)))", _together, once=("inner",)),)
 
 
-def paddings(function: Function) -> None:
+def paddings(function: Function, supports: Support) -> None:
     """Raise arrays with borders made of their own elements."""
-    apply_rules(function, RULES)
-    apply_rules(function, TOGETHER)
+    apply_rules(function, RULES, supports)
+    apply_rules(function, TOGETHER, supports)

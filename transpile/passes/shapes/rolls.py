@@ -7,6 +7,7 @@ from typing import Any
 from ...array.graph import Graph
 from ...array.node import Node
 from ...array.program import Function
+from ...array.support import Support
 from ...array.value import FULL
 from ..matching import Bindings
 from ..rules import Rule, apply_rules
@@ -55,6 +56,6 @@ RULES = (
 )
 
 
-def rolls(function: Function) -> None:
+def rolls(function: Function, supports: Support) -> None:
     """Raise arrays of which the two parts were exchanged."""
-    apply_rules(function, RULES)
+    apply_rules(function, RULES, supports)

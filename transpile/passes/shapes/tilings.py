@@ -6,6 +6,7 @@ from ...array.graph import Graph
 from ...array.node import Node
 from ...array.program import Function
 from ...array.rewriting import called
+from ...array.support import Support
 from ...array.value import NEW
 from ..matching import Bindings
 from ..reductions.sums import cuts
@@ -54,6 +55,6 @@ def _own_axes(inner: Node, wide: Node) -> list[int | None] | None:
 RULES = (Rule("reshape((wide := broadcast_to(inner)))", _repeated, once=("wide",)),)
 
 
-def tilings(function: Function) -> None:
+def tilings(function: Function, supports: Support) -> None:
     """Raise them, where nothing else reads the array before its axes are merged."""
-    apply_rules(function, RULES)
+    apply_rules(function, RULES, supports)

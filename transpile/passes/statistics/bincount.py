@@ -6,6 +6,7 @@ from ...array.graph import Graph
 from ...array.node import Node, Slot, Ufunc, literal_value
 from ...array.program import Function
 from ...array.rewriting import called
+from ...array.support import Support
 from ...array.value import getitem
 from ...hlo.element_types import S64
 from ..matching import Bindings, pattern
@@ -31,8 +32,6 @@ def _counts(graph: Graph, node: Node, found: Bindings) -> Node | None:
     places = size + (bounds[1] >= size)
     like = graph.add("empty", (), shape=(places,), element_type=S64)
     counted = called(graph, "np.bincount", (numbers,), like, minlength=places)
-    if graph.refuses(counted) is not None:
-        return None
     kept = getitem(graph, counted, ((None, size, None),)) if places > size else counted
     return graph.add("convert", (kept,), element_type=node.element_type) if node.type is not S64 else kept
 
@@ -66,6 +65,6 @@ def _cut(graph: Graph, numbers: Node, size: int) -> Node:
 RULES = (Rule("prelude.scatter_at(a, b, c)", _counts), Rule("update_at(a, b, c)", _counts))
 
 
-def bincount(function: Function) -> None:
+def bincount(function: Function, supports: Support) -> None:
     """Raise counts of integers that are not negative."""
-    apply_rules(function, RULES)
+    apply_rules(function, RULES, supports)

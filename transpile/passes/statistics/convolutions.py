@@ -6,6 +6,7 @@ from ...array.graph import Graph
 from ...array.node import Node
 from ...array.program import Function
 from ...array.rewriting import called
+from ...array.support import Support
 from ...array.value import FULL, NEW
 from ..matching import Bindings
 from ..rules import Rule, apply_rules, is_full_float
@@ -65,6 +66,6 @@ def _mode(padding: tuple[int, int], length: int, window: int) -> str | None:
 RULES = (Rule("getitem((convolved := prelude.convolution(x, y)), index=index)", _convolution, when=is_full_float),)
 
 
-def convolutions(function: Function) -> None:
+def convolutions(function: Function, supports: Support) -> None:
     """Raise them."""
-    apply_rules(function, RULES)
+    apply_rules(function, RULES, supports)

@@ -6,6 +6,7 @@ from ...array.graph import Graph
 from ...array.node import Node
 from ...array.program import Function
 from ...array.rewriting import called
+from ...array.support import Support
 from ..matching import Bindings
 from ..rules import Rule, apply_rules, is_full_float
 
@@ -36,6 +37,6 @@ def _filter(graph: Graph, node: Node, found: Bindings) -> Node | None:
 RULES = (Rule("prelude.convolution(x, y)", _filter, when=is_full_float),)
 
 
-def filters(function: Function) -> None:
+def filters(function: Function, supports: Support) -> None:
     """Raise them."""
-    apply_rules(function, RULES)
+    apply_rules(function, RULES, supports)

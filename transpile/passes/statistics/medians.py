@@ -9,6 +9,7 @@ from __future__ import annotations
 from ...array.graph import Graph
 from ...array.node import Node
 from ...array.program import Function
+from ...array.support import Support
 from ...array.value import FULL
 from ..matching import Bindings
 from ..rules import Rule, apply_rules, is_full_float
@@ -46,6 +47,6 @@ RULES = (
 )
 
 
-def medians(function: Function) -> None:
+def medians(function: Function, supports: Support) -> None:
     """Raise medians."""
-    apply_rules(function, RULES)
+    apply_rules(function, RULES, supports)

@@ -13,6 +13,7 @@ from ...array.graph import Graph
 from ...array.node import Node, Slot, Ufunc
 from ...array.program import Function
 from ...array.rewriting import rewrite
+from ...array.support import Support
 from ..matching import is_number, pattern
 
 _STAYS = (
@@ -22,15 +23,14 @@ _STAYS = (
 _SELECTS = {"GE": "greater-equal", "GT": "greater", "LE": "less-equal", "LT": "less"}
 
 
-def pool_gradients(function: Function) -> None:
+def pool_gradients(function: Function, supports: Support) -> None:
     """Raise searches and scatters to ``select_and_scatter``."""
     graph = function.graph
 
     def rule(node: Node) -> Node | None:
-        made = _gradient(graph, node) if _calls(node, "scatter_at") else None
-        return None if made is None or graph.refuses(made) else made
+        return _gradient(graph, node) if _calls(node, "scatter_at") else None
 
-    rewrite(function, ("prelude",), rule)
+    rewrite(function, ("prelude",), rule, supports)
 
 
 def _calls(node: Node, function: str) -> bool:

@@ -10,6 +10,7 @@ from ...array.graph import Graph
 from ...array.node import Node, Slot, literal_value
 from ...array.program import Function, Loop
 from ...array.rewriting import rewrite
+from ...array.support import Support
 from ...array.traversal import is_inside
 from ..matching import Bindings, pattern
 from ..rules import Rule, apply_rules
@@ -40,9 +41,9 @@ def _key(graph: Graph, node: Node, found: Bindings) -> Node | None:
 RULES = (Rule('select(compare((b := view(x)), 0, direction="LT"), xor(b, MOST), b)', _key),)
 
 
-def searches(function: Function) -> None:
+def searches(function: Function, supports: Support) -> None:
     """Raise keys that order floats, then the loops that search by them."""
-    apply_rules(function, RULES)
+    apply_rules(function, RULES, supports)
     graph = function.graph
 
     def rule(node: Node) -> Node | None:
@@ -53,7 +54,7 @@ def searches(function: Function) -> None:
         if found is None:
             return None
         table, values, side = found
-        made = graph.add(
+        return graph.add(
             "prelude",
             (graph.current(table), graph.current(values)),
             element_type=node.element_type,
@@ -62,9 +63,8 @@ def searches(function: Function) -> None:
             arguments=(Slot(0), Slot(1)),
             keywords={"side": side} if side != "left" else {},
         )
-        return None if graph.refuses(made) else made
 
-    rewrite(function, ("item",), rule)
+    rewrite(function, ("item",), rule, supports)
 
 
 def _search(loop: Loop) -> tuple[Node, Node, str] | None:

@@ -50,11 +50,8 @@ def _called(lowering: FunctionLowering, computation: Computation, operands: list
         return lowering.computation(computation, operands)
     if computation in module.functions:
         return call_function(lowering, module.functions[computation], operands)
-    if (
-        module.call_counts.get(computation, 0) < 2
-        or computation in module.inline
-        or "functions" in module.options.disabled
-    ):
+    is_called_once = module.call_counts.get(computation, 0) < 2
+    if is_called_once or computation in module.inline or not module.options.functions:
         return lowering.computation(computation, operands)
     before = lowering.graph.count
     result = lowering.computation(computation, operands)

@@ -127,7 +127,7 @@ def _finished(lowering: FunctionLowering, attempt: Attempt, leaves: list[Value],
     graph.region = outer
     loop.effect = graph.effects.get(loop.region)
     _find_stores(graph, loop)
-    if "in_place" not in lowering.module.options.disabled:
+    if lowering.module.options.in_place:
         own_changed(graph, loop)
     initials = tuple(carry.initial for carry in loop.carries)
     node = placed(graph, "loop", initials, loop.effect is not None, loop=loop)

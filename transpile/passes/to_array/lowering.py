@@ -15,6 +15,7 @@ from ...array.node import Node, Slot, Ufunc, literal_value
 from ...array.operations import operation
 from ...array.operations.inference import broadcast
 from ...array.program import Function, Program, Scope, tree_nodes
+from ...array.support import Support
 from ...array.traversal import topological
 from ...array.value import Value, arranged, common_order, materialise, strong
 from ...hlo.custom_calls import callbacks
@@ -64,13 +65,29 @@ LOWERING_CHOICES = (
 class Options:
     """What lowering may do. ``axis_maps=False`` materialises every value: explicit, longer, still right."""
 
-    def __init__(self, disabled: Iterable[str] = (), custom_calls: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        disabled: Iterable[str] = (),
+        custom_calls: Mapping[str, str] | None = None,
+        support: Support | None = None,
+    ) -> None:
         self.disabled = frozenset(disabled)
         self.custom_calls = dict(custom_calls or {})  # target: module:function
+        self.support = support or Support()
 
     @property
     def axis_maps(self) -> bool:
         return "axis_maps" not in self.disabled
+
+    @property
+    def functions(self) -> bool:
+        """Whether computations that are called more than once become functions."""
+        return "functions" not in self.disabled and self.support.features.functions_are_called
+
+    @property
+    def in_place(self) -> bool:
+        """Whether loops change carried arrays where they are."""
+        return "in_place" not in self.disabled and self.support.features.arrays_are_mutable
 
 
 class ModuleLowering:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from ...array.node import Node
 from ...array.value import Value
 from ...hlo.element_types import ElementType
 from ...hlo.ir import Instruction
+from ...hlo.shapes import TupleShape
 from .elementwise import accumulated_type, apply, converted
 from .lowering import FunctionLowering, Lowered, lowers
 from .reduction import reduced
-
-NAME = "normalizations"  # of the pass: what is left out where targets need to see the sums
 
 
 def _keywords(instruction: Instruction, rank: int) -> dict[str, Any]:
@@ -26,15 +26,27 @@ def _keywords(instruction: Instruction, rank: int) -> dict[str, Any]:
 
 @lowers("batch-norm-training", "batch-norm-inference", "batch-norm-grad")
 def batch_norm(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
-    if NAME in lowering.module.options.disabled:
-        return SPELLED[instruction.opcode](_Plain(lowering, instruction), *operands)
+    """By a function of the prelude, or in plain operations where the target does not support that."""
+    if "normalizations" not in lowering.module.options.disabled:
+        function, *results = _called(lowering, instruction, operands)
+        if lowering.module.options.support(function):
+            return tuple(results) if isinstance(instruction.shape, TupleShape) else results[0]
+    return SPELLED[instruction.opcode](_Plain(lowering, instruction), *operands)
+
+
+def _called(
+    lowering: FunctionLowering, instruction: Instruction, operands: Sequence[Value]
+) -> tuple[Node, *tuple[Value, ...]]:
+    """The call of the function, and its results."""
     nodes = tuple(lowering.plain(value) for value in operands)
     function = instruction.opcode.replace("-", "_")
     keywords = _keywords(instruction, nodes[0].ndim)
-    if instruction.opcode != "batch-norm-inference":
-        return lowering.call_many(function, nodes, instruction.element_shapes, **keywords)
+    if isinstance(instruction.shape, TupleShape):
+        results = lowering.call_many(function, nodes, instruction.element_shapes, **keywords)
+        return results[0].node.operands[0], *results
     shape = instruction.array_shape
-    return lowering.call(function, nodes, shape.dimensions, shape.element_type, **keywords)
+    result = lowering.call(function, nodes, shape.dimensions, shape.element_type, **keywords)
+    return result.node, result
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from ....array.graph import Graph
 from ....array.node import Node, Slot
 from ....array.program import Function
 from ....array.rewriting import rewrite
+from ....array.support import Support
 from ....hlo.element_types import F32
 from ....hlo.parser import parse_module
 from ...matching import Bindings
@@ -66,7 +67,7 @@ class Idiom:
     def __init__(self, path: Path, smaller: Sequence[Idiom]) -> None:
         self.name = path.name.partition(".")[0]
         function = ModuleLowering(parse_module(path.read_text("utf-8")), Options()).lower().entry
-        _raise(function, smaller)
+        _raise(function, smaller, Support())
         assert isinstance(function.results, Node)
         self.root = function.results
         (self.parameter,) = function.parameters
@@ -111,24 +112,24 @@ def library() -> tuple[Idiom, ...]:
     return tuple(found)
 
 
-def idioms(function: Function) -> None:
+def idioms(function: Function, supports: Support) -> None:
     """Raise functions that are spelt out to calls of the prelude."""
-    _raise(function, library())
-    apply_rules(function, RULES)
+    _raise(function, library(), supports)
+    apply_rules(function, RULES, supports)
 
 
-def _raise(function: Function, known: Sequence[Idiom]) -> None:
+def _raise(function: Function, known: Sequence[Idiom], supports: Support) -> None:
     graph = function.graph
     roots = {idiom.root.opcode for idiom in known}
 
     def rule(node: Node) -> Node | None:
         for idiom, argument in _found(known, node):
             made = graph.add("prelude", (argument,), function=idiom.name, arguments=(Slot(0),), keywords={})
-            if made.shape == node.shape and made.element_type is node.element_type and graph.refuses(made) is None:
+            if made.shape == node.shape and made.element_type is node.element_type and supports(made):
                 return made
         return None
 
-    rewrite(function, roots, rule)
+    rewrite(function, roots, rule, supports)
 
 
 def _found(known: Sequence[Idiom], node: Node) -> Iterator[tuple[Idiom, Node]]:

@@ -1,0 +1,35 @@
+"""What a target supports, as passes ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from .node import Node
+
+Refuses = Callable[[Node], str | None]  # the reason why a node is not supported, or None
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What arrays of a target have beside operations.
+
+    Functions of a program are called as such, unless the target has to see what they do. Arrays that are mutable may be
+    written into. Free indices are integers of any type, and negative ones count from the end.
+    """
+
+    functions_are_called: bool = True
+    arrays_are_mutable: bool = True
+    indices_are_free: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """Tells which nodes may be made: those that no table refuses. There may be several, as a style has one, too."""
+
+    tables: tuple[Refuses, ...] = ()
+    features: Features = field(default_factory=Features)
+
+    def __call__(self, node: Node) -> bool:
+        """Whether a node may be made."""
+        return all(refuses(node) is None for refuses in self.tables)
