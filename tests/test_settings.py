@@ -30,7 +30,7 @@ def test_values_come_from_the_nearest_file_with_the_table(tmp_path):
     write(inner, "[project]\nname = 'about-xla2py'\n")
     settings = load_settings(inner)
     assert settings.path == tmp_path / "pyproject.toml"
-    assert (settings["target"], settings["checks"], settings["annotate"]) == (("numpy", "dask"), False, "none")
+    assert (settings["target"], settings["checks"], settings["annotate"]) == (("numpy", "dask"), "none", "none")
     assert settings["format"] is True
 
 
@@ -56,7 +56,8 @@ def test_an_unknown_setting_is_shown_with_its_place(tmp_path):
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("checks = 'yes'", "expected true or false"),
+        ("format = 'yes'", "expected true or false"),
+        ("checks = 'yes'", "'yes' is not one of exact, cast, none"),
         ("annotate = ['none']", "expected a string"),
         ("target = [1]", "expected a list of strings"),
         ("target = 3", "expected a list of strings"),

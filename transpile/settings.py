@@ -32,6 +32,7 @@ class Setting:
     default: Value
     help: str
     choices: tuple[str, ...] = ()
+    flags: tuple[str, str] | None = None  # the words that true and false, and ``--no-`` on the command line, stand for
     is_folder: bool = False
     is_file: bool = False  # in pyproject.toml relative to that file, as folders are
 
@@ -43,6 +44,8 @@ class Setting:
         """What is wrong with a value from pyproject.toml."""
         if isinstance(self.default, bool):
             return None if isinstance(value, bool) else "expected true or false"
+        if self.flags and isinstance(value, bool):
+            return None
         words = [value] if isinstance(value, str) else value
         if isinstance(self.default, str) and not isinstance(value, str):
             return "expected a string"
@@ -53,6 +56,8 @@ class Setting:
 
     def read(self, value: Any, folder: Path) -> Value:
         """A value from a pyproject.toml in ``folder``, checked by :meth:`problem`, as the type of the default."""
+        if self.flags and isinstance(value, bool):
+            return self.flags[not value]
         if isinstance(self.default, tuple):
             return (value,) if isinstance(value, str) else tuple(value)
         return str(folder / value) if self.is_path and value else value
@@ -74,7 +79,13 @@ SETTINGS: dict[str, Setting] = {
             False,
             "Offer replay beside main, which launches main as a captured graph.",
         ),
-        Setting("checks", True, "Let main check the shapes and dtypes of its arguments."),
+        Setting(
+            "checks",
+            "exact",
+            "What main does about arguments of other shapes and dtypes: refuse all, cast floats, look at none.",
+            ("exact", "cast", "none"),
+            ("exact", "none"),
+        ),
         Setting("format", True, "Run black on the result."),
         Setting("constants", "auto", "Large constants: in an .npz beside the module, or inline.", ("auto", "inline")),
         Setting("nested", False, "Let main take and return the trees of arrays that the traced function did."),

@@ -1,11 +1,28 @@
 """What an emitted ``main`` checks before it computes."""
 
 import re
+from contextlib import suppress
+from copy import copy
+from functools import cache
 from typing import Any
+
+dtype_name = cache(str)  # to work one out takes longer than to add small arrays
 
 
 def check_arguments(arguments: dict[str, Any], signature: dict[str, str]) -> None:
     """Raise TypeError for the first argument that is not what ``signature`` says."""
+    for name, expected in signature.items():
+        found = type(value := arguments[name]).__name__
+        if hasattr(value, "dtype"):
+            found = f"{dtype_name(value.dtype)}{list(value.shape)}"
+        if found != expected:
+            raise TypeError(f"{name}: expected {expected}, got {found}")
+
+
+def check_tuples(arguments: dict[str, Any], signature: dict[str, str]) -> None:
+    """Raise TypeError for the first argument that is not what ``signature`` says; some
+    are tuples.
+    """
     for name, expected in signature.items():
         if (found := describe(arguments[name])) != expected:
             raise TypeError(f"{name}: expected {expected}, got {found}")
@@ -48,16 +65,55 @@ def check_trees(arguments: Any, signature: Any, path: str = "") -> None:
         check_trees(part, expected, f"{path}{step}")
 
 
-# To work one out takes longer than to add small arrays.
-DTYPE_NAMES: dict[Any, str] = {}
-
-
 def describe(value: Any) -> str:
     """``float32[4, 8]``; the name of the type for what is no array."""
     if isinstance(value, tuple | list):
         return f"({', '.join(map(describe, value))})"
     if hasattr(value, "dtype") and hasattr(value, "shape"):
-        if value.dtype not in DTYPE_NAMES:
-            DTYPE_NAMES[value.dtype] = str(value.dtype)
-        return f"{DTYPE_NAMES[value.dtype]}[{', '.join(map(str, value.shape))}]"
+        return f"{dtype_name(value.dtype)}{list(value.shape)}"
     return type(value).__name__
+
+
+def cast_floats(arguments: dict[str, Any], signature: dict[str, str]) -> list[Any]:
+    """The arguments that ``signature`` names, floats in the dtypes that it says."""
+    return [with_floats(arguments[name], signature[name]) for name in signature]
+
+
+def with_floats(value: Any, expected: str) -> Any:
+    """``value``, in the dtype that ``expected`` says if both are floats."""
+    dtype, given = expected.partition("[")[0], str(getattr(value, "dtype", ""))
+    is_cast = "float" in dtype and "float" in given and given != dtype
+    return value.astype(dtype) if is_cast else value
+
+
+def cast_trees(arguments: dict[str, Any], signature: dict[str, Any]) -> list[Any]:
+    """The arguments that ``signature`` names, floats in their trees in the dtypes that
+    it says.
+    """
+    return [cast_leaves(arguments[name], signature[name]) for name in signature]
+
+
+def cast_leaves(value: Any, expected: Any) -> Any:
+    """A copy of the tree ``value`` with floats in the dtypes that ``expected`` says;
+    there, keys that begin with a dot are attributes.
+    """
+    if isinstance(expected, str):
+        return with_floats(value, expected)
+    changed = list(value) if isinstance(value, tuple) else copy(value)
+    with suppress(
+        AttributeError, LookupError, TypeError
+    ):  # the check says what is missing
+        if hasattr(value, "_replace"):  # a named tuple
+            names = [key[1:] for key in expected]
+            leaves = map(
+                cast_leaves, map(value.__getattribute__, names), expected.values()
+            )
+            return value._replace(**dict(zip(names, leaves, strict=True)))
+        for key, part in expected.items():
+            if isinstance(key, str) and key.startswith("."):
+                leaf = cast_leaves(getattr(value, key[1:]), part)
+                object.__setattr__(changed, key[1:], leaf)  # frozen dataclasses, too
+            else:
+                changed[key] = cast_leaves(value[key], part)
+        return tuple(changed) if isinstance(value, tuple) else changed
+    return value

@@ -172,7 +172,7 @@ def test_several_sources_are_all_done_and_the_worst_exit_code_counts(xla2py):
 def test_settings_come_from_pyproject_and_the_command_line_wins(xla2py):
     Path("pyproject.toml").write_text("[tool.xla2py]\nchecks = false\n", encoding="utf-8")
     assert "check_arguments" not in xla2py("model.hlo")[1]
-    assert "check_arguments" in xla2py("model.hlo", "--checks")[1]
+    assert "check_arguments" in xla2py("model.hlo", "--checks", "exact")[1]
 
 
 def test_variables_take_names_from_the_users_own_source(xla2py):

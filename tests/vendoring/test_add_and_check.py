@@ -43,7 +43,7 @@ def test_options_of_add_are_those_of_updates(project, xla2py):
         "output": "src/ours/table.py",
         "target": "dask",
         "constants": "inline",
-        "checks": False,
+        "checks": "none",
     }
     text = path.read_text(encoding="utf-8")
     path.unlink()

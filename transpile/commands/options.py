@@ -76,10 +76,20 @@ def _setting_option(setting: Setting) -> Decorator:
     if setting.is_folder:
         return click.option(*flags, metavar="DIR", type=click.Path(exists=True, file_okay=False), help=help_text)
     if setting.choices:
-        return click.option(*flags, type=click.Choice(setting.choices), help=help_text)
+        chosen = click.option(*flags, type=click.Choice(setting.choices), help=help_text)
+        return _with_negation(setting, chosen) if setting.flags else chosen
     if isinstance(setting.default, str):
         return click.option(*flags, metavar="SIZE", help=help_text)
     return click.option(*flags, metavar="NAMES", callback=words, help=help_text)
+
+
+def _with_negation(setting: Setting, chosen: Decorator) -> Decorator:
+    """The option of a setting and, before it, ``--no-NAME`` for the word of it that stands for false."""
+    assert setting.flags is not None
+    negated = click.option(
+        f"--no-{setting.name}", setting.name, flag_value=setting.flags[1], help=f"--{setting.name} {setting.flags[1]}"
+    )
+    return lambda function: chosen(negated(function))
 
 
 def _shown(default: Value) -> str:

@@ -16,6 +16,7 @@ from ..frontends import load
 from ..hlo.ir import HloModule
 from ..hlo.printer import module_sha256
 from ..hlo.verifier import verify
+from ..settings import SETTINGS
 from .argument_trees import captured_objects
 from .formatting import formatted
 from .generated import GeneratedModule
@@ -32,7 +33,7 @@ def emit(
     target: str | Target = "numpy",
     *,
     annotate: str = "short",
-    checks: bool = True,
+    checks: bool | str = "exact",
     format: bool = True,
     constants: str = "auto",
     nested: bool = False,
@@ -51,7 +52,8 @@ def emit(
     """Emit a module for an array library.
 
     ``source`` is a module, HLO text, bytes or a path. ``annotate`` is ``none``, ``short`` (source lines behind
-    statements) or ``full`` (the HLO above them, too); ``checks=False`` drops the check of arguments; ``format=False``
+    statements) or ``full`` (the HLO above them, too); ``checks`` is ``exact``, ``cast`` (arguments of another float
+    dtype are cast) or ``none``, as which False counts; ``format=False``
     skips black; ``constants="inline"`` keeps large constants in the text; ``nested`` lets ``main`` take the trees that
     the traced function took, ``params["w"]`` where there would be ``params_w``, and, where ``source`` knows it (from
     ``from_jax``, not from text), return the tree that it returned: ``return {"w": w}, loss``; ``name`` is what the
@@ -78,6 +80,8 @@ def emit(
     hooks = checked_hooks(custom_calls or {})
     require_style(style, chosen)
     require_graphs(graph, chosen)
+    checks = chosen_word("checks", checks)
+    annotate, constants = chosen_word("annotate", annotate), chosen_word("constants", constants)
     limits = Limits(memory, chunks) if chosen.arrange is not None else Limits()
     compiled = compile(
         module, chosen, Options(tuple(disable_passes), hooks, limits, style, graph, debug), observe, begin
@@ -106,7 +110,7 @@ def emit(
 
 def _options(
     annotate: str,
-    checks: bool,
+    checks: str,
     format: bool,
     constants: str,
     nested: bool,
@@ -121,7 +125,7 @@ def _options(
         "" if style == READABLE else f"--style {style}",
         "--graph" if graph else "",
         "" if annotate == "short" else f"--annotate {annotate}",
-        "" if checks else "--no-checks",
+        "" if checks == "exact" else "--no-checks" if checks == "none" else f"--checks {checks}",
         "" if format else "--no-format",
         "" if constants == "auto" else f"--constants {constants}",
         "--nested" if nested else "",
@@ -163,6 +167,15 @@ def require_style(style: str, target: Target) -> None:
         )
     if style == FAST and target.kernels is None:
         raise UsageError(Diagnostic("XP414", f"{target.title} has no style '{style}'", hint="leave --style out"))
+
+
+def chosen_word(name: str, value: bool | str) -> str:
+    """The word that a value of a setting with choices stands for. Raises UsageError (XP416) where it is none."""
+    setting = SETTINGS[name]
+    problem = setting.problem(value)
+    if problem is not None:
+        raise UsageError(Diagnostic("XP416", f"{name}: {problem}", hint=f"one of: {', '.join(setting.choices)}"))
+    return str(setting.read(value, Path()))
 
 
 def require_graphs(graph: bool, target: Target) -> None:

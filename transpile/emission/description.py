@@ -9,7 +9,7 @@ from ..array.program import Program
 from ..hlo.custom_calls import callbacks
 from ..hlo.ir import ResultTree
 from ..hlo.shapes import ArrayShape, Shape, TupleShape, dimension_texts
-from .argument_trees import Path, tree_of, tree_text
+from .argument_trees import Path, Tree, tree_of, tree_text
 from .expression import WIDTH
 from .names import identifier
 from .replicas import Replicas
@@ -32,30 +32,40 @@ def type_text(shape: Shape, declared: Shape | None = None) -> str:
     return "None"
 
 
-def signature_lines(program: Program, names: list[str], paths: Sequence[Path | None]) -> list[str]:
-    """The constant that says what each argument has to be; nothing where there are no arguments."""
-    if not names:
-        return []
+def signature(program: Program, names: list[str], paths: Sequence[Path | None]) -> Tree:
+    """What each argument has to be, by name: the text of its type, or a tree of such texts; tokens are left out."""
     shapes = [type_text(parameter.shape) for parameter in program.entry.computation.parameters]
     leaves = [
         (name if path is None else path.argument_of(name), () if path is None else path.keys, shape)
         for name, path, shape in zip(names, paths, shapes, strict=True)
         if shape != "None"  # a token
     ]
-    return ["", f"SIGNATURE = {tree_text(tree_of(leaves))}"]
+    return tree_of(leaves)
 
 
-def docstring(program: Program, names: list[str], replicas: Replicas | None, tree: ResultTree) -> str:
-    """What the module is, what goes in, what comes out."""
+def signature_line(tree: Tree) -> str:
+    """The constant that the check of arguments reads."""
+    return f"SIGNATURE = {tree_text(tree)}"
+
+
+def docstring(
+    program: Program, names: list[str], replicas: Replicas | None, tree: ResultTree, *, has_signature: bool
+) -> str:
+    """What the module is, what goes in, what comes out.
+
+    In a module that ``has_signature`` only those arguments are listed of which there is more to say than stands there.
+    """
     title = identifier(program.module.name.removeprefix("jit_")).replace("_", " ").strip() or "module"
     lines = [f"{title[0].upper()}{title[1:]}.", ""]
     if replicas is not None:
         lines += [replicas.summary(), ""]
     declared = program.original.entry
     pairs = zip(program.entry.computation.parameters, declared.parameters, strict=True)
-    shapes = [type_text(parameter.shape, given.shape) for parameter, given in pairs]
     groups: list[tuple[list[str], str]] = []
-    for name, shape in zip(names, shapes, strict=True):
+    for name, (parameter, given) in zip(names, pairs, strict=True):
+        shape = type_text(parameter.shape, given.shape)
+        if has_signature and shape == type_text(parameter.shape):
+            continue
         if groups and groups[-1][1] == shape:
             groups[-1][0].append(name)
         else:

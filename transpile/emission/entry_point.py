@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from ..array.program import Program
 from ..hlo.ir import ResultTree
-from ..hlo.shapes import ArrayShape, leaves
+from ..hlo.shapes import ArrayShape, TupleShape, leaves
 from .argument_trees import Path, leaf_paths
 from .replicas import ENTRY, Replicas
 from .result_trees import fitting
+
+CAST, NO_CHECKS = "cast", "none"  # what is said about arguments of other shapes and dtypes, apart from "exact"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +20,14 @@ class EntryPoint:
 
     ``paths`` has the place of each parameter in the trees that the function takes, None for an array of its own;
     ``result_tree`` is the tree that it returns, where that is known. ``check`` is the function of the prelude that
-    checks the arguments, empty where none does.
+    checks the arguments, empty where none does, and ``cast`` the one that casts them before.
     """
 
     name: str
     paths: tuple[Path | None, ...]
     result_tree: ResultTree
     check: str
+    cast: str = ""
 
     @property
     def takes_trees(self) -> bool:
@@ -32,23 +35,23 @@ class EntryPoint:
         return any(path is not None for path in self.paths)
 
 
-def entry_point(program: Program, replicas: Replicas | None, nested: bool, checks: bool) -> EntryPoint:
-    """The form of a program's entry: with trees if they are ``nested``, and with checks of the arguments."""
+def entry_point(program: Program, replicas: Replicas | None, nested: bool, checks: str) -> EntryPoint:
+    """The form of a program's entry: with trees if they are ``nested``, and what it does about wrong arguments."""
     parameters = program.entry.computation.parameters
-    if replicas is not None:
-        return EntryPoint(ENTRY, (None,) * len(parameters), None, _check(program, checks, False))
-    if not nested:
-        return EntryPoint("main", (None,) * len(parameters), None, _check(program, checks, False))
-    paths = tuple(leaf_paths(parameters))
-    tree = fitting(program.original.result_tree, program.entry.results)
-    return EntryPoint("main", paths, tree, _check(program, checks, any(path is not None for path in paths)))
+    paths = tuple(leaf_paths(parameters)) if nested and replicas is None else (None,) * len(parameters)
+    tree = fitting(program.original.result_tree, program.entry.results) if nested and replicas is None else None
+    has_trees = any(path is not None for path in paths)
+    check = _check(program, has_trees) if checks != NO_CHECKS and program.entry.parameters else ""
+    cast = ("cast_trees" if has_trees else "cast_floats") if checks == CAST and check else ""
+    return EntryPoint("main" if replicas is None else ENTRY, paths, tree, check, cast)
 
 
-def _check(program: Program, checks: bool, has_trees: bool) -> str:
+def _check(program: Program, has_trees: bool) -> str:
     """The function that checks the arguments; none where trees hold arrays of which only the bounds are known."""
-    if not checks or not program.entry.parameters:
-        return ""
-    shapes = (part for parameter in program.entry.computation.parameters for _, part in leaves(parameter.shape))
-    if any(isinstance(shape, ArrayShape) and shape.is_dynamic for shape in shapes):
+    shapes = [parameter.shape for parameter in program.entry.computation.parameters]
+    parts = (part for shape in shapes for _, part in leaves(shape))
+    if any(isinstance(part, ArrayShape) and part.is_dynamic for part in parts):
         return "" if has_trees else "check_bounded_arguments"
-    return "check_trees" if has_trees else "check_arguments"
+    if has_trees:
+        return "check_trees"
+    return "check_tuples" if any(isinstance(shape, TupleShape) for shape in shapes) else "check_arguments"

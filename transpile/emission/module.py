@@ -16,11 +16,11 @@ from ..kernels.kernel import Kernel
 from .annotations import annotate
 from .body import FunctionWriter
 from .constants import ModuleConstants
-from .description import docstring, signature_lines
+from .description import docstring, signature, signature_line
 from .entry_point import entry_point
 from .expression import Renderer
 from .function_texts import function_text, in_written_order
-from .header import header
+from .header import NUMPY, header
 from .imports import bound_names, imports
 from .kernels import Declarations
 from .lines import WrittenFunction
@@ -43,7 +43,7 @@ class Settings:
     """How a module is written."""
 
     annotate: str = "short"
-    checks: bool = True
+    checks: str = "exact"  # of arguments, or "cast" or "none"
     constants: str = "auto"
     nested: bool = False
     chains: bool = True  # of calls as loops
@@ -115,7 +115,9 @@ class _ModuleWriter:
     def _reserved(self) -> set[str]:
         """The names that no value may have; functions, the user's own among them, get theirs here."""
         program, renderer = self.program, self.renderer
-        reserved = prelude_names(program, self.target, self.entry.check) | set(HOST_FUNCTIONS) | {"chunks"}
+        reserved = (
+            prelude_names(program, self.target, [self.entry.check, self.entry.cast]) | set(HOST_FUNCTIONS) | {"chunks"}
+        )
         reserved |= set(renderer.statement("own_names").split()) | {name for name, _ in bound_names(self.target)}
         reserved |= {found.name for found in callbacks(program.module)}
         for part in self.parts:
@@ -174,6 +176,10 @@ class _ModuleWriter:
     def _begin_entry(self, writer: FunctionWriter, named: list[str]) -> None:
         """What stands before the program's own work: checks, leaves of trees, chunks of arguments."""
         self.parameters = named
+        if self.entry.cast:
+            arguments = list(signature(self.program, named, self.entry.paths))
+            writer.line(self.renderer.statement("cast_arguments", arguments, self.entry.cast))
+            self.renderer.used_prelude[self.entry.cast] = None
         if self.entry.check:
             writer.line(self.renderer.statement("check_arguments", self.entry.check))
             self.renderer.used_prelude[self.entry.check] = None
@@ -197,19 +203,26 @@ class _ModuleWriter:
         types = self._types()
         typing = renderer.statement("typing_imports", any("Callable[" in text for text in functions)).splitlines()
         needed = {*self.library.imports_of(definitions), *renderer.foreign_imports(), *typing}
+        settings, imported = (
+            self.settings,
+            imports(self.target, needed, [*types, *functions, *kernels.texts], self.constants),
+        )
         top = renderer.environment.get_template("module.py.j2").render(
-            docstring=docstring(program, self.parameters, self.replicas, entry.result_tree),
-            header="\n".join(
-                header(self.target, self.settings.source_name, self.settings.source_sha256, self.settings.options)
+            docstring=docstring(
+                program, self.parameters, self.replicas, entry.result_tree, has_signature=bool(entry.check)
             ),
-            imports=imports(self.target, needed, [*types, *functions, *kernels.texts], self.constants),
+            header="\n".join(
+                header(self.target, imported, settings.source_name, settings.source_sha256, settings.options)
+            ),
+            imports=imported,
+            needs_numpy=NUMPY in imported,
             public=[entry.name, *(name for part in self.parts for name in part.public)],
             module_constants=[
                 "",
                 *types,
                 *([""] if types and self.constants.lines else []),
                 *self.constants.lines,
-                *(signature_lines(program, self.parameters, entry.paths) if self.settings.checks else []),
+                *(["", signature_line(signature(program, self.parameters, entry.paths))] if entry.check else []),
                 *(["", self.chunks] if self.chunks else []),
             ],
         )

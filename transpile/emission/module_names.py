@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...targets.base import Target
@@ -26,12 +26,11 @@ def foreign_names(program: Program) -> list[ForeignName]:
     return list(dict.fromkeys(function for function in called if isinstance(function, ForeignName)))
 
 
-def prelude_names(program: Program, target: Target, check: str) -> set[str]:
-    """What the prelude functions that a program needs bring into its module; ``check`` is the one that checks the
-    arguments, if one does."""
+def prelude_names(program: Program, target: Target, checks: Sequence[str]) -> set[str]:
+    """What the prelude functions that a program needs bring into its module; ``checks`` are those that look
+    at the arguments."""
     called = {"check_arguments", "check_trees", "constant", "mapped_constant", "device_constant"}
-    if check:
-        called.add(check)
+    called.update(filter(None, checks))
     if program.entry.chunks:
         called.update(("in_chunks", "Tiled"))
     for node in _calls(program):

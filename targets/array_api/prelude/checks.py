@@ -1,13 +1,21 @@
 """What an emitted ``main`` checks before it computes, of arrays of any library."""
 
+from functools import cache
 from typing import Any
 
+from array_api_compat import array_namespace
 
-def describe(value: Any) -> str:
-    """``float32[4, 8]``; the name of the type for what is no array."""
-    if isinstance(value, tuple | list):
-        return f"({', '.join(map(describe, value))})"
-    if hasattr(value, "dtype") and hasattr(value, "shape"):
-        dtype = str(value.dtype).rpartition(".")[2]  # torch.float32 is float32, too
-        return f"{dtype}[{', '.join(map(str, value.shape))}]"
-    return type(value).__name__
+
+@cache
+def dtype_name(dtype: Any) -> str:
+    """``float32``, which some libraries write ``torch.float32``."""
+    return str(dtype).rpartition(".")[2]
+
+
+def with_floats(value: Any, expected: str) -> Any:
+    """``value``, in the dtype that ``expected`` says if both are floats."""
+    dtype, given = expected.partition("[")[0], str(getattr(value, "dtype", ""))
+    if "float" not in dtype or "float" not in given:
+        return value
+    xp = array_namespace(value)
+    return xp.astype(value, getattr(xp, dtype), copy=False)
