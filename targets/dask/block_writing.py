@@ -66,10 +66,11 @@ def write_blocks(phase: BlockPhase, choices: Choices, main: MainWriter) -> None:
         _finish(roots[0], _applied(roots[0], index, known, call, operands, main), main)
         return
     shared = index.text(cut)
-    parts = main.stand_at(phase.region).typed(
-        "blockwise", operands, (), PRED, pinned=True, index=shared, new_axes={}, adjust={}, several=True,
-        **call.parameters(shared),
-    )  # fmt: skip
+    with main.at(phase.region) as graph:
+        parts = graph.typed(
+            "blockwise", operands, (), PRED, pinned=True, index=shared, new_axes={}, adjust={}, several=True,
+            **call.parameters(shared),
+        )  # fmt: skip
     for k, root in enumerate(roots):
         own = BlockwiseIndex(dict(zip(cut, shared, strict=True)))
         item = BlockCall(function, (shared,), None, sums=False, joins=True)
@@ -90,10 +91,10 @@ def _block_function(phase: BlockPhase, main: MainWriter) -> Function:
     copier.copy()
     results = []
     for root in phase.roots:
-        block.graph.region, block.graph.instruction = block.graph.root, main.graph.origins.get(root.node)
         given = root.strategy.operands(root, phase.trace)
         operands = tuple(copier.made[operand, key_of(index)] for operand, index in given)
-        results.append(root.strategy.last_step(root, block.graph, operands))
+        with block.graph.coming_from(main.graph.origins.get(root.node)):
+            results.append(root.strategy.last_step(root, block.graph, operands))
     block.results = results[0] if len(results) == 1 else tuple(results)
     block.sources = tuple(source.node for source in phase.trace.sources.values())
     return block
@@ -113,12 +114,14 @@ def _applied(
     shape = root.strategy.part_shape(root)
     new_axes = {c: size_of_axis(node, shape, axis) for axis, c in enumerate(index) if c not in known}
     adjust = {index[axis]: 1 for axis in root.summed if axis < len(index) and index[axis] not in new_axes}
-    return main.stand_at(node.region, node).typed(
-        "blockwise" if item is None else "block_item", operands, shape, node.element_type, pinned=True,
-        index=index, new_axes=new_axes, adjust=adjust, stands_for=node, item=item, several=False,
-        is_part=root.strategy.gives_parts, **call.parameters(index),
-    )  # fmt: skip
+    with main.at(node.region, node) as graph:
+        return graph.typed(
+            "blockwise" if item is None else "block_item", operands, shape, node.element_type, pinned=True,
+            index=index, new_axes=new_axes, adjust=adjust, stands_for=node, item=item, several=False,
+            is_part=root.strategy.gives_parts, **call.parameters(index),
+        )  # fmt: skip
 
 
 def _finish(root: Root, parts: Node, main: MainWriter) -> None:
-    main.note(root.node, root.strategy.combined(root, main.graph, parts))
+    with main.at(root.node.region, root.node) as graph:
+        main.note(root.node, root.strategy.combined(root, graph, parts))

@@ -52,22 +52,22 @@ class Copier:
         shape = node.shape
         if node.opcode == "reshape" and any(key):
             shape = tuple(-1 if of is not None else size for of, size in zip(key, shape, strict=True))
-        self.graph.region = self.regions.get(node.region, self.graph.root)
-        self.graph.instruction = self.origin.origins.get(node)
-        if node.opcode == "loop":
-            own_changed(self.graph, parameters["loop"])
-            operands = tuple(carry.initial for carry in parameters["loop"].carries)
-        made = self.graph.typed(
-            node.opcode,
-            operands,
-            shape,
-            node.element_type,
-            python_int=node.is_python_int,
-            interval=node.interval,
-            results=node.results,
-            pinned=node.stands_alone,
-            **parameters,
-        )
+        region = self.regions.get(node.region, self.graph.root)
+        with self.graph.inside(region), self.graph.coming_from(self.origin.origins.get(node)):
+            if node.opcode == "loop":
+                own_changed(self.graph, parameters["loop"])
+                operands = tuple(carry.initial for carry in parameters["loop"].carries)
+            made = self.graph.typed(
+                node.opcode,
+                operands,
+                shape,
+                node.element_type,
+                python_int=node.is_python_int,
+                interval=node.interval,
+                results=node.results,
+                pinned=node.stands_alone,
+                **parameters,
+            )
         if node in self.origin.results:
             self.graph.results.setdefault(made, self.origin.results[node])
         return made

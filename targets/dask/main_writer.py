@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -45,11 +46,12 @@ class MainWriter:
         self.made: dict[Node, Node] = {}
         self.block_functions: dict[Hashable, Function] = {}  # by what they do
 
-    def stand_at(self, region: Region, origin: Node | None = None) -> Graph:
+    @contextmanager
+    def at(self, region: Region, origin: Node | None = None) -> Iterator[Graph]:
         """The graph of ``main``, for new nodes in a region that come from where another came from."""
-        self.graph.region = region
-        self.graph.instruction = self.graph.origins.get(origin) if origin is not None else None
-        return self.graph
+        instruction = self.graph.origins.get(origin) if origin is not None else None
+        with self.graph.inside(region), self.graph.coming_from(instruction):
+            yield self.graph
 
     def note(self, node: Node, made: Node) -> None:
         """From now on ``main`` has another node in the place of this one."""
@@ -72,15 +74,16 @@ class MainWriter:
         if made is node:
             if not self.is_read(node):
                 return node
-            graph = self.stand_at(region)
-            return graph.typed("read", (node,), node.shape, node.element_type, pinned=True, way=way)
+            with self.at(region) as graph:
+                return graph.typed("read", (node,), node.shape, node.element_type, pinned=True, way=way)
         to_file = way == "in_files" or (way == "pieces" and node in self.kept)
         if not to_file or not self.chunks.is_cut(node) or not _is_large(node):
             return made
-        return self.stand_at(region).typed(
-            "prelude", (made,), node.shape, node.element_type,
-            function="in_files", arguments=(Slot(0),), keywords={},
-        )  # fmt: skip
+        with self.at(region) as graph:
+            return graph.typed(
+                "prelude", (made,), node.shape, node.element_type,
+                function="in_files", arguments=(Slot(0),), keywords={},
+            )  # fmt: skip
 
     def block_function(self, function: Function) -> Function:
         """A block function, or one before it that does the same."""
@@ -94,10 +97,11 @@ class MainWriter:
             else self.given(x, node.region, "in_files" if k < call.reads and call.take_files else "read")
             for k, x in enumerate(node.operands)
         )
-        made = self.stand_at(node.region, node).typed(
-            "prelude", operands, node.shape, node.element_type, results=node.results, pinned=True,
-            function=call.function, arguments=call.arguments, keywords=call.keywords, stands_for=node,
-        )  # fmt: skip
+        with self.at(node.region, node) as graph:
+            made = graph.typed(
+                "prelude", operands, node.shape, node.element_type, results=node.results, pinned=True,
+                function=call.function, arguments=call.arguments, keywords=call.keywords, stands_for=node,
+            )  # fmt: skip
         self.note(node, made)
 
     def rewrite(self, node: Node) -> None:
@@ -116,11 +120,12 @@ class MainWriter:
             parameters["chunks"] = self.chunks.block_shape(node)
         elif operands == node.operands and parameters == node.parameters:
             return
-        made = self.stand_at(node.region, node).typed(
-            node.opcode, operands, node.shape, node.element_type, python_int=node.is_python_int,
-            interval=node.interval, results=node.results,
-            pinned=bool(node.results) or node.stands_alone, **parameters,
-        )  # fmt: skip
+        with self.at(node.region, node) as graph:
+            made = graph.typed(
+                node.opcode, operands, node.shape, node.element_type, python_int=node.is_python_int,
+                interval=node.interval, results=node.results,
+                pinned=bool(node.results) or node.stands_alone, **parameters,
+            )  # fmt: skip
         self.note(node, made)
 
     def _update_loop(self, loop: Loop, initials: tuple[Node, ...]) -> None:
@@ -139,8 +144,6 @@ class MainWriter:
         self.function.results = self._mapped(self.function.results)
         if self.function.effect is not None:
             self.function.effect = self.made.get(self.function.effect, self.function.effect)
-        self.stand_at(self.graph.root)
-        self.graph.number = None
 
     def _mapped(self, tree: object) -> object:
         if isinstance(tree, tuple):

@@ -72,9 +72,10 @@ class ScanCopier(Copier):
     def number(self, loop: Loop, counter: Node) -> Node:
         if loop is not self.scan.loop:
             return counter
-        self.counter, self.graph.instruction = counter, None
-        operands = (self.numbers, counter)
-        return self.graph.typed("step", operands, (), counter.element_type, python_int=True, interval=counter.interval)
+        self.counter = counter
+        bounds, element_type = counter.interval, counter.element_type
+        with self.graph.coming_from(None):
+            return self.graph.typed("step", (self.numbers, counter), (), element_type, python_int=True, interval=bounds)
 
     def node(
         self, node: Node, operands: tuple[Node, ...], outer: dict[Node, Node], key: tuple[object, ...] = ()
@@ -90,8 +91,7 @@ class ScanCopier(Copier):
 
 def scan_block(node: Node, trace: Trace, computation: Computation, origin: Graph) -> ScanBlock:
     """The block function of a loop: its results are those of ``scan.carried``, then those of ``scan.written``."""
-    chunks = trace.chunks
-    scan = chunks.classes.scans[node]
+    scan = trace.chunks.classes.scans[node]
     block = Function(computation, Graph(), block_of=(node,), loop=scan.loop, origin=origin, note=trace.needed_whole())
     graph, copier = block.graph, ScanCopier(trace, block, origin, scan)
     copier.copy()
@@ -99,25 +99,8 @@ def scan_block(node: Node, trace: Trace, computation: Computation, origin: Graph
     given = list(zip(trace.sources.values(), block.parameters, strict=True))
     rows = [(source, p) for source, p in given if any(symbol.is_cut for symbol in source.index)]
     whole = [(source, p) for source, p in given if not any(symbol.is_cut for symbol in source.index)]
-    counted = next((part for part in scan.read if chunks.is_cut(part)), None)
-    graph.region, graph.instruction = graph.root, origin.origins.get(node)
-    first, axis = (outer[counted], scan.read[counted]) if counted is not None else (copier.numbers, 0)
-    length = graph.typed("length", (first,), python_int=True, interval=(0, scan.length), axis=axis)
-    started: dict[Node, Node] = {}
-    initials = []
-    for carry in scan.loop.carries:
-        p = carry.parameter
-        if carry in scan.written:
-            array = graph.typed("empty", (length,), p.shape, p.element_type, pinned=True, rows=scan.written[carry])
-            initials.append(array)
-            continue
-        begin = graph.parameter(p.shape, p.element_type, graph.root, interval=p.interval)
-        started[p] = begin
-        own = carry.initial.operation.allocates and carry.initial.operation.stands_alone
-        initials.append(graph.typed("copy", (begin,), p.shape, p.element_type, pinned=True) if own else begin)
-    loop = replace(copier.loop(scan.loop, tuple(initials), outer), count=length)
-    graph.region, graph.instruction = graph.root, origin.origins.get(node)
-    made = graph.typed("loop", tuple(initials), results=node.results, pinned=True, loop=loop)
+    with graph.coming_from(origin.origins.get(node)):
+        made, started = _loop(copier, node, outer)
     ordered = [*scan.carried, *scan.written]
     results = [
         graph.typed("item", (made,), c.parameter.shape, c.parameter.element_type, index=scan.loop.carries.index(c))
@@ -137,3 +120,25 @@ def scan_block(node: Node, trace: Trace, computation: Computation, origin: Graph
     )
     axes = tuple(next(axis for axis, symbol in enumerate(source.index) if symbol.is_cut) for source, _ in rows)
     return ScanBlock(block, numbered, tuple(s for s, _ in rows), axes, tuple(s for s, _ in whole))
+
+
+def _loop(copier: ScanCopier, node: Node, outer: dict[Node, Node]) -> tuple[Node, dict[Node, Node]]:
+    """The loop over the steps of a chunk, and the parameter that each carried value begins with."""
+    graph, scan, chunks = copier.graph, copier.scan, copier.trace.chunks
+    counted = next((part for part in scan.read if chunks.is_cut(part)), None)
+    first, axis = (outer[counted], scan.read[counted]) if counted is not None else (copier.numbers, 0)
+    length = graph.typed("length", (first,), python_int=True, interval=(0, scan.length), axis=axis)
+    started: dict[Node, Node] = {}
+    initials = []
+    for carry in scan.loop.carries:
+        p = carry.parameter
+        if carry in scan.written:
+            array = graph.typed("empty", (length,), p.shape, p.element_type, pinned=True, rows=scan.written[carry])
+            initials.append(array)
+            continue
+        begin = graph.parameter(p.shape, p.element_type, graph.root, interval=p.interval)
+        started[p] = begin
+        own = carry.initial.operation.allocates and carry.initial.operation.stands_alone
+        initials.append(graph.typed("copy", (begin,), p.shape, p.element_type, pinned=True) if own else begin)
+    loop = replace(copier.loop(scan.loop, tuple(initials), outer), count=length)
+    return graph.typed("loop", tuple(initials), results=node.results, pinned=True, loop=loop), started

@@ -22,8 +22,8 @@ def without_computed_stores(function: Function) -> None:
 def _carry(function: Function, loop: Loop, store: Store) -> None:
     graph, carry = function.graph, store.carry
     function.live = None
-    graph.region, graph.instruction = loop.region, graph.origins.get(store.result)
     operands = (carry.parameter, store.value, *store.indices)
-    carry.following = graph.typed(
-        "setitem", operands, carry.parameter.shape, carry.parameter.element_type, index=store.index
-    )
+    with graph.inside(loop.region), graph.coming_from(graph.origins.get(store.result)):
+        carry.following = graph.typed(
+            "setitem", operands, carry.parameter.shape, carry.parameter.element_type, index=store.index
+        )

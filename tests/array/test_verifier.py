@@ -72,9 +72,8 @@ def loop_of(maker, following):
     body = maker.graph.root.child("loop")
     carry = Carry(maker.x, maker.graph.parameter((2, 3), F32, body, carry=0))
     loop = Loop(body, [carry], stop=2)
-    maker.graph.region = body
-    carry.following = following(maker.graph, carry.parameter)
-    maker.graph.region = maker.graph.root
+    with maker.graph.inside(body):
+        carry.following = following(maker.graph, carry.parameter)
     return loop, maker.graph.add("item", (maker.graph.add("loop", (maker.x,), loop=loop),), index=0)
 
 

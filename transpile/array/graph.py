@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -37,13 +37,25 @@ def frozen(value: Any) -> Any:
     return (type(value).__name__, value) if isinstance(value, bool | int) else value
 
 
+class Place(NamedTuple):
+    """Where new nodes are made: their region, the instruction that they come from, and the number that they have, where
+    that is not the next one."""
+
+    region: Region
+    origin: Instruction | None = None
+    number: int | None = None
+
+
 class Graph:
-    """Makes the nodes of one emitted function."""
+    """Makes the nodes of one emitted function.
+
+    They are made in its root, come from no instruction and are numbered in order, unless a ``with`` statement of one of
+    the methods :meth:`inside`, :meth:`coming_from`, :meth:`standing_for` and :meth:`in_place_of` says otherwise.
+    """
 
     def __init__(self) -> None:
         self.root = Region("function")
-        self.region = self.root  # where lowering stands
-        self.instruction: Instruction | None = None  # what is being lowered: the origin of new nodes
+        self._place = Place(self.root)
         self.origins: dict[Node, Instruction] = {}
         self.results: dict[Node, list[Instruction]] = {}  # the instructions whose value a node is, innermost first
         self.replaced: dict[Node, Node] = {}  # by rewrites: the node that took a node's place
@@ -51,7 +63,6 @@ class Graph:
         self.turned: dict[Node, tuple[int, ...]] = {}  # by rewrites: how to transpose that to have the node's value
         self.effects: dict[Region, Node] = {}  # the last node with a side effect
         self._table: dict[Any, Node] = {}
-        self.number: int | None = None  # of new nodes while rewriting: that of the node they stand for
         self._made: list[Node] = []
         self._given: list[Node] = []  # what was asked for since a rewrite began
 
@@ -80,17 +91,39 @@ class Graph:
             if node in self.results:
                 self.results.setdefault(new, self.results[node])
 
+    @property
+    def region(self) -> Region:
+        """Where new nodes are made."""
+        return self._place.region
+
+    @property
+    def origin(self) -> Instruction | None:
+        """The instruction that new nodes come from."""
+        return self._place.origin
+
     @contextmanager
-    def in_place_of(self, node: Node) -> Iterator[list[Node]]:
-        """New nodes belong where a node is, come from its instruction and have its number; gives all that are made, or
-        found, meanwhile."""
-        before = self.region, self.instruction, self.number
-        self.region, self.instruction, self.number = node.region, self.origins.get(node), node.number
+    def _at(self, place: Place) -> Iterator[None]:
+        outer, self._place = self._place, place
         try:
-            with self.recording() as given:
-                yield given
+            yield
         finally:
-            self.region, self.instruction, self.number = before
+            self._place = outer
+
+    def inside(self, region: Region) -> AbstractContextManager[None]:
+        """New nodes are made in a region."""
+        return self._at(self._place._replace(region=region))
+
+    def coming_from(self, origin: Instruction | None) -> AbstractContextManager[None]:
+        """New nodes come from an instruction, or from none."""
+        return self._at(self._place._replace(origin=origin))
+
+    def standing_for(self, node: Node, origin: Instruction | None) -> AbstractContextManager[None]:
+        """New nodes come from an instruction and have the number of a node, which may be of another function."""
+        return self._at(self._place._replace(origin=origin, number=node.number))
+
+    def in_place_of(self, node: Node) -> AbstractContextManager[None]:
+        """New nodes are made where a node is, come from its instruction and have its number."""
+        return self._at(Place(node.region, self.origins.get(node), node.number))
 
     @contextmanager
     def recording(self) -> Iterator[list[Node]]:
@@ -274,7 +307,7 @@ class Graph:
         interval: Interval | None,
         results: tuple[Any, ...],
     ) -> Node:
-        number = len(self._made) if self.number is None else self.number
+        number = len(self._made) if self._place.number is None else self._place.number
         node = Node(
             opcode,
             operands,
@@ -290,8 +323,8 @@ class Graph:
         )
         self._made.append(node)
         self._given.append(node)
-        if self.instruction is not None:
-            self.origins[node] = self.instruction
+        if self._place.origin is not None:
+            self.origins[node] = self._place.origin
         return node
 
     def _home(self, operands: tuple[Node, ...], pinned: bool) -> Region:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import count
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from .graph import Graph
 from .intervals import narrowed
 from .live import LiveNodes, live_nodes
 from .node import Node, Slot
-from .program import Branch, Function, Loop, Tree, roots
+from .program import Function
 from .support import Support
-from .traversal import dependencies, topological
+from .traversal import dependencies
 
 Rewrite = Callable[[Node], Node | None]
 
@@ -35,7 +35,7 @@ def rewrite(function: Function, opcodes: Iterable[str], rule: Rewrite, supports:
         queued.discard(node)
         if node not in live:
             continue
-        with graph.in_place_of(node) as made:
+        with graph.in_place_of(node), graph.recording() as made:
             new = rule(node)
         if new is None or new is node or (supports is not None and not are_supported(new, made, live, supports)):
             continue
@@ -57,69 +57,6 @@ def are_supported(new: Node, given: Collection[Node], live: LiveNodes, supports:
                 return False
             waiting += dependencies(node)
     return True
-
-
-class Part(Protocol):
-    """Nodes of a function that something is put in place of, and what they need that is not among them."""
-
-    @property
-    def nodes(self) -> Collection[Node]: ...
-
-    @property
-    def inputs(self) -> Collection[Node]: ...
-
-
-P = TypeVar("P", bound=Part)
-
-
-def rewrite_parts(function: Function, parts: Iterable[P], replace: Callable[[P, dict[Node, Node]], None]) -> None:
-    """Put something in place of each part, in one walk through the function.
-
-    ``replace`` is called when the inputs of a part have been rewritten, with all rewritten nodes so far; it adds to
-    them what takes the place of the nodes of the part that are needed outside. No part may need its own results by
-    way of nodes outside of it, nor may two parts need each other.
-    """
-    graph = function.graph
-    part_of = {node: part for part in parts for node in part.nodes}
-    made: dict[Node, Node] = {}
-
-    def needs(node: Node) -> Iterable[Node]:
-        part = part_of.get(node)
-        return dependencies(node) if part is None else part.inputs
-
-    before = graph.region, graph.instruction
-    for node in topological(roots(function), needs):
-        if node in made:
-            continue
-        part = part_of.get(node)
-        if part is not None:
-            replace(part, made)
-            continue
-        graph.region, graph.instruction, graph.number = node.region, graph.origins.get(node), node.number
-        made[node] = rebuilt(function, node, tuple(made[operand] for operand in node.operands), made)
-        graph.stand_in(node, made[node])
-    (graph.region, graph.instruction), graph.number = before, None
-    function.live = None
-    function.results = mapped(function.results, made)
-    function.effect = made[function.effect] if function.effect is not None else None
-
-
-def rebuilt(function: Function, node: Node, operands: tuple[Node, ...], made: dict[Node, Node]) -> Node:
-    """The same operation on rewritten operands, its bodies and the effect before it rewritten too."""
-    parameters = dict(node.parameters)
-    if node.opcode == "loop":
-        _update_loop(parameters["loop"], operands, made)
-    elif node.opcode == "conditional":
-        branches: tuple[Branch, ...] = parameters["branches"]
-        for branch in branches:
-            branch.results = [made[result] for result in branch.results]
-            branch.effect = made[branch.effect] if branch.effect is not None else None
-    after = parameters.get("after")
-    if operands == node.operands and (after is None or made[after] is after):
-        return node
-    if after is not None:
-        parameters["after"] = made[after]
-    return _copied(function.graph, node, operands, parameters)
 
 
 def with_operands(graph: Graph, node: Node, operands: tuple[Node, ...], **changed: Any) -> Node:
@@ -171,24 +108,3 @@ def _copied(graph: Graph, node: Node, operands: tuple[Node, ...], parameters: di
         pinned=node.stands_alone,
         **parameters,
     )
-
-
-def _update_loop(loop: Loop, initials: tuple[Node, ...], made: dict[Node, Node]) -> None:
-    for carry, initial in zip(loop.carries, initials, strict=True):
-        carry.initial = initial
-        if carry.following is not None:
-            carry.following = made[carry.following]
-    for store in loop.stores:
-        store.value = made[store.value]
-        store.indices = tuple(made[index] for index in store.indices)
-    if loop.condition is not None:
-        loop.condition = made[loop.condition]
-    if loop.effect is not None:
-        loop.effect = made[loop.effect]
-
-
-def mapped(tree: Tree, made: dict[Node, Node]) -> Any:
-    """A tree of results with its nodes rewritten."""
-    if isinstance(tree, tuple):
-        return tuple(mapped(part, made) for part in tree)
-    return made[tree] if isinstance(tree, Node) else tree

@@ -71,15 +71,14 @@ def _in_place(function: Function, simple: set[Function], node: Node) -> Node | N
     called = node.parameters.get("function")
     if called not in simple:
         return None
-    graph, origin = function.graph, function.graph.instruction
+    graph, origin = function.graph, function.graph.origin
     made: dict[Node, Node] = dict(zip(called.parameters, node.operands, strict=True))
     for inner in topological([called.results]):
         if inner in made:
             continue
-        graph.instruction = called.graph.origins.get(inner, origin)
         parts = tuple(made[operand] for operand in inner.operands)
-        made[inner] = graph.typed(
-            inner.opcode, parts, inner.shape, inner.element_type, interval=inner.interval, **inner.parameters
-        )
-    graph.instruction = origin
+        with graph.coming_from(called.graph.origins.get(inner, origin)):
+            made[inner] = graph.typed(
+                inner.opcode, parts, inner.shape, inner.element_type, interval=inner.interval, **inner.parameters
+            )
     return made[called.results]

@@ -14,13 +14,12 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from ..array.graph import Graph
+from ..array.live import LiveNodes, live_nodes
 from ..array.node import Node
 from ..array.operations import CALLED_BY_NAME
 from ..array.program import Function, Program, roots
-from ..array.rewriting import rewrite_parts
 from ..array.traversal import dependencies, topological
 from ..hlo.stack_frames import CallChains
-from .users import Use, uses_of
 
 _LEAST_COPIES = 3
 _LEAST_WORK = 6  # operations of a part worth a name
@@ -61,10 +60,10 @@ def repeats(program: Program) -> None:
 
 def _groups(function: Function) -> list[list[_Part]]:
     """Parts that are alike and worth a function; all of them can be calls at once."""
-    uses = uses_of(function)
+    live = live_nodes(function)
     found: dict[Hashable, list[_Part]] = {}
     for nodes in _connected(function):
-        part = _part(nodes, uses)
+        part = _part(nodes, live)
         if part is not None:
             found.setdefault(part.form, []).append(part)
     place = {node: k for k, node in enumerate(topological(roots(function)))}
@@ -127,7 +126,7 @@ def _connected(function: Function) -> list[list[Node]]:
     return list(together.values())
 
 
-def _part(nodes: list[Node], uses: dict[Node, list[Use]]) -> _Part | None:
+def _part(nodes: list[Node], live: LiveNodes) -> _Part | None:
     """A part by what it computes; None where shapes matter, or order is not clear."""
     shape = nodes[0].shape
     place = {node: k for k, node in enumerate(nodes)}
@@ -148,7 +147,9 @@ def _part(nodes: list[Node], uses: dict[Node, list[Use]]) -> _Part | None:
         if node.shape != shape or any(place.get(operand, -1) >= place[node] for operand in node.operands):
             return None
         form.append((node.opcode, node.element_type, tuple(sorted(node.parameters.items())), tuple(references)))
-    outputs = [k for k, node in enumerate(nodes) if any(use.node not in place for use in uses[node])]
+    outputs = [
+        k for k, node in enumerate(nodes) if live.is_root(node) or any(user not in place for user in live.users(node))
+    ]
     return _Part(nodes, list(inputs), outputs, (tuple(form), tuple(outputs)))
 
 
@@ -201,10 +202,9 @@ def _function(function: Function, parts: list[_Part]) -> Function:
         made[node] = graph.parameter(node.shape, node.element_type, graph.root, argument=number)
     for node in first.nodes:
         operands = tuple(_carried(graph, made, operand) for operand in node.operands)
-        graph.instruction = function.graph.origins.get(node)
-        made[node] = graph.typed(node.opcode, operands, node.shape, node.element_type, **node.parameters)
+        with graph.coming_from(function.graph.origins.get(node)):
+            made[node] = graph.typed(node.opcode, operands, node.shape, node.element_type, **node.parameters)
         graph.results.setdefault(made[node], function.graph.results.get(node, []))
-    graph.instruction = None
     outputs = [made[first.nodes[k]] for k in first.outputs]
     called = Function(function.computation, graph, results=tuple(outputs) if len(outputs) > 1 else outputs[0])
     called.parameters = [made[node] for node in first.inputs]
@@ -264,25 +264,13 @@ class _Call:
 
 def _put(function: Function, calls: Sequence[_Call]) -> None:
     """Put calls in place of parts. Their numbers follow those of all other nodes, in the order of the parts."""
-    graph = function.graph
-    numbers: dict[_Part, int] = {}
-    following = graph.count
+    graph, live = function.graph, live_nodes(function)
     for call in calls:
-        numbers[call.part] = following
-        following += 1 + len(call.outputs)
-
-    def replace_part(call: _Call, made: dict[Node, Node]) -> None:
-        graph.region, graph.instruction, graph.number = graph.root, None, numbers[call.part]
-        called = call.node(graph, [made[node] for node in call.inputs])
+        called = call.node(graph, [graph.current(node) for node in call.inputs])
         given = [called]
         if len(call.outputs) > 1:
-            given = []
-            for index in range(len(call.outputs)):
-                graph.number += 1
-                given.append(graph.add("item", (called,), index=index))
+            given = [graph.add("item", (called,), index=index) for index in range(len(call.outputs))]
         for output, new in zip(call.outputs, given, strict=True):
-            made[output] = new
-            graph.stand_in(output, new)
-
-    if calls:
-        rewrite_parts(function, calls, replace_part)
+            live.replace(output, new)
+    live.flush()
+    function.live = None  # calls stand where their first result was, which may be before what they need

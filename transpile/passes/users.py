@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from ..array.live import live_nodes
 from ..array.node import Node, Slot
-from ..array.program import Function, roots
-from ..array.traversal import nested_roots, topological
+from ..array.program import Function
+from ..array.traversal import nested_roots
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,24 +17,6 @@ class Use:
 
     node: Node | None
     kind: str
-
-
-def uses_of(function: Function) -> dict[Node, list[Use]]:
-    """The uses of every node that the function needs."""
-    found: dict[Node, list[Use]] = {}
-    for node in topological(roots(function)):
-        kinds = _kinds(node)
-        for place, operand in enumerate(node.operands):
-            found.setdefault(operand, []).append(Use(node, kinds.get(place, "operand")))
-        stored = [store.value for store in node.parameters["loop"].stores] if node.opcode == "loop" else []
-        for root in nested_roots(node):
-            found.setdefault(root, []).append(Use(node, "operand"))
-        for value in stored:
-            uses = found[value]
-            uses[uses.index(Use(node, "operand"))] = Use(node, "stored")
-    for root in roots(function):
-        found.setdefault(root, []).append(Use(None, "operand"))
-    return found
 
 
 class Uses:

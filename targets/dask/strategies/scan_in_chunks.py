@@ -90,19 +90,24 @@ class ScanInChunks(ArrayStrategy):
         types = tuple((carry.parameter.shape, carry.parameter.element_type) for carry in ordered)
         several = len(types) > 1
         shape, element_type = ((), None) if several else types[0]
-        made = main.stand_at(node.region, node).typed(
-            "prelude", operands, shape, element_type, results=types if several else (), pinned=True,
-            function="in_steps", arguments=(block.function,), keywords=block.keywords(scan), stands_for=node,
-            carry=ordered[0],
-        )  # fmt: skip
+        with main.at(node.region, node) as graph:
+            made = graph.typed(
+                "prelude", operands, shape, element_type, results=types if several else (), pinned=True,
+                function="in_steps", arguments=(block.function,), keywords=block.keywords(scan), stands_for=node,
+                carry=ordered[0],
+            )  # fmt: skip
         for k, carry in enumerate(scan.loop.carries):
             place = ordered.index(carry)
             begins = place + (len(block.rows) + len(block.whole)) * (carry in scan.written)
             for item in main.chunks.classes.items(node, k):
-                part = main.stand_at(node.region, item).typed(
-                    "item", (made,), item.shape, item.element_type, interval=item.interval,
-                    index=place, carry=carry, begins=begins,
-                ) if several else made  # fmt: skip
+                if not several:
+                    main.note(item, made)
+                    continue
+                with main.at(node.region, item) as graph:
+                    part = graph.typed(
+                        "item", (made,), item.shape, item.element_type, interval=item.interval,
+                        index=place, carry=carry, begins=begins,
+                    )  # fmt: skip
                 main.note(item, part)
 
 
@@ -115,8 +120,8 @@ def _operands(node: Node, scan: Scan, block: ScanBlock, main: MainWriter) -> tup
         *(x if main.is_read(x) else main.given(x, node.region) for x in rows),
         *(main.given(source.node, node.region) for source in block.whole),
     ]
-    graph = main.stand_at(node.region, node)
     for p in (carry.parameter for carry in scan.written):
         chunks = main.chunks.block_shape(p)
-        operands.append(graph.typed("empty", (), p.shape, p.element_type, pinned=True, chunks=chunks))
+        with main.at(node.region, node) as graph:
+            operands.append(graph.typed("empty", (), p.shape, p.element_type, pinned=True, chunks=chunks))
     return tuple(operands)

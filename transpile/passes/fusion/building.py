@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from ...array.graph import Graph
+from ...array.live import live_nodes
 from ...array.node import Node, Region
 from ...array.program import Branch, Function
 from ...array.value import strong
@@ -20,26 +21,32 @@ from .regions import FusedRegion, Piece, is_generated, read_by
 Test = tuple[tuple[Offset, Bound, int], ...]  # indices, each between bounds of an axis of that size
 
 
-def call_kernel(function: Function, region: FusedRegion, made: dict[Node, Node]) -> None:
-    """Make the node that calls the kernel of a region; ``made`` gets what takes the place of the region's outputs."""
+def call_kernel(function: Function, region: FusedRegion, kernel: Kernel) -> None:
+    """Put a call of a region's kernel, or the results of one, in the place of the region's outputs."""
+    live = live_nodes(function)
+    for output, new in _called(function, region, kernel):
+        live.replace(output, new)
+
+
+def _called(function: Function, region: FusedRegion, kernel: Kernel) -> list[tuple[Node, Node]]:
+    """The outputs of a region, each with what takes its place."""
     graph = function.graph
     last = region.outputs[-1]
-    graph.region, graph.instruction, graph.number = region.body, graph.origins.get(last), last.number
-    kernel = KernelBuilder(function, region).kernel()
-    operands = tuple(strong(graph, made[node]) for node in region.inputs)
-    if len(region.outputs) == 1:
-        (shape,) = kernel.shapes
-        call = graph.typed("kernel", operands, shape, last.element_type, kernel=kernel, **_origin(region, last))
-        made[last] = _finished(graph, region, last, call)
-        graph.stand_in(last, made[last])
-        return
-    results = tuple((shape, node.element_type) for node, shape in zip(region.outputs, kernel.shapes, strict=True))
-    call = graph.typed("kernel", operands, results=results, kernel=kernel)
-    for index, (node, shape) in enumerate(zip(region.outputs, kernel.shapes, strict=True)):
-        graph.instruction, graph.number = graph.origins.get(node), node.number
-        item = graph.typed("item", (call,), shape, node.element_type, index=index, **_origin(region, node))
-        made[node] = _finished(graph, region, node, item)
-        graph.stand_in(node, made[node])
+    with graph.inside(region.body):
+        with graph.standing_for(last, graph.origins.get(last)):
+            operands = tuple(strong(graph, graph.current(node)) for node in region.inputs)
+            if len(region.outputs) == 1:
+                (shape,) = kernel.shapes
+                call = graph.typed("kernel", operands, shape, last.element_type, kernel=kernel, **_origin(region, last))
+                return [(last, _finished(graph, region, last, call))]
+            types = tuple((shape, node.element_type) for node, shape in zip(region.outputs, kernel.shapes, strict=True))
+            call = graph.typed("kernel", operands, results=types, kernel=kernel)
+        made: list[tuple[Node, Node]] = []
+        for index, (node, shape) in enumerate(zip(region.outputs, kernel.shapes, strict=True)):
+            with graph.standing_for(node, graph.origins.get(node)):
+                item = graph.typed("item", (call,), shape, node.element_type, index=index, **_origin(region, node))
+                made.append((node, _finished(graph, region, node, item)))
+    return made
 
 
 def _origin(region: FusedRegion, node: Node) -> dict[str, Any]:
@@ -97,14 +104,8 @@ class KernelBuilder:
         kernel.function.parameters = list(self.inputs.values())
         made: dict[Node, Node] = {}
         for node in region.nodes:
-            self.graph.region = self._body(region.pieces.get(node))
-            if node.operation.joins:
-                made[node] = self._joined(node, made)
-                continue
-            operands = tuple(
-                made[source] if source in made else self._read(source, at) for source, at in self._reads(node)
-            )
-            made[node] = self._copy(node, operands, region.loop)
+            with self.graph.inside(self._body(region.pieces.get(node))):
+                made[node] = self._joined(node, made) if node.operation.joins else self._copy(node, made)
         kernel.function.results = tuple(made[node] for node in region.outputs)
         whole = identity(region.loop)
         kernel.shapes = [
@@ -123,21 +124,22 @@ class KernelBuilder:
 
     def _joined(self, node: Node, made: dict[Node, Node]) -> Node:
         """One of several operands, by where the element is."""
-        graph, home = self.graph, self.graph.region
+        graph = self.graph
         branches: list[Branch] = []
         for number, (source, at) in enumerate(self._reads(node)):
-            graph.region = self._body((node, number))
-            branches.append(Branch(graph.region, [made[source] if source in made else self._read(source, at)]))
-        graph.region, graph.number, graph.instruction = home, node.number, self.caller.origins.get(node)
-        joined = graph.typed(
-            "conditional",
-            shape=self.region.loop,
-            element_type=node.element_type,
-            pinned=True,
-            branches=tuple(branches),
-            tests=tuple(self._test(node, number) for number in range(len(branches) - 1)),
-            stands_for=node,
-        )
+            body = self._body((node, number))
+            with graph.inside(body):
+                branches.append(Branch(body, [made[source] if source in made else self._read(source, at)]))
+        with graph.standing_for(node, self.caller.origins.get(node)):
+            joined = graph.typed(
+                "conditional",
+                shape=self.region.loop,
+                element_type=node.element_type,
+                pinned=True,
+                branches=tuple(branches),
+                tests=tuple(self._test(node, number) for number in range(len(branches) - 1)),
+                stands_for=node,
+            )
         return self._noted(node, joined)
 
     def _test(self, node: Node, number: int) -> Test:
@@ -155,16 +157,17 @@ class KernelBuilder:
         """Each element of the loop reads its own."""
         return source.shape == self.region.loop and at == identity(source.shape)
 
-    def _copy(self, node: Node, operands: tuple[Node, ...], shape: tuple[int, ...]) -> Node:
+    def _copy(self, node: Node, made: dict[Node, Node]) -> Node:
+        """A node over the copies of its operands, and what is read of others."""
         graph = self.graph
-        graph.number, graph.instruction = node.number, self.caller.origins.get(node)
-        if node in self.region.reductions:
-            made = self._reduced(node, operands)
-        else:
-            made = graph.typed(
-                node.opcode, operands, shape, node.element_type, interval=node.interval, **node.parameters
-            )
-        return self._noted(node, made)
+        operands = tuple(made[source] if source in made else self._read(source, at) for source, at in self._reads(node))
+        with graph.standing_for(node, self.caller.origins.get(node)):
+            if node in self.region.reductions:
+                copy = self._reduced(node, operands)
+            else:
+                loop, parameters = self.region.loop, node.parameters
+                copy = graph.typed(node.opcode, operands, loop, node.element_type, interval=node.interval, **parameters)
+        return self._noted(node, copy)
 
     def _noted(self, node: Node, made: Node) -> Node:
         """The copy of a node, with the instructions whose value it is."""
@@ -183,14 +186,14 @@ class KernelBuilder:
     def _read(self, source: Node, at: Map) -> Node:
         """An element of what is not computed here."""
         graph, loop = self.graph, self.region.loop
-        graph.number, graph.instruction = source.number, None
-        if is_generated(source):
-            return self._generated(source, at)
-        parameter = self.inputs[source]
-        if parameter not in self.kernel_made.whole:
-            return parameter
-        place = offset(at, source.shape, loop)
-        return graph.typed("read", (parameter,), loop, source.element_type, interval=source.interval, at=place)
+        with graph.standing_for(source, None):
+            if is_generated(source):
+                return self._generated(source, at)
+            parameter = self.inputs[source]
+            if parameter not in self.kernel_made.whole:
+                return parameter
+            place = offset(at, source.shape, loop)
+            return graph.typed("read", (parameter,), loop, source.element_type, interval=source.interval, at=place)
 
     def _generated(self, source: Node, at: Map) -> Node:
         """An element of an array that follows from its index."""

@@ -135,27 +135,27 @@ class LoopKernel:
             if operand in self.parameters:
                 made[parameter] = carries[self.parameters.index(operand)].parameter
             elif self._is_counter(operand):
-                graph.region = body
-                made[parameter] = graph.typed("scalar", (counter,), (), operand.element_type)
+                with graph.inside(body):
+                    made[parameter] = graph.typed("scalar", (counter,), (), operand.element_type)
             else:
                 outer = self.function.graph.current(operand)
                 made[parameter] = _input(graph, outer, inputs)
                 if parameter in inner.whole:
                     kernel.whole.add(made[parameter])
-        graph.region = body
-        results = self._copied(graph, made)
-        graph.region, graph.instruction, graph.number = graph.root, self.function.graph.origins.get(self.node), None
+        with graph.inside(body):
+            results = self._copied(graph, made)
         for carry, old in zip(carries, self.loop.carries, strict=True):
             number = self._result(old.following)
             carry.following = results[number] if number is not None else carries[self._number(old.following)].parameter
         loop = Loop(body, carries, counter=counter, start=self.loop.start, stop=self.loop.stop, step=self.loop.step)
         types = tuple((carry.parameter.shape, carry.parameter.element_type) for carry in carries)
         starts = tuple(carry.initial for carry in carries)
-        whole = graph.typed("loop", starts, results=types, pinned=True, loop=loop)
+        with graph.coming_from(self.function.graph.origins.get(self.node)):
+            whole = graph.typed("loop", starts, results=types, pinned=True, loop=loop)
+            kernel.function.results = tuple(
+                graph.typed("item", (whole,), inner.loop, types[index][1], index=index) for index in self.wanted
+            )
         kernel.function.parameters = list(inputs.values())
-        kernel.function.results = tuple(
-            graph.typed("item", (whole,), inner.loop, types[index][1], index=index) for index in self.wanted
-        )
         kernel.inputs, kernel.outputs = list(inputs), [self.items[index] for index in self.wanted]
         kernel.shapes = [node.shape for node in kernel.outputs]
         return kernel, tuple(inputs)
@@ -174,11 +174,11 @@ class LoopKernel:
         for node in topological(results):
             if node in made:
                 continue
-            graph.number, graph.instruction = node.number, old.graph.origins.get(node)
             operands = tuple(made[operand] for operand in node.operands)
-            made[node] = graph.typed(
-                node.opcode, operands, node.shape, node.element_type, interval=node.interval, **node.parameters
-            )
+            with graph.standing_for(node, old.graph.origins.get(node)):
+                made[node] = graph.typed(
+                    node.opcode, operands, node.shape, node.element_type, interval=node.interval, **node.parameters
+                )
             if node in old.graph.results:
                 graph.results.setdefault(made[node], old.graph.results[node])
         return [made[node] for node in results]

@@ -126,14 +126,13 @@ def conditional(lowering: FunctionLowering, instruction: Instruction, which: Val
     if chosen is not None:
         return lowering.computation(computations[chosen], [arguments[chosen]])
     graph = lowering.graph
-    outer = graph.region
     branches = []
     for computation, argument in zip(computations, arguments, strict=True):
-        graph.region = outer.child("branch")
-        result = lowering.computation(computation, [argument])
-        results = [lowering.plain(value) for value in flattened(result)]
-        branches.append(Branch(graph.region, results, graph.effects.get(graph.region)))
-        graph.region = outer
+        region = graph.region.child("branch")
+        with graph.inside(region):
+            result = lowering.computation(computation, [argument])
+            results = [lowering.plain(value) for value in flattened(result)]
+        branches.append(Branch(region, results, graph.effects.get(region)))
     has_effect = any(branch.effect is not None for branch in branches)
     node = placed(graph, "conditional", (which.node,), has_effect, branches=tuple(branches))
     return unflattened(instruction.shape, iter(lowering.items(node)))

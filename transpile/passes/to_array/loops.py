@@ -76,8 +76,7 @@ def _attempt(
     lowering: FunctionLowering, instruction: Instruction, leaves: list[Value], knowledge: Knowledge
 ) -> Attempt:
     graph = lowering.graph
-    outer = graph.region
-    loop = Loop(outer.child("loop"))
+    loop = Loop(graph.region.child("loop"))
     if knowledge.is_counted:
         loop.start, loop.stop, loop.step = knowledge.start, knowledge.stop, knowledge.step
         assert knowledge.counter is not None
@@ -86,11 +85,10 @@ def _attempt(
             (), element_type, loop.region, python_int=True, interval=knowledge.interval, counter=loop
         )
     inside = [_inside(lowering, loop, k, leaf, knowledge) for k, leaf in enumerate(leaves)]
-    graph.region = loop.region
     state = unflattened(instruction.shape, iter(inside))
-    condition = lowering.computation(instruction["condition"], [state])
-    following = flattened(lowering.computation(instruction["body"], [state]))
-    graph.region = outer
+    with graph.inside(loop.region):
+        condition = lowering.computation(instruction["condition"], [state])
+        following = flattened(lowering.computation(instruction["body"], [state]))
     return Attempt(loop, inside, following, condition)
 
 
@@ -115,16 +113,14 @@ def _inside(lowering: FunctionLowering, loop: Loop, k: int, leaf: Value, knowled
 def _finished(lowering: FunctionLowering, attempt: Attempt, leaves: list[Value], knowledge: Knowledge) -> list[Value]:
     """Make the loop node; the values of all leaves after the loop."""
     loop, graph = attempt.loop, lowering.graph
-    outer = graph.region
-    graph.region = loop.region
     by_parameter = {carry.parameter: carry for carry in loop.carries}
-    for inside, following in zip(attempt.inside, attempt.following, strict=True):
-        carry = by_parameter.get(inside.node)
-        if carry is not None:
-            carry.following = lowering.plain(following)
-    if loop.counter is None:
-        loop.condition = lowering.plain(attempt.condition)
-    graph.region = outer
+    with graph.inside(loop.region):
+        for inside, following in zip(attempt.inside, attempt.following, strict=True):
+            carry = by_parameter.get(inside.node)
+            if carry is not None:
+                carry.following = lowering.plain(following)
+        if loop.counter is None:
+            loop.condition = lowering.plain(attempt.condition)
     loop.effect = graph.effects.get(loop.region)
     _find_stores(graph, loop)
     if lowering.module.options.in_place:

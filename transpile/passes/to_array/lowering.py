@@ -181,7 +181,7 @@ class FunctionLowering:
             raise UnsupportedError(
                 Diagnostic("XP302", f"computations are nested more than {MAX_NESTING} levels deep", computation.span)
             )
-        outer = self.graph.instruction
+        outer = self.graph.origin
         outer_scope, self.scope = self.scope, Scope(computation, self.graph.region)
         if outer_scope is not None and outer is not None:
             outer_scope.called[outer, computation] = self.scope
@@ -190,10 +190,9 @@ class FunctionLowering:
             if instruction.opcode == "parameter":
                 environment[instruction] = arguments[instruction.attributes["parameter_number"]]
                 continue
-            self.graph.instruction = instruction
             operands = [environment[operand] for operand in instruction.operands]
-            environment[instruction] = self.instruction(instruction, operands)
-        self.graph.instruction = outer
+            with self.graph.coming_from(instruction):
+                environment[instruction] = self.instruction(instruction, operands)
         self.scope = outer_scope or self.scope
         self.nesting -= 1
         return environment[computation.root]
