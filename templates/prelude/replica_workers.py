@@ -20,7 +20,7 @@ from .replica_threads import require_one_each, results_of
 from .replica_transport import Seat, run_seated
 
 
-class ByValue(cloudpickle.Pickler):
+class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
     """Pickles a program with its functions and classes: workers need not be able to
     import its module, and run this one where they have an older one.
     """
@@ -224,8 +224,8 @@ def on_workers(
         try:
             made = run.submit("replica-code", cloudpickle.loads, [[make_seat]] * count)
             each = [(run.token, d, count, timeout, snapshots) for d in range(count)]
-            work = [(made[d], *each[d]) for d in range(count)]
-            seats = run.submit("replica-seat", operator.call, work)
+            begun = [(made[d], *each[d]) for d in range(count)]
+            seats = run.submit("replica-seat", operator.call, begun)
             run.wait(seats, timeout)
             made = run.submit("replica-program", cloudpickle.loads, [[program]] * count)
             work = [(made[d], seats[d], run.addresses, *given[d]) for d in range(count)]
