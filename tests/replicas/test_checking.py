@@ -49,6 +49,56 @@ def test_every_kind_of_collective_agrees():
     assert report.is_good
 
 
+STEPS = """
+HloModule steps, replica_count=2, num_partitions=2
+add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }
+ENTRY e {
+  x = f32[2,3] parameter(0), sharding={manual}
+  p = u32[] partition-id()
+  r = u32[] replica-id()
+  n = u32[] add(p, r)
+  f = f32[] convert(n)
+  w = f32[2,3] broadcast(f), dimensions={}
+  y = f32[2,3] multiply(x, w)
+  s = f32[2,3] all-reduce-start(y), to_apply=add, channel_id=1, replica_groups={{0,1,2,3}}, use_global_device_ids=true
+  d = f32[2,3] all-reduce-done(s)
+  g = (f32[2,3], f32[4,3]) all-gather-start(y), dimensions={0}, channel_id=2,
+    replica_groups=[2,2]<=[4], use_global_device_ids=true
+  h = f32[4,3] all-gather-done(g)
+  q = (f32[2,3], f32[2,3]) collective-permute-start(y), channel_id=3, source_target_pairs={{0,1}}
+  o = f32[2,3] collective-permute-done(q)
+  ROOT t = (f32[2,3], f32[4,3], f32[2,3], u32[]) tuple(d, h, o, p)
+}
+"""
+
+
+def test_partitions_that_ask_for_their_number_and_collectives_in_two_steps_are_compared():
+    """XLA refuses to compile either as they stand: it partitions what has partitions, and its CPU starts nothing."""
+    report = xla2py.check(STEPS.encode())
+    (program,) = report.programs
+    assert report.is_good and program.cases[0].accepted == "xla"
+
+
+def test_what_was_not_compared_is_counted_as_that():
+    send = """
+HloModule m, replica_count=2
+ENTRY e {
+  x = f32[3] parameter(0)
+  k = token[] after-all()
+  r = (f32[3], u32[], token[]) recv(k), channel_id=1, frontend_attributes={_xla_send_recv_source_target_pairs={{0,1}}}
+  s = (f32[3], u32[], token[]) send(x, k), channel_id=1,
+    frontend_attributes={_xla_send_recv_source_target_pairs={{0,1}}}
+  d = token[] send-done(s), channel_id=1
+  e = (f32[3], token[]) recv-done(r), channel_id=1
+  ROOT y = f32[3] get-tuple-element(e), index=0
+}
+"""
+    report = xla2py.check(send.encode())
+    assert not report.programs[0].is_compared
+    assert report.counts() == {"not compared": 1}
+    assert "no differences (1 not compared)" in WRITERS["text"](report)
+
+
 def test_a_device_that_is_wrong_is_named(monkeypatch):
     def wrong(*arguments, **options):
         generated = xla2py.emit(*arguments, **options)

@@ -105,5 +105,5 @@ class Judge:
                 return self.workers.run_replicas(generated, arguments)
             return self.workers.run_generated(generated, arguments[0], without_subnormals=without_subnormals)
         if len(each) > 1:
-            return self.workers.run_devices(self.text, each, self.module.num_partitions)
+            return self.workers.run_devices(self.text, each)
         return self.workers.run_reference(participant, self.text, arrays)

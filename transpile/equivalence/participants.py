@@ -76,9 +76,9 @@ class Workers:
         runnable = replace(generated, functions=())
         return self.call(generated.target, tasks.run_replicas, runnable, list(map(list, replica_args)))
 
-    def run_devices(self, text: str, inputs: Sequence[Sequence[Array]], partitions: int) -> Run:
+    def run_devices(self, text: str, inputs: Sequence[Sequence[Array]]) -> Run:
         """Run HLO text on several devices of ``xla``; ``inputs[k]`` are the flattened parameters of device ``k``."""
-        return self.call("xla", tasks.run_xla_on_devices, text, list(map(list, inputs)), partitions)
+        return self.call("xla", tasks.run_xla_on_devices, text, list(map(list, inputs)))
 
     def call(self, participant: str, function: Callable[..., list[Array]], *arguments: Any) -> Run:
         """Call a function of :mod:`.tasks` in the process of a participant; every way to fail is part of the answer."""

@@ -7,8 +7,8 @@ calls, bitcasts become what they mean for the layouts they join, and layouts and
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Set
-from typing import Any
+from collections.abc import Callable, Mapping, Set
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from ..hlo.shapes import ArrayShape, Shape, TupleShape, compatible
 from ..passes.expansion import expanding, is_expanded
 
 _KEPT_HEADER = ("num_partitions", "replica_count")
-_DROPPED = {
+# What is said to the compiler, and is no part of what a program computes.
+NOTES = {
     *("backend_config", "control-predecessors", "frontend_attributes", "metadata", "origin", "original_value"),
     *("output_to_operand_aliasing", "result_accuracy", "statistics"),
 }
@@ -42,18 +43,19 @@ def needs_rewrite(text: str) -> bool:
     return any(order.split(",") != sorted(order.split(","), key=int, reverse=True) for order in orders)
 
 
-def rewrite_for_xla(module: HloModule, *, is_partitioned: bool = False) -> HloModule:
-    """The same program without fusions, bitcasts, layouts, notes to the compiler and other backends' calls.
+def rewrite_for_xla(module: HloModule) -> HloModule:
+    """The same program without fusions, bitcasts, layouts, notes to the compiler and other backends' calls."""
+    return rewritten(module, Rewriter(NOTES), {})
 
-    Where it ``is_partitioned`` it is that of one device: shardings that it has kept are notes, too.
-    """
+
+def rewritten(module: HloModule, rewriter: Rewriter, header: Mapping[str, Any]) -> HloModule:
+    """A module whose computations a rewriter has written anew; ``header`` replaces its numbers of devices."""
     module, _ = expanding(module, _is_of_another_backend)
-    rewriter = _Rewriter(_DROPPED | {"sharding"} if is_partitioned else _DROPPED)
     for computation in module.computations:
         rewriter.rewrite(computation)
-    header = {name: module.header[name] for name in _KEPT_HEADER if name in module.header}
+    kept = header or {name: module.header[name] for name in _KEPT_HEADER if name in module.header}
     return HloModule(
-        module.name, tuple(rewriter.finished), rewriter.rewritten[id(module.entry)], header, module.stack_frames
+        module.name, tuple(rewriter.finished), rewriter.rewritten[id(module.entry)], kept, module.stack_frames
     )
 
 
@@ -61,7 +63,9 @@ def _is_of_another_backend(instruction: Instruction) -> bool:
     return is_expanded(instruction, {}) and not CUSTOM_CALLS[instruction["custom_call_target"]].runs_on_cpu
 
 
-class _Rewriter:
+class Rewriter:
+    """Writes computations anew, those first that others call; ``RULES`` has a method for each opcode that changes."""
+
     def __init__(self, dropped: Set[str]) -> None:
         self.dropped = dropped
         self.finished: list[Computation] = []
@@ -73,7 +77,7 @@ class _Rewriter:
         values: dict[int, Instruction] = {}
         for instruction in computation.instructions:
             operands = tuple(values[id(operand)] for operand in instruction.operands)
-            rule = _RULES.get(instruction.opcode, _Rewriter._plain)
+            rule = self.RULES.get(instruction.opcode, Rewriter._plain)
             values[id(instruction)] = rule(self, instruction, operands)
         root = values[id(computation.root)]
         result = Computation(computation.name, tuple(self._instructions), root, computation.execution_thread)
@@ -153,22 +157,21 @@ class _Rewriter:
         shape = ArrayShape(value.array_shape.element_type, sizes)
         return self._add(name, "transpose", shape, (value,), dimensions=permutation)
 
+    RULES: ClassVar[Mapping[str, Callable[..., Instruction]]] = {
+        "async-done": _first_operand,
+        "async-start": _async_start,
+        "async-update": _first_operand,
+        "bitcast": _bitcast,
+        "copy-done": _first_operand,
+        "copy-start": _first_operand,
+        "custom-call": _custom_call,
+        "domain": _first_operand,
+        "fusion": _fusion,
+    }
+
 
 def without_layouts(shape: Shape) -> Shape:
     """The shape with every layout in it left to the compiler."""
     if isinstance(shape, TupleShape):
         return TupleShape(tuple(map(without_layouts, shape.elements)))
     return shape.without_layout() if isinstance(shape, ArrayShape) else shape
-
-
-_RULES: dict[str, Callable[[_Rewriter, Instruction, tuple[Instruction, ...]], Instruction]] = {
-    "async-done": _Rewriter._first_operand,
-    "async-start": _Rewriter._async_start,
-    "async-update": _Rewriter._first_operand,
-    "bitcast": _Rewriter._bitcast,
-    "copy-done": _Rewriter._first_operand,
-    "copy-start": _Rewriter._first_operand,
-    "custom-call": _Rewriter._custom_call,
-    "domain": _Rewriter._first_operand,
-    "fusion": _Rewriter._fusion,
-}

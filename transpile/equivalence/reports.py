@@ -86,7 +86,7 @@ def _first_line(run: Run) -> str:
 
 
 def _summary(report: CheckReport) -> str:
-    counts = ", ".join(f"{count} {status.value}" for status, count in report.counts().items())
+    counts = ", ".join(f"{count} {kind}" for kind, count in report.counts().items())
     differing = [program.title for program in report.programs if program.differs]
     verdict = f"{len(differing)} of {len(report.programs)} programs differ" if differing else "no differences"
     return f"{verdict} ({counts})" if counts else verdict

@@ -244,7 +244,12 @@ class CheckReport:
         """Whether every program was compared and nothing differs."""
         return not any(program.differs or not program.is_compared for program in self.programs)
 
-    def counts(self) -> dict[Status, int]:
-        """How many verdicts on targets there are of each kind, over all programs."""
-        found = Counter(program.status(target) for program in self.programs for target in program.targets)
-        return {status: found[status] for status in Status if found[status]}
+    def counts(self) -> dict[str, int]:
+        """How many verdicts on targets there are of each kind, over all programs; also of those that nothing judged."""
+        found: Counter[str] = Counter()
+        for program in self.programs:
+            for target in program.targets:
+                status = program.status(target)
+                is_alone = status is Status.EQUAL and not program.is_compared
+                found[NOT_COMPARED if is_alone else status.value] += 1
+        return {kind: found[kind] for kind in (*(status.value for status in Status), NOT_COMPARED) if found[kind]}

@@ -19,7 +19,7 @@ from ..emission.generated import GeneratedModule
 from ..hlo.parser import parse_module
 from ..hlo.printer import print_module
 from .comparison import flatten
-from .reference_rewrites import rewrite_for_xla
+from .reference_devices import partitions_as_replicas
 from .runtime import Runtime
 from .subnormals import flushed
 from .xla_reference import CompiledHlo, compile_hlo, interpret_hlo, run_hlo_on_devices
@@ -81,10 +81,10 @@ def run_replicas(generated: GeneratedModule, replica_args: Sequence[Sequence[Any
         return runtime.fetch(generated.load().run_local([runtime.adopt(list(each)) for each in replica_args]))
 
 
-def run_xla_on_devices(text: str, inputs: Sequence[Sequence[Array]], partitions: int) -> list[Array]:
+def run_xla_on_devices(text: str, inputs: Sequence[Sequence[Array]]) -> list[Array]:
     """Run HLO text, the program of one device, on several CPU devices of XLA; the arrays of all, device by device."""
-    plain = print_module(rewrite_for_xla(parse_module(text), is_partitioned=True))
-    return [array for results in run_hlo_on_devices(plain, inputs, partitions) for array in results]
+    plain = print_module(partitions_as_replicas(parse_module(text)))
+    return [array for results in run_hlo_on_devices(plain, inputs) for array in results]
 
 
 def map_arrays(function: Callable[[Array], Any], value: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...array.node import DeviceGroups, DevicePairs, Node, Slot, Ufunc
-from ...array.value import Value
+from ...array.value import Value, getitem
 from ...hlo.device_groups import Groups, Named, device_count, device_groups, device_pairs, named_by
 from ...hlo.element_types import U32
 from ...hlo.ir import Instruction
@@ -21,6 +21,7 @@ from ...hlo.source import Diagnostic, UnsupportedError
 from .control import flattened, unflattened
 from .elementwise import accumulated_type, converted
 from .lowering import FunctionLowering, Lowered, lowers
+from .pieces import pieces_of
 
 
 def _groups(lowering: FunctionLowering, instruction: Instruction) -> Groups | None:
@@ -202,6 +203,15 @@ def all_to_all(lowering: FunctionLowering, instruction: Instruction, *operands: 
     if dimensions is not None:
         keywords = {**_axis(dimensions[0]), **keywords}
         return _each(lowering, instruction, "all_to_all", operands, [instruction.array_shape], **keywords)
+    pieces = pieces_of(lowering.graph, operands)
+    if pieces is not None:
+        keywords = {**_axis(pieces.axis), **keywords}
+        array = lowering.strong(pieces.array)
+        whole = ArrayShape(array.type, array.shape)
+        (arrived,) = _collective(lowering, instruction, "all_to_all", [array], [whole], **keywords)
+        first = operands[0]
+        items = (getitem(lowering.graph, arrived.node, index) for index in pieces.indices)
+        return tuple(Value(item, first.axes, first.shape) for item in items)
     nodes = [lowering.strong(lowering.plain(operand)) for operand in operands]
     slots = (tuple(Slot(k) for k in range(len(nodes))),)
     shapes = [ArrayShape(node.type, node.shape) for node in nodes]

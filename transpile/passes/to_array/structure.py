@@ -18,6 +18,7 @@ from ...hlo.shapes import ArrayShape
 from ...hlo.source import Diagnostic, UnsupportedError
 from .elementwise import converted
 from .lowering import FunctionLowering, Lowered, lowers
+from .pieces import joined
 
 _COMPARED_AT_ONCE = 65536  # elements: of a large constant, the first of these tell
 
@@ -162,6 +163,9 @@ def concatenate(lowering: FunctionLowering, instruction: Instruction, *operands:
     operands = tuple(value for value in operands if value.shape[dimension]) or operands[:1]
     if len(operands) == 1:
         return operands[0]
+    whole = joined(lowering.graph, operands, dimension)
+    if whole is not None:
+        return whole
     if all(value.axes[dimension] is None and value.shape[dimension] == 1 for value in operands):
         parts = [without_dimensions(lowering.graph, value, [dimension]) for value in operands]
         nodes = tuple(lowering.plain(part) for part in parts)

@@ -1,0 +1,74 @@
+"""Values that are the pieces of one array, one after the other along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ...array.graph import Graph
+from ...array.node import Node
+from ...array.value import FULL, NEW, Value, getitem
+
+
+class Pieces(NamedTuple):
+    """An array that was cut into equal pieces along an axis, and for each the index that takes it."""
+
+    array: Node
+    axis: int
+    indices: list[tuple[Any, ...]]
+    is_dropped: bool  # the pieces are one element long, and do not have the axis
+
+
+def pieces_of(graph: Graph, values: Sequence[Value]) -> Pieces | None:
+    """The array whose pieces the values are, in order and without gaps; None where there is none.
+
+    The values have the same axis map, so they are what their array is, cut.
+    """
+    nodes = [value.node for value in values]
+    if len(nodes) < 2 or any(node.opcode != "getitem" or node.operands != nodes[0].operands for node in nodes):
+        return None
+    if len(nodes[0].operands) != 1 or len({(value.axes, value.shape) for value in values}) != 1:
+        return None
+    source, indices = nodes[0].operands[0], [node.parameters["index"] for node in nodes]
+    first = indices[0]
+    cut = [axis for axis, items in enumerate(zip(*indices, strict=False)) if len(set(items)) > 1]
+    if len({len(index) for index in indices}) != 1 or len(cut) != 1 or NEW in first:
+        return None
+    (axis,) = cut
+    taken = [_taken(index[axis], source.shape[axis]) for index in indices]
+    start, length = taken[0].start, len(taken[0])
+    if taken != [range(start + k * length, start + (k + 1) * length) for k in range(len(taken))]:
+        return None
+    stop = taken[-1].stop if taken[-1].stop < source.shape[axis] else None
+    of_all = (start or None, stop, None)
+    array = getitem(graph, source, (*first[:axis], of_all if any(of_all) else FULL, *first[axis + 1 :]))
+    left = axis - sum(isinstance(item, int) for item in first[:axis])
+    is_dropped = isinstance(first[axis], int)
+    cuts: list[Any] = [k if is_dropped else (k * length or None, (k + 1) * length, None) for k in range(len(taken))]
+    if not is_dropped:
+        cuts[-1] = (cuts[-1][0], None, None)
+    rest = [FULL] * (array.ndim - left - 1)
+    return Pieces(array, left, [(*[FULL] * left, item, *rest) for item in cuts], is_dropped)
+
+
+def _taken(item: Any, size: int) -> range:
+    """The elements that an item of an index takes of an axis."""
+    return range(item, item + 1) if isinstance(item, int) else range(size)[slice(*item)]
+
+
+def joined(graph: Graph, values: Sequence[Value], dimension: int) -> Value | None:
+    """The array whose pieces the values are, where joining them along a dimension gives it back."""
+    found = pieces_of(graph, values)
+    if found is None:
+        return None
+    first = values[0]
+    axes = list(first.axes)
+    if found.is_dropped:
+        if first.axes[dimension] is not None or first.shape[dimension] != 1:
+            return None
+        axes = [axis if axis is None or axis < found.axis else axis + 1 for axis in axes]
+        axes[dimension] = found.axis
+    elif axes[dimension] != found.axis:
+        return None
+    sizes = (*first.shape[:dimension], first.shape[dimension] * len(values), *first.shape[dimension + 1 :])
+    return Value(found.array, tuple(axes), sizes)
