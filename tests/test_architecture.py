@@ -17,7 +17,7 @@ import xla2py
 
 CHECKOUT = Path(__file__).parents[1]
 HOUSE = ("transpile", "targets", "templates")
-OPTIONAL = ("cupy", "dask", "distributed", "jax", "jaxlib", "scipy")
+OPTIONAL = ("cupy", "dask", "distributed", "jax", "jaxlib", "numba", "scipy")
 
 
 def loaded_by(statement: str) -> set[str]:

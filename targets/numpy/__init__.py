@@ -3,5 +3,10 @@
 from ..base import TEMPLATES, Target
 
 TARGET = Target(
-    name="numpy", title="NumPy", namespace="np", imports=("import numpy as np",), macros=TEMPLATES / "numpy"
+    name="numpy",
+    title="NumPy",
+    namespace="np",
+    imports=("import numpy as np",),
+    macros=TEMPLATES / "numpy",
+    prelude=TEMPLATES / "numpy" / "prelude",
 )

@@ -28,3 +28,18 @@ def test_variables_are_no_functions():
     definitions = prelude(load_target("numpy")).definitions
     assert "joined" in definitions and "self.joined" in definitions["Tiled"].source
     assert "joined" not in definitions["Tiled"].uses and "room_for" in definitions["Tiled"].uses
+
+
+def test_numpy_has_functions_of_its_own_beside_the_shared_ones():
+    """Which stay as they are, with the blocks that silence NumPy's warnings."""
+    own, shared = prelude(load_target("numpy")), prelude()
+    assert {name: own.definitions[name].source for name in shared.definitions} == {
+        name: definition.source for name, definition in shared.definitions.items()
+    }
+    names = [definition.name for definition in own.closure(["tanh_f32"])]
+    assert names[0] == "elementary" and names[-1] == "tanh_f32" and "EXP_F32" in names
+    assert own.imports_of(own.closure(["tanh_f32"])) == {
+        "import numpy as np",
+        "from numba import njit",
+        "from typing import Any",
+    }

@@ -79,7 +79,8 @@ def _own_prelude(folder: Path, namespace: str, modules: frozenset[str] | None) -
     shared = _shared_prelude().definitions
     for name, definition in shared.items():
         if name not in definitions and (modules is None or definition.module in modules):
-            text = definition.source if definition.module in ON_HOST else carried_over(definition.source, namespace)
+            is_numpy = namespace == NUMPY or definition.module in ON_HOST
+            text = definition.source if is_numpy else carried_over(definition.source, namespace)
             order = definition.order - len(shared)  # before the target's own, whose classes may be made of them
             definitions[name] = Definition(name, text, order)
     return Prelude(definitions, _shared_prelude().imports | imports)

@@ -1,0 +1,385 @@
+"""Elementary functions of one number, which loops of Numba call.
+
+They have no branches, so that LLVM computes many numbers at once. Sums must keep their
+order, hence flags of their own. ``error_model`` is NumPy's: 1 / 0 is infinite.
+
+Each docstring tells the largest error in units of the last place: of all numbers in
+float32, of ten million in float64. Signs of zero, infinities and subnormal numbers are
+those of IEEE 754, NaN gives NaN. Coefficients are minimax fits (Remez) of the relative
+error, highest power first; reductions follow Cody and Waite, Software Manual for the
+Elementary Functions, and Muller, Elementary Functions.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+elementary = njit(
+    error_model="numpy", fastmath={"contract"}, forceinline=True, nogil=True
+)
+
+
+@elementary
+def polynomial(x: Any, coefficients: tuple[Any, ...]) -> Any:
+    """The polynomial of ``x`` with these coefficients, the highest power first."""
+    total = coefficients[0]
+    for coefficient in coefficients[1:]:
+        total = total * x + coefficient
+    return total
+
+
+def singles(*numbers: float) -> tuple[np.float32, ...]:
+    """The numbers in float32, as constants of compiled functions."""
+    return tuple(map(np.float32, numbers))
+
+
+@elementary
+def bits_f32(x: np.float32) -> np.int32:
+    """The bits of a float32 as int32."""
+    return np.float32(x).view(np.int32)
+
+
+@elementary
+def float_of_bits_f32(bits: int) -> np.float32:
+    """The float32 of the last 32 bits of an integer."""
+    return np.int32(bits).view(np.float32)
+
+
+# (e**r - 1 - r) / r**2 where abs(r) <= log(2) / 2.
+EXP_F32 = singles(0.0013946535, 0.008366631, 0.04166628, 0.16666542, 0.5)
+
+
+@elementary
+def exp_steps_f32(x: np.float32) -> tuple[np.int32, np.float32]:
+    """The whole number n next to x / log(2), and e ** (x - n log(2)) - 1."""
+    # Adding 1.5 * 2**23 rounds: the last bits of the sum are n.
+    shifted = x * np.float32(1.442695) + np.float32(12582912)
+    n = shifted - np.float32(12582912)
+    power = np.int32(bits_f32(shifted) - 0x4B400000)
+    r = x - n * np.float32(0.693359375) + n * np.float32(0.00021219444)
+    return power, r + r * r * polynomial(r, EXP_F32)
+
+
+@elementary
+def power_of_two_f32(n: int) -> np.float32:
+    """2 ** n for -126 <= n <= 127."""
+    return float_of_bits_f32((n + 127) << 23)
+
+
+@elementary
+def exp_f32(x: np.float32) -> np.float32:
+    """e ** x. Error: 1.05 ulp."""
+    x = np.float32(89) if x > np.float32(89) else x  # infinite
+    x = np.float32(-104) if x < np.float32(-104) else x  # 0
+    power, e = exp_steps_f32(x)
+    half = power >> 1  # 2**power may be no float
+    scaled = power_of_two_f32(half) + e * power_of_two_f32(half)
+    return scaled * power_of_two_f32(power - half)
+
+
+@elementary
+def expm1_f32(x: np.float32) -> np.float32:
+    """e ** x - 1. Error: 1.6 ulp."""
+    y = np.float32(89) if x > np.float32(89) else x  # infinite
+    y = np.float32(-18) if y < np.float32(-18) else y  # -1
+    power, e = exp_steps_f32(y)
+    scale = power_of_two_f32(power - 1)  # 2**128 is no float
+    half = e * scale + (scale - np.float32(0.5))
+    return x if abs(x) < np.float32(1e-8) else half + half
+
+
+@elementary
+def sigmoid_f32(x: np.float32) -> np.float32:
+    """1 / (1 + e ** -x). Error: 2.3 ulp."""
+    e = exp_f32(-abs(x))
+    top = np.float32(1) if x >= np.float32(0) else e
+    return top / (np.float32(1) + e)
+
+
+@elementary
+def tanh_f32(x: np.float32) -> np.float32:
+    """tanh(x), exactly 1 from 9.02 on. Error: 2.6 ulp."""
+    y = np.float32(2) * abs(x)
+    y = np.float32(20) if y > np.float32(20) else y
+    e = expm1_f32(y)
+    return np.copysign(e / (e + np.float32(2)), x)
+
+
+# (log(1 + f) - f + f**2 / 2) / f**3 where sqrt(1 / 2) <= 1 + f <= sqrt(2).
+LOG_F32 = singles(
+    *(-0.07861462, 0.12883197, -0.13128752, 0.14180987),
+    *(-0.16624542, 0.20002295, -0.2500081, 0.33333316),
+)
+
+
+@elementary
+def log_steps_f32(x: np.float32) -> tuple[np.float32, np.float32]:
+    """The logarithm of a positive normal number, as a sum of two."""
+    bits = bits_f32(x)
+    power = np.int32(bits - 0x3F3504F3) >> 23  # 0 from sqrt(1 / 2) on
+    f = float_of_bits_f32(bits - (power << 23)) - np.float32(1)
+    n = np.float32(power)
+    square = f * f
+    rest = f * square * polynomial(f, LOG_F32) - np.float32(0.5) * square
+    return n * np.float32(0.693359375), f + (rest - n * np.float32(0.00021219444))
+
+
+@elementary
+def log_f32(x: np.float32) -> np.float32:
+    """The natural logarithm, -inf of 0 and NaN of less. Error: 0.83 ulp."""
+    is_subnormal = x < np.float32(1.1754944e-38)
+    y = x * np.float32(8388608) if is_subnormal else x
+    high, low = log_steps_f32(y)
+    shift = np.float32(15.942385) if is_subnormal else np.float32(0)
+    y = low - shift + high
+    y = y if x < np.float32(np.inf) else x  # inf and NaN
+    y = y if x != np.float32(0) else np.float32(-np.inf)
+    return np.float32(np.nan) if x < np.float32(0) else y
+
+
+@elementary
+def log1p_f32(x: np.float32) -> np.float32:
+    """log(1 + x), -inf of -1 and NaN of less. Error: 1.5 ulp."""
+    u = np.float32(1) + x
+    high, low = log_steps_f32(u)
+    y = low + (x - (u - np.float32(1))) / u + high
+    y = y if abs(x) > np.float32(1e-8) else x
+    y = y if x < np.float32(np.inf) else x  # inf and NaN
+    y = y if x != np.float32(-1) else np.float32(-np.inf)
+    return np.float32(np.nan) if x < np.float32(-1) else y
+
+
+# erf(x) = x * P(x**2) / Q(x**2) where abs(x) <= 3.925.
+ERF_TOP_F32 = singles(
+    *(2.045992e-06, 0.00028481032, 0.0037716727),
+    *(0.052766528, 0.19057523, 1.1283791),
+)
+ERF_BOTTOM_F32 = singles(
+    *(3.804567e-05, 0.0011636202, 0.014981445, 0.114174776, 0.50222564, 1.0)
+)
+
+
+@elementary
+def erf_f32(x: np.float32) -> np.float32:
+    """The error function, exactly 1 from 3.92 on. Error: 6.0 ulp."""
+    square = x * x
+    square = np.float32(16) if square > np.float32(16) else square
+    y = x * polynomial(square, ERF_TOP_F32) / polynomial(square, ERF_BOTTOM_F32)
+    is_one = (abs(y) > np.float32(1)) | (abs(x) > np.float32(3.9192059))
+    return np.copysign(np.float32(1), x) if is_one else y
+
+
+# The first 256 bits after the point of 1 / pi.
+BITS_OF_1_OVER_PI = 0x517CC1B727220A94FE13ABE8FA9A6EE06DB14ACC9E21C820FF28B1D5EF5DE2B0
+
+
+def half_turns() -> np.ndarray:
+    """For floats from 2**n to 2**(n + 1), n < 128: 1 / pi less what makes even numbers
+    of half turns of them, as the first 24 bits and the rest. [2, 128],
+    float64.
+    """
+    rows = []
+    for power in range(128):
+        step = max(power - 23, 0)  # such floats are multiples of 2**step
+        part = (BITS_OF_1_OVER_PI << step) % (2 << 256)
+        high = int(np.float32(math.ldexp(part, -232))) << 232
+        rows.append([math.ldexp(each, -256 - step) for each in (high, part - high)])
+    return np.array(rows).T.copy()
+
+
+HALF_TURNS = half_turns()
+
+# sin(pi * r) / r where abs(r) <= 1 / 2, of r**2.
+SIN_F64 = (
+    *(-0.007022025612675423, 0.0820463992878735, -0.5992513141455751),
+    *(2.550163239019277, -5.167712762079162, 3.141592653523187),
+)
+
+
+@elementary
+def sin_of_half_turns(x: np.float32, shift: float) -> np.float32:
+    """sin(x + shift * pi) of a float32, in float64."""
+    row = np.uint64(min(max(bits_f32(x) >> 23 & 0xFF, 127), 254) - 127)
+    turns = np.float64(x) * HALF_TURNS[0, row]  # exact
+    rest = np.float64(x) * HALF_TURNS[1, row]
+    whole = turns + rest + shift + 6755399441055744.0  # rounds; 1.5 * 2**52
+    r = turns - (whole - 6755399441055744.0 - shift) + rest
+    sine = r * polynomial(r * r, SIN_F64)
+    return np.float32(-sine if bits_f64(whole) & 1 else sine)
+
+
+@elementary
+def sin_f32(x: np.float32) -> np.float32:
+    """The sine of a number of any size, NaN of infinities. Error: 0.51 ulp."""
+    return sin_of_half_turns(x, 0.0)
+
+
+@elementary
+def cos_f32(x: np.float32) -> np.float32:
+    """The cosine of a number of any size, NaN of infinities. Error: 0.51 ulp."""
+    return sin_of_half_turns(x, 0.5)
+
+
+# log2((1 + s) / (1 - s)) / s, of s**2.
+LOG2_F64 = (
+    *(0.34116952243788, 0.41164975838281, 0.57708395272199),
+    *(0.96179667145054592, 2.8853900817914666),
+)
+# 2**r where abs(r) <= 1 / 2.
+EXP2_F64 = (
+    *(1.5316487114533e-05, 0.00015469761276069, 0.0013333422538522593),
+    *(0.0096180255096488, 0.055504109762367, 0.24022651214314644),
+    *(0.6931471805349886, 0.99999999995947),
+)
+
+
+@elementary
+def pow_f32(x: np.float32, y: np.float32) -> np.float32:
+    """x ** y as IEEE 754 has it, in float64. Error: 0.51 ulp."""
+    size = np.float64(abs(x))
+    bits = bits_f64(size)
+    power = (bits - 0x3FE6A09E667F3BCD) >> 52
+    m = float_of_bits_f64(bits - (power << 52))
+    s = (m - 1.0) / (m + 1.0)
+    log2 = np.float64(power) + s * polynomial(s * s, LOG2_F64)
+    log2 = log2 if size > 0.0 else -np.inf
+    log2 = log2 if size < 1e39 else size  # inf and NaN
+    exponent = np.float64(y) * log2
+    exponent = 200.0 if exponent > 200.0 else exponent
+    exponent = -200.0 if exponent < -200.0 else exponent
+    whole = exponent + 6755399441055744.0  # rounds; 1.5 * 2**52
+    r = exponent - (whole - 6755399441055744.0)
+    scale = float_of_bits_f64((bits_f64(whole) + 1023) << 52)
+    z = np.float32(polynomial(r, EXP2_F64) * scale)
+    half = y * np.float32(0.5)
+    is_whole = np.rint(y) == y
+    is_odd = is_whole & (np.rint(half) != half)
+    z = -z if is_odd & (bits_f32(x) < 0) else z
+    most = np.float32(3.4028235e38)
+    is_complex = (x < np.float32(0)) & (x >= -most) & (not is_whole)
+    z = np.float32(np.nan) if is_complex else z
+    is_one = (y == np.float32(0)) | (x == np.float32(1))
+    is_one = is_one | ((x == np.float32(-1)) & (abs(y) > most))
+    return np.float32(1) if is_one else z
+
+
+@elementary
+def bits_f64(x: float) -> np.int64:
+    """The bits of a float64 as int64."""
+    return np.float64(x).view(np.int64)
+
+
+@elementary
+def float_of_bits_f64(bits: int) -> float:
+    """The float64 of these bits."""
+    return np.int64(bits).view(np.float64)
+
+
+# (e**r - 1 - r) / r**2 where abs(r) <= log(2) / 2.
+EXP_F64 = (
+    *(2.0924529393855202e-09, 2.5109125698465946e-08, 2.755724248642586e-07),
+    *(2.755724397862151e-06, 2.4801587360864493e-05, 0.0001984126988632861),
+    *(0.0013888888888866694, 0.008333333333321563, 0.0416666666666667),
+    *(0.16666666666666677, 0.5),
+)
+
+
+@elementary
+def exp_steps_f64(x: float) -> tuple[np.int64, float]:
+    """The whole number n next to x / log(2), and e ** (x - n log(2)) - 1."""
+    shifted = x * 1.4426950408889634 + 6755399441055744.0  # rounds; 1.5 * 2**52
+    n = shifted - 6755399441055744.0
+    power = bits_f64(shifted) - 0x4338000000000000
+    r = x - n * 0.693147180559663 - n * 2.8235290563031577e-13
+    return power, r + r * r * polynomial(r, EXP_F64)
+
+
+@elementary
+def power_of_two_f64(n: int) -> float:
+    """2 ** n for -1022 <= n <= 1023."""
+    return float_of_bits_f64((n + 1023) << 52)
+
+
+@elementary
+def exp_f64(x: float) -> float:
+    """e ** x. Error: 1.0 ulp."""
+    x = 710.0 if x > 710.0 else x  # infinite
+    x = -746.0 if x < -746.0 else x  # 0
+    power, e = exp_steps_f64(x)
+    half = power >> 1  # 2**power may be no float
+    scaled = power_of_two_f64(half) + e * power_of_two_f64(half)
+    return scaled * power_of_two_f64(power - half)
+
+
+@elementary
+def expm1_f64(x: float) -> float:
+    """e ** x - 1. Error: 1.9 ulp."""
+    y = 710.0 if x > 710.0 else x  # infinite
+    y = -38.0 if y < -38.0 else y  # -1
+    power, e = exp_steps_f64(y)
+    scale = power_of_two_f64(power - 1)  # 2**1024 is no float
+    half = e * scale + (scale - 0.5)
+    return x if abs(x) < 1e-17 else half + half
+
+
+@elementary
+def sigmoid_f64(x: float) -> float:
+    """1 / (1 + e ** -x). Error: 2.4 ulp."""
+    e = exp_f64(-abs(x))
+    return (1.0 if x >= 0.0 else e) / (1.0 + e)
+
+
+@elementary
+def tanh_f64(x: float) -> float:
+    """tanh(x), exactly 1 from 19.1 on. Error: 2.7 ulp."""
+    y = 2.0 * abs(x)
+    y = 40.0 if y > 40.0 else y
+    e = expm1_f64(y)
+    return np.copysign(e / (e + 2.0), x)
+
+
+# (2 * atanh(s) - 2 * s) / s**3, of s**2.
+LOG_F64 = (
+    *(0.1328349689168902, 0.13246569779679318, 0.1538724852163309),
+    *(0.18181772050979073, 0.22222222692994606, 0.28571428568786217),
+    *(0.4000000000000718, 0.6666666666666666),
+)
+
+
+@elementary
+def log_steps_f64(x: float) -> tuple[float, float]:
+    """The logarithm of a positive normal number, as a sum of two."""
+    bits = bits_f64(x)
+    power = (bits - 0x3FE6A09E667F3BCD) >> 52  # 0 from sqrt(1 / 2) on
+    f = float_of_bits_f64(bits - (power << 52)) - 1.0
+    n = np.float64(power)
+    s = f / (2.0 + f)
+    square = 0.5 * f * f
+    rest = s * (square + s * s * polynomial(s * s, LOG_F64))
+    return n * 0.693147180559663, f - (square - (rest + n * 2.8235290563031577e-13))
+
+
+@elementary
+def log_f64(x: float) -> float:
+    """The natural logarithm, -inf of 0 and NaN of less. Error: 0.81 ulp."""
+    is_subnormal = x < 2.2250738585072014e-308
+    y = x * 18014398509481984.0 if is_subnormal else x  # 2**54
+    high, low = log_steps_f64(y)
+    y = low - (37.42994775023705 if is_subnormal else 0.0) + high
+    y = y if x < np.inf else x  # inf and NaN
+    y = y if x != 0.0 else -np.inf
+    return np.nan if x < 0.0 else y
+
+
+@elementary
+def log1p_f64(x: float) -> float:
+    """log(1 + x), -inf of -1 and NaN of less. Error: 1.5 ulp."""
+    u = 1.0 + x
+    high, low = log_steps_f64(u)
+    y = low + (x - (u - 1.0)) / u + high
+    y = y if abs(x) > 1e-17 else x
+    y = y if x < np.inf else x  # inf and NaN
+    y = y if x != -1.0 else -np.inf
+    return np.nan if x < -1.0 else y
