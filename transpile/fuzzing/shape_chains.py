@@ -298,7 +298,8 @@ def reduction_start(body: Body, value: Value, opcode: str, terms: int) -> Value:
     XLA counts another one twice where it merges or splits reductions, and drops it from a reduction of unit axes.
     """
     element_type = value.type
-    if terms != 1 and value.name.startswith("p") and body.random.random() < 0.5:
+    is_argument = body is body.program.entry and value.name.startswith("p")
+    if terms != 1 and is_argument and body.random.random() < 0.5:
         return body.small_constant(element_type)
     if opcode in IDENTITIES:
         return body.constant(element_type, IDENTITIES[opcode], 1)
