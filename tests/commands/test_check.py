@@ -34,6 +34,20 @@ def test_agreement_is_a_table_and_exit_code_0(xla2py):
     assert lines[-1] == "no differences (2 equal)"
 
 
+def test_what_was_not_compared_is_not_called_equal(xla2py):
+    Path("refused.hlo").write_text("ENTRY e { p = pred[4,8] parameter(0)  ROOT r = u8[4,8] bitcast-convert(p) }")
+    code, out, _ = xla2py("check", "refused.hlo")
+    assert (code, out.splitlines()[-1]) == (3, "nothing was compared (1 not compared)")
+    code, out, _ = xla2py("check", "refused.hlo", "model.hlo")
+    last = "no differences in the 1 of 2 programs that were compared (1 equal, 1 not compared)"
+    assert (code, out.splitlines()[-1]) == (3, last)
+
+
+def test_a_style_that_a_target_lacks_is_refused_before_anything_runs(xla2py):
+    code, out, err = xla2py("check", "model.hlo", "table.hlo", "-t", "dask", "--style", "fast")
+    assert (code, out, err.count("XP414")) == (2, "", 2)  # the error and the command that explains it
+
+
 def test_a_difference_is_shown_with_its_place_and_exit_code_1(xla2py, broken_emitter):
     np.savez("in.npz", x=np.float32([1, 2, 3]), y=np.float32([0, 5, 0]))
     code, out, _ = xla2py("check", "model.hlo", "--args", "in.npz")

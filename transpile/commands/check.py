@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...targets.base import require_targets
+from ...targets.base import load_target, require_targets
 from ..errors import Diagnostic, UsageError, XlaToPythonError
 from ..files import write_atomically
 from ..settings import CHECK_SETTINGS, SETTINGS, load_settings
@@ -85,6 +85,7 @@ def command(
     FILE is what `xla2py emit` takes: a file, a folder of them, a function. Exit code 1 where results differ or a target
     crashes or hangs, 3 where nothing differs but a program could not be compared at all.
     """
+    from ..emission import require_style
     from ..equivalence.checking import Checker, Plan, named_campaigns, named_references
     from ..equivalence.known_differences import read_known_differences
     from ..equivalence.reports import WRITERS
@@ -103,6 +104,8 @@ def command(
         lockstep=lockstep,
         reduce_into=None if folder is None else Path(folder),
     )
+    for target in plan.targets:
+        require_style(options["style"], load_target(target))
     destinations = [(Path(name), _writer(name, WRITERS)) for name in reports]
     programs = expanded(files)
     note_twins(plan.targets)

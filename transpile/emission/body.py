@@ -197,7 +197,8 @@ class FunctionWriter:
             self.line(self.renderer.statement("evaluate", self.value(statement)), statement)
         else:
             name = self.texts.get(statement)
-            fitted = self.fitting.fitted(statement, partial(self.value, statement), self.taken(statement))
+            value = self.value if name is None else self.array_value  # what a loop carries is an array
+            fitted = self.fitting.fitted(statement, partial(value, statement), self.taken(statement))
             if name is None:
                 name = self._name(statement)
             self.line(self.definition(statement, name, fitted), statement)
@@ -217,6 +218,10 @@ class FunctionWriter:
             known = Expression(self.renderer.statement("constant", node, known), PRIMARY)
         self.written[node] = text = known or self.folded(node)
         return text
+
+    def array_value(self, node: Node) -> Expression:
+        """The expression of a node that has a name, where only an array will do."""
+        return self.renderer.as_array(node, self.value(node))
 
     def wanted_name(self, node: Node) -> str:
         own = self.plan.user_names.get(node)

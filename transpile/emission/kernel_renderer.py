@@ -40,6 +40,10 @@ class KernelRenderer(Renderer):
         """The columns that a definition takes beside the name, the value and ``=``."""
         return 0
 
+    def as_array(self, node: Node, text: Expression) -> Expression:
+        """The text itself: kernels work on elements."""
+        return text
+
     def start_of(self, node: Node) -> Expression:
         """What changes no result of a reduction, before the first element."""
         dtype = node.type.dtype

@@ -86,10 +86,17 @@ def _first_line(run: Run) -> str:
 
 
 def _summary(report: CheckReport) -> str:
-    counts = ", ".join(f"{count} {kind}" for kind, count in report.counts().items())
-    differing = [program.title for program in report.programs if program.differs]
-    verdict = f"{len(differing)} of {len(report.programs)} programs differ" if differing else "no differences"
-    return f"{verdict} ({counts})" if counts else verdict
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in report.counts().items())
+    total = len(report.programs)
+    differing = sum(program.differs for program in report.programs)
+    compared = sum(program.is_compared for program in report.programs)
+    if differing:
+        found = f"{differing} of {total} programs differ"
+    elif not compared:
+        found = "nothing was compared"
+    else:
+        found = "no differences" + (f" in the {compared} of {total} programs that were compared" * (compared < total))
+    return f"{found} ({counts})" if counts else found
 
 
 def _number(value: float) -> str:

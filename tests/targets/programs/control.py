@@ -43,6 +43,25 @@ step { s = (s32[], f32[], f32[3], f32[5,3], f32[5,3]) parameter(0)
 """,
     ),
     program(
+        "a loop that carries its last counter",
+        """last = s32[] parameter(0)
+        zero = s32[] constant(0)
+        start = (s32[], s32[]) tuple(zero, last)
+        end = (s32[], s32[]) while(start), condition=more, body=step
+        found = s32[] get-tuple-element(end), index=1""",
+        computations="""
+more { s = (s32[], s32[]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  four = s32[] constant(4)
+  ROOT r = pred[] compare(i, four), direction=LT }
+step { s = (s32[], s32[]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  ROOT t = (s32[], s32[]) tuple(next, i) }
+""",
+    ),
+    program(
         "a loop that swaps, pads and joins",
         """x = f32[6] parameter(0)
         y = f32[6] parameter(1)

@@ -30,7 +30,11 @@ _ORDERED = (
     "$T clamp(one, x, three)",
     "$T clamp(x, y, z)",
     "$T maximum(x, twos)",
-    *(f"pred[3,5] compare(x, y), direction={direction}" for direction in ("LT", "LE", "GT", "GE")),
+    *(
+        f"pred[3,5] compare({sides}), direction={each}"
+        for sides in ("x, y", "twos, x")
+        for each in ("LT", "LE", "GT", "GE")
+    ),
 )
 
 
