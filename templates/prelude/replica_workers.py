@@ -7,7 +7,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +26,14 @@ class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
     """
 
     def reducer_override(self, obj: Any) -> Any:
-        """Functions decorated with ``np.errstate`` cannot be pickled: workers decorate
-        them again.
+        """Functions decorated with ``np.errstate`` or ``cache`` cannot be pickled:
+        workers decorate them again.
         """
         cells = getattr(obj, "__closure__", None) or ()
         if any(isinstance(cell.cell_contents, np.errstate) for cell in cells):
             return wrapping_around, (obj.__wrapped__,)
+        if hasattr(obj, "cache_info") and obj.__module__ in (__name__, "builtins"):
+            return cache, (obj.__wrapped__,)
         return super().reducer_override(obj)
 
 

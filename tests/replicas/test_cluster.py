@@ -25,6 +25,10 @@ def imported(program: SeveralDevices, folder: Path) -> ModuleType:
     """The emitted module, saved and imported as a user would."""
     path = folder / f"program_{abs(hash(program.text))}.py"
     xla2py.emit(program.module(), target="dask").save(path)
+    return imported_from(path)
+
+
+def imported_from(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -202,16 +206,10 @@ def test_large_constants_travel_and_are_checked(workers, tmp_path):
     path = tmp_path / "constants.py"
     xla2py.emit(program.module(), target="dask", constants="auto").save(path)
 
-    def module():
-        spec = importlib.util.spec_from_file_location(path.stem, path)
-        made = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(made)
-        return made
-
     def run():
-        return module().run_replicas(workers.client, program.inputs(), timeout=20)
+        return imported_from(path).run_replicas(workers.client, program.inputs(), timeout=20)
 
-    assert_same_bits(run(), module().run_local(program.inputs()))
+    assert_same_bits(run(), imported_from(path).run_local(program.inputs()))
     with np.load(path.with_suffix(".npz")) as stored:
         changed = {name: array + 1 for name, array in stored.items()}
     np.savez(path.with_suffix(".npz"), **changed)

@@ -13,6 +13,7 @@ from ..hlo.parser import parse_module
 from ..hlo.source import SourceText
 from .hlo_proto import read_literal, without_large_literals
 from .jaxlib_conversion import module_text
+from .manual_computations import of_one_device
 from .result_trees import result_tree
 
 
@@ -34,7 +35,7 @@ def from_jax(fn: Callable[..., Any], *example_args: Any, **example_kwargs: Any) 
     small, literals = without_large_literals(proto)
     text = module_text(small) if literals else lowered.as_text("hlo", debug_info=True)
     source = SourceText(text, f"<{getattr(fn, '__name__', 'jax function')}>")
-    module = parse_module(source, {name: read_literal(literal) for name, literal in literals.items()})
+    module = of_one_device(parse_module(source, {name: read_literal(literal) for name, literal in literals.items()}))
     sources = _sources(_files_of_function(module.stack_frames))
     return replace(module, sources=sources, result_tree=result_tree(lowered.out_tree))
 

@@ -16,6 +16,7 @@ from ..hlo.shape_parser import SHAPE_TEXT
 from ..hlo.source import HloSyntaxError, SourceText, Span
 from .hlo_proto import read_literal, snapshot_arguments
 from .jaxlib_conversion import to_hlo
+from .manual_computations import of_one_device
 from .sniffing import Kind, sniff
 
 _TEXT = re.compile(
@@ -56,13 +57,13 @@ def _read(path: str | os.PathLike[str]) -> bytes:
 def _from_bytes(content: bytes, name: str) -> HloModule:
     kind = sniff(content)
     if kind is Kind.HLO_TEXT:
-        return parse_module(SourceText(_decode(content, name), name))
+        return of_one_device(parse_module(SourceText(_decode(content, name), name)))
     converted = to_hlo(content, kind, name)
     text = converted.text
     if kind is Kind.STABLEHLO_TEXT:  # lines of the text itself, where it has no locations
         text = text.replace('source_file="-"', f'source_file="{escape(Path(name).name)}"')
     literals = {instruction: read_literal(literal) for instruction, literal in converted.literals.items()}
-    module = parse_module(SourceText(text, name), literals)
+    module = of_one_device(parse_module(SourceText(text, name), literals))
     if kind is Kind.HLO_SNAPSHOT:
         module = replace(module, arguments=snapshot_arguments(memoryview(content)))
     return module

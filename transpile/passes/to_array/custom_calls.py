@@ -118,7 +118,9 @@ def _placement(lowering: FunctionLowering, call: Call, *operands: Lowered) -> Lo
     given = [value.shape for value in flattened(operands)]
     if wanted[: len(given)] != given[: len(wanted)]:
         message = f"{instruction.name} divides arrays among devices: the program is still to be partitioned"
-        hint = "dump it after XLA's partitioner: --xla_dump_hlo_pass_re=spmd-partitioning"
+        hint = (
+            "take it after XLA's partitioner: lowered.compile().as_text(), or --xla_dump_hlo_pass_re=spmd-partitioning"
+        )
         raise UnsupportedError(Diagnostic("XP362", message, instruction.span, hint=hint))
     return operands[0] if isinstance(instruction.shape, ArrayShape) or len(operands) == 1 else operands
 

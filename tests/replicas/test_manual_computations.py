@@ -1,0 +1,125 @@
+"""Programs with ``shard_map`` and ``pmap``, before and after XLA's partitioner: what each device computes is JAX's."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.tests.replicas.clusters import cluster
+from xla2py.tests.replicas.test_cluster import imported_from
+from xla2py.transpile.equivalence.comparison import flatten
+from xla2py.transpile.frontends.loading import load
+from xla2py.transpile.hlo.source import UnsupportedError
+
+pytest.importorskip("jax")
+SCRIPT = Path(__file__).parents[2] / "examples" / "devices" / "programs.py"
+NAMES = (
+    "data_parallel fully_sharded zero tensor_parallel pipeline ring_attention expert_parallel two_axes halo "
+    "several_slices mapped around uneven"
+).split()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The texts, and what each device is given and computes."""
+    made = tmp_path_factory.mktemp("devices")
+    subprocess.run([sys.executable, str(SCRIPT), str(made)], check=True, capture_output=True)
+    return made
+
+
+@pytest.fixture(scope="module")
+def eight_workers(tmp_path_factory):
+    with cluster(tmp_path_factory.mktemp("cluster"), 8) as made:
+        yield made
+
+
+def of_devices(path: Path, side: str) -> list[list[np.ndarray]]:
+    with np.load(path) as stored:
+        count = len({name.split(".")[1] for name in stored.files if name.startswith(side)})
+        return [[stored[f"{side}.{k}.{device}"] for k in range(count)] for device in range(8)]
+
+
+def assert_close(results, expected):
+    for own, wanted in zip(results, expected, strict=True):
+        arrays = [array for _, array in flatten(own if isinstance(own, tuple) else (own,))]
+        for array, other in zip(arrays, wanted, strict=True):
+            np.testing.assert_allclose(array, other, rtol=2e-4, atol=2e-5)
+
+
+def test_all_programs_are_tested(folder):
+    assert {path.name.split(".")[0] for path in folder.glob("*.hlo")} == set(NAMES)
+
+
+@pytest.mark.parametrize("stage", ["lowered", "compiled"])
+@pytest.mark.parametrize("name", NAMES)
+def test_threads_compute_what_devices_compute(folder, tmp_path, name, stage):
+    text = (folder / f"{name}.{stage}.hlo").read_text()
+    given, made = (of_devices(folder / f"{name}.{stage}.npz", side) for side in ("given", "made"))
+    if (name, stage) == ("uneven", "lowered"):  # nothing in it says what one device computes: it is the whole program
+        xla2py.emit(text).save(tmp_path / "whole.py")
+        assert_close([imported_from(tmp_path / "whole.py").main(*given[0])], made[:1])
+        return
+    xla2py.emit(text).save(tmp_path / "divided.py")
+    assert_close(imported_from(tmp_path / "divided.py").run_local(given), made)
+
+
+@pytest.mark.parametrize("name", ["tensor_parallel", "ring_attention", "around"])
+def test_workers_compute_what_devices_compute(folder, tmp_path, eight_workers, name):
+    """Eight replicas on as many workers."""
+    given, made = (of_devices(folder / f"{name}.lowered.npz", side) for side in ("given", "made"))
+    xla2py.emit((folder / f"{name}.lowered.hlo").read_text(), target="dask").save(tmp_path / "divided.py")
+    assert_close(imported_from(tmp_path / "divided.py").run_replicas(eight_workers.client, given, timeout=60), made)
+
+
+def test_the_text_of_one_device_is_the_authors(folder):
+    source = xla2py.emit((folder / "tensor_parallel.lowered.hlo").read_text()).source
+    assert '"x": "float32[8, 32]", "up": "float32[32, 16]"' in source
+    assert "gelu(x @ up) @ down" in source and "groups=((0, 1, 2, 3), (4, 5, 6, 7))" in source
+
+
+def test_what_is_computed_around_is_computed_on_whole_arrays(folder):
+    """A result that only a manual computation makes stays in parts, and one that another takes as it is does, too."""
+    source = xla2py.emit((folder / "around.lowered.hlo").read_text()).source
+    body = source.split("def replica")[1].split("def run_local")[0]
+    assert body.count("all_gather") == 2  # of the first call, along both axes
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (r"@mesh, [{\"data\"}", r"@other, [{\"data\"}"),
+        (r"{\"data\"}, {}", r"{\"data\":(1)2}, {}"),
+        (r"{\"data\"}, {}", r"{\"data\"}, {\"data\"}"),
+        (r"{\"data\"}, {}", r"{\"nothing\"}, {}"),
+        (r"{\"data\"}, {}", r"{}, {\"data\"}"),
+        ('"data"=8', '"data"=4'),
+        ('"data"=8', '"data"=0'),
+        ('"data"=8', '"data"=888888888, "more"=888888888'),
+        ("in_shardings", "no_shardings"),
+    ],
+)
+def test_layouts_that_are_not_understood_are_refused_with_what_helps(folder, old, new):
+    text = (folder / "halo.lowered.hlo").read_text()
+    assert old in text
+    with pytest.raises(UnsupportedError, match="XP362") as raised:
+        xla2py.emit(text.replace(old, new))
+    assert "lowered.compile().as_text()" in str(raised.value.diagnostics[0].hint)
+
+
+def test_devices_of_a_mesh_in_another_order(folder):
+    """A device then has the part of its place in the mesh, not of its number."""
+    order = [3, 1, 0, 2, 7, 6, 5, 4]
+    text = (folder / "around.lowered.hlo").read_text()
+    ordered = text.replace('"model"=4]>', f'"model"=4], device_ids={order}>')
+    assert ordered != text
+    one, other = (xla2py.emit(each).load() for each in (text, ordered))
+    given = of_devices(folder / "around.lowered.npz", "given")
+    expected, found = one.run_local(given), other.run_local(given)
+    for place, device in enumerate(order):
+        np.testing.assert_array_equal(found[device][1].shape, expected[place][1].shape)
+    assert load(ordered).num_partitions == 8

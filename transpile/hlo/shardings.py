@@ -1,0 +1,111 @@
+"""How arrays are divided among the devices of a mesh, in Shardy's spelling.
+
+A mesh, ``#sdy.mesh<["data"=2, "model"=4]>``, is an array of devices whose axes have names. A sharding,
+``<@mesh, [{"data"}, {}]>``, says for each dimension of an array which axes of the mesh divide it, the major one first;
+along all other axes the devices have the same part. Source: the Shardy dialect of OpenXLA.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from .device_groups import Groups
+
+_MESH = re.compile(r"([\w.\-]+)\s*=\s*#sdy\.mesh<\[([^\]]*)\](?:,\s*device_ids=\[([\d,\s]*)\])?>")
+_AXIS = re.compile(r'"([^"]*)"\s*=\s*(\d{1,9})')
+_SHARDING = re.compile(r"<@([\w.\-]+),\s*\[([^\]]*)\](?:,\s*(?:replicated|unreduced)=\{[^{}]*\})*>")
+_DIMENSION = re.compile(r"\{([^{}]*)\}(?:p\d+)?")
+_NAME = re.compile(r'"([^"]*)"')
+_MOST_DEVICES = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Mesh:
+    """Devices by their numbers, as an array whose axes have names."""
+
+    name: str
+    axes: tuple[str, ...]
+    devices: npt.NDArray[np.int64]
+
+    @property
+    def count(self) -> int:
+        return self.devices.size
+
+
+@dataclass(frozen=True)
+class Sharding:
+    """Which axes of a mesh divide each dimension of an array; ``()`` where none does."""
+
+    mesh: Mesh
+    dimensions: tuple[tuple[str, ...], ...]
+
+    def parts(self, dimension: int) -> int:
+        """Into how many parts a dimension is divided."""
+        return prod(self.mesh.devices.shape[axis] for axis in self._axes(dimension))
+
+    def part(self, sizes: tuple[int, ...]) -> tuple[int, ...] | None:
+        """The sizes of what a device has of an array; None where it has another rank or is not divided evenly."""
+        if len(sizes) != len(self.dimensions) or any(size % self.parts(d) for d, size in enumerate(sizes)):
+            return None
+        return tuple(size // self.parts(d) for d, size in enumerate(sizes))
+
+    def groups(self, dimension: int) -> Groups:
+        """The devices that have all parts of a dimension together, in the order of the parts."""
+        axes = self._axes(dimension)
+        others = [axis for axis in range(self.mesh.devices.ndim) if axis not in axes]
+        listed = self.mesh.devices.transpose(*others, *axes).reshape(-1, self.parts(dimension))
+        return tuple(map(tuple, listed.tolist()))
+
+    def places(self, dimension: int) -> tuple[int, ...]:
+        """For each device by its number, which part of a dimension it has."""
+        places = [0] * self.mesh.count
+        for group in self.groups(dimension):
+            for place, device in enumerate(group):
+                places[device] = place
+        return tuple(places)
+
+    def _axes(self, dimension: int) -> list[int]:
+        return [self.mesh.axes.index(name) for name in self.dimensions[dimension]]
+
+
+def parse_meshes(text: str) -> dict[str, Mesh]:
+    """The meshes in the frontend attributes of a module, by name; without those that do not number all devices."""
+    meshes = {}
+    for name, axes_text, ids in _MESH.findall(text.replace('\\"', '"')):
+        axes = [(axis, int(size)) for axis, size in _AXIS.findall(axes_text)]
+        sizes = [size for _, size in axes]
+        count = prod(sizes)
+        if not 0 < count <= _MOST_DEVICES or len({axis for axis, _ in axes}) < len(axes) or len(axes) > 32:
+            continue
+        numbers = [int(number) for number in re.findall(r"\d{1,9}", ids)] if ids else list(range(count))
+        if sorted(numbers) == list(range(count)):
+            devices = np.array(numbers, np.int64).reshape(sizes)
+            meshes[name] = Mesh(name, tuple(axis for axis, _ in axes), devices)
+    return meshes
+
+
+def parse_shardings(text: str, meshes: Mapping[str, Mesh]) -> list[Sharding] | None:
+    """The shardings of several values, ``#sdy.sharding_per_value<[..]>``; None where one says what this does not know:
+    another mesh, parts of axes, or an axis twice.
+    """
+    shardings = []
+    body = text.replace('\\"', '"')
+    found = list(_SHARDING.finditer(body))
+    if len(found) != body.count("<@"):
+        return None
+    for mesh_name, dimensions_text in (match.group(1, 2) for match in found):
+        mesh = meshes.get(mesh_name)
+        if mesh is None or ":(" in dimensions_text:
+            return None
+        dimensions = tuple(tuple(_NAME.findall(part)) for part in _DIMENSION.findall(dimensions_text))
+        named = [name for part in dimensions for name in part]
+        if len(set(named)) < len(named) or not set(named) <= set(mesh.axes):
+            return None
+        shardings.append(Sharding(mesh, dimensions))
+    return shardings
