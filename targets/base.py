@@ -116,10 +116,6 @@ class Library:
     maps_devices: bool = False
 
 
-def _has_no_function(node: Node) -> OwnCall | None:
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What a user allows: bytes of memory (``2GiB``), and the size of chunks in bytes or elements; empty for the
@@ -167,18 +163,17 @@ class Target:
     ``refuses(node)`` gives the reason why a node cannot be said on this target, ``refuses_function(function)`` why a
     function cannot be written as a whole, or None. ``scalars`` is what dtypes, scalars, ``inf`` and ``nan`` are called
     by, where that is not the library itself. ``arrange`` gives a program the form in which the target runs it in
-    chunks, within limits of memory, and tells what that will be like.
-    ``features`` tells what its arrays have beside operations.
-    Constant arrays of up to ``largest_folded`` elements are written where they are used, larger ones once, at the
-    top of the module. ``runners`` run a program of several replicas, which is written as for the target ``replicas``
-    where that is another. ``prelude`` is the folder of prelude functions in its own words, with their rows beside
-    them (``rows.toml``). Functions written for NumPy are carried over to it, or only those of the modules that
-    ``carried_over`` names. ``own_function(node)`` is the call that stands for a node. ``adopt(array)`` makes an
-    argument of ``main`` of a NumPy array, where ``main`` does not take NumPy's own. ``lacks`` names the element
-    types that the library has no dtype for: they are carried in int8 and uint8. ``kernels`` are there where it offers
-    the style ``fast``. ``cannot_be_captured(node)`` gives the reason why a node cannot be in a graph that is captured
-    once and launched often, or None; it is there where the target has such graphs. ``twin`` runs modules in tests
-    where the target's device is missing, ``library`` is how they run else.
+    chunks, within limits of memory, and tells what that will be like. ``features`` tells what its arrays have beside
+    operations. Constant arrays of up to ``largest_folded`` elements are written where they are used, larger ones once,
+    at the top of the module. ``runners`` run a program of several replicas, which is written as for the target
+    ``replicas`` where that is another. ``prelude`` is the folder of prelude functions in its own words, with their rows
+    beside them (``rows.toml``). Functions written for NumPy are carried over to it, or only those of the modules that
+    ``carried_over`` names. ``own_function(node)`` is the call that stands for a node, if there is one. ``adopt(array)``
+    makes an argument of ``main`` of a NumPy array, where ``main`` does not take NumPy's own. ``lacks`` names the
+    element types that the library has no dtype for: they are carried in int8 and uint8. ``kernels`` are there where it
+    offers the style ``fast``. ``cannot_be_captured(node)`` gives the reason why a node cannot be in a graph that is
+    captured once and launched often, or None; it is there where the target has such graphs. ``twin`` runs modules in
+    tests where the target's device is missing, ``library`` is how they run else.
     """
 
     name: str
@@ -196,7 +191,7 @@ class Target:
     replicas: Target | None = None
     prelude: Path | None = None
     carried_over: frozenset[str] | None = None
-    own_function: Callable[[Node], OwnCall | None] = field(default=_has_no_function)
+    own_function: Callable[[Node], OwnCall | None] | None = None
     adopt: Callable[[Any], Any] = field(default=_as_it_is)
     lacks: frozenset[str] = frozenset()
     kernels: Kernels | None = None

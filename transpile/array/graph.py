@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -101,40 +100,25 @@ class Graph:
         """The instruction that new nodes come from."""
         return self._place.origin
 
-    @contextmanager
-    def _at(self, place: Place) -> Iterator[None]:
-        outer, self._place = self._place, place
-        try:
-            yield
-        finally:
-            self._place = outer
-
-    def inside(self, region: Region) -> AbstractContextManager[None]:
+    def inside(self, region: Region) -> _At:
         """New nodes are made in a region."""
-        return self._at(self._place._replace(region=region))
+        return _At(self, Place(region, self._place.origin, self._place.number))
 
-    def coming_from(self, origin: Instruction | None) -> AbstractContextManager[None]:
+    def coming_from(self, origin: Instruction | None) -> _At:
         """New nodes come from an instruction, or from none."""
-        return self._at(self._place._replace(origin=origin))
+        return _At(self, Place(self._place.region, origin, self._place.number))
 
-    def standing_for(self, node: Node, origin: Instruction | None) -> AbstractContextManager[None]:
+    def standing_for(self, node: Node, origin: Instruction | None) -> _At:
         """New nodes come from an instruction and have the number of a node, which may be of another function."""
-        return self._at(self._place._replace(origin=origin, number=node.number))
+        return _At(self, Place(self._place.region, origin, node.number))
 
-    def in_place_of(self, node: Node) -> AbstractContextManager[None]:
+    def in_place_of(self, node: Node) -> _At:
         """New nodes are made where a node is, come from its instruction and have its number."""
-        return self._at(Place(node.region, self.origins.get(node), node.number))
+        return _At(self, Place(node.region, self.origins.get(node), node.number))
 
-    @contextmanager
-    def recording(self) -> Iterator[list[Node]]:
+    def recording(self) -> _Recording:
         """Gives all nodes that are made, or found, meanwhile."""
-        outer, given = self._given, list[Node]()
-        self._given = given
-        try:
-            yield given
-        finally:
-            outer += given
-            self._given = outer
+        return _Recording(self)
 
     def home_of(self, node: Node) -> Region:
         """The region that a node belongs to by its operands."""
@@ -359,3 +343,36 @@ class Graph:
     def integer(self, value: int) -> Node:
         """A Python int."""
         return self.add("integer", interval=(value, value), value=value)
+
+
+class _At:
+    """The scope in which a graph makes nodes at a place."""
+
+    __slots__ = ("_graph", "_outer", "_place")
+
+    def __init__(self, graph: Graph, place: Place) -> None:
+        self._graph = graph
+        self._place = place
+
+    def __enter__(self) -> None:
+        self._outer, self._graph._place = self._graph._place, self._place
+
+    def __exit__(self, *raised: object) -> None:
+        self._graph._place = self._outer
+
+
+class _Recording:
+    """The scope in which a graph notes what it makes, or finds."""
+
+    __slots__ = ("_graph", "_outer")
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+
+    def __enter__(self) -> list[Node]:
+        self._outer, self._graph._given = self._graph._given, []
+        return self._graph._given
+
+    def __exit__(self, *raised: object) -> None:
+        self._outer += self._graph._given
+        self._graph._given = self._outer

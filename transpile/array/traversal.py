@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from .node import Node, Region
 from .program import Branch, Loop
 
+_WITH_BODIES = ("loop", "conditional")
+
 
 def nested_roots(node: Node) -> list[Node]:
     """The nodes that the bodies inside a node need: a loop's next values, condition and stores; branches' results."""
@@ -31,27 +33,27 @@ def loop_roots(loop: Loop) -> list[Node]:
 def dependencies(node: Node) -> tuple[Node, ...]:
     """Everything that must be computed for a node: operands, what its bodies need, the effect before it."""
     after = node.parameters.get("after")
-    extra = nested_roots(node)
-    if after is None and not extra:
-        return node.operands
-    return (*node.operands, *extra, *((after,) if after is not None else ()))
+    if node.opcode not in _WITH_BODIES:
+        return node.operands if after is None else (*node.operands, after)
+    return (*node.operands, *nested_roots(node), *((after,) if after is not None else ()))
 
 
 def topological(roots: Iterable[Node], needs: Callable[[Node], Iterable[Node]] = dependencies) -> list[Node]:
     """The nodes that ``roots`` need, operands first, bodies included; without recursion."""
     order: list[Node] = []
-    done: set[Node] = set()
-    stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(list(roots))]
+    entered: set[Node] = set()
+    left: set[Node] = set()
+    stack = list(reversed(list(roots)))
     while stack:
-        node, ready = stack.pop()
-        if ready:
+        node = stack[-1]
+        if node not in entered:
+            entered.add(node)
+            stack += [operand for operand in reversed(tuple(needs(node))) if operand not in entered]
+            continue
+        stack.pop()
+        if node not in left:
+            left.add(node)
             order.append(node)
-            continue
-        if node in done:
-            continue
-        done.add(node)
-        stack.append((node, True))
-        stack.extend((operand, False) for operand in reversed(list(needs(node))) if operand not in done)
     return order
 
 

@@ -153,6 +153,10 @@ def _merge_repeats(draft: Draft) -> None:
     repeats(draft.program)
 
 
+def _has_own_functions(draft: Draft) -> bool:
+    return draft.target.own_function is not None
+
+
 def _use_own_functions(draft: Draft) -> None:
     own_functions(draft.program, draft.target)
 
@@ -187,7 +191,7 @@ STAGES: tuple[Stage, ...] = (
     *map(_over_functions, PIPELINE),
     Stage("inlining", ARRAY, ARRAY, _inline),
     Stage("repeats", ARRAY, ARRAY, _merge_repeats, _calls_functions),
-    Stage("own_functions", ARRAY, ARRAY, _use_own_functions, is_needed=True),
+    Stage("own_functions", ARRAY, ARRAY, _use_own_functions, _has_own_functions, is_needed=True),
     Stage("kernels", ARRAY, ARRAY, _fuse, _writes_kernels, is_needed=True),
     Stage("chunks", ARRAY, ARRAY, _cut_into_chunks, _works_in_chunks, is_needed=True),
 )

@@ -98,6 +98,10 @@ class Instruction:
     def replace(self, **changes: Any) -> Instruction:
         return replace(self, **changes)
 
+    def on(self, operands: tuple[Instruction, ...]) -> Instruction:
+        """The same instruction on other operands."""
+        return Instruction(self.name, self.opcode, self.shape, operands, self.attributes, self.metadata, self.span)
+
     def __repr__(self) -> str:
         operands = ", ".join(operand.name for operand in self.operands)
         return f"<{self.name} = {self.shape} {self.opcode}({operands})>"

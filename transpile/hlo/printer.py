@@ -122,10 +122,13 @@ class _Printer:
     def _metadata(self, metadata: OpMetadata) -> str:
         number = metadata.stack_frame_id
         frame = self._frames[number - 1] if 0 < number <= len(self._frames) else None
+        return self._fields(metadata, frame, metadata.source_file, number)
+
+    def _fields(self, metadata: OpMetadata, frame: StackFrame | None, source_file: str, number: int) -> str:
         fields = [f'{key}="{escape(value)}"' for key in ("op_type", "op_name") if (value := getattr(metadata, key))]
         if frame is None or _place(metadata) != _frame_place(frame):
-            if metadata.source_file:
-                fields.append(f'source_file="{escape(metadata.source_file)}"')
+            if source_file:
+                fields.append(f'source_file="{escape(source_file)}"')
             fields += [f"{key}={value}" for key in _PLACE[1:] if (value := getattr(metadata, key))]
         if number:
             fields.append(f"stack_frame_id={number}")
@@ -138,12 +141,17 @@ class _HashedText(_Printer):
     def __init__(self, module: HloModule) -> None:
         super().__init__(replace(module, stack_frames=()), _short_literal_text)
         self._chains = CallChains(module)
+        self._texts: dict[int, str] = {}  # by frame
 
     def _metadata(self, metadata: OpMetadata) -> str:
-        calls = [self._chains.frames[frame_id - 1] for frame_id in self._chains.around(metadata.stack_frame_id)]
-        places = [(_file(frame.file_name), frame.function_name, frame.line) for frame in calls]
-        own = replace(metadata, stack_frame_id=0, source_file=_file(metadata.source_file))
-        return super()._metadata(own) + repr(places)
+        return self._fields(metadata, None, _file(metadata.source_file), 0) + self._places(metadata.stack_frame_id)
+
+    def _places(self, frame_id: int) -> str:
+        """The calls around a frame."""
+        if frame_id not in self._texts:
+            calls = [self._chains.frames[number - 1] for number in self._chains.around(frame_id)]
+            self._texts[frame_id] = repr([(_file(call.file_name), call.function_name, call.line) for call in calls])
+        return self._texts[frame_id]
 
 
 def _file(path: str) -> str:

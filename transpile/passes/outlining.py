@@ -43,6 +43,10 @@ class _Outlining:
         found = (original for instruction in given for original in self.originals.get(instruction, (instruction,)))
         self.originals[made] = tuple(dict.fromkeys(found))
 
+    def stands_for_one(self, made: Instruction, given: Instruction) -> None:
+        """Note what an instruction was made from, where that is one."""
+        self.originals[made] = self.originals.get(given, (given,))
+
     def stand_for_called(self, given: tuple[Instruction, ...]) -> None:
         """The computations that the first instruction calls stand for those of its likes."""
         for computations in zip(*(instruction.called for instruction in given), strict=True):
@@ -78,13 +82,15 @@ class _Outlining:
             worth = [outline for outline in reversed(outlines) if outline is not None and outline.saving > 0]
             for outline in sorted(worth, key=lambda outline: -outline.saving):  # of equals the innermost function
                 function = self.function(outline)
-                replaced = self.with_calls(computation, outline, function)
+                called: dict[str, Computation] = {"to_apply": function}
+                replaced = self.with_calls(computation, outline, called)
                 if replaced is not None:
                     break
             else:
                 return computation
-            self.made.append(self.outlined(function))
-            computation = self.calling(replaced, {function: self.made[-1]})
+            called["to_apply"] = self.outlined(function)
+            self.made.append(called["to_apply"])
+            computation = replaced
 
     # -- writing
 
@@ -132,8 +138,15 @@ class _Outlining:
         self.names.add(f"{base}.{number}")
         return f"{base}.{number}"
 
-    def with_calls(self, computation: Computation, outline: Outline, function: Computation) -> Computation | None:
-        """The computation with a call for each copy; None where some copy needs what is made of its own results."""
+    def with_calls(
+        self, computation: Computation, outline: Outline, called: dict[str, Computation]
+    ) -> Computation | None:
+        """The computation with a call for each copy; None where some copy needs what is made of its own results.
+
+        ``called`` are the attributes that all calls share: the function in it may be exchanged as long as nothing has
+        looked at them.
+        """
+        function = called["to_apply"]
         replaced: dict[Instruction, Instruction] = {}  # an output of a copy: what gives it now
         added: list[Instruction] = []
         gone: set[Instruction] = set()
@@ -142,9 +155,7 @@ class _Outlining:
             operands = tuple(same[number] for same in outline.inputs)
             outputs = [copy[label] for label in outline.outputs]
             metadata = self._called_at(caller, outputs[0])
-            call = Instruction(
-                f"{name}.call.{number}", "call", function.root.shape, operands, {"to_apply": function}, metadata
-            )
+            call = Instruction(f"{name}.call.{number}", "call", function.root.shape, operands, called, metadata)
             added.append(call)
             self.stands_for(call, outputs)
             if len(outputs) == 1:
@@ -191,18 +202,24 @@ class _Outlining:
         rewritten: dict[Computation, Computation],
     ) -> Computation:
         """With these instructions in this order, some operands and called computations standing for others."""
-        made: dict[Instruction, Instruction] = {}
+        current: dict[Instruction, Instruction] = {}  # of those that something else takes the place of
+        replacing: dict[Instruction, list[Instruction]] = {}
+        for old, new in replaced.items():
+            replacing.setdefault(new, []).append(old)
+        made: list[Instruction] = []
         for instruction in instructions:
-            operands = tuple(made[replaced.get(operand, operand)] for operand in instruction.operands)
-            attributes = instruction.attributes
-            if any(called in rewritten for called in instruction.called):
-                attributes = {key: _exchanged(value, rewritten) for key, value in attributes.items()}
-            made[instruction] = instruction
-            if operands != instruction.operands or attributes is not instruction.attributes:
-                made[instruction] = instruction.replace(operands=operands, attributes=attributes)
-                self.stands_for(made[instruction], [instruction])
-        root = made[replaced.get(computation.root, computation.root)]
-        return replace(computation, instructions=tuple(made.values()), root=root)
+            new = instruction
+            if not current.keys().isdisjoint(instruction.operands):
+                new = new.on(tuple(current.get(operand, operand) for operand in instruction.operands))
+            if rewritten and not rewritten.keys().isdisjoint(instruction.called):
+                new = new.replace(attributes={k: _exchanged(v, rewritten) for k, v in new.attributes.items()})
+            if new is not instruction:
+                self.stands_for_one(new, instruction)
+                current[instruction] = new
+            for old in replacing.get(instruction, ()):
+                current[old] = new
+            made.append(new)
+        return replace(computation, instructions=tuple(made), root=current.get(computation.root, computation.root))
 
 
 def _common_name(given: tuple[Instruction, ...]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ...targets.base import OwnCall, Target
+from ...targets.base import Target
 from ..array.live import live_nodes
 from ..array.node import Node, Slot
 from ..array.program import Function, Program
@@ -19,7 +19,8 @@ def own_functions(program: Program, target: Target) -> None:
 
 
 def _called(function: Function, target: Target, node: Node) -> Node | None:
-    call: OwnCall | None = target.own_function(node)
+    assert target.own_function is not None
+    call = target.own_function(node)
     if call is None:
         return None
     arguments = call.arguments or tuple(Slot(k) for k in range(len(node.operands)))

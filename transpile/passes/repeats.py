@@ -60,17 +60,17 @@ def repeats(program: Program) -> None:
 
 def _groups(function: Function) -> list[list[_Part]]:
     """Parts that are alike and worth a function; all of them can be calls at once."""
-    live = live_nodes(function)
+    live, order = live_nodes(function), topological(roots(function))
     found: dict[Hashable, list[_Part]] = {}
-    for nodes in _connected(function):
-        part = _part(nodes, live)
+    for nodes in _connected(function, order):
+        part = _part(nodes, live) if len(nodes) >= _LEAST_WORK else None
         if part is not None:
             found.setdefault(part.form, []).append(part)
-    place = {node: k for k, node in enumerate(topological(roots(function)))}
+    place = {node: k for k, node in enumerate(order)}
     worth = filter(_is_worth_it, found.values())
     groups = [[part for part in parts if not _needs_itself(part, place)] for parts in worth]
     groups = [parts for parts in groups if _is_worth_it(parts)]
-    while (entangled := _in_a_circle(function, groups)) is not None:
+    while groups and (entangled := _in_a_circle(function, groups)) is not None:
         groups = [parts for parts in groups if entangled not in parts]
     return [_in_order(parts) for parts in groups]
 
@@ -96,12 +96,12 @@ def _in_order(parts: list[_Part]) -> list[_Part]:
     return [replace(part, inputs=[part.inputs[number] for number in order]) for part in parts]
 
 
-def _connected(function: Function) -> list[list[Node]]:
+def _connected(function: Function, order: list[Node]) -> list[list[Node]]:
     """The connected parts of element-wise work on arrays, each in the order of the program."""
     root = function.graph.root
     members = {
         node
-        for node in topological(roots(function))
+        for node in order
         if node.region is root
         and node.operation.is_elementwise
         and node.opcode not in CALLED_BY_NAME

@@ -42,10 +42,12 @@ class Rule:
 
     def apply(self, graph: Graph, node: Node, live: LiveNodes, supports: Support) -> Node | None:
         """What takes the place of a node; None where the rule does not match, or the target does not support it."""
-        if node.element_type is None or not self.when(node.type):
-            return None
-        found = pattern(self.match).match(node)
-        if found is None or any(live.count(found[name]) > places(self.match, name) for name in self.once):
+        found = pattern(self.match).match(node) if node.element_type is not None else None
+        if (
+            found is None
+            or not self.when(node.type)
+            or any(live.count(found[name]) > places(self.match, name) for name in self.once)
+        ):
             return None
         with graph.recording() as given:
             if isinstance(self.give, str):

@@ -37,13 +37,13 @@ def callbacks(module: HloModule) -> list[Callback]:
     found: list[Callback] = []
     names: dict[object, str] = {}
     for computation in sorted(module.computations, key=lambda each: each is not module.entry):
-        read = set(_read(computation))
-        for instruction in computation.instructions:
-            if is_callback(instruction):
-                key = _function_key(instruction)
-                if key not in names:
-                    names[key] = _unused(_base(instruction), set(names.values()))
-                found.append(Callback(instruction, names[key], instruction in read))
+        called = [instruction for instruction in computation.instructions if is_callback(instruction)]
+        read = set(_read(computation)) if called else set()
+        for instruction in called:
+            key = _function_key(instruction)
+            if key not in names:
+                names[key] = _unused(_base(instruction), set(names.values()))
+            found.append(Callback(instruction, names[key], instruction in read))
     return found
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ...array.graph import Graph
+from ...array.live import live_nodes
 from ...array.node import Node, Slot
-from ...array.program import Function, roots
+from ...array.program import Function
 from ...array.support import Support
-from ...array.traversal import topological
 from ..matching import Bindings, pattern
 from ..rules import Rule, apply_rules, is_full_float
 
@@ -34,6 +34,6 @@ RULES = (
 
 def sigmoids(function: Function, supports: Support) -> None:
     """Raise them to calls, if there are enough."""
-    nodes = topological(roots(function))
+    nodes = live_nodes(function).of({pattern(rule.match).opcode for rule in RULES})
     if sum(any(pattern(rule.match).match(node) is not None for rule in RULES) for node in nodes) >= _FEWEST:
         apply_rules(function, RULES, supports)

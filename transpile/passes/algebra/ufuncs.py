@@ -7,11 +7,12 @@ import math
 import numpy as np
 
 from ...array.graph import Graph
+from ...array.live import live_nodes
 from ...array.node import Node, literal_value
-from ...array.program import Function, roots
+from ...array.operations import OPERATIONS
+from ...array.program import Function
 from ...array.rewriting import called
 from ...array.support import Support
-from ...array.traversal import topological
 from ...hlo.element_types import ElementType
 from ..matching import Bindings
 from ..rules import Rule, apply_rules, is_full_float
@@ -28,6 +29,7 @@ def _nan_to_num(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return called(graph, "np.nan_to_num", (found["x"],), node)
 
 
+_DISCONTINUOUS = [opcode for opcode, row in OPERATIONS.items() if row.is_discontinuous]
 _TOLERANCES = {"rtol": 1e-5, "atol": 1e-8}  # NumPy's own
 
 
@@ -126,9 +128,6 @@ LOGARITHMS = (
 
 def ufuncs(function: Function, supports: Support) -> None:
     """Raise them to calls by name; no logarithms that are cut to whole numbers, which rounding might change."""
-    cut: set[Node] = set()
-    for node in topological(roots(function)):
-        if node.operation.is_discontinuous:
-            cut.update(node.operands)
+    cut = {operand for node in live_nodes(function).of(_DISCONTINUOUS) for operand in node.operands}
     apply_rules(function, LOGARITHMS, supports, but=cut)
     apply_rules(function, RULES, supports)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...array.graph import Graph
+from ...array.live import live_nodes
 from ...array.node import Node
-from ...array.program import Function, roots
+from ...array.program import Function
 from ...array.rewriting import call_parameters, called, rewrite
 from ...array.support import Support
-from ...array.traversal import topological
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ def decompositions(function: Function, supports: Support) -> None:
     """Raise calls of LAPACK's functions."""
     graph = function.graph
     asked: dict[Node, set[int]] = {}
-    for node in topological(roots(function)):
-        if node.opcode == "item" and node.operands[0].parameters.get("function") in _CALLS:
+    for node in live_nodes(function).of(("item",)):
+        if node.operands[0].parameters.get("function") in _CALLS:
             asked.setdefault(node.operands[0], set()).add(node.parameters["index"])
 
     def rule(node: Node) -> Node | None:

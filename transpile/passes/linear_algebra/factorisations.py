@@ -7,11 +7,11 @@ Behind a decomposition that may fail JAX puts ``where(info == 0, x, nan)``; the 
 from __future__ import annotations
 
 from ...array.graph import Graph
+from ...array.live import live_nodes
 from ...array.node import Node
-from ...array.program import Function, roots
+from ...array.program import Function
 from ...array.rewriting import rewrite
 from ...array.support import Support
-from ...array.traversal import topological
 from ...array.value import FULL
 from ..matching import Bindings
 from ..rules import Rule, apply_rules
@@ -25,7 +25,7 @@ def factorisations(function: Function, supports: Support) -> None:
     apply_rules(function, RULES, supports)
     graph = function.graph
     # What the reflectors of a matrix are turned into a Q of: without that, R is all that is asked for.
-    factored = {_reflectors(node) for node in topological(roots(function))} - {None}
+    factored = {_reflectors(node) for node in live_nodes(function).of(("prelude",))} - {None}
 
     def rule(node: Node) -> Node | None:
         part = 0 if _reflectors(node) is not None else 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...array.graph import Graph
+from ...array.live import live_nodes
 from ...array.node import Node
 from ...array.program import Function, roots
 from ...array.rewriting import rewrite
@@ -20,6 +21,9 @@ Users = Mapping[Node, list[Node | None]]
 
 def products(function: Function, _: Support) -> None:
     """Turn products round, each with what is computed from it element by element."""
+    live = live_nodes(function)
+    if not live.of(("matmul",)) or not live.of(("transpose",)):
+        return
     users: dict[Node, list[Node | None]] = {}
     order = topological(roots(function))
     for node in order:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...array.live import live_nodes
 from ...array.node import Node
 from ...array.program import Function, roots, tree_nodes
 from ...array.rewriting import rewrite
@@ -16,7 +17,7 @@ Index = tuple[Any, ...]
 
 def keepdims(function: Function, _: Support) -> None:
     """Move unit axes that users insert behind a reduction into the reduction."""
-    accepted = _accepted(function)
+    accepted = _accepted(function) if live_nodes(function).of(("expand",)) else {}
     if not accepted:
         return
     graph = function.graph

@@ -16,6 +16,7 @@ from math import prod
 import numpy as np
 
 from ...array.graph import Graph
+from ...array.live import live_nodes
 from ...array.node import Node, Slot, Ufunc
 from ...array.operations import RUNNING
 from ...array.program import Function, roots
@@ -91,7 +92,9 @@ class Prefix:
 
 def prefixes(function: Function, supports: Support) -> None:
     """Raise running combinations of one array to the library's own."""
-    graph = function.graph
+    graph, live = function.graph, live_nodes(function)
+    if not any(map(_begins_one, live.of((*RUNNING.values(), *_MOVED, "prelude")))):
+        return
     found: dict[Node, Prefix] = {}
     covered: set[Node] = set()
     for node in reversed(topological(roots(function))):
@@ -126,12 +129,19 @@ def _is_piece(node: Node) -> bool:
     """Something moved, or what runs along blocks."""
     while _moves(node):
         node = node.operands[0]
-    return _runs(node) or _name(node) in ("pad", "concatenate")
+    return _begins_one(node)
+
+
+def _begins_one(node: Node) -> bool:
+    return _runs(node) or _name(node) in _MOVED
 
 
 def _moves(node: Node) -> bool:
     """It only moves the elements of one array about, in a way that has a rule."""
     return node.operation.is_view and len(node.operands) == 1 and node.opcode in _RULES
+
+
+_MOVED = ("pad", "concatenate")
 
 
 def _runs(node: Node) -> bool:
