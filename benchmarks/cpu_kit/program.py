@@ -1,0 +1,53 @@
+"""What a program to be timed is, and the arrays that programs are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A function of JAX, what makes its arguments, and where that is sensible what one would write by hand in NumPy."""
+
+    kind: str
+    name: str
+    function: Function
+    arguments: Callable[[], tuple[Any, ...]]
+    by_hand: Function | None = None
+
+
+def either(kind: str, name: str, function: Function, *arguments: Callable[[], Any]) -> Program:
+    """A program that reads the same in JAX and in NumPy: ``function(np, ..)``."""
+    return Program(
+        kind, name, partial(function, jnp), lambda: tuple(make() for make in arguments), partial(function, np)
+    )
+
+
+def traced(
+    kind: str, name: str, function: Function, *arguments: Callable[[], Any], by_hand: Function | None = None
+) -> Program:
+    """A program written in JAX, and otherwise by hand, if at all."""
+    return Program(kind, name, function, lambda: tuple(make() for make in arguments), by_hand)
+
+
+def normal(*shape: int, dtype: Any = np.float32, scale: float = 1.0) -> Callable[[], np.ndarray]:
+    """Normally distributed numbers, always the same ones."""
+    return lambda: (np.random.default_rng(0).normal(size=shape) * scale).astype(dtype)
+
+
+def uniform(*shape: int, low: float = 0.0, high: float = 1.0) -> Callable[[], np.ndarray]:
+    """Numbers of a range in float32."""
+    return lambda: np.random.default_rng(1).uniform(low, high, shape).astype(np.float32)
+
+
+def integers(*shape: int, below: int, dtype: Any = np.int32) -> Callable[[], np.ndarray]:
+    """Whole numbers from 0."""
+    return lambda: np.random.default_rng(2).integers(0, below, shape).astype(dtype)
