@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from importlib.metadata import entry_points
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -205,13 +205,17 @@ class Target:
 
 
 def target_names() -> list[str]:
-    """The installed targets, by entry point ``xla2py.targets``; NumPy, which says everything, first."""
+    """The installed targets, by entry point ``xla2py.targets``; NumPy, which supports everything, first."""
+    from importlib.metadata import entry_points
+
     names = (point.name for point in entry_points(group="xla2py.targets"))
     return sorted(names, key=lambda name: (name != "numpy", name))
 
 
 def require_targets(names: Sequence[str]) -> Sequence[str]:
     """The names, if each is that of an installed target. Raises ``UsageError`` (XP406) where one is not, or none is."""
+    if names and all(_own_target(name) is not None for name in names):
+        return names
     known = target_names()
     installed = f"installed targets: {', '.join(known)}"
     for name in names:
@@ -226,10 +230,24 @@ def require_targets(names: Sequence[str]) -> Sequence[str]:
 
 def load_target(name: str) -> Target:
     """The target of a name. Raises ``UsageError`` (XP406) where none has it."""
+    own = _own_target(name)
+    if own is not None:
+        return own
     require_targets([name])
+    from importlib.metadata import entry_points
+
     (point,) = entry_points(group="xla2py.targets", name=name)
     target: Target = point.load()
     return target
+
+
+def _own_target(name: str) -> Target | None:
+    """The target of a folder beside this file: to find it, nobody need look through what is installed."""
+    folder = name.replace("-", "_")
+    if not folder.isidentifier() or not (Path(__file__).parent / folder / "__init__.py").is_file():
+        return None
+    target: Target = import_module(f"{__package__}.{folder}").TARGET
+    return target if target.name == name else None
 
 
 def twin_of(target: Target) -> Twin | None:

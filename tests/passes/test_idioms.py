@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from xla2py.tests.passes.raising import ROUNDED, assert_agrees, called, hlo, main, no_prelude, optimised
+from xla2py.transpile.array.live import live_nodes
 from xla2py.transpile.equivalence.comparison import Budget
-from xla2py.transpile.passes.activation_functions.idioms import library
+from xla2py.transpile.hlo.parser import parse_module
+from xla2py.transpile.passes.activation_functions.idioms import _FOLDER, FEWEST_NUMBERS, library
+from xla2py.transpile.passes.to_array import ModuleLowering, Options
 
 jax = pytest.importorskip("jax")
 special = pytest.importorskip("jax.scipy.special")
@@ -45,6 +48,12 @@ def test_functions_of_float64(form):
 def test_a_target_without_the_prelude_gets_the_long_form():
     text = hlo(jax.lax.erfc, X)
     assert "erfc" in called(text) and "erfc" not in called(text, no_prelude)
+
+
+@pytest.mark.parametrize("path", sorted(_FOLDER.glob("*.hlo")), ids=lambda path: path.stem)
+def test_every_pattern_has_the_numbers_that_it_is_looked_for_by(path):
+    function = ModuleLowering(parse_module(path.read_text("utf-8")), Options()).lower().entry
+    assert len(live_nodes(function).of(("literal",))) >= FEWEST_NUMBERS
 
 
 @pytest.mark.parametrize("idiom", [pytest.param(idiom, id=str(idiom.root)) for idiom in library()])

@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from time import monotonic
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-from rich.text import Text
 
-from ..diagnostics import render
 from ..errors import XlaToPythonError
+
+if TYPE_CHECKING:  # rich is imported where something is shown: most runs show nothing
+    from rich.console import Console
+    from rich.progress import Progress
 
 LONG = 2.0  # seconds, after which people want to know what takes them
 
@@ -46,17 +46,23 @@ class ClosedStream(io.TextIOBase):
 
 def people() -> Console:
     """The console of stderr. rich itself follows ``NO_COLOR``, ``FORCE_COLOR`` and whether this is a terminal."""
+    from rich.console import Console
+
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def report(error: XlaToPythonError) -> None:
     """Show all diagnostics of an error; where stderr takes nothing, the exit code has to say it."""
+    from ..diagnostics import render
+
     console = people()
     with suppress(OSError):
         console.print(render(error.diagnostics, console.width))
 
 
 def note(message: str) -> None:
+    from rich.text import Text
+
     with suppress(OSError):
         people().print(Text.assemble(("note", "bold cyan"), f": {message}"))
 
@@ -88,19 +94,40 @@ def stages(message: str, count: int) -> Iterator[Callable[[str], None]]:
 
     The body calls the function it is given with the name of each of ``count`` stages before it begins.
     """
-    console = people()
-    if not console.is_terminal:
-        yield lambda name: None
-        return
-    with Progress("[progress.description]{task.description}", BarColumn(), console=console, transient=True) as bar:
-        task = bar.add_task(escape(message), total=count, visible=False)
-        started = monotonic()
+    started, numbers = monotonic(), iter(range(count + 1))
+    bars: list[Progress] = []  # the one, once it takes long
 
-        def advance(name: str) -> None:
-            is_long = monotonic() - started > LONG
-            bar.update(task, description=escape(f"{message}: {name}"), advance=1, visible=is_long)
+    def advance(name: str) -> None:
+        begun = next(numbers, count)
+        if not bars and monotonic() - started > LONG:
+            bars.append(_bar_of_stages(count))
+        for bar in bars:
+            bar.update(bar.task_ids[0], description=_plain(f"{message}: {name}"), completed=begun)
 
+    try:
         yield advance
+    finally:
+        for bar in bars:
+            bar.stop()
+
+
+def _bar_of_stages(count: int) -> Progress:
+    """A bar that is shown; where stderr is no terminal, nothing is."""
+    from rich.progress import BarColumn, Progress
+
+    console = people()
+    description = "[progress.description]{task.description}"
+    bar = Progress(description, BarColumn(), console=console, transient=True, disable=not console.is_terminal)
+    bar.add_task("", total=count)
+    bar.start()
+    return bar
+
+
+def _plain(text: str) -> str:
+    """A text in which rich finds no markup."""
+    from rich.markup import escape
+
+    return escape(text)
 
 
 @contextmanager
@@ -109,6 +136,8 @@ def counting(total: int, what: str) -> Iterator[Callable[..., None]]:
 
     The body calls the function it is given with what it works on, and with how many are done or for the next one.
     """
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
     console = people()
     if not console.is_terminal:
         yield lambda name, done=None: None
@@ -119,7 +148,7 @@ def counting(total: int, what: str) -> Iterator[Callable[..., None]]:
         started = iter(range(total + 1))
 
         def advance(name: str, done: int | None = None) -> None:
-            bar.update(task, description=escape(name), completed=next(started, total) if done is None else done)
+            bar.update(task, description=_plain(name), completed=next(started, total) if done is None else done)
 
         yield advance
 
@@ -135,6 +164,9 @@ def write_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
             for cell, width, is_right in zip(cells, widths, right, strict=True)
         )
         return "  ".join(placed).rstrip()
+
+    from rich.console import Console
+    from rich.text import Text
 
     console = Console(highlight=False, soft_wrap=True)
     with console.capture() as headline:  # rich would end the process where the reader of stdout went away

@@ -40,10 +40,8 @@ def prelude_names(program: Program, target: Target, checks: Sequence[str]) -> se
 
 def brought_in(names: list[str], target: Target) -> set[str]:
     """The names that prelude functions bring into a module: their own, those of what they use, and of its imports."""
-    library = prelude(target)
-    definitions = library.closure(names)
-    used = {use for definition in definitions for use in definition.uses}
-    return {definition.name for definition in definitions} | (used & set(library.imports))
+    definitions = prelude(target).closure(names)
+    return {definition.name for definition in definitions}.union(*(definition.imported for definition in definitions))
 
 
 def _names_in(argument: Any) -> Iterator[str]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
-from functools import cache
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 from pathlib import Path
 from symtable import symtable
 
@@ -14,29 +16,89 @@ SHARED = "prelude"  # the folder of what is written for NumPy
 NUMPY = "np"  # what it calls the library
 DEVICE = "device"  # the module with texts of C++: kernels, which come first, need them
 ON_HOST = frozenset(("sidecar",))  # modules that stay NumPy's everywhere: they read files
+_DEFINED = re.compile(r"^(?:(?:def|class) (\w+)|(\w+)(?:: [^=\n]+)? = )", re.MULTILINE)  # at the top level
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A function, class or constant at the top level of a prelude module."""
+    """A function, class or constant at the top level of a prelude module; ``imports`` are those of the module, by the
+    names that they bind."""
 
     name: str
     source: str
-    order: int
-    module: str = ""  # the file that defines it
+    order: tuple[int, int, int]  # whose prelude it is of, which of its modules, which definition of that
+    module: str  # the file that defines it
+    imports: Mapping[str, str] = field(repr=False)
 
     @property
     def uses(self) -> tuple[str, ...]:
         """The names of other definitions and of imports that it mentions."""
         return _used(self.source)
 
+    @property
+    def imported(self) -> set[str]:
+        """The names that it mentions and imports bind."""
+        return {use for use in self.uses if use in self.imports}
+
+
+class Module:
+    """One file of a prelude. Its names are found at sight; it is parsed when a definition is asked for."""
+
+    def __init__(self, path: Path, order: tuple[int, int], namespace: str = NUMPY) -> None:
+        self.name = path.stem
+        self.text = path.read_text("utf-8")
+        self._order = order
+        self._namespace = namespace  # what its definitions are to call the library
+
+    @property
+    def names(self) -> list[str]:
+        """What it defines, in order."""
+        return [name for found in _DEFINED.finditer(self.text) if (name := found[1] or found[2]) != "__all__"]
+
+    @cached_property
+    def definitions(self) -> dict[str, Definition]:
+        """What it defines, by name."""
+        tree, lines = ast.parse(self.text), self.text.splitlines()
+        imports: dict[str, str] = {}
+        sources: dict[str, str] = {}
+        for statement in tree.body:
+            if isinstance(statement, ast.Import | ast.ImportFrom):
+                _add_import(statement, imports)
+            for name in _names(statement):
+                sources[name] = _source(statement, lines)
+        return {
+            name: Definition(name, self._carried_over(source), (*self._order, k), self.name, imports)
+            for k, (name, source) in enumerate(sources.items())
+        }
+
+    def _carried_over(self, source: str) -> str:
+        return source if self._namespace == NUMPY else carried_over(source, self._namespace)
+
+
+class Definitions(Mapping[str, Definition]):
+    """What the modules of a prelude define; later ones go before earlier ones."""
+
+    def __init__(self, modules: Iterable[Module]) -> None:
+        self._modules = {name: module for module in modules for name in module.names}
+
+    def __getitem__(self, name: str) -> Definition:
+        return self._modules[name].definitions[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._modules
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
 
 @dataclass(frozen=True, slots=True)
 class Prelude:
-    """All prelude modules: what they define and what they import."""
+    """All prelude modules."""
 
-    definitions: dict[str, Definition]
-    imports: dict[str, str]  # local name: the import statement that binds it
+    definitions: Definitions
 
     def closure(self, names: list[str]) -> list[Definition]:
         """The definitions of the names and all they need, in the order of the prelude's own files."""
@@ -44,61 +106,34 @@ class Prelude:
         waiting = list(names)
         while waiting:
             name = waiting.pop()
-            definition = self.definitions.get(name)
-            if definition is not None and name not in found:
-                found[name] = definition
-                waiting.extend(definition.uses)
+            if name in self.definitions and name not in found:
+                found[name] = self.definitions[name]
+                waiting.extend(found[name].uses)
         return sorted(found.values(), key=lambda definition: definition.order)
 
     def imports_of(self, definitions: list[Definition]) -> set[str]:
         """The import statements that the definitions need."""
-        return {self.imports[use] for definition in definitions for use in definition.uses if use in self.imports}
+        return {definition.imports[name] for definition in definitions for name in definition.imported}
 
 
 def prelude(target: Target | None = None) -> Prelude:
     """The prelude of a target: NumPy's own; or where the target has a folder for it, what stands there, and for the
     rest NumPy's with the name of the library exchanged, of all modules or of those that the target names."""
     if target is None or target.prelude is None:
-        return _shared_prelude()
-    return _own_prelude(target.prelude, target.namespace, target.carried_over)
+        return _prelude(None, NUMPY, None)
+    return _prelude(target.prelude, target.namespace, target.carried_over)
 
 
 @cache
-def _shared_prelude() -> Prelude:
-    definitions: dict[str, Definition] = {}
-    imports: dict[str, str] = {}
-    _read(TEMPLATES / SHARED, definitions, imports)
-    return Prelude(definitions, imports)
-
-
-@cache
-def _own_prelude(folder: Path, namespace: str, modules: frozenset[str] | None) -> Prelude:
-    definitions: dict[str, Definition] = {}
-    imports: dict[str, str] = {}
-    _read(folder, definitions, imports)
-    shared = _shared_prelude().definitions
-    for name, definition in shared.items():
-        if name not in definitions and (modules is None or definition.module in modules):
-            is_numpy = namespace == NUMPY or definition.module in ON_HOST
-            text = definition.source if is_numpy else carried_over(definition.source, namespace)
-            order = definition.order - len(shared)  # before the target's own, whose classes may be made of them
-            definitions[name] = Definition(name, text, order)
-    return Prelude(definitions, _shared_prelude().imports | imports)
-
-
-def _read(folder: Path, definitions: dict[str, Definition], imports: dict[str, str]) -> None:
-    """Add what the modules of a folder define and import."""
-    for path in sorted(folder.glob("*.py")):
-        text = path.read_text("utf-8")
-        tree = ast.parse(text)
-        lines = text.splitlines()
-        for statement in tree.body:
-            if isinstance(statement, ast.Import | ast.ImportFrom):
-                _add_import(statement, imports)
-                continue
-            for name in _names(statement):
-                source = _source(statement, lines)
-                definitions[name] = Definition(name, source, len(definitions), path.stem)
+def _prelude(folder: Path | None, namespace: str, carried: frozenset[str] | None) -> Prelude:
+    modules = []
+    for k, path in enumerate(sorted((TEMPLATES / SHARED).glob("*.py"))):
+        if folder is None or carried is None or path.stem in carried:
+            # Before the target's own, whose classes may be made of them.
+            modules.append(Module(path, (0, k), NUMPY if path.stem in ON_HOST else namespace))
+    if folder is not None:
+        modules += (Module(path, (1, k)) for k, path in enumerate(sorted(folder.glob("*.py"))))
+    return Prelude(Definitions(modules))
 
 
 def carried_over(source: str, namespace: str) -> str:

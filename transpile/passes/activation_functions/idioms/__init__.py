@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from ....array.graph import Graph
+from ....array.live import live_nodes
 from ....array.node import Node, Slot
 from ....array.program import Function
 from ....array.rewriting import rewrite
@@ -103,6 +104,9 @@ def _is_same_operation(wanted: Node, given: Node) -> bool:
     )
 
 
+FEWEST_NUMBERS = 20  # of an idiom: a program with fewer has none, and the idioms need not be read for it
+
+
 @cache
 def library() -> tuple[Idiom, ...]:
     """All idioms, small ones first: larger ones may contain them."""
@@ -114,7 +118,8 @@ def library() -> tuple[Idiom, ...]:
 
 def idioms(function: Function, supports: Support) -> None:
     """Raise functions that are spelt out to calls of the prelude."""
-    _raise(function, library(), supports)
+    if len(live_nodes(function).of(("literal",))) >= FEWEST_NUMBERS:
+        _raise(function, library(), supports)
     apply_rules(function, RULES, supports)
 
 
