@@ -1,4 +1,4 @@
-"""What a target is: the array library an emitted module imports, and what of the array dialect it can say."""
+"""What a target is: the array library an emitted module imports, and what of the array dialect it supports."""
 
 from __future__ import annotations
 
@@ -160,13 +160,13 @@ class Target:
     """One array library.
 
     ``macros`` is the folder of its own macros, which go before the shared ones; it may be in any package.
-    ``refuses(node)`` gives the reason why a node cannot be said on this target, ``refuses_function(function)`` why a
+    ``refuses(node)`` gives the reason why the target does not support a node, ``refuses_function(function)`` why a
     function cannot be written as a whole, or None. ``scalars`` is what dtypes, scalars, ``inf`` and ``nan`` are called
     by, where that is not the library itself. ``arrange`` gives a program the form in which the target runs it in
     chunks, within limits of memory, and tells what that will be like. ``features`` tells what its arrays have beside
     operations. Constant arrays of up to ``largest_folded`` elements are written where they are used, larger ones once,
     at the top of the module. ``runners`` run a program of several replicas, which is written as for the target
-    ``replicas`` where that is another. ``prelude`` is the folder of prelude functions in its own words, with their rows
+    ``replicas`` where that is another. ``prelude`` is the folder of prelude functions of its own, with their rows
     beside them (``rows.toml``). Functions written for NumPy are carried over to it, or only those of the modules that
     ``carried_over`` names. ``own_function(node)`` is the call that stands for a node, if there is one. ``adopt(array)``
     makes an argument of ``main`` of a NumPy array, where ``main`` does not take NumPy's own. ``lacks`` names the

@@ -1,4 +1,4 @@
-"""What the tables of targets are made of: rules that give the reason why a node cannot be said, or None."""
+"""The rules of which targets make their tables: each gives the reason why a node is not supported, or None."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ ELEMENTWISE = (
 )
 
 
-def speaks(operations: str) -> dict[str, Rule]:
-    """Rows for operations that a target says always."""
+def supports(operations: str) -> dict[str, Rule]:
+    """Rows for operations that a target always supports."""
     return dict.fromkeys(operations.split(), lambda node: None)
 
 
 def lacks(operations: str, reason: str) -> dict[str, Rule]:
-    """Rows for operations that a target never says."""
+    """Rows for operations that a target never supports."""
     return dict.fromkeys(operations.split(), lambda node: reason)
 
 

@@ -1,4 +1,4 @@
-"""What the array API standard cannot say, and what it leaves to its libraries.
+"""What the array API standard supports, and what it leaves to its libraries.
 
 Source: Python array API standard, version 2024.12.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...transpile.array.node import ForeignName, Node
 from ...transpile.array.program import Function
 from ...transpile.hlo.element_types import PRED, ElementType
-from ..refusals import Rule, lacks, refused_by, speaks
+from ..refusals import Rule, lacks, refused_by, supports
 
 # The element types that the standard has.
 HELD = frozenset("pred s8 s16 s32 s64 u8 u16 u32 u64 f32 f64 c64 c128".split())
@@ -22,7 +22,7 @@ PRELUDE = frozenset(
 
 
 def refuses(node: Node) -> str | None:
-    """The reason why the standard cannot say a node, or None."""
+    """The reason why the standard does not support a node, or None."""
     types = [node.element_type, *(element_type for _, element_type in node.results)]
     for element_type in types:
         if element_type is not None and element_type.name not in HELD:
@@ -120,9 +120,11 @@ def _diagonal(node: Node) -> str | None:
 
 
 RULES: dict[str, Rule] = {
-    **speaks("abs acos acosh and asin asinh atanh ceil compare cosine cosh exponential exponential-minus-one floor"),
-    **speaks("imag is-finite isnan log log-plus-one logistic negate not or real round-nearest-even rsqrt scalar sign"),
-    **speaks("sine sinh sqrt square tan tanh xor retype convert"),
+    **supports("abs acos acosh and asin asinh atanh ceil compare cosine cosh exponential exponential-minus-one floor"),
+    **supports(
+        "imag is-finite isnan log log-plus-one logistic negate not or real round-nearest-even rsqrt scalar sign"
+    ),
+    **supports("sine sinh sqrt square tan tanh xor retype convert"),
     **dict.fromkeys("add atan2 clamp logaddexp maximum minimum multiply power select subtract compare".split(), _mixes),
     "divide": _quotient,
     "remainder": _remainder,
@@ -133,17 +135,17 @@ RULES: dict[str, Rule] = {
     **lacks("view", "the standard cannot look at the bits of another type"),
     "library": _called_by_name,
     # leaves and structure
-    **speaks("parameter literal integer item arange tri eye tril triu roll array full zeros ones empty copy"),
-    **speaks("axis_size expand transpose reshape broadcast_to concatenate stack call getitem setitem"),
+    **supports("parameter literal integer item arange tri eye tril triu roll array full zeros ones empty copy"),
+    **supports("axis_size expand transpose reshape broadcast_to concatenate stack call getitem setitem"),
     "diagonal": _diagonal,
-    **speaks("take take_along_axis"),
+    **supports("take take_along_axis"),
     "advanced_index": _advanced_index,
     **lacks("update_at", "the standard does not add up what goes to one place"),
     **lacks("pad", "the standard has no pad"),
     # reductions and contractions
     **dict.fromkeys("sum prod cumsum cumprod mean var std matmul tensordot".split(), _of_numbers),
     **dict.fromkeys("max min argmax argmin sort argsort".split(), _of_reals),
-    **speaks("any all fft qr"),
+    **supports("any all fft qr"),
     **lacks("cummax cummin", "the standard accumulates sums and products only"),
     **lacks("bitwise_reduce", "the standard has no reduction of bits"),
     **lacks("median", "the standard has no median"),
@@ -152,5 +154,5 @@ RULES: dict[str, Rule] = {
     **lacks("collective send recv replica-id partition-id", "the standard has no replicas"),
     **lacks("infeed outfeed to_host from_host", "the standard has no host beside it"),
     # control: the host waits for conditions
-    **speaks("loop conditional"),
+    **supports("loop conditional"),
 }

@@ -1,4 +1,4 @@
-"""Where CuPy's own words are not HLO's: the functions of its prelude that are called instead.
+"""Operations that CuPy computes otherwise than HLO: the functions of its prelude that are called instead.
 
 Source: CuPy 14.2, its ufunc tables and the bodies of their loops.
 """

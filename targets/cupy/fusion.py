@@ -1,4 +1,4 @@
-"""Which operations kernels of the style ``fast`` compute: element-wise ones that C++ says, exactly as ``cp`` does."""
+"""The operations that kernels of the style ``fast`` support: those which C++ computes exactly as ``cp`` does."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""What CuPy cannot say."""
+"""What the CuPy target supports, operation by operation."""
 
 from __future__ import annotations
 
 from ...transpile.array.node import Node
-from ..refusals import ELEMENTWISE, Rule, refused_by, speaks
+from ..refusals import ELEMENTWISE, Rule, refused_by, supports
 
 
 def refuses(node: Node) -> str | None:
-    """The reason why CuPy cannot say a node, or None."""
+    """The reason why the CuPy target does not support a node, or None."""
     if node.parameters.get("function") == "image_filter":
         return "one kernel adds up all shifted images faster"
     return refused_by(RULES, None, node)
@@ -31,19 +31,21 @@ def _remainder(node: Node) -> str | None:
 
 
 RULES: dict[str, Rule] = {
-    **speaks(ELEMENTWISE),
-    **speaks("square logaddexp"),
+    **supports(ELEMENTWISE),
+    **supports("square logaddexp"),
     "library": _called_by_name,
     "remainder": _remainder,
     # leaves and structure
-    **speaks("parameter literal integer item arange tri eye tril triu diagonal roll array full zeros ones empty copy"),
-    **speaks("view axis_size expand transpose reshape broadcast_to concatenate stack call"),
-    **speaks("getitem setitem update_at take advanced_index take_along_axis pad"),
+    **supports(
+        "parameter literal integer item arange tri eye tril triu diagonal roll array full zeros ones empty copy"
+    ),
+    **supports("view axis_size expand transpose reshape broadcast_to concatenate stack call"),
+    **supports("getitem setitem update_at take advanced_index take_along_axis pad"),
     # reductions and contractions
-    **speaks("sum mean var std prod max min any all argmax argmin cumsum cumprod cummax cummin bitwise_reduce"),
-    **speaks("matmul tensordot einsum sort argsort fft"),
+    **supports("sum mean var std prod max min any all argmax argmin cumsum cumprod cummax cummin bitwise_reduce"),
+    **supports("matmul tensordot einsum sort argsort fft"),
     # several replicas, and the host
-    **speaks("collective send recv replica-id partition-id infeed outfeed to_host from_host"),
+    **supports("collective send recv replica-id partition-id infeed outfeed to_host from_host"),
     # control; a loop without a known count and a branch wait for their condition
-    **speaks("loop conditional"),
+    **supports("loop conditional"),
 }

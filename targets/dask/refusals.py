@@ -1,4 +1,4 @@
-"""What Dask is not to say, though the array library could: calls that hide operations which can be done in chunks."""
+"""What the Dask target does not support, though the library would: calls that hide what can be done in chunks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LARGEST_TABLE = 16 << 20  # bytes that each task may be given to search in
 
 
 def refuses(node: Node) -> str | None:
-    """The reason why Dask is not to say a node, or None."""
+    """The reason why the Dask target does not support a node, or None."""
     if name_of(node) == "search_sorted" and bytes_of(node.operands[0]) > LARGEST_TABLE:
         return "each task would need the whole table"
     hides = name_of(node) in TABLES[node.opcode] if node.opcode in TABLES else node.opcode in OPERATIONS

@@ -19,7 +19,7 @@ def module(shapes: str, *instructions: str) -> str:
 
 
 def complaints(text: str, target: str | Target) -> list[str]:
-    """What the one error says about a program; nothing where the target says it."""
+    """The text of the one error about a program; nothing where the target supports it."""
     try:
         xla2py.emit(text, target=target)
     except UnsupportedError as error:

@@ -50,7 +50,7 @@ _FIRST_OF_TARGET = next(k for k, stage in enumerate(STAGES) if stage.name == "ow
 class Compilation:
     """What became of a module on a target.
 
-    ``target`` is the one whose words the program is written in: for a program of several replicas it may not be the
+    ``target`` is the one that the program is written for: for a program of several replicas it may not be the
     one that was asked for. ``refusals`` are everything that the target cannot express; where there are any, the program
     has not been through the target's own stages, and where the module could not be lowered, there is none. ``plan``
     is how a program runs in chunks, on targets where programs do.

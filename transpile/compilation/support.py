@@ -24,7 +24,7 @@ class Refusal:
 
 
 def written_as(target: Target, module: HloModule) -> Target:
-    """The target whose words a module is written in: for several replicas it may be another."""
+    """The target that a module is written for: for several replicas it may be another."""
     return target.replicas if target.replicas is not None and device_count(module) > 1 else target
 
 

@@ -44,7 +44,7 @@ class ArgumentWriter:
             if path is None:
                 name = self.names.fresh(wanted)
                 self.texts[node] = Expression(name)
-                self.writer.holders.hold(name, node)
+                self.writer.allocation.hold(name, node)
                 self.heads.append((name, kind))
             else:
                 if path.root not in roots:

@@ -15,8 +15,8 @@ from .constants import ModuleConstants
 from .control_flow import ControlFlowWriter
 from .expression import ATOM, PRIMARY, UFUNCS, WIDTH, Expression, Renderer
 from .fitting import Fitting
-from .holders import Holders
 from .lines import Line, WrittenFunction
+from .name_allocation import NameAllocation
 from .names import Names, base_name, is_argument
 from .plan import Plan, plan, source_line
 from .result_trees import display, leaf_columns, mapped
@@ -71,7 +71,7 @@ class FunctionWriter:
             if node.operation.changes and node.operands[0].operation.changes and self.plan.uses[node.operands[0]] == 1
         }
         self.control_flow = ControlFlowWriter(self)
-        self.holders = Holders(self.plan, self.reads, names, tree_nodes(function.results))
+        self.allocation = NameAllocation(self.plan, self.reads, names, tree_nodes(function.results))
         self.arguments = ArgumentWriter(self)
         self.fitting = Fitting(self)
 
@@ -92,9 +92,9 @@ class FunctionWriter:
         if wanted is None:
             name = self.names.fresh(self.wanted_name(node))
             if node.opcode == "empty":
-                self.holders.hold(name, node)
+                self.allocation.hold(name, node)
             return Expression(name)
-        return Expression(self.holders.name(node, wanted))
+        return Expression(self.allocation.name(node, wanted))
 
     # -- the function
 
@@ -104,7 +104,7 @@ class FunctionWriter:
         for chain in dict.fromkeys(self.chains.values()):
             if chain.last not in self.plan.named:
                 self.plan.named.add(chain.last)
-                self.holders.expect([chain.last])
+                self.allocation.expect([chain.last])
         self.region(self.graph.root)
         together = 4 * self.indent + len("return ")
         if together + len(self.tree_text(self.results)) > WIDTH:
@@ -162,7 +162,7 @@ class FunctionWriter:
             self.texts[following] = self.texts[carry.parameter]
         self.kept.update(body.in_place)
         if loop is not None:
-            self.holders.hold_carries(body, loop, self.texts)
+            self.allocation.hold_carries(body, loop, self.texts)
             self.changed_in_place.update(self._changed_in_place(body, loop))
         for statement in body.statements:
             self.statement(statement)
@@ -205,7 +205,7 @@ class FunctionWriter:
             self.texts[statement] = name
             self.bound(statement)
         if not isinstance(statement, Store):
-            self.holders.has_read(self.reads.of(statement))
+            self.allocation.has_read(self.reads.of(statement))
 
     def definition(self, node: Node, name: str, value: Expression) -> str:
         """The line that gives a value its name."""
@@ -286,7 +286,7 @@ class FunctionWriter:
             return self.names.fresh(self.wanted_name(part))
         begun = node.operands[part.parameters["begins"]]
         wanted = self.texts[begun] if begun.opcode == "empty" else self.wanted_name(part)
-        return self.holders.name(part, wanted, node)
+        return self.allocation.name(part, wanted, node)
 
     def _setitem(self, node: Node) -> None:
         """A changed copy: ``y = x.copy()``, ``y[i] = value`` or ``np.add.at(y, i, value)``."""

@@ -95,19 +95,19 @@ class ControlFlowWriter:
 
     def _chain_name(self, chain: Chain, start: Expression) -> Expression:
         """The author's name, or that of what the first call works on, where nobody needs that any more."""
-        holders, reads = self.writer.holders, self.writer.reads
+        allocation, reads = self.writer.allocation, self.writer.reads
         initial = chain.calls[0].operands[chain.carried]
         for call in chain.calls[:-1]:
-            holders.has_read(reads.of(call))
+            allocation.has_read(reads.of(call))
         around = reads.of(chain.last) - {chain.calls[-2]}  # read in every iteration
-        holders.expect(around)
+        allocation.expect(around)
         wanted = self.writer.plan.user_names.get(chain.last)
         if start.isidentifier() and initial in self.writer.texts:
-            holders.hold(start, initial)
+            allocation.hold(start, initial)
             wanted = wanted or start
-        name = holders.name(chain.last, wanted or self.writer.wanted_name(chain.last))
-        holders.has_read(around)
-        holders.has_read(reads.of(chain.last))
+        name = allocation.name(chain.last, wanted or self.writer.wanted_name(chain.last))
+        allocation.has_read(around)
+        allocation.has_read(reads.of(chain.last))
         return Expression(name)
 
     def _leaf_text(self, leaf: Leaf, counter: str) -> Expression:
@@ -183,7 +183,7 @@ class ControlFlowWriter:
             return None
         if initial.opcode == "item" and initial.operands[0].opcode == "parameter":
             return None
-        if initial.opcode != "parameter" and self.writer.holders.is_lent(initial):
+        if initial.opcode != "parameter" and self.writer.allocation.is_lent(initial):
             return None  # its name is lent by a carry of the loop around
         return self.writer.texts[initial]
 

@@ -1,6 +1,6 @@
 """Which operations can be emitted: what ``xla2py ops`` and the documentation show.
 
-A target is asked about small programs, at least one for nearly every opcode, because what it can say may depend on
+A target is asked about small programs, at least one for nearly every opcode, because what it supports may depend on
 more than the opcode: a shift by a constant is one thing, a shift by a computed amount another.
 """
 

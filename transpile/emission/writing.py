@@ -9,8 +9,8 @@ from ..array.graph import Graph
 from ..array.node import Node, Region
 from ..array.program import Carry, Function, Loop
 from .expression import Expression, Renderer
-from .holders import Holders
 from .lines import Line
+from .name_allocation import NameAllocation
 from .names import Names
 from .plan import Plan
 from .schedule import Body, Reads, Statement
@@ -31,7 +31,7 @@ class Writing(Protocol):
     plan: Plan
     names: Names
     source_names: SourceNames
-    holders: Holders
+    allocation: NameAllocation
     reads: Reads
     texts: dict[Node, Expression]
     lines: list[Line]

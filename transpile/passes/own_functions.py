@@ -1,4 +1,4 @@
-"""What a target says by a function of its own prelude where NumPy has a word for it."""
+"""Operations become calls where a target has a function of its own prelude for what is an expression in NumPy."""
 
 from __future__ import annotations
 

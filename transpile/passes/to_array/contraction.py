@@ -1,4 +1,4 @@
-"""dot in NumPy's words: ``@`` where it says it, else ``matmul`` of transposed views, ``tensordot``, ``einsum``."""
+"""``dot`` becomes ``@`` where that computes it, else ``matmul`` of transposed views, ``tensordot``, or ``einsum``."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from .plan import Plan
 from .schedule import Body, Reads, statement_of
 
 
-class Holders:
+class NameAllocation:
     """The values that have names while a function is written, in the order in which it runs."""
 
     def __init__(self, plan: Plan, reads: Reads, names: Names, results: Iterable[Node]) -> None:
