@@ -5,6 +5,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from ...transpile.array.support import Features
 from ...transpile.hlo.carriers import carried
 from ...transpile.hlo.element_types import ELEMENT_TYPES, from_dtype
 from ..base import TEMPLATES, Target, Twin
@@ -51,6 +52,7 @@ TARGET = Target(
     imports=("import cupy as cp",),
     macros=TEMPLATES / "cupy",
     refuses=refuses,
+    features=Features(slices_are_fast=False),  # a kernel for each, where one reduces all lines
     largest_folded=0,  # every cp.array(..) in a function copies from the host again
     prelude=TEMPLATES / "cupy" / "prelude",
     own_function=own_function,

@@ -22,8 +22,11 @@ TARGET = Target(
     macros=TEMPLATES / "dask",
     refuses=refuses,
     arrange=arrange,
-    # What is to be cut must be seen, tasks read arrays in no order, and an index tells which chunk is meant.
-    features=Features(functions_are_called=False, arrays_are_mutable=False, indices_are_free=False),
+    # What is to be cut must be seen, tasks read arrays in no order, an index tells which chunk is meant, slices make
+    # tasks of their own.
+    features=Features(
+        functions_are_called=False, arrays_are_mutable=False, indices_are_free=False, slices_are_fast=False
+    ),
     scalars="np",
     library=LIBRARY,
     # One replica is plain NumPy; a cluster runs several.

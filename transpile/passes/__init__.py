@@ -35,6 +35,7 @@ from .reductions.keepdims import keepdims
 from .reductions.means import means
 from .reductions.nan_reductions import nan_reductions
 from .reductions.norms import norms
+from .reductions.pools import pools
 from .reductions.prefixes import prefixes
 from .reductions.sums import sums
 from .reductions.variances import variances
@@ -95,6 +96,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     squares,
     reshapes,
     pool_gradients,
+    pools,
     take_or_fill,
     indices,
     aranges,

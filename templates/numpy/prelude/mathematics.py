@@ -92,7 +92,7 @@ def expm1_f32(x: np.float32) -> np.float32:
 
 @elementary
 def sigmoid_f32(x: np.float32) -> np.float32:
-    """1 / (1 + e ** -x). Error: 2.3 ulp."""
+    """1 / (1 + e ** -x). Error: 2.5 ulp."""
     e = exp_f32(-abs(x))
     top = np.float32(1) if x >= np.float32(0) else e
     return top / (np.float32(1) + e)
