@@ -22,6 +22,7 @@ FUSED = (
     "mandelbrot",
     "transformer_block",
 )  # shown in CuPy's style fast, too
+LOOPS = ("attention", "cross_entropy", "transformer_block")  # shown in NumPy's style fast, too
 IN_CHUNKS = {  # for Dask: how large chunks are, for something of each kind to be seen
     "attention": "8KiB",  # rows at a time, products that are summed up
     "cholesky_regression": "1KiB",  # tiles of matrices
@@ -37,12 +38,12 @@ def modules():
         name, form, _ = hlo.name.split(".")
         generated = xla2py.emit(hlo.read_text("utf-8"), name=f"examples/hlo/{hlo.name}", sources=ROOT)
         yield Path(form) / f"{name}.py", generated
-    for name in FUSED:
+    for name, target in [*((name, "cupy") for name in FUSED), *((name, "numpy") for name in LOOPS)]:
         hlo = ROOT / "examples" / "hlo" / f"{name}.before.hlo"
         generated = xla2py.emit(
-            hlo.read_text("utf-8"), "cupy", style="fast", name=f"examples/hlo/{hlo.name}", sources=ROOT
+            hlo.read_text("utf-8"), target, style="fast", name=f"examples/hlo/{hlo.name}", sources=ROOT
         )
-        yield Path("cupy_fast") / f"{name}.py", generated
+        yield Path(f"{target}_fast") / f"{name}.py", generated
     for name, chunks in IN_CHUNKS.items():
         hlo = ROOT / "examples" / "hlo" / f"{name}.before.hlo"
         generated = xla2py.emit(

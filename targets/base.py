@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -42,15 +43,22 @@ def _whole(lines: Lines) -> int:
     return 1
 
 
+def _saves_an_array(nodes: Sequence[Node], saved: int, is_repeated: bool) -> bool:
+    return saved > 0
+
+
 @dataclass(frozen=True, slots=True)
 class Kernels:
     """How a target writes kernels (``transpile/kernels``).
 
-    ``fuses(node)`` says whether they compute an operation element by element, ``reduces(node)`` whether along lines;
-    ``parts(lines)`` is into how many parts each line is cut, whose results the library reduces again. A loop has fewer
-    than ``most_elements``, a kernel at most ``most_arguments``, and it must save ``least_saved`` arrays that would be
-    stored without it. ``refuses(node)`` gives the reason why a node would stand in the way of kernels, so that nothing
-    is raised to it, or None. ``declarations`` makes what writes the kernels of a module
+    ``fuses(node)`` says whether they compute an operation element by element, ``reduces(node)`` whether along
+    lines; ``parts(lines)`` is into how many parts each line is cut, whose results the library reduces again. A loop
+    has fewer than ``most_elements``, a kernel at most ``most_arguments``; ``pays(nodes, saved, is_repeated)`` says
+    whether it is worth to have one for these operations, which saves so many arrays that would be stored without
+    it, and stands in the body of a loop or not. ``refuses(node)`` gives the reason why a node would stand in the
+    way of kernels, so that nothing is raised to it, or None. Where they ``take_any_shape``, those that ask for no
+    place compute arrays of other shapes, too. They need the packages that ``requires`` names, which an ``extra`` of
+    this distribution installs. ``declarations`` makes what writes the kernels of a module
     (:class:`transpile.emission.kernels.Declarations`).
     """
 
@@ -58,10 +66,17 @@ class Kernels:
     reduces: Callable[[Node], bool]
     declarations: Callable[..., Any]
     parts: Callable[[Lines], int] = _whole
+    pays: Callable[[Sequence[Node], int, bool], bool] = _saves_an_array
     most_elements: int = 2**31
     most_arguments: int = 32
-    least_saved: int = 1
     refuses: Refuses = _supports_everything
+    take_any_shape: bool = False
+    requires: tuple[str, ...] = ()
+    extra: str = ""
+
+    def missing(self) -> tuple[str, ...]:
+        """The packages that kernels need and that are not installed."""
+        return tuple(name for name in self.requires if find_spec(name) is None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ def test_gallery_is_current():
     assert not stale, f"write them again with examples/gallery.py: {stale}"
 
 
-LIBRARIES = {"cupy_fast": {"cupy"}, "dask": {"dask", "numpy"}}
+LIBRARIES = {"cupy_fast": {"cupy"}, "numpy_fast": {"numba", "numpy"}, "dask": {"dask", "numpy"}}
 
 
 @pytest.mark.parametrize("path", sorted(GENERATED.glob("*/*.py")), ids=lambda path: f"{path.parent.name}-{path.stem}")
@@ -55,7 +55,7 @@ def test_modules_pass_ruffs_default_rules():
 
 def test_modules_pass_strict_type_checks(tmp_path):
     modules = [str(path.relative_to(GENERATED)) for path in sorted(GENERATED.glob("*/*.py"))]
-    modules = [name for name in modules if Path(name).parts[0] not in LIBRARIES]  # neither CuPy nor Dask has types
+    modules = [name for name in modules if Path(name).parts[0] not in LIBRARIES]  # CuPy, Dask and Numba have no types
     options = ["--strict", "--config-file=", "--namespace-packages", "--explicit-package-bases"]
     command = [sys.executable, "-m", "mypy", *options, f"--cache-dir={tmp_path}", *modules]
     environment = {key: value for key, value in os.environ.items() if key not in ("MYPYPATH", "PYTHONPATH")}

@@ -1,12 +1,14 @@
-"""The NumPy target: everything, on NumPy alone (ml_dtypes where the program has narrow types)."""
+"""The NumPy target: everything, on NumPy alone (ml_dtypes where the program has narrow types), or by Numba's loops."""
 
 from ..base import TEMPLATES, Target
+from .kernels import KERNELS
 
 TARGET = Target(
     name="numpy",
     title="NumPy",
     namespace="np",
-    imports=("import numpy as np",),
+    imports=("import numpy as np", "from numba import njit"),
     macros=TEMPLATES / "numpy",
     prelude=TEMPLATES / "numpy" / "prelude",
+    kernels=KERNELS,
 )

@@ -72,7 +72,7 @@ def read_behind(kernel):
     """Another place for what the result is computed of."""
     graph, (parameter,) = kernel.function.graph, kernel.function.parameters
     place = Offset(3, (Term(3, None, 5), Term(1, 3, 1)))
-    read = graph.typed("read", (parameter,), kernel.loop, parameter.element_type, at=place)
+    read = graph.typed("read", (parameter,), kernel.loop, parameter.element_type, at=place, indices=())
     kernel.function.results = (graph.typed("negate", (read,), kernel.loop, read.element_type),)
 
 

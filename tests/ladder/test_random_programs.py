@@ -59,7 +59,7 @@ def test_fuzz_runs_on_the_twin(xla2py, seed):
     assert (state["style"], state["next_seed"]) == ("fast", seed + 1)
     assert state["verdicts"] in ({"cupy": {"equal": 1}}, {"cupy": {"close": 1}})
     assert "XP605" in xla2py("fuzz", "-t", "cupy", "-o", "found")[2]
-    assert "XP414" in xla2py("fuzz", "-t", "numpy,cupy", "--style", "fast", "-o", "other")[2]
+    assert "XP414" in xla2py("fuzz", "-t", "array-api,cupy", "--style", "fast", "-o", "other")[2]
 
 
 def test_lockstep_and_check_run_on_the_twin(xla2py):

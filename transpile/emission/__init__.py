@@ -62,11 +62,11 @@ def emit(
     the operands and, by keyword, ``shape`` (sizes; a tuple of them for a tuple) and ``backend_config``, must be pure,
     and is called once per execution. ``memory`` is what a program may use on targets that work in chunks (``"2GiB"``),
     ``chunks`` how large a chunk is there: bytes (``"32MiB"``) or the number of elements along every axis that is cut
-    (``"4096"``). ``style`` is ``readable``, or ``fast`` on targets that write kernels of their own (CuPy): what joins
-    between two arrays that must be stored becomes one kernel. With ``graph`` the module offers ``replay``: ``main``
-    as a CUDA graph (CuPy). ``debug`` verifies the program after each pass, which finds a bug in a pass where it is.
-    ``observe`` is called with the name of each pass and the program after it as text, ``begin`` with the name of
-    what is done next.
+    (``"4096"``). ``style`` is ``readable``, or ``fast`` on targets that write kernels of their own (NumPy with Numba,
+    CuPy): what joins between two arrays that must be stored becomes one kernel. With ``graph`` the module offers
+    ``replay``: ``main`` as a CUDA graph (CuPy). ``debug`` verifies the program after each pass, which finds a bug in a
+    pass where it is. ``observe`` is called with the name of each pass and the program after it as text, ``begin`` with
+    the name of what is done next.
 
     Raises HloSyntaxError and HloVerificationError for bad input, UnsupportedError naming every instruction that the
     target cannot express, or a graph cannot hold, UsageError for an unknown target or pass.
@@ -160,13 +160,19 @@ def checked_hooks(hooks: Mapping[str, str]) -> dict[str, str]:
 
 
 def require_style(style: str, target: Target) -> None:
-    """Raise UsageError (XP414) for a style that there is not, or not on this target."""
+    """Raise UsageError for a style that there is not, or not on this target (XP414), or that needs packages which are
+    not installed (XP417)."""
     if style not in STYLES:
         raise UsageError(
             Diagnostic("XP414", f"there is no style '{style}'", hint=f"the styles are: {', '.join(STYLES)}")
         )
     if style == FAST and target.kernels is None:
         raise UsageError(Diagnostic("XP414", f"{target.title} has no style '{style}'", hint="leave --style out"))
+    missing = target.kernels.missing() if style == FAST and target.kernels is not None else ()
+    if missing and target.kernels is not None:
+        message = f"the style '{style}' for {target.title} needs {' and '.join(missing)}"
+        hint = f"pip install 'xla2py[{target.kernels.extra}]'"
+        raise UsageError(Diagnostic("XP417", message, hint=hint))
 
 
 def chosen_word(name: str, value: bool | str) -> str:

@@ -264,7 +264,12 @@ class FunctionWriter:
         targets = targets if len(targets) > 1 else [f"({targets[0]},)"]
         taken = 4 * self.indent + len(", ".join(targets)) + len(" = ")
         self.assign(targets, self.fitting.fitted(node, partial(self.value, node), taken), node)
-        self.bound(*self.items.get(node, {}).values())
+        parts = list(self.items.get(node, {}).values())
+        self.bound(*parts)
+        numbers = [(part, self.texts[part]) for part in parts if not part.ndim and node.opcode == "kernel"]
+        typed = self.renderer.statement("typed_numbers", numbers) if numbers else ""
+        if typed:
+            self.line(typed)
 
     def targets(self, node: Node) -> list[str]:
         """Names for the results of a node; ``_`` for those nobody reads."""

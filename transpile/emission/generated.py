@@ -14,6 +14,7 @@ import numpy as np
 
 from ..array.program import Program
 from ..files import write_atomically
+from .compiled_functions import is_compiled, kept_module, without_cache
 from .line_map import LineMap, map_lines
 from .lines import WrittenFunction
 from .sidecars import Sidecar, sidecars, storable
@@ -55,13 +56,20 @@ class GeneratedModule:
         """The files with constants that the module needs beside it where its source is at a path."""
         return sidecars(self.constants, path)
 
-    def load(self) -> ModuleType:
-        """The module, imported from memory. Tracebacks and debuggers show its lines."""
-        filename = f"<xla2py generated {self.name} for {self.target} {id(self.source):x}>"
-        module = ModuleType(self.name)
-        module.__file__ = filename
-        linecache.cache[filename] = (len(self.source), None, self.source.splitlines(keepends=True), filename)
-        exec(compile(self.source, filename, "exec", dont_inherit=True), module.__dict__)
+    def load(self, *, keep_compiled: bool = True) -> ModuleType:
+        """The module, imported from memory. Tracebacks and debuggers show its lines.
+
+        A module whose functions are compiled is written to a file in the user's cache first, so that other processes
+        need not compile them again, unless ``keep_compiled`` is false.
+        """
+        if is_compiled(self.source) and keep_compiled:
+            module = kept_module(self.name, self.source)
+        else:
+            module = ModuleType(self.name)
+            module.__file__ = f"<xla2py generated {self.name} for {self.target} {id(self.source):x}>"
+        source, filename = self.source if keep_compiled else without_cache(self.source), str(module.__file__)
+        linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+        exec(compile(source, filename, "exec", dont_inherit=True), module.__dict__)
         if self.constants:
             stored = {name: storable(array) for name, array in self.constants.items()}
             for function in ("constant", "mapped_constant"):

@@ -46,11 +46,16 @@ class KernelRenderer(Renderer):
 
     def start_of(self, node: Node) -> Expression:
         """What changes no result of a reduction, before the first element."""
-        dtype = node.type.dtype
-        if node.opcode in ("sum", "prod"):
-            return self.typed_literal(dtype.type(node.opcode == "prod"), node.type)
-        is_largest = node.opcode == "max"
-        if node.type.is_floating:
-            return self.typed_literal(dtype.type(-np.inf if is_largest else np.inf), node.type)
-        bounds = np.iinfo(dtype)
-        return self.typed_literal(dtype.type(bounds.min if is_largest else bounds.max), node.type)
+        return self.typed_literal(start_value(node.opcode, node.type), node.type)
+
+
+def start_value(reduction: str, element_type: ElementType) -> np.ndarray:
+    """The number of a type that changes no result of a reduction."""
+    dtype = element_type.dtype
+    if reduction in ("sum", "prod"):
+        return np.asarray(dtype.type(reduction == "prod"))
+    is_largest = reduction == "max"
+    if element_type.is_floating:
+        return np.asarray(dtype.type(-np.inf if is_largest else np.inf))
+    bounds = np.iinfo(dtype)
+    return np.asarray(dtype.type(bounds.min if is_largest else bounds.max))

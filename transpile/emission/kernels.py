@@ -42,7 +42,7 @@ class Declarations:
             if node.opcode != "kernel":
                 continue
             last = writer.items[node][max(writer.items[node])] if node.results else node
-            wanted = writer.plan.user_names.get(last) or base_name(last, writer.graph)
+            wanted = self.wanted_name(last, writer)
             if node.parameters["kernel"].has_loop:
                 wanted = self._named_as_carried(writer, node) or "loop"
             key = node.parameters["kernel"].key
@@ -51,6 +51,10 @@ class Declarations:
                 name = module_names.fresh(f"{identifier(wanted)}_kernel")
             writer.renderer.kernel_names[node.parameters["kernel"]] = self.names[key] = name
             writer.names.taken.add(name)
+
+    def wanted_name(self, result: Node, writer: FunctionWriter) -> str:
+        """What to name a kernel after its last result."""
+        return writer.plan.user_names.get(result) or base_name(result, writer.graph)
 
     def _named_as_carried(self, writer: FunctionWriter, node: Node) -> str:
         """Call the results of a kernel what its loop carries; the last of the names."""

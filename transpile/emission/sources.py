@@ -31,6 +31,7 @@ class SourceNames:
     """What the author called the values of a module."""
 
     def __init__(self, module: HloModule) -> None:
+        self.program_name = module.name.removeprefix("jit_")
         self.frames = module.stack_frames
         self.driver = driver_frames(module)
         self.targets: dict[Place, str] = {}

@@ -36,7 +36,7 @@ def record(module: GeneratedModule, arguments: Sequence[Any]) -> tuple[list[Even
     recorder = _Recorder(runtime)
     try:
         with runtime, flushed():
-            loaded = module.load()
+            loaded = module.load(keep_compiled=False)
             loaded.__dict__.update({PROBE: recorder.value, ITERATION: recorder.iteration, FUNCTION: recorder.function})
             loaded.main(*runtime.adopt(list(arguments)))
     except _FullError:

@@ -40,13 +40,13 @@ def run_generated(
     target = load_target(generated.target)
     arguments = map_arrays(target.library.cut, arguments)
     with flushed() if without_subnormals else nullcontext(), Runtime(target) as runtime:
-        results = generated.load().main(*runtime.adopt(list(arguments)))
+        results = generated.load(keep_compiled=False).main(*runtime.adopt(list(arguments)))
         return runtime.fetch(target.library.materialise(results, without_subnormals))
 
 
 def executed_lines(generated: GeneratedModule, arguments: Sequence[Any]) -> frozenset[int]:
     """The lines of an emitted module's text that its ``main`` runs on the arguments, in this thread."""
-    module = generated.load()
+    module = generated.load(keep_compiled=False)
     name, lines = inspect.unwrap(module.main).__code__.co_filename, set[int]()
 
     def local(frame: FrameType, event: str, argument: Any) -> Any:
@@ -78,7 +78,9 @@ def run_replicas(generated: GeneratedModule, replica_args: Sequence[Sequence[Any
         array.setflags(write=False)
     target = load_target(generated.target)
     with Runtime(target.replicas or target) as runtime:
-        return runtime.fetch(generated.load().run_local([runtime.adopt(list(each)) for each in replica_args]))
+        return runtime.fetch(
+            generated.load(keep_compiled=False).run_local([runtime.adopt(list(each)) for each in replica_args])
+        )
 
 
 def run_xla_on_devices(text: str, inputs: Sequence[Sequence[Array]]) -> list[Array]:

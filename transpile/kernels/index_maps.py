@@ -131,6 +131,16 @@ def _in_units(operand: Node, at: Map) -> Map:
 
 
 @dataclass(frozen=True, slots=True)
+class Test:
+    """The element is between bounds of an axis of ``size``: ``place`` is its index there, as a number and by axes."""
+
+    place: Offset
+    index: Index
+    bound: Bound
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Term:
     """``at / divisor % modulus * factor`` of the number ``at`` of an element; no modulus where it is None."""
 

@@ -159,7 +159,7 @@ class Interpreter:
             (
                 branch
                 for branch, test in zip(branches, tests, strict=False)
-                if all(bound.start <= place_of(place, at) < bound.stop for place, bound, _ in test)
+                if all(each.bound.start <= place_of(each.place, at) < each.bound.stop for each in test)
             ),
             branches[-1],
         )

@@ -9,6 +9,7 @@ from ..array.graph import frozen
 from ..array.node import Node
 from ..array.program import Function, tree_nodes
 from ..array.traversal import topological
+from .index_maps import Map
 from .lines import Lines
 
 
@@ -32,6 +33,10 @@ class Kernel:
     reductions: set[Node] = field(default_factory=set)  # of lines: nodes of the function
     of_lines: set[Node] = field(default_factory=set)  # results that have one element for each line, or part of it
     shapes: list[tuple[int, ...]] = field(default_factory=list)  # of the results, as the kernel gives them
+    stands_for: Function | None = None  # the operations that it was made of, in the array dialect
+    at: list[Map] = field(
+        default_factory=list
+    )  # where each result has the element of a step; no map for parts of lines
 
     @property
     def has_loop(self) -> bool:

@@ -26,14 +26,15 @@ class KernelOperation:
     folds: str = ""
 
 
-# What stands for an element of an argument, at its own place or elsewhere, and what follows from its number.
+# What stands for an element of an argument, at its own place or elsewhere, and what follows from its number. Where that
+# is, is said twice: as a place in row-major order, and as an index for each axis.
 _PLACED = {
     "parameter": KernelOperation(),
     "literal": KernelOperation(parameters=("constant",)),
-    "read": KernelOperation(1, ("at",), is_like_operand=True),
-    "arange": KernelOperation(parameters=("places",)),
-    "tri": KernelOperation(parameters=("places", "diagonal")),
-    "eye": KernelOperation(parameters=("places", "diagonal")),
+    "read": KernelOperation(1, ("at", "indices"), is_like_operand=True),
+    "arange": KernelOperation(parameters=("places", "indices")),
+    "tri": KernelOperation(parameters=("places", "indices", "diagonal")),
+    "eye": KernelOperation(parameters=("places", "indices", "diagonal")),
 }
 _CONTROL = {
     "conditional": KernelOperation(parameters=("branches", "tests")),  # by the place of the element

@@ -6,7 +6,7 @@ that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ..array.node import Node
@@ -37,8 +37,18 @@ class Phases:
     words: int  # of 32 bits, for what is kept of each element, at most
 
 
-def phases(kernel: Kernel, keeps: bool) -> Phases:
-    """The loops of a kernel that keep what they need again, or do not."""
+def everything(node: Node) -> bool:
+    """Whatever a later loop needs again is kept."""
+    return True
+
+
+def nothing(node: Node) -> bool:
+    """Later loops compute again what they need."""
+    return False
+
+
+def phases(kernel: Kernel, keeps: Callable[[Node], bool]) -> Phases:
+    """The loops of a kernel; of what later ones need again they keep what ``keeps`` accepts, and compute the rest."""
     results = tree_nodes(kernel.function.results)
     nodes = topological(results)
     level: dict[Node, int] = {}
@@ -59,7 +69,7 @@ def phases(kernel: Kernel, keeps: bool) -> Phases:
     last: dict[Node, int] = {}  # that takes what is kept
     for number, phase in enumerate(made):
         wanted = [node.operands[0] for node in phase.reductions] + phase.results
-        ends = set(computed) & read if keeps else set()
+        ends = {node for node in computed if node in read and keeps(node)}
         inside = _needed(wanted, once, ends)
         last |= {node: number for node in inside if node in ends}
         phase.inside = [node for node in inside if node not in ends]
@@ -94,7 +104,7 @@ def _places(node: Node) -> Iterator[Offset]:
     if node.opcode == "read":
         yield node.parameters["at"]
     yield from node.parameters.get("places", ())
-    yield from (place for test in node.parameters.get("tests", ()) for place, _, _ in test)
+    yield from (each.place for test in node.parameters.get("tests", ()) for each in test)
 
 
 def _from_memory(nodes: Iterable[Node], once: set[Node]) -> set[Node]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ....transpile.kernels.kernel import Kernel
 from ....transpile.kernels.lines import Lines
-from ....transpile.kernels.phases import Phases, phases
+from ....transpile.kernels.phases import Phases, everything, nothing, phases
 
 _WARP = 32  # threads that exchange numbers without memory
 _SMALL_BLOCK = 128  # threads, of several short lines
@@ -60,12 +60,12 @@ def launched(kernel: Kernel) -> tuple[Launch, Phases]:
     lines = kernel.lines
     assert lines is not None
     if lines.are_rows and lines.length <= _LARGEST_BLOCK:
-        return _short_rows(lines), phases(kernel, keeps=True)
+        return _short_rows(lines), phases(kernel, everything)
     width, together = _of_rows(lines) if lines.are_rows else _of_columns(lines)
     each = -(-lines.length // width)
-    found = phases(kernel, keeps=each <= _LONGEST_SHARE)
+    found = phases(kernel, everything if each <= _LONGEST_SHARE else nothing)
     if each > _LONGEST_SHARE or kernel.parts > 1 or not 0 < each * found.words <= _MOST_KEPT:
-        each, found = 0, phases(kernel, keeps=False)
+        each, found = 0, phases(kernel, nothing)
     return Launch(lines, width, together, each, in_loops=True, parts=kernel.parts), found
 
 

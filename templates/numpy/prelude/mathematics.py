@@ -14,6 +14,7 @@ import math
 from typing import Any
 
 import numpy as np
+
 from numba import njit
 
 elementary = njit(
@@ -71,8 +72,8 @@ def power_of_two_f32(n: int) -> np.float32:
 @elementary
 def exp_f32(x: np.float32) -> np.float32:
     """e ** x. Error: 1.05 ulp."""
-    x = np.float32(89) if x > np.float32(89) else x  # infinite
-    x = np.float32(-104) if x < np.float32(-104) else x  # 0
+    x = min(x, np.float32(89))  # infinite
+    x = max(x, np.float32(-104))  # 0
     power, e = exp_steps_f32(x)
     half = power >> 1  # 2**power may be no float
     scaled = power_of_two_f32(half) + e * power_of_two_f32(half)
@@ -82,8 +83,8 @@ def exp_f32(x: np.float32) -> np.float32:
 @elementary
 def expm1_f32(x: np.float32) -> np.float32:
     """e ** x - 1. Error: 1.6 ulp."""
-    y = np.float32(89) if x > np.float32(89) else x  # infinite
-    y = np.float32(-18) if y < np.float32(-18) else y  # -1
+    y = min(x, np.float32(89))  # infinite
+    y = max(y, np.float32(-18))  # -1
     power, e = exp_steps_f32(y)
     scale = power_of_two_f32(power - 1)  # 2**128 is no float
     half = e * scale + (scale - np.float32(0.5))
@@ -102,7 +103,7 @@ def sigmoid_f32(x: np.float32) -> np.float32:
 def tanh_f32(x: np.float32) -> np.float32:
     """tanh(x), exactly 1 from 9.02 on. Error: 2.6 ulp."""
     y = np.float32(2) * abs(x)
-    y = np.float32(20) if y > np.float32(20) else y
+    y = min(y, np.float32(20))
     e = expm1_f32(y)
     return np.copysign(e / (e + np.float32(2)), x)
 
@@ -165,7 +166,7 @@ ERF_BOTTOM_F32 = singles(
 def erf_f32(x: np.float32) -> np.float32:
     """The error function, exactly 1 from 3.92 on. Error: 6.0 ulp."""
     square = x * x
-    square = np.float32(16) if square > np.float32(16) else square
+    square = min(square, np.float32(16))
     y = x * polynomial(square, ERF_TOP_F32) / polynomial(square, ERF_BOTTOM_F32)
     is_one = (abs(y) > np.float32(1)) | (abs(x) > np.float32(3.9192059))
     return np.copysign(np.float32(1), x) if is_one else y
@@ -247,8 +248,8 @@ def pow_f32(x: np.float32, y: np.float32) -> np.float32:
     log2 = log2 if size > 0.0 else -np.inf
     log2 = log2 if size < 1e39 else size  # inf and NaN
     exponent = np.float64(y) * log2
-    exponent = 200.0 if exponent > 200.0 else exponent
-    exponent = -200.0 if exponent < -200.0 else exponent
+    exponent = min(exponent, 200.0)
+    exponent = max(exponent, -200.0)
     whole = exponent + 6755399441055744.0  # rounds; 1.5 * 2**52
     r = exponent - (whole - 6755399441055744.0)
     scale = float_of_bits_f64((bits_f64(whole) + 1023) << 52)
@@ -305,8 +306,8 @@ def power_of_two_f64(n: int) -> float:
 @elementary
 def exp_f64(x: float) -> float:
     """e ** x. Error: 1.0 ulp."""
-    x = 710.0 if x > 710.0 else x  # infinite
-    x = -746.0 if x < -746.0 else x  # 0
+    x = min(x, 710.0)  # infinite
+    x = max(x, -746.0)  # 0
     power, e = exp_steps_f64(x)
     half = power >> 1  # 2**power may be no float
     scaled = power_of_two_f64(half) + e * power_of_two_f64(half)
@@ -316,8 +317,8 @@ def exp_f64(x: float) -> float:
 @elementary
 def expm1_f64(x: float) -> float:
     """e ** x - 1. Error: 1.9 ulp."""
-    y = 710.0 if x > 710.0 else x  # infinite
-    y = -38.0 if y < -38.0 else y  # -1
+    y = min(x, 710.0)  # infinite
+    y = max(y, -38.0)  # -1
     power, e = exp_steps_f64(y)
     scale = power_of_two_f64(power - 1)  # 2**1024 is no float
     half = e * scale + (scale - 0.5)
@@ -335,7 +336,7 @@ def sigmoid_f64(x: float) -> float:
 def tanh_f64(x: float) -> float:
     """tanh(x), exactly 1 from 19.1 on. Error: 2.7 ulp."""
     y = 2.0 * abs(x)
-    y = 40.0 if y > 40.0 else y
+    y = min(y, 40.0)
     e = expm1_f64(y)
     return np.copysign(e / (e + 2.0), x)
 

@@ -6,17 +6,31 @@ may be. ``building`` makes kernels of the regions, ``loops`` moves loops around 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ....targets.base import Kernels
 from ...array.live import live_nodes
-from ...array.program import Program
+from ...array.program import Function, Program, roots
+from ...array.traversal import topological
 from .building import KernelBuilder, call_kernel
 from .loops import kernel_loops
 from .regions import RegionFinder
 
 
+def _handed_to_others(program: Program) -> Iterator[Function]:
+    """The functions that are arguments: what they are given in a program may be arrays of another shape."""
+    for function in program.functions:
+        for node in topological(roots(function)):
+            given = (*node.parameters.get("arguments", ()), *node.parameters.get("keywords", {}).values())
+            yield from (argument for argument in given if isinstance(argument, Function))
+
+
 def fuse(program: Program, kernels: Kernels) -> None:
     """Fuse, in every function of a program, the operations that a target has kernels for."""
+    handed = set() if kernels.take_any_shape else set(_handed_to_others(program))
     for function in program.functions:
+        if function in handed:
+            continue
         regions = RegionFinder(function, kernels).found()
         kernels_made = [KernelBuilder(function, region).kernel() for region in regions]
         for region, kernel in zip(regions, kernels_made, strict=True):

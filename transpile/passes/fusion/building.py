@@ -11,14 +11,13 @@ from ...array.graph import Graph
 from ...array.live import live_nodes
 from ...array.node import Node, Region
 from ...array.program import Branch, Function
+from ...array.traversal import topological
 from ...array.value import strong
-from ...kernels.index_maps import Bound, Map, Offset, bounds, identity, offset
+from ...kernels.index_maps import Index, Map, Test, bounds, identity, offset
 from ...kernels.kernel import Kernel
 from ...kernels.lines import Lines, reduced_axes
 from .line_reductions import LineReductions
 from .regions import FusedRegion, Piece, is_generated, read_by
-
-Test = tuple[tuple[Offset, Bound, int], ...]  # indices, each between bounds of an axis of that size
 
 
 def call_kernel(function: Function, region: FusedRegion, kernel: Kernel) -> None:
@@ -52,6 +51,16 @@ def _called(function: Function, region: FusedRegion, kernel: Kernel) -> list[tup
 def _origin(region: FusedRegion, node: Node) -> dict[str, Any]:
     """What a result of a kernel is named after."""
     return {"stands_for": node} | ({"is_part": True} if node in region.unfinished else {})
+
+
+def _given_at(region: FusedRegion, node: Node) -> Map:
+    """Where a kernel writes what it gives of a result."""
+    whole = identity(region.loop)
+    if node not in region.unfinished or region.parts > 1:
+        return region.at[node] if region.parts == 1 else ()
+    if node.ndim == len(region.loop):
+        return tuple(Index() if axis in region.axes else index for axis, index in enumerate(whole))
+    return tuple(index for axis, index in enumerate(whole) if axis not in region.axes)
 
 
 def _given(region: FusedRegion, node: Node) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -111,8 +120,26 @@ class KernelBuilder:
         kernel.shapes = [
             _given(region, node)[0] if node in region.unfinished else node.shape for node in region.outputs
         ]
+        kernel.at = [_given_at(region, node) for node in region.outputs]
         kernel.of_lines = {made[node] for node in region.outputs if region.at[node] != whole}
+        kernel.stands_for = self._readable()
         return kernel
+
+    def _readable(self) -> Function:
+        """A function of the region's operations as they are, views among them."""
+        region, graph = self.region, Graph()
+        made = {node: graph.parameter(node.shape, node.element_type, graph.root) for node in region.inputs}
+        parameters = list(made.values())
+        for node in topological(region.outputs, lambda node: () if node in region.inputs else node.operands):
+            if node not in made:
+                with graph.standing_for(node, self.caller.origins.get(node)):
+                    operands = tuple(made[operand] for operand in node.operands)
+                    made[node] = graph.typed(
+                        node.opcode, operands, node.shape, node.element_type, interval=node.interval, **node.parameters
+                    )
+        function = self.kernel_made.function
+        results = tuple(made[node] for node in region.outputs)
+        return Function(function.computation, graph, parameters, results, originals=function.originals)
 
     def _body(self, of: Piece | None) -> Region:
         """Where a piece is computed: for the elements alone that are of it."""
@@ -142,11 +169,16 @@ class KernelBuilder:
             )
         return self._noted(node, joined)
 
-    def _test(self, node: Node, number: int) -> Test:
+    def _test(self, node: Node, number: int) -> tuple[Test, ...]:
         """What tells that an element is of a piece."""
         at, loop = self.region.at[node], self.region.loop
         return tuple(
-            (offset((at[bound.axis],), (node.shape[bound.axis],), loop), bound, node.shape[bound.axis])
+            Test(
+                offset((at[bound.axis],), (node.shape[bound.axis],), loop),
+                at[bound.axis],
+                bound,
+                node.shape[bound.axis],
+            )
             for bound in bounds(node, number)
         )
 
@@ -193,7 +225,9 @@ class KernelBuilder:
             if parameter not in self.kernel_made.whole:
                 return parameter
             place = offset(at, source.shape, loop)
-            return graph.typed("read", (parameter,), loop, source.element_type, interval=source.interval, at=place)
+            return graph.typed(
+                "read", (parameter,), loop, source.element_type, interval=source.interval, at=place, indices=at
+            )
 
     def _generated(self, source: Node, at: Map) -> Node:
         """An element of an array that follows from its index."""
@@ -205,4 +239,6 @@ class KernelBuilder:
             offset((index,), (size,), self.region.loop) for index, size in zip(at, source.shape, strict=True)
         )
         diagonal = source.parameters.get("diagonal", 0)
-        return graph.typed(source.opcode, (), self.region.loop, source.element_type, places=places, diagonal=diagonal)
+        return graph.typed(
+            source.opcode, (), self.region.loop, source.element_type, places=places, indices=at, diagonal=diagonal
+        )

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from ...array.graph import Graph
 from ...array.node import Node
 from ...hlo.element_types import BF16, F16, F32, PRED, S8, S16, S32, U8, U16, ElementType
-from ...kernels.index_maps import Offset, Term
-from ...kernels.lines import Lines
+from ...kernels.index_maps import Index, Offset, Term
+from ...kernels.lines import Lines, reduced_axes
 
 _LARGEST, _SMALLEST = ("argmax", "max"), ("argmin", "min")
 _EXTREMES = {"argmax": _LARGEST, "argmin": _SMALLEST, "first_largest": _LARGEST, "first_smallest": _SMALLEST}
@@ -70,6 +70,7 @@ class LineReductions:
             found = self._node("or", (missing, found), PRED)
         (part,) = (part for part in self.lines.stretches if part.is_reduced)
         along = Offset(0, (Term(part.stride, None if part is self.lines.stretches[0] else part.size, 1),))
-        places = self._node("arange", (), S32, places=(along,))
+        indices = (Index(0, 1, *reduced_axes(node)),)
+        places = self._node("arange", (), S32, places=(along,), indices=indices)
         behind = self.graph.literal(self.lines.length, S32)
         return self._reduced(opcode, self._node("select", (found, places, behind), S32))

@@ -11,6 +11,7 @@ from ...array.program import Carry, Function, Loop, roots, tree_nodes
 from ...array.rewriting import rewrite
 from ...array.traversal import is_inside, topological
 from ...hlo.element_types import S32
+from ...kernels.index_maps import identity
 from ...kernels.kernel import Kernel
 from .regions import is_generated
 
@@ -158,6 +159,7 @@ class LoopKernel:
         kernel.function.parameters = list(inputs.values())
         kernel.inputs, kernel.outputs = list(inputs), [self.items[index] for index in self.wanted]
         kernel.shapes = [node.shape for node in kernel.outputs]
+        kernel.at = [identity(inner.loop) for _ in kernel.outputs]
         return kernel, tuple(inputs)
 
     def _initial(self, graph: Graph, initial: Node, inputs: dict[Node, Node]) -> Node:

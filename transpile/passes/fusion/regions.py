@@ -323,11 +323,12 @@ class RegionFinder:
             self.region_of[node] = region
 
     def _is_worth_it(self, region: FusedRegion) -> bool:
-        """It saves what it must, and has no more arguments than a kernel should have."""
+        """It saves enough for the target, and has no more arguments than a kernel should have."""
         saved = len(region.nodes) - len(region.outputs)
         saved += region.is_round  # what a loop carries is stored once, not in every round
         arguments = len(region.inputs) + len(region.outputs)
-        return arguments <= self.kernels.most_arguments and saved >= self.kernels.least_saved
+        is_repeated = any(body.kind == "loop" for body in region.body.path())
+        return arguments <= self.kernels.most_arguments and self.kernels.pays(region.nodes, saved, is_repeated)
 
     def _close(self, region: FusedRegion) -> None:
         """Set what is read by others, what is read from others, and into how many parts lines are cut."""

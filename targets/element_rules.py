@@ -1,0 +1,127 @@
+"""What targets ask of operations before kernels compute them element by element, whatever language these are in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ..transpile.array.node import Node, Slot
+from ..transpile.hlo.element_types import PRED
+
+Kinds = frozenset[str]  # names of element types
+Rule = Callable[[Node], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class ElementTable:
+    """The operations of a language of kernels.
+
+    ``kinds`` are the element types that it has. ``operations`` says of which types the first operand of an operation
+    may be, ``functions`` the same for functions of the prelude, and ``rules`` what else an operation must be like.
+    """
+
+    kinds: Kinds
+    operations: Mapping[str, Kinds]
+    functions: Mapping[str, Kinds]
+    rules: Mapping[str, Rule]
+
+    def has(self, node: Node) -> bool:
+        """The language says what a node computes."""
+        types = [each.element_type for each in (node, *node.operands)]
+        if not node.operands or not all(kind is not None and kind.name in self.kinds for kind in types):
+            return False
+        named = node.opcode == "prelude"
+        accepted = self.functions.get(called_function(node)) if named else self.operations.get(node.opcode)
+        rule = self.rules.get(node.opcode, _always)
+        return accepted is not None and node.operands[0].type.name in accepted and rule(node)
+
+
+def called_function(node: Node) -> str:
+    """The prelude function that a node calls on its operands alone; the type that it converts to does not count."""
+    function = node.parameters["function"]
+    slots = tuple(argument for argument in node.parameters["arguments"] if argument != node.element_type)
+    plain = slots == tuple(Slot(k) for k in range(len(node.operands))) and not node.parameters["keywords"]
+    return function if plain and isinstance(function, str) else ""
+
+
+def _always(node: Node) -> bool:
+    return True
+
+
+def compares(node: Node) -> bool:
+    """Complex numbers have no order, and languages have not the total order of floats."""
+    is_order = node.parameters["direction"] not in ("EQ", "NE")
+    return node.parameters.get("type") != "TOTALORDER" and not (is_order and node.operands[0].type.is_complex)
+
+
+def converts(node: Node) -> bool:
+    """Not a float to an integer, which saturates: that is the prelude's ``to_int``."""
+    source, result = node.operands[0].type, node.type
+    if source.is_complex:
+        return result.is_complex
+    return not (source.is_floating and result.is_integral)
+
+
+def has_one_type(node: Node) -> bool:
+    """All operands have the type of the result."""
+    return all(operand.element_type is node.element_type for operand in node.operands)
+
+
+def joins(node: Node) -> bool:
+    """Each piece is an arm of an ``if``; there are not many."""
+    few = 1 < len(node.operands) <= _MOST_PIECES
+    return has_one_type(node) and few and all(0 not in each.shape for each in node.operands)
+
+
+def rolls(node: Node) -> bool:
+    """Along one axis, and by something."""
+    axis, shift = node.parameters["axis"], node.parameters["shift"]
+    return isinstance(axis, int) and isinstance(shift, int) and shift % node.shape[axis] != 0
+
+
+def pads(node: Node) -> bool:
+    """With a number, and something of it."""
+    return has_one_type(node) and 0 not in node.operands[0].shape and not node.operands[1].ndim
+
+
+def selects(node: Node) -> bool:
+    """By a truth value, between values of one type."""
+    values = node.operands[1:]
+    return node.operands[0].type is PRED and all(operand.element_type is node.element_type for operand in values)
+
+
+def divides(node: Node) -> bool:
+    """Floats, or integers without a sign: of others, languages round quotients each in its own way."""
+    interval = node.operands[0].interval
+    no_sign = not node.type.is_signed or (interval is not None and interval[0] >= 0)
+    return has_one_type(node) and (not node.type.is_integral or no_sign)
+
+
+_MOST_PIECES = 4
+_OF_ONE_TYPE = "add subtract multiply negate maximum minimum clamp and or xor not power atan2".split()
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(_OF_ONE_TYPE, has_one_type),
+    **dict.fromkeys(("divide", "remainder"), divides),
+    **dict.fromkeys(("concatenate", "stack"), joins),
+    "roll": rolls,
+    "pad": pads,
+    "select": selects,
+    "compare": compares,
+    "convert": converts,
+}
+
+
+# What would hide work on elements that kernels do together with what is around it.
+_HIDING = {
+    "library": frozenset("angle conj copysign diff hypot log10 log2 signbit trunc".split()),
+    "prelude": frozenset("complex_exp exact_gelu gelu linspace log_softmax logsumexp softmax".split()),
+}
+
+
+def hides_elements(node: Node) -> str | None:
+    """The reason why kernels could not join a node with what is around it, or None."""
+    if node.opcode == "logaddexp" or node.parameters.get("function") in _HIDING.get(node.opcode, ()):
+        return "it hides what kernels compute element by element"
+    given = node.operands[1:] if node.opcode == "select" else node.operands
+    is_mixed = node.operation.promotes and len({operand.element_type for operand in given}) > 1
+    return "operands of kernels have one type" if is_mixed else None

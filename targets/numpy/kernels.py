@@ -1,0 +1,117 @@
+"""Which operations the loops of the style ``fast`` compute, exactly as NumPy does, and what is worth such a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from math import prod
+from typing import Any
+
+from ...transpile.array.node import Node
+from ...transpile.kernels.lines import Lines, reduced_axes
+from ..base import Kernels
+from ..element_rules import RULES, ElementTable, called_function, has_one_type, hides_elements
+
+_FLOATS = frozenset(("f32", "f64"))
+_INTEGERS = frozenset("s8 s16 s32 s64 u8 u16 u32 u64".split())
+_NUMBERS = _FLOATS | _INTEGERS
+_ANY = _NUMBERS | {"pred"}
+_SIGNED = _FLOATS | frozenset("s8 s16 s32 s64".split())
+
+# The element types of the first operand of an operation.
+_FIRST: dict[str, frozenset[str]] = {
+    **dict.fromkeys("add subtract multiply divide negate maximum minimum clamp square".split(), _NUMBERS),
+    **dict.fromkeys("shift-left shift-right-logical shift-right-arithmetic".split(), _INTEGERS),
+    **dict.fromkeys("and or xor not".split(), _INTEGERS | {"pred"}),
+    **dict.fromkeys("exponential exponential-minus-one log log-plus-one sqrt rsqrt cbrt logistic".split(), _FLOATS),
+    **dict.fromkeys("sine cosine tan tanh sinh cosh asin acos atan asinh acosh atanh".split(), _FLOATS),
+    **dict.fromkeys("floor ceil round-nearest-even is-finite isnan power atan2".split(), _FLOATS),
+    **dict.fromkeys("concatenate stack roll pad compare convert".split(), _ANY),
+    "remainder": _NUMBERS,
+    "select": frozenset(("pred",)),
+    "abs": _SIGNED,
+}
+# The same for functions of the prelude.
+_FUNCTIONS: dict[str, frozenset[str]] = {
+    **dict.fromkeys("int_divide int_remainder".split(), _INTEGERS),
+    **dict.fromkeys("sign round_half_away to_int logistic rsqrt".split(), _FLOATS),
+    **dict.fromkeys(("erf", "erfc", "normal_cdf", "sigmoid"), frozenset(("f32",))),
+    "erf_float64": frozenset(("f64",)),
+    "shift_right_logical": _INTEGERS,
+}
+
+
+def _shifts(node: Node) -> bool:
+    """By less than the width: by more, each machine does something else."""
+    bounds = node.operands[1].interval
+    return has_one_type(node) and bounds is not None and bounds[0] >= 0 and bounds[1] < node.type.bits
+
+
+_SHIFTS = dict.fromkeys("shift-left shift-right-logical shift-right-arithmetic".split(), _shifts)
+_TABLE = ElementTable(_ANY, _FIRST, _FUNCTIONS, RULES | _SHIFTS)
+
+
+def fuses(node: Node) -> bool:
+    """Loops say what a node computes."""
+    is_logical_shift = node.opcode == "prelude" and node.parameters["function"] == "shift_right_logical"
+    return _TABLE.has(node) and (not is_logical_shift or _shifts(node))
+
+
+_EXTREMES = frozenset(("max", "min"))
+_SUMS = frozenset(("sum", "prod"))
+_OF_SUMS = frozenset(("mean", "var", "std"))
+_PLACES = frozenset(("argmax", "argmin"))
+
+
+def reduces(node: Node) -> bool:
+    """Loops over lines compute a reduction."""
+    if len(node.operands) != 1 or node.element_type is None or not _is_reduction(node):
+        return False
+    return Lines.along(node.operands[0].shape, reduced_axes(node)) is not None
+
+
+def _is_reduction(node: Node) -> bool:
+    (operand,) = node.operands
+    if operand.element_type is None or operand.type.name not in _NUMBERS:
+        return False
+    if node.opcode in _PLACES:
+        return node.type.is_integral
+    is_widened = operand.type.is_integral and node.type.is_integral and node.type.bits > operand.type.bits
+    same = node.element_type is operand.element_type
+    return (
+        (node.opcode in _EXTREMES and same)
+        or (node.opcode in _SUMS and (same or is_widened))
+        or (node.opcode in _OF_SUMS and same and operand.type.is_floating)
+    )
+
+
+_LEAST_ELEMENTS = 2**12  # of the arrays of a region that is computed once
+_LEAST_OF_A_ROUND = 2  # the same in every round of a loop
+# What NumPy has no loop of its own for.
+_LONG_IN_NUMPY = frozenset("erf erfc erf_float64 normal_cdf sigmoid sign round_half_away to_int".split())
+
+
+def pays(nodes: Sequence[Node], saved: int, is_repeated: bool) -> bool:
+    """Arrays are large, or computed in every round of a loop; and less is stored than NumPy would."""
+    elements = max(prod(each.shape) for node in nodes for each in (node, *node.operands))
+    if elements < (_LEAST_OF_A_ROUND if is_repeated else _LEAST_ELEMENTS):
+        return False
+    return saved > 0 or any(node.opcode == "prelude" and called_function(node) in _LONG_IN_NUMPY for node in nodes)
+
+
+def _declarations(*arguments: Any) -> Any:
+    """What writes kernels with Numba; it stands above the targets, and is imported where a module has kernels."""
+    return import_module(f"{__package__}.numba.declarations").NumbaDeclarations(*arguments)
+
+
+KERNELS = Kernels(
+    fuses,
+    reduces,
+    _declarations,
+    pays=pays,
+    most_elements=2**62,
+    most_arguments=32,
+    refuses=hides_elements,
+    requires=("numba", "scipy"),
+    extra="fast",
+)

@@ -1,0 +1,67 @@
+"""Kernels as functions that Numba compiles when they are first called."""
+
+from __future__ import annotations
+
+from ....transpile.array.node import Node
+from ....transpile.emission.body import FunctionWriter
+from ....transpile.emission.constants import ModuleConstants
+from ....transpile.emission.expression import Renderer
+from ....transpile.emission.kernels import Declarations, argument_names
+from ....transpile.emission.names import Names, own_name
+from ....transpile.emission.prelude import Prelude
+from ....transpile.emission.sources import SourceNames
+from ....transpile.kernels.kernel import Kernel
+from ...base import TEMPLATES, Target
+from .line_writer import LineNestWriter
+from .notes import readable_lines
+from .renderer import CASTS, NumbaRenderer
+from .writer import NestWriter
+
+RESULT = "out"  # the name of what a function returns as it is
+FOLDER = TEMPLATES / "numpy" / "fast"  # of the macros
+
+
+class NumbaDeclarations(Declarations):
+    """Declares kernels as functions with loops."""
+
+    def __init__(
+        self, target: Target, renderer: Renderer, library: Prelude, annotate: str, source_names: SourceNames
+    ) -> None:
+        super().__init__(target, renderer, library, annotate, source_names)
+        self.renderer: NumbaRenderer | None = None
+        folder = target.prelude
+        own = {path.stem for path in folder.glob("*.py")} if folder is not None else set()
+        called = {name for name, definition in library.definitions.items() if definition.module in own}
+        self.reserved = {*called, *CASTS.values(), "njit"}
+
+    def wanted_name(self, result: Node, writer: FunctionWriter) -> str:
+        if result is writer.plan.only_result and result not in writer.plan.user_names:
+            name = own_name(writer.function)  # what computes all of a function is called like it
+            return self.source_names.program_name if name == "main" else name
+        return super().wanted_name(result, writer)
+
+    def declaration(self, node: Node, caller: FunctionWriter, constants: ModuleConstants) -> str:
+        if self.renderer is None:
+            self.renderer = NumbaRenderer(FOLDER, self.caller_renderer)
+        kernel: Kernel = node.parameters["kernel"]
+        self.renderer.counters.clear()
+        kind = LineNestWriter if kernel.by_lines else NestWriter
+        writer = kind(kernel, self.renderer, Names(self.reserved), self.annotate, constants, self.source_names)
+        inputs, outputs = argument_names(node, caller)
+        if node is caller.plan.only_result and node not in caller.plan.user_names:
+            outputs = [RESULT]
+        writer.name_arguments(inputs, outputs)
+        writer.write()
+        note = readable_lines(kernel, caller, writer.parameters, writer.arrays)
+        has_floats = any(n.element_type is not None and n.type.is_floating for n in writer.plan.nodes)
+        name = self.caller_renderer.kernel_names[kernel]
+        return self.caller_renderer.statement(
+            "kernel_function", name, writer.parameters, has_floats, note, writer.texts_of_lines()
+        )
+
+    def shared(self) -> list[str]:
+        if self.renderer is None:
+            return []
+        casts = sorted(self.renderer.used_casts.items())
+        lines = [self.caller_renderer.statement("short_type", n, self.renderer.dtype(kind)) for n, kind in casts]
+        return ["\n".join(lines)] if lines else []

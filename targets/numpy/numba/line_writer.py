@@ -1,0 +1,235 @@
+"""The lines of a kernel that reduces: what goes along rows is a number, what goes along columns an array of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ....transpile.array.node import Node
+from ....transpile.emission.constants import ModuleConstants
+from ....transpile.emission.expression import Expression
+from ....transpile.emission.names import Names
+from ....transpile.emission.sources import SourceNames
+from ....transpile.hlo.element_types import F64, S32, S64, ElementType
+from ....transpile.kernels.index_maps import Index, Map
+from ....transpile.kernels.kernel import Kernel
+from ....transpile.kernels.phases import Phase, phases
+from .renderer import NumbaRenderer
+from .writer import NestWriter
+
+_LONG_LINE = 2**12  # elements: sums of more are done in float64
+_KEYS = {"f32": S32, "f64": S64}  # whole numbers that order as floats do
+# What later loops do not compute again.
+_COSTLY = frozenset(
+    "exponential exponential-minus-one log log-plus-one logistic sine cosine tan tanh sinh cosh asin acos atan asinh "
+    "acosh atanh cbrt power atan2 remainder prelude".split()
+)
+
+
+class LineNestWriter(NestWriter):
+    """Writes such a function.
+
+    Axes before the first that is reduced are loops around everything. Behind them each loop over a line goes over all
+    axes, in the order of memory; ``columns`` are those of them that are kept.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        renderer: NumbaRenderer,
+        names: Names,
+        annotate: str,
+        constants: ModuleConstants,
+        source_names: SourceNames,
+    ) -> None:
+        super().__init__(kernel, renderer, names, annotate, constants, source_names)
+        reduced = _reduced_axes(kernel)
+        first = min(self.axes.index(axis) for axis in reduced)
+        self.outer, self.inner = self.axes[:first], self.axes[first:]
+        self.columns = [axis for axis in self.inner if axis not in reduced]
+        self.phases = phases(kernel, self._is_kept)
+        self.plan.named.update(kernel.reductions)
+        self.plan.named.update(self.phases.kept)
+        once = {node for phase in self.phases.loops for node in phase.before if self.plan.work.get(node, 0)}
+        inside = [node for phase in self.phases.loops for node in phase.inside]
+        self.plan.named.update(x for node in inside for x in node.operands if x in once)
+        self.plan.named.update(once & set(self.results))
+        self.earlier: dict[Node, Expression] = {}  # names in loops that have ended
+
+    def _is_kept(self, node: Node) -> bool:
+        return node.opcode in _COSTLY or (node in self.results and node not in self.kernel.of_lines)
+
+    def name_results(self) -> None:
+        for k, node in enumerate(self.results):
+            is_own = node not in self.kernel.of_lines or self._is_own_place(k)
+            if is_own and node not in self.texts:
+                self.texts[node] = self.stored(k)
+
+    def _is_own_place(self, number: int) -> bool:
+        """A result of lines is computed where it is stored, not in a variable of the row."""
+        node = self.results[number]
+        is_stored_once = node not in self.kernel.reductions and not self._is_needed(node)
+        return bool(self.columns) or not self.kernel.shapes[number] or is_stored_once
+
+    def _is_needed(self, node: Node) -> bool:
+        """Something is computed of a result."""
+        return any(node in other.operands for other in self.plan.nodes)
+
+    def _name(self, node: Node) -> Expression:
+        return self.earlier.get(node) or super()._name(node)
+
+    # -- the function
+
+    def write(self) -> None:
+        self._new_arrays()
+        around = self.open(self.outer)
+        for phase in self.phases.loops:
+            self._before(phase)
+            if phase.inside or phase.reductions or phase.results:
+                self._loop(phase)
+        self._store_lines()
+        self.indent -= around
+        self.line(self.renderer.statement("return_results", self.arrays))
+
+    def _new_arrays(self) -> None:
+        """Arrays for results, for what is kept of elements, and for what columns have."""
+        filled = {self.arrays[k] for k, node in enumerate(self.results) if self._begins_filled(node)}
+        for name, shape, node in zip(self.arrays, self.kernel.shapes, self.results, strict=True):
+            if shape and name not in filled:
+                self.new_array(name, shape, node.type)
+        for node in self._ordered(self.phases.kept):
+            if node not in self.texts:
+                self._array_of(node, self.inner)
+        if self.columns:
+            for phase in self.phases.loops:
+                own = [node for node in phase.before if node in self.plan.named]
+                for node in (*own, *phase.reductions):
+                    if node not in self.texts and not self._begins_filled(node):
+                        self._array_of(node, self.columns)
+
+    def _ordered(self, nodes: Iterable[Node]) -> list[Node]:
+        return sorted(nodes, key=self.positions.__getitem__)
+
+    def _array_of(self, node: Node, axes: Sequence[int]) -> None:
+        """A new array for a value at each place along some axes."""
+        name = self.name_of_array(node, axes)
+        self.new_array(name, self._sizes(axes), node.type)
+
+    def name_of_array(self, node: Node, axes: Sequence[int]) -> str:
+        """The name of an array for a value, whose text becomes an element of it."""
+        name = super()._name(node)
+        self.texts[node] = self.renderer.element(name, _own(axes))
+        return name
+
+    def _sizes(self, axes: Sequence[int]) -> tuple[int, ...]:
+        return tuple(self.kernel.loop[axis] for axis in axes)
+
+    def _begins_filled(self, node: Node) -> bool:
+        """The array is made where its sums begin: there is one line of columns only."""
+        return bool(self.columns) and not self.outer and node in self.kernel.reductions
+
+    # -- once for a line
+
+    def _before(self, phase: Phase) -> None:
+        nodes = [node for node in phase.before if node in self.plan.named and node.opcode != "parameter"]
+        if not nodes:
+            return
+        count = self.open(self.columns)
+        for node in nodes:
+            self.statement(node)
+        self.indent -= count
+
+    def _store_lines(self) -> None:
+        """Write the results of lines that are not where they belong."""
+        waiting = [
+            (k, node)
+            for k, node in enumerate(self.results)
+            if node in self.kernel.of_lines and self.text(node) != self.stored(k)
+        ]
+        if not waiting:
+            return
+        count = self.open(self.columns)
+        for k, node in waiting:
+            self.line(self.renderer.statement("write_result", self.stored(k), self.text(node)), node)
+        self.indent -= count
+
+    # -- loops over a line
+
+    def _loop(self, phase: Phase) -> None:
+        made = {node: self._begin(node) for node in phase.reductions}
+        outside = set(self.texts) | self.phases.kept
+        count = self.open(self.inner)
+        for node in phase.inside:
+            if node in self.plan.named and node.opcode not in ("parameter", "read"):
+                self.statement(node)
+        for node in phase.reductions:
+            self._accumulate(node, made[node])
+        for k, node in enumerate(self.results):
+            if node in phase.results and self.texts.get(node) != self.stored(k):
+                self.line(self.renderer.statement("write_result", self.stored(k), self.text(node)), node)
+        self.indent -= count
+        for node in set(self.texts) - outside:
+            self.earlier[node] = self.texts.pop(node)
+        for node in phase.reductions:
+            self._end(node, made[node])
+
+    def _accumulator_type(self, node: Node) -> ElementType:
+        """A row may be folded in another type: extremes as whole numbers, long sums in float64."""
+        if self.columns or not node.type.is_floating:
+            return node.type
+        if node.opcode in ("max", "min"):
+            return _KEYS[node.type.name]
+        assert self.kernel.lines is not None
+        return F64 if self.kernel.lines.length > _LONG_LINE else node.type
+
+    def _begin(self, node: Node) -> Expression:
+        """What folds a line before its first element; the text of what folds."""
+        renderer, kind = self.renderer, self._accumulator_type(node)
+        start = renderer.start(node.opcode, kind)
+        if not self.columns:
+            apart = kind is not node.type
+            own = self.texts[node] = self.texts.get(node) or super()._name(node)
+            made = Expression(self.names.fresh(f"{own}_{'key' if kind.is_integral else 'wide'}")) if apart else own
+            self.line(renderer.statement("define_value", "", made, renderer.cast(start, kind)))
+            return made
+        if self._begins_filled(node):
+            k = self.results.index(node) if node in self.results else None
+            name: str = self.arrays[k] if k is not None else self.name_of_array(node, self.columns)
+            shape = self.kernel.shapes[k] if k is not None else self._sizes(self.columns)
+            dtype, is_zero = renderer.dtype(node.type), node.opcode == "sum"
+            self.line(renderer.statement("new_filled", name, shape, dtype, renderer.cast(start, kind), is_zero))
+        else:
+            count = self.open(self.columns)
+            self.line(renderer.statement("write_result", self.texts[node], renderer.cast(start, kind)))
+            self.indent -= count
+        return self.texts[node]
+
+    def _accumulate(self, node: Node, made: Expression) -> None:
+        (x,) = node.operands
+
+        def line() -> Expression:
+            return Expression(self.renderer.statement("fold", node, made, self.text(x), not self.columns))
+
+        self.line(self.fitting.fitted(node, line, 4 * self.indent, alone=False), node)
+
+    def _end(self, node: Node, made: Expression) -> None:
+        if made != self.texts[node]:
+            macro = "of_key" if node.opcode in ("max", "min") else "sum_of"
+            value = self.renderer.statement(macro, node, made)
+            self.line(self.renderer.statement("define_value", "", self.texts[node], value), node)
+
+
+def _own(axes: Iterable[int]) -> Map:
+    return tuple(Index(0, 1, axis) for axis in axes)
+
+
+def _reduced_axes(kernel: Kernel) -> set[int]:
+    """The axes of a kernel's loop that its reductions go along."""
+    assert kernel.lines is not None
+    found: set[int] = set()
+    stride = 1
+    for axis, size in reversed(list(enumerate(kernel.loop))):
+        for part in kernel.lines.stretches:
+            if size > 1 and part.is_reduced and part.stride <= stride < part.stride * part.size:
+                found.add(axis)
+        stride *= size
+    return found

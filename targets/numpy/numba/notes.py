@@ -1,0 +1,35 @@
+"""The readable lines that a kernel stands for, as a comment in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....transpile.emission.body import FunctionWriter
+from ....transpile.emission.expression import Expression
+from ....transpile.emission.kernel_writer import KernelFitting
+from ....transpile.emission.names import Names
+from ....transpile.kernels.kernel import Kernel
+
+
+def readable_lines(kernel: Kernel, caller: FunctionWriter, inputs: Sequence[str], outputs: Sequence[str]) -> list[str]:
+    """What the readable style writes for the operations of a kernel, with these names of what goes in and comes out;
+    nothing where that is not known."""
+    function = kernel.stands_for
+    if function is None:
+        return []
+    renderer = caller.renderer
+    used = dict(renderer.used_prelude)
+    writer = FunctionWriter(
+        function, renderer, Names(set()), "none", caller.constants, caller.source_names, with_chains=False
+    )
+    writer.fitting = KernelFitting(writer)
+    for node, name in zip(function.parameters, inputs, strict=True):
+        writer.texts[node] = Expression(writer.names.kept(name))
+    for node, name in zip(function.results, outputs, strict=True):
+        writer.plan.named.add(node)
+        writer.plan.user_names[node] = name
+    writer.allocation.expect(function.results)
+    writer.region(function.graph.root)
+    renderer.used_prelude.clear()  # nothing calls what only the comment names
+    renderer.used_prelude.update(used)
+    return ["    " * (line.indent - 1) + line.text for line in writer.lines]

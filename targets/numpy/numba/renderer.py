@@ -1,0 +1,100 @@
+"""Texts of expressions of one element, in the Python that Numba compiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ....transpile.array.node import Node
+from ....transpile.emission.expression import ATOM, PRIMARY, UNARY, Expression, Renderer
+from ....transpile.emission.kernel_renderer import KernelRenderer, start_value
+from ....transpile.emission.literals import number
+from ....transpile.hlo.element_types import ELEMENT_TYPES, ElementType
+from ....transpile.kernels.index_maps import Map
+
+# What kernels call NumPy's types, by which they make numbers.
+CASTS = {
+    "s8": "i8",
+    "s16": "i16",
+    "s32": "i32",
+    "s64": "i64",
+    "u8": "u8",
+    "u16": "u16",
+    "u32": "u32",
+    "u64": "u64",
+    "f32": "f32",
+    "f64": "f64",
+}
+# Numba computes these in 64 bits: what may leave the type of its operands is cut to it again.
+_WIDENED = frozenset("add subtract multiply negate not shift-left abs divide remainder square".split())
+
+
+class NumbaRenderer(KernelRenderer):
+    """The macros of kernels for Numba.
+
+    ``counters`` are the names of the loops over axes that are open, ``used_casts`` the element types that kernels make
+    numbers of.
+    """
+
+    def __init__(self, folder: Path, beside: Renderer) -> None:
+        self.caller = beside
+        self.counters: dict[int, str] = {}
+        self.used_casts: dict[str, ElementType] = {}
+        super().__init__(folder, beside)
+
+    def own_globals(self) -> dict[str, Any]:
+        return super().own_globals() | {"counter": self.counters.get, "number": self.plain_number}
+
+    def own_filters(self) -> dict[str, Any]:
+        return {"cast": self.type_name, "unsigned": self.unsigned}
+
+    def type_name(self, element_type: ElementType) -> str:
+        """``f32``."""
+        if element_type.name == "pred":
+            return self.dtype(element_type)
+        name = CASTS[element_type.name]
+        self.used_casts[name] = element_type
+        return name
+
+    def dtype(self, element_type: ElementType) -> str:
+        return self.caller.dtype(element_type)
+
+    def unsigned(self, element_type: ElementType) -> str:
+        """``u32`` for ``s32``: the type with the same bits and no sign."""
+        return self.type_name(ELEMENT_TYPES[f"u{element_type.bits}"])
+
+    def plain_number(self, value: Any) -> str:
+        """A number without a type."""
+        return number(np.asarray(value), self.namespace)
+
+    def render(self, node: Node, operands: Sequence[Expression]) -> Expression:
+        text = super().render(node, operands)
+        if node.type.is_integral and node.type.bits < 64 and node.opcode in _WIDENED:
+            return self.cast(text, node.type)
+        return text
+
+    def cast(self, text: str, element_type: ElementType) -> Expression:
+        """The number of a text in exactly this type."""
+        return Expression(self.statement("cast", self.type_name(element_type), text), PRIMARY)
+
+    def element(self, array: str, indices: Map) -> Expression:
+        """An element of an array, or what stands for an array of rank 0."""
+        return Expression(self.statement("element", array, indices), PRIMARY if indices else ATOM)
+
+    def start(self, reduction: str, element_type: ElementType) -> str:
+        """What changes no result of a reduction in some type, without that type."""
+        return self.plain_number(start_value(reduction, element_type))
+
+    def typed_literal(self, value: np.ndarray, element_type: ElementType) -> Expression:
+        """A constant; integers have 64 bits until they are cut, as all that is computed of them."""
+        if element_type.name in ("f32", "u64"):
+            return self.cast(self.plain_number(value), element_type)
+        text = self.statement("constant_number", self.plain_number(value), element_type)
+        return Expression(text, UNARY if text.startswith("-") else ATOM)
+
+    def weak_literal(self, value: np.ndarray) -> Expression:
+        """Numba has no weak types: only literals of unknown type would end here."""
+        raise AssertionError("a kernel has typed constants only")

@@ -1,0 +1,184 @@
+"""What loops of Numba do with one number where its own functions differ from HLO's.
+
+Numba computes integers in 64 bits: callers cut the results to their type.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from numba import njit
+
+element = njit(error_model="numpy", fastmath={"contract"}, nogil=True)
+in_any_order = njit(fastmath={"contract", "reassoc"}, nogil=True)
+
+
+@in_any_order
+def plus(total: Any, x: Any) -> Any:
+    """A sum, of which the order does not matter: many are added at a time."""
+    return total + x
+
+
+@in_any_order
+def times(product: Any, x: Any) -> Any:
+    """A product, of which the order does not matter: many are multiplied at a time."""
+    return product * x
+
+
+@element
+def max_key_f32(x: np.float32) -> np.int32:
+    """An integer that orders as float32 does; that of NaN is the largest."""
+    bits = np.float32(x).view(np.int32)
+    return np.int32(0x7FFFFFFF if np.isnan(x) else bits ^ (bits >> 31 & 0x7FFFFFFF))
+
+
+@element
+def min_key_f32(x: np.float32) -> np.int32:
+    """An integer that orders as float32 does; that of NaN is the smallest."""
+    bits = np.float32(x).view(np.int32)
+    return np.int32(-0x80000000 if np.isnan(x) else bits ^ (bits >> 31 & 0x7FFFFFFF))
+
+
+@element
+def float_of_key_f32(key: int) -> np.float32:
+    """The float32 of a key."""
+    return np.int32(key ^ (key >> 31 & 0x7FFFFFFF)).view(np.float32)
+
+
+@element
+def max_key_f64(x: float) -> Any:
+    """An integer that orders as float64 does; that of NaN is the largest."""
+    bits = np.float64(x).view(np.int64)
+    return (
+        0x7FFFFFFFFFFFFFFF if np.isnan(x) else bits ^ (bits >> 63 & 0x7FFFFFFFFFFFFFFF)
+    )
+
+
+@element
+def min_key_f64(x: float) -> Any:
+    """An integer that orders as float64 does; that of NaN is the smallest."""
+    bits = np.float64(x).view(np.int64)
+    return (
+        -0x8000000000000000 if np.isnan(x) else bits ^ (bits >> 63 & 0x7FFFFFFFFFFFFFFF)
+    )
+
+
+@element
+def float_of_key_f64(key: int) -> float:
+    """The float64 of a key."""
+    return np.int64(key ^ (key >> 63 & 0x7FFFFFFFFFFFFFFF)).view(np.float64)
+
+
+@element
+def scalar_sign(x: Any) -> Any:
+    """-1 or 1; NaN, and zero with its sign, as they are."""
+    return x if x == 0 or np.isnan(x) else x / abs(x) if abs(x) < np.inf else np.sign(x)
+
+
+@element
+def scalar_round_half_away(x: Any) -> Any:
+    """The nearest whole number; halves go away from zero."""
+    whole = np.trunc(x)
+    return whole if not abs(x - whole) >= 0.5 else whole + np.sign(x)
+
+
+@element
+def scalar_int_divide(a: Any, b: Any) -> Any:
+    """`a / b` of signed integers, rounded toward zero; -1 where `b` is 0."""
+    if b == 0:
+        return -1
+    if b == -1:
+        return -a
+    quotient = a // b
+    return quotient + 1 if quotient < 0 and quotient * b != a else quotient
+
+
+@element
+def scalar_int_remainder(a: Any, b: Any) -> Any:
+    """The remainder of signed integers with the sign of `a`; `a` where `b` is 0."""
+    return a if b == 0 else a - scalar_int_divide(a, b) * b
+
+
+@element
+def scalar_uint_divide(a: Any, b: Any) -> Any:
+    """`a // b` of unsigned integers; all bits set where `b` is 0."""
+    return ~b if b == 0 else a // b
+
+
+@element
+def scalar_uint_remainder(a: Any, b: Any) -> Any:
+    """`a % b` of unsigned integers; `a` where `b` is 0."""
+    return a if b == 0 else a % b
+
+
+@element
+def scalar_erf_float64(x: float) -> float:
+    """The error function."""
+    return math.erf(x)
+
+
+@element
+def scalar_erfc(x: np.float32) -> np.float32:
+    """The complementary error function."""
+    return np.float32(math.erfc(x))
+
+
+@element
+def scalar_normal_cdf(x: np.float32) -> np.float32:
+    """How probable a standard normal number below a float32 is."""
+    return np.float32(math.erfc(x * -0.7071067811865476) * 0.5)
+
+
+@element
+def scalar_to_int8(x: Any) -> np.int8:
+    """A real number cut to an integer; one too large saturates, NaN becomes 0."""
+    return np.int8(0 if np.isnan(x) else min(max(x, -128.0), 127.0))
+
+
+@element
+def scalar_to_uint8(x: Any) -> np.uint8:
+    """A real number cut to an integer; one too large saturates, NaN becomes 0."""
+    return np.uint8(0 if np.isnan(x) else min(max(x, 0.0), 255.0))
+
+
+@element
+def scalar_to_int16(x: Any) -> np.int16:
+    """A real number cut to an integer; one too large saturates, NaN becomes 0."""
+    return np.int16(0 if np.isnan(x) else min(max(x, -32768.0), 32767.0))
+
+
+@element
+def scalar_to_uint16(x: Any) -> np.uint16:
+    """A real number cut to an integer; one too large saturates, NaN becomes 0."""
+    return np.uint16(0 if np.isnan(x) else min(max(x, 0.0), 65535.0))
+
+
+@element
+def scalar_to_int32(x: Any) -> np.int32:
+    """A real number cut to an integer; one too large saturates, NaN becomes 0."""
+    return np.int32(0 if np.isnan(x) else min(max(x, -2147483648.0), 2147483647.0))
+
+
+@element
+def scalar_to_uint32(x: Any) -> np.uint32:
+    """A real number cut to an integer; one too large saturates, NaN becomes 0."""
+    return np.uint32(0 if np.isnan(x) else min(max(x, 0.0), 4294967295.0))
+
+
+@element
+def scalar_to_int64(x: Any) -> np.int64:
+    """A real number cut to an integer; one too large saturates, NaN becomes 0."""
+    if not x > -9.223372036854776e18:
+        return np.int64(-9223372036854775808 if not np.isnan(x) else 0)
+    return np.int64(9223372036854775807) if x >= 9.223372036854776e18 else np.int64(x)
+
+
+@element
+def scalar_to_uint64(x: Any) -> np.uint64:
+    """A real number cut to an integer; one too large saturates, NaN becomes 0."""
+    if not x > 0:
+        return np.uint64(0)
+    return (
+        np.uint64(18446744073709551615) if x >= 1.8446744073709552e19 else np.uint64(x)
+    )

@@ -1,0 +1,39 @@
+"""Modules for NumPy in the style ``fast`` whose kernels are made of small arrays, too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+import xla2py
+from xla2py.targets.base import load_target
+from xla2py.transpile.emission.generated import GeneratedModule
+from xla2py.transpile.equivalence.comparison import compare, flatten
+from xla2py.transpile.equivalence.xla_reference import run_hlo
+
+NUMPY = load_target("numpy")
+EAGER = replace(NUMPY, kernels=replace(NUMPY.kernels, pays=lambda *_: True))  # kernels of whatever they can do
+
+
+def emitted(program: str) -> GeneratedModule:
+    return xla2py.emit(program, EAGER, style="fast", format=False, checks=False, debug=True)
+
+
+def kernels(module: GeneratedModule) -> list[str]:
+    """The names of a module's kernels."""
+    return re.findall(r"^@njit\(.*\)\ndef (\w+)", module.source, re.MULTILINE)
+
+
+def results(module: GeneratedModule, arguments: Sequence[np.ndarray]) -> list[np.ndarray]:
+    made = module.load(keep_compiled=False).main(*arguments)
+    return [leaf for _, leaf in flatten(made)]
+
+
+def differences(program: str, arguments: Sequence[np.ndarray], module: GeneratedModule | None = None) -> list[str]:
+    """What a module gives otherwise than XLA."""
+    expected = [leaf for _, leaf in flatten(run_hlo(program, *arguments))]
+    actual = results(module or emitted(program), arguments)
+    return [str(leaf) for leaf in compare(expected, actual) if not leaf.status.is_good]

@@ -1,0 +1,218 @@
+"""The style ``fast`` of NumPy: loops that Numba compiles give what HLO means, type by type."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax")
+pytest.importorskip("numba", reason="Numba is not installed")
+
+import xla2py
+from xla2py.tests.ladder.fast_programs import COMBINERS, program, rows_of, softmax
+from xla2py.tests.operations.runner import judge
+from xla2py.tests.operations.tables import cases_by_opcode
+from xla2py.tests.targets.numpy_fast import NUMPY, differences, emitted, kernels, results
+from xla2py.transpile.equivalence.comparison import compare
+from xla2py.transpile.errors import UsageError
+
+TABLE = np.arange(24, dtype=np.float32).reshape(4, 6) - 7
+INTEGERS = np.array([-(2**31), -7, -1, 0, 1, 5, 2**31 - 1], np.int32)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("shape", [(5, 3), (2, 40), (3, 1100), (1, 7), (9, 1)])
+def test_lines_are_one_kernel(shape, axis):
+    text, x = softmax(*shape, axis), rows_of(shape)
+    assert differences(text, [x]) == []
+    assert len(kernels(emitted(text))) == 1 or 1 in shape
+
+
+def test_rows_are_numbers_and_columns_arrays():
+    rows, columns = (emitted(softmax(8, 6, axis)).source for axis in (1, 0))
+    assert "peak_key = max(peak_key, max_key_f32(x[i, j]))" in rows
+    assert "exp = np.empty(6, np.float32)" in rows
+    assert "peak[j] = np.maximum(peak[j], x[i, j])" in columns
+    assert "total[j] += exp[i, j]" in columns
+
+
+def test_the_readable_lines_stand_in_the_kernel():
+    source = emitted(softmax(8, 6)).source
+    assert "    # exp = np.exp(x - x.max(axis=-1, keepdims=True))\n" in source
+
+
+def test_long_sums_are_done_in_float64():
+    text = program(
+        "x = f32[3,5000] parameter(0)",
+        "zero = f32[] constant(0)",
+        "y = f32[3,5000] multiply(x, x)",
+        "ROOT r = f32[3] reduce(y, zero), dimensions={1}, to_apply=sum",
+    ).replace("ENTRY", COMBINERS + "ENTRY")
+    module = emitted(text)
+    assert "_wide = plus(" in module.source
+    x = np.full((3, 5000), 1.1, np.float32)
+    (total,) = results(module, [x])
+    assert np.array_equal(total, (x * x).sum(axis=1, dtype=np.float64).astype(np.float32))
+
+
+def test_results_of_rank_0_keep_their_types():
+    text = program(
+        "x = f32[40] parameter(0)",
+        "zero = f32[] constant(0)",
+        "low = f32[] constant(-inf)",
+        "y = f32[40] multiply(x, x)",
+        "s = f32[] reduce(y, zero), dimensions={0}, to_apply=sum",
+        "m = f32[] reduce(y, low), dimensions={0}, to_apply=larger",
+        "ROOT r = (f32[], f32[], f32[40]) tuple(s, m, y)",
+    ).replace("ENTRY", COMBINERS + "ENTRY")
+    x = np.linspace(-1, 2, 40, dtype=np.float32)
+    assert differences(text, [x]) == []
+    assert [type(each) for each in emitted(text).load(keep_compiled=False).main(x)[:2]] == [np.float32] * 2
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("s32[7] multiply(s, x)", "i32("),
+        ("s32[7] subtract(s, y)", "i32("),
+        ("s32[7] negate(s)", "i32(-"),
+        ("s32[7] maximum(s, y)", "max("),
+    ],
+)
+def test_integers_wrap_in_every_step(expression, said):
+    lines = program(
+        "x = s32[7] parameter(0)", "y = s32[7] parameter(1)", "s = s32[7] add(x, y)", f"ROOT r = {expression}"
+    )
+    assert differences(lines, [INTEGERS, INTEGERS[::-1].copy()]) == []
+    assert said in emitted(lines).source
+
+
+def test_floats_stay_floats_of_their_type():
+    """Numba computes float32 with a Python number or an integer in float64."""
+    text = program(
+        "x = f32[64] parameter(0)",
+        "n = s32[64] iota(), iota_dimension=0",
+        "f = f32[64] convert(n)",
+        "c = f32[] constant(0.1)",
+        "d = f32[64] broadcast(c), dimensions={}",
+        "a = f32[64] multiply(x, d)",
+        "b = f32[64] add(a, f)",
+        "e = f32[64] divide(b, d)",
+        "ROOT r = f32[64] subtract(e, x)",
+    )
+    x = np.linspace(-3, 9, 64, dtype=np.float32)
+    (made,) = results(emitted(text), [x])
+    tenth = np.float32(0.1)
+    assert np.abs(made - ((x * tenth + np.arange(64, dtype=np.float32)) / tenth - x)).max() <= 2e-4
+    assert "f64" not in emitted(text).source
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_extremes_keep_nan_of_either_sign(axis, sign):
+    x = TABLE.copy()
+    x[1, 2], x[2] = np.copysign(np.float32(np.nan), sign), -np.inf
+    for opcode, start, reduce in (("maximum", "-inf", np.max), ("minimum", "inf", np.min)):
+        line = f"f32[{x.shape[1 - axis]}]"
+        text = program(
+            "x = f32[4,6] parameter(0)",
+            "y = f32[4,6] negate(x)",
+            f"start = f32[] constant({start})",
+            f"ROOT r = {line} reduce(y, start), dimensions={{{axis}}}, to_apply=extreme",
+        ).replace("ENTRY", COMBINERS.replace("larger", "extreme").replace("maximum", opcode) + "ENTRY")
+        (made,) = results(emitted(text), [x])
+        assert np.array_equal(made, reduce(-x, axis=axis), equal_nan=True)
+
+
+def test_sums_of_two_numbers_are_not_reordered():
+    """The error of a sum, which any other order of the operations makes 0."""
+    text = program(
+        "x = f32[512] parameter(0)",
+        "y = f32[512] parameter(1)",
+        "s = f32[512] add(x, y)",
+        "b = f32[512] subtract(s, x)",
+        "e = f32[512] subtract(y, b)",
+        "zero = f32[] constant(0)",
+        "ROOT r = f32[] reduce(e, zero), dimensions={0}, to_apply=sum",
+    ).replace("ENTRY", COMBINERS + "ENTRY")
+    rng = np.random.default_rng(0)
+    x, y = (rng.normal(size=512).astype(np.float32) * scale for scale in np.float32([1000, 1]))
+    (made,) = results(emitted(text), [x, y])
+    expected = (y - ((x + y) - x)).sum()
+    assert expected != 0
+    assert abs(made - expected) <= 1e-6
+
+
+# The operations that loops compute, for which a few cases of each table are run.
+OPERATIONS = (
+    "abs add and ceil clamp compare convert cosine divide exponential floor is-finite log maximum minimum multiply "
+    "negate not or pad power remainder round-nearest-afz round-nearest-even rsqrt select shift-left "
+    "shift-right-arithmetic shift-right-logical sign subtract tanh xor erf logistic reduce concatenate"
+).split()
+OTHERS = ("bf16", "f16", "c64", "c128", "f8", "f4", "s4", "u4", "s2", "u2", "s1[", "u1[")
+
+
+@pytest.mark.parametrize("opcode", OPERATIONS)
+def test_operations_give_what_xla_gives(opcode):
+    found = [case for case in cases_by_opcode()[opcode] if not any(kind in case.text() for kind in OTHERS)]
+    cases = found[:: max(1, len(found) // 3)][:3]
+    for case, expected in zip(cases, judge(cases), strict=True):
+        with np.errstate(all="ignore"):
+            actual = results(emitted(case.text()), [array.copy() for array in case.inputs])
+        wrong = [str(leaf) for leaf in compare(expected, actual, case.budget) if not leaf.status.is_good]
+        assert not wrong, f"{wrong}\n{case.text()}"
+
+
+# -- what is worth a kernel
+
+
+def test_small_arrays_stay_in_numpy():
+    small, large = (
+        program(
+            f"x = f32[{count}] parameter(0)", f"y = f32[{count}] multiply(x, x)", f"ROOT r = f32[{count}] add(y, x)"
+        )
+        for count in (64, 65536)
+    )
+    assert kernels(xla2py.emit(small, style="fast")) == []
+    assert len(kernels(xla2py.emit(large, style="fast"))) == 1
+
+
+def test_one_operation_stays_in_numpy():
+    text = program("x = f32[65536] parameter(0)", "ROOT r = f32[65536] exponential(x)")
+    assert "njit" not in xla2py.emit(text, style="fast").source
+
+
+# -- start-up
+
+
+def test_compiled_code_is_kept_for_other_processes(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    text = program("x = f32[65536] parameter(0)", "y = f32[65536] multiply(x, x)", "ROOT r = f32[65536] add(y, x)")
+    (tmp_path / "m.hlo").write_text(text)
+    script = (
+        "import sys, numpy, xla2py\n"
+        "module = xla2py.emit(open(sys.argv[1]).read(), style='fast').load()\n"
+        "module.main(numpy.ones(65536, numpy.float32))\n"
+        "(kernel,) = (each for name, each in vars(module).items() if name.endswith('_kernel'))\n"
+        "print(sum(kernel.stats.cache_hits.values()), sum(kernel.stats.cache_misses.values()))\n"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "m.hlo")]
+    ran = [subprocess.run(command, capture_output=True, text=True) for _ in range(2)]
+    assert [each.stdout.split() for each in ran] == [["0", "1"], ["1", "0"]], ran[0].stderr
+
+
+def test_a_missing_numba_is_told_before_anything_is_written(monkeypatch):
+    monkeypatch.setattr("xla2py.targets.base.find_spec", lambda name: None)
+    with pytest.raises(UsageError, match="needs numba and scipy") as refused:
+        xla2py.emit(program("x = f32[4] parameter(0)", "ROOT r = f32[4] add(x, x)"), style="fast")
+    assert refused.value.diagnostics[0].code == "XP417"
+    assert NUMPY.kernels.missing() == ("numba", "scipy")
+
+
+def test_a_module_without_numba_says_so(tmp_path):
+    text = program("x = f32[65536] parameter(0)", "y = f32[65536] multiply(x, x)", "ROOT r = f32[65536] add(y, x)")
+    xla2py.emit(text, style="fast").save(tmp_path / "module.py")
+    script = "import sys; sys.modules['numba'] = None; import module"
+    ran = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
+    assert "numba" in ran.stderr.splitlines()[-1]
