@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -124,6 +125,34 @@ def test_no_target_names_a_pass():
                 value = getattr(described, each.name)
                 words = value if isinstance(value, tuple | frozenset | dict) else ()
                 assert not set(words) & set(optional_names()), f"{target.name}: {each.name}"
+
+
+STATEMENT = re.compile(
+    r"(?:pass|break|continue|else:|try:)$|(?:return|def|class|if|elif|for|while|with|del|raise|assert|global) .*"
+    r"|.*[\w\])}] [-+*/]?= |.* (?:==|and|or) $"
+)
+# Texts like statements in what writes modules, and why they are none that is written.
+READ = {
+    "transpile/emission/body.py": "lines that macros wrote are read again",
+    "transpile/emission/formatting.py": "what black is shown around one line",
+    "transpile/emission/header.py": "words of a comment",
+    "transpile/emission/places.py": "lines that macros wrote are read again",
+    "transpile/emission/releases.py": "what the compiler is shown around lines",
+    "transpile/emission/sections.py": "names that JAX gives",
+}
+
+
+def test_statements_are_written_by_macros_alone():
+    found = set()
+    for path, tree in source_trees():
+        if path.parts[:2] != ("transpile", "emission") or path.name == "coverage.py":
+            continue
+        prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            is_text = isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose
+            if is_text and STATEMENT.match(node.value):
+                found.add(str(path))
+    assert found == set(READ)
 
 
 def test_every_command_is_a_module_of_its_own():

@@ -9,7 +9,7 @@ from ..array.node import Node
 from ..array.program import Branch, Carry, Loop
 from ..array.traversal import is_inside
 from .chains import Chain, Leaf
-from .expression import PRIMARY, WIDTH, Expression
+from .expression import COMPARISON, PRIMARY, WIDTH, Expression
 from .names import identifier
 from .schedule import Body, schedule
 from .writing import Writing
@@ -61,7 +61,7 @@ class ControlFlowWriter:
         if resumable:
             self._snapshot(loop, counter)
         if len(self.writer.lines) == before:
-            self.writer.line("pass")
+            self.writer.line(self.writer.renderer.statement("nothing"))
         self.writer.indent -= 1
         if counter in _COUNTERS:
             self.writer.names.taken.discard(counter)
@@ -264,8 +264,7 @@ class ControlFlowWriter:
         """The end of an iteration: what the next one begins with."""
         values: list[str] = [self.writer.texts[carry.parameter] for carry in loop.carries]
         if counter:
-            step = f"{counter} + {loop.step}" if loop.step > 0 else f"{counter} - {-loop.step}"
-            values = [step, *values]
+            values = [self.writer.renderer.statement("stepped", counter, loop.step), *values]
         self.writer.line(self.writer.renderer.statement("snapshot", values))
 
     def _counter(self, loop: Loop, *, named: bool = False) -> str:
@@ -299,7 +298,7 @@ class ControlFlowWriter:
         condition = self.writer.text(loop.condition)  # type: ignore[arg-type]
         self.writer.line(self.writer.renderer.statement("break_unless", condition))
         self.writer.indent += 1
-        self.writer.line("break")
+        self.writer.line(self.writer.renderer.statement("break_"))
         self.writer.indent -= 1
 
     def _rest_of_body(self, loop: Loop, first: frozenset[Node]) -> Body:
@@ -331,13 +330,10 @@ class ControlFlowWriter:
         for position, k in enumerate(order):
             last = position == len(branches) - 1
             if last and len(branches) > 1:
-                self.writer.line("else:")
+                self.writer.line(self.writer.renderer.statement("otherwise"))
             else:
-                head = (
-                    predicate
-                    if boolean
-                    else Expression(f"{self.writer.renderer.parenthesised(predicate, 7)} == {k}", 6)
-                )
+                renderer = self.writer.renderer
+                head = predicate if boolean else Expression(renderer.statement("is_branch", predicate, k), COMPARISON)
                 self.writer.line(self.writer.renderer.statement("elif" if position else "if", head), node)
                 if not position:
                     self.writer.bound(*self.writer.items.get(node, {}).values())
@@ -357,5 +353,5 @@ class ControlFlowWriter:
             value = Expression(", ".join(value for _, value in pairs), 1)
             self.writer.line(self.writer.renderer.statement("assign", [name for name, _ in pairs], value))
         if len(self.writer.lines) == before:
-            self.writer.line("pass")
+            self.writer.line(self.writer.renderer.statement("nothing"))
         self.writer.indent -= 1

@@ -9,7 +9,7 @@ from ..array.program import Program
 from ..hlo.custom_calls import callbacks
 from ..hlo.ir import ResultTree
 from ..hlo.shapes import ArrayShape, Shape, TupleShape, dimension_texts
-from .argument_trees import Path, Tree, tree_of, tree_text
+from .argument_trees import Path, Tree, tree_of
 from .expression import WIDTH
 from .names import identifier
 from .replicas import Replicas
@@ -41,11 +41,6 @@ def signature(program: Program, names: list[str], paths: Sequence[Path | None]) 
         if shape != "None"  # a token
     ]
     return tree_of(leaves)
-
-
-def signature_line(tree: Tree) -> str:
-    """The constant that the check of arguments reads."""
-    return f"SIGNATURE = {tree_text(tree)}"
 
 
 def docstring(

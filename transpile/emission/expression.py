@@ -46,6 +46,7 @@ from .texts import (
 
 WIDTH = 88  # columns, black's
 
+COMPARISON = 6
 PRIMARY = 16
 ATOM = 17
 POWER = 14

@@ -14,9 +14,10 @@ from ..array.program import Program
 from ..hlo.custom_calls import callbacks
 from ..kernels.kernel import Kernel
 from .annotations import annotate
+from .argument_trees import tree_text
 from .body import FunctionWriter
 from .constants import ModuleConstants
-from .description import docstring, signature, signature_line
+from .description import docstring, signature
 from .entry_point import entry_point
 from .expression import Renderer
 from .function_texts import function_text, in_written_order
@@ -222,13 +223,18 @@ class _ModuleWriter:
                 *types,
                 *([""] if types and self.constants.lines else []),
                 *self.constants.lines,
-                *(["", signature_line(signature(program, self.parameters, entry.paths))] if entry.check else []),
+                *(["", self._signature()] if entry.check else []),
                 *(["", self.chunks] if self.chunks else []),
             ],
         )
         behind = [definition.source for definition in definitions if definition.module != DEVICE]
         behind += (text for part in self.parts for text in part.behind(renderer))
         return [top, *shared, *kernels.shared(), *kernels.texts, *functions, *behind]
+
+    def _signature(self) -> str:
+        """The constant that the check of arguments reads."""
+        tree = signature(self.program, self.parameters, self.entry.paths)
+        return self.renderer.statement("signature", tree_text(tree))
 
     def _function_text(self, writer: FunctionWriter) -> str:
         has_group = self.replicas is not None and writer.function is self.program.entry
