@@ -13,8 +13,8 @@ from ..errors import Diagnostic, UsageError, XlaToPythonError
 from ..files import write_atomically
 from ..settings import CHECK_SETTINGS, SETTINGS, load_settings
 from .modules import STDIN, expanded, read_module, shown_name
-from .numbers import MEBIBYTES, SECONDS, SEED
-from .options import Command, choose, setting_options, words
+from .numbers import SEED
+from .options import Command, campaigns_option, choose, limits_of_runs, setting_options, words
 from .terminal import counting, note_twins, report
 
 if TYPE_CHECKING:
@@ -32,26 +32,10 @@ FORMATS = ("text", "json", "junit", "html")
 @click.option(
     "--reference", default="xla", show_default=True, callback=words, help="xla, interpreter, both, or none, by commas."
 )
-@click.option(
-    "--campaigns",
-    default="ordinary",
-    show_default=True,
-    callback=words,
-    help="Kinds of inputs: ordinary, edge, ties, large, by commas, or all.",
-)
+@campaigns_option("Kinds of inputs")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the inputs.")
 @click.option("--args", "arguments", metavar="IN.npz", help="Inputs, by parameter name or as arr_0, arr_1, ..")
-@click.option(
-    "--timeout", type=SECONDS, default=60.0, show_default=True, metavar="SECONDS", help="Limit of time for each run."
-)
-@click.option(
-    "--memory-limit",
-    type=MEBIBYTES,
-    default=4096,
-    show_default=True,
-    metavar="MIB",
-    help="Limit of memory for each run.",
-)
+@limits_of_runs
 @click.option("--known", metavar="FILE.toml", help=CHECK_SETTINGS["known"].help)
 @click.option("--lockstep", is_flag=True, help="Where a target differs, name the first instruction that it gets wrong.")
 @click.option("--reduce", "folder", metavar="DIR", help="Where a target differs, DIR gets the smallest program.")

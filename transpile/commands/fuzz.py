@@ -10,8 +10,8 @@ import click
 from ...targets.base import load_target, require_targets
 from ..errors import Diagnostic, UsageError
 from ..settings import SETTINGS
-from .numbers import COUNT, MEBIBYTES, SECONDS, SEED
-from .options import Command, words
+from .numbers import COUNT, SEED
+from .options import Command, campaigns_option, limits_of_runs, words
 from .terminal import counting, note, note_twins, write_table
 
 if TYPE_CHECKING:
@@ -32,24 +32,8 @@ DIFFERS = 1
     show_default=True,
     help=SETTINGS["style"].help,
 )
-@click.option(
-    "--campaigns",
-    default="ordinary",
-    show_default=True,
-    callback=words,
-    help="Kinds of inputs, in turn: ordinary, edge, ties, large, by commas, or all.",
-)
-@click.option(
-    "--timeout", type=SECONDS, default=60.0, show_default=True, metavar="SECONDS", help="Limit of time for each run."
-)
-@click.option(
-    "--memory-limit",
-    type=MEBIBYTES,
-    default=4096,
-    show_default=True,
-    metavar="MIB",
-    help="Limit of memory for each run.",
-)
+@campaigns_option("Kinds of inputs, in turn")
+@limits_of_runs
 @click.option("-o", "--output", default="fuzz", show_default=True, metavar="DIR", help="Where the findings go.")
 def command(
     ops: tuple[str, ...] | None,

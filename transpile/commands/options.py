@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ..settings import SETTINGS, Setting, Settings, Value, emission_options
+from .numbers import MEBIBYTES, SECONDS
 from .terminal import Session
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -55,6 +56,29 @@ class Group(click.Group):
 def words(_context: click.Context, _option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
     """Words separated by commas, without repeats."""
     return None if value is None else tuple(dict.fromkeys(word.strip() for word in value.split(",") if word.strip()))
+
+
+def campaigns_option(what: str) -> Decorator:
+    """``--campaigns``, of which ``what`` begins the help."""
+    return click.option(
+        "--campaigns",
+        default="ordinary",
+        show_default=True,
+        callback=words,
+        help=f"{what}: ordinary, edge, ties, large, by commas, or all.",
+    )
+
+
+def limits_of_runs(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``--timeout`` and ``--memory-limit``, for commands that run modules in processes of their own."""
+    for flag, limit, default, metavar, what in reversed(
+        (("--timeout", SECONDS, 60.0, "SECONDS", "time"), ("--memory-limit", MEBIBYTES, 4096, "MIB", "memory"))
+    ):
+        limited = f"Limit of {what} for each run."
+        function = click.option(flag, type=limit, default=default, show_default=True, metavar=metavar, help=limited)(
+            function
+        )
+    return function
 
 
 def setting_options(*names: str) -> Decorator:
