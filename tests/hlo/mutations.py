@@ -50,9 +50,7 @@ _WORDS = (
     *("f32", "f64", "bf16", "f16", "s32", "s64", "u8", "u32", "u64", "s4", "pred", "c64", "f8e4m3fn", "token"),
     *("{}", "()", "[]", "nan", "inf", "-nan", "-inf", "1e400", "0.5", "true", "false", "?", "<=", "{...}", "ROOT"),
 )
-# What starts and ends apart, and what few programs have.
-_HALVES = (
-    """work { x = f32[4] parameter(0)  ROOT y = f32[4] negate(x) }
+ASYNCHRONOUS_LOOP = """work { x = f32[4] parameter(0)  ROOT y = f32[4] negate(x) }
 cond { s = (s32[], ((f32[4]), f32[4], s32[])) parameter(0)  i = s32[] get-tuple-element(s), index=0
   n = s32[] constant(3)  ROOT c = pred[] compare(i, n), direction=LT }
 body { s = (s32[], ((f32[4]), f32[4], s32[])) parameter(0)  i = s32[] get-tuple-element(s), index=0
@@ -63,7 +61,10 @@ ENTRY e { p = f32[4] parameter(0)  a = ((f32[4]), f32[4], s32[]) async-start(p),
   zero = s32[] constant(0)  t = (s32[], ((f32[4]), f32[4], s32[])) tuple(zero, a)
   w = (s32[], ((f32[4]), f32[4], s32[])) while(t), condition=cond, body=body
   last = ((f32[4]), f32[4], s32[]) get-tuple-element(w), index=1  ROOT d = f32[4] async-done(last), calls=work }
-""",
+"""
+# What starts and ends apart, and what few programs have.
+_HALVES = (
+    ASYNCHRONOUS_LOOP,
     """HloModule transfers, replica_count=2
 ENTRY e { x = f32[4] parameter(0)  t = token[] after-all()
   r = (f32[4], u32[], token[]) recv(t), channel_id=1

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from xla2py import emit
+from xla2py.tests.hlo.mutations import ASYNCHRONOUS_LOOP
 from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
 from xla2py.transpile.errors import HloSyntaxError, HloVerificationError
 from xla2py.transpile.frontends import load
@@ -152,31 +153,16 @@ def test_windows_are_written_where_there_are_dimensions():
         verify(parse_module(ADD + E + "z = f32[] constant(0)  ROOT r = f32[2,3] reduce-window(p, z), to_apply=add }"))
 
 
-ASYNC = """
-work { x = f32[4] parameter(0)  ROOT y = f32[4] negate(x) }
-cond { s = (s32[], ((f32[4]), f32[4], s32[])) parameter(0)  i = s32[] get-tuple-element(s), index=0
-  n = s32[] constant(3)  ROOT c = pred[] compare(i, n), direction=LT }
-body { s = (s32[], ((f32[4]), f32[4], s32[])) parameter(0)  i = s32[] get-tuple-element(s), index=0
-  k = s32[] constant(1)  j = s32[] add(i, k)  state = ((f32[4]), f32[4], s32[]) get-tuple-element(s), index=1
-  u = ((f32[4]), f32[4], s32[]) async-update(state), calls=work
-  ROOT t = (s32[], ((f32[4]), f32[4], s32[])) tuple(j, u) }
-ENTRY e { p = f32[4] parameter(0)  a = ((f32[4]), f32[4], s32[]) async-start(p), calls=work
-  zero = s32[] constant(0)  t = (s32[], ((f32[4]), f32[4], s32[])) tuple(zero, a)
-  w = (s32[], ((f32[4]), f32[4], s32[])) while(t), condition=cond, body=body
-  last = ((f32[4]), f32[4], s32[]) get-tuple-element(w), index=1  ROOT d = f32[4] async-done(last), calls=work }
-"""
-
-
 @pytest.mark.parametrize("target", ["numpy", "dask"])
 def test_a_loop_may_carry_an_asynchronous_operation(target):
-    module = parse_module(ASYNC)
+    module = parse_module(ASYNCHRONOUS_LOOP)
     verify(module)
     assert structurally_equal(module, parse_module(print_module(module)))
-    np.testing.assert_array_equal(run(ASYNC, np.float32([1, 2, 3, 4]), target=target), [-1, -2, -3, -4])
+    np.testing.assert_array_equal(run(ASYNCHRONOUS_LOOP, np.float32([1, 2, 3, 4]), target=target), [-1, -2, -3, -4])
 
 
 def test_the_short_form_of_what_a_loop_carries():
-    text = ASYNC.replace("async-update(state), calls=work", "negate-update(state)")
+    text = ASYNCHRONOUS_LOOP.replace("async-update(state), calls=work", "negate-update(state)")
     text = text.replace("d = f32[4] async-done(last), calls=work", "d = negate-done(last)")
     assert text.count("negate-") == 2
     verify(parse_module(text))
@@ -184,7 +170,7 @@ def test_the_short_form_of_what_a_loop_carries():
 
 
 def test_an_update_of_what_was_not_started_is_refused():
-    text = ASYNC.replace("a = ((f32[4]), f32[4], s32[]) async-start(p), calls=work", "n = f32[4] negate(p)")
+    text = ASYNCHRONOUS_LOOP.replace("a = ((f32[4]), f32[4], s32[]) async-start(p), calls=work", "n = f32[4] negate(p)")
     text = text.replace("zero = s32", "q = (f32[4]) tuple(n)  z = s32[] constant(0)  "
                         "a = ((f32[4]), f32[4], s32[]) tuple(q, n, z)  zero = s32")  # fmt: skip
     with pytest.raises(HloVerificationError, match="has to follow async-start or async-update, not tuple"):

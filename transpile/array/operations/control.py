@@ -162,15 +162,5 @@ OPERATIONS.define("infeed", parameters={"config": ANY.optional}, default_names=(
 OPERATIONS.define("outfeed", "*operands", parameters={"config": ANY.optional}, **_host)
 OPERATIONS.define("to_host", "*operands", parameters={"channel": ANY}, **_host)
 OPERATIONS.define("from_host", parameters={"channel": ANY}, default_names=("received",), **_host)
-OPERATIONS.define(
-    "replica-id",
-    shape=scalar,
-    element_type=_numbers,
-    default_names=("replica_id",),
-)
-OPERATIONS.define(
-    "partition-id",
-    shape=scalar,
-    element_type=_numbers,
-    default_names=("partition_id",),
-)
+for _name in ("replica-id", "partition-id"):
+    OPERATIONS.define(_name, shape=scalar, element_type=_numbers, default_names=(_name.replace("-", "_"),))

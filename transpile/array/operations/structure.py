@@ -212,26 +212,17 @@ def _diagonal_axes(node: Any) -> list[AxisMap]:
     return [axes.without(x.ndim, _two_axes(x, node.parameters))]
 
 
-OPERATIONS.define(
-    "tril",
-    "x",
-    parameters={"diagonal": INT},
-    shape=like_first,
-    element_type=type_of_first,
-    axes=axes.elementwise,
-    allocates=True,
-    default_names=("lower",),
-)
-OPERATIONS.define(
-    "triu",
-    "x",
-    parameters={"diagonal": INT},
-    shape=like_first,
-    element_type=type_of_first,
-    axes=axes.elementwise,
-    allocates=True,
-    default_names=("upper",),
-)
+for _name, _noun in (("tril", "lower"), ("triu", "upper")):
+    OPERATIONS.define(
+        _name,
+        "x",
+        parameters={"diagonal": INT},
+        shape=like_first,
+        element_type=type_of_first,
+        axes=axes.elementwise,
+        allocates=True,
+        default_names=(_noun,),
+    )
 OPERATIONS.define(
     "diagonal",
     "x",
@@ -254,10 +245,6 @@ def _joined(operands: Sequence[Operand], parameters: Parameters) -> Shape:
         if operand.shape[:at] != first[:at] or operand.shape[at + 1 :] != first[at + 1 :]:
             raise ValueError(f"{first} and {operand.shape} do not join along axis {at}")
     return (*first[:at], sum(sizes), *first[at + 1 :])
-
-
-def _joined_axes(node: Any) -> list[AxisMap]:
-    return axes.all_but_one(node)
 
 
 def _stacked(operands: Sequence[Operand], parameters: Parameters) -> Shape:
@@ -294,7 +281,7 @@ OPERATIONS.define(
     "*parts",
     parameters={"axis": AXIS},
     shape=_joined,
-    axes=_joined_axes,
+    axes=axes.all_but_one,
     default_names=("joined",),
     **_joins,
 )

@@ -10,24 +10,19 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ...array.graph import Graph
-from ...array.intervals import cut_interval, result_interval
-from ...array.node import Node, Slot, Ufunc, literal_value
-from ...array.operations import operation
-from ...array.operations.inference import broadcast
+from ...array.node import Node, Slot, Ufunc
 from ...array.program import Function, Program, Scope, tree_nodes
 from ...array.support import Support
 from ...array.traversal import topological
-from ...array.value import Value, arranged, common_order, materialise, strong
+from ...array.value import Value, materialise
 from ...hlo.custom_calls import callbacks
-from ...hlo.element_types import ElementType
 from ...hlo.ir import Computation, HloModule, Instruction
 from ...hlo.opcodes import OPCODES
 from ...hlo.shapes import ArrayShape, Shape, TupleShape
 from ...hlo.source import Diagnostic, UnsupportedError
 from ...hlo.transfers import transfer_schedule
-from .counters import counted
 from .dynamic import cropped, dynamic_rule, extended
-from .folding import fold
+from .making import ValueMaker
 from .reducers import simple_reducer
 
 Lowered = Any  # Value | tuple[Lowered, ...] | None (a token)
@@ -124,12 +119,12 @@ class ModuleLowering:
         return self.functions[computation]
 
 
-class FunctionLowering:
+class FunctionLowering(ValueMaker):
     """Lowers the computations that end up in one emitted function."""
 
     def __init__(self, module: ModuleLowering, graph: Graph) -> None:
+        super().__init__(graph)
         self.module = module
-        self.graph = graph
         self.scope: Scope | None = None  # of the computation being lowered; in the end, of the function's own
         self.nesting = 0
         self.exploring = False  # inside a first lowering of a loop, which only learns
@@ -210,127 +205,7 @@ class FunctionLowering:
             return Value.of(materialise(self.graph, result))
         return result
 
-    # -- what rules are made of
-
-    def elementwise(
-        self,
-        opcode: str,
-        element_type: ElementType,
-        *operands: Value,
-        shape: tuple[int, ...] | None = None,
-        **parameters: Any,
-    ) -> Value:
-        """An element-wise node over values that NumPy broadcasts together.
-
-        A prelude function takes its operands in order, then the ``statics``.
-        """
-        if opcode == "prelude":
-            slots = tuple(Slot(k) for k in range(len(operands)))
-            parameters = {
-                "function": parameters["function"],
-                "arguments": slots + parameters.get("statics", ()),
-                "keywords": parameters.get("keywords", {}),
-            }
-        logical = shape if shape is not None else max((value.shape for value in operands), key=len)
-        need = common_order(operands)
-        nodes = tuple(arranged(self.graph, value, need) for value in operands)
-        if all(node.is_literal for node in nodes):
-            folded = fold(opcode, [literal_value(node) for node in nodes], element_type, parameters)
-            if folded is not None:
-                return Value.repeated(self.graph.literal(folded, element_type), logical)
-        node = self.node(opcode, nodes, element_type, **parameters)
-        if node.interval is not None and node.interval[0] == node.interval[1] and not node.is_python_int:
-            return Value.repeated(self.graph.literal(node.interval[0], element_type), logical)
-        axes: list[int | None] = [None] * len(logical)
-        offset = node.ndim - len(need)
-        for position, dimension in enumerate(need):
-            if position + offset >= 0:
-                axes[dimension] = position + offset
-        return Value(node, tuple(axes), logical)
-
-    def node(self, opcode: str, nodes: tuple[Node, ...], element_type: ElementType, **parameters: Any) -> Node:
-        """An element-wise node; its shape is NumPy's broadcast of the operands'."""
-        if any(node.is_python_int for node in nodes):
-            total = counted(self.graph, opcode, nodes, element_type)
-            if total is not None:
-                return total
-        nodes = self.strengthened(opcode, nodes)
-        interval = cut_interval(nodes[0], element_type) if parameters.get("function") == "to_int" else None
-        shape = None if operation(opcode, parameters).shape is not None else broadcast(nodes)
-        return self.graph.add(opcode, nodes, shape=shape, element_type=element_type, interval=interval, **parameters)
-
-    def strengthened(self, opcode: str, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-        """Python ints need one strong operand beside them that gives the result its dtype."""
-        if not any(node.is_python_int for node in nodes):
-            return nodes
-        typed = nodes[1:] if opcode == "select" else nodes
-        if any(not node.is_python_int and not node.is_literal for node in typed):
-            return nodes
-        return tuple(self.strong(node) for node in nodes)
-
-    def strong(self, node: Node) -> Node:
-        """A Python int as a NumPy scalar of the type HLO gives it."""
-        return strong(self.graph, node)
-
-    def plain(self, value: Value) -> Node:
-        """The node of exactly the logical shape, strong."""
-        return self.strong(materialise(self.graph, value))
-
-    def call(
-        self,
-        function: str,
-        operands: tuple[Node, ...],
-        shape: tuple[int, ...],
-        element_type: ElementType,
-        *,
-        arguments: tuple[Any, ...] | None = None,
-        pinned: bool = False,
-        **keywords: Any,
-    ) -> Value:
-        """A call of a prelude function that gives one array of the logical shape.
-
-        ``arguments`` are the positional arguments, operands as :class:`Slot`; by default the operands in order.
-        """
-        operands = tuple(self.strong(node) for node in operands)
-        node = self.graph.add(
-            "prelude",
-            operands,
-            shape=shape,
-            element_type=element_type,
-            pinned=pinned,
-            function=function,
-            arguments=self._arguments(operands, arguments),
-            keywords=keywords,
-        )
-        return Value.of(node)
-
-    def call_many(
-        self,
-        function: str,
-        operands: tuple[Node, ...],
-        shapes: Iterable[Shape],
-        *,
-        arguments: tuple[Any, ...] | None = None,
-        pinned: bool = False,
-        **keywords: Any,
-    ) -> tuple[Value, ...]:
-        """A call of a prelude function that gives a tuple of arrays."""
-        operands = tuple(self.strong(node) for node in operands)
-        results = tuple((s.dimensions, s.element_type) for s in shapes if isinstance(s, ArrayShape))
-        node = self.graph.add(
-            "prelude",
-            operands,
-            results=results,
-            pinned=pinned,
-            function=function,
-            arguments=self._arguments(operands, arguments),
-            keywords=keywords,
-        )
-        return self.items(node)
-
-    @staticmethod
-    def _arguments(operands: tuple[Node, ...], arguments: tuple[Any, ...] | None) -> tuple[Any, ...]:
-        return tuple(Slot(k) for k in range(len(operands))) if arguments is None else arguments
+    # -- functions
 
     def combiner(self, computation: Computation) -> Ufunc | Function:
         """What combines two elements: a ufunc where there is one, else an emitted function of arrays."""
@@ -348,39 +223,6 @@ class FunctionLowering:
         else:
             function.results = tuple(_spread(function, result) for result in function.results)
         return function
-
-    def effect(
-        self, opcode: str, operands: tuple[Node, ...], shapes: Iterable[Shape], **parameters: Any
-    ) -> tuple[Value, ...]:
-        """A node with a side effect, after all others of its body; its results."""
-        results = tuple((s.dimensions, s.element_type) for s in shapes if isinstance(s, ArrayShape))
-        operands = tuple(self.strong(node) for node in operands)
-        if len(results) == 1:
-            ((shape, element_type),) = results
-            node = self.graph.add_effect(opcode, operands, shape=shape, element_type=element_type, **parameters)
-            return (Value.of(node),)
-        return self.items(self.graph.add_effect(opcode, operands, results=results, **parameters))
-
-    def call_in_order(
-        self, function: str, operands: tuple[Node, ...], shape: ArrayShape, arguments: tuple[Any, ...]
-    ) -> Value:
-        """A call of a prelude function that must run exactly once, where it stands."""
-        (value,) = self.effect("prelude", operands, [shape], function=function, arguments=arguments, keywords={})
-        return value
-
-    def items(self, node: Node) -> tuple[Value, ...]:
-        """The results of a node that has several."""
-        return tuple(
-            Value.of(
-                self.graph.add(
-                    "item",
-                    (node,),
-                    interval=result_interval(node, index),
-                    index=index,
-                )
-            )
-            for index, (shape, element_type) in enumerate(node.results)
-        )
 
     def materialised_tree(self, lowered: Lowered) -> Any:
         if lowered is None:
