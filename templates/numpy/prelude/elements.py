@@ -7,7 +7,6 @@ import math
 from typing import Any
 
 import numpy as np
-
 from numba import njit
 
 element = njit(error_model="numpy", fastmath={"contract"}, nogil=True)

@@ -14,7 +14,6 @@ import math
 from typing import Any
 
 import numpy as np
-
 from numba import njit
 
 elementary = njit(
