@@ -1,6 +1,7 @@
 """The NumPy target: everything, on NumPy alone (ml_dtypes where the program has narrow types), or by Numba's loops."""
 
 from ..base import TEMPLATES, Target
+from .functions import own_function
 from .kernels import KERNELS
 
 TARGET = Target(
@@ -10,5 +11,6 @@ TARGET = Target(
     imports=("import numpy as np", "from numba import njit"),
     macros=TEMPLATES / "numpy",
     prelude=TEMPLATES / "numpy" / "prelude",
+    own_function=own_function,
     kernels=KERNELS,
 )

@@ -40,11 +40,12 @@ def integer_matmul(a: np.ndarray, b: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """``a`` [.., m, k] @ ``b`` [.., k, n] of integers modulo the width of ``dtype``, by
     exact products of floats.
 
-    Bytes multiply in float32, which holds sums below 2**24; wider integers in float64,
-    below 2**53, in 16-bit limbs.
+    Bytes multiply in float32, which holds sums up to 2**24: of 1024 products where both
+    are signed. Wider integers do in float64, up to 2**53, in 16-bit limbs.
     """
     in_bytes = a.dtype.itemsize == b.dtype.itemsize == 1
-    real, step = (np.float32, 256) if in_bytes else (np.float64, 1 << 20)
+    signs = (a.dtype.kind + b.dtype.kind).count("i")
+    real, step = (np.float32, 256 << signs) if in_bytes else (np.float64, 1 << 20)
     left = [(shift, part.astype(real)) for shift, part in limbs(a)]
     right = [(shift, part.astype(real)) for shift, part in limbs(b)]
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])

@@ -117,3 +117,13 @@ ENTRY e {
 """
     x, u = np.arange(12, dtype=np.float32).reshape(3, 4, 1), np.arange(6, dtype=np.float32).reshape(2, 3)
     assert_agrees(text, x, np.int32([[0, 9, 3], [0, 1, -1]]), u, without="scatters")
+
+
+@pytest.mark.parametrize("width", [31, 32])
+@pytest.mark.parametrize(("combine", "ufunc"), [("add", "np.add"), ("max", "np.maximum"), ("set", None)])
+def test_long_rows_are_combined_in_rounds(width, combine, ufunc):
+    x, rows = np.zeros((5, width), np.float32), np.arange(7 * width, dtype=np.float32).reshape(7, width)
+    text = hlo(lambda x, rows, i: getattr(x.at[i], combine)(rows), x, rows, WILD)
+    function = "scatter_rows" if width == 32 and ufunc else "scatter_at"
+    assert f"return {function}(" in main(text) and (ufunc or "") in main(text)
+    assert_agrees(text, x, rows, WILD, without="scatters", budget=EXACT)

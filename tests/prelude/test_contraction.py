@@ -157,3 +157,15 @@ def test_scaled_dot_repeats_each_scale_over_its_block():
         scaled_dot(a, b, a_scale, np.ones((1, 1), np.float32)),
         rtol=2**-8,
     )
+
+
+@pytest.mark.parametrize(("left", "right"), [("i1", "i1"), ("i1", "u1"), ("u1", "i1"), ("u1", "u1")])
+@pytest.mark.parametrize("extreme", [np.min, np.max])
+def test_the_largest_products_of_bytes_are_exact(left, right, extreme):
+    """Sums of any number of them, the last odd so that a lost bit shows."""
+    a, b = (
+        np.full(shape, extreme([np.iinfo(kind).min, np.iinfo(kind).max]), kind)
+        for shape, kind in (((2, 3001), left), ((3001, 2), right))
+    )
+    a[:, ::7], b[-1] = 1, 1
+    np.testing.assert_array_equal(matmul(a, b, np.int32), a.astype(np.int64) @ b.astype(np.int64))

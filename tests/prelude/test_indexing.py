@@ -14,6 +14,7 @@ from xla2py.templates.prelude.indexing import (
     pad,
     scatter,
     scatter_at,
+    scatter_rows,
     take_or_fill,
 )
 
@@ -292,3 +293,41 @@ def test_an_index_of_no_axes_takes_one_element():
     x = np.arange(4, dtype=np.uint8)
     assert take_or_fill(x, np.int32(-1), fill=255) == 3
     assert get_or_fill(x, (np.int32(4),), fill=255) == 255
+
+
+@pytest.mark.parametrize("combine", [np.add, np.maximum])
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.float16])
+@pytest.mark.parametrize(
+    ("shape", "count", "axes"),
+    [
+        ((50, 64), (200,), 1),
+        ((50, 4, 16), (20, 30), 1),
+        ((7, 9, 40), (300,), 2),
+        ((3, 40), (2000,), 1),  # more repetitions than rounds
+        ((50, 4), (200,), 1),
+        ((50, 64), (0,), 1),
+    ],
+)
+def test_scattered_rows_are_combined_in_their_order(combine, dtype, shape, count, axes):
+    """Exactly as one after the other, those outside left out."""
+    rng = np.random.default_rng(4)
+    x = (rng.normal(size=shape) * 9).astype(dtype)
+    values = (rng.normal(size=(*count, *shape[axes:])) * 9).astype(dtype)
+    for outside in (0, 3):
+        index = tuple(rng.integers(-outside, n + outside, count).astype(np.int32) for n in shape[:axes])
+        expected = x.copy()
+        for place in np.ndindex(*count):
+            at = tuple(int(i[place]) for i in index)
+            if all(0 <= i < n for i, n in zip(at, shape, strict=False)):
+                expected[at] = combine(expected[at], values[place])
+        for function in (scatter_rows, scatter_at):
+            result = function(x, index if axes > 1 else index[0], values, combine)
+            np.testing.assert_array_equal(result, expected)
+
+
+def test_scattered_rows_broadcast():
+    x = np.zeros((4, 3, 40), np.float32)
+    index = np.array([[1], [9]]), np.array([0, 2])
+    np.testing.assert_array_equal(
+        scatter_rows(x, index, np.float32(2), np.add), scatter_at(x, index, np.float32(2), np.add)
+    )
