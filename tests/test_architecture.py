@@ -134,6 +134,10 @@ STATEMENT = re.compile(
 # Texts like statements in what writes modules, and why they are none that is written.
 READ = {
     "transpile/emission/body.py": "lines that macros wrote are read again",
+    "transpile/emission/cutting/blocks.py": "functions of the prelude are written again from their own text",
+    "transpile/emission/cutting/cleaning.py": "functions of the prelude are written again from their own text",
+    "transpile/emission/cutting/cut.py": "how definitions of the prelude begin",
+    "transpile/emission/cutting/heads.py": "functions of the prelude are written again from their own text",
     "transpile/emission/formatting.py": "what black is shown around one line",
     "transpile/emission/places.py": "lines that macros wrote are read again",
     "transpile/emission/releases.py": "what the compiler is shown around lines",

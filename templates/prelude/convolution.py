@@ -31,14 +31,13 @@ def convolution(
     layout: str | None = None,
     dtype: Any = None,
 ) -> np.ndarray:
-    """Products of ``kernel`` with every window of ``x``, summed in ``dtype`` (of
-    ``x``).
+    """Products of ``kernel`` with every window of ``x``, summed up.
 
-    ``x`` is [batch, *spatial, channels], ``kernel`` [*spatial, channels of a group,
-    output channels] and the result is like ``x``. ``layout`` names another order, as in
-    "NCHW,OIHW->NCHW": N batch, C channels, I and O those of the kernel, other letters
-    spatial. What is given for each spatial dimension is in the order of those of ``x``.
-    Group g of the channels (or of the batch) meets group g of the output channels.
+    ``x`` is [batch, *spatial, channels], ``kernel`` [*spatial, channels, output
+    channels] and the result is like ``x``, or of another ``dtype``. ``layout`` names
+    another order, as in "NCHW,OIHW->NCHW": N batch, C channels, I and O those of the
+    kernel, other letters spatial. Of ``feature_groups`` of channels, or
+    ``batch_groups`` of the batch, each meets one of the output channels.
     """
     if layout:
         axes_x, axes_kernel, axes_result = layout.replace("->", ",").split(",")
@@ -46,12 +45,16 @@ def convolution(
         x = x.transpose([axes_x.index(letter) for letter in ("N", *spatial, "C")])
         order = [axes_kernel.index(letter) for letter in (*spatial, "I", "O")]
         kernel = kernel.transpose(order)
-    dtype, ones = np.dtype(dtype or x.dtype), (1,) * (x.ndim - 2)
+    dtype = np.dtype(dtype or x.dtype)
     work = np.result_type(*map(working_dtype, (dtype, x.dtype, kernel.dtype)))
     x, kernel = x.astype(work, copy=False), kernel.astype(work, copy=False)
-    if padding or input_dilation:
-        edges = [(0, 0), *(padding or [(0, 0)] * len(ones)), (0, 0)]
-        x = pad(x, 0, edges, [0, *(step - 1 for step in input_dilation or ones), 0])
+    if input_dilation:
+        gaps = [0, *(step - 1 for step in input_dilation), 0]
+        x = pad(x, 0, [(0, 0)] * x.ndim, gaps)
+    if padding and min(map(min, padding)) < 0:
+        x = pad(x, 0, [(0, 0), *padding, (0, 0)])
+    elif padding:
+        x = np.pad(x, [(0, 0), *padding, (0, 0)])
     if reverse_kernel:
         flipped = [axis for axis, reverse in enumerate(reverse_kernel) if reverse]
         kernel = np.flip(kernel, tuple(flipped))
@@ -60,13 +63,13 @@ def convolution(
         groups = x.reshape(batch_groups, len(x) // batch_groups, *x.shape[1:])
         x = np.moveaxis(groups, 0, -2)
         x = x.reshape(*x.shape[:-2], batch_groups * x.shape[-1])
-    steps, dilation = strides or ones, kernel_dilation or ones
-    result = correlate(x, kernel, steps, dilation, feature_groups)
-    result = result.astype(dtype, copy=False)
-    if not layout:
-        return result
-    axes = ("N", *spatial, "C")
-    return result.transpose([axes.index(letter) for letter in axes_result])
+    result = correlate(x, kernel, strides, kernel_dilation, feature_groups)
+    if work != dtype:
+        result = result.astype(dtype)
+    if layout:
+        axes = ("N", *spatial, "C")
+        result = result.transpose([axes.index(letter) for letter in axes_result])
+    return result
 
 
 def integer_convolution(
@@ -96,51 +99,66 @@ def integer_convolution(
 def correlate(
     x: np.ndarray,
     kernel: np.ndarray,
-    strides: Sequence[int],
-    dilation: Sequence[int],
+    strides: Sequence[int] | None,
+    dilation: Sequence[int] | None,
     groups: int,
 ) -> np.ndarray:
     """The convolution of ``x`` that is already padded, as matrix products of unfolded
     windows.
     """
     if x.ndim == 2:
-        return correlate(x[:, None], kernel[None], (1,), (1,), groups)[:, 0]
+        return correlate(x[:, None], kernel[None], None, None, groups)[:, 0]
     *window, depth, features = kernel.shape
-    spans = [(size - 1) * step + 1 for size, step in zip(window, dilation, strict=True)]
-    sizes = window_counts(x.shape[1:-1], window, strides, dilation)
-    taps, shape = prod(window), (len(x), *sizes, features)
-    if depth == 0 or prod(shape) == 0:
-        return np.zeros(shape, x.dtype)
-    fills_image = prod(x.shape[1:-1]) <= 4 * prod(strides) * prod(sizes)
+    taps, ones = prod(window), (1,) * len(window)
+    sizes = window_counts(x.shape[1:-1], window, strides or ones, dilation or ones)
+    if depth == 0 or len(x) * features * prod(sizes) == 0:
+        return np.zeros((len(x), *sizes, features), x.dtype)
+    fills_image = prod(x.shape[1:-1]) <= 4 * prod(strides or ones) * prod(sizes)
     if depth == 1 and (groups > 1 or features == 1) and fills_image:
         return depthwise(x, kernel, strides, dilation)
-    steps = tuple(slice(None, None, by) for by in strides)
-    if taps == groups == 1:
+    if taps == 1 and groups == 1:
+        steps = (slice(None, None, by) for by in strides or ones)
         pointwise: np.ndarray = x[:, *steps] @ kernel.reshape(depth, features)
         return pointwise
-    axes = tuple(range(1, x.ndim - 1))
+    axes, spans = tuple(range(1, x.ndim - 1)), window
+    if dilation:
+        spans = [(size - 1) * by + 1 for size, by in zip(window, dilation, strict=True)]
     windows = np.lib.stride_tricks.sliding_window_view(x, spans, axes)
-    windows = windows[:, *steps, :, *(slice(None, None, step) for step in dilation)]
+    if dilation:
+        taken = (slice(None, None, by) for by in dilation)
+        windows = windows[*(slice(None),) * x.ndim, *taken]
+    if strides:
+        windows = windows[:, *(slice(None, None, by) for by in strides)]
     windows = np.moveaxis(windows, x.ndim - 1, -1)  # [batch, *sizes, *window, channels]
-    weights = kernel.reshape(taps, depth, groups, -1).transpose(2, 0, 1, 3)
-    matrix = weights.reshape(groups, taps * depth, -1)
+    matrix: np.ndarray = kernel.reshape(taps * depth, features)
+    if groups > 1:
+        matrix = matrix.reshape(taps, depth, groups, -1).transpose(2, 0, 1, 3)
+        matrix = matrix.reshape(groups, taps * depth, -1)
+    result = np.empty((*windows.shape[: x.ndim - 1], features), x.dtype)
     row_bytes = prod(windows.shape[2:]) * x.itemsize
-    images = max(1, COLUMN_BYTES // (sizes[0] * row_bytes))
+    images = max(1, COLUMN_BYTES // (windows.shape[1] * row_bytes))
     rows = max(1, COLUMN_BYTES // row_bytes)
-    result = np.empty(shape, x.dtype)
     for image in range(0, len(x), images):
-        for row in range(0, sizes[0], rows):
-            block = windows[image : image + images, row : row + rows]
-            unfolded = block.reshape(-1, taps, groups, depth).transpose(2, 0, 1, 3)
-            columns = unfolded.reshape(groups, -1, taps * depth)
-            products = (columns @ matrix).transpose(1, 0, 2)
+        for row in range(0, windows.shape[1], rows):
+            columns = windows[image : image + images, row : row + rows]
             target = result[image : image + images, row : row + rows]
+            if groups > 1:
+                columns = columns.reshape(-1, taps, groups, depth)
+                columns = columns.transpose(2, 0, 1, 3).reshape(
+                    groups, -1, taps * depth
+                )
+                products: np.ndarray = (columns @ matrix).transpose(1, 0, 2)
+            else:
+                products = columns.reshape(-1, taps * depth) @ matrix
             target[...] = products.reshape(target.shape)
     return result
 
 
 def depthwise(
-    x: np.ndarray, kernel: np.ndarray, strides: Sequence[int], dilation: Sequence[int]
+    x: np.ndarray,
+    kernel: np.ndarray,
+    strides: Sequence[int] | None,
+    dilation: Sequence[int] | None,
 ) -> np.ndarray:
     """``correlate`` where every group is one channel: sums of shifted images times one
     weight for each channel.
@@ -150,12 +168,16 @@ def depthwise(
     """
     *window, _, features = kernel.shape
     x = x if features == x.shape[-1] else x.repeat(features // x.shape[-1], axis=-1)
-    phases = strided_phases(x, strides)
+    phases = strided_phases(x, strides) if strides else np.ascontiguousarray(x)
     shifts = []
-    for at in np.ndindex(*window):
-        place, phase = np.divmod(np.multiply(at, dilation), strides)
-        shifts.append(int(np.ravel_multi_index((*phase, 0, *place, 0), phases.shape)))
-    total = np.empty(phases.shape[len(window) :], x.dtype)
+    for tap in np.ndindex(*window):
+        place = np.multiply(tap, dilation) if dilation else tap
+        at = (0, *place, 0)
+        if strides:
+            place, phase = np.divmod(place, strides)
+            at = (*phase, 0, *place, 0)
+        shifts.append(int(np.ravel_multi_index(at, phases.shape)))
+    total = np.empty(phases.shape[-x.ndim :], x.dtype)
     memory, sums = phases.reshape(-1), total.reshape(-1)
     count = min(sums.size, memory.size - max(shifts))
     piece = min(count, max(1, COLUMN_BYTES // (features * x.itemsize)) * features)
@@ -169,9 +191,10 @@ def depthwise(
             shifted = [memory[start + shift :][: len(part)] for shift in shifts]
             factors = weights[:, : len(part)]
             np.multiply(shifted[0], factors[0], out=part)
-            for tap, factor in zip(shifted[1:], factors[1:], strict=True):
-                part += np.multiply(tap, factor, out=weighted[: len(part)])
-    sizes = window_counts(x.shape[1:-1], window, strides, dilation)
+            for image, factor in zip(shifted[1:], factors[1:], strict=True):
+                part += np.multiply(image, factor, out=weighted[: len(part)])
+    ones = (1,) * len(window)
+    sizes = window_counts(x.shape[1:-1], window, strides or ones, dilation or ones)
     return total[:, *map(slice, sizes)]
 
 
@@ -179,8 +202,6 @@ def strided_phases(x: np.ndarray, strides: Sequence[int]) -> np.ndarray:
     """``x`` with what is ``strides`` apart side by side, as [*first position, batch,
     *spatial, channels].
     """
-    if prod(strides) == 1:
-        return np.ascontiguousarray(x)[(None,) * len(strides)]
     lengths = [-(-n // by) for n, by in zip(x.shape[1:-1], strides, strict=True)]
     phases = np.zeros((*strides, len(x), *lengths, x.shape[-1]), x.dtype)
     for first in np.ndindex(*strides):

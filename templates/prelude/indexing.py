@@ -51,8 +51,9 @@ def pad(
     padding: Sequence[tuple[int, int]],
     interior: Sequence[int] | None = None,
 ) -> np.ndarray:
-    """``x`` with ``interior`` copies of ``value`` between neighbours, then (low, high)
-    ``padding``; negative crops.
+    """``x`` with (low, high) ``padding`` of ``value``; negative crops.
+
+    First, ``interior`` copies of ``value`` are put between neighbours.
     """
     shape, inside, kept = [], [], []
     for n, (low, high), gap in zip(

@@ -5,6 +5,8 @@ All take a batch of matrices [.., m, n]; info [..] is 0 where the routine succee
 What a routine only uses as work space comes back as it was given.
 """
 
+from contextlib import suppress
+
 import numpy as np
 
 from .linalg import cholesky, triangular_solve
@@ -63,21 +65,26 @@ def pivots_to_permutation(pivots: np.ndarray, size: int) -> np.ndarray:
     return order
 
 
+@np.errstate(all="ignore")
 def solve(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """x with ``a`` @ x == ``b``, of a matrix ``a`` [n, n] and ``b`` [n] or [n, k].
-
-    Where ``a`` is singular, inf and NaN come of dividing by 0.
-    """
-    try:
+    """x with ``a`` @ x == ``b``; inf and NaN where the matrix ``a`` is singular."""
+    with suppress(np.linalg.LinAlgError):
         solution: np.ndarray = np.linalg.solve(a, b)
-    except np.linalg.LinAlgError:
-        return solve_by_factors(a, b)
-    is_regular = np.isfinite(a).all() and np.isfinite(solution).all()
-    return solution if is_regular else solve_by_factors(a, b)
+        if np.isfinite(a).all() and np.isfinite(solution).all():
+            return solution
+    n, rows = len(a), np.column_stack([a, b])
+    for j in range(n):
+        k = j + np.abs(rows[j:, j]).argmax()
+        rows[[j, k]] = rows[[k, j]]
+        rows[j + 1 :] -= np.outer(rows[j + 1 :, j] / (rows[j, j] or 1), rows[j])
+    for j in reversed(range(n)):
+        rows[j, n:] /= rows[j, j]
+        rows[:j, n:] -= np.outer(rows[:j, j], rows[j, n:])
+    return rows[:, n:].reshape(b.shape)
 
 
 def solve_by_factors(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """``solve``, step by step."""
+    """``solve`` without exceptions, by the factors of ``getrf``."""
     lu, pivots, _ = getrf(a)
     right = b[pivots_to_permutation(pivots - 1, len(b))]
     columns = right if b.ndim == 2 else right[:, None]

@@ -23,9 +23,8 @@ def cholesky(a: np.ndarray, lower: bool = True) -> np.ndarray:
         if a.ndim > 2:
             return np.stack([cholesky(matrix, lower) for matrix in a])
         return np.full_like(a, np.nan)
-    failed = np.isnan(factor).any(axis=(-2, -1), keepdims=True)
-    factor = np.where(failed, factor.dtype.type(np.nan), factor)
-    return factor.astype(a.dtype, copy=False)
+    factor[np.isnan(factor).any(axis=(-2, -1))] = np.nan
+    return factor if wide.dtype == a.dtype else factor.astype(a.dtype)
 
 
 def triangular_solve(
@@ -37,10 +36,11 @@ def triangular_solve(
     transpose: str = "N",
     left_side: bool = True,
 ) -> np.ndarray:
-    """x [.., n, k] with op(a) @ x == ``b``, or with x @ op(a) == ``b`` [.., k, n].
+    """x [.., n, k] with ``a`` @ x == ``b``, of ``a`` [.., n, n] one triangle.
 
-    Only one triangle of ``a`` [.., n, n] is read; ``unit_diagonal`` takes its diagonal
-    as 1. op is "N" nothing, "T" the transpose, "C" the conjugate transpose.
+    Not ``left_side``: with x @ ``a`` == ``b`` [.., k, n]. ``unit_diagonal`` takes the
+    diagonal as 1. ``transpose`` puts in place of ``a`` its transpose ("T"), or the
+    conjugate of that ("C").
     """
     if not left_side:
         flipped = {"N": "T", "T": "N", "C": "N"}[transpose]
@@ -54,13 +54,17 @@ def triangular_solve(
         matrix, lower = (matrix.conj() if transpose == "C" else matrix).mT, not lower
     if lower:  # turned by 180 degrees, it is an upper triangle
         matrix, x = matrix[..., ::-1, ::-1], x[..., ::-1, :]
-    for start in reversed(range(0, matrix.shape[-1], SOLVE_BLOCK)):
-        stop = start + SOLVE_BLOCK
-        here, after = slice(start, stop), slice(stop, None)
-        block = x[..., here, :] - matrix[..., here, after] @ x[..., after, :]
-        triangle = matrix[..., here, here]
-        x[..., here, :] = back_substitute(triangle, block, unit_diagonal)
-    return (x[..., ::-1, :] if lower else x).astype(b.dtype, copy=False)
+    if matrix.shape[-1] <= SOLVE_BLOCK:
+        x = back_substitute(matrix, x, unit_diagonal)
+    else:
+        for start in reversed(range(0, matrix.shape[-1], SOLVE_BLOCK)):
+            stop = start + SOLVE_BLOCK
+            here, after = slice(start, stop), slice(stop, None)
+            block = x[..., here, :] - matrix[..., here, after] @ x[..., after, :]
+            triangle = matrix[..., here, here]
+            x[..., here, :] = back_substitute(triangle, block, unit_diagonal)
+    x = x[..., ::-1, :] if lower else x
+    return x if work == b.dtype else x.astype(b.dtype)
 
 
 def back_substitute(a: np.ndarray, b: np.ndarray, unit_diagonal: bool) -> np.ndarray:

@@ -6,14 +6,14 @@ import numpy as np
 
 
 def softmax(x: np.ndarray, axis: int | tuple[int, ...] = -1) -> np.ndarray:
-    """``exp(x)`` divided by its sum along ``axis``; NaN where all of ``x`` is -inf."""
+    """``exp(x)`` divided by its sum; NaN where all of ``x`` is -inf."""
     weights: np.ndarray = np.exp(x - x.max(axis=axis, keepdims=True))
     weights /= weights.sum(axis=axis, keepdims=True)
     return weights
 
 
 def log_softmax(x: np.ndarray, axis: int | tuple[int, ...] = -1) -> np.ndarray:
-    """The logarithm of ``softmax(x, axis)``."""
+    """The logarithm of ``softmax(x)``."""
     shifted: np.ndarray = x - x.max(axis=axis, keepdims=True)
     shifted -= np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
     return shifted
@@ -22,7 +22,7 @@ def log_softmax(x: np.ndarray, axis: int | tuple[int, ...] = -1) -> np.ndarray:
 def logsumexp(
     x: np.ndarray, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
 ) -> Any:
-    """``log(exp(x).sum(axis))``; -inf where all of ``x`` is -inf."""
+    """``log(exp(x).sum())``; -inf where all of ``x`` is -inf."""
     peak = x.max(axis=axis, keepdims=True)
     shift = np.where(np.isfinite(peak), peak, 0)
     with np.errstate(divide="ignore"):  # the sum may be 0

@@ -1,11 +1,12 @@
 """XLA's CPU backend as the judge of the prelude, one instruction at a time."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
+from xla2py.tests.cut_forms import replaced
 from xla2py.transpile.equivalence.xla_reference import run_hlo
 from xla2py.transpile.hlo.element_types import from_dtype
 
@@ -84,3 +85,13 @@ def agrees() -> Callable[..., None]:
         assert_same(ours, run_instruction(opcode, operands, ours, **attributes), rtol, atol)
 
     return check
+
+
+@pytest.fixture(scope="module", autouse=True, params=["whole", "cut"])
+def form(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every test runs on the functions as they are, and on those that are cut to each call."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in list(vars(request.module).items()) if request.param == "cut" else ():
+            if replaced(value) is not value:
+                patch.setattr(request.module, name, replaced(value))
+        yield

@@ -197,7 +197,7 @@ STAGES: tuple[Stage, ...] = (
 )
 
 # What the emission does to the text, and can leave out.
-EMISSION_CHOICES = ("chains", "releases")
+EMISSION_CHOICES = ("chains", "releases", "cutting")
 
 
 def stage_names() -> tuple[str, ...]:

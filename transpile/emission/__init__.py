@@ -94,6 +94,7 @@ def emit(
         nested=nested,
         chains="chains" not in disable_passes,
         releases="releases" not in disable_passes,
+        cutting="cutting" not in disable_passes,
         graph=graph,
         source_name=_source_name(source, module, name),
         options=_options(annotate, checks, format, constants, nested, disable_passes, hooks, limits, style, graph),

@@ -115,6 +115,7 @@ class Renderer:
         self.function_names: dict[Function, str] = beside.function_names if beside else {}
         self.kernel_names: dict[Kernel, str] = beside.kernel_names if beside else {}
         self.used_prelude: dict[str, None] = beside.used_prelude if beside else {}
+        self.prelude_calls: dict[str, dict[Node, None]] = {}  # the nodes that were written as calls of each function
         self.foreign_names: dict[ForeignName, str] = beside.foreign_names if beside else {}
         self.shared_channels: set[int | Instruction] = set()  # that several calls of collectives share
         self.resumable: set[Node] = set()  # loops that can go on from a snapshot
@@ -284,6 +285,8 @@ class Renderer:
 
     def arguments(self, node: Node, operands: Sequence[str]) -> str:
         """Arguments of a call, keywords last."""
+        if node.opcode == "prelude" and isinstance(node.parameters["function"], str):
+            self.prelude_calls.setdefault(node.parameters["function"], {})[node] = None
         parts = [self.argument(item, operands) for item in node.parameters["arguments"]]
         parts += [f"{key}={self.argument(value, operands)}" for key, value in node.parameters["keywords"].items()]
         return ", ".join(parts)

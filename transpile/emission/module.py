@@ -17,6 +17,7 @@ from .annotations import annotate
 from .argument_trees import tree_text
 from .body import FunctionWriter
 from .constants import ModuleConstants
+from .cutting import calls_of, cut, without_arguments
 from .description import docstring, signature
 from .entry_point import entry_point
 from .expression import Renderer
@@ -49,6 +50,7 @@ class Settings:
     nested: bool = False
     chains: bool = True  # of calls as loops
     releases: bool = True  # of large arrays, by ``del``
+    cutting: bool = True  # of prelude functions to their use
     graph: bool = False  # ``replay`` beside ``main``
     source_name: str = "<string>"
     source_sha256: str = ""
@@ -197,6 +199,7 @@ class _ModuleWriter:
         renderer, program, entry = self.renderer, self.program, self.entry
         missing = sorted(set(renderer.used_prelude) - set(self.library.definitions))
         assert not missing, f"the prelude has no {missing}"
+        self._cut_prelude([*kernels.texts, *self.constants.lines])
         definitions = self.library.closure(list(renderer.used_prelude))
         shared = [definition.source for definition in definitions if definition.module == DEVICE]
         functions = [self._function_text(writer) for writer in self.writers]
@@ -235,6 +238,19 @@ class _ModuleWriter:
         """The constant that the check of arguments reads."""
         tree = signature(self.program, self.parameters, self.entry.paths)
         return self.renderer.statement("signature", tree_text(tree))
+
+    def _cut_prelude(self, others: list[str]) -> None:
+        """Cut the prelude's functions to what the program's lines give them; blocks may be smaller than their nodes."""
+        if not self.settings.cutting or self.target.arrange is not None:
+            return
+        lines = [line for writer in self.writers for line in writer.lines]
+        others = others + [text for part in self.parts for text in part.functions(self.renderer)]
+        with_shapes = self.entry.check != "check_bounded_arguments"
+        calls = calls_of(self.renderer.prelude_calls, lines, others, with_shapes=with_shapes)
+        result = cut(self.library.definitions, list(self.renderer.used_prelude), calls, self.target.namespace)
+        for line in lines:
+            without_arguments(line, {name: result.lost[name] for name in calls if name in result.lost})
+        self.library = self.library.with_definitions(result.definitions)
 
     def _function_text(self, writer: FunctionWriter) -> str:
         has_group = self.replicas is not None and writer.function is self.program.entry

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -98,7 +99,7 @@ class Definitions(Mapping[str, Definition]):
 class Prelude:
     """All prelude modules."""
 
-    definitions: Definitions
+    definitions: Mapping[str, Definition]
 
     def closure(self, names: list[str]) -> list[Definition]:
         """The definitions of the names and all they need, in the order of the prelude's own files."""
@@ -110,6 +111,10 @@ class Prelude:
                 found[name] = self.definitions[name]
                 waiting.extend(found[name].uses)
         return sorted(found.values(), key=lambda definition: definition.order)
+
+    def with_definitions(self, changed: dict[str, Definition]) -> Prelude:
+        """The prelude with other definitions of some names."""
+        return Prelude(ChainMap(changed, self.definitions)) if changed else self  # type: ignore[arg-type]
 
     def imports_of(self, definitions: list[Definition]) -> set[str]:
         """The import statements that the definitions need."""

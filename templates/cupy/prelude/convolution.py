@@ -23,14 +23,19 @@ def integer_convolution(
 
 
 def depthwise(
-    x: cp.ndarray, kernel: cp.ndarray, strides: Sequence[int], dilation: Sequence[int]
+    x: cp.ndarray,
+    kernel: cp.ndarray,
+    strides: Sequence[int] | None,
+    dilation: Sequence[int] | None,
 ) -> cp.ndarray:
     """``correlate`` where every group is one channel: sums of shifted images times one
     weight for each channel.
     """
     *window, _, features = kernel.shape
     x = x.repeat(features // x.shape[-1], axis=-1)
-    taps = window_taps(x, (1, *window, 1), (1, *strides, 1), (1, *dilation, 1))
+    ones = (1,) * len(window)
+    steps, gaps = (1, *(strides or ones), 1), (1, *(dilation or ones), 1)
+    taps = window_taps(x, (1, *window, 1), steps, gaps)
     weights = kernel.reshape(prod(window), features)
     total = taps[0] * weights[0]
     for tap, weight in zip(taps[1:], weights[1:], strict=True):

@@ -1,0 +1,70 @@
+"""Prelude functions as an emitted module would have them that calls them once, in the way in which a test does."""
+
+import inspect
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import Any
+
+import numpy as np
+
+from xla2py.transpile.emission.cutting import Call, cut
+from xla2py.transpile.emission.cutting.facts import Array, Callback, Fact, Known, tuple_of
+from xla2py.transpile.emission.prelude import prelude
+
+PRELUDE = "xla2py.templates.prelude."
+
+
+def fact_of(value: Any) -> Fact:
+    """What emission knows of such an argument."""
+    if isinstance(value, np.ndarray):
+        return Array(value.dtype, value.shape) if value.ndim else None
+    if isinstance(value, np.ufunc):
+        return Callback(is_ufunc=True)
+    if value is None or isinstance(value, bool | int | float | str | type):
+        return Known(value)
+    if isinstance(value, tuple):
+        return tuple_of([fact_of(part) for part in value])
+    return Callback() if inspect.isfunction(value) else None
+
+
+@cache
+def _cut(name: str, arguments: tuple[Fact, ...], keywords: tuple[tuple[str, Fact], ...]) -> tuple[Any, dict[str, int]]:
+    """The function, and the parameters that it has no longer, with their places."""
+    library = prelude()
+    result = cut(library.definitions, [name], {name: [Call(arguments, dict(keywords))]})
+    own = library.with_definitions(result.definitions)
+    definitions = own.closure([name])
+    text = "\n".join(sorted(own.imports_of(definitions)) + [definition.source for definition in definitions])
+    namespace: dict[str, Any] = {}
+    exec(compile(text, f"{name}, cut", "exec"), namespace)
+    return namespace[name], result.lost.get(name, {})
+
+
+def cut_form(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the prelude that runs as it is cut to each of its calls."""
+
+    @wraps(function)
+    def run(*arguments: Any, **keywords: Any) -> Any:
+        facts = tuple(map(fact_of, arguments))
+        form, lost = _cut(function.__name__, facts, tuple((k, fact_of(v)) for k, v in keywords.items()))
+        kept = [value for place, value in enumerate(arguments) if place not in lost.values()]
+        return form(*kept, **{name: value for name, value in keywords.items() if name not in lost})
+
+    return run
+
+
+class CutModule:
+    """A module of the prelude whose functions run as they are cut."""
+
+    def __init__(self, module: Any) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return replaced(getattr(self._module, name))
+
+
+def replaced(value: Any) -> Any:
+    """A function or module of the prelude in its cut form, anything else as it is."""
+    if inspect.isfunction(value) and value.__module__.startswith(PRELUDE):
+        return cut_form(value)
+    return CutModule(value) if inspect.ismodule(value) and value.__name__.startswith(PRELUDE) else value

@@ -1,0 +1,168 @@
+"""Prelude functions are cut to their use: what is left computes the same, and nothing is left that no call needs."""
+
+import ast
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.transpile.emission.cutting import Call, cut
+from xla2py.transpile.emission.cutting.facts import Array, Known
+from xla2py.transpile.emission.prelude import Definition, prelude
+from xla2py.transpile.equivalence.inputs import make_inputs
+
+HLO = Path(__file__).parents[2] / "examples" / "hlo"
+F32 = np.dtype(np.float32)
+
+
+def definitions(*sources):
+    """A prelude of such functions."""
+    named = {re.search(r"def (\w+)|(\w+) =", source).group(1) or source.split()[0]: source for source in sources}
+    return {name: Definition(name, source, (0, 0, k), "test", {}) for k, (name, source) in enumerate(named.items())}
+
+
+def cut_text(source, *calls, others=()):
+    """What is left of the first function."""
+    library = definitions(source, *others)
+    name = next(iter(library))
+    result = cut(library, [name], {name: list(calls)})
+    return result.definitions.get(name, library[name]).source, result.lost.get(name, {})
+
+
+SCALED = '''def scaled(x: np.ndarray, by: float = 2, *, twice: bool = False, name: str | None = None) -> np.ndarray:
+    """``x`` times ``by``.
+
+    ``twice`` does it again. ``name`` is told. The result is new.
+    """
+    # What is told.
+    if name is not None:
+        print(name)  # to the user
+    elif by == 0:
+        return x  # as it is
+    total = x * by
+    if twice:  # once more
+        # It is the same factor.
+        total = total * by
+    return total'''
+
+
+def test_parameters_that_no_call_gives_go_with_their_branches_and_sentences():
+    text, lost = cut_text(SCALED, Call((Array(F32, (3,)),)))
+    assert text == (
+        "def scaled(x: np.ndarray) -> np.ndarray:\n"
+        '    """``x`` times ``2``.\n\n    The result is new.\n    """\n'
+        "    total = x * 2\n"
+        "    return total"
+    )
+    assert lost == {"by": 1, "twice": 2, "name": 3}
+
+
+def test_what_calls_give_stays():
+    text, lost = cut_text(
+        SCALED, Call((None, None), {"name": Known("a")}), Call((None, Known(3)), {"name": None, "twice": Known(False)})
+    )
+    assert "def scaled(x: np.ndarray, by: float = 2, *, name: str | None = None) -> np.ndarray:" in text
+    assert "    elif by == 0:\n        return x  # as it is\n" in text
+    assert "twice" not in text and lost == {"twice": 2}
+
+
+def test_flags_that_every_call_sets_are_told_by_the_docstring():
+    text, _ = cut_text(SCALED, Call((None,), {"twice": Known(True)}))
+    assert text.splitlines()[0] == "def scaled(x: np.ndarray) -> np.ndarray:"
+    assert "    Here ``twice`` is True.\n" in text
+    assert "    # It is the same factor.\n    total = total * 2\n" in text
+
+
+def test_a_branch_whose_condition_is_open_stays():
+    text, _ = cut_text(SCALED, Call((None,), {"twice": Known(True)}), Call((None,), {"twice": Known(False)}))
+    assert "    if twice:  # once more\n        # It is the same factor.\n" in text
+
+
+FLIPPED = '''def flipped(x: np.ndarray, lower: bool = False, turned: bool = False) -> np.ndarray:
+    """``x`` one way or the other."""
+    if turned:
+        x, lower = x.mT, not lower
+    while x.sum() > 1:
+        lower = not lower
+        x = x / 2
+    return x[::-1] if lower else x'''
+
+
+def test_a_parameter_that_a_loop_assigns_stays():
+    text, lost = cut_text(FLIPPED, Call((Array(F32, (3, 3)),)))
+    assert "def flipped(x: np.ndarray, lower: bool = False) -> np.ndarray:" in text and lost == {"turned": 2}
+    assert text.endswith("return x[::-1] if lower else x")
+
+
+CONVERTED = '''def converted(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The sum in float32 at least."""
+    work = np.result_type(np.dtype(np.float32), x.dtype)
+    x, y = x.astype(work, copy=False), y.astype(work)
+    if x.ndim == 1 or len(y) > 3:
+        return added(x[None], y, False)[0]
+    y += x
+    return y'''
+ADDED = '''def added(x: np.ndarray, y: np.ndarray, twice: bool) -> np.ndarray:
+    """The sum."""
+    result = x + y
+    return result * 2 if twice else result'''
+
+
+def test_types_and_shapes_of_arrays_decide():
+    two, one = Array(F32, (2, 2)), Array(F32, (2,))
+    text, _ = cut_text(CONVERTED, Call((two, two)), others=[ADDED])
+    assert text.splitlines()[2:] == ["    y = y.copy()", "    y += x", "    return y"]
+    text, _ = cut_text(CONVERTED, Call((one, one)), Call((one, two)), others=[ADDED])
+    assert text.splitlines()[2:] == ["    y = y.copy()", "    return added(x[None], y)[0]"]
+    text, _ = cut_text(CONVERTED, Call((two, two)), Call((one, two)), others=[ADDED])
+    assert "if x.ndim == 1:" in text
+    halves = Array(np.dtype(np.float16), (2, 2))
+    text, _ = cut_text(CONVERTED, Call((halves, two)), others=[ADDED])
+    assert 'work = np.dtype("float32")' in text and "x, y = x.astype(work, copy=False), y.copy()" in text
+
+
+def test_a_function_that_is_handed_on_stays_whole():
+    source = 'def mapped(xs: Any) -> Any:\n    """All sums."""\n    return map(added, xs), added(xs, xs, False)'
+    library = definitions(source, ADDED)
+    result = cut(library, ["mapped"], {"mapped": [Call((None,))]})
+    assert not result.definitions and not result.lost
+
+
+def test_a_function_that_nothing_is_known_of_stays_whole():
+    assert cut(definitions(SCALED), ["scaled"], {}).definitions == {}
+
+
+def lines_of(source, *names):
+    """How many lines functions and constants take, with the empty ones between them."""
+    found = [node for node in ast.parse(source).body if getattr(node, "name", "") in names]
+    return sum(node.end_lineno - node.lineno + 1 for node in found) + 2 * (len(found) - 1)
+
+
+def test_a_convolution_takes_forty_lines_and_a_solve_fifteen():
+    convolution = """ENTRY main {
+      x = f32[8,28,28,3] parameter(0)
+      k = f32[3,3,3,32] parameter(1)
+      ROOT y = f32[8,28,28,32] convolution(x, k), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
+    }"""
+    source = xla2py.emit(convolution).source
+    assert lines_of(source, "convolution", "correlate") <= 36  # and the constant
+    assert lines_of(prelude().definitions["solve"].source, "solve") <= 15
+    assert lines_of(source, "check_arguments") == 8
+
+
+def results(emitted, arguments):
+    with np.errstate(all="ignore"):
+        found = emitted.load().main(*arguments)
+    return found if isinstance(found, tuple) else (found,)
+
+
+@pytest.mark.parametrize("path", sorted(HLO.glob("*.before.hlo")), ids=lambda path: path.name.split(".")[0])
+def test_examples_compute_the_same_with_whole_functions(path):
+    module = xla2py.load(path)
+    arguments = make_inputs(module, seed=0)
+    short, whole = (xla2py.emit(module, disable_passes=names) for names in ([], ["cutting"]))
+    assert len(short.source) <= len(whole.source)
+    for mine, other in zip(results(short, arguments), results(whole, arguments), strict=True):
+        np.testing.assert_array_equal(mine, other, strict=True)

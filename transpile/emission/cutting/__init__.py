@@ -1,0 +1,7 @@
+"""Prelude functions cut to their use: partial evaluation of their syntax trees by what a module's calls give."""
+
+from .cut import Cut, cut
+from .facts import Call
+from .uses import calls_of, without_arguments
+
+__all__ = ["Call", "Cut", "calls_of", "cut", "without_arguments"]

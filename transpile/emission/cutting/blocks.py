@@ -1,0 +1,218 @@
+"""Statements written again at another depth, with some parts exchanged: the rest stays as its author wrote it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+_INDENT = "    "
+_ATOM = 7
+_LEVELS: dict[type, int] = {
+    ast.IfExp: 0,
+    ast.Lambda: 0,
+    ast.NamedExpr: 0,
+    ast.UnaryOp: 6,
+    ast.Compare: 4,
+    ast.BinOp: 5,
+}
+_LEAST: dict[type, int] = {
+    ast.IfExp: 1,
+    ast.Compare: 5,
+    ast.Starred: 5,
+    ast.BinOp: _ATOM,
+    ast.Attribute: _ATOM,
+    ast.Subscript: _ATOM,
+}
+
+
+class BlockWriter:
+    """Writes the statements of a function again, whose ``source`` is plain ASCII.
+
+    Subclasses say what becomes of a statement (:meth:`statement`) and of an expression (:meth:`exchanged`).
+    """
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.lines = source.split("\n")
+        self.starts = [0]
+        for line in self.lines:
+            self.starts.append(self.starts[-1] + len(line) + 1)
+
+    # -- what subclasses decide
+
+    def statement(self, node: ast.stmt, depth: int) -> list[str] | None:
+        """The lines in place of a statement, None where it stays as it is but for its parts."""
+        return None
+
+    def exchanged(self, node: ast.expr) -> str | None:
+        """The text in place of an expression, None where it stays as it is but for its parts."""
+        return None
+
+    # -- statements
+
+    def block(self, body: list[ast.stmt], depth: int, above: int) -> list[str]:
+        """The lines of statements; comments behind line ``above`` and before a statement belong to it."""
+        lines: list[str] = []
+        for node in body:
+            first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+            comments = [line.strip() for line in self.lines[above : first - 1]]
+            written = self.statement(node, depth)
+            if written is None:
+                written = self.plain(node, depth)
+            if written and written[0].lstrip().startswith("elif "):  # its own if was always true
+                written[0] = written[0].replace("elif ", "if ", 1)
+            if written:
+                lines += [_INDENT * depth + line if line else "" for line in comments]
+            lines += written
+            above = node.end_lineno or node.lineno
+        while lines and not lines[0]:
+            lines.pop(0)
+        return lines
+
+    def plain(self, node: ast.stmt, depth: int) -> list[str]:
+        """A statement as it is, but for its parts."""
+        parts = list(_bodies(node))
+        if not parts:
+            return self.moved(self.text(node) + self.comment_behind(node), node, depth)
+        lines: list[str] = []
+        start = self.offset(node.lineno, node.col_offset)
+        for body in parts:
+            if self.source.startswith("elif ", self.offset(body[0].lineno, body[0].col_offset)):
+                return lines + self.chained(body[0], depth)
+            first = min([body[0].lineno, *(d.lineno for d in getattr(body[0], "decorator_list", []))])
+            end = self._end_of_head(start, first)
+            head = self.moved(self.between(node, start, end), node, depth)
+            inner = self.inner(body, depth + 1, self.source.count("\n", 0, end) + 1)
+            if inner or body is parts[0] or not isinstance(node, ast.If | ast.For | ast.While):
+                lines += [*head, *(inner or [_INDENT * (depth + 1) + "pass"])]
+            last = body[-1].end_lineno or 0
+            start = self.starts[last] if last < len(self.starts) else len(self.source)
+            start += len(self.source[start:]) - len(self.source[start:].lstrip())
+        return lines
+
+    def inner(self, body: list[ast.stmt], depth: int, above: int) -> list[str]:
+        """The lines of a block within a statement."""
+        return self.block(body, depth, above)
+
+    def chained(self, node: ast.stmt, depth: int) -> list[str]:
+        """The lines of an ``elif``."""
+        written = self.statement(node, depth)
+        if written is None:
+            return self.plain(node, depth)
+        if not written or written[0].startswith(_INDENT * depth + "elif "):
+            return written
+        return [_INDENT * depth + "else:", *(_INDENT + line if line else "" for line in written)]
+
+    def _end_of_head(self, start: int, first: int) -> int:
+        """Where the head ends whose body begins in line ``first``: behind its colon and the comment there."""
+        end = self.starts[first - 1] - 1
+        lines = self.source[start:end].split("\n")
+        while len(lines) > 1 and (not lines[-1].strip() or lines[-1].strip().startswith("#")):
+            lines.pop()
+        return start + len("\n".join(lines))
+
+    def moved(self, text: str, node: ast.stmt, depth: int) -> list[str]:
+        """The lines of a statement's text at another depth."""
+        by = depth * len(_INDENT) - node.col_offset
+        first, *rest = text.split("\n")
+        lines = [_INDENT * depth + first]
+        for line in rest:
+            lines.append(" " * by + line if by >= 0 else line.removeprefix(" " * -by))
+        return lines
+
+    def comment_behind(self, node: ast.stmt) -> str:
+        """The comment at the end of a statement's last line."""
+        rest = self.lines[(node.end_lineno or 1) - 1][node.end_col_offset :]
+        return rest.rstrip() if rest.lstrip().startswith("#") else ""
+
+    # -- expressions
+
+    def offset(self, line: int, column: int) -> int:
+        return self.starts[line - 1] + column
+
+    def text(self, node: ast.AST) -> str:
+        """A node as it is written, with its parts exchanged."""
+        if isinstance(node, ast.expr):
+            exchanged = self.exchanged(node)
+            if exchanged is not None:
+                return exchanged
+        start = self.offset(node.lineno, node.col_offset)  # type: ignore[attr-defined]
+        end = self.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+        return self.between(node, start, end)
+
+    def between(self, node: ast.AST, start: int, end: int) -> str:
+        """The text from ``start`` to ``end`` of the source, with those parts of ``node`` exchanged that lie there."""
+        found, at = [], start
+        for part in _placed_parts(node):
+            first, last = self.extent(part)
+            if first < at or last > end:
+                continue
+            exchanged = self.exchanged(part)
+            text = self.between(part, first, last) if exchanged is None else exchanged
+            if text != self.source[first:last]:
+                is_enclosed = (
+                    not isinstance(node, ast.Call) and self.source[first - 1 : last + 1 : last - first + 1] == "()"
+                )
+                is_loose = exchanged is not None and _level(text) < _least_level(node)
+                is_enclosed = is_enclosed and exchanged is not None
+                first, last = (first - 1, last + 1) if is_enclosed else (first, last)
+                text = f"({text})" if is_loose else text
+            found += [self.source[at:first], text]
+            at = last
+        return "".join([*found, self.source[at:end]])
+
+    def extent(self, node: ast.AST) -> tuple[int, int]:
+        return (
+            self.offset(node.lineno, node.col_offset),  # type: ignore[attr-defined]
+            self.offset(node.end_lineno, node.end_col_offset),  # type: ignore[attr-defined]
+        )
+
+
+def _level(text: str) -> int:
+    """How tightly an expression binds: an ``if`` 0, ``or`` 1, ``and`` 2, ``not`` 3, comparisons 4, arithmetic 5."""
+    if re.fullmatch(r"[\w.]+", text):
+        return _ATOM
+    try:
+        node = ast.parse(text, mode="eval").body
+    except SyntaxError:  # a starred expression, a slice
+        return _ATOM
+    if isinstance(node, ast.BoolOp):
+        return 1 if isinstance(node.op, ast.Or) else 2
+    if isinstance(node, ast.Tuple) and not text.startswith("("):
+        return 0
+    return _LEVELS.get(type(node), _ATOM)
+
+
+def _least_level(node: ast.AST) -> int:
+    """How tightly the parts of a node must bind to stand without parentheses."""
+    if isinstance(node, ast.BoolOp):
+        return 2 if isinstance(node.op, ast.Or) else 3
+    if isinstance(node, ast.UnaryOp):
+        return 3 if isinstance(node.op, ast.Not) else _ATOM
+    return _LEAST.get(type(node), 0)
+
+
+def _placed_parts(node: ast.AST) -> list[ast.expr]:
+    """The expressions below a node, outermost ones only, in the order of the text; none within f-strings."""
+    if isinstance(node, ast.JoinedStr):
+        return []
+    found: list[ast.expr] = []
+    waiting = list(ast.iter_child_nodes(node))
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, ast.expr):
+            found.append(part)
+        elif not isinstance(part, ast.stmt):
+            waiting.extend(ast.iter_child_nodes(part))
+    return sorted(found, key=lambda part: (part.lineno, part.col_offset))
+
+
+def _bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """The blocks of a compound statement, in the order of the text."""
+    for name in ("body", "handlers", "orelse", "finalbody"):
+        part = getattr(node, name, [])
+        if name == "handlers":
+            yield from (handler.body for handler in part)
+        elif part:
+            yield part

@@ -1,0 +1,316 @@
+"""Which parameters of prelude functions a module needs, and the functions without the others.
+
+What the calls of a module give is carried through the functions until nothing more is learned, as in the propagation
+of constants through procedures: a function knows of a parameter what all calls of it that can be reached have in
+common. Then each function is written again, without branches that cannot be taken and parameters that are always the
+same.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+from ..prelude import Definition
+from .cleaning import cleaned
+from .evaluation import Evaluator
+from .facts import Call, Fact, Known, alternatives, defaults_of, joined, parameters_of
+from .folding import Folder
+from .heads import docstring, head
+from .layout import laid_out
+
+LONGEST = 24  # characters of what stands for a parameter
+_WITHOUT_RULES = (ast.Match, ast.AsyncFunctionDef, ast.ClassDef, ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Functions by name as they are cut, and the parameters that each has no longer, with the places they had."""
+
+    definitions: dict[str, Definition]
+    lost: dict[str, dict[str, int]]
+
+
+@dataclass(slots=True)
+class _Use:
+    """What is known of a function: ``facts`` of its parameters, and those that some call gives, of the module itself
+    (``by_module``) or of the prelude; ``measured`` are those given what the shape of an array says, ``required`` those
+    that every call gives.
+    """
+
+    facts: dict[str, Fact] = field(default_factory=dict)
+    given: set[str] = field(default_factory=set)
+    by_module: set[str] = field(default_factory=set)
+    measured: set[str] = field(default_factory=set)
+    required: set[str] | None = None
+    is_whole: bool = False
+
+
+def cut(
+    definitions: Mapping[str, Definition],
+    used: Iterable[str],
+    calls: Mapping[str, Sequence[Call]],
+    namespace: str = "np",
+) -> Cut:
+    """The prelude functions behind ``used`` names, cut to what the module's ``calls`` give; ``namespace`` is what they
+    call the library.
+
+    Functions without an entry in ``calls`` are used in ways that nothing is known of, and stay whole.
+    """
+    return _Cutter(definitions, namespace).cut(used, calls)
+
+
+@cache
+def _folded() -> dict[str, Callable[..., Any]]:
+    """The functions of the prelude that are looked through: of what is known, they give what is known."""
+    from ....templates.prelude.convolution import window_counts
+    from ....templates.prelude.precision import working_dtype
+
+    return {"working_dtype": working_dtype, "window_counts": window_counts}
+
+
+@cache
+def _parsed(source: str) -> ast.FunctionDef | None:
+    """The syntax tree of a definition that can be cut."""
+    statement = ast.parse(source).body[0]
+    if not isinstance(statement, ast.FunctionDef) or statement.decorator_list or not source.isascii():
+        return None
+    parts = list(ast.walk(statement))
+    has_decorators = any(isinstance(part, ast.FunctionDef) and part.decorator_list for part in parts)
+    return None if has_decorators or any(isinstance(part, _WITHOUT_RULES) for part in parts) else statement
+
+
+@cache
+def _constant(source: str) -> Fact:
+    """The value of a constant of the prelude that is a number or a tuple of numbers."""
+    statement = ast.parse(source).body[0]
+    if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+        return Evaluator({}, {}).of(statement.value, {})
+    return None
+
+
+class _Cutter:
+    def __init__(self, definitions: Mapping[str, Definition], namespace: str) -> None:
+        self.namespace = namespace
+        self.definitions = definitions
+        self.functions: dict[str, ast.FunctionDef] = {}
+        self.constants: dict[str, Fact] = {}
+        self.uses: dict[str, _Use] = {}
+        self.waiting: list[str] = []
+
+    def cut(self, used: Iterable[str], calls: Mapping[str, Sequence[Call]]) -> Cut:
+        self._read(used)
+        for name in used:
+            if name in self.functions and calls.get(name):
+                for call in calls[name]:
+                    self._called(name, call, by_module=True)
+            else:
+                self._whole(name)
+        while self.waiting:
+            name = self.waiting.pop()
+            self._follow(name, self._folder(name, {}, {}))
+        return self._written()
+
+    def _read(self, used: Iterable[str]) -> None:
+        """Parse what the names need."""
+        waiting, seen = list(used), set()
+        while waiting:
+            name = waiting.pop()
+            definition = self.definitions.get(name)
+            if definition is None or name in seen:
+                continue
+            seen.add(name)
+            waiting += definition.uses
+            function = _parsed(definition.source)
+            if function is not None:
+                self.functions[name] = function
+            elif not definition.source.lstrip("#").startswith(("def ", "class ", "@")):
+                self.constants[name] = _constant(definition.source)
+
+    # -- what is known
+
+    def _whole(self, name: str) -> None:
+        """Nothing is known of how something is used."""
+        use = self.uses.setdefault(name, _Use())
+        if use.is_whole or name not in self.definitions:
+            return
+        use.is_whole = True
+        if name in self.functions:
+            use.facts = {part.arg: None for part in parameters_of(self.functions[name])}
+            self.waiting.append(name)
+        else:
+            for other in self.definitions[name].uses:
+                self._whole(other)
+
+    def _called(self, name: str, call: Call | None, *, by_module: bool) -> None:
+        """Take note of a call."""
+        function = self.functions[name]
+        names = [part.arg for part in parameters_of(function)]
+        if call is None or len(call.arguments) > len(names) - len(function.args.kwonlyargs):
+            self._whole(name)
+            return
+        use = self.uses.setdefault(name, _Use())
+        given = dict(zip(names, call.arguments, strict=False)) | call.keywords
+        use.given |= given.keys()
+        use.required = set(given) if use.required is None else use.required & given.keys()
+        use.by_module |= given.keys() if by_module else set()
+        use.measured |= {names[place] if isinstance(place, int) else place for place in call.measured}
+        if use.is_whole:
+            return
+        defaults = defaults_of(function)
+        facts = {}
+        for part in names:
+            fact = given[part] if part in given else self._default(defaults.get(part))
+            facts[part] = joined(use.facts[part], fact) if part in use.facts else fact
+        if facts != use.facts or not use.facts:
+            use.facts = facts
+            self.waiting.append(name)
+
+    def _default(self, default: ast.expr | None) -> Fact:
+        return None if default is None else Evaluator(self.constants, {}).of(default, {})
+
+    def _folder(self, name: str, dropped: Mapping[str, str], lost: Mapping[str, frozenset[str]]) -> Folder:
+        evaluator = Evaluator(self.constants, _folded())
+        function = self.functions[name]
+        source, facts = self.definitions[name].source, self.uses[name].facts
+        return Folder(source, function, facts, evaluator, self.functions, dropped, lost, self.namespace)
+
+    def _follow(self, name: str, folder: Folder) -> None:
+        """Take note of what a function calls, where it can get."""
+        folder.body()
+        for called, call in folder.calls:
+            self._called(called, call, by_module=False)
+        for escaped in folder.escaped:
+            self._whole(escaped)
+        local = {*self.functions, *folder.names}
+        for other in self.definitions[name].uses:
+            if other in self.definitions and other not in local:
+                self._whole(other)
+
+    # -- what is written
+
+    def _written(self) -> Cut:
+        dropped = {name: self._droppable(name) for name in self.uses if name in self.functions}
+        while True:
+            lost = {name: frozenset(texts) for name, texts in dropped.items()}
+            blocked = {}
+            for name, texts in dropped.items():
+                folder = self._folder(name, texts, lost)
+                folder.body()
+                if folder.blocked & texts.keys():
+                    blocked[name] = folder.blocked
+            if not blocked:
+                break
+            for name, parameters in blocked.items():
+                dropped[name] = {k: text for k, text in dropped[name].items() if k not in parameters}
+        unread = {name: self._unread(name, dropped[name], lost) for name in dropped}
+        lost = {name: lost[name] | unread[name].keys() for name in lost}
+        written = {}
+        for name in dropped:
+            source = self._source(name, dropped[name], lost, unread[name])
+            if source != self.definitions[name].source:
+                written[name] = replace(self.definitions[name], source=source)
+        places = {
+            name: {part.arg: k for k, part in enumerate(parameters_of(self.functions[name])) if part.arg in own}
+            for name, own in lost.items()
+        }
+        return Cut(written, {name: own for name, own in places.items() if own})
+
+    def _droppable(self, name: str) -> dict[str, str]:
+        """The parameters for which a text can stand, and that text."""
+        use, function = self.uses[name], self.functions[name]
+        if use.is_whole:
+            return {}
+        found: dict[str, str] = {}
+        defaults, kept = defaults_of(function), use.by_module | use.measured
+        for part in parameters_of(function):
+            fact, text = use.facts.get(part.arg), None
+            if part.arg not in use.given:
+                text = _simple(defaults[part.arg]) if part.arg in defaults else None
+            elif isinstance(fact, Known) and not isinstance(fact.value, tuple) and part.arg not in kept:
+                text = literal(fact.value)
+            if text is not None and len(text) <= LONGEST:
+                found[part.arg] = text
+        return found
+
+    def _unread(self, name: str, dropped: Mapping[str, str], lost: Mapping[str, frozenset[str]]) -> dict[str, str]:
+        """The parameters that are always the same and that nothing of what is left reads, and their texts."""
+        use, function = self.uses[name], self.functions[name]
+        if use.is_whole:
+            return {}
+        text = cleaned("\n".join([head(function, frozenset()), *self._folder(name, dropped, lost).body()]))
+        read = {part.id for part in ast.walk(ast.parse(text)) if isinstance(part, ast.Name)}
+        found = {}
+        for part in parameters_of(function):
+            fact = use.facts.get(part.arg)
+            if part.arg not in read and part.arg not in dropped and isinstance(fact, Known):
+                found[part.arg] = literal(fact.value) or ""
+        return {name: text for name, text in found.items() if text}
+
+    def _required(self, name: str) -> frozenset[str]:
+        """The parameters that every call gives, never as None."""
+        use = self.uses[name]
+        parts = set() if use.is_whole else (use.required or set()) & use.facts.keys()
+        return frozenset(part for part in parts if not {None, Known(None)} & set(alternatives(use.facts[part])))
+
+    def _source(
+        self, name: str, dropped: Mapping[str, str], lost: Mapping[str, frozenset[str]], unread: Mapping[str, str]
+    ) -> str:
+        """The text of a function as it is cut."""
+        use, function = self.uses[name], self.functions[name]
+        source = self.definitions[name].source
+        lines = source.split("\n")
+        folder = self._folder(name, dropped, lost)
+        body = folder.body()
+        own = lost.get(name, frozenset())
+        required = self._required(name)
+        usual = {k: _simple(default) for k, default in defaults_of(function).items()}
+        fixed = {**dropped, **unread}.items()
+        baked = {k: text for k, text in fixed if k in use.by_module and text != usual.get(k)}
+        first = function.body[0]
+        is_text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+        top = lines[: function.lineno - 1]
+        if head(function, own, required) != head(function, frozenset()):
+            start, text = [*top, head(function, own, required)], docstring(function, own, dropped, baked)
+        else:
+            end = first.lineno - 1
+            start, text = lines[:end], lines[end : first.end_lineno] if is_text else []
+        text_of_body = cleaned("\n".join([head(function, own), *body])).split("\n")[1:]
+        if "\n".join([*start, *text, *text_of_body]) == source:
+            return source
+        return laid_out("\n".join([*start, *text, *text_of_body]))
+
+
+def _simple(default: ast.expr) -> str | None:
+    """The text of a default that can stand wherever its parameter is read."""
+    is_simple = all(
+        isinstance(part, ast.Constant | ast.Tuple | ast.UnaryOp | ast.USub | ast.Attribute | ast.Name | ast.Load)
+        for part in ast.walk(default)
+    )
+    if not is_simple:
+        return None
+    value = Evaluator({}, {}).of(default, {})
+    return (
+        ast.unparse(default)
+        if value is None or isinstance(default, ast.Attribute)
+        else literal(value.value)
+        if isinstance(value, Known)
+        else None
+    )
+
+
+def literal(value: Any) -> str | None:
+    """The text of a value, None for one without a short text."""
+    if isinstance(value, str):
+        return json.dumps(value)
+    if value is None or isinstance(value, bool | int):
+        return repr(value)
+    if isinstance(value, tuple):
+        parts = [literal(part) for part in value]
+        inner = ", ".join(part for part in parts if part is not None)
+        return None if None in parts else f"({inner},)" if len(parts) == 1 else f"({inner})"
+    return None
