@@ -158,6 +158,25 @@ def test_statements_are_written_by_macros_alone():
     assert found == set(READ)
 
 
+@pytest.mark.parametrize("name", ["numpy", "cupy", "dask", "array-api"])
+def test_every_statement_has_a_macro(name):
+    from xla2py.targets.base import load_target
+    from xla2py.transpile.emission.expression import Renderer
+
+    target = load_target(name)
+    macros = Renderer(target.macros, target.namespace, target.scalars).macros
+    asked = {
+        word.value
+        for path, tree in source_trees()
+        if path.parts[:2] == ("transpile", "emission") and not path.name.startswith("kernel")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "statement"
+        for word in ((node.args[0].body, node.args[0].orelse) if isinstance(node.args[0], ast.IfExp) else node.args[:1])
+        if isinstance(word, ast.Constant)
+    }
+    assert len(asked) > 20 and asked - macros.keys() <= {"replay"}  # of targets with graphs
+
+
 def test_every_command_is_a_module_of_its_own():
     from xla2py.transpile.cli import COMMANDS
 

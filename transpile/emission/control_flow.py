@@ -298,7 +298,7 @@ class ControlFlowWriter:
         condition = self.writer.text(loop.condition)  # type: ignore[arg-type]
         self.writer.line(self.writer.renderer.statement("break_unless", condition))
         self.writer.indent += 1
-        self.writer.line(self.writer.renderer.statement("break_"))
+        self.writer.line(self.writer.renderer.statement("leave_loop"))
         self.writer.indent -= 1
 
     def _rest_of_body(self, loop: Loop, first: frozenset[Node]) -> Body:
