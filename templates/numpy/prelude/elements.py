@@ -118,18 +118,6 @@ def scalar_erf_float64(x: float) -> float:
 
 
 @element
-def scalar_erfc(x: np.float32) -> np.float32:
-    """The complementary error function."""
-    return np.float32(math.erfc(x))
-
-
-@element
-def scalar_normal_cdf(x: np.float32) -> np.float32:
-    """How probable a standard normal number below a float32 is."""
-    return np.float32(math.erfc(x * -0.7071067811865476) * 0.5)
-
-
-@element
 def scalar_to_int8(x: Any) -> np.int8:
     """A real number cut to an integer; one too large saturates, NaN becomes 0."""
     return np.int8(0 if np.isnan(x) else min(max(x, -128.0), 127.0))
