@@ -22,7 +22,8 @@ FUSED = (
     "mandelbrot",
     "transformer_block",
 )  # shown in CuPy's style fast, too
-LOOPS = ("attention", "cross_entropy", "transformer_block")  # shown in NumPy's style fast, too
+# Shown in NumPy's style fast, too.
+LOOPS = ("adaptive_ode", "attention", "cross_entropy", "lstm", "transformer_block", "viterbi")
 IN_CHUNKS = {  # for Dask: how large chunks are, for something of each kind to be seen
     "attention": "8KiB",  # rows at a time, products that are summed up
     "cholesky_regression": "1KiB",  # tiles of matrices

@@ -99,6 +99,40 @@ def pays(nodes: Sequence[Node], saved: int, is_repeated: bool) -> bool:
     return saved > 0 or any(node.opcode == "prelude" and called_function(node) in _LONG_IN_NUMPY for node in nodes)
 
 
+# What may stand beside kernels in a loop that is one function: numbers, places in arrays, products by BLAS.
+_IN_LOOPS = frozenset(
+    "parameter item literal integer scalar retype getitem setitem transpose expand copy empty full zeros ones".split()
+)
+_OF_COUNTERS = frozenset("add subtract multiply".split())
+
+
+def compiles(node: Node) -> bool:
+    """Numba gives for a node what NumPy does, type by type."""
+    if node.is_python_int:
+        return node.opcode in _IN_LOOPS or node.opcode in _OF_COUNTERS
+    if node.results:
+        return node.opcode in ("loop", "conditional", "kernel")
+    if node.element_type is None or node.type.name not in _ANY:
+        return False
+    if node.opcode in ("getitem", "setitem"):
+        return all(not operand.ndim for operand in node.operands[1 + (node.opcode == "setitem") :])
+    if node.opcode == "matmul":
+        same = all(operand.element_type is node.element_type and 0 < operand.ndim <= 2 for operand in node.operands)
+        return same and node.type.is_floating
+    return node.opcode in _IN_LOOPS or (not node.ndim and not _has_arrays(node) and fuses(node))
+
+
+def _has_arrays(node: Node) -> bool:
+    return any(operand.ndim for operand in node.operands)
+
+
+def refuses(node: Node) -> str | None:
+    """The reason why kernels could not join a node with what is around it, or None."""
+    if node.opcode == "roll" and not isinstance(node.parameters["axis"], int):
+        return "kernels roll along one axis at a time"
+    return hides_elements(node)
+
+
 def _declarations(*arguments: Any) -> Any:
     """What writes kernels with Numba; it stands above the targets, and is imported where a module has kernels."""
     return import_module(f"{__package__}.numba.declarations").NumbaDeclarations(*arguments)
@@ -109,9 +143,10 @@ KERNELS = Kernels(
     reduces,
     _declarations,
     pays=pays,
+    compiles=compiles,
     most_elements=2**62,
     most_arguments=32,
-    refuses=hides_elements,
+    refuses=refuses,
     requires=("numba", "scipy"),
     extra="fast",
 )

@@ -224,7 +224,7 @@ def test_metadata_does_not_become_code():
 def test_other_targets_refuse_the_style(tmp_path):
     path = tmp_path / "m.hlo"
     path.write_text(CHAIN)
-    assert run(["emit", str(path), "-t", "numpy", "--style", "fast"]) == 2
+    assert run(["emit", str(path), "-t", "dask", "--style", "fast"]) == 2
     with pytest.raises(UsageError, match="Dask has no style"):
         xla2py.emit(CHAIN, "dask", style="fast")
     with pytest.raises(UsageError, match="there is no style"):

@@ -102,6 +102,7 @@ class Loop:
     step: int = 1
     count: Node | None = None
     effect: Node | None = None  # the last side effect of the body
+    is_compiled: bool = False  # the target writes it as a function that is compiled
 
     @property
     def trip_count(self) -> int:

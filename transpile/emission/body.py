@@ -16,6 +16,7 @@ from .control_flow import ControlFlowWriter
 from .expression import ATOM, PRIMARY, UFUNCS, WIDTH, Expression, Renderer
 from .fitting import Fitting
 from .lines import Line, WrittenFunction
+from .loop_compiler import LoopCompiler
 from .name_allocation import NameAllocation
 from .names import Names, base_name, is_argument
 from .plan import Plan, plan, source_line
@@ -56,6 +57,7 @@ class FunctionWriter:
         self.lines: list[Line] = []
         self.written: dict[Node, str] = {}  # expressions since the last line
         self.indent = 1
+        self.loop_compiler: LoopCompiler | None = None  # writes loops as functions, where the target compiles them
         self.items: dict[Node, dict[int, Node]] = {}
         self._last_place: tuple[str, int] | None = None
         for node in self.plan.nodes:

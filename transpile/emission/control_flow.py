@@ -27,6 +27,13 @@ class ControlFlowWriter:
         self.writer = writer
 
     def loop(self, node: Node) -> None:
+        """The lines of a loop, or the call of the function that has them."""
+        compiler = self.writer.loop_compiler
+        if compiler is None or not node.parameters["loop"].is_compiled or not compiler.compile(self.writer, node):
+            self.lines_of_loop(node)
+
+    def lines_of_loop(self, node: Node) -> None:
+        """The lines of a loop, from the initial values to the end of the body."""
         loop: Loop = node.parameters["loop"]
         self._name_carries(node, loop)
         self._initialise(node, loop)

@@ -109,6 +109,7 @@ class Renderer:
         beside: Renderer | None = None,
     ) -> None:
         """``folder`` has the own macros; ``beside`` is a renderer of the same module, whose names this one shares."""
+        self.folder = folder
         self.namespace = namespace
         self.scalars = scalars or namespace  # what has the dtypes, inf and nan
         self.parenthesise_all = parenthesise_all

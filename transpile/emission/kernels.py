@@ -12,6 +12,7 @@ from .body import FunctionWriter
 from .constants import ModuleConstants
 from .expression import Renderer
 from .kernel_writer import carried_names
+from .loop_compiler import LoopCompiler
 from .names import Names, base_name, identifier
 from .prelude import Prelude
 from .sources import SourceNames
@@ -24,6 +25,7 @@ class Declarations:
         self, target: Target, renderer: Renderer, library: Prelude, annotate: str, source_names: SourceNames
     ) -> None:
         self.caller_renderer = renderer
+        self.loop_compiler: LoopCompiler | None = None  # of targets that compile loops
         self.library = library
         self.annotate = annotate
         self.source_names = source_names

@@ -159,6 +159,7 @@ class _ModuleWriter:
                 writer.results = placed(self.entry.result_tree, function.results)
             named = writer.arguments.name(self.entry.paths if is_entry else ())
             kernels.name_kernels(writer, self.module_names)
+            writer.loop_compiler = kernels.loop_compiler
             if is_entry:
                 self._begin_entry(writer, named)
             namespaces, begin = writer.arguments.namespaces(), len(writer.lines)

@@ -10,6 +10,7 @@ from ..array.node import Node, Region
 from ..array.program import Carry, Function, Loop
 from .expression import Expression, Renderer
 from .lines import Line
+from .loop_compiler import LoopCompiler
 from .name_allocation import NameAllocation
 from .names import Names
 from .plan import Plan
@@ -38,6 +39,7 @@ class Writing(Protocol):
     written: dict[Node, str]
     items: dict[Node, dict[int, Node]]
     indent: int
+    loop_compiler: LoopCompiler | None
 
     @property
     def callers(self) -> Sequence[Writing]: ...

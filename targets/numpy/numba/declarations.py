@@ -13,6 +13,7 @@ from ....transpile.emission.sources import SourceNames
 from ....transpile.kernels.kernel import Kernel
 from ...base import TEMPLATES, Target
 from .line_writer import LineNestWriter
+from .loops import LoopWriter
 from .notes import readable_lines
 from .renderer import CASTS, NumbaRenderer
 from .writer import NestWriter
@@ -28,11 +29,21 @@ class NumbaDeclarations(Declarations):
         self, target: Target, renderer: Renderer, library: Prelude, annotate: str, source_names: SourceNames
     ) -> None:
         super().__init__(target, renderer, library, annotate, source_names)
-        self.renderer: NumbaRenderer | None = None
+        self.renderer = NumbaRenderer(FOLDER, renderer)
+        self.loops = self.loop_compiler = LoopWriter(renderer, self.renderer)
         folder = target.prelude
         own = {path.stem for path in folder.glob("*.py")} if folder is not None else set()
         called = {name for name, definition in library.definitions.items() if definition.module in own}
         self.reserved = {*called, *CASTS.values(), "njit"}
+
+    def name_kernels(self, writer: FunctionWriter, module_names: Names) -> None:
+        self.loops.module_names = module_names
+        super().name_kernels(writer, module_names)
+
+    def add(self, writer: FunctionWriter, constants: ModuleConstants) -> None:
+        super().add(writer, constants)
+        self.texts += self.loops.texts
+        self.loops.texts.clear()
 
     def wanted_name(self, result: Node, writer: FunctionWriter) -> str:
         if result is writer.plan.only_result and result not in writer.plan.user_names:
@@ -41,8 +52,6 @@ class NumbaDeclarations(Declarations):
         return super().wanted_name(result, writer)
 
     def declaration(self, node: Node, caller: FunctionWriter, constants: ModuleConstants) -> str:
-        if self.renderer is None:
-            self.renderer = NumbaRenderer(FOLDER, self.caller_renderer)
         kernel: Kernel = node.parameters["kernel"]
         self.renderer.counters.clear()
         kind = LineNestWriter if kernel.by_lines else NestWriter
@@ -60,8 +69,6 @@ class NumbaDeclarations(Declarations):
         )
 
     def shared(self) -> list[str]:
-        if self.renderer is None:
-            return []
         casts = sorted(self.renderer.used_casts.items())
         lines = [self.caller_renderer.statement("short_type", n, self.renderer.dtype(kind)) for n, kind in casts]
         return ["\n".join(lines)] if lines else []

@@ -13,6 +13,7 @@ from ...array.live import live_nodes
 from ...array.program import Function, Program, roots
 from ...array.traversal import topological
 from .building import KernelBuilder, call_kernel
+from .compiled_loops import compiled_loops, mark_compiled
 from .loops import kernel_loops
 from .regions import RegionFinder
 
@@ -31,7 +32,8 @@ def fuse(program: Program, kernels: Kernels) -> None:
     for function in program.functions:
         if function in handed:
             continue
-        regions = RegionFinder(function, kernels).found()
+        loops = compiled_loops(function, kernels)
+        regions = RegionFinder(function, kernels, loops).found()
         kernels_made = [KernelBuilder(function, region).kernel() for region in regions]
         for region, kernel in zip(regions, kernels_made, strict=True):
             call_kernel(function, region, kernel)
@@ -39,3 +41,4 @@ def fuse(program: Program, kernels: Kernels) -> None:
             live_nodes(function).flush()
             function.live = None  # kernels stand where their first result was, which may be before what they need
             kernel_loops(function)
+        mark_compiled(loops, kernels)

@@ -75,9 +75,11 @@ def of_lines(node: Node) -> Map:
 class RegionFinder:
     """Finds the regions of one function."""
 
-    def __init__(self, function: Function, kernels: Kernels) -> None:
+    def __init__(self, function: Function, kernels: Kernels, compiled: Sequence[Node] = ()) -> None:
+        """``compiled`` are loops in which every operation on arrays must be one of a kernel."""
         self.function = function
         self.kernels = kernels
+        self.compiled = [node.parameters["loop"].region for node in compiled]
         self.around = _read_from_around(topological(roots(function)))
         self.nodes = topological(roots(function), self._needed)
         self.on_host = self._on_host()
@@ -327,6 +329,10 @@ class RegionFinder:
         saved = len(region.nodes) - len(region.outputs)
         saved += region.is_round  # what a loop carries is stored once, not in every round
         arguments = len(region.inputs) + len(region.outputs)
+        if any(is_inside(region.body, compiled) for compiled in self.compiled):
+            return arguments <= self.kernels.most_arguments and any(
+                part.ndim for node in region.nodes for part in (node, *node.operands)
+            )
         is_repeated = any(body.kind == "loop" for body in region.body.path())
         return arguments <= self.kernels.most_arguments and self.kernels.pays(region.nodes, saved, is_repeated)
 

@@ -1,0 +1,16 @@
+"""What writes a loop as a function of its own, where a target compiles loops."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from ..array.node import Node
+
+
+class LoopCompiler(Protocol):
+    """The part of a target's :class:`.kernels.Declarations` that does that."""
+
+    def compile(self, writer: Any, node: Node) -> bool:
+        """Write the function of a loop, and its call among the lines of a writer (:class:`.body.FunctionWriter`); false
+        where the loop must stay where it is."""
+        ...

@@ -1,0 +1,54 @@
+"""Loops that a target compiles as a whole: it has kernels, or expressions of numbers, for all that is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ....targets.base import Kernels
+from ...array.node import Node, Region
+from ...array.program import Function, Loop, roots
+from ...array.traversal import body_and_captured, is_inside, topological
+
+_FEWEST_ROUNDS = 4
+
+
+def compiled_loops(function: Function, kernels: Kernels) -> list[Node]:
+    """The loops that may be compiled, none inside another, before anything is fused."""
+
+    def fits(node: Node) -> bool:
+        return kernels.compiles(node) or kernels.fuses(node) or kernels.reduces(node)
+
+    return list(_outermost(function, fits))
+
+
+def _outermost(function: Function, fits: Callable[[Node], bool]) -> Iterator[Node]:
+    found: list[Region] = []
+    loops = [node for node in topological(roots(function)) if node.opcode == "loop"]
+    for node in sorted(loops, key=lambda node: node.region.depth):
+        if not any(is_inside(node.region, region) for region in found) and _compiles(node, fits):
+            found.append(node.parameters["loop"].region)
+            yield node
+
+
+def _compiles(node: Node, fits: Callable[[Node], bool]) -> bool:
+    loop: Loop = node.parameters["loop"]
+    is_counted = loop.counter is not None and loop.count is None
+    if loop.effect is not None or (is_counted and loop.trip_count < _FEWEST_ROUNDS):
+        return False
+    body, captured = body_and_captured(node)
+    has_work = any(part.element_type is not None and not part.is_python_int and part.operands for part in body)
+    inner = (part.parameters["loop"] for part in body if part.opcode == "loop")
+    return (
+        has_work
+        and all(fits(part) for part in body)
+        and all(each.effect is None for each in inner)
+        and all(part.element_type is not None or part.is_python_int for part in (*captured, *node.operands))
+    )
+
+
+def mark_compiled(loops: list[Node], kernels: Kernels) -> None:
+    """Have those of the loops compiled of which nothing but kernels and numbers is left."""
+    for node in loops:
+        body, _ = body_and_captured(node)
+        loop: Loop = node.parameters["loop"]
+        loop.is_compiled = all(kernels.compiles(part) or part.opcode == "kernel" for part in body)
