@@ -16,7 +16,7 @@ from .chunked_tasks import array_of_tasks
 from .tiles import block_of
 
 
-def scan_in_chunks(
+def loop_in_chunks(
     function: Callable[..., Any],
     *,
     carries: Sequence[Any] = (),

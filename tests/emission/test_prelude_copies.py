@@ -5,8 +5,8 @@ from types import CodeType
 
 import pytest
 
-from xla2py.targets.base import load_target
-from xla2py.transpile.emission.prelude import prelude
+from xla2py.targets.base import TEMPLATES, load_target
+from xla2py.transpile.emission.prelude import SHARED, Module, prelude
 
 
 def mentioned(code: CodeType) -> set[str]:
@@ -43,3 +43,14 @@ def test_numpy_has_functions_of_its_own_beside_the_shared_ones():
         "from numba import njit",
         "from typing import Any",
     }
+
+
+@pytest.mark.parametrize("target", ["numpy", "cupy", "dask", "array-api"])
+def test_each_name_is_defined_once(target):
+    """In one prelude; a target's own functions may stand for shared ones. A glance finds what parsing finds."""
+    folders = [TEMPLATES / SHARED, load_target(target).prelude]
+    for folder in filter(None, folders):
+        modules = [Module(path, (0, 0)) for path in folder.glob("*.py")]
+        names = [name for module in modules for name in module.definitions]
+        assert sorted(names) == sorted(set(names))
+        assert all(sorted(set(module.names)) == sorted(module.definitions) for module in modules)

@@ -228,7 +228,7 @@ def expected(function):
 def test_results_are_those_of_numpy_and_xla(function):
     for chunks in ("1", "7", "64B", "512B"):
         generated = emitted(function, chunks=chunks, format=False)
-        assert "scan_in_chunks(" in generated.source or chunks == "512B"
+        assert "loop_in_chunks(" in generated.source or chunks == "512B"
         found = computed(generated.load().main, inputs(function))
         for values in expected(function):
             assert not differences(values, found)
@@ -270,7 +270,7 @@ def test_the_steps_of_a_chunk_read_like_numpy():
     source = emitted(recurrent, chunks="512B", annotate="none").source
     assert (
         """
-    h, out = scan_in_chunks(
+    h, out = loop_in_chunks(
         recurrent_steps,
         carries=(h,),
         rows=(x,),
@@ -335,7 +335,7 @@ PROGRAMS.update({function: [(N, 6)] for function in (*NEAR_MISSES, reads_all_row
 def test_loops_that_read_other_rows_are_loops_of_main(function, monkeypatch):
     monkeypatch.setattr(scans, "LARGEST_STEP", 100)  # smaller than all arrays here, larger than a row
     generated = emitted(function, chunks="7", format=False)
-    assert "scan_in_chunks(" not in generated.source
+    assert "loop_in_chunks(" not in generated.source
     found = computed(generated.load().main, inputs(function))
     assert not differences(expected(function)[0], found)
 
@@ -349,7 +349,7 @@ def test_small_arrays_of_which_steps_read_other_rows_go_whole_to_all_tasks():
 
 def test_rows_that_are_read_whole_as_well_are_known_before():
     generated = emitted(reads_all_rows_too, chunks="7", format=False)
-    assert "scan_in_chunks(" in generated.source
+    assert "loop_in_chunks(" in generated.source
     assert not differences(expected(reads_all_rows_too)[0], computed(generated.load().main, inputs(reads_all_rows_too)))
 
 

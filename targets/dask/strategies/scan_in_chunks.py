@@ -93,7 +93,7 @@ class ScanInChunks(ArrayStrategy):
         with main.at(node.region, node) as graph:
             made = graph.typed(
                 "prelude", operands, shape, element_type, results=types if several else (), pinned=True,
-                function="scan_in_chunks", arguments=(block.function,), keywords=block.keywords(scan), stands_for=node,
+                function="loop_in_chunks", arguments=(block.function,), keywords=block.keywords(scan), stands_for=node,
                 carry=ordered[0],
             )  # fmt: skip
         for k, carry in enumerate(scan.loop.carries):
