@@ -41,7 +41,8 @@ contract: $(VENV)/.ready-to-test
 pytest: $(VENV)/.ready-to-test
 	$(BIN)/python -m pytest -n 2
 
-docs: $(VENV)/.ready
+docs: $(VENV)/.ready-to-test
+	$(BIN)/python -m xla2py.tests.operations.write_coverage
 	$(BIN)/python -m xla2py.transpile.documentation
 
 $(BIN)/python:
