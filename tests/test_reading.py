@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.transpile.reading_page import GOALS, Measure, measure, readings, summary
+from xla2py.transpile.reading_page import GOALS, Measure, file_summary, measure, readings, summary
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 BY_HAND = sorted((EXAMPLES / "by_hand").glob("*.py"))
@@ -49,6 +49,7 @@ def test_at_least_fourteen_programs_are_written_by_hand():
 
 # The most that is let pass today, (median, any): a change may lower these, and must not raise them above GOALS again
 # where they are below.
+WHOLE_FILES = (3.8, 9.0)
 REACHED = {"with sources": (1.0, 1.5), "without": (1.0, 1.5)}
 
 
@@ -58,6 +59,8 @@ def test_emitted_code_does_not_grow_beside_what_is_written_by_hand():
     for form, limits in REACHED.items():
         reached = summary(found, form)
         assert all(ratio <= limit for ratio, limit in zip(reached, limits, strict=True)), (form, reached)
+        files = file_summary(found, form)
+        assert all(ratio <= limit for ratio, limit in zip(files, WHOLE_FILES, strict=True)), (form, files)
 
 
 def test_what_is_counted():
@@ -94,4 +97,4 @@ def erf(x):
     # TABLE; for, if, two assignments, return; def twice, return
     lines = ["TABLE = np.array([1, 2])", "def main(x):", '"""Doc."""', "for i in range(3):", "if x[i] > 0:"]
     lines += ["x = twice(x)", "else:", "x, y = x, erf(x)", "return (", "x,", "y,", ")", "def twice(x):", "return 2 * x"]
-    assert measure(text) == Measure(8, len(lines), sum(map(len, lines)), 1)
+    assert measure(text) == Measure(8, len(lines), sum(map(len, lines)), 1, len(text.splitlines()))

@@ -35,7 +35,7 @@ def nested(*paths):
 
 def test_what_the_signature_says_the_docstring_does_not():
     source = xla2py.emit(ADD).source
-    assert source.startswith('"""Scaled.\n\nreturns: float32[4]\n"""\n')
+    assert source.startswith('"""Scaled; returns float32[4]."""\n')
     assert 'SIGNATURE = {"x": "float32[4]", "n": "int32[]"}' in source
     unchecked = xla2py.emit(ADD, checks="none").source
     assert unchecked.startswith('"""Scaled.\n\nx: float32[4]\nn: int32[]\nreturns: float32[4]\n"""\n')

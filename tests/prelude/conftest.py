@@ -87,11 +87,22 @@ def agrees() -> Callable[..., None]:
     return check
 
 
-@pytest.fixture(scope="module", autouse=True, params=["whole", "cut"])
+# The tests that run on functions as they are, and on those that are cut to each call: of functions with options.
+CUT = frozenset(
+    f"test_{name}" for name in ("convolution", "indexing", "lapack", "linalg", "normalization", "ordering", "windows")
+)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if metafunc.module.__name__.rpartition(".")[2] in CUT:
+        metafunc.parametrize("form", ["whole", "cut"], indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module", autouse=True)
 def form(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Every test runs on the functions as they are, and on those that are cut to each call."""
+    """The functions of the prelude in the form that a test runs on."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in list(vars(request.module).items()) if request.param == "cut" else ():
+        for name, value in list(vars(request.module).items()) if getattr(request, "param", "") == "cut" else ():
             if replaced(value) is not value:
                 patch.setattr(request.module, name, replaced(value))
         yield

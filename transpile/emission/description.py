@@ -15,6 +15,8 @@ from .names import identifier
 from .replicas import Replicas
 from .result_trees import display, placed
 
+_QUOTES = '"""' * 2
+
 
 def type_text(shape: Shape, declared: Shape | None = None) -> str:
     """``float32[4, 8]``; a tuple in parentheses; ``None`` for a token.
@@ -51,7 +53,8 @@ def docstring(
     In a module that ``has_signature`` only those arguments are listed of which there is more to say than stands there.
     """
     title = identifier(program.module.name.removeprefix("jit_")).replace("_", " ").strip() or "module"
-    lines = [f"{title[0].upper()}{title[1:]}.", ""]
+    title = f"{title[0].upper()}{title[1:]}"
+    lines = [f"{title}.", ""]
     if replicas is not None:
         lines += [replicas.summary(), ""]
     declared = program.original.entry
@@ -68,8 +71,11 @@ def docstring(
     for group, shape in groups:
         lines += _wrapped(f"{', '.join(group)}: {shape}")
     root, given = program.entry.computation.root, declared.root
-    results = list(map(type_text, root.element_shapes, given.element_shapes))
-    lines += _wrapped(f"returns: {', '.join(results) if tree is None else display(placed(tree, results))}")
+    each = list(map(type_text, root.element_shapes, given.element_shapes))
+    results = ", ".join(each) if tree is None else display(placed(tree, each))
+    one_line = f"{title}; returns {results}."
+    is_short = len(lines) == 2 and len(one_line) <= WIDTH - len(_QUOTES)
+    lines = [one_line, ""] if is_short else [*lines, *_wrapped(f"returns: {results}")]
     found = callbacks(program.module)
     called = dict.fromkeys(one.name for one in found if one.is_used)
     left_out = dict.fromkeys(one.name for one in found if not one.is_used)
@@ -77,7 +83,9 @@ def docstring(
         lines += _wrapped(f"calls back: {', '.join(called)}, where it gets there")
     if left_out:
         lines += _wrapped(f"left out, as nothing reads what it gives: {', '.join(left_out)}")
-    return "\n".join(lines) + "\n"
+    if not lines[-1]:
+        lines.pop()
+    return lines[0] if len(lines) == 1 else "\n".join(lines) + "\n"
 
 
 def _wrapped(text: str) -> list[str]:
