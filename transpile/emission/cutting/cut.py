@@ -141,7 +141,8 @@ class _Cutter:
         use.is_whole = True
         if name in self.functions:
             use.facts = {part.arg: None for part in parameters_of(self.functions[name])}
-            self.waiting.append(name)
+            if self._calls_others(name):
+                self.waiting.append(name)
         else:
             for other in self.definitions[name].uses:
                 self._whole(other)
@@ -191,10 +192,20 @@ class _Cutter:
             if other in self.definitions and other not in local:
                 self._whole(other)
 
+    def _is_whole(self, name: str) -> bool:
+        return self.uses[name].is_whole
+
+    def _calls_others(self, name: str) -> bool:
+        """Whether a function uses anything else of the prelude."""
+        return any(other in self.functions for other in self.definitions[name].uses if other != name)
+
     # -- what is written
 
     def _written(self) -> Cut:
-        dropped = {name: self._droppable(name) for name in self.uses if name in self.functions}
+        names = [name for name in self.uses if name in self.functions]
+        dropped = {
+            name: self._droppable(name) for name in names if self._calls_others(name) or not self._is_whole(name)
+        }
         while True:
             lost = {name: frozenset(texts) for name, texts in dropped.items()}
             blocked = {}

@@ -10,11 +10,13 @@ import builtins
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from itertools import chain, product
+from functools import lru_cache
+from itertools import product
 from typing import Any
 
 import numpy as np
 
+from .binding import as_tuple, bind
 from .facts import Array, Callback, Fact, Known, OneOf, Several, alternatives, elements_of, joined, truth, tuple_of
 
 MOST_CASES = 144  # that an expression is evaluated for
@@ -62,8 +64,7 @@ class Evaluator:
 
     def of(self, node: ast.expr, names: Mapping[str, Fact]) -> Fact:
         """What is known of an expression: by cases, where one of a few holds for its names."""
-        read = [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
-        cases = {name: names[name] for name in read if isinstance(names.get(name), OneOf)}
+        cases = {name: names[name] for name in _names_in(node) if isinstance(names.get(name), OneOf)}
         several = [alternatives(fact) for fact in cases.values()]
         if not cases or math.prod(map(len, several)) > MOST_CASES:
             return self._of(node, names)
@@ -91,7 +92,7 @@ class Evaluator:
         found: list[Fact] = []
         for node in nodes:
             if isinstance(node, ast.Starred):
-                parts = elements_of(_as_tuple(self._of(node.value, names)))
+                parts = elements_of(as_tuple(self._of(node.value, names)))
                 if parts is None:
                     return None
                 found += parts
@@ -100,14 +101,16 @@ class Evaluator:
         return found
 
 
+@lru_cache(maxsize=8192)
+def _names_in(node: ast.expr) -> tuple[str, ...]:
+    """The names that an expression mentions."""
+    return tuple(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+
+
 def _is_large(value: Any) -> bool:
     if isinstance(value, int):
         return value.bit_length() > LARGEST
     return isinstance(value, tuple | list | str) and len(value) > LARGEST
-
-
-def _as_tuple(fact: Fact) -> Fact:
-    return Known(tuple(fact.value)) if isinstance(fact, Known) and isinstance(fact.value, list | range) else fact
 
 
 def _constant(_: Evaluator, node: ast.Constant, names: Mapping[str, Fact]) -> Fact:
@@ -307,7 +310,7 @@ def _called(evaluator: Evaluator, node: ast.Call, name: str, names: Mapping[str,
         is_shaped = isinstance(first, Array) and first.shape is not None
         return Array(first.dtype, (None,) * len(first.shape)) if is_shaped else None  # type: ignore[union-attr,arg-type]
     if name == "len":
-        parts = elements_of(_as_tuple(first))
+        parts = elements_of(as_tuple(first))
         if parts is not None:
             return Known(len(parts))
         is_sized = isinstance(first, Array) and first.shape and first.shape[0] is not None
@@ -365,7 +368,7 @@ def _method(evaluator: Evaluator, node: ast.Call, array: Array, name: str, names
 def _comprehension(evaluator: Evaluator, node: ast.ListComp | ast.GeneratorExp, names: Mapping[str, Fact]) -> Fact:
     """A comprehension over what is known."""
     (generator,) = node.generators
-    iterated = elements_of(_as_tuple(evaluator._of(generator.iter, names)))
+    iterated = elements_of(as_tuple(evaluator._of(generator.iter, names)))
     if iterated is None or len(iterated) > LARGEST:
         return None
     found = []
@@ -380,36 +383,6 @@ def _comprehension(evaluator: Evaluator, node: ast.ListComp | ast.GeneratorExp, 
     whole = tuple_of(found)
     is_list = isinstance(node, ast.ListComp) and isinstance(whole, Known)
     return Known(list(whole.value)) if is_list else whole  # type: ignore[union-attr]
-
-
-def bind(target: ast.expr, fact: Fact, names: dict[str, Fact]) -> None:
-    """Give the names of an assignment's target what is known of the value."""
-    if isinstance(target, ast.Name):
-        names[target.id] = fact
-        return
-    if isinstance(target, ast.Starred):
-        bind(target.value, None, names)
-        return
-    if not isinstance(target, ast.Tuple | ast.List):
-        return
-    elements = elements_of(_as_tuple(fact))
-    starred = [k for k, part in enumerate(target.elts) if isinstance(part, ast.Starred)]
-    if elements is None or (not starred and len(elements) != len(target.elts)):
-        elements = (None,) * len(target.elts)
-    elif starred:
-        (k,), behind = starred, len(target.elts) - starred[0] - 1
-        middle = tuple_of(elements[k : len(elements) - behind])
-        if isinstance(target.elts[k].value, ast.Name):  # type: ignore[attr-defined]
-            bind(target.elts[k].value, middle, names)  # type: ignore[attr-defined]
-        parts = chain(
-            zip(target.elts[:k], elements, strict=False),
-            zip(target.elts[k + 1 :], elements[len(elements) - behind :], strict=True),
-        )
-        for part, element in parts:
-            bind(part, element, names)
-        return
-    for part, element in zip(target.elts, elements, strict=True):
-        bind(part, element, names)
 
 
 _RULES: dict[type, Callable[..., Fact]] = {

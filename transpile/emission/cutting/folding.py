@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from .binding import bind
 from .blocks import BlockWriter
-from .evaluation import Evaluator, bind
+from .evaluation import Evaluator
 from .facts import Array, Call, Callback, Fact, Known, joined, parameters_of, truth
 
 Names = dict[str, Fact]
