@@ -7,8 +7,9 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
+from .chunked import as_chunked, slices_along
 from .ordering import top_k
-from .tiles import TILE_BYTES
+from .tiles import TILE_BYTES, block_of
 
 
 def top_k_in_chunks(
@@ -40,6 +41,58 @@ def top_k_of_part(
         values, indices = top_k(tile, min(k, tile.shape[-1]), largest)
         tiles.append((values, (indices + places[start]).astype(np.int32)))
     return best_of(tiles, k, largest)
+
+
+def argmax_in_chunks(x: Any, axis: int = 0, dtype: Any = np.int64) -> da.Array:
+    """``np.argmax`` of a lazy array."""
+    return best_in_chunks(np.argmax, x, axis, dtype)
+
+
+def argmin_in_chunks(x: Any, axis: int = 0, dtype: Any = np.int64) -> da.Array:
+    """``np.argmin`` of a lazy array."""
+    return best_in_chunks(np.argmin, x, axis, dtype)
+
+
+def best_in_chunks(find: Any, x: Any, axis: int, dtype: Any) -> da.Array:
+    """The places along an axis that ``find`` finds, chunk by chunk."""
+    x = as_chunked(x)
+    index, chunks = "ijklmnopqr"[: len(x.chunks)], x.chunks[axis]
+    first, spans = partial(best_of_part, find, axis), slices_along(chunks)
+    meta = np.empty(0, object)  # pairs of arrays
+    pairs = da.blockwise(first, index, x.pieces(), index, spans, index[axis], meta=meta)
+    last = partial(best_of_parts, find, dtype)
+    found = index[:axis] + index[axis + 1 :]
+    best: da.Array = da.blockwise(
+        last, found, pairs, index, meta=np.empty((0,) * len(found), dtype)
+    )
+    return best
+
+
+def best_of_part(
+    find: Any, axis: int, block: Any, span: slice
+) -> tuple[np.ndarray, np.ndarray]:
+    """The best elements of a block and their places in the whole array."""
+    x, pairs = block_of(block), []
+    step = max(1, x.shape[axis] * TILE_BYTES // max(1, x.nbytes))
+    for start in range(0, x.shape[axis], step):
+        tile = x[(slice(None),) * axis + (slice(start, start + step),)]
+        at = np.expand_dims(find(tile, axis), axis)
+        values = np.take_along_axis(tile, at, axis)
+        pairs.append((values.squeeze(axis), span.start + start + at.squeeze(axis)))
+    return first_best(find, pairs)
+
+
+def first_best(find: Any, pairs: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """The best of several values for each element, and the place that goes with it."""
+    values, places = (np.stack(x) for x in zip(*pairs, strict=True))
+    at = np.expand_dims(find(values, 0), 0)
+    best, place = (np.take_along_axis(x, at, 0)[0] for x in (values, places))
+    return best, place
+
+
+def best_of_parts(find: Any, dtype: Any, pairs: Any) -> np.ndarray:
+    """The places of the best of all parts."""
+    return first_best(find, pairs)[1].astype(dtype)
 
 
 def best_of(pairs: list[Any], k: int, largest: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -6,28 +6,55 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import Any
+from uuid import uuid4
 
 import dask.array as da
 import numpy as np
 
 from .chunked import Chunked, as_chunked
-from .tiles import block_of
+from .chunked_tasks import array_of_tasks
+from .tiles import MEMORY, TILE_BYTES, block_of
 from .windows import running_totals
 
 Scan = Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]]
 
 
 def accumulate_in_chunks(function: np.ufunc, x: Any, axis: int) -> da.Array:
-    """``function.accumulate(x, axis)`` of a lazy array."""
-    scan = partial(accumulated, function, axis)
-    return scan_in_chunks(scan, function, (x,), (), axis)[0]
+    """``function.accumulate(x, axis)`` of a lazy array: each chunk goes on from the one
+    before it.
+    """
+    pieces = as_chunked(x).pieces()
+    name = f"{function.__name__}-accumulate-{uuid4().hex}"
+    tasks: dict[Any, Any] = {}
+    for place in np.ndindex(*pieces.numblocks):
+        before = (*place[:axis], place[axis] - 1, *place[axis + 1 :])
+        carry = (f"{name}-last", *before) if place[axis] else None
+        task = partial(accumulated, function, axis)
+        tasks[name, *place] = (task, (pieces.name, *place), carry)
+        tasks[f"{name}-last", *place] = (partial(last_of, axis), (name, *place))
+    return array_of_tasks(name, tasks, [pieces], pieces.chunks, pieces.dtype)
 
 
 def accumulated(
-    function: np.ufunc, axis: int, blocks: Sequence[np.ndarray]
-) -> list[np.ndarray]:
-    """``function.accumulate`` of arrays."""
-    return [function.accumulate(x, axis) for x in blocks]
+    function: np.ufunc, axis: int, block: Any, carry: np.ndarray | None
+) -> np.ndarray:
+    """``function.accumulate`` of a block, from what the one before it ended with."""
+    x = block_of(block)
+    result = MEMORY.room(x.shape, x.dtype)
+    step = max(1, x.shape[axis] * TILE_BYTES // max(1, x.nbytes))
+    for start in range(0, x.shape[axis], step):
+        tile = (slice(None),) * axis + (slice(start, start + step),)
+        part = result[tile]
+        function.accumulate(x[tile], axis, x.dtype, out=part)
+        if carry is not None:
+            function(carry, part, out=part)
+        carry = last_of(axis, part)
+    return result
+
+
+def last_of(axis: int, block: np.ndarray) -> np.ndarray:
+    """The last of a block along an axis, which stays there."""
+    return block[(slice(None),) * axis + (slice(-1, None),)].copy()
 
 
 def cumulative_in_chunks(

@@ -212,7 +212,7 @@ READ_BY_TASKS = {
     "a product of what is computed": (OF_COMPUTED, "np.sin(x) @ y"),
     "the largest of all": (TOP, "top_k_in_chunks(x.read(), 4)"),
     "a scatter": (SCATTER, "scatter_at_in_chunks(x, "),
-    "a roll": (ROLL, "da.roll(x.read(), -7, axis=0)"),
+    "a roll": (ROLL, "roll_in_chunks(x, (-7,), (0,), chunks=(6, 3))"),
     "windows of what is computed": (COMPUTED_WINDOWS, "convolution,\n        sin,\n        kernel,"),
     "windows": (convolution("size=3x2 pad=1_1x0_1", 13), "in_windows("),
     "windows far apart": (convolution("size=3x2 stride=2x1 pad=2_0x0_1", 7), "in_windows("),

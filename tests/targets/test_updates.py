@@ -40,11 +40,11 @@ ENTRY main {{
 
 FIVE, GIVEN = "constant(5)", "parameter(2)"
 CASES = {
-    "many rows": Case(written("u", 14, FIVE), "updated[5:19] = u.read()\n"),
-    "few rows": Case(written("u", 2, FIVE), "updated[5:7] = "),
+    "many rows": Case(written("u", 14, FIVE), "update_slice_in_chunks(x, u, (5, "),
+    "few rows": Case(written("u", 2, FIVE), "update_slice_in_chunks(x, u, (5, "),
     "part of a row": Case(written("u", 1, FIVE, columns=2), "updated[5"),
-    "rows that are computed": Case(written("product", 14, FIVE), "updated[5:19] = "),
-    "rows into what is computed": Case(written("u", 14, FIVE, into="sum"), "updated[5:19] = u.read()\n"),
+    "rows that are computed": Case(written("product", 14, FIVE), "update_slice_in_chunks(x, "),
+    "rows into what is computed": Case(written("u", 14, FIVE, into="sum"), "update_slice_in_chunks("),
 }
 WRITTEN, READ = "dynamic_update_slice_in_chunks(", "dynamic_slice_in_chunks("
 AT_A_PLACE = {

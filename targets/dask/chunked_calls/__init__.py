@@ -18,7 +18,9 @@ def _rows() -> Iterator[tuple[str, tuple[ChunkedImplementation, ...]]]:
         yield from import_module(f"{__name__}.{found.name}").IMPLEMENTATIONS.items()
 
 
-IMPLEMENTATIONS = dict(_rows())
+IMPLEMENTATIONS: dict[str, tuple[ChunkedImplementation, ...]] = {}
+for _name, _found in _rows():
+    IMPLEMENTATIONS[_name] = (*IMPLEMENTATIONS.get(_name, ()), *_found)
 
 
 def implementations_of(node: Node) -> tuple[ChunkedImplementation, ...]:

@@ -29,9 +29,22 @@ def _running(node: Node) -> OperandAxes:
     return {(k, axis): axis for k, array in enumerate(arrays) if 0 not in array.shape}
 
 
-ACCUMULATE = ChunkedImplementation("accumulate_in_chunks", _accumulated, _accumulate, reads=1, tasks=2)
+def _best(node: Node) -> OperandAxes:
+    (x,), axis = node.operands, node.parameters["axis"]
+    return {} if 0 in x.shape else {(0, axis): None}
+
+
+def _find(node: Node) -> Arguments:
+    return (Slot(0),), {"axis": node.parameters["axis"], "dtype": node.element_type}
+
+
+ACCUMULATE = ChunkedImplementation(
+    "accumulate_in_chunks", _accumulated, _accumulate, reads=1, holds=1, tasks=2, takes_files=True
+)
 IMPLEMENTATIONS: Implementations = {
-    **dict.fromkeys(("cummax", "cummin"), (ACCUMULATE,)),
+    **dict.fromkeys(("cummax", "cummin", "cumsum", "cumprod"), (ACCUMULATE,)),
+    "argmax": (ChunkedImplementation("argmax_in_chunks", _best, _find, holds_of_operands=1),),
+    "argmin": (ChunkedImplementation("argmin_in_chunks", _best, _find, holds_of_operands=1),),
     "cumulative": (
         ChunkedImplementation("cumulative_in_chunks", _running, as_it_is, reads=EVERY_OPERAND, holds=6, tasks=2),
     ),

@@ -22,11 +22,11 @@ WINDOWS = WindowsInChunks()
 STRATEGIES: tuple[Strategy, ...] = (
     MAP_BLOCKS,
     WINDOWS,
+    DASK_BUILTIN,
     ChunkedCall(),
     SplitK(),
     KLoop(),
     TreeReduce(),
-    DASK_BUILTIN,
     HOST_LOOP,
     SCAN_IN_CHUNKS,
     Eager(),

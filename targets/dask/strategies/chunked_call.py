@@ -76,7 +76,7 @@ class ChunkedCall(ArrayStrategy):
         chosen = _chosen(node, chunks)
         arguments, keywords = chosen.arguments(node)
         sized = {"chunks": chunks.block_shape(node)} if chosen.is_sized else {}
-        main.call(node, Call(chosen.function, arguments, {**keywords, **sized}, chosen.reads))
+        main.call(node, Call(chosen.function, arguments, {**keywords, **sized}, chosen.reads, chosen.takes_files))
 
 
 def _divided(node: Node) -> OperandAxes:

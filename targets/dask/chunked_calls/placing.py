@@ -1,0 +1,124 @@
+"""Arrays that are moved, joined or written into each other along axes in several chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ....transpile.array.node import Node, Slot, literal_value
+from ....transpile.array.scalars import is_known_on_host
+from ....transpile.array.value import FULL
+from ..chunked_implementation import (
+    EVERY_OPERAND,
+    Arguments,
+    ChunkedImplementation,
+    Implementations,
+    OperandAxes,
+)
+from ..nodes import is_filled
+from ..scatters import is_scatter
+
+
+class _Box(NamedTuple):
+    """A piece of an array, with where it begins along each axis: a number, or the operand that ``main`` has as one."""
+
+    starts: tuple[int | Slot, ...]
+    shape: tuple[int, ...]
+
+
+def _box(node: Node) -> _Box | None:
+    """What an index takes, where that is a piece of the array; None where it is anything else."""
+    x, items = node.operands[0], node.parameters["index"]
+    parts = [_part(node, item, n) for item, n in zip(items, x.shape, strict=False)]
+    parts += [(0, n) for n in x.shape[len(items) :]]
+    found = [part for part in parts if part is not None]
+    return _Box(*map(tuple, zip(*found, strict=True))) if len(found) == len(parts) == x.ndim > 0 else None
+
+
+def _part(node: Node, item: Any, size: int) -> tuple[int | Slot, int] | None:
+    """Where an item of an index begins and how long it is, where it takes one element after the other."""
+    if item == FULL:
+        return 0, size
+    if not isinstance(item, tuple):
+        return None
+    if len(item) == 2:  # so many elements from a place
+        start, length = item
+        if not isinstance(start, Slot):
+            return start, length
+        place = node.operands[start.index]
+        if place.is_literal:
+            return int(literal_value(place)), length
+        return (start, length) if is_known_on_host(place) else None
+    taken = range(size)[slice(*item)]
+    return (taken.start, len(taken)) if taken.step == 1 else None
+
+
+def _all_axes(node: Node) -> OperandAxes:
+    """All axes of all operands that are arrays of the same rank."""
+    arrays = [k for k, operand in enumerate(node.operands) if operand.ndim == node.ndim]
+    filled = all(0 not in node.operands[k].shape for k in arrays)
+    sizes = {(k, axis): node.operands[k].shape[axis] for k in arrays for axis in range(node.ndim)}
+    return {place: place[1] if n == node.shape[place[1]] else None for place, n in sizes.items()} if filled else {}
+
+
+def _roll(node: Node) -> Arguments:
+    shift, axis = (
+        several if isinstance(several, tuple) else (several,)
+        for several in (node.parameters["shift"], node.parameters["axis"])
+    )
+    return (Slot(0), shift, axis), {}
+
+
+def _concatenate(node: Node) -> Arguments:
+    return tuple(Slot(k) for k in range(len(node.operands))), {"axis": node.parameters["axis"]}
+
+
+def _padded(node: Node) -> OperandAxes:
+    if node.opcode != "pad" or not node.operands[1].is_literal:
+        return {}  # a function of the prelude pads between elements, too
+    is_grown = all(side >= 0 for width in node.parameters["widths"] for side in width)
+    return _all_axes(node) if is_filled(node) and is_grown else {}
+
+
+def _pad(node: Node) -> Arguments:
+    return (Slot(0), Slot(1), node.parameters["widths"]), {}
+
+
+def _sliced(node: Node) -> OperandAxes:
+    return _all_axes(node) if len(node.operands[0].shape) == node.ndim and _box(node) is not None else {}
+
+
+def _slice(node: Node) -> Arguments:
+    box = _box(node)
+    assert box is not None
+    return (Slot(0), box.starts, box.shape), {}
+
+
+def _written(node: Node) -> OperandAxes:
+    box = _box(node) if not is_scatter(node) else None
+    return _all_axes(node) if box is not None and node.operands[1].shape == box.shape else {}
+
+
+def _write(node: Node) -> Arguments:
+    box = _box(node)
+    assert box is not None
+    return (Slot(0), Slot(1), box.starts), {}
+
+
+def _placing(
+    function: str, divides: Callable[[Node], OperandAxes], arguments: Callable[[Node], Arguments]
+) -> tuple[ChunkedImplementation, ...]:
+    return (
+        ChunkedImplementation(
+            function, divides, arguments, reads=EVERY_OPERAND, holds=1, is_sized=True, takes_files=True
+        ),
+    )
+
+
+IMPLEMENTATIONS: Implementations = {
+    "roll": _placing("roll_in_chunks", _all_axes, _roll),
+    "concatenate": _placing("concatenate_in_chunks", _all_axes, _concatenate),
+    "pad": _placing("pad_in_chunks", _padded, _pad),
+    "getitem": _placing("slice_in_chunks", _sliced, _slice),
+    "setitem": _placing("update_slice_in_chunks", _written, _write),
+}

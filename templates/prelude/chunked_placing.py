@@ -1,0 +1,160 @@
+"""Lazy arrays that are moved along axes that are cut: the task of a chunk takes what
+lies there, and nothing is joined or cut before.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Any
+from uuid import uuid4
+
+import dask.array as da
+import numpy as np
+
+from .chunked import Chunked, as_chunked, spans_of
+from .chunked_tasks import array_of_tasks
+from .tiles import block_of
+
+Box = tuple[slice, ...]
+Placed = tuple[Any, Sequence[int]]  # an array, and where its first element stands
+
+
+def roll_in_chunks(
+    x: Any, shift: Sequence[int], axis: Sequence[int], *, chunks: Sequence[int]
+) -> da.Array:
+    """``np.roll`` of a lazy array, which stands there twice along each axis."""
+    shape = as_chunked(x).array.shape
+    starts: list[tuple[int, ...]] = [(0,)] * len(shape)
+    for k, by in zip(axis, shift, strict=True):
+        starts[k] = by % shape[k], by % shape[k] - shape[k]
+    placed = [(x, start) for start in product(*starts)]
+    return placed_in_chunks("roll", placed, shape, chunks)
+
+
+def concatenate_in_chunks(
+    *parts: Any, axis: int = 0, chunks: Sequence[int]
+) -> da.Array:
+    """``np.concatenate`` of lazy arrays."""
+    shape, placed = list(as_chunked(parts[0]).array.shape), []
+    shape[axis] = 0
+    for x in parts:
+        start = [0] * len(shape)
+        start[axis] = shape[axis]
+        placed.append((x, start))
+        shape[axis] += as_chunked(x).array.shape[axis]
+    return placed_in_chunks("concatenate", placed, shape, chunks)
+
+
+def pad_in_chunks(
+    x: Any, fill: Any, widths: Sequence[tuple[int, int]], *, chunks: Sequence[int]
+) -> da.Array:
+    """``np.pad`` of a lazy array with a number."""
+    sizes = zip(as_chunked(x).array.shape, widths, strict=True)
+    shape = [low + n + high for n, (low, high) in sizes]
+    placed = [(x, [low for low, _ in widths])]
+    return placed_in_chunks("pad", placed, shape, chunks, fill)
+
+
+def slice_in_chunks(
+    x: Any, starts: Sequence[int], shape: Sequence[int], *, chunks: Sequence[int]
+) -> da.Array:
+    """The box of a ``shape`` that begins at ``starts`` of a lazy array."""
+    placed = [(x, [-start for start in starts])]
+    return placed_in_chunks("slice", placed, shape, chunks)
+
+
+def update_slice_in_chunks(
+    x: Any, update: Any, starts: Sequence[int], *, chunks: Sequence[int]
+) -> da.Array:
+    """A lazy array with another written into it, which begins at ``starts``."""
+    shape = as_chunked(x).array.shape
+    placed = [(x, (0,) * len(shape)), (update, starts)]
+    return placed_in_chunks("update_slice", placed, shape, chunks)
+
+
+def placed_in_chunks(
+    name: str,
+    placed: Sequence[Placed],
+    shape: Sequence[int],
+    chunks: Sequence[int],
+    fill: Any = 0,
+) -> da.Array:
+    """An array with others in it, the later ones over those before; ``fill`` is where
+    none is.
+
+    Along axes that are as long as those of the first it has the chunks of that, and
+    else ``chunks`` of so many elements.
+    """
+    arrays = [(as_chunked(x), starts) for x, starts in placed]
+    first, sizes = arrays[0][0], tuple(shape)
+    planned = da.core.normalize_chunks(tuple(chunks), sizes)
+    cuts = tuple(
+        own if n == size else plan
+        for own, plan, n, size in zip(
+            first.chunks, planned, first.array.shape, sizes, strict=True
+        )
+    )
+    spans = [spans_of(cut) for cut in cuts]
+    key, dtype = f"{name}-{uuid4().hex}", first.array.dtype
+    tasks: dict[Any, Any] = {}
+    for place in np.ndindex(*map(len, spans)):
+        box = tuple(span[k] for span, k in zip(spans, place, strict=True))
+        pieces = [piece for x, starts in arrays for piece in pieces_in(x, starts, box)]
+        for k, (own, _, _) in enumerate(pieces):
+            if own == whole_of(box):  # what was there before is not needed
+                pieces = pieces[k:]
+        task = Placing(name, [piece[:2] for piece in pieces], box, dtype, fill)
+        tasks[key, *place] = (task, *(source for _, _, source in pieces))
+    return array_of_tasks(key, tasks, [x.array for x, _ in arrays], cuts, dtype)
+
+
+def whole_of(box: Box) -> Box:
+    """A box as seen from its first element."""
+    return tuple(slice(0, part.stop - part.start) for part in box)
+
+
+def pieces_in(
+    x: Chunked, starts: Sequence[int], box: Box
+) -> Iterator[tuple[Box, Box, Any]]:
+    """What an array has in a box, block by block where it is lazy: where that is in the
+    box, where in the source, and the source.
+    """
+    is_lazy = isinstance(x.array, da.Array)
+    cuts = x.array.chunks if is_lazy else [(n,) for n in x.array.shape]
+    reached = []
+    for part, cut, start in zip(box, cuts, starts, strict=True):
+        found = []
+        for number, span in enumerate(spans_of(cut)):
+            begin = span.start + start
+            low, high = max(part.start, begin), min(part.stop, span.stop + start)
+            if low < high:
+                own = slice(low - part.start, high - part.start)
+                found.append((number, own, slice(low - begin, high - begin)))
+        reached.append(found)
+    for parts in product(*reached):
+        source = (x.array.name, *(k for k, _, _ in parts)) if is_lazy else x.array
+        places = tuple(own for _, own, _ in parts)
+        yield places, tuple(inner for _, _, inner in parts), source
+
+
+class Placing:
+    """The task of a chunk: pieces of sources, each put where it belongs."""
+
+    def __init__(
+        self, name: str, pieces: Sequence[Any], box: Box, dtype: Any, fill: Any
+    ) -> None:
+        self.pieces, self.dtype, self.fill = pieces, dtype, fill
+        self.box = whole_of(box)
+        self.__name__ = name  # for dask's progress bars and dashboard
+
+    def __call__(self, *sources: Any) -> np.ndarray:
+        parts = [
+            (own, np.asarray(block_of(source)[inner]))
+            for (own, inner), source in zip(self.pieces, sources, strict=True)
+        ]
+        if len(parts) == 1 and parts[0][0] == self.box:
+            return parts[0][1]
+        shape = [part.stop for part in self.box]
+        result = np.full(shape, self.fill, self.dtype)
+        for own, part in parts:
+            result[own] = part
+        return result

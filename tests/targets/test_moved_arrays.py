@@ -1,0 +1,76 @@
+"""Arrays that are moved, joined, cut or written into each other along axes in chunks, and running combinations."""
+
+from math import inf
+
+import numpy as np
+import pytest
+
+from xla2py.tests.passes.raising import hlo
+from xla2py.tests.targets.chunked import Case, check, check_plan
+from xla2py.transpile.equivalence.comparison import Budget
+
+jnp = pytest.importorskip("jax.numpy")
+lax = pytest.importorskip("jax.lax")
+da = pytest.importorskip("dask.array", reason="Dask is not installed")
+
+RNG = np.random.default_rng(0)
+X, Y = (RNG.normal(size=(23, 6)).astype(np.float32) for _ in range(2))
+SPECIAL = X.copy()
+SPECIAL[[3, 20], [1, 1]] = np.nan, np.nan
+SPECIAL[[5, 9], 2] = 50  # the first of two
+WHOLE = RNG.integers(-9, 9, (23, 6)).astype(np.int32)
+CLOSE = Budget(relative=1e-5, absolute=1e-5)
+
+
+def around(x):
+    return x[1:-1, 1:-1] + x[2:, 1:-1] + x[:-2, 1:-1] + x[1:-1, 2:] + x[1:-1, :-2]
+
+
+CASES = {
+    "a roll": (lambda x: x + jnp.roll(x, 3, 0), [X], "roll_in_chunks("),
+    "a roll of two axes": (lambda x: jnp.roll(jnp.roll(x * 2, -30, 0), 1, 1), [X], "roll_in_chunks("),
+    "a roll of what is computed": (lambda x: jnp.roll(jnp.cumsum(x, 0), -1, 0), [WHOLE], "roll_in_chunks("),
+    "two halves": (lambda x, y: jnp.concatenate([x, y[:7]]) * 2, [X, Y], "concatenate_in_chunks("),
+    "three parts": (lambda x, y: jnp.concatenate([x, y, x[::-1]]), [X, Y], "concatenate_in_chunks("),
+    "columns": (lambda x, y: jnp.concatenate([x, y * 3], 1), [X, Y], ""),
+    "neighbours": (around, [X], "slice_in_chunks("),
+    "neighbours of what is computed": (lambda x: around(jnp.cumsum(x, 0)), [WHOLE], "slice_in_chunks("),
+    "a border": (lambda x: x.at[1:-1, 1:-1].set(around(x)), [X], "update_slice_in_chunks("),
+    "a border that is added to": (lambda x: x.at[2:9].add(1), [X], ""),
+    "padding": (lambda x: jnp.pad(x, ((2, 5), (0, 1)), constant_values=-1) * 2, [X], "pad_in_chunks("),
+    "the largest": (lambda x: x.argmax(0), [SPECIAL], "argmax_in_chunks("),
+    "the largest of columns": (lambda x: x.argmax(1), [SPECIAL.T.copy()], "argmax_in_chunks("),
+    "the smallest": (lambda x: x.argmin(0), [SPECIAL], "argmin_in_chunks("),
+    "the smallest of all": (lambda x: jnp.argmin(x), [X[:, 0].copy()], "argmin_in_chunks("),
+    "sums": (lambda x: jnp.cumsum(x, 0), [WHOLE], "accumulate_in_chunks(np.add, "),
+    "sums along rows": (lambda x: jnp.cumsum(x, 1), [WHOLE.T.copy()], "accumulate_in_chunks(np.add, "),
+    "products": (lambda x: jnp.cumprod(x % 3, 0), [WHOLE], "accumulate_in_chunks(np.multiply, "),
+    "sums of floats": (lambda x: jnp.cumsum(x, 0), [X], "accumulate_in_chunks(np.add, "),
+}
+
+
+@pytest.mark.parametrize("chunks", ["1", "5", "11"])
+@pytest.mark.parametrize("name", CASES)
+def test_the_results_are_those_of_numpy(name, chunks):
+    function, given, written = CASES[name]
+    check(Case(hlo(function, *given), written), chunks, given, CLOSE if "floats" in name else None)
+
+
+TABLE = np.zeros((1 << 14, 64), np.float32)
+LARGE = {
+    "a roll": (lambda x: x + jnp.roll(x, 1, 0), [TABLE], ("roll", "add")),
+    "two halves": (lambda x, y: jnp.concatenate([x, y]) * 2, [TABLE, TABLE], ("concatenate", "multiply")),
+    "neighbours": (around, [TABLE], ("getitem", "add")),
+    "a border": (lambda x: x.at[1:-1, 1:-1].set(around(x)), [TABLE], ("add", "setitem")),
+    "padding": (lambda x: jnp.pad(x, ((1, 1), (0, 0))) * 2, [TABLE], ("pad", "multiply")),
+    "the largest": (lambda x: x.argmax(0), [TABLE], ("argmax",)),
+    "sums": (lambda x: jnp.cumsum(x, 0), [TABLE], ("cumsum",)),
+    "peaks": (lambda x: lax.cummax(x, 0), [TABLE], ("cummax",)),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_run_takes_no_more_than_is_planned(name):
+    function, given, phases = LARGE[name]
+    below = inf if "getitem" in phases or "setitem" in phases else None  # their chunks are much of so little data
+    check_plan(hlo(function, *given), given, *phases, below=below, chunks="128KiB")
