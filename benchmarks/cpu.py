@@ -30,7 +30,7 @@ COLUMNS = (*STYLES, "by hand", "jax.jit")
 RATIOS = (("readable", "by hand"), ("readable", "jax.jit"), ("fast", "jax.jit"))
 LEAST_RATIO = 0.5  # that a mean counts
 AT_ONCE = 0.005  # seconds of calls between two looks at the clock
-KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(1 << 34), "MALLOC_MMAP_THRESHOLD_": str(1 << 34)}
+KEEP_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 34)}
 
 
 def environment(cores: int, tuned: bool) -> dict[str, str]:

@@ -124,8 +124,8 @@ class Library:
     distributions that must be installed, those joined by ``|`` in place of each other. ``prepare()`` does in a new
     process what would else count for the first module. ``cut(array)`` makes of a NumPy array the argument that is
     hardest for a module: one in several chunks, where it may be in chunks. ``materialise(results, in_this_thread)``
-    computes what is lazy. ``devices()`` says in words which devices there are. A process that ``maps_devices`` needs
-    more addresses than memory.
+    computes what is lazy. ``devices()`` says in words which devices there are, ``advice()`` what would make modules
+    faster on this machine. A process that ``maps_devices`` needs more addresses than memory.
     """
 
     packages: tuple[str, ...] = ()
@@ -134,6 +134,7 @@ class Library:
     cut: Callable[[Any], Any] = _as_it_is
     materialise: Callable[[Any, bool], Any] = _computed
     devices: Callable[[], str] = _no_devices
+    advice: Callable[[], tuple[str, ...]] = tuple
     maps_devices: bool = False
 
 

@@ -3,6 +3,7 @@
 from ..base import TEMPLATES, Target
 from .functions import own_function
 from .kernels import KERNELS
+from .library import LIBRARY
 
 TARGET = Target(
     name="numpy",
@@ -13,4 +14,5 @@ TARGET = Target(
     prelude=TEMPLATES / "numpy" / "prelude",
     own_function=own_function,
     kernels=KERNELS,
+    library=LIBRARY,
 )

@@ -20,7 +20,7 @@ REFERENCE = ("jaxlib", "jax")
 
 @click.command(cls=Command)
 def command() -> int:
-    """Show versions, what is installed for each target, and whether there is a GPU.
+    """Show versions, what is installed for each target, whether there is a GPU, and what would make modules faster.
 
     Ends with exit code 1 where a core dependency is missing.
     """
@@ -43,6 +43,8 @@ def command() -> int:
         versions = ", ".join(version for version in found.values() if version)
         rows.append((part, status, versions))
     write_table(("part", "status", "versions"), rows)
+    for text in (text for target in targets for text in target.library.advice()):
+        click.echo("\n" + click.wrap_text(f"{text} (docs/speed.md).", width=100))
     return 0 if is_complete else 1
 
 

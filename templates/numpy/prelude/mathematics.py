@@ -4,10 +4,11 @@ They have no branches, so that LLVM computes many numbers at once. Sums must kee
 order, hence flags of their own. ``error_model`` is NumPy's: 1 / 0 is infinite.
 
 Each docstring tells the largest error in units of the last place: of all numbers in
-float32, of ten million in float64. Signs of zero, infinities and subnormal numbers are
-those of IEEE 754, NaN gives NaN. Coefficients are minimax fits (Remez) of the relative
-error, highest power first; reductions follow Cody and Waite, Software Manual for the
-Elementary Functions, and Muller, Elementary Functions.
+float32, of samples for powers, normal_cdf, erfc and float64. Signs of zero, infinities
+and subnormal numbers are those of IEEE 754, NaN gives NaN. Coefficients are minimax
+fits of the relative error (Remez; a rational fit for erf), highest power first.
+Reductions follow Cody and Waite, Software Manual for the Elementary Functions, and
+Muller, Elementary Functions.
 """
 
 import math
