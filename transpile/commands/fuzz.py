@@ -9,9 +9,8 @@ import click
 
 from ...targets.base import load_target, require_targets
 from ..errors import Diagnostic, UsageError
-from ..settings import SETTINGS
 from .numbers import COUNT, SEED
-from .options import Command, campaigns_option, limits_of_runs, words
+from .options import Command, campaigns_option, limits_of_runs, style_option, words
 from .terminal import counting, note, note_twins, write_table
 
 if TYPE_CHECKING:
@@ -25,13 +24,7 @@ DIFFERS = 1
 @click.option("--seeds", type=COUNT, default=200, show_default=True, metavar="N", help="How many programs to try.")
 @click.option("--first-seed", type=SEED, default=0, show_default=True, help="The seed of the first program.")
 @click.option("-t", "--target", default="numpy", show_default=True, callback=words, help="Targets, by commas.")
-@click.option(
-    "--style",
-    type=click.Choice(SETTINGS["style"].choices),
-    default=SETTINGS["style"].default,
-    show_default=True,
-    help=SETTINGS["style"].help,
-)
+@style_option
 @campaigns_option("Kinds of inputs, in turn")
 @limits_of_runs
 @click.option("-o", "--output", default="fuzz", show_default=True, metavar="DIR", help="Where the findings go.")

@@ -11,7 +11,7 @@ from ...targets.base import require_targets
 from ..hlo.device_groups import device_count
 from .modules import read_module, shown_name
 from .numbers import SEED
-from .options import Command
+from .options import Command, style_option
 from .terminal import note, working
 
 DIFFERS = 1
@@ -25,14 +25,16 @@ NOT_COMPARED = 3
 @click.option(
     "--seed", type=SEED, default=0, show_default=True, help="Seed of the arguments that are made without --args."
 )
+@style_option
 @click.option("--edited", metavar="FILE.py", help="Run this edited form of what is emitted without options.")
-def command(source: str, target: str, arguments: str | None, seed: int, edited: str | None) -> int:
+def command(source: str, target: str, arguments: str | None, seed: int, style: str, edited: str | None) -> int:
     """Run emitted code beside XLA and name the first instruction that introduces an error.
 
     Each instruction is computed by XLA from the operands that emitted code had, so that what an instruction only
     inherits is not held against it. Inputs are drawn anew, up to 8 times, until every branch, loop body and reducer was
     reached. Exit code 1 where something differs, 3 where nothing could be compared.
     """
+    from ..compilation import READABLE
     from ..emission import emit
     from ..equivalence.inputs import make_inputs
     from ..equivalence.origins import find_first_origin
@@ -47,9 +49,10 @@ def command(source: str, target: str, arguments: str | None, seed: int, edited: 
     is_given = arguments is not None or bool(module.arguments)
     draws = chain([inputs], () if is_given else (make_inputs(module, seed + k) for k in range(1, MOST_DRAWS)))
     text = read_text(Path(edited)) if edited is not None else None
-    emitted = emit(module, target, name=shown_name(source))
-    readable = emitted if target == "numpy" else emit(module, "numpy")
-    reach = Reach.of(readable, text if target == "numpy" else None) if device_count(module) == 1 else None
+    emitted = emit(module, target, name=shown_name(source), style=style)
+    is_readable = target == "numpy" and style == READABLE
+    readable = emitted if is_readable else emit(module, "numpy")
+    reach = Reach.of(readable, text if is_readable else None) if device_count(module) == 1 else None
     with Workers() as workers, working(f"running {shown_name(source)} on {target} and XLA"):
         found = find_first_origin(module, emitted, draws, workers, reach, source=text)
     if found.instruction:

@@ -53,6 +53,15 @@ class Group(click.Group):
         self.params.append(debug_option())
 
 
+style_option = click.option(
+    "--style",
+    type=click.Choice(SETTINGS["style"].choices),
+    default=SETTINGS["style"].default,
+    show_default=True,
+    help=SETTINGS["style"].help,
+)
+
+
 def words(_context: click.Context, _option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
     """Words separated by commas, without repeats."""
     return None if value is None else tuple(dict.fromkeys(word.strip() for word in value.split(",") if word.strip()))

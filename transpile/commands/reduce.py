@@ -15,7 +15,7 @@ from ...targets.base import require_targets
 from ..errors import Diagnostic, UsageError
 from .modules import read_module
 from .numbers import RETRIES, SEED
-from .options import Command
+from .options import Command, style_option
 from .terminal import note
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ _ORACLE_SECONDS = 300.0
 @click.option(
     "--seed", type=SEED, default=0, show_default=True, help="Seed of the arguments that are made without --args."
 )
+@style_option
 @click.option(
     "--oracle",
     metavar="SCRIPT",
@@ -46,6 +47,7 @@ def command(
     target: str,
     arguments: str | None,
     seed: int,
+    style: str,
     oracle: str | None,
     retries: int,
     output: str | None,
@@ -69,7 +71,7 @@ def command(
         write_case(place, reduction.module, reduction.inputs)
         note(f"{reduction.instructions} instructions after {reduction.tried} cases")
 
-    with Checker(Plan(targets=(target,))) as checker, tempfile.TemporaryDirectory() as folder:
+    with Checker(Plan(targets=(target,), options={"style": style})) as checker, tempfile.TemporaryDirectory() as folder:
         question = _asked(oracle, Path(folder)) if oracle is not None else differs(checker)
         try:
             reduced = reduce_module(module, inputs, question, confirmations=retries, on_progress=write)
@@ -78,7 +80,7 @@ def command(
             raise
     write_case(place, reduced.module, reduced.inputs)
     arguments = str(place.with_suffix(".npz"))
-    click.echo(shlex.join([oracle, str(place), arguments]) if oracle is not None else again(place, target))
+    click.echo(shlex.join([oracle, str(place), arguments]) if oracle is not None else again(place, target, style))
 
 
 def _asked(oracle: str, folder: Path) -> IsInteresting:

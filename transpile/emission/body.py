@@ -267,11 +267,17 @@ class FunctionWriter:
         taken = 4 * self.indent + len(", ".join(targets)) + len(" = ")
         self.assign(targets, self.fitting.fitted(node, partial(self.value, node), taken), node)
         parts = list(self.items.get(node, {}).values())
-        self.bound(*parts)
-        numbers = [(part, self.texts[part]) for part in parts if not part.ndim and node.opcode == "kernel"]
+        self.bind_results(parts if node.opcode == "kernel" else [], parts)
+
+    def bind_results(self, compiled: Sequence[Node], parts: Sequence[Node]) -> None:
+        """The last line has named results; numbers among those of ``compiled`` code get their types back."""
+        numbers = [(part, self.texts[part]) for part in compiled if not part.ndim and not part.is_python_int]
         typed = self.renderer.statement("typed_numbers", numbers) if numbers else ""
+        behind = {part for part, _ in numbers} if typed else set()
+        self.bound(*(part for part in parts if part not in behind))
         if typed:
             self.line(typed)
+            self.bound(*(part for part, _ in numbers))
 
     def targets(self, node: Node) -> list[str]:
         """Names for the results of a node; ``_`` for those nobody reads."""

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..compilation import READABLE
 from ..emission.sidecars import storable
 from ..files import write_atomically
 from ..hlo.ir import HloModule
@@ -64,9 +65,10 @@ def write_case(place: Path, module: HloModule, inputs: Sequence[Array]) -> None:
     write_atomically(place.with_suffix(".npz"), arguments.getvalue())
 
 
-def again(place: Path, target: str) -> str:
+def again(place: Path, target: str, style: str = READABLE) -> str:
     """The command that shows the difference on a case that was written."""
-    return shlex.join(["xla2py", "check", str(place), "-t", target, "--args", str(place.with_suffix(".npz"))])
+    chosen = [] if style == READABLE else ["--style", style]
+    return shlex.join(["xla2py", "check", str(place), "-t", target, *chosen, "--args", str(place.with_suffix(".npz"))])
 
 
 def _shown(array: Array) -> str:

@@ -74,10 +74,7 @@ class LoopWriter:
         self.texts.append(self.renderer.statement("kernel_function", own, parameters, has_floats, [], texts))
         call = self.renderer.statement("call_of_loop", own, [(writer.texts[read], read) for read in given], results)
         writer.assign(names, Expression(call), node)
-        writer.bound(*results)
-        typed = [(part, writer.texts[part]) for part in results if not part.ndim and not part.is_python_int]
-        if typed and len(results) > 1:
-            writer.line(self.renderer.statement("typed_numbers", typed))
+        writer.bind_results(results if len(results) > 1 else [], results)
         return True
 
     def _lines(self, writer: FunctionWriter, node: Node) -> list[str]:
