@@ -11,6 +11,7 @@ from .activation_functions.idioms import idioms
 from .activation_functions.sigmoids import sigmoids
 from .activation_functions.softmaxes import softmaxes
 from .activation_functions.softplus import softplus
+from .algebra.choices import choices
 from .algebra.clips import clips
 from .algebra.magnitudes import magnitudes
 from .algebra.polynomials import polynomials
@@ -76,6 +77,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     differences,
     sums,
     means,
+    choices,
     clips,
     keepdims,
     nan_reductions,
