@@ -92,21 +92,23 @@ class Pieces:
         return Unread(self.array, index)
 
 
-def in_chunks(planned: Chunks, chosen: Chunks | None, **arrays: Any) -> list[Any]:
-    """The arrays to read in chunks, as ``chosen`` says, or else as ``planned``; dask
-    arrays of one chunk for those that are not in the plan.
+def in_chunks(planned: Chunks, chosen: Any, **arrays: Any) -> list[Any]:
+    """The arrays to read in chunks, as ``chosen`` says for each or for all, or else as
+    ``planned``; dask arrays of one chunk for those that are not in the plan.
 
     An array may be dask's, NumPy's, a memmap, or anything with a shape, a dtype and
     slices, like those of zarr and h5py. Raises ValueError for chunks along an axis that
     the program needs whole, which the plan gives as -1.
     """
+    if chosen is not None and not (isinstance(chosen, Mapping) and any_names(chosen)):
+        chosen = dict.fromkeys(planned, chosen)
     if unknown := sorted(set(chosen or ()) - set(arrays)):
         names = ", ".join(arrays)
         raise ValueError(f"no argument is called {unknown[0]}; there are {names}")
     wanted = {**planned, **(chosen or {})}
     result = []
     for name, array in arrays.items():
-        chunks = wanted.get(name, -1)
+        chunks = spelled(wanted.get(name, -1), planned.get(name, ()))
         chunks = da.core.normalize_chunks(chunks, array.shape, dtype=array.dtype)
         whole = planned.get(name, (-1,) * len(chunks))
         for axis, (sizes, plan) in enumerate(zip(chunks, whole, strict=True)):
@@ -117,6 +119,22 @@ def in_chunks(planned: Chunks, chosen: Chunks | None, **arrays: Any) -> list[Any
         argument = Chunked(array, chunks)
         result.append(argument if name in planned else argument.read())
     return result
+
+
+def any_names(chosen: Mapping[Any, Any]) -> bool:
+    """Whether chunks are given by argument, and not by axis as dask takes them."""
+    return any(isinstance(key, str) for key in chosen) or not chosen
+
+
+def spelled(chunks: Any, plan: Sequence[int]) -> Any:
+    """Chunks for each axis: a number or a size is for those that may be cut, and where
+    axes are named the others are as planned.
+    """
+    if isinstance(chunks, Mapping):
+        return tuple(chunks.get(axis, n) for axis, n in enumerate(plan))
+    if isinstance(chunks, int | np.integer | str) and plan:
+        return tuple(chunks if n != -1 else -1 for n in plan)
+    return chunks
 
 
 def on_disk(array: Any) -> Any:

@@ -5,6 +5,7 @@ from math import inf
 import numpy as np
 import pytest
 
+import xla2py
 from xla2py.tests.passes.raising import hlo
 from xla2py.tests.targets.chunked import Case, check, check_plan
 from xla2py.transpile.equivalence.comparison import Budget
@@ -74,3 +75,27 @@ def test_a_run_takes_no_more_than_is_planned(name):
     function, given, phases = LARGE[name]
     below = inf if "getitem" in phases or "setitem" in phases else None  # their chunks are much of so little data
     check_plan(hlo(function, *given), given, *phases, below=below, chunks="128KiB")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "rows"),
+    [
+        (10, (10, 10, 3)),
+        ({0: 9}, (9, 9, 5)),
+        ((20, -1), (20, 3)),
+        ({"x": 12}, (12, 11)),
+        ({"x": {0: 7}}, (7, 7, 7, 2)),
+        ("auto", (23,)),
+        ("240B", (10, 10, 3)),
+        (None, (6, 6, 6, 5)),
+        ({}, (6, 6, 6, 5)),
+    ],
+)
+def test_chunks_in_all_of_dasks_spellings(chosen, rows):
+    """The second axis is planned whole: what is said for all axes leaves it alone."""
+    module = xla2py.emit(hlo(lambda x: jnp.sort(x, 1) * 2, X), "dask", chunks="6").load()
+    name = next(iter(module.CHUNKS))
+    given = {name: chosen["x"]} if isinstance(chosen, dict) and "x" in chosen else chosen
+    result = module.main(X, chunks=given)
+    assert result.chunks == (rows, (6,))
+    np.testing.assert_array_equal(result.compute(), np.sort(X, 1) * 2)
