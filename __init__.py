@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .transpile.emission import emit as emit
     from .transpile.equivalence.checking import check as check
     from .transpile.equivalence.results import CheckReport as CheckReport
+    from .transpile.frontends import array as array
     from .transpile.frontends import from_jax as from_jax
     from .transpile.frontends import load as load
     from .transpile.hlo.builder import XlaBuilder as XlaBuilder
@@ -28,6 +29,7 @@ _HOME = {
     "GeneratedModule": ".transpile.emission",
     "HloModule": ".transpile.hlo.ir",
     "XlaBuilder": ".transpile.hlo.builder",
+    "array": ".transpile.frontends",
     "check": ".transpile.equivalence.checking",
     "emit": ".transpile.emission",
     "from_jax": ".transpile.frontends",
@@ -40,6 +42,7 @@ __all__ = [
     "HloModule",
     "XlaBuilder",
     "__version__",
+    "array",
     "check",
     "emit",
     "errors",

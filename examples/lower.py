@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).resolve().parent
-TOOLS = {"gallery", "lower"}
+TOOLS = {"any_size", "gallery", "lower"}
 NAMES = sorted({path.stem for path in FOLDER.glob("*.py")} - TOOLS)
 STAGES = ("before", "after")
 _FILE_NAME = re.compile(r'^(\d+ )"([^"\n]+)"$', re.MULTILINE)

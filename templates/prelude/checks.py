@@ -47,6 +47,31 @@ def is_within(given: str, wanted: str) -> bool:
     return int(given) <= int(wanted[2:]) if is_bound else given == wanted
 
 
+def check_sizes(
+    arguments: dict[str, Any], signature: dict[str, str], sizes: dict[str, range]
+) -> None:
+    """Raise TypeError for the first argument that is not what ``signature`` says;
+    there, names are ``sizes``, each the same wherever it stands.
+    """
+    known: dict[str, str] = {}
+    for name, expected in signature.items():
+        found = describe(arguments[name])
+        given, wanted = (re.findall(r"\w+", text) for text in (found, expected))
+        known |= {
+            word: each
+            for word, each in zip(wanted, given, strict=False)
+            if word not in known
+        }
+        if given != [known[word] if word in sizes else word for word in wanted]:
+            told = "".join(
+                f", {word} = {known[word]}" for word in sizes if word in known
+            )
+            raise TypeError(f"{name}: expected {expected}{told}, got {found}")
+    for word, possible in sizes.items():
+        if int(known[word]) not in possible:
+            raise TypeError(f"{word} is {known[word]}, and can be {possible}")
+
+
 def check_trees(arguments: Any, signature: Any, path: str = "") -> None:
     """Raise TypeError for the first array in nested ``arguments`` that is not what
     ``signature`` says; there, keys that begin with a dot are attributes.

@@ -12,6 +12,7 @@ from xla2py.targets.cupy.twin.device_array import DeviceArray  # noqa: E402
 from xla2py.targets.cupy.twin.modules import to_host, twin  # noqa: E402
 from xla2py.templates.prelude.conversion import round_to  # noqa: E402
 from xla2py.tests.ladder.running import needs_compiler  # noqa: E402
+from xla2py.tests.targets.running import differences, on_device, on_numpy  # noqa: E402
 from xla2py.transpile.emission.prelude import prelude  # noqa: E402
 from xla2py.transpile.hlo.carriers import NARROW, narrowing, widening  # noqa: E402
 
@@ -72,3 +73,11 @@ def test_integers_wrap(element_type):
     np.testing.assert_array_equal(
         function(narrowing(element_type))(bytes_), bytes_.astype(element_type.dtype).astype(dtype)
     )
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", ["s2", "u2", "s4", "u4"])
+def test_complex_numbers_saturate_in_narrow_integers_as_their_real_parts_do(kind):
+    text = f"ENTRY e {{ p = c64[6] parameter(0)  ROOT v = {kind}[6] convert(p) }}"
+    numbers = [np.complex64([0, 3, -3, 7.5, 1e9, -1e9])]
+    assert differences(on_numpy(text, numbers), on_device(text, numbers)) == []

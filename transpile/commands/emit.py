@@ -17,14 +17,15 @@ from ...targets.base import require_targets
 from ..errors import Diagnostic, UsageError, XlaToPythonError
 from ..files import read_bytes
 from ..frontends.functions import is_reference
+from ..frontends.witnesses import Witnesses, files_at_sizes, free_sizes, parse_sizes
+from ..hlo.ir import HloModule
 from ..settings import SETTINGS, load_settings
-from .modules import expanded, read_module, run_all, shown_name
+from .modules import expanded, read_at_sizes, read_module, run_all, shown_name
 from .options import Command, choose, is_debugging, setting_options
 from .terminal import note, stages
 
 if TYPE_CHECKING:
     from ..emission import GeneratedModule
-    from ..hlo.ir import HloModule
 
     Deliver = Callable[[GeneratedModule, Path | None], int]
 
@@ -45,6 +46,12 @@ class Job:
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @setting_options(*SETTINGS)
 @click.option("-o", "--output", metavar="FILE|DIR", help="Where to write; a folder for several results; - is stdout.")
+@click.option(
+    "--sizes",
+    metavar="NAME=N,N,N",
+    multiple=True,
+    help="FILEs are one program at these numbers of a size that is free; at least three, one for each FILE.",
+)
 @click.option("--diff", is_flag=True, help="Write nothing; show how files would change, exit 1 if they would.")
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if a file is missing or would change.")
 @click.option("--force", is_flag=True, help="Overwrite files that were edited or that xla2py did not write.")
@@ -53,6 +60,7 @@ class Job:
 def command(
     files: tuple[str, ...],
     output: str | None,
+    sizes: tuple[str, ...],
     diff: bool,
     check: bool,
     force: bool,
@@ -65,11 +73,16 @@ def command(
     FILE is HLO text, a serialized HloModuleProto or StableHLO; a folder of them, as --xla_dump_to writes it; a JAX
     function with its arguments, 'module:function(f32[4,8], s32[])'; `-` is stdin. Constants of more than 64 elements go
     to an .npz file beside the Python file, those above 64 MiB to .npy files in a folder there.
+
+    Names in the shapes of a function are sizes that may be any, 'module:function(f32[B,64])'. So can be those that
+    differ between several FILEs of one program, which --sizes names.
     """
     options = choose(given, load_settings(Path.cwd()))
     files = tuple(expanded(files))
     output = None if output == STDOUT else output
-    jobs = plan(files, require_targets(options.pop("target")), output)
+    at_sizes = parse_sizes(sizes)
+    together = files if at_sizes and not free_sizes(files[0]) else ()
+    jobs = plan(files[:1] if together else files, require_targets(options.pop("target")), output)
     if (diff or check) and output is None:
         raise UsageError(Diagnostic("XP402", "--diff and --check compare with files: name them with -o"))
     if html is not None and len(jobs) > 1:
@@ -81,8 +94,8 @@ def command(
         deliver = partial(_save_page, page=Path(html), force=force, then=deliver)
     return run_all(
         [
-            partial(_emit, source, [job for job in jobs if job.source == source], options, deliver)
-            for source in dict.fromkeys(files)
+            partial(_emit, read, [job for job in jobs if job.source == source], options, deliver)
+            for source, read in _readers(files, together, at_sizes).items()
         ]
     )
 
@@ -122,18 +135,32 @@ def module_name(source: str) -> str:
     return name if name.isidentifier() and not keyword.iskeyword(name) else f"module_{name}".rstrip("_")
 
 
-def _emit(source: str, jobs: Sequence[Job], options: dict[str, Any], deliver: Deliver) -> int:
+def _readers(
+    files: Sequence[str], together: Sequence[str], sizes: dict[str, tuple[int, ...]]
+) -> dict[str, Callable[[], HloModule | Witnesses]]:
+    """What reads each program, by its first source; those ``together`` are one at several sizes."""
+    if together:
+        shown = [shown_name(name) for name in together]
+        return {together[0]: lambda: files_at_sizes([read_module(name) for name in together], sizes, shown)}
+    return {
+        name: partial(read_at_sizes, name, sizes) if free_sizes(name) else partial(read_module, name) for name in files
+    }
+
+
+def _emit(
+    read: Callable[[], HloModule | Witnesses], jobs: Sequence[Job], options: dict[str, Any], deliver: Deliver
+) -> int:
     """Emit one program for its targets; the exit code."""
-    module = read_module(source)
+    module = read()
 
     def emit_for(job: Job) -> int:
-        generated = generate(module, job.target, shown_name(source), options)
+        generated = generate(module, job.target, shown_name(job.source), options)
         return deliver(generated, job.destination)
 
     return run_all([partial(emit_for, job) for job in jobs])
 
 
-def generate(module: HloModule, target: str, name: str, options: dict[str, Any]) -> GeneratedModule:
+def generate(module: HloModule | Witnesses, target: str, name: str, options: dict[str, Any]) -> GeneratedModule:
     """Emit a program, with a bar for people that names the stage. Raises ``XlaToPythonError`` with places in it."""
     from ..compilation import stage_names
     from ..emission import emit
@@ -142,7 +169,8 @@ def generate(module: HloModule, target: str, name: str, options: dict[str, Any])
         try:
             return emit(module, target, name=name, debug=is_debugging(), begin=begin, **options)
         except XlaToPythonError as error:
-            placed = (replace(d, source=d.source or module.source) for d in error.diagnostics)
+            source = module.source if isinstance(module, HloModule) else None
+            placed = (replace(d, source=d.source or source) for d in error.diagnostics)
             raise type(error)(*placed) from error
 
 

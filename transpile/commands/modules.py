@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ..errors import XlaToPythonError
 from ..files import file_error
 from ..frontends.folders import programs_in
 from ..frontends.functions import is_reference
+from ..frontends.witnesses import Witnesses, function_at_sizes
 from ..hlo.ir import HloModule
 from .terminal import note, report, working
 
@@ -30,6 +31,12 @@ def read_module(argument: str) -> HloModule:
     for left_out in module.notes:
         note(f"{left_out.location}: {left_out.message}: it is left out")
     return module
+
+
+def read_at_sizes(argument: str, sizes: Mapping[str, tuple[int, ...]]) -> Witnesses:
+    """Load a function whose sizes are free at those, or at chosen ones. Raises ``XlaToPythonError``."""
+    with working(f"reading {argument}"):
+        return function_at_sizes(argument, Path(), sizes or None)
 
 
 def _stdin() -> bytes:

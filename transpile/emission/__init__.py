@@ -13,11 +13,14 @@ from ..collection import collection_paused
 from ..compilation import FAST, READABLE, STYLES, Options, compile, written_as
 from ..errors import Diagnostic, UsageError
 from ..frontends import load
+from ..frontends.witnesses import Witnesses
 from ..hlo.ir import HloModule
 from ..hlo.printer import module_sha256
 from ..hlo.verifier import verify
 from ..settings import SETTINGS
+from .any_size import emit_any_size
 from .argument_trees import captured_objects
+from .entry_point import SIZES
 from .formatting import formatted
 from .generated import GeneratedModule
 from .header import body_sha256, with_body_hash
@@ -29,7 +32,7 @@ __all__ = ["GeneratedModule", "body_sha256", "emit"]
 
 @collection_paused()
 def emit(
-    source: HloModule | str | bytes | os.PathLike[str],
+    source: HloModule | Witnesses | str | bytes | os.PathLike[str],
     target: str | Target = "numpy",
     *,
     annotate: str = "short",
@@ -51,9 +54,10 @@ def emit(
 ) -> GeneratedModule:
     """Emit a module for an array library.
 
-    ``source`` is a module, HLO text, bytes or a path. ``annotate`` is ``none``, ``short`` (source lines behind
-    statements) or ``full`` (the HLO above them, too); ``checks`` is ``exact``, ``cast`` (arguments of another float
-    dtype are cast) or ``none``, as which False counts; ``format=False``
+    ``source`` is a module, HLO text, bytes or a path; or a program at several sizes (``from_jax`` gives one for
+    ``xla2py.array("B, 64")``), which becomes a module for any size. ``annotate`` is ``none``, ``short`` (source lines
+    behind statements) or ``full`` (the HLO above them, too); ``checks`` is ``exact``, ``cast`` (arguments of another
+    float dtype are cast) or ``none``, as which False counts; ``format=False``
     skips black; ``constants="inline"`` keeps large constants in the text; ``nested`` lets ``main`` take the trees that
     the traced function took, ``params["w"]`` where there would be ``params_w``, and, where ``source`` knows it (from
     ``from_jax``, not from text), return the tree that it returned: ``return {"w": w}, loss``; ``name`` is what the
@@ -69,8 +73,12 @@ def emit(
     the name of what is done next.
 
     Raises HloSyntaxError and HloVerificationError for bad input, UnsupportedError naming every instruction that the
-    target cannot express, or a graph cannot hold, UsageError for an unknown target or pass.
+    target cannot express, or a graph cannot hold, or of which no text is right at any size (XP424, XP426), UsageError
+    for an unknown target or pass.
     """
+    if isinstance(source, Witnesses):
+        given = {**locals(), "target": _target(target)}
+        return emit_any_size(given.pop("source"), emit, given)
     module = source if isinstance(source, HloModule) else load(source)
     if not isinstance(source, HloModule):
         verify(module)
@@ -80,7 +88,7 @@ def emit(
     hooks = checked_hooks(custom_calls or {})
     require_style(style, chosen)
     require_graphs(graph, chosen)
-    checks = chosen_word("checks", checks)
+    checks = SIZES if checks == SIZES else chosen_word("checks", checks)
     annotate, constants = chosen_word("annotate", annotate), chosen_word("constants", constants)
     limits = Limits(memory, chunks) if chosen.arrange is not None else Limits()
     compiled = compile(
@@ -126,7 +134,7 @@ def _options(
         "" if style == READABLE else f"--style {style}",
         "--graph" if graph else "",
         "" if annotate == "short" else f"--annotate {annotate}",
-        "" if checks == "exact" else "--no-checks" if checks == "none" else f"--checks {checks}",
+        "" if checks in ("exact", SIZES) else "--no-checks" if checks == "none" else f"--checks {checks}",
         "" if format else "--no-format",
         "" if constants == "auto" else f"--constants {constants}",
         "--nested" if nested else "",

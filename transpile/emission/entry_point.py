@@ -12,6 +12,7 @@ from .replicas import ENTRY, Replicas
 from .result_trees import fitting
 
 CAST, NO_CHECKS = "cast", "none"  # what is said about arguments of other shapes and dtypes, apart from "exact"
+SIZES = "sizes"  # of modules for any size: names stand for sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,8 @@ def entry_point(program: Program, replicas: Replicas | None, nested: bool, check
     paths = tuple(leaf_paths(parameters)) if nested and replicas is None else (None,) * len(parameters)
     tree = fitting(program.original.result_tree, program.entry.results) if nested and replicas is None else None
     has_trees = any(path is not None for path in paths)
-    check = _check(program, has_trees) if checks != NO_CHECKS and program.entry.parameters else ""
+    check = "check_sizes" if checks == SIZES else _check(program, has_trees)
+    check = check if checks != NO_CHECKS and program.entry.parameters else ""
     cast = ("cast_trees" if has_trees else "cast_floats") if checks == CAST and check else ""
     return EntryPoint("main" if replicas is None else ENTRY, paths, tree, check, cast)
 

@@ -32,6 +32,15 @@ def formatted(text: str) -> str:
     )
 
 
+def formatted_anew(text: str, before: str) -> str:
+    """The text of whole statements in black's layout, of which black has not to see those that are in ``before``."""
+    known = set(before.split("\n"))
+    return "\n".join(
+        "\n".join(lines) if fits and known.issuperset(lines) else _wrapped("\n".join(lines))
+        for lines, fits in _statements(text.split("\n"))
+    )
+
+
 def _statements(lines: Iterable[str]) -> Iterator[tuple[list[str], bool]]:
     """The lines of each statement, and whether all of them fit their width."""
     found: list[str] = []

@@ -37,6 +37,11 @@ def with_body_hash(text: str) -> str:
     return text.replace("@BODY@", body_sha256(text), 1)
 
 
+def with_new_body_hash(text: str) -> str:
+    """The text of a module that was changed, with its hash."""
+    return re.sub(r"^# body sha256: .*$", f"# body sha256: {body_sha256(text)}", text, count=1, flags=re.MULTILINE)
+
+
 def body_sha256(text: str) -> str:
     """The hash that tells whether a person edited a module: of its text without the generated header lines."""
     return hashlib.sha256(without_header(text).encode()).hexdigest()

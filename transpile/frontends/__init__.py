@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..hlo.ir import HloModule
+from .free_arrays import array, from_jax
 from .functions import is_reference, load_function
-from .jax import from_jax
 from .loading import load
 
-__all__ = ["from_jax", "load", "load_program"]
+__all__ = ["array", "from_jax", "load", "load_program"]
 
 
 def load_program(argument: str, folder: Path, name: str | None = None) -> HloModule:

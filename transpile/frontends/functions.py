@@ -21,7 +21,7 @@ from ..hlo.lexer import Cursor
 from ..hlo.shape_parser import parse_shape
 from ..hlo.shapes import ArrayShape, Shape, TupleShape
 from ..hlo.source import SourceText
-from .jax import from_jax
+from .jax import lower
 from .loading import load
 from .result_trees import result_tree
 
@@ -74,7 +74,7 @@ def _program(found: Any, shapes: tuple[Any, ...] | None) -> HloModule:
     if shapes is None:
         hint = "say what it takes: 'module:function(f32[4,8], s32[])', or 'module:function()'"
         raise UsageError(Diagnostic("XP722", "the shapes of the function's arguments are not known", hint=hint))
-    return from_jax(found, *shapes)
+    return lower(found, *shapes)
 
 
 def _shapes(text: str, reference: str) -> tuple[Any, ...]:

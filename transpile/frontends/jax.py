@@ -17,7 +17,7 @@ from .manual_computations import of_one_device
 from .result_trees import result_tree
 
 
-def from_jax(fn: Callable[..., Any], *example_args: Any, **example_kwargs: Any) -> HloModule:
+def lower(fn: Callable[..., Any], *example_args: Any, **example_kwargs: Any) -> HloModule:
     """Lower ``fn`` for arguments of the shapes and dtypes of the examples (arrays or ``jax.ShapeDtypeStruct``).
 
     ``fn`` is a function or the result of ``jax.jit``. The module has all constants, the stack frames, in
@@ -41,7 +41,7 @@ def from_jax(fn: Callable[..., Any], *example_args: Any, **example_kwargs: Any) 
 
 
 def _files_of_function(frames: tuple[StackFrame, ...]) -> set[str]:
-    """The files of all frames but those that lead to this module: they called :func:`from_jax`."""
+    """The files of all frames but those that lead to this module: they called :func:`lower`."""
     callers: set[int] = set()
     for number, frame in enumerate(frames, 1):
         while frame.file_name == __file__ and number and number not in callers:

@@ -30,7 +30,7 @@ def _convert(work: Carrying, instruction: Instruction, operands: tuple[Instructi
     middle = wide_type(result)
     if (result.is_integral or not source.is_floating) and value.array_shape.element_type is not middle:
         value = work.new("convert", typed(shape, middle), value)
-    if result.is_integral and source.is_floating:
+    if result.is_integral and source.real.is_floating:
         return _saturated(work, value, result)
     return work.narrower(value, shape)
 

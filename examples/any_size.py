@@ -1,0 +1,51 @@
+"""Which sizes of the examples are free: by the number that stands in the shapes of their arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lower import load_program
+
+import xla2py
+
+FREE = {
+    "attention": {2: "B", 8: "H", 64: "T", 32: "D"},
+    "beam_search": {12: "T", 20: "V"},
+    "bf16_mixed_precision": {16: "B", 64: "D", 192: "F"},
+    "bidirectional_gru": {10: "T", 3: "B", 8: "D", 6: "F"},
+    "black_scholes": {1000: "N"},
+    "cholesky_regression": {100: "N", 8: "D", 5: "M"},
+    "conjugate_gradient": {48: "N"},
+    "cross_entropy": {12: "B", 5000: "V"},
+    "fft_convolution": {3: "B"},
+    "game_of_life": {32: "N"},
+    "graph_attention": {10: "N", 30: "E", 5: "F", 4: "D"},
+    "image_rotation": {24: "H", 32: "W"},
+    "int8_quantized_matmul": {16: "B", 96: "D", 48: "F"},
+    "jacobi_stencil": {40: "H", 60: "W"},
+    "kalman_filter": {30: "T"},
+    "kmeans": {300: "N", 2: "D", 6: "K"},
+    "kv_cache_decode": {100: "V", 24: "T"},
+    "lstm": {24: "T", 4: "B"},
+    "mlp_train_step": {64: "F", 128: "H", 10: "C"},
+    "nbody": {24: "N"},
+    "qr_svd_least_squares": {30: "M"},
+    "rotary_embedding": {2: "B", 24: "T", 4: "H"},
+    "sort_topk_segment_sum": {30: "D"},
+    "threefry_sampling": {6: "N"},
+    "transformer_block": {2: "B", 32: "T"},
+    "viterbi": {50: "T", 6: "S", 10: "O"},
+}
+
+
+def with_free_sizes(name: str) -> Any:
+    """An example at several of its free sizes."""
+    import jax
+
+    function, arguments = load_program(name)
+
+    def free(leaf: Any) -> Any:
+        sizes = ", ".join(str(FREE[name].get(size, size)) for size in getattr(leaf, "shape", ()))
+        return xla2py.array(sizes, str(leaf.dtype)) if hasattr(leaf, "dtype") else leaf
+
+    return xla2py.from_jax(function, *jax.tree_util.tree_map(free, arguments))

@@ -1,0 +1,190 @@
+"""Modules for any size: their text, their values at sizes that no text was made for, and what is refused."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+import jax.numpy as jnp  # noqa: E402
+
+import xla2py  # noqa: E402
+from xla2py.transpile.emission.any_size.expressions import integer_expression  # noqa: E402
+from xla2py.transpile.equivalence.inputs import make_inputs, nest  # noqa: E402
+from xla2py.transpile.frontends.witnesses import Witnesses, free_sizes, parse_sizes  # noqa: E402
+
+KERNELS = '''"""Functions of arrays of any size."""
+
+import jax
+import jax.numpy as jnp
+
+
+def attention(q, k, v):
+    scores = jnp.einsum("btd,bsd->bts", q, k) / jnp.sqrt(q.shape[-1])
+    causal = jnp.tril(jnp.ones((q.shape[1], q.shape[1]), bool))
+    return jax.nn.softmax(jnp.where(causal, scores, -jnp.inf), -1) @ v
+
+
+def heads(x, w):
+    b, t, d = x.shape
+    return jnp.moveaxis((x @ w).reshape(b, t, 4, d // 4), 2, 1)
+
+
+def running(x, h, w):
+    def step(h, x):
+        h = jnp.tanh(x @ w + h)
+        return h, h
+
+    return jax.lax.scan(step, h, x)
+
+
+def halves(x):
+    half = len(x) // 2
+    return x[:half].sum() / half + x[-1] * len(x), jnp.arange(len(x) - 1)[::-1]
+
+
+def median(x):
+    return jnp.median(x, 0)
+
+
+def table(x):
+    return x + jnp.array([k * k % 7 for k in range(len(x))], x.dtype)
+'''
+PROGRAMS = [
+    "attention(f32[B,T,D], f32[B,T,D], f32[B,T,D])",
+    "heads(f32[B,T,D], f32[D,D])",
+    "running(f32[T,B,8], f32[B,8], f32[8,8])",
+    "halves(f32[N])",
+]
+
+
+@pytest.fixture
+def kernels(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("any_size_kernels.py").write_text(KERNELS)
+
+
+def sizes_of(module, seed):
+    """Sizes that a module takes: its least ones, then others."""
+    draw = random.Random(seed)
+    possible = {name: list(own[:40]) if seed else [own.start] for name, own in module.SIZES.items()}
+    return {name: draw.choice(numbers) for name, numbers in possible.items()}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_values_are_those_of_modules_for_each_size(program, kernels):
+    from xla2py.transpile.frontends.witnesses import function_at_sizes
+
+    witnesses = function_at_sizes(f"any_size_kernels:{program}", Path())
+    generic = xla2py.emit(witnesses).load()
+    for seed in range(10):
+        module = witnesses.at(sizes_of(generic, seed))
+        arrays = make_inputs(module, seed)
+        arguments = nest([parameter.shape for parameter in module.entry.parameters], arrays)
+        own = xla2py.emit(module, format=False).load().main(*arguments)
+        for found, expected in zip(
+            *(jax.tree_util.tree_leaves(each) for each in (generic.main(*arguments), own)), strict=True
+        ):
+            assert found.dtype == expected.dtype
+            np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_text_reads_sizes_from_its_arguments(kernels, xla2py):
+    _, out, _ = xla2py("emit", "any_size_kernels:attention(f32[B,T,D], f32[B,T,D], f32[B,T,D])")
+    assert 'SIGNATURE = {"q": "float32[B, T, D]", "k": "float32[B, T, D]", "v": "float32[B, T, D]"}' in " ".join(
+        out.split()
+    ).replace("{ ", "{").replace(", }", "}")
+    assert "    _, t, d = q.shape\n" in out and "np.tri(t, dtype=bool)" in out and "/ d**0.5" in out
+    assert "returns float32[B, T, D]" in out
+    assert (
+        "# regenerate: xla2py emit 'any_size_kernels:attention(f32[B,T,D], f32[B,T,D], f32[B,T,D])' -t numpy\n" in out
+    )
+
+
+def test_sizes_that_must_be_multiples_are_so_in_the_check(kernels, xla2py):
+    _, out, _ = xla2py("emit", "any_size_kernels:heads(f32[B,T,D], f32[D,D])")
+    assert "2**63, 4)" in out and ".reshape(b, t, 4, d // 4)" in out
+
+
+def test_arguments_whose_sizes_differ_are_refused():
+    generic = xla2py.emit(xla2py.from_jax(jnp.dot, xla2py.array("N, K"), xla2py.array("K, 3"))).load()
+    assert generic.main(np.ones((9, 4), np.float32), np.ones((4, 3), np.float32)).shape == (9, 3)
+    with pytest.raises(TypeError, match=r"expected float32\[K, 3\], N = 9, K = 4, got float32\[5, 3\]"):
+        generic.main(np.ones((9, 4), np.float32), np.ones((5, 3), np.float32))
+    with pytest.raises(TypeError, match=r"expected float32\[N, K\].*, got float64"):
+        generic.main(np.ones((9, 4)), np.ones((4, 3), np.float32))
+    with pytest.raises(TypeError, match="N is 0, and can be range"):
+        generic.main(np.ones((0, 4), np.float32), np.ones((4, 3), np.float32))
+
+
+@pytest.mark.parametrize("target", ["cupy", "array-api"])
+def test_other_targets_have_modules_for_any_size(target):
+    pytest.importorskip({"cupy": "cupy", "array-api": "array_api_compat"}[target])
+    witnesses = xla2py.from_jax(lambda x: jnp.zeros(x.shape[0]) + x.sum(1), xla2py.array("N, K"))
+    source = xla2py.emit(witnesses, target).source
+    assert "float32[N, K]" in source and "check_sizes(locals(), SIGNATURE, SIZES)" in source
+
+
+def test_dumps_of_one_program_become_one_module(kernels, xla2py):
+    for number in (13, 18, 23):
+        shape = jax.ShapeDtypeStruct((number, 2 * number + 1), np.float32)
+        text = jax.jit(lambda x: x.reshape(-1)[1:] * len(x)).lower(shape).as_text("hlo")
+        Path(f"at{number}.hlo").write_text(text)
+    files = ("at13.hlo", "at18.hlo", "at23.hlo")
+    code, out, err = xla2py("emit", *files, "--sizes", "N=13,18,23", "--sizes", "K=27,37,47")
+    assert code == 0, err
+    assert "float32[N, K]" in out and "* n" in out and ".hlo --sizes N=13,18,23 --sizes K=27,37,47 -t" in out
+    code, _, err = xla2py("emit", *files[:2], "--sizes", "N=13,18,23")
+    assert code == 2 and "XP425" in err
+    code, _, err = xla2py("emit", *files, "--sizes", "N=13,18,23")
+    assert code and "XP424" in err
+
+
+@pytest.mark.parametrize(
+    "arguments, code",
+    [
+        (("any_size_kernels:median(f32[N,3])",), "XP424"),
+        (("any_size_kernels:table(f32[N])",), "XP424"),
+        (("any_size_kernels:halves(f32[N])", "-t", "dask"), "XP426"),
+        (("any_size_kernels:halves(f32[N])", "--nested"), "XP426"),
+        (("any_size_kernels:halves(f32[N])", "--sizes", "M=3,4,5"), "XP425"),
+        (("any_size_kernels:halves(f32[N])", "--sizes", "N=3,4"), "XP425"),
+        (("any_size_kernels:halves(f32[N])", "--sizes", "N=3,4,x"), "XP425"),
+    ],
+)
+def test_what_has_no_module_for_any_size_is_refused_with_a_code(arguments, code, kernels, xla2py):
+    exit_code, out, err = xla2py("emit", *arguments)
+    assert exit_code and not out and code in err
+
+
+def test_one_parity_is_enough_where_the_user_says_so(kernels, xla2py):
+    _, out, _ = xla2py("emit", "any_size_kernels:median(f32[N,3])", "--sizes", "N=12,18,26")
+    assert "np.median(x, axis=0)" in out and 'SIZES = {"N": range(' in out and ", 2**63, 2)}" in out
+
+
+@pytest.mark.parametrize(
+    "values, text",
+    [
+        ((13, 18, 23), "N"),
+        ((12, 17, 22), "N - 1"),
+        ((6, 9, 11), "N // 2"),
+        ((7, 9, 12), "(N + 1) // 2"),
+        ((7, 10, 12), "N // 2 + 1"),
+        ((39, 54, 69), "3 * N"),
+        ((27, 37, 47), "2 * N + 1"),
+        ((182, 450, 437), "N * M"),
+        ((27, 43, 42), "N + M"),
+        ((5, 5, 5), "5"),
+    ],
+)
+def test_numbers_are_simple_expressions_of_sizes(values, text):
+    found = integer_expression(values, {"N": (13, 18, 23), "M": (14, 25, 19)})
+    assert found is not None and found.text == text
+
+
+def test_names_in_shapes_are_sizes():
+    assert free_sizes("kernels:f(f32[B,4], s32[T,B])") == ("B", "T")
+    assert free_sizes("model.hlo") == free_sizes("kernels:f(f32[3,4])") == ()
+    assert parse_sizes(["B=3,5,7"]) == {"B": (3, 5, 7)}
+    assert isinstance(xla2py.from_jax(jnp.sin, xla2py.array("N")), Witnesses)

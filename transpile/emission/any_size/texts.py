@@ -1,0 +1,258 @@
+"""What the texts of one program at several sizes have in common: one text, in which sizes have names.
+
+The texts must be the same but for numbers. Each number that differs becomes an expression of the sizes, which a
+function reads from the shapes of its arguments.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import NoReturn
+
+import numpy as np
+
+from ...errors import Diagnostic, UnsupportedError
+from ..expression import Renderer
+from .expressions import ATOM, POWER, SUM, Sizes, integer_expression, number_expression
+
+Shapes = Mapping[str, Sequence[Sequence[int]]]  # of the arguments of a function, in each of the texts
+
+_SKIPPED = frozenset((tokenize.NL, tokenize.COMMENT))
+_BEFORE, _AFTER = (
+    frozenset(("(", "[", ",", ":", "=", "return")),
+    frozenset(")],:"),
+)  # an expression between these needs no parentheses
+_NUMBERS = re.compile(r"\d+")
+_MOST_DIGITS = 9  # of a float32
+_CHECK = re.compile(r"\s+(check_sizes|.* = cast_\w+)\(")
+
+
+@dataclass(slots=True)
+class _Function:
+    """A function of the text: what names are taken in it, what it calls the sizes, and those that it needs."""
+
+    name: str
+    taken: set[str]
+    shapes: Shapes
+    local: dict[str, str] = field(default_factory=dict)
+    needed: dict[str, None] = field(default_factory=dict)
+
+    def call(self, size: str) -> str:
+        if size not in self.local:
+            names = (size.lower(), f"{size.lower()}_size", *(f"{size.lower()}_size_{k}" for k in range(2, 9)))
+            self.local[size] = next(name for name in names if name not in self.taken)
+        return self.local[size]
+
+
+@dataclass(frozen=True, slots=True)
+class _Edit:
+    """The place of a token, line and columns, and what stands there instead."""
+
+    line: int
+    start: int
+    end: int
+    text: str
+
+
+def in_common(
+    texts: Sequence[str], sizes: Sizes, shapes: Mapping[str, Shapes], labels: Sequence[str], renderer: Renderer
+) -> str:
+    """The text that is each of ``texts`` at its sizes.
+
+    ``sizes`` has a number for each text, ``shapes`` those of the arguments of each function by name. ``labels`` say
+    in errors what the texts are. Raises ``UnsupportedError`` (XP424) at the first place that differs in more than
+    numbers, or in numbers that no expression gives.
+    """
+    return _Reader(texts, sizes, shapes, labels, renderer).text()
+
+
+class _Reader:
+    def __init__(
+        self,
+        texts: Sequence[str],
+        sizes: Sizes,
+        shapes: Mapping[str, Shapes],
+        labels: Sequence[str],
+        renderer: Renderer,
+    ) -> None:
+        self.renderer = renderer
+        self.texts, self.sizes, self.labels = texts, sizes, labels
+        self.tokens = [list(tokenize.generate_tokens(io.StringIO(text).readline)) for text in texts]
+        self.shapes = shapes
+        self.edits: list[_Edit] = []
+        self.functions: list[_Function] = []
+
+    def text(self) -> str:
+        plain = [[token for token in tokens if token.type not in _SKIPPED] for tokens in self.tokens]
+        for at, row in enumerate(zip(*plain, strict=False)):
+            if len({(token.type, _kind(token)) for token in row}) > 1:
+                self._refuse(row)
+            first = row[0]
+            if first.type == tokenize.NAME and first.string == "def" and first.start[1] == 0:
+                self._begin(plain[0], at)
+            if len({token.string for token in row}) == 1:
+                continue
+            if first.type == tokenize.NUMBER:
+                self._number(row, plain[0][at - 1], plain[0][at + 1])
+            elif first.type == tokenize.STRING and self._is_docstring(plain[0], at):
+                self._edit(first, self._described(row))
+            elif first.type == tokenize.STRING and self._is_in_signature(plain[0], at):
+                self._edit(first, self._described(row, are_names=True))
+            else:
+                self._refuse(row)
+        if len({len(tokens) for tokens in plain}) > 1:
+            self._refuse([tokens[-1] for tokens in plain])
+        return self._edited()
+
+    # -- places
+
+    def _begin(self, tokens: Sequence[tokenize.TokenInfo], at: int) -> None:
+        """A function begins: the names in it are taken."""
+        name = tokens[at + 1].string
+        inside: set[str] = set()
+        for token in tokens[at + 2 :]:
+            if token.start[1] == 0 and token.type == tokenize.NAME:
+                break
+            if token.type == tokenize.NAME:
+                inside.add(token.string)
+        self.functions.append(_Function(name, inside, self.shapes.get(name, {})))
+
+    @staticmethod
+    def _is_docstring(tokens: Sequence[tokenize.TokenInfo], at: int) -> bool:
+        """Whether a string is the docstring of the module."""
+        return tokens[at].start[0] == 1
+
+    @staticmethod
+    def _is_in_signature(tokens: Sequence[tokenize.TokenInfo], at: int) -> bool:
+        """Whether a string stands in SIGNATURE."""
+        statement = at
+        while statement and tokens[statement - 1].type != tokenize.NEWLINE:
+            statement -= 1
+        return tokens[statement].string == "SIGNATURE"
+
+    # -- what differs
+
+    def _number(self, row: Sequence[tokenize.TokenInfo], before: tokenize.TokenInfo, after: tokenize.TokenInfo) -> None:
+        function = self.functions[-1] if self.functions else None
+        if function is None or not function.shapes:
+            self._refuse(row)
+        names = {size: function.call(size) for size in self.sizes}
+        local = {names[size]: values for size, values in self.sizes.items()}
+        strings = [token.string for token in row]
+        if all(string.isdigit() for string in strings):
+            found = integer_expression([int(string) for string in strings], local)
+        else:
+            digits = max(len(string.replace(".", "").partition("e")[0].lstrip("0")) for string in strings)
+            dtype = np.float32 if digits <= _MOST_DIGITS else np.float64
+            found = number_expression([float(string) for string in strings], local, dtype)
+        if found is None:
+            self._refuse(row)
+        binds = POWER if "**" not in (before.string, after.string) and after.string != "." else ATOM
+        if before.string in _BEFORE and (after.string in _AFTER or after.type == tokenize.NEWLINE):
+            binds = SUM  # it stands alone
+        text = found.within(binds)
+        self._edit(row[0], text)
+        words = set(re.findall(r"[^\W\d]\w*", text))
+        function.needed.update((size, None) for size, name in names.items() if name in words)
+
+    def _described(self, row: Sequence[tokenize.TokenInfo], *, are_names: bool = False) -> str:
+        """A string in which numbers are said by sizes: where they ``are_names``, by these alone."""
+        strings = [token.string for token in row]
+        skeletons = {_NUMBERS.sub("#", string) for string in strings}
+        if len(skeletons) > 1:
+            self._refuse(row)
+        parts = []
+        for values in zip(*(map(int, _NUMBERS.findall(string)) for string in strings), strict=True):
+            found = integer_expression(values, self.sizes)
+            if found is None:
+                self._refuse(row)
+            if are_names and found.level != ATOM:
+                message = f"an argument has an axis of size {found.text}, which needs a name of its own"
+                raise UnsupportedError(Diagnostic("XP424", message))
+            parts.append(found.text)
+        texts = iter(parts)
+        return re.sub("#", lambda _: next(texts), skeletons.pop())
+
+    def _refuse(self, row: Sequence[tokenize.TokenInfo]) -> NoReturn:
+        lines = dict(zip((token.line.strip() for token in row), self.labels, strict=True))
+        shown = ", ".join(f"`{line}` at {label}" for line, label in list(lines.items())[:2])
+        raise UnsupportedError(Diagnostic("XP424", f"the text is not the same at all sizes: {shown}"))
+
+    # -- the text
+
+    def _edit(self, token: tokenize.TokenInfo, text: str) -> None:
+        if token.start[0] == token.end[0]:
+            self.edits.append(_Edit(token.start[0], token.start[1], token.end[1], text))
+        else:
+            for line, part in zip(count(token.start[0]), text.split("\n"), strict=False):
+                start = token.start[1] if line == token.start[0] else 0
+                end = token.end[1] if line == token.end[0] else len(self._line(line))
+                self.edits.append(_Edit(line, start, end, part))
+
+    def _line(self, number: int) -> str:
+        return self.texts[0].split("\n")[number - 1]
+
+    def _edited(self) -> str:
+        lines: list[str] = self.texts[0].split("\n")
+        for edit in reversed(self.edits):
+            line = lines[edit.line - 1]
+            lines[edit.line - 1] = line[: edit.start] + edit.text + line[edit.end :]
+        for function in self.functions:
+            if function.needed:
+                at = _body_begins(lines, function.name)
+                lines[at:at] = [f"    {binding}" for binding in self._bindings(function)]
+        return "\n".join(lines)
+
+    def _bindings(self, function: _Function) -> Iterator[str]:
+        """The lines that read the sizes from the arguments, the fewest that do."""
+        missing = dict(function.needed)
+        while missing:
+            rows = {argument: self._named_axes(shapes) for argument, shapes in function.shapes.items()}
+            argument = max(rows, key=lambda name: len({size for size in rows[name] if size in missing}), default="")
+            axes = {size: axis for axis, size in reversed(list(enumerate(rows.get(argument, [])))) if size in missing}
+            if not axes:
+                size = next(iter(missing))
+                message = f"no argument of {function.name} has an axis of size {size}, which it computes with"
+                raise UnsupportedError(Diagnostic("XP424", message))
+            yield self._binding(function, argument, axes, len(rows[argument]))
+            for size in axes:
+                del missing[size]
+
+    def _named_axes(self, shapes: Sequence[Sequence[int]]) -> list[str | None]:
+        """The free size that each axis of an argument has, where it is one itself."""
+        columns = list(zip(*shapes, strict=True))
+        return [next((size for size, own in self.sizes.items() if tuple(own) == column), None) for column in columns]
+
+    def _binding(self, function: _Function, argument: str, axes: Mapping[str, int], rank: int) -> str:
+        if len(axes) == 1:
+            ((size, axis),) = axes.items()
+            return self.renderer.statement("size_of", function.call(size), argument, axis)
+        last = max(axes.values())
+        by_axis = {axis: function.call(size) for size, axis in axes.items()}
+        names = [by_axis.get(axis, "_") for axis in range(last + 1)]
+        return self.renderer.statement("sizes_of", names, argument, len(names) == rank)
+
+
+def _kind(token: tokenize.TokenInfo) -> str:
+    """What must be the same in all texts."""
+    return "" if token.type in (tokenize.NUMBER, tokenize.STRING) else token.string
+
+
+def _body_begins(lines: Sequence[str], name: str) -> int:
+    """The line of the first statement of a function behind its docstring and its checks."""
+    start = next(k for k, line in enumerate(lines) if line.startswith(f"def {name}("))
+    at = next(k for k in range(start, len(lines)) if lines[k].endswith(":")) + 1
+    if lines[at].strip().startswith('"""'):
+        quotes = lines[at].count('"""')
+        while quotes < 2:
+            at += 1
+            quotes += lines[at].count('"""')
+        at += 1
+    while _CHECK.match(lines[at]):
+        at += 1
+    return at

@@ -1,0 +1,84 @@
+"""JAX functions of arrays, some of whose sizes are free."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import Diagnostic, UsageError
+from ..hlo.ir import HloModule
+from .jax import lower
+from .witnesses import Assignment, Witnesses, witnesses
+
+_SIZE = re.compile(r"[A-Za-z]\w*|\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class FreeArray:
+    """An array of some element type; sizes are numbers, or names where they are free."""
+
+    sizes: tuple[int | str, ...]
+    dtype: str
+
+    def at(self, sizes: Assignment) -> Any:
+        """What JAX traces in its place at chosen sizes."""
+        import jax
+
+        shape = tuple(sizes[size] if isinstance(size, str) else size for size in self.sizes)
+        return jax.ShapeDtypeStruct(shape, self.dtype)
+
+
+def array(sizes: str, dtype: str = "float32") -> FreeArray:
+    """An array to give to :func:`from_jax`: ``array("B, T, 64")``, where names are sizes that may be any.
+
+    Raises ``UsageError`` (XP425) for what is no list of names and numbers.
+    """
+    words = [word.strip() for word in sizes.split(",") if word.strip()]
+    for word in words:
+        if not _SIZE.fullmatch(word):
+            raise UsageError(Diagnostic("XP425", f"'{word}' is neither a number nor a name of a size"))
+    return FreeArray(tuple(int(word) if word.isdigit() else word for word in words), dtype)
+
+
+def from_jax(fn: Callable[..., Any], *example_args: Any, **example_kwargs: Any) -> HloModule | Witnesses:
+    """Lower ``fn`` for arguments of the shapes and dtypes of the examples (arrays or ``jax.ShapeDtypeStruct``).
+
+    ``fn`` is a function or the result of ``jax.jit``. The module has all constants, the stack frames, in ``sources``
+    the ``.py`` files that ``fn`` and what it calls are in, and in ``result_tree`` what ``fn`` returns. With examples
+    such as ``xla2py.array("B, 64")``, also within trees, the result is the program at several sizes, of which
+    :func:`xla2py.emit` makes a module for any size. Raises ``UsageError`` XP430 without jax, and whatever tracing
+    ``fn`` raises.
+    """
+    leaves = list(_leaves((example_args, example_kwargs)))
+    free = dict.fromkeys(size for leaf in leaves for size in leaf.sizes if isinstance(size, str))
+    if not leaves:
+        return lower(fn, *example_args, **example_kwargs)
+
+    def at(sizes: Assignment) -> HloModule:
+        args, kwargs = _replaced((example_args, example_kwargs), sizes)
+        try:
+            return lower(fn, *args, **kwargs)
+        except (TypeError, ValueError, AssertionError) as error:
+            message = f"the function cannot be lowered: {type(error).__name__}: {str(error).splitlines()[0]}"
+            raise UsageError(Diagnostic("XP722", message)) from error
+
+    return witnesses(tuple(free), at) if free else at({})
+
+
+def _leaves(tree: Any) -> list[FreeArray]:
+    import jax
+
+    parts = jax.tree_util.tree_leaves(tree, is_leaf=_is_free)
+    return [part for part in parts if _is_free(part)]
+
+
+def _replaced(tree: Any, sizes: Assignment) -> Any:
+    import jax
+
+    return jax.tree_util.tree_map(lambda part: part.at(sizes) if _is_free(part) else part, tree, is_leaf=_is_free)
+
+
+def _is_free(part: Any) -> bool:
+    return isinstance(part, FreeArray)

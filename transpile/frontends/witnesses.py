@@ -1,0 +1,172 @@
+"""A program at several sizes, of which modules for any size are made."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from shlex import quote
+
+from ..errors import Diagnostic, UsageError, XlaToPythonError
+from ..hlo.ir import HloModule
+from .functions import load_function
+
+Assignment = Mapping[str, int]  # of a number to each free size
+
+FEWEST = 3  # programs that tell what a number is an expression of
+_CHOSEN = (  # for each free size: odd and even, no two alike in a program, all of two digits, so that lines are as long
+    (13, 18, 23, 28),
+    (14, 25, 19, 22),
+    (15, 16, 29, 21),
+    (17, 20, 27, 31),
+    (19, 24, 14, 26),
+    (22, 27, 17, 30),
+)
+_FACTORS = (1, 2, 4, 8, 16, 64)  # for functions that only take multiples
+_BRACKETS = re.compile(r"\[([^\[\]]*)\]")
+_NAME = re.compile(r"[A-Za-z]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class Witnesses:
+    """A program at several sizes; ``sizes`` has the numbers of each name in the order of ``modules``.
+
+    ``at`` reads it at others, where that is possible. ``command`` is what the command line says behind the first source
+    to read it again.
+    """
+
+    modules: tuple[HloModule, ...]
+    sizes: Mapping[str, tuple[int, ...]]
+    at: Callable[[Assignment], HloModule] | None = None
+    command: str = ""
+
+    def assignment(self, number: int) -> dict[str, int]:
+        """The sizes of one of the modules."""
+        return {name: values[number] for name, values in self.sizes.items()}
+
+    @property
+    def steps(self) -> dict[str, int]:
+        """What divides the numbers of each name: of others nothing is known."""
+        return {name: math.gcd(*values) for name, values in self.sizes.items()}
+
+
+def free_sizes(reference: str) -> tuple[str, ...]:
+    """The names that stand for sizes in ``module:function(f32[B,T,64])``, in order; none in any other word."""
+    _, opening, shapes = reference.partition("(")
+    words = (word.strip() for inside in _BRACKETS.findall(shapes) for word in inside.split(","))
+    return tuple(dict.fromkeys(word for word in words if opening and _NAME.fullmatch(word)))
+
+
+def function_at_sizes(reference: str, folder: Path, sizes: Mapping[str, tuple[int, ...]] | None = None) -> Witnesses:
+    """The programs of ``module:function(f32[B,T,64])`` at chosen sizes, or at those of ``sizes``.
+
+    Raises what :func:`.functions.load_function` raises, and ``UsageError`` (XP425) for sizes of other names.
+    """
+    names = free_sizes(reference)
+    if sizes and set(sizes) != set(names):
+        message = f"sizes are given for {', '.join(sizes)}, and the free ones are {', '.join(names) or 'none'}"
+        raise UsageError(Diagnostic("XP425", message))
+    found = witnesses(names, lambda chosen: load_function(_at(reference, chosen), folder), sizes)
+    return replace(found, command=_option(sizes) if sizes else "")
+
+
+def witnesses(
+    names: Sequence[str],
+    at: Callable[[Assignment], HloModule],
+    sizes: Mapping[str, tuple[int, ...]] | None = None,
+) -> Witnesses:
+    """A program at given sizes, or at chosen ones: small, or the least multiples of them at which it can be read.
+
+    Raises what ``at`` raises at the small ones where no multiples do better.
+    """
+    if sizes:
+        return _read(sizes, at)
+    if len(names) > len(_CHOSEN):
+        raise UsageError(Diagnostic("XP425", f"{len(names)} sizes are free; at most {len(_CHOSEN)} can be"))
+    chosen = dict(zip(names, _CHOSEN, strict=False))
+    problem: XlaToPythonError | None = None
+    for factor in _FACTORS:
+        try:
+            at({name: numbers[0] * factor for name, numbers in chosen.items()})
+        except XlaToPythonError as error:
+            problem = problem or error
+            continue
+        factors = _needed_factors(chosen, factor, at)
+        return _read({name: tuple(k * factors[name] for k in numbers) for name, numbers in chosen.items()}, at)
+    assert problem is not None
+    raise problem
+
+
+def _read(sizes: Mapping[str, tuple[int, ...]], at: Callable[[Assignment], HloModule]) -> Witnesses:
+    counted = range(len(next(iter(sizes.values()))))
+    return Witnesses(tuple(at({name: numbers[k] for name, numbers in sizes.items()}) for k in counted), sizes, at)
+
+
+def _needed_factors(
+    chosen: Mapping[str, tuple[int, ...]], factor: int, at: Callable[[Assignment], HloModule]
+) -> dict[str, int]:
+    """Which sizes must be multiples, where not all can be small."""
+    needed = dict.fromkeys(chosen, factor)
+    for name in chosen if factor > 1 else ():
+        tried = {**needed, name: 1}
+        try:
+            at({each: numbers[0] * tried[each] for each, numbers in chosen.items()})
+            needed = tried
+        except XlaToPythonError:
+            continue
+    return needed
+
+
+def files_at_sizes(
+    modules: Sequence[HloModule], sizes: Mapping[str, tuple[int, ...]], names: Sequence[str] = ()
+) -> Witnesses:
+    """Dumps of one program, in the order of the numbers of each size; ``names`` are those of the files.
+
+    Raises ``UsageError`` (XP425) where there are not as many as numbers.
+    """
+    numbers = len(next(iter(sizes.values())))
+    if numbers != len(modules):
+        message = f"there are {len(modules)} programs and {numbers} numbers of each size"
+        raise UsageError(Diagnostic("XP425", message))
+    others = "".join(f" {quote(name)}" for name in names[1:])
+    return Witnesses(tuple(modules), sizes, command=others + _option(sizes))
+
+
+def _option(sizes: Mapping[str, tuple[int, ...]]) -> str:
+    return "".join(f" --sizes {name}={','.join(map(str, numbers))}" for name, numbers in sizes.items())
+
+
+def parse_sizes(words: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """Numbers by name, of words such as ``B=3,5,7``.
+
+    Raises ``UsageError`` (XP425) for words that give none, too few, or numbers that do not tell the names apart.
+    """
+    found: dict[str, tuple[int, ...]] = {}
+    for word in words:
+        name, _, listed = word.partition("=")
+        parts = listed.split(",")
+        if not _NAME.fullmatch(name) or name in found or not all(part.isdigit() and int(part) > 1 for part in parts):
+            message = f"'{word}' gives no sizes to a name"
+            raise UsageError(Diagnostic("XP425", message, hint="for example B=3,5,7, each above 1"))
+        found[name] = tuple(map(int, parts))
+    counts = {len(numbers) for numbers in found.values()}
+    if len(counts) > 1 or min(counts, default=FEWEST) < FEWEST:
+        raise UsageError(Diagnostic("XP425", f"each size has as many numbers as the others, at least {FEWEST}"))
+    for name, numbers in found.items():
+        if len(set(numbers)) < len(numbers) or list(found.values()).count(numbers) > 1:
+            raise UsageError(
+                Diagnostic("XP425", f"the numbers of {name} are not all different, or another size has them")
+            )
+    return found
+
+
+def _at(reference: str, sizes: Assignment) -> str:
+    """The reference with numbers in place of names: ``module:function(f32[5,7,64])``."""
+    head, opening, shapes = reference.partition("(")
+
+    def number(match: re.Match[str]) -> str:
+        return str(sizes.get(match[0], match[0]))
+
+    return head + opening + _BRACKETS.sub(lambda match: _NAME.sub(number, match[0]), shapes)
