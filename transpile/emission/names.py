@@ -7,6 +7,7 @@ import itertools
 import keyword
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from ..array.graph import Graph
 from ..array.node import Node
@@ -31,6 +32,7 @@ _COLLECTIVES = {
 }
 
 
+@lru_cache(maxsize=1 << 14)
 def identifier(text: str) -> str:
     """The nearest Python identifier: ``params['w']`` gives ``params_w``; empty where nothing is left."""
     words = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_").lower()
