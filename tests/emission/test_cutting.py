@@ -166,3 +166,14 @@ def test_examples_compute_the_same_with_whole_functions(path):
     assert len(short.source) <= len(whole.source)
     for mine, other in zip(results(short, arguments), results(whole, arguments), strict=True):
         np.testing.assert_array_equal(mine, other, strict=True)
+
+
+def test_heads_that_fit_a_line_are_one_line():
+    source = '''def paired(x: Any, y: Any, z: Any = None) -> None:
+    """Prints pairs."""
+    for first_of_the_two, second_of_the_two in zip(
+        x, y if z is None else range(z + 1_000_000), strict=True
+    ):
+        print(first_of_the_two, second_of_the_two)'''
+    text, _ = cut_text(source, Call((None, None)))
+    assert "    for first_of_the_two, second_of_the_two in zip(x, y, strict=True):\n" in text

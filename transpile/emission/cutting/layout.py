@@ -15,8 +15,8 @@ def laid_out(source: str) -> str:
     """The text of a function in black's layout."""
     lines = source.split("\n")
     (function,) = ast.parse(source).body
-    for node in sorted(_simple(function), key=lambda node: node.lineno, reverse=True):
-        end = node.end_lineno or node.lineno
+    for node in sorted(_statements(function), key=lambda node: node.lineno, reverse=True):
+        end = _last_line(node, lines)
         if end == node.lineno:
             continue
         joined = _joined(lines[node.lineno - 1 : end])
@@ -25,12 +25,23 @@ def laid_out(source: str) -> str:
     return formatted("\n".join(line.rstrip() for line in lines))
 
 
-def _simple(function: ast.AST) -> list[ast.stmt]:
-    return [
-        node
-        for node in ast.walk(function)
-        if isinstance(node, ast.stmt) and not hasattr(node, "body") and not _is_text(node)
-    ]
+def _statements(function: ast.AST) -> list[ast.stmt]:
+    """The statements within a function, but for its docstring and functions within it."""
+    nodes = (
+        node for node in ast.walk(function) if isinstance(node, ast.stmt) and not isinstance(node, ast.FunctionDef)
+    )
+    return [node for node in nodes if not _is_text(node)]
+
+
+def _last_line(node: ast.stmt, lines: list[str]) -> int:
+    """The number of a statement's last line; of one that has a body, of its head."""
+    body = getattr(node, "body", None)
+    if not body:
+        return node.end_lineno or node.lineno
+    last = body[0].lineno - 1
+    while last > node.lineno and (not lines[last - 1].strip() or lines[last - 1].lstrip().startswith("#")):
+        last -= 1
+    return last
 
 
 def _is_text(node: ast.stmt) -> bool:
@@ -44,5 +55,10 @@ def _joined(lines: list[str]) -> str | None:
     indent = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
     text = _OPENED.sub(r"\1", " ".join(line.strip() for line in lines))
     text = _CLOSED.sub(r"\1", text)
-    same = ast.dump(ast.parse(text)) == ast.dump(ast.parse("\n".join(line.removeprefix(indent) for line in lines)))
-    return indent + text if same else None
+    before = "\n".join(line.removeprefix(indent) for line in lines)
+    return indent + text if ast.dump(_parsed(text)) == ast.dump(_parsed(before)) else None
+
+
+def _parsed(text: str) -> ast.Module:
+    """A statement, or the head of one."""
+    return ast.parse(f"{text.removeprefix('el')} pass" if text.endswith(":") else text)
