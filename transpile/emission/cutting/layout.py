@@ -38,7 +38,7 @@ def _last_line(node: ast.stmt, lines: list[str]) -> int:
     body = getattr(node, "body", None)
     if not body:
         return node.end_lineno or node.lineno
-    last = body[0].lineno - 1
+    last: int = body[0].lineno - 1
     while last > node.lineno and (not lines[last - 1].strip() or lines[last - 1].lstrip().startswith("#")):
         last -= 1
     return last
