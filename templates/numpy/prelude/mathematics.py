@@ -4,9 +4,9 @@ They have no branches, so that LLVM computes many numbers at once. Sums must kee
 order, hence flags of their own. ``error_model`` is NumPy's: 1 / 0 is infinite.
 
 Each docstring tells the largest error in units of the last place: of all numbers in
-float32, of samples for powers, normal_cdf, erfc and float64. Signs of zero, infinities
-and subnormal numbers are those of IEEE 754, NaN gives NaN. Coefficients are minimax
-fits of the relative error (Remez; a rational fit for erf), highest power first.
+float32, of samples for cosines, powers, normal_cdf, erfc and float64. Signs of zero,
+infinities and subnormal numbers are those of IEEE 754, NaN gives NaN. Coefficients are
+minimax fits of the relative error (Remez; a rational fit for erf), highest power first.
 Reductions follow Cody and Waite, Software Manual for the Elementary Functions, and
 Muller, Elementary Functions.
 """
