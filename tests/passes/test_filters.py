@@ -33,7 +33,7 @@ def images(*shape, dtype=np.float32):
             {"padding": "VALID", "rhs_dilation": (2, 3)},
             (2, 1, 20, 17),
             (1, 1, 5, 5),
-            "return image_filter(x, k, kernel_dilation=(2, 3))",
+            "return image_filter(x, k, kernel_dilation=(2, 3), channels_first=True)",
         ),
     ],
 )

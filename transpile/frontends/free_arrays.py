@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import Diagnostic, UsageError
 from ..hlo.ir import HloModule
-from .jax import lower
+from .jax import lower, required_jax
 from .witnesses import Assignment, Witnesses, witnesses
 
 _SIZE = re.compile(r"[A-Za-z]\w*|\d+")
@@ -24,10 +24,8 @@ class FreeArray:
 
     def at(self, sizes: Assignment) -> Any:
         """What JAX traces in its place at chosen sizes."""
-        import jax
-
         shape = tuple(sizes[size] if isinstance(size, str) else size for size in self.sizes)
-        return jax.ShapeDtypeStruct(shape, self.dtype)
+        return required_jax().ShapeDtypeStruct(shape, self.dtype)
 
 
 def array(sizes: str, dtype: str = "float32") -> FreeArray:
@@ -68,16 +66,14 @@ def from_jax(fn: Callable[..., Any], *example_args: Any, **example_kwargs: Any) 
 
 
 def _leaves(tree: Any) -> list[FreeArray]:
-    import jax
-
-    parts = jax.tree_util.tree_leaves(tree, is_leaf=_is_free)
+    parts = required_jax().tree_util.tree_leaves(tree, is_leaf=_is_free)
     return [part for part in parts if _is_free(part)]
 
 
 def _replaced(tree: Any, sizes: Assignment) -> Any:
-    import jax
-
-    return jax.tree_util.tree_map(lambda part: part.at(sizes) if _is_free(part) else part, tree, is_leaf=_is_free)
+    return required_jax().tree_util.tree_map(
+        lambda part: part.at(sizes) if _is_free(part) else part, tree, is_leaf=_is_free
+    )
 
 
 def _is_free(part: Any) -> bool:

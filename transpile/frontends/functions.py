@@ -21,7 +21,7 @@ from ..hlo.lexer import Cursor
 from ..hlo.shape_parser import parse_shape
 from ..hlo.shapes import ArrayShape, Shape, TupleShape
 from ..hlo.source import SourceText
-from .jax import lower
+from .jax import lower, required_jax
 from .loading import load
 from .result_trees import result_tree
 
@@ -92,12 +92,7 @@ def _example(shape: Shape) -> Any:
         return tuple(_example(element) for element in shape.elements)
     if not isinstance(shape, ArrayShape):
         raise UsageError(Diagnostic("XP722", f"no argument has the shape {shape}"))
-    try:
-        import jax
-    except ImportError:
-        hint = "pip install 'xla2py[jax]'"
-        raise UsageError(Diagnostic("XP430", "lowering a JAX function needs jax", hint=hint)) from None
-    return jax.ShapeDtypeStruct(shape.dimensions, shape.element_type.dtype)
+    return required_jax().ShapeDtypeStruct(shape.dimensions, shape.element_type.dtype)
 
 
 @contextmanager

@@ -17,6 +17,16 @@ from .manual_computations import of_one_device
 from .result_trees import result_tree
 
 
+def required_jax() -> Any:
+    """The module ``jax``. Raises ``UsageError`` (XP430) where it is not installed."""
+    try:
+        import jax
+    except ImportError:
+        hint = "pip install 'xla2py[jax]'"
+        raise UsageError(Diagnostic("XP430", "lowering a JAX function needs jax", hint=hint)) from None
+    return jax
+
+
 def lower(fn: Callable[..., Any], *example_args: Any, **example_kwargs: Any) -> HloModule:
     """Lower ``fn`` for arguments of the shapes and dtypes of the examples (arrays or ``jax.ShapeDtypeStruct``).
 
@@ -24,11 +34,7 @@ def lower(fn: Callable[..., Any], *example_args: Any, **example_kwargs: Any) -> 
     ``sources`` the ``.py`` files that ``fn`` and what it calls are in, and in ``result_tree`` what ``fn`` returns.
     Raises ``UsageError`` XP430 without jax, and whatever tracing ``fn`` raises.
     """
-    try:
-        import jax
-    except ImportError:
-        hint = "pip install 'xla2py[jax]'"
-        raise UsageError(Diagnostic("XP430", "lowering a JAX function needs jax", hint=hint)) from None
+    jax = required_jax()
     jitted: Any = fn if hasattr(fn, "lower") else jax.jit(fn)
     lowered = jitted.lower(*example_args, **example_kwargs)
     proto = memoryview(lowered.compiler_ir("hlo").as_serialized_hlo_module_proto())

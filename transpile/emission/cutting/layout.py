@@ -61,4 +61,5 @@ def _joined(lines: list[str]) -> str | None:
 
 def _parsed(text: str) -> ast.Module:
     """A statement, or the head of one."""
-    return ast.parse(f"{text.removeprefix('el')} pass" if text.endswith(":") else text)
+    is_head = text.partition("  #")[0].endswith(":")
+    return ast.parse(f"{text.removeprefix('el')}\n pass" if is_head else text)
