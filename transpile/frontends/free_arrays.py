@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import Diagnostic, UsageError
 from ..hlo.ir import HloModule
-from .jax import lower, required_jax
-from .witnesses import Assignment, Witnesses, witnesses
-
-_SIZE = re.compile(r"[A-Za-z]\w*|\d+")
+from .jax import lower, not_lowered, required_jax
+from .witnesses import NAME, Assignment, Witnesses, witnesses
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +32,9 @@ def array(sizes: str, dtype: str = "float32") -> FreeArray:
     """
     words = [word.strip() for word in sizes.split(",") if word.strip()]
     for word in words:
-        if not _SIZE.fullmatch(word):
+        if not (NAME.fullmatch(word) or word.isdecimal()):
             raise UsageError(Diagnostic("XP425", f"'{word}' is neither a number nor a name of a size"))
-    return FreeArray(tuple(int(word) if word.isdigit() else word for word in words), dtype)
+    return FreeArray(tuple(int(word) if word.isdecimal() else word for word in words), dtype)
 
 
 def from_jax(fn: Callable[..., Any], *example_args: Any, **example_kwargs: Any) -> HloModule | Witnesses:
@@ -59,8 +56,7 @@ def from_jax(fn: Callable[..., Any], *example_args: Any, **example_kwargs: Any) 
         try:
             return lower(fn, *args, **kwargs)
         except (TypeError, ValueError, AssertionError) as error:
-            message = f"the function cannot be lowered: {type(error).__name__}: {str(error).splitlines()[0]}"
-            raise UsageError(Diagnostic("XP722", message)) from error
+            raise not_lowered("the function", error) from error
 
     return witnesses(tuple(free), at) if free else at({})
 

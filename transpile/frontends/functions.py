@@ -21,7 +21,7 @@ from ..hlo.lexer import Cursor
 from ..hlo.shape_parser import parse_shape
 from ..hlo.shapes import ArrayShape, Shape, TupleShape
 from ..hlo.source import SourceText
-from .jax import lower, required_jax
+from .jax import lower, not_lowered, required_jax
 from .loading import load
 from .result_trees import result_tree
 
@@ -49,8 +49,7 @@ def load_function(reference: str, folder: Path) -> HloModule:
         except XlaToPythonError:
             raise
         except Exception as error:  # whatever tracing the user's function raises
-            message = f"{reference} cannot be lowered: {type(error).__name__}: {str(error).splitlines()[0]}"
-            raise UsageError(Diagnostic("XP722", message)) from error
+            raise not_lowered(reference, error) from error
     return module if module.source is None else replace(module, source=SourceText(module.source.text, reference))
 
 

@@ -27,6 +27,12 @@ def required_jax() -> Any:
     return jax
 
 
+def not_lowered(what: str, error: Exception) -> UsageError:
+    """The error for a function whose tracing raised one (XP722)."""
+    message = f"{what} cannot be lowered: {type(error).__name__}: {str(error).splitlines()[0]}"
+    return UsageError(Diagnostic("XP722", message))
+
+
 def lower(fn: Callable[..., Any], *example_args: Any, **example_kwargs: Any) -> HloModule:
     """Lower ``fn`` for arguments of the shapes and dtypes of the examples (arrays or ``jax.ShapeDtypeStruct``).
 

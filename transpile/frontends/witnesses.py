@@ -26,7 +26,7 @@ _CHOSEN = (  # for each free size: odd and even, no two alike in a program, all 
 )
 _FACTORS = (1, 2, 4, 8, 16, 64)  # for functions that only take multiples
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
-_NAME = re.compile(r"[A-Za-z]\w*")
+NAME = re.compile(r"[A-Za-z]\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def free_sizes(reference: str) -> tuple[str, ...]:
     """The names that stand for sizes in ``module:function(f32[B,T,64])``, in order; none in any other word."""
     _, opening, shapes = reference.partition("(")
     words = (word.strip() for inside in _BRACKETS.findall(shapes) for word in inside.split(","))
-    return tuple(dict.fromkeys(word for word in words if opening and _NAME.fullmatch(word)))
+    return tuple(dict.fromkeys(word for word in words if opening and NAME.fullmatch(word)))
 
 
 def function_at_sizes(reference: str, folder: Path, sizes: Mapping[str, tuple[int, ...]] | None = None) -> Witnesses:
@@ -147,7 +147,7 @@ def parse_sizes(words: Sequence[str]) -> dict[str, tuple[int, ...]]:
     for word in words:
         name, _, listed = word.partition("=")
         parts = listed.split(",")
-        if not _NAME.fullmatch(name) or name in found or not all(part.isdigit() and int(part) > 1 for part in parts):
+        if not NAME.fullmatch(name) or name in found or not all(part.isdigit() and int(part) > 1 for part in parts):
             message = f"'{word}' gives no sizes to a name"
             raise UsageError(Diagnostic("XP425", message, hint="for example B=3,5,7, each above 1"))
         found[name] = tuple(map(int, parts))
@@ -169,4 +169,4 @@ def _at(reference: str, sizes: Assignment) -> str:
     def number(match: re.Match[str]) -> str:
         return str(sizes.get(match[0], match[0]))
 
-    return head + opening + _BRACKETS.sub(lambda match: _NAME.sub(number, match[0]), shapes)
+    return head + opening + _BRACKETS.sub(lambda match: NAME.sub(number, match[0]), shapes)

@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from .device_groups import Groups
+from .replica_groups import MAX_DEVICES
 
 _MESH = re.compile(r"([\w.\-]+)\s*=\s*#sdy\.mesh<\[([^\]]*)\](?:,\s*device_ids=\[([\d,\s]*)\])?>")
 _AXIS = re.compile(r'"([^"]*)"\s*=\s*(\d{1,9})')
 _SHARDING = re.compile(r"<@([\w.\-]+),\s*\[([^\]]*)\](?:,\s*(?:replicated|unreduced)=\{[^{}]*\})*>")
 _DIMENSION = re.compile(r"\{([^{}]*)\}(?:p\d+)?")
 _NAME = re.compile(r'"([^"]*)"')
-_MOST_DEVICES = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ def parse_meshes(text: str) -> dict[str, Mesh]:
         axes = [(axis, int(size)) for axis, size in _AXIS.findall(axes_text)]
         sizes = [size for _, size in axes]
         count = prod(sizes)
-        if not 0 < count <= _MOST_DEVICES or len({axis for axis, _ in axes}) < len(axes) or len(axes) > 32:
+        if not 0 < count <= MAX_DEVICES or len({axis for axis, _ in axes}) < len(axes) or len(axes) > 32:
             continue
         numbers = [int(number) for number in re.findall(r"\d{1,9}", ids)] if ids else list(range(count))
         if sorted(numbers) == list(range(count)):

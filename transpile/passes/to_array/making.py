@@ -102,18 +102,8 @@ class ValueMaker:
 
         ``arguments`` are the positional arguments, operands as :class:`Slot`; by default the operands in order.
         """
-        operands = tuple(self.strong(node) for node in operands)
-        node = self.graph.add(
-            "prelude",
-            operands,
-            shape=shape,
-            element_type=element_type,
-            pinned=pinned,
-            function=function,
-            arguments=self._arguments(operands, arguments),
-            keywords=keywords,
-        )
-        return Value.of(node)
+        given = {"shape": shape, "element_type": element_type, "pinned": pinned}
+        return Value.of(self._prelude(function, operands, arguments, keywords, **given))
 
     def call_many(
         self,
@@ -126,18 +116,27 @@ class ValueMaker:
         **keywords: Any,
     ) -> tuple[Value, ...]:
         """A call of a prelude function that gives a tuple of arrays."""
-        operands = tuple(self.strong(node) for node in operands)
         results = tuple((s.dimensions, s.element_type) for s in shapes if isinstance(s, ArrayShape))
-        node = self.graph.add(
+        return self.items(self._prelude(function, operands, arguments, keywords, results=results, pinned=pinned))
+
+    def _prelude(
+        self,
+        function: str,
+        operands: tuple[Node, ...],
+        arguments: tuple[Any, ...] | None,
+        keywords: dict[str, Any],
+        **given: Any,
+    ) -> Node:
+        """A call of a prelude function; what it gives is ``given``."""
+        operands = tuple(self.strong(node) for node in operands)
+        return self.graph.add(
             "prelude",
             operands,
-            results=results,
-            pinned=pinned,
             function=function,
             arguments=self._arguments(operands, arguments),
             keywords=keywords,
+            **given,
         )
-        return self.items(node)
 
     @staticmethod
     def _arguments(operands: tuple[Node, ...], arguments: tuple[Any, ...] | None) -> tuple[Any, ...]:
