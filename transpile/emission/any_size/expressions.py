@@ -34,13 +34,8 @@ def integer_expression(values: Sequence[int], sizes: Sizes) -> SizeExpression | 
     """
     if len(set(values)) == 1:
         return SizeExpression(str(values[0]), ATOM if values[0] >= 0 else SUM, 0, tuple(values))
-    products = list(_products(sizes))
-    found = [
-        SizeExpression(text, level, cost, tuple(values))
-        for text, level, cost, reached in _forms(products, tuple(values))
-        if reached == tuple(values)
-    ]
-    return min(found, key=lambda expression: expression.cost, default=None)
+    found = (form for form in _forms(list(_products(sizes)), values) if form.values == tuple(values))
+    return min(found, key=lambda form: form.cost, default=None)
 
 
 def number_expression(values: Sequence[float], sizes: Sizes, dtype: Callable[[float], object]) -> SizeExpression | None:
@@ -64,49 +59,46 @@ def _products(sizes: Sizes) -> Iterator[SizeExpression]:
             yield SizeExpression(" * ".join(names), ATOM if degree == 1 else PRODUCT, 4 * degree, values)
 
 
-def _forms(
-    products: Sequence[SizeExpression], values: tuple[int, ...]
-) -> Iterator[tuple[str, int, int, tuple[int, ...]]]:
-    """Expressions that may have the values: text, level, cost, what they have."""
+def _forms(products: Sequence[SizeExpression], values: Sequence[int]) -> Iterator[SizeExpression]:
+    """Expressions that may have the values: each has the first, or is the only one of its form that could."""
     for product in products:
         m, text, cost = product.values, product.text, product.cost
         factor = product.within(PRODUCT)
-        yield text, product.level, cost, m
-        offset = values[0] - m[0]
-        yield _plus(text, offset), SUM, cost + 1 + abs(offset).bit_length(), tuple(each + offset for each in m)
+        yield product
+        yield _plus(product, values[0] - m[0], 1)
         total = values[0] + m[0]
-        yield f"{total} - {text}", SUM, cost + 3 + abs(total).bit_length(), tuple(total - each for each in m)
+        yield SizeExpression(f"{total} - {text}", SUM, cost + 3 + _digits(total), tuple(total - each for each in m))
         slope, rest = _line(m, values)
         if slope not in (0, 1):
-            times = f"{slope} * {text}"
-            line = _plus(times, rest) if rest else times
-            level = SUM if rest else PRODUCT
-            weight = cost + 2 + abs(slope).bit_length() + (1 + abs(rest).bit_length() if rest else 0)
-            yield line, level, weight, tuple(slope * each + rest for each in m)
+            times = tuple(slope * each for each in m)
+            yield _plus(SizeExpression(f"{slope} * {text}", PRODUCT, cost + 2 + _digits(slope), times), rest, 1)
         for divisor in _divisors(m, values):
-            floor = tuple(each // divisor for each in m)
-            more = values[0] - floor[0]
-            weight = cost + 3 + divisor.bit_length()
-            quotient = f"{factor} // {divisor}"
-            if more:
-                yield _plus(quotient, more), SUM, weight + 2 + abs(more).bit_length(), tuple(f + more for f in floor)
-            else:
-                yield quotient, PRODUCT, weight, floor
+            floor, weight = tuple(each // divisor for each in m), cost + 3 + _digits(divisor)
+            quotient = SizeExpression(f"{factor} // {divisor}", PRODUCT, weight, floor)
+            yield _plus(quotient, values[0] - floor[0], 2)
             for shift in {*range(1, min(divisor, 5)), divisor - 1} - {0}:
                 moved = tuple((each + shift) // divisor for each in m)
-                yield f"({_plus(text, shift)}) // {divisor}", PRODUCT, weight + 3 + shift.bit_length(), moved
+                shifted = f"({text} + {shift}) // {divisor}"
+                yield SizeExpression(shifted, PRODUCT, weight + 3 + _digits(shift), moved)
     for one, other in combinations(products, 2):
-        pairs = list(zip(one.values, other.values, strict=True))
-        for left, right, sign in ((one, other, 1), (one, other, -1), (other, one, -1)):
-            both = tuple((a + b) if sign > 0 else (a - b if left is one else b - a) for a, b in pairs)
-            rest = values[0] - both[0]
-            text = f"{left.text} {'+' if sign > 0 else '-'} {right.text}"
-            weight = left.cost + right.cost + 2 + (1 + abs(rest).bit_length() if rest else 0)
-            yield _plus(text, rest) if rest else text, SUM, weight, tuple(each + rest for each in both)
+        for left, sign, right in ((one, "+", other), (one, "-", other), (other, "-", one)):
+            pairs = zip(left.values, right.values, strict=True)
+            both = tuple(a + b if sign == "+" else a - b for a, b in pairs)
+            made = SizeExpression(f"{left.text} {sign} {right.text}", SUM, left.cost + right.cost + 2, both)
+            yield _plus(made, values[0] - both[0], 1)
 
 
-def _plus(text: str, offset: int) -> str:
-    return f"{text} + {offset}" if offset >= 0 else f"{text} - {-offset}"
+def _plus(expression: SizeExpression, offset: int, cost: int) -> SizeExpression:
+    """An expression and a number, which costs ``cost`` and its length; the expression itself where that is 0."""
+    if not offset:
+        return expression
+    text = f"{expression.text} {'+' if offset > 0 else '-'} {abs(offset)}"
+    values = tuple(each + offset for each in expression.values)
+    return SizeExpression(text, SUM, expression.cost + cost + _digits(offset), values)
+
+
+def _digits(number: int) -> int:
+    return abs(number).bit_length()
 
 
 def _line(m: Sequence[int], values: Sequence[int]) -> tuple[int, int]:

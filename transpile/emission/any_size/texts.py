@@ -23,10 +23,8 @@ from .expressions import ATOM, POWER, SUM, Sizes, integer_expression, number_exp
 Shapes = Mapping[str, Sequence[Sequence[int]]]  # of the arguments of a function, in each of the texts
 
 _SKIPPED = frozenset((tokenize.NL, tokenize.COMMENT))
-_BEFORE, _AFTER = (
-    frozenset(("(", "[", ",", ":", "=", "return")),
-    frozenset(")],:"),
-)  # an expression between these needs no parentheses
+# An expression between these needs no parentheses.
+_BEFORE, _AFTER = frozenset(("(", "[", ",", ":", "=", "return")), frozenset(")],:")
 _NUMBERS = re.compile(r"\d+")
 _MOST_DIGITS = 9  # of a float32
 _CHECK = re.compile(r"\s+(check_sizes|.* = cast_\w+)\(")
