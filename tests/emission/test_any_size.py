@@ -163,6 +163,17 @@ def test_one_parity_is_enough_where_the_user_says_so(kernels, xla2py):
     assert "np.median(x, axis=0)" in out and 'SIZES = {"N": range(' in out and ", 2**63, 2)}" in out
 
 
+def test_the_command_in_the_head_makes_the_module_again(kernels, xla2py):
+    import shlex
+
+    program = "any_size_kernels:running(f32[T,B,8], f32[B,8], f32[8,8])"
+    given = [program, "--sizes", "T=13,18,23", "--sizes", "B=14,25,19", "-t", "numpy", "--constants", "inline"]
+    _, out, _ = xla2py("emit", *given)
+    line = next(line for line in out.splitlines() if line.startswith("# regenerate: "))
+    assert shlex.split(line.removeprefix("# regenerate: xla2py emit ")) == given
+    assert xla2py("emit", *shlex.split(line)[4:])[1] == out
+
+
 @pytest.mark.parametrize(
     "values, text",
     [

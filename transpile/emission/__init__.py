@@ -76,6 +76,7 @@ def emit(
     target cannot express, or a graph cannot hold, or of which no text is right at any size (XP424, XP426), UsageError
     for an unknown target or pass.
     """
+    checks = SIZES if checks == SIZES else chosen_word("checks", checks)
     if isinstance(source, Witnesses):
         given = {**locals(), "target": _target(target)}
         return emit_any_size(given.pop("source"), emit, given)
@@ -88,7 +89,6 @@ def emit(
     hooks = checked_hooks(custom_calls or {})
     require_style(style, chosen)
     require_graphs(graph, chosen)
-    checks = SIZES if checks == SIZES else chosen_word("checks", checks)
     annotate, constants = chosen_word("annotate", annotate), chosen_word("constants", constants)
     limits = Limits(memory, chunks) if chosen.arrange is not None else Limits()
     compiled = compile(

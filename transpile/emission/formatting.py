@@ -19,24 +19,18 @@ _CONTINUES_IF = re.compile(r"(elif|else)\b")
 _HEAD = re.compile(r"(def|class|for|while|if|elif|else|with)\b")
 
 
-def formatted(text: str) -> str:
+def formatted(text: str, before: str = "") -> str:
     """The text of whole statements in black's layout.
 
     A statement of several lines ends an opening line with its bracket and begins the last one with the bracket that
-    closes it. What stands in strings of several lines stays as it is.
+    closes it. What stands in strings of several lines stays as it is. Where the text was edited since macros wrote it,
+    it was that of ``before``, and black sees what is not in there.
     """
-    if all(len(line) <= WIDTH for line in text.split("\n")):
+    written = set(before.split("\n")) if before else None
+    if written is None and all(len(line) <= WIDTH for line in text.split("\n")):
         return text
     return "\n".join(
-        "\n".join(lines) if fits else _wrapped("\n".join(lines)) for lines, fits in _statements(text.split("\n"))
-    )
-
-
-def formatted_anew(text: str, before: str) -> str:
-    """The text of whole statements in black's layout, of which black has not to see those that are in ``before``."""
-    known = set(before.split("\n"))
-    return "\n".join(
-        "\n".join(lines) if fits and known.issuperset(lines) else _wrapped("\n".join(lines))
+        "\n".join(lines) if fits and (written is None or written.issuperset(lines)) else _wrapped("\n".join(lines))
         for lines, fits in _statements(text.split("\n"))
     )
 

@@ -19,16 +19,16 @@ from ...errors import Diagnostic, UnsupportedError, XlaToPythonError
 from ...frontends.witnesses import Assignment, Witnesses
 from ..entry_point import NO_CHECKS, SIZES
 from ..expression import Renderer
-from ..formatting import formatted_anew
+from ..formatting import formatted
 from ..generated import GeneratedModule
 from ..header import with_new_body_hash
 from .texts import Shapes, in_common
 
 _LEAST = (1, 2, 3, 4, 6)  # what is tried below the smallest witness
 _ENDLESS = 2**63
-_COMMAND = re.compile(r"^(# regenerate: xla2py emit \S+|# regenerate: xla2py emit '[^']*')()(.*)$", re.MULTILINE)
+_COMMAND = re.compile(r"^(# regenerate: .*)( -t \S+)(.*)$", re.MULTILINE)
 _SIGNATURE = re.compile(r"^SIGNATURE\b.*$", re.MULTILINE)
-_UNFORMATTED = " --no-format\n"
+_UNFORMATTED = " --no-format"
 _SHA = re.compile(r"^# source sha256: ([0-9a-f]{64})$", re.MULTILINE)
 
 
@@ -42,16 +42,14 @@ def emit_any_size(
     for programs whose form hangs on sizes.
     """
     _require_support(witnesses, options)
-    is_checked = options["checks"] not in (False, NO_CHECKS)
-    writer = _Writer(
-        witnesses, emit, {**options, "checks": SIZES if is_checked else NO_CHECKS, "format": False, "observe": None}
-    )
+    checks = NO_CHECKS if options["checks"] == NO_CHECKS else SIZES
+    writer = _Writer(witnesses, emit, {**options, "checks": checks, "format": False, "observe": None})
     return writer.module(is_formatted=options["format"])
 
 
 def _require_support(witnesses: Witnesses, options: Mapping[str, Any]) -> None:
     target, module = options["target"], witnesses.modules[0]
-    devices = module.replica_count * int(module.header.get("num_partitions", 1))
+    devices = module.replica_count * module.num_partitions
     problems = {
         f"{target.title}, whose plans hang on sizes, has no modules for any size": target.arrange is not None,
         "the fast style has no modules for any size": options["style"] != "readable",
@@ -88,10 +86,14 @@ class _Writer:
         line = self.renderer.statement("sizes", ranges)
         text = _SIGNATURE.sub(lambda match: f"{match[0]}\n{line}", text, count=1)
         text = _SHA.sub(f"# source sha256: {_digest(emitted)}", text, count=1)
-        text = _COMMAND.sub(lambda match: match[1] + self.witnesses.command + match[3], text, count=1)
-        first = emitted[0]
+
+        def command(match: re.Match[str]) -> str:
+            others = match[3].replace(_UNFORMATTED, "") if is_formatted else match[3]
+            return match[1] + self.witnesses.command + match[2] + others
+
+        text, first = _COMMAND.sub(command, text, count=1), emitted[0]
         if is_formatted:
-            text = formatted_anew(text.replace(_UNFORMATTED, "\n", 1), first.source)
+            text = formatted(text, first.source)
         return GeneratedModule(with_new_body_hash(text), first.name, first.target, first.constants)
 
     def _ranges(self, emitted: list[GeneratedModule], text: str) -> dict[str, range]:
