@@ -17,6 +17,7 @@ TARGET = Target(
         "import dask.array as da",
         "import numpy as np",
         "from dask import persist",
+        "from dask.tokenize import normalize_token",
         "from operator import itemgetter",
     ),
     macros=TEMPLATES / "dask",

@@ -116,5 +116,7 @@ def test_other_results_are_as_they_are():
     arrays = [np.float32([1]), np.uint8([2]), np.int8([3])]
     found = as_declared(arrays * 2, parse_shape("(f32[1], u8[1], (s4[1]))"))
     assert [str(array.dtype) for array in found] == ["float32", "uint8", "int4"] * 2
+    [wrong] = as_declared([np.float32([1])], parse_shape("f8e5m2[1]"))
+    assert wrong.dtype == np.float32
     assert as_declared([], parse_shape("()")) == []
     assert adopted(load_target("numpy"), arrays)[1] is arrays[1]

@@ -47,6 +47,28 @@ def test_a_loop_that_joins_does_not_shred_its_arrays():
     assert max(x.npartitions, y.npartitions) <= 2
 
 
+NARROW_CASTS = """HloModule casts
+ENTRY main {
+  x = f32[4] parameter(0)
+  a = f8e4m3fn[4] convert(x)
+  b = f8e5m2[4] convert(x)
+  c = u2[4] convert(x)
+  one = f8e4m3fn[] constant(1)
+  d = f8e4m3fn[4] broadcast(one), dimensions={}
+  unit = u2[] constant(1)
+  e = u2[4] broadcast(unit), dimensions={}
+  ROOT all = (f8e4m3fn[4], f8e5m2[4], u2[4], f8e4m3fn[4], u2[4]) tuple(a, b, c, d, e)
+}
+"""
+
+
+def test_arrays_of_different_dtypes_of_a_byte_are_no_one_array_to_dask():
+    given = [np.arange(4, dtype=np.float32)]
+    results, expected = on_dask(NARROW_CASTS, given, plain), on_numpy(NARROW_CASTS, given)
+    assert [each.dtype for each in results] == [each.dtype for each in expected]
+    assert differences(expected, results) == []
+
+
 def test_wrong_arguments_are_named_before_anything_else():
     (program,) = [program for program in PROGRAMS if program.name == "softmax"]
     with pytest.raises(TypeError, match=r"x: expected float32\[4, 3, 5\], got float64\[4, 3, 5\]"):

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...targets.base import Target, load_target
 from ..array.program import Program
+from ..hlo.carriers import NARROW
 from ..hlo.custom_calls import callbacks
 from ..kernels.kernel import Kernel
 from .annotations import annotate
@@ -37,6 +38,7 @@ from .sections import add_sections
 from .signature import TREE, has_tree, kinds_of_types, result_type
 from .sources import SourceNames
 
+_ML_DTYPE = re.compile(r"\bml_dtypes\.\w+")
 _BLOCK = re.compile(r"^(def|class|@)", re.MULTILINE)
 
 
@@ -208,9 +210,10 @@ class _ModuleWriter:
         types = self._types()
         typing = renderer.statement("typing_imports", any("Callable[" in text for text in functions)).splitlines()
         needed = {*self.library.imports_of(definitions), *renderer.foreign_imports(), *typing}
+        told = self._narrow_dtypes([*functions, *self.constants.lines])
         settings, imported = (
             self.settings,
-            imports(self.target, needed, [*types, *functions, *kernels.texts], self.constants),
+            imports(self.target, needed, [*types, *told, *functions, *kernels.texts], self.constants),
         )
         top = renderer.environment.get_template("module.py.j2").render(
             docstring=docstring(
@@ -227,6 +230,7 @@ class _ModuleWriter:
                 *types,
                 *([""] if types and self.constants.lines else []),
                 *self.constants.lines,
+                *told,
                 *(["", self._signature()] if entry.check else []),
                 *(["", self.chunks] if self.chunks else []),
             ],
@@ -239,6 +243,13 @@ class _ModuleWriter:
         """The constant that the check of arguments reads."""
         tree = signature(self.program, self.parameters, self.entry.paths)
         return self.renderer.statement("signature", tree_text(tree))
+
+    def _narrow_dtypes(self, texts: list[str]) -> list[str]:
+        """Return what the library must be told of the dtypes of at most a byte that are named in texts."""
+        named = {name for text in texts for name in _ML_DTYPE.findall(text)}
+        dtypes = sorted(named & {self.renderer.dtype(each) for each in NARROW})
+        statement = self.renderer.statement("narrow_dtypes", dtypes).strip() if dtypes else ""
+        return ["", statement] if statement else []
 
     def _cut_prelude(self, others: list[str]) -> None:
         """Cut the prelude's functions to what the program's lines give them; blocks may be smaller than their nodes."""

@@ -64,10 +64,13 @@ def uncarried(array: Array, element_type: ElementType) -> Array:
 
 
 def as_declared(arrays: Iterable[Array], shape: Shape) -> list[Array]:
-    """Results, one run's or those of several, with the element types that the shape of the result says."""
+    """Return results, one run's or those of several, with the element types that the shape of the result says.
+
+    What is neither of its type nor a carrier of it stays as it is.
+    """
     declared = cycle([part.element_type for _, part in leaves(shape) if isinstance(part, ArrayShape)] or [S8])
     return [
-        uncarried(array, own) if own in NARROW and array.dtype != own.dtype else array
+        uncarried(array, own) if own in NARROW and array.dtype == carrier_type(own).dtype else array
         for array, own in zip(arrays, declared, strict=False)
     ]
 
