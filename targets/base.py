@@ -86,18 +86,32 @@ class Kernels:
 
 
 @dataclass(frozen=True, slots=True)
+class Costs:
+    """What a call of ``main`` asks of a device: kernels launched, bytes that they read and write, beside those of
+    arguments and results alone, calls of the library by the host, arrays made, and matrix products by dtype."""
+
+    launches: int
+    bytes_moved: int
+    least_bytes: int
+    host_calls: int
+    allocations: int
+    products: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Twin:
     """What takes the place of a library where the device that it needs is missing, so that modules can be compared.
 
     ``missing()`` says what is missing (``no GPU``), and nothing where the device is there. Within ``active()`` an
     import of the library finds the twin; ``adopt`` makes arguments of ``main`` of NumPy arrays in a nest, ``fetch``
-    NumPy arrays of what it returns.
+    NumPy arrays of what it returns. ``costs(load, arguments)`` counts what a call of ``main`` would ask of the device.
     """
 
     missing: Callable[[], str]
     active: Callable[[], AbstractContextManager[None]]
     adopt: Callable[[Any], Any]
     fetch: Callable[[Any], Any]
+    costs: Callable[[Callable[[], Any], Sequence[Any]], Costs]
 
 
 def _as_it_is(array: Any) -> Any:

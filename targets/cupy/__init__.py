@@ -40,9 +40,9 @@ def _missing() -> str:
         return "no GPU"
 
 
-def _of_twin(name: str) -> Callable[..., Any]:
+def _of_twin(name: str, module: str = "modules") -> Callable[..., Any]:
     """A function of the twin, which is imported when it is called: it needs CuPy."""
-    return lambda *arguments: getattr(import_module(f"{__name__}.twin.modules"), name)(*arguments)
+    return lambda *arguments: getattr(import_module(f"{__name__}.twin.{module}"), name)(*arguments)
 
 
 TARGET = Target(
@@ -61,6 +61,6 @@ TARGET = Target(
     runners=("run_local", "run_nccl"),
     kernels=KERNELS,
     cannot_be_captured=cannot_be_captured,
-    twin=Twin(_missing, _of_twin("twin"), _of_twin("to_device"), _of_twin("to_host")),
+    twin=Twin(_missing, _of_twin("twin"), _of_twin("to_device"), _of_twin("to_host"), _of_twin("costs_of", "costs")),
     library=LIBRARY,
 )

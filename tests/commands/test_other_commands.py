@@ -87,6 +87,14 @@ def test_inspect_plans_no_chunks_of_replicas_as_emit_writes_none(xla2py):
     assert "CHUNKS" not in xla2py("emit", "both.hlo", "-t", "dask")[1]
 
 
+def test_inspect_counts_what_a_gpu_is_asked(xla2py):
+    pytest.importorskip("cupy", reason="CuPy is not installed")
+    code, out, err = xla2py("inspect", "model.hlo", "-t", "cupy")
+    assert (code, err) == (0, "")
+    assert re.search(r"^readable +1 +36 B +1\.00 +1 +1$", out, re.MULTILINE)
+    assert re.search(r"^fast +1 +36 B", out, re.MULTILINE)
+
+
 def test_ops_lists_every_opcode_for_the_targets_named(xla2py):
     from xla2py.transpile.hlo.opcodes import OPCODES
 

@@ -1,12 +1,14 @@
-"""The figures of docs/cupy.md that tests can check: what joins in one kernel, and the registers that kernels take.
+"""The figures of docs/cupy.md that tests can check: what joins in one kernel, what programs ask of a GPU, and the
+registers that kernels take.
 
-``python -m xla2py.tests.ladder.figures`` writes both tables anew; for the second, NVRTC must be installed
-(``device_compiler``).
+``python -m xla2py.tests.ladder.figures`` writes the tables anew, or those that are named behind it; for the registers,
+NVRTC must be installed (``device_compiler``).
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,6 +18,8 @@ import numpy as np
 from cupy_backends.cuda.libs import nvrtc
 
 import xla2py
+from xla2py.targets.cupy.twin.costs import costs_of
+from xla2py.tests.ladder.costed_programs import PROGRAMS
 from xla2py.tests.ladder.device_compiler import compiled, elementwise_source
 from xla2py.tests.ladder.fast_programs import softmax
 from xla2py.tests.ladder.rungs import PAGE
@@ -102,7 +106,20 @@ def registers() -> str:
     return rows
 
 
-TABLES = {"joined": joined, "registers": registers}
+def costs() -> str:
+    """A row for each common program: what a call of its module asks of a GPU."""
+    rows = "| program | launches | bytes, of the least | calls | allocations | products |\n|---|---|---|---|---|---|\n"
+    for name, (function, arguments) in PROGRAMS.items():
+        module = xla2py.emit(xla2py.from_jax(function, *arguments), "cupy", format=False, style="fast")
+        found = costs_of(module.load, arguments)
+        ratio = found.bytes_moved / found.least_bytes
+        products = ", ".join(f"{count} {dtype}" for dtype, count in found.products)
+        counts = f"{found.launches} | {ratio:.1f} | {found.host_calls} | {found.allocations}"
+        rows += f"| {name} | {counts} | {products} |\n"
+    return rows
+
+
+TABLES = {"joined": joined, "costs": costs, "registers": registers}
 
 
 def page(name: str) -> str:
@@ -113,5 +130,5 @@ def page(name: str) -> str:
 
 
 if __name__ == "__main__":
-    for table in TABLES:
+    for table in sys.argv[1:] or TABLES:
         PAGE.write_text(page(table), encoding="utf-8")

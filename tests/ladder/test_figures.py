@@ -7,10 +7,16 @@ pytest.importorskip("cupy", reason="CuPy is not installed")
 
 from xla2py.tests.ladder import figures
 from xla2py.tests.ladder.device_compiler import missing
+from xla2py.tests.ladder.running import needs_compiler
 
 
 def test_what_joins_is_as_the_page_says():
     assert figures.page("joined") == figures.PAGE.read_text("utf-8")
+
+
+@needs_compiler
+def test_programs_ask_of_a_gpu_what_the_page_says():
+    assert figures.page("costs") == figures.PAGE.read_text("utf-8")
 
 
 def test_kernels_take_the_registers_that_the_page_says():

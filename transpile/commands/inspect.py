@@ -9,29 +9,33 @@ import click
 
 from ...targets.base import require_targets
 from ..errors import Diagnostic
+from ..settings import SETTINGS
 from .modules import read_module
 from .options import Command
 from .terminal import write_table
 
 if TYPE_CHECKING:
+    from ...targets.base import Target
     from ..hlo.ir import HloModule
     from ..hlo.shapes import Shape
     from ..inspection import Inspection
 
+LARGEST_COUNTED = 2**30  # bytes that a program takes, to be run where its costs are counted
 UNITS = ("", "k", "M", "G", "T", "P", "E")
 LINES_LISTED = 10
 
 
 @click.command(cls=Command)
 @click.argument("file")
-@click.option("-t", "--target", metavar="NAME", help="Also show how the program runs in chunks on this target.")
+@click.option("-t", "--target", metavar="NAME", help="Also show how the program runs on this target.")
 @click.option("--memory", metavar="SIZE", default="", help="What it may use then, such as 2GiB.")
 @click.option("--chunks", metavar="SIZE", default="", help="The size of its chunks, as for emit.")
 def command(file: str, target: str | None, memory: str, chunks: str) -> None:
     """Show what a program takes and gives, its operations, what it costs, and what is unsupported where.
 
     Arithmetic is counted as XLA does, a multiply-add as two operations. Memory is estimated for running one
-    operation after the other, as emitted NumPy code does.
+    operation after the other, as emitted NumPy code does. Of a target that works in chunks the plan is shown, of one
+    that works on a GPU what each style asks of it: counted, without a GPU, while the program runs on the CPU.
     """
     from ..inspection import inspect
 
@@ -47,11 +51,11 @@ def command(file: str, target: str | None, memory: str, chunks: str) -> None:
         click.echo()
         write_table(("unsupported on", "count", "lines", "because"), rows)
     if target is not None:
-        _show_plan(module, target, memory, chunks)
+        _show_plan(module, facts, target, memory, chunks)
 
 
-def _show_plan(module: HloModule, name: str, memory: str, chunks: str) -> None:
-    """Chunks of the arguments, the phases in the order in which they run, and what that takes."""
+def _show_plan(module: HloModule, facts: Inspection, name: str, memory: str, chunks: str) -> None:
+    """Chunks of the arguments, the phases in the order in which they run, and what that takes; or what a GPU does."""
     from ...targets.base import Limits, load_target
     from ..compilation import Options, compile
 
@@ -63,6 +67,8 @@ def _show_plan(module: HloModule, name: str, memory: str, chunks: str) -> None:
         return
     if plan is None:
         click.echo(f"\n{compilation.target.title} runs the program in one piece")
+        if compilation.target.twin is not None:
+            _show_device_costs(module, facts, compilation.target)
         return
     click.echo()
     cut = [(argument, str(sizes).replace("-1", "all")) for argument, sizes in plan.chunks]
@@ -85,6 +91,25 @@ def _show_plan(module: HloModule, name: str, memory: str, chunks: str) -> None:
     loaded, mapped = size_text(plan.peak_bytes), size_text(plan.mapped_peak_bytes)
     click.echo(f"peak memory in chunks      files: about {mapped}, arrays that must be loaded: about {loaded};")
     click.echo("                           the result not counted")
+
+
+def _show_device_costs(module: HloModule, facts: Inspection, target: Target) -> None:
+    """What a call of ``main`` asks of the device, in each style."""
+    from ..equivalence.costs import device_costs
+
+    if facts.peak_memory > LARGEST_COUNTED:
+        click.echo(f"its costs are counted of programs that take up to {size_text(LARGEST_COUNTED)}")
+        return
+    click.echo()
+    headings = ("style", "launches", "bytes moved", "of the least", "calls", "allocations", "products")
+    rows = []
+    for style in SETTINGS["style"].choices if target.kernels is not None else ("readable",):
+        costs = device_costs(module, target, style)
+        ratio = f"{costs.bytes_moved / costs.least_bytes:.2f}" if costs.least_bytes else ""
+        products = ", ".join(f"{count} {dtype}" for dtype, count in costs.products)
+        counts = str(costs.launches), size_text(costs.bytes_moved), ratio, str(costs.host_calls), str(costs.allocations)
+        rows.append((style, *counts, products))
+    write_table(headings, rows)
 
 
 def _show_signature(facts: Inspection) -> None:

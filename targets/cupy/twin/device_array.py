@@ -64,7 +64,7 @@ class DeviceArray(NDArrayOperatorsMixin):
             return DeviceArray(getattr(self._host, name))
         if name == "astype":
             return lambda dtype, copy=True: DeviceArray(
-                graphs.work(f"astype to {dtype}", lambda: astype(self._host, np.dtype(dtype), copy))
+                graphs.work(f"astype to {dtype}", lambda: astype(self._host, np.dtype(dtype), copy), [self._host])
             )
         return _method(name, self)
 
@@ -72,16 +72,16 @@ class DeviceArray(NDArrayOperatorsMixin):
         if name not in ("real", "imag"):
             raise AttributeError(f"{name} of a cupy.ndarray cannot be set")
         new = operand(value)
-        graphs.work(f"set {name}", lambda: setattr(self._host, name, new))
+        graphs.work(f"set {name}", lambda: setattr(self._host, name, new), [new], [getattr(self._host, name)])
 
     def __getitem__(self, index: Any) -> DeviceArray:
         places = _index(index, reads=True)
-        return DeviceArray(graphs.work("getitem", lambda: self._host[places]))
+        return DeviceArray(graphs.work("getitem", lambda: self._host[places], [self._host, places]))
 
     def __setitem__(self, index: Any, value: Any) -> None:
         new = operand(value)
         places = _index(index, reads=isinstance(new, np.ndarray) and new.size > 1)
-        graphs.work("setitem", lambda: self._host.__setitem__(places, new))
+        graphs.work("setitem", lambda: self._host.__setitem__(places, new), [new, places], [self._host[places]])
 
     __lt__, __le__, __gt__, __ge__ = map(_comparison, (np.less, np.less_equal, np.greater, np.greater_equal))
     __eq__, __ne__ = map(_comparison, (np.equal, np.not_equal))
@@ -166,7 +166,7 @@ def call_ufunc(name: str, operands: tuple[Any, ...]) -> DeviceArray:
     if name == "matmul":
         if not all(value.dtype.kind in "iu" for value in values):
             graphs.not_captured("cuBLAS is called")
-        return DeviceArray(graphs.work(name, lambda: _matmul(*values)))
+        return DeviceArray(graphs.work(name, lambda: _matmul(*values), values))
     real = getattr(cupy, "true_divide" if name == "divide" else name)
     dtypes = tuple(np.asarray(value).dtype for value in values)
     weak = tuple(type(value) if type(value) in (int, float, complex) else False for value in values)
@@ -182,11 +182,11 @@ def call_ufunc(name: str, operands: tuple[Any, ...]) -> DeviceArray:
         result = np.asarray(function(*map(flushed, inputs)) if flushes else function(*inputs))
         return (flushed(result) if flushes else result).astype(loop.out_types[0], copy=False)
 
-    return DeviceArray(graphs.work(f"{name} of {loop.in_types}", compute))
+    return DeviceArray(graphs.work(f"{name} of {loop.in_types}", compute, values))
 
 
 def written(out: DeviceArray, result: DeviceArray) -> DeviceArray:
-    graphs.work("written", lambda: out.on_host.__setitem__(..., result.on_host))
+    graphs.work("written", lambda: out.on_host.__setitem__(..., result.on_host), writes=[])
     return out
 
 
@@ -229,7 +229,8 @@ def wrapped(value: Any) -> Any:
 def called(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     named = {key: _unwrapped(value) for key, value in keywords.items()}
     plain = tuple(map(_unwrapped, arguments))
-    return wrapped(graphs.work(getattr(function, "__name__", ""), lambda: function(*plain, **named)))
+    name = getattr(function, "__name__", "")
+    return wrapped(graphs.work(name, lambda: function(*plain, **named), [plain, [*named.values()]]))
 
 
 def _method(name: str, array: DeviceArray) -> Callable[..., Any]:
@@ -240,6 +241,6 @@ def _method(name: str, array: DeviceArray) -> Callable[..., Any]:
             raise TypeError(f"{name} is not used")
         if function is not None:
             return called(function, (array, *arguments), keywords)
-        return called(getattr(array.on_host, name), arguments, keywords)
+        return called(getattr(np.ndarray, name), (array, *arguments), keywords)
 
     return call

@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 
 Compute = Callable[[], Any]
+# Told of work by its name: the arrays that it reads, those that it fills, and whether it was given these.
+Observe = Callable[[str, list[np.ndarray], list[np.ndarray], bool], None]
 
 
 class CaptureError(AssertionError):
@@ -145,6 +147,7 @@ class _State:
         self.allocator: Any = None
         self.captured: Graph | None = None
         self.ran: set[str] = set()
+        self.observe: Observe | None = None
         self.stream: Stream
 
 
@@ -175,13 +178,29 @@ def _begin(stream: Stream) -> None:
     stream.count += 1
 
 
-def work(name: str, compute: Compute) -> Any:
-    """What ``compute`` gives on the host's arrays, on the device: noted if that is captured."""
+@contextlib.contextmanager
+def observed(observe: Observe) -> Iterator[None]:
+    """All work is told to ``observe``, in its order, when it is done."""
+    _DEVICE.observe = observe
+    try:
+        yield
+    finally:
+        _DEVICE.observe = None
+
+
+def work(name: str, compute: Compute, reads: Any = (), writes: Any = None) -> Any:
+    """What ``compute`` gives on the host's arrays, on the device: noted if that is captured.
+
+    ``reads`` and ``writes`` are nests of the arrays that it takes and fills; by default it fills what it gives.
+    """
     graph = _DEVICE.captured
     if graph is None:
         _DEVICE.ran.add(name)
         _begin(_DEVICE.stream)
-        return compute()
+        result = compute()
+        if _DEVICE.observe is not None:
+            _DEVICE.observe(name, leaves(reads), leaves(result if writes is None else writes), writes is not None)
+        return result
     if _DEVICE.stream is not graph.stream:
         raise CaptureError(f"{name} is not on the stream that is captured")
     if name not in _DEVICE.ran:

@@ -127,7 +127,8 @@ class ElementwiseKernel:
                 target[...] = made
             return given_out or results[0]
 
-        made_arrays = [DeviceArray(made) for made in graphs.work(f"{self.name} of {in_types}", compute)]
+        name, written = f"{self.name} of {in_types}", given_out or None
+        made_arrays = [DeviceArray(made) for made in graphs.work(name, compute, values[:count], written)]
         return made_arrays[0] if len(made_arrays) == 1 else tuple(made_arrays)
 
     def _run(self, n: int, arrays: list[np.ndarray], types: tuple[np.dtype[Any], ...], order: int) -> None:
@@ -231,7 +232,9 @@ class RawKernel:
             for array, new in zip(arrays, results[0], strict=True):
                 array[...] = new
 
-        graphs.work(self.name, compute)
+        is_read = ["const" in kind for kind, is_pointer in self.signature if is_pointer]
+        reads = [array for array, only in zip(arrays, is_read, strict=True) if only]
+        graphs.work(self.name, compute, reads, [a for a, only in zip(arrays, is_read, strict=True) if not only])
 
     def _launch(
         self, grid: tuple[int, ...], block: tuple[int, ...], arguments: Any, shared_mem: int, order: int

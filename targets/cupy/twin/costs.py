@@ -1,0 +1,89 @@
+"""What a call of ``main`` asks of a GPU, counted while it runs on the twin: launches, bytes, host calls, allocations.
+
+Source of how many kernels a function launches: CuPy 14.2, its definitions. A sort, a scan and a product count as one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base import Costs
+from . import graphs
+from .device_array import DeviceArray
+from .modules import sends_addresses, to_device, twin
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_PRODUCTS = frozenset(("matmul", "tensordot", "einsum"))
+_NOTHING = frozenset(("empty", "empty_like", "written"))  # is launched
+_ADDS = frozenset(("scatter", "put_along_axis"))  # to an array that it is given
+_GATHERS = frozenset(("getitem", "take", "take_along_axis", "scatter"))  # they read what they give, not all there is
+# How many kernels, where it is more than one.
+_LAUNCHES = {"var": 2, "std": 3, "take_along_axis": 2, "put_along_axis": 2, "pad": 3}
+
+
+class Counted:
+    """Adds up work as it is done."""
+
+    def __init__(self) -> None:
+        self.launches = self.bytes_moved = self.host_calls = self.allocations = 0
+        self.products: Counter[str] = Counter()
+
+    def __call__(self, name: str, reads: list[Array], made: list[Array], is_given: bool) -> None:
+        self.host_calls += 1
+        if not is_given and any(np.may_share_memory(new, old) for new in made for old in reads):
+            return  # a view
+        self.allocations += 0 if is_given else len(made)
+        if name in _NOTHING or not (made or name in _ADDS):
+            return
+        written = sum(map(bytes_of, made or reads[-1:]))
+        read = sum(map(bytes_of, reads))
+        copied = [x for x in reads if x.ndim > 2 and not x.flags.c_contiguous] if name in _PRODUCTS else []
+        self.launches += self._launched(name, reads) + len(copied)
+        self.bytes_moved += (
+            written + (min(written, read) if name in _GATHERS else read) + 2 * sum(map(bytes_of, copied))
+        )
+        if name in _PRODUCTS:
+            self.products[made[0].dtype.name] += 1
+
+    def _launched(self, name: str, reads: list[Array]) -> int:
+        if name in ("concatenate", "stack"):
+            return 1 if sends_addresses(reads) else len(reads)
+        return _LAUNCHES.get(name, 1)
+
+
+def bytes_of(array: Array) -> int:
+    """The bytes of the memory that an array shows: what is broadcast counts once."""
+    pairs = zip(array.shape, array.strides, strict=True)
+    return array.dtype.itemsize * int(np.prod([size if stride or not size else 1 for size, stride in pairs]))
+
+
+def costs_of(load: Callable[[], Any], arguments: Sequence[Any]) -> Costs:
+    """The costs of a call of ``main`` of the module that ``load`` gives, for arrays of NumPy, in nests.
+
+    Making the module, its constants among it, does not count. Raises what ``main`` raises.
+    """
+    counted = Counted()
+    with twin():
+        module, given = load(), to_device(list(arguments))
+        with graphs.observed(counted):
+            results = module.main(*given)
+    least = sum(bytes_of(array.on_host) for array in (*_arrays(given), *_arrays(results)))
+    return Costs(
+        counted.launches,
+        counted.bytes_moved,
+        least,
+        counted.host_calls,
+        counted.allocations,
+        tuple(sorted(counted.products.items())),
+    )
+
+
+def _arrays(value: Any) -> list[DeviceArray]:
+    if isinstance(value, DeviceArray):
+        return [value]
+    return [array for part in value or () for array in _arrays(part)]
