@@ -3,7 +3,8 @@
     python benchmarks/cpu.py [NAME ..] [--seconds 0.5] [--cores 1] [--tuned] [--write]
 
 Programs (``cpu_kit``) work on 4 KB to 256 MB. Each runs in a fresh process, where its variants take turns on the same
-arguments; results are compared first. A figure is the least time of a call: of CPU on one core, of the clock on more.
+arguments; results are compared first. A turn begins with a call that is not timed, so that none pays for memory that
+another gave back. A figure is the least time of a call: of CPU on one core, of the clock on more.
 Means are geometric, with each ratio counted as at least 0.5, so that one great gain hides no loss. ``--tuned`` takes
 NumPy's kernels for AVX-512 where the CPU has it, and lets the allocator keep the memory that is given back.
 ``--write`` puts the table into ``docs/speed.md``.
@@ -84,6 +85,7 @@ def least(calls: dict[str, Callable[[], Any]], seconds: float, clock: Callable[[
         if turn >= 3 and time.perf_counter() > ends:
             break
         for name, call in calls.items():
+            call()
             started = clock()
             for _ in range(repeats[name]):
                 call()

@@ -71,8 +71,8 @@ SETTINGS: dict[str, Setting] = {
         Setting(
             "style",
             "readable",
-            "A line for each operation, or kernels that join them.",
-            ("readable", "fast"),
+            "A line for each operation, kernels that join them where that is faster, or for regions of any size.",
+            ("readable", "fast", "fused"),
         ),
         Setting(
             "graph",

@@ -1,7 +1,5 @@
 """The style ``fast`` of CuPy without a GPU: kernels of fused operations, checked and run as the readable style is."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -25,7 +23,6 @@ from xla2py.transpile.errors import UsageError  # noqa: E402
 from xla2py.transpile.hlo.opcodes import OPCODES  # noqa: E402
 
 CUPY = load_target("cupy")
-ALONE = replace(CUPY, kernels=replace(CUPY.kernels, pays=lambda *_: True))  # kernels of single operations, too
 FUSED = sorted(opcode for opcode, spec in OPCODES.items() if spec.is_elementwise and opcode in cases_by_opcode())
 MOVED = ["broadcast", "iota", "reverse", "slice", "transpose"]
 CHECKED = (FUSED + MOVED)[:: 1 if WHOLE else 2]
@@ -47,7 +44,7 @@ NAMES = (
 @needs_compiler
 def test_operations_in_kernels_do_what_xla_does():
     cases = [one for opcode in CHECKED for one in sample(opcode, 10**6 if WHOLE else 1)]
-    wrong = list(failures(cases, target=ALONE, style="fast"))
+    wrong = list(failures(cases, target="cupy", style="fused"))
     shown = "\n\n".join(map(str, wrong[:5]))
     assert not wrong, f"{len(wrong)} of {len(cases)} cases are wrong:\n{shown}"
 

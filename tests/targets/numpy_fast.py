@@ -1,25 +1,20 @@
-"""Modules for NumPy in the style ``fast`` whose kernels are made of small arrays, too."""
+"""Modules for NumPy in the style ``fused``: kernels of small arrays, too."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 import xla2py
-from xla2py.targets.base import load_target
 from xla2py.transpile.emission.generated import GeneratedModule
 from xla2py.transpile.equivalence.comparison import compare, flatten
 from xla2py.transpile.equivalence.xla_reference import run_hlo
 
-NUMPY = load_target("numpy")
-EAGER = replace(NUMPY, kernels=replace(NUMPY.kernels, pays=lambda *_: True))  # kernels of whatever they can do
-
 
 def emitted(program: str) -> GeneratedModule:
-    return xla2py.emit(program, EAGER, style="fast", format=False, checks=False, debug=True)
+    return xla2py.emit(program, style="fused", format=False, checks=False, debug=True)
 
 
 def kernels(module: GeneratedModule) -> list[str]:

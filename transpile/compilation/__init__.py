@@ -21,6 +21,7 @@ from .stages import (
     Draft,
     Observer,
     Options,
+    kernels_in,
     optional_names,
     require_names,
     run_stages,
@@ -116,7 +117,7 @@ def compile(
 
 def _support(target: Target, options: Options) -> Support:
     """What a target supports in a style: where there are kernels, nothing that would stand in their way."""
-    kernels = target.kernels if options.style == FAST else None
+    kernels = kernels_in(options.style, target)
     return Support((target.refuses, *((kernels.refuses,) if kernels is not None else ())), target.features)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
-from ...targets.base import Limits, Plan, Target
+from ...targets.base import Kernels, Limits, Plan, Target
 from ..array.printer import print_program
 from ..array.program import Program
 from ..array.support import Support
@@ -26,7 +26,7 @@ from ..passes.storage_types import legalize_storage_types
 from ..passes.to_array import LOWERING_CHOICES, ModuleLowering
 from ..passes.to_array import Options as LoweringOptions
 
-READABLE, FAST = STYLES = ("readable", "fast")
+READABLE, FAST, FUSED = STYLES = ("readable", "fast", "fused")
 HLO, ARRAY = "hlo", "array"  # the dialects
 
 Observer = Callable[[str, str], None]  # is told a stage's name and the program after it as text
@@ -161,14 +161,22 @@ def _use_own_functions(draft: Draft) -> None:
     own_functions(draft.program, draft.target)
 
 
+def kernels_in(style: str, target: Target) -> Kernels | None:
+    """How a target writes kernels in a style, or None: in ``fused`` all that they can compute pays."""
+    if style == READABLE or target.kernels is None:
+        return None
+    return replace(target.kernels, pays=lambda *_: True) if style == FUSED else target.kernels
+
+
 def _writes_kernels(draft: Draft) -> bool:
-    return draft.options.style == FAST and draft.target.kernels is not None
+    return kernels_in(draft.options.style, draft.target) is not None
 
 
 def _fuse(draft: Draft) -> None:
-    assert draft.target.kernels is not None
-    inline_elementwise(draft.program, draft.target.kernels.fuses)
-    fuse(draft.program, draft.target.kernels)
+    kernels = kernels_in(draft.options.style, draft.target)
+    assert kernels is not None
+    inline_elementwise(draft.program, kernels.fuses)
+    fuse(draft.program, kernels)
     if verifies(draft):
         for function in draft.program.functions:
             verify_kernels(function)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ...targets.base import Limits, Target, load_target
 from ..collection import collection_paused
-from ..compilation import FAST, READABLE, STYLES, Options, compile, written_as
+from ..compilation import READABLE, STYLES, Options, compile, written_as
 from ..errors import Diagnostic, UsageError
 from ..frontends import load
 from ..frontends.witnesses import Witnesses
@@ -175,9 +175,9 @@ def require_style(style: str, target: Target) -> None:
         raise UsageError(
             Diagnostic("XP414", f"there is no style '{style}'", hint=f"the styles are: {', '.join(STYLES)}")
         )
-    if style == FAST and target.kernels is None:
+    if style != READABLE and target.kernels is None:
         raise UsageError(Diagnostic("XP414", f"{target.title} has no style '{style}'", hint="leave --style out"))
-    missing = target.kernels.missing() if style == FAST and target.kernels is not None else ()
+    missing = target.kernels.missing() if style != READABLE and target.kernels is not None else ()
     if missing and target.kernels is not None:
         message = f"the style '{style}' for {target.title} needs {' and '.join(missing)}"
         hint = f"pip install 'xla2py[{target.kernels.extra}]'"
