@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +11,13 @@ import click
 from ...targets.base import load_target, require_targets
 from ..errors import Diagnostic, UsageError, XlaToPythonError
 from ..files import write_atomically
+from ..frontends.witnesses import Witnesses
+from ..hlo.ir import HloModule
 from ..settings import CHECK_SETTINGS, SETTINGS, load_settings
-from .modules import STDIN, expanded, read_module, shown_name
+from .modules import STDIN, expanded, readers, shown_name
 from .numbers import SEED
-from .options import Command, campaigns_option, choose, limits_of_runs, setting_options, words
-from .terminal import counting, note_twins, report
+from .options import Command, campaigns_option, choose, limits_of_runs, setting_options, sizes_option, words
+from .terminal import counting, note, note_twins, report
 
 if TYPE_CHECKING:
     from ..equivalence.checking import Checker
@@ -34,6 +36,7 @@ FORMATS = ("text", "json", "junit", "html")
 )
 @campaigns_option("Kinds of inputs")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the inputs.")
+@sizes_option
 @click.option("--args", "arguments", metavar="IN.npz", help="Inputs, by parameter name or as arr_0, arr_1, ..")
 @limits_of_runs
 @click.option("--known", metavar="FILE.toml", help=CHECK_SETTINGS["known"].help)
@@ -54,6 +57,7 @@ def command(
     reference: tuple[str, ...],
     campaigns: tuple[str, ...],
     seed: int,
+    sizes: tuple[str, ...],
     arguments: str | None,
     timeout: float,
     memory_limit: int,
@@ -66,7 +70,9 @@ def command(
 ) -> int:
     """Run programs on array libraries and on XLA, each in its own process, and compare the results.
 
-    FILE is what `xla2py emit` takes: a file, a folder of them, a function. Exit code 1 where results differ or a target
+    FILE is what `xla2py emit` takes: a file, a folder of them, a function. Where names stand for its sizes, the module
+    for any size is compared at several, among them primes, powers of two and large ones; dumps of one program at the
+    sizes that --sizes gives, as they have no others. Exit code 1 where results differ or a target
     crashes or hangs, 3 where nothing differs but a program could not be compared at all.
     """
     from ..emission import require_style
@@ -91,7 +97,7 @@ def command(
     for target in plan.targets:
         require_style(options["style"], load_target(target))
     destinations = [(Path(name), _writer(name, WRITERS)) for name in reports]
-    programs = expanded(files)
+    programs = readers(expanded(files), sizes)
     note_twins(plan.targets)
     with Checker(plan, Limits(timeout, memory_limit * MIB)) as checker:
         code = _check_all(checker, programs, arguments)
@@ -102,17 +108,22 @@ def command(
     return max(code, _exit_code(result))
 
 
-def _check_all(checker: Checker, programs: Sequence[str], arguments: str | None) -> int:
+def _check_all(
+    checker: Checker, programs: Mapping[str, Callable[[], HloModule | Witnesses]], arguments: str | None
+) -> int:
     """Check every program; the exit code of those that cannot be read, which are reported at once."""
     from .arrays import read_arguments
 
     highest = 0
     with counting(len(programs), "checking") as advance:
-        for name in programs:
+        for name, read in programs.items():
             advance(shown_name(name))
             try:
-                module = read_module(name)
-                inputs = None if arguments is None else read_arguments(Path(arguments), module)
+                module = read()
+                if isinstance(module, Witnesses) and module.at is None:
+                    note("dumps are checked at their own sizes; a function would be at others")
+                first = module.modules[0] if isinstance(module, Witnesses) else module
+                inputs = None if arguments is None else read_arguments(Path(arguments), first)
                 checker.check(module, "" if name == STDIN else name, inputs)
             except XlaToPythonError as error:
                 report(error)

@@ -17,11 +17,11 @@ from ...targets.base import require_targets
 from ..errors import Diagnostic, UsageError, XlaToPythonError
 from ..files import read_bytes
 from ..frontends.functions import is_reference
-from ..frontends.witnesses import Witnesses, files_at_sizes, free_sizes, parse_sizes
+from ..frontends.witnesses import Witnesses
 from ..hlo.ir import HloModule
 from ..settings import SETTINGS, load_settings
-from .modules import expanded, read_at_sizes, read_module, run_all, shown_name
-from .options import Command, choose, is_debugging, setting_options
+from .modules import expanded, readers, run_all, shown_name
+from .options import Command, choose, is_debugging, setting_options, sizes_option
 from .terminal import note, stages
 
 if TYPE_CHECKING:
@@ -46,12 +46,7 @@ class Job:
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @setting_options(*SETTINGS)
 @click.option("-o", "--output", metavar="FILE|DIR", help="Where to write; a folder for several results; - is stdout.")
-@click.option(
-    "--sizes",
-    metavar="NAME=N,N,N",
-    multiple=True,
-    help="FILEs are one program at these numbers of a size that is free; at least three, one for each FILE.",
-)
+@sizes_option
 @click.option("--diff", is_flag=True, help="Write nothing; show how files would change, exit 1 if they would.")
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if a file is missing or would change.")
 @click.option("--force", is_flag=True, help="Overwrite files that were edited or that xla2py did not write.")
@@ -80,9 +75,8 @@ def command(
     options = choose(given, load_settings(Path.cwd()))
     files = tuple(expanded(files))
     output = None if output == STDOUT else output
-    at_sizes = parse_sizes(sizes)
-    together = files if at_sizes and not free_sizes(files[0]) else ()
-    jobs = plan(files[:1] if together else files, require_targets(options.pop("target")), output)
+    programs = readers(files, sizes)
+    jobs = plan(list(programs), require_targets(options.pop("target")), output)
     if (diff or check) and output is None:
         raise UsageError(Diagnostic("XP402", "--diff and --check compare with files: name them with -o"))
     if html is not None and len(jobs) > 1:
@@ -95,7 +89,7 @@ def command(
     return run_all(
         [
             partial(_emit, read, [job for job in jobs if job.source == source], options, deliver)
-            for source, read in _readers(files, together, at_sizes).items()
+            for source, read in programs.items()
         ]
     )
 
@@ -133,18 +127,6 @@ def module_name(source: str) -> str:
     stem = re.sub(r"^.*:|\(.*$", "", stem) if is_reference(source) else stem
     name = re.sub(r"\W+", "_", stem).strip("_")
     return name if name.isidentifier() and not keyword.iskeyword(name) else f"module_{name}".rstrip("_")
-
-
-def _readers(
-    files: Sequence[str], together: Sequence[str], sizes: dict[str, tuple[int, ...]]
-) -> dict[str, Callable[[], HloModule | Witnesses]]:
-    """What reads each program, by its first source; those ``together`` are one at several sizes."""
-    if together:
-        shown = [shown_name(name) for name in together]
-        return {together[0]: lambda: files_at_sizes([read_module(name) for name in together], sizes, shown)}
-    return {
-        name: partial(read_at_sizes, name, sizes) if free_sizes(name) else partial(read_module, name) for name in files
-    }
 
 
 def _emit(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import errno
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from ..errors import XlaToPythonError
 from ..files import file_error
 from ..frontends.folders import programs_in
 from ..frontends.functions import is_reference
-from ..frontends.witnesses import Witnesses, function_at_sizes
+from ..frontends.witnesses import Witnesses, files_at_sizes, free_sizes, function_at_sizes, parse_sizes
 from ..hlo.ir import HloModule
 from .terminal import note, report, working
 
@@ -33,7 +34,23 @@ def read_module(argument: str) -> HloModule:
     return module
 
 
-def read_at_sizes(argument: str, sizes: Mapping[str, tuple[int, ...]]) -> Witnesses:
+def readers(files: Sequence[str], sizes: Sequence[str]) -> dict[str, Callable[[], HloModule | Witnesses]]:
+    """What reads each program, by its first source.
+
+    ``sizes`` are words such as ``B=3,5,7``: the files are one program at these, or the first is a function whose sizes
+    are free. Raises ``UsageError`` (XP425) for words that give no sizes.
+    """
+    at_sizes = parse_sizes(sizes)
+    if at_sizes and not free_sizes(files[0]):
+        shown = [shown_name(name) for name in files]
+        return {files[0]: lambda: files_at_sizes([read_module(name) for name in files], at_sizes, shown)}
+    return {
+        name: partial(_read_at_sizes, name, at_sizes) if free_sizes(name) else partial(read_module, name)
+        for name in files
+    }
+
+
+def _read_at_sizes(argument: str, sizes: Mapping[str, tuple[int, ...]]) -> Witnesses:
     """Load a function whose sizes are free at those, or at chosen ones. Raises ``XlaToPythonError``."""
     with working(f"reading {argument}"):
         return function_at_sizes(argument, Path(), sizes or None)

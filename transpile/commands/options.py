@@ -62,6 +62,14 @@ style_option = click.option(
 )
 
 
+sizes_option = click.option(
+    "--sizes",
+    metavar="NAME=N,N,N",
+    multiple=True,
+    help="FILEs are one program at these numbers of a size that is free; at least three, one for each FILE.",
+)
+
+
 def words(_context: click.Context, _option: click.Parameter, value: str | None) -> tuple[str, ...] | None:
     """Words separated by commas, without repeats."""
     return None if value is None else tuple(dict.fromkeys(word.strip() for word in value.split(",") if word.strip()))

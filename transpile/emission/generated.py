@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -25,7 +25,8 @@ class GeneratedModule:
     """An emitted module. ``constants`` are the arrays in files beside it, by name; often none.
 
     ``functions`` says which values of the array dialect each statement computes, in the order of the text; those of
-    the prelude are not among them. :func:`.places.statements` finds them in the source.
+    the prelude are not among them. :func:`.places.statements` finds them in the source. ``sizes`` says what each free
+    size may be, where the module is one for any size.
     """
 
     source: str
@@ -34,6 +35,7 @@ class GeneratedModule:
     constants: dict[str, np.ndarray] = field(default_factory=dict)
     functions: Sequence[WrittenFunction] = field(default=(), repr=False, compare=False)
     program: Program | None = field(default=None, repr=False, compare=False)
+    sizes: Mapping[str, range] = field(default_factory=dict)
 
     def line_map(self) -> LineMap:
         """Which lines of the source compute which HLO instructions, and where in the user's source these come from."""

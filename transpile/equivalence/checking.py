@@ -21,6 +21,7 @@ from ...targets.base import load_target, require_targets, target_names, twin_of
 from ..emission import GeneratedModule, emit
 from ..errors import Diagnostic, UnsupportedError, UsageError
 from ..frontends import load
+from ..frontends.witnesses import Witnesses
 from ..hlo.device_groups import device_count
 from ..hlo.ir import HloModule, Instruction
 from ..hlo.printer import print_module
@@ -40,11 +41,12 @@ from .reach import MOST_DRAWS, Reach
 from .reduced_cases import reduce_case
 from .reference_process import DEVICES
 from .results import Case, CheckReport, Origin, ProgramReport, ReducedCase, Run
+from .sizes import programs_to_check
 from .voting import vote
 from .worker import Limits
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Source = HloModule | str | bytes | os.PathLike[str]
+Source = HloModule | Witnesses | str | bytes | os.PathLike[str]
 _Drawn = tuple[str, int, tuple[Array, ...]]  # a campaign, a seed, and inputs
 
 MOST_INTERPRETED = 200_000  # elements of all instructions: the interpreter takes about 10 microseconds for each
@@ -86,16 +88,18 @@ def check(
 ) -> CheckReport:
     """Run a program, or several, on array libraries and on XLA, each in its own process, and compare the results.
 
-    ``module`` is what :func:`xla2py.emit` takes. ``reference`` is ``"xla"`` (XLA's CPU backend), ``"interpreter"``
-    (StableHLO's, slow), several of these, or ``"none"`` to compare the targets with each other. ``inputs`` are the
-    entry's parameters, tuples flattened in order; without them they are made, for each of the ``campaigns``
-    (``"ordinary"``, ``"edge"``, ``"ties"``, ``"large"``, ``"all"``) from ``seed``, to suit the program. With
-    ``lockstep``, the report names the first instruction that introduces an error, for each target that differs.
+    ``module`` is what :func:`xla2py.emit` takes; where sizes are free, the module for any size is compared at several
+    that it was not made of, each a program of the report. ``reference`` is ``"xla"`` (XLA's CPU backend),
+    ``"interpreter"`` (StableHLO's, slow), several of these, or ``"none"`` to compare the targets with each other.
+    ``inputs`` are the entry's parameters, tuples flattened in order; without them they are made, for each of the
+    ``campaigns`` (``"ordinary"``, ``"edge"``, ``"ties"``, ``"large"``, ``"all"``) from ``seed``, to suit the program.
+    With ``lockstep``, the report names the first instruction that introduces an error, for each target that differs.
 
-    Raises ``XlaToPythonError`` for a program that cannot be read and ``UsageError`` (XP406, XP600) for unknown names. A
-    target that refuses the program, crashes or hangs is part of the report.
+    Raises ``XlaToPythonError`` for a program that cannot be read and ``UsageError`` for unknown names (XP406, XP600)
+    and for ``inputs`` or ``lockstep`` where sizes are free (XP426). A target that refuses the program, crashes or hangs
+    is part of the report.
     """
-    sources = [module] if isinstance(module, HloModule | str | bytes | os.PathLike) else module
+    sources = [module] if isinstance(module, HloModule | Witnesses | str | bytes | os.PathLike) else module
     plan = Plan(
         tuple(targets),
         named_references(reference),
@@ -108,8 +112,9 @@ def check(
     require_targets(plan.targets)
     with Checker(plan, limits) as checker:
         for source in sources:
-            loaded = source if isinstance(source, HloModule) else load(source)
-            verify(loaded, loaded.source)
+            loaded = source if isinstance(source, HloModule | Witnesses) else load(source)
+            for each in loaded.modules if isinstance(loaded, Witnesses) else (loaded,):
+                verify(each, each.source)
             checker.check(loaded, os.fspath(source) if isinstance(source, os.PathLike) else "", inputs)
         return checker.report()
 
@@ -162,15 +167,40 @@ class Checker:
             tuple(self._programs), environment(self.plan.targets), unused, tuple(map(str, self._expired))
         )
 
-    def check(self, module: HloModule, path: str = "", inputs: Sequence[Array] | None = None) -> ProgramReport:
-        """Check one program, on the inputs of every campaign of the plan or on given ones."""
-        result = self.examine(module, path, inputs)
-        self._programs.append(result)
-        return result
+    def check(self, source: HloModule | Witnesses, path: str = "", inputs: Sequence[Array] | None = None) -> None:
+        """Check one program, on the inputs of every campaign of the plan or on given ones; where sizes are free, at
+        several. Raises ``UsageError`` (XP426) for what cannot be asked of free sizes.
+        """
+        if isinstance(source, HloModule):
+            self._programs.append(self.examine(source, path, inputs))
+        else:
+            self._require_possible(inputs)
+            self._programs.extend(self._at_sizes(source, path))
 
     def examine(self, module: HloModule, path: str = "", inputs: Sequence[Array] | None = None) -> ProgramReport:
         """What :meth:`check` finds, without a place in the report on all programs."""
-        plan, text = self.plan, print_module(module)
+        return self._examined(self._program(module), path, inputs)
+
+    def _require_possible(self, inputs: Sequence[Array] | None) -> None:
+        asked = {
+            "arguments": inputs is not None,
+            "--lockstep": self.plan.lockstep,
+            "--reduce": self.plan.reduce_into is not None,
+        }
+        if found := [name for name, is_asked in asked.items() if is_asked]:
+            message = f"{' and '.join(found)} cannot be given where sizes are free"
+            raise UsageError(Diagnostic("XP426", message, hint="put numbers in place of the names"))
+
+    def _at_sizes(self, witnesses: Witnesses, path: str) -> Iterator[ProgramReport]:
+        """The reports on the modules for any size, one for each of several sizes."""
+        program = self._program(witnesses)
+        for place, module in programs_to_check(witnesses, list(program.emitted.values())):
+            there = replace(program, module=module, text=print_module(module))
+            yield self._examined(there, f"{path or module.name} at {place}")
+
+    def _program(self, source: HloModule | Witnesses) -> _Program:
+        """What every target makes of a program, or why it makes nothing of it."""
+        plan, module = self.plan, source if isinstance(source, HloModule) else source.modules[0]
         emitted: dict[str, GeneratedModule] = {}
         failed: dict[str, Run] = {}
         refusals = dict.fromkeys((*plan.references, *plan.targets), reason) if (reason := no_plain_call(module)) else {}
@@ -180,33 +210,37 @@ class Checker:
             refusals["interpreter"] = f"{size} elements in all are too many for the interpreter"
         for target in plan.targets:
             try:
-                emitted[target] = emit(module, target, **{**plan.options, "nested": False})
+                emitted[target] = emit(source, target, **{**plan.options, "nested": False})
             except UnsupportedError as error:
                 refusals[target] = str(error)
             except UsageError:  # a style that the target does not have, say
                 raise
             except Exception as error:  # a bug in the emitter is a finding
                 failed[target] = failed_emission(target, error)
-        program = _Program(module, text, emitted, failed, refusals)
-        reach = None if reason or program.devices > 1 else self._reach(program)
+        return _Program(module, print_module(module), emitted, failed, refusals)
+
+    def _examined(self, program: _Program, path: str, inputs: Sequence[Array] | None = None) -> ProgramReport:
+        """The report on a program and what was emitted for it."""
+        plan, module, is_plain = self.plan, program.module, not no_plain_call(program.module)
+        reach = self._reach(program) if is_plain and program.devices == 1 else None
         cases: tuple[Case, ...] = ()
-        if not reason:
+        if is_plain:
             drawn = self._inputs(module, inputs) if reach is None else self._reaching(program, reach, inputs)
             cases = tuple(self._case(program, *given) for given in drawn)
-        sources = {target: generated.source for target, generated in emitted.items()}
+        sources = {target: generated.source for target, generated in program.emitted.items()}
         return ProgramReport(
             module.name,
             path,
-            text,
+            program.text,
             plan.targets,
             plan.references,
             sources,
-            refusals,
+            program.refusals,
             cases,
             dict(self._origins(program, cases)) if plan.lockstep else {},
             dict(self._reductions(program, path, cases, plan.reduce_into)) if plan.reduce_into is not None else {},
             reach.unreached if reach is not None else (),
-            emitted,
+            program.emitted,
         )
 
     def _reach(self, program: _Program) -> Reach | None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..emission.generated import GeneratedModule
+from ..hlo.carriers import as_declared
 from ..hlo.device_groups import device_count
 from ..hlo.ir import HloModule
 from .comparison import Budget, LeafResult, Status, compare
@@ -103,7 +104,8 @@ class Judge:
             generated = self.emitted[participant]
             if len(each) > 1:  # threads, each with registers of its own: subnormals stay what they are
                 return self.workers.run_replicas(generated, arguments)
-            return self.workers.run_generated(generated, arguments[0], without_subnormals=without_subnormals)
+            run = self.workers.run_generated(generated, arguments[0], without_subnormals=without_subnormals)
+            return replace(run, results=tuple(as_declared(run.results, self.module.entry.root.shape)))
         if len(each) > 1:
             return self.workers.run_devices(self.text, each)
         return self.workers.run_reference(participant, self.text, arrays)

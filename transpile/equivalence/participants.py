@@ -18,7 +18,6 @@ import numpy as np
 from ...targets.base import load_target, target_names
 from ..emission.generated import GeneratedModule
 from ..errors import XlaToPythonError
-from ..hlo.carriers import as_declared
 from . import tasks
 from .comparison import Status
 from .reference_process import xla_environment
@@ -62,10 +61,7 @@ class Workers:
         ``without_subnormals`` has such numbers count as zeros, as they do on XLA.
         """
         runnable = replace(generated, functions=())  # what its lines compute is large, and no concern of the process
-        run = self.call(generated.target, tasks.run_generated, runnable, list(arguments), without_subnormals)
-        if generated.program is None:
-            return run
-        return replace(run, results=tuple(as_declared(run.results, generated.program.original.entry.root.shape)))
+        return self.call(generated.target, tasks.run_generated, runnable, list(arguments), without_subnormals)
 
     def run_reference(self, reference: str, text: str, arrays: Sequence[Array]) -> Run:
         """Run HLO text on ``xla`` or ``interpreter``, on the flattened parameters."""

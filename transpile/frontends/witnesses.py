@@ -14,6 +14,7 @@ from ..hlo.ir import HloModule
 from .functions import load_function
 
 Assignment = Mapping[str, int]  # of a number to each free size
+Sizes = Mapping[str, Sequence[int]]  # what each free size is in each of several programs
 
 FEWEST = 3  # programs that tell what a number is an expression of
 _CHOSEN = (  # for each free size: odd and even, no two alike in a program, all of two digits, so that lines are as long
@@ -46,10 +47,19 @@ class Witnesses:
         """The sizes of one of the modules."""
         return {name: values[number] for name, values in self.sizes.items()}
 
+    def label(self, number: int) -> str:
+        """The sizes of one of the modules, to be read."""
+        return shown_sizes(self.assignment(number))
+
     @property
     def steps(self) -> dict[str, int]:
         """What divides the numbers of each name: of others nothing is known."""
         return {name: math.gcd(*values) for name, values in self.sizes.items()}
+
+
+def shown_sizes(sizes: Assignment) -> str:
+    """Sizes to be read: ``B = 3, T = 5``."""
+    return ", ".join(f"{name} = {number}" for name, number in sizes.items())
 
 
 def free_sizes(reference: str) -> tuple[str, ...]:

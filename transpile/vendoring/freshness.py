@@ -10,6 +10,8 @@ from pathlib import Path
 from ..emission import GeneratedModule, body_sha256, emit
 from ..files import read_bytes
 from ..frontends import load_program
+from ..frontends.witnesses import Witnesses, free_sizes, function_at_sizes
+from ..hlo.ir import HloModule
 from ..hlo.verifier import verify
 from ..settings import emission_options
 from .manifest import Project, VendoredModule
@@ -69,8 +71,12 @@ def read_vendored(project: Project, module: VendoredModule) -> VendoredFile | No
 
 def regenerate(project: Project, module: VendoredModule) -> GeneratedModule:
     """What xla2py writes for a module now. Raises what ``load``, ``verify`` and ``emit`` raise."""
-    program = load_program(module.source, project.folder)
-    verify(program, program.source)
+    program: HloModule | Witnesses
+    if free_sizes(module.source):
+        program = function_at_sizes(module.source, project.folder)
+    else:
+        program = load_program(module.source, project.folder)
+        verify(program, program.source)
     options = emission_options({**project.settings.values, **module.options})
     return emit(program, module.target, name=module.source, **options)
 

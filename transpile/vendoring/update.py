@@ -53,7 +53,8 @@ def add_module(
 ) -> tuple[Project, VendoredModule]:
     """Emit ``source`` to ``output`` and list it in the manifest; the new project and entry.
 
-    ``source`` is a path or a function, ``module:function(shapes)``, that can be imported from the project's folder.
+    ``source`` is a path or a function, ``module:function(shapes)``, that can be imported from the project's folder;
+    names in its shapes are sizes that may be any.
 
     Raises ``UsageError``: XP702 where the output lies outside the project or is listed already, XP403 where the file
     is not one that xla2py wrote; and what reading and emitting the source raises.

@@ -80,7 +80,7 @@ class _Writer:
         emitted = [self.emit(module, **self.options) for module in self.witnesses.modules]
         _require_equal_constants(emitted)
         sizes = self.witnesses.sizes
-        labels = [_label(self.witnesses.assignment(k)) for k in range(len(emitted))]
+        labels = [self.witnesses.label(number) for number in range(len(emitted))]
         text = in_common(_texts(emitted), sizes, _shapes(emitted), labels, self.renderer)
         ranges = self._ranges(emitted, text)
         line = self.renderer.statement("sizes", ranges)
@@ -94,7 +94,7 @@ class _Writer:
         text, first = _COMMAND.sub(command, text, count=1), emitted[0]
         if is_formatted:
             text = formatted(text, first.source)
-        return GeneratedModule(with_new_body_hash(text), first.name, first.target, first.constants)
+        return GeneratedModule(with_new_body_hash(text), first.name, first.target, first.constants, sizes=ranges)
 
     def _ranges(self, emitted: list[GeneratedModule], text: str) -> dict[str, range]:
         """What each size may be: from the least on at which the text is this one, multiples of what divides all
@@ -103,7 +103,7 @@ class _Writer:
         steps = self.witnesses.steps
         smallest = {name: min(values) for name, values in self.witnesses.sizes.items()}
         for number in _LEAST:
-            least = {name: min(max(number, step), smallest[name]) for name, step in steps.items()}
+            least = {name: min(-(-number // step) * step, smallest[name]) for name, step in steps.items()}
             if self._has_text(least, emitted, text):
                 break
         else:
@@ -154,7 +154,3 @@ def _shapes(emitted: list[GeneratedModule]) -> dict[str, Shapes]:
 def _digest(emitted: list[GeneratedModule]) -> str:
     hashes = [match[1] for each in emitted if (match := _SHA.search(each.source))]
     return hashlib.sha256("".join(hashes).encode()).hexdigest()
-
-
-def _label(sizes: Assignment) -> str:
-    return ", ".join(f"{name} = {number}" for name, number in sizes.items())

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement
 
-Sizes = Mapping[str, Sequence[int]]  # what each free size is in each of the texts
+from ...frontends.witnesses import Sizes
+
 _HIGHEST_DEGREE = 3  # of products of sizes
 ATOM, POWER, PRODUCT, SUM = 3, 2, 1, 0  # how tightly an expression binds
 

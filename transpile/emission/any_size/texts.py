@@ -17,8 +17,9 @@ from typing import NoReturn
 import numpy as np
 
 from ...errors import Diagnostic, UnsupportedError
+from ...frontends.witnesses import Sizes
 from ..expression import Renderer
-from .expressions import ATOM, POWER, SUM, Sizes, integer_expression, number_expression
+from .expressions import ATOM, POWER, SUM, integer_expression, number_expression
 
 Shapes = Mapping[str, Sequence[Sequence[int]]]  # of the arguments of a function, in each of the texts
 
