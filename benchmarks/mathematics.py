@@ -47,7 +47,7 @@ EXACT: dict[str, Callable[..., Any]] = {
 
 
 def names() -> list[str]:
-    """What is measured: ``exp_f32``, ``exp_f64``, .."""
+    """Return the names of what is measured: ``exp_f32``, ``exp_f64``, .."""
     every = (f"{name}_{kind}" for name in EXACT for kind in ("f32", "f64"))
     return [name for name in every if hasattr(mathematics, name)]
 
@@ -89,7 +89,7 @@ def sample(dtype: Any, step: int) -> np.ndarray:
 
 
 def arguments(name: str, step: int) -> Iterator[tuple[np.ndarray, ...]]:
-    """What a function is measured with."""
+    """Return the arguments that a function is measured with."""
     if name == "pow_f32":
         x = sample(np.float32, step)
         yield x, x[::-1].copy()

@@ -59,7 +59,7 @@ def layer(name: str) -> tuple[Callable[..., Any], tuple[np.ndarray, ...], Callab
 
 
 def gradients(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Those of a convolution, from that of its result."""
+    """Return the gradients of a convolution's operands from that of its result."""
 
     def of(x: Any, kernel: Any, change: Any) -> Any:
         return jax.vjp(function, x, kernel)[1](change)

@@ -285,7 +285,7 @@ def child(name: str, variant: str, path: Path, memory: str, chunks: str, n: int)
 
 
 def planned_peak(text: str, memory: str) -> int:
-    """What ``xla2py inspect -t dask`` says for files."""
+    """Return the peak that ``xla2py inspect -t dask`` plans for files."""
     plan = compile(xla2py.load(text), load_target("dask"), Options(limits=Limits(memory=memory))).plan
     assert plan is not None
     return plan.mapped_peak_bytes

@@ -1,4 +1,4 @@
-"""Which sizes of the examples are free: by the number that stands in the shapes of their arguments."""
+"""The sizes of the examples that are free, by the number that stands in the shapes of their arguments."""
 
 from __future__ import annotations
 

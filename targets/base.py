@@ -1,4 +1,4 @@
-"""What a target is: the array library an emitted module imports, and what of the array dialect it supports."""
+"""A target: the array library an emitted module imports, and what of the array dialect it supports."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Twin:
-    """What takes the place of a library where the device that it needs is missing, so that modules can be compared.
+    """A stand-in for a library where the device that it needs is missing, so that modules can be compared.
 
     ``missing()`` says what is missing (``no GPU``), and nothing where the device is there. Within ``active()`` an
     import of the library finds the twin; ``adopt`` makes arguments of ``main`` of NumPy arrays in a nest, ``fetch``
@@ -154,8 +154,9 @@ class Library:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a user allows: bytes of memory (``2GiB``), and the size of chunks in bytes or elements; empty for the
-    target's own choice."""
+    """The limits that a user sets: bytes of memory (``2GiB``) and the size of chunks in bytes or elements; empty for
+    the target's own choice.
+    """
 
     memory: str = ""
     chunks: str = ""

@@ -1,4 +1,4 @@
-"""What targets ask of operations before kernels compute them element by element, whatever language these are in."""
+"""What kernels ask of the operations that they compute element by element, whatever language they are in."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ LINES_LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a code means. ``example`` provokes it: HLO text, a console session (``$ ..``) or Python (``>>> ..``).
+    """The meaning of a code. ``example`` provokes it: HLO text, a console session (``$ ..``) or Python (``>>> ..``).
 
     ``fixed`` is the example put right, where a change of the text puts it right.
     """

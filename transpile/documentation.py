@@ -62,7 +62,7 @@ def errors_page(checkout: Path) -> str:
 
 
 def operations_page(checkout: Path) -> str:
-    """What every target does with every operation and how that is tested, by topic."""
+    """Return the page of what every target does with every operation and how that is tested, by topic."""
     lines = ["# Operations", "", NOTICE, "", *OPERATIONS_INTRODUCTION]
     tables = {name: coverage(name) for name in target_names()}
     tested = json.loads((checkout / "tests" / "operations" / "coverage.json").read_text(encoding="utf-8"))
@@ -159,7 +159,7 @@ def _printed(checkout: Path) -> Iterator[str]:
 
 
 def _disabled(checkout: Path) -> Iterator[str]:
-    """What a program becomes without rewrites."""
+    """Return what a program becomes without rewrites."""
     for names in ((), ("keepdims",), ("keepdims", "axis_maps")):
         source = emit(_softmax(checkout), checks=False, disable_passes=names).source
         option = f" --disable-pass {','.join(names)}" if names else ""
@@ -182,7 +182,7 @@ def _summary(checkout: Path) -> Iterator[str]:
 
 
 def _programs(checkout: Path) -> Iterator[str]:
-    """Which targets emit which example programs; else, which operations they refuse."""
+    """Return the table of which targets emit which example programs, or which operations they refuse."""
     targets = [load_target(name) for name in target_names()]
     rows = []
     for path in sorted((checkout / "examples" / "hlo").glob("*.hlo")):

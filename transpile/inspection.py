@@ -1,4 +1,4 @@
-"""What a program takes, gives and costs: signature, operations, arithmetic, memory.
+"""The inspection of what a program takes, gives and costs: signature, operations, arithmetic, memory.
 
 Arithmetic is counted as XLA's ``HloCostAnalysis`` does (a multiply-add is two operations, any element-wise operation
 one). Memory is that of a program run instruction by instruction, as emitted NumPy runs, where reshapes, broadcasts,
@@ -122,7 +122,7 @@ def _integer(instruction: Instruction) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Cost:
-    """What one run of a computation costs; the peak does not count its parameters, which the caller holds."""
+    """The cost of one run of a computation; the peak does not count its parameters, which the caller holds."""
 
     flops: int
     bytes_moved: int

@@ -26,7 +26,7 @@ GOALS = {"with sources": (1.0, 1.5), "without": (1.3, 2.0)}
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What a reader of a module has to take in.
+    """The measures of what a reader of a module has to take in.
 
     ``statements``: all of Python's, a ``def`` or the head of a loop counted as one, however many lines it takes;
     ``lines``: those that are not blank; ``characters``: of those lines, without indentation and comments;

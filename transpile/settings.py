@@ -1,4 +1,4 @@
-"""What a user can choose about emission, and the ``[tool.xla2py]`` table of pyproject.toml.
+"""The settings of emission that a user can choose, and the ``[tool.xla2py]`` table of pyproject.toml.
 
 One table of settings serves the options of the commands, the table in pyproject.toml and its error messages. The
 command line wins over the file, the file over the defaults here.
@@ -41,7 +41,7 @@ class Setting:
         return self.is_folder or self.is_file
 
     def problem(self, value: object) -> str | None:
-        """What is wrong with a value from pyproject.toml."""
+        """Return what is wrong with a value from pyproject.toml."""
         if isinstance(self.default, bool):
             return None if isinstance(value, bool) else "expected true or false"
         if self.flags and isinstance(value, bool):

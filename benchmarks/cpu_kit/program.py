@@ -1,4 +1,4 @@
-"""What a program to be timed is, and the arrays that programs are given."""
+"""Programs to be timed, and the arrays that they are given."""
 
 from __future__ import annotations
 

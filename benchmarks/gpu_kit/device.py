@@ -79,7 +79,7 @@ class Device:
             return None
 
     def is_lost(self) -> bool:
-        """Whether an error has made the GPU useless to this process."""
+        """Tell whether an error has made the GPU useless to this process."""
         if self.is_twin:
             return False
         import cupy
@@ -92,7 +92,7 @@ class Device:
 
 
 def why_no_device() -> str:
-    """What is missing for a run on a GPU; nothing where all is there."""
+    """Return what is missing for a run on a GPU, or nothing where all is there."""
     try:
         import cupy
 

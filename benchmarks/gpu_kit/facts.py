@@ -1,4 +1,4 @@
-"""What is measured on, and what only a GPU can tell."""
+"""The machine that is measured on, and the facts that only a GPU can tell."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from xla2py.benchmarks.gpu_kit.device import Device, Record
 
 
 def machine(device: Device, _: str) -> Record:
-    """What is measured on."""
+    """Return the machine that is measured on."""
     found: Record = {"python": platform.python_version(), "numpy": np.__version__, "xla2py": xla2py.__version__}
     found["date"] = time.strftime("%Y-%m-%d")
     found["CUPY_TF32"] = os.environ.get("CUPY_TF32", "0")
@@ -117,7 +117,7 @@ FACTS |= {
 
 
 def fact(device: Device, name: str) -> Record:
-    """What was assumed, what is true."""
+    """Return what was assumed and what is true."""
     code, assumed = FACTS[name]
     with device.active() as cp:
         value = _evaluated(code, cp, device)
@@ -149,7 +149,7 @@ def _evaluated(code: str, cp: Any, device: Device) -> Any:
 
 
 def _is_captured(cp: Any, function: Callable[[], Any]) -> bool:
-    """Whether CuPy lets a stream be captured while a function works on it."""
+    """Tell whether CuPy lets a stream be captured while a function works on it."""
     pool, stream, before = cp.cuda.MemoryPool(), cp.cuda.Stream(non_blocking=True), cp.cuda.get_current_stream()
     stream.wait_event(before.record())
     try:

@@ -24,7 +24,7 @@ EXAMPLES = [f"{name}, {stage}, {style}" for name in LOWER.NAMES for stage in LOW
 
 
 def example(device: Device, item: str) -> Record:
-    """Whether an example agrees with NumPy, its graph too, and with the device forbidden to wait."""
+    """Tell whether an example agrees with NumPy, its graph too, and with the device forbidden to wait."""
     name, stage, style = item.split(", ")
     program = xla2py.load(LOWER.hlo_file(name, stage))
     arguments = [array.copy() for array in inputs(name)]
@@ -48,7 +48,7 @@ def example(device: Device, item: str) -> Record:
 
 
 def _waits(emitted: Any, given: list[Any]) -> str:
-    """What CuPy says when the host may not wait; nothing where it never does."""
+    """Return what CuPy says when the host may not wait, or nothing where the host never does."""
     import cupyx
 
     main = emitted.load().main
@@ -81,7 +81,7 @@ def operation(device: Device, opcode: str) -> Record:
 
 
 def _together(device: Device, cases: list[Case]) -> list[Any]:
-    """What each case gives, or the exception it ends in; all in one module unless that fails."""
+    """Return what each case gives, or the exception it ends in; all run in one module unless that fails."""
     try:
         return _run(device, cases)
     except Exception as error:

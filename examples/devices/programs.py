@@ -153,7 +153,7 @@ PROGRAMS = {
 
 
 def parts(array, sharding):
-    """What each device has of an array, by the numbers of the devices."""
+    """Return what each device has of an array, by the numbers of the devices."""
     indices = sharding.devices_indices_map(array.shape)
     return [np.asarray(array)[indices[device]] for device in DEVICES]
 

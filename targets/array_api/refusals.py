@@ -1,4 +1,4 @@
-"""What the array API standard supports, and what it leaves to its libraries.
+"""What the array API standard supports and what it leaves to its libraries: a table of operations.
 
 Source: Python array API standard, version 2024.12.
 """
@@ -51,7 +51,7 @@ def _mixes(node: Node) -> str | None:
 
 
 def _kind(element_type: ElementType) -> str:
-    """What the standard promotes among itself: booleans, integers, floats with the complex numbers."""
+    """Return the kind of types within which the standard promotes: boolean, integer, or float with complex numbers."""
     return "integer" if element_type.is_integral else "boolean" if element_type is PRED else "float"
 
 

@@ -31,7 +31,7 @@ def on_device(array: Any) -> Any:
 
 
 def _missing() -> str:
-    """What CuPy lacks to run here; without CuPy itself there is no twin either."""
+    """Return what CuPy lacks to run here, or nothing; without CuPy itself there is no twin either."""
     try:
         return "" if import_module("cupy").cuda.runtime.getDeviceCount() else "no GPU"
     except ImportError:

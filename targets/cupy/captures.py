@@ -54,7 +54,7 @@ def _joined(node: Node) -> str | None:
 
 
 def _scan(node: Node) -> str | None:
-    """What the steps give is stacked."""
+    """Return why a scan of many steps cannot be captured: what they give is stacked by their addresses."""
     axis = node.parameters["keywords"].get("axis", 0)
     return ADDRESSES if node.operands[0].shape[axis] > 8 else None
 

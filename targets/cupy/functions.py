@@ -34,7 +34,9 @@ def _shift(function: str) -> Rule:
 
 
 def _place(function: str) -> Rule:
-    """Which of several NaN CuPy finds depends on the order of its threads, and it has no bfloat16 there."""
+    """Return the rule of an arg-reduction, which calls ``function`` for floats: which of several NaN CuPy finds depends
+    on the order of its threads, and it has no bfloat16 there.
+    """
 
     def rule(node: Node) -> OwnCall | None:
         if not node.operands[0].type.is_floating:

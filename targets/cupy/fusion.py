@@ -96,7 +96,9 @@ def _is_reduction(node: Node) -> bool:
 
 
 def _declarations(*arguments: Any) -> Any:
-    """What writes kernels in CUDA C++; it stands above the targets, and is imported where a module has kernels."""
+    """Return the writer of kernels in CUDA C++; it stands above the targets, and is imported where a module has
+    kernels.
+    """
     return import_module(f"{__package__}.cuda.declarations").CudaDeclarations(*arguments)
 
 

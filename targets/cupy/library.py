@@ -13,7 +13,7 @@ def _make_context() -> None:
 
 
 def _devices() -> str:
-    """What CuPy sees. Asking it is the only sure way, and it may fail in many ways without a driver."""
+    """Return the devices that CuPy sees. Asking it is the only sure way, and may fail without a driver."""
     try:
         runtime = import_module("cupy").cuda.runtime
         count = runtime.getDeviceCount()

@@ -1,4 +1,4 @@
-"""What the CuPy target supports, operation by operation."""
+"""The operations that the CuPy target supports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which axis of its result each axis of an operand is: what the rows of operations say, and what only chunks ask.
+"""Axis maps: which axis of its result each axis of an operand is, as rows say it, and as only chunks ask it.
 
 Where a block of the result needs the block at the same place of an operand and nothing else of it, their axes are
 the same; any other axis is needed whole, which is always right.

@@ -35,7 +35,7 @@ class Tiles:
 
 @dataclass(frozen=True)
 class BlockPhase:
-    """What is ready at the same time and comes in the same chunks, and is computed together."""
+    """Nodes that are ready at the same time and come in the same chunks, and are computed together."""
 
     region: Region
     roots: tuple[Root, ...]
@@ -48,12 +48,12 @@ class BlockPhase:
 
     @property
     def accumulates(self) -> bool:
-        """Whether the block function is called for a chunk of what is summed over at a time."""
+        """Tell whether the block function is called for a chunk of what is summed over at a time."""
         return any(root.strategy.accumulates for root in self.roots)
 
     @cached_property
     def note(self) -> str:
-        """What is not done in chunks."""
+        """Return what is not done in chunks."""
         return self.trace.needed_whole()
 
     @cached_property
@@ -96,14 +96,14 @@ class BlockPhase:
         return max((self.trace.bytes_at(place) for place in places if cut in place[1]), default=0)
 
     def _is_plain_product(self) -> bool:
-        """Whether this multiplies arrays as they lie there: BLAS goes through them in blocks of its own."""
+        """Tell whether this multiplies arrays as they lie there: BLAS goes through them in blocks of its own."""
         before = [node for node, _ in self.trace.order if node is not self.first]
         is_alone = len(self.roots) == 1 and self.first.opcode == "matmul"
         return is_alone and all(node.opcode == "transpose" and node.ndim == 2 for node in before)
 
     @cached_property
     def cost(self) -> Cost:
-        """What its tasks take: blocks given, results, and what lies between, of a few rows at a time."""
+        """Return what its tasks take: blocks given, results, and what lies between, of a few rows at a time."""
         chunks, sources = self.trace.chunks, [source.node for source in self.trace.sources.values()]
         parts = sum(chunks.block_bytes(root.node) for root in self.roots if root.strategy.gives_parts)
         blocks = sum(chunks.block_bytes(root.node) for root in self.roots if not root.strategy.gives_parts)

@@ -38,7 +38,7 @@ class BlockwiseIndex:
 
 
 def contracts(index: str, indices: tuple[str | None, ...]) -> bool:
-    """Whether an operand has a character that the result does not have."""
+    """Tell whether an operand has a character that the result does not have."""
     return any(c not in index for text in indices for c in text or "")
 
 

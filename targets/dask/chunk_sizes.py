@@ -113,7 +113,7 @@ class _Halving:
         return found
 
     def _scattering(self, node: Node, key: Axis, excess: float) -> int:
-        """What speaks against chunks along an axis that would lie in many short pieces in a file."""
+        """Return what speaks against chunks along an axis that would lie in many short pieces in a file."""
         block = self._block(node)
         first = next(axis for axis, size in enumerate(block) if size > 1)
         last = max(axis for axis, own in enumerate(self.keys[node]) if own == key)
@@ -128,7 +128,7 @@ def _rounded(length: int) -> int:
 
 
 def _held(classes: AxisClasses) -> set[Axis]:
-    """What the steps of loops that go through arrays need whole: all but the axes along which they go."""
+    """Return what the steps of loops that go through arrays need whole: all but the axes along which they go."""
     found: set[Axis] = set()
     for node, scan in classes.scans.items():
         along = set(scan.axes)

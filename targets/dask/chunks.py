@@ -1,4 +1,4 @@
-"""Which axes come in several chunks, and how long these are."""
+"""Chunks: which axes come in several, and how long these are."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Chunks:
     fused: frozenset[Node] = frozenset()
 
     def is_cut(self, node: Node) -> bool:
-        """Whether a node comes in several chunks."""
+        """Tell whether a node comes in several chunks."""
         return any(self.is_cut_along[node])
 
     def is_planned(self, node: Node, axis: int) -> bool:
-        """Whether an axis is of a class that is to be cut."""
+        """Tell whether an axis is of a class that is to be cut."""
         return shape_of(node)[axis] > 1 and self.classes.find(node, axis) in self.lengths
 
     def unmet(self, node: Node) -> set[tuple[int, int]]:
@@ -40,8 +40,9 @@ class Chunks:
         return {(k, axis) for k, axis, place in axes if place is None and self.is_cut_along[node.operands[k]][axis]}
 
     def followed(self, node: Node) -> tuple[bool, ...]:
-        """Which axes of a result come in several chunks: those that do of an operand, and where an array is made anew,
-        those that are to be cut."""
+        """Return the axes of a result that come in several chunks: those that do of an operand, and where an array is
+        made anew, those that are to be cut.
+        """
         found = list(self.is_cut_along[node])
         for operand, axis_map in zip(node.operands, self.classes.axis_maps[node], strict=True):
             for axis, place in enumerate(axis_map):

@@ -92,7 +92,7 @@ def _loops(schedule: Schedule) -> Iterator[Node]:
 
 
 def _name(function: Function, node: Node) -> str:
-    """What an argument of ``main`` is called in the program; the operation of anything else."""
+    """Return what an argument of ``main`` is called in the program, or the operation of anything else."""
     path = ""
     while node.opcode == "item" and is_argument(node):
         path = f".{node.parameters['index']}{path}"

@@ -113,7 +113,7 @@ def _matrix(direction: str) -> Rewrite:
 
 
 def _triangle(direction: str) -> Rewrite:
-    """What is where the mask is, and zeros."""
+    """Return the rewrite of a triangle of a matrix to a select of its elements or zeros."""
 
     def rewritten(graph: Graph, node: Node, operands: Operands) -> Node:
         mask, zero = _mask(graph, node, direction, node.parameters["diagonal"]), graph.literal(0, node.type)

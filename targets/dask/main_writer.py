@@ -60,11 +60,11 @@ class MainWriter:
         self.made[node] = made
 
     def is_read(self, node: Node) -> bool:
-        """Whether a node is an argument that is read in chunks."""
+        """Tell whether a node is an argument that is read in chunks."""
         return is_argument(node) and self.chunks.is_cut(node)
 
     def given(self, node: Node, region: Region, way: str = "read") -> Node:
-        """What ``main`` has for a node.
+        """Return what ``main`` has for a node.
 
         An argument in several chunks is read anew wherever it is needed (``read``), or by the tasks that need it
         (``pieces``); so are large arrays that are computed where they are needed by tasks that take one block after

@@ -1,4 +1,4 @@
-"""What is asked about any node: its name, its shape, its bytes, and where ``main`` has it from."""
+"""Questions about any node: its name, its shape, its bytes, and where ``main`` has it from."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def bytes_of(node: Node) -> int:
 
 
 def is_argument(node: Node) -> bool:
-    """Whether a node is an argument of ``main``, or a part of an argument that is a tuple."""
+    """Tell whether a node is an argument of ``main``, or a part of an argument that is a tuple."""
     while node.opcode == "item":
         (node,) = node.operands
     return "argument" in node.parameters
 
 
 def is_plain_number(node: Node) -> bool:
-    """Whether ``main`` has a node as a number, not as a lazy array."""
+    """Tell whether ``main`` has a node as a number, not as a lazy array."""
     return node.is_python_int or node.is_literal or is_known_on_host(node)
 
 
 def is_filled(node: Node) -> bool:
-    """Whether the first operand has any elements."""
+    """Tell whether the first operand has any elements."""
     return 0 not in node.operands[0].shape

@@ -107,7 +107,7 @@ def _block_strategy(node: Node, choices: Choices) -> BlockStrategy | None:
 
 
 def _block_phases(chunks: Chunks, choices: Choices, levels: Mapping[Node, int]) -> list[BlockPhase]:
-    """What is ready at the same time and comes in the same chunks is computed together."""
+    """Return the phases of blocks: what is ready at the same time and comes in the same chunks is computed together."""
     groups: dict[object, list[tuple[Node, BlockStrategy]]] = {}
     for node in chunks.classes.nodes:
         strategy = _block_strategy(node, choices) if node in levels else None

@@ -1,4 +1,4 @@
-"""Which axes products and convolutions sum over."""
+"""The axes that products and convolutions sum over."""
 
 from __future__ import annotations
 

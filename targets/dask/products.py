@@ -19,7 +19,7 @@ from .tracing import Index, IndexSymbol, Trace
 
 
 def is_product(node: Node) -> bool:
-    """Whether the parts of it for chunks of what it sums over can be added up."""
+    """Tell whether the parts of it for chunks of what it sums over can be added up."""
     return node.operation.is_product or (bool(contracted(node)) and node.type.bits >= 32)
 
 
@@ -55,7 +55,7 @@ class ProductStrategy(BlockStrategy):
         return every_axis(node) if is_product(node) else []
 
     def needs_only_summed(self, node: Node, chunks: Chunks) -> bool:
-        """Whether the axes that are needed whole and come in several chunks are summed over."""
+        """Tell whether the axes that are needed whole and come in several chunks are summed over."""
         summed = {(k, pair[k]) for pair in contracted(node) for k in (0, 1)}
         unmet = chunks.unmet(node) if summed else set()
         return bool(unmet) and unmet <= summed

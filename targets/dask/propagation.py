@@ -45,7 +45,7 @@ def propagated(classes: AxisClasses, lengths: Mapping[Axis, int]) -> tuple[Chunk
 
 
 def _is_fused(node: Node, choices: Choices) -> bool:
-    """Whether a block function can compute a node along with others; the result of a call is there already."""
+    """Tell whether a block function can compute a node along with others; the result of a call is there already."""
     if node.opcode == "item" and isinstance(choices[node.operands[0]], ArrayStrategy):
         return False
     return choices[node] is MAP_BLOCKS

@@ -1,4 +1,4 @@
-"""What the Dask target does not support, though the library would: calls that hide what can be done in chunks."""
+"""The calls that the Dask target refuses though its library has them: they hide what can be done in chunks."""
 
 from __future__ import annotations
 

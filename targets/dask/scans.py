@@ -20,7 +20,7 @@ SHARE = 8  # of the memory that it may take
 
 @dataclass(slots=True)
 class Scan:
-    """What a loop of ``length`` steps goes through.
+    """The arrays that a loop of ``length`` steps goes through.
 
     ``read`` are arrays from outside and ``written`` the carries that each step writes, with the axis along which it
     does so at its own position; ``readers`` are the nodes that read such a position. ``carried`` are the other carries.
@@ -34,7 +34,7 @@ class Scan:
 
     @property
     def carried(self) -> list[Carry]:
-        """What goes from step to step."""
+        """Return the values that go from step to step."""
         return [carry for carry in self.loop.carries if carry not in self.written]
 
     @property
@@ -45,7 +45,7 @@ class Scan:
 
 
 def scan_of(node: Node, body: list[Node], captured: list[Node], memory: int | None = None) -> Scan | None:
-    """What a loop goes through that has the nodes of ``body`` inside and reads those ``captured`` from outside.
+    """Return what a loop goes through that has the nodes of ``body`` inside and reads those ``captured`` from outside.
 
     None where it goes through no array, forwards or backwards, or where it works on arrays that are larger than those
     or large for the bytes of ``memory`` that there are.
@@ -107,7 +107,7 @@ def _axis_of_step(index: tuple[object, ...], operands: tuple[Node, ...], loop: L
 
 
 def is_number(node: Node, loop: Loop) -> bool:
-    """Whether a node is the number of the step."""
+    """Tell whether a node is the number of the step."""
     while node.opcode == "retype":
         (node,) = node.operands
     return node is loop.counter

@@ -1,4 +1,4 @@
-"""What a strategy is: one way in which an operation on arrays in chunks is done.
+"""A strategy: one way in which an operation on arrays in chunks is done.
 
 A strategy says which axes have to be cut alike for it and when it is feasible, what its tasks take, and how it is
 written. Block strategies are computed by block functions, which join as many operations as they can; array strategies
@@ -51,10 +51,10 @@ class Strategy(ABC):
 
     @abstractmethod
     def is_feasible(self, node: Node, chunks: Chunks) -> bool:
-        """Whether a node can be done so, where its operands come in these chunks."""
+        """Tell whether a node can be done so, where its operands come in these chunks."""
 
     def propagated(self, node: Node, chunks: Chunks) -> Iterator[tuple[Node, tuple[bool, ...]]]:
-        """Which axes of the result come in several chunks then, and those of other nodes that follow from it."""
+        """Yield the nodes that come in several chunks then, with the axes: the result, and what follows from it."""
         yield node, chunks.followed(node)
 
 
@@ -81,11 +81,11 @@ class BlockStrategy(Strategy):
 
     @abstractmethod
     def root(self, node: Node, trace: Trace) -> Root:
-        """What the block function computes for a node, with its index in a trace."""
+        """Return what the block function computes for a node, with its index in a trace."""
 
     @abstractmethod
     def operands(self, root: Root, trace: Trace) -> list[tuple[Node, Index]]:
-        """What the last step of the block function is done to."""
+        """Return the operands of the last step of the block function."""
 
     def follow(self, root: Root, trace: Trace) -> None:
         """Add to a trace what a root is computed from."""
@@ -113,7 +113,7 @@ class ArrayStrategy(Strategy):
     """A way to do an operation of ``main`` on lazy arrays."""
 
     def trace(self, node: Node, chunks: Chunks) -> Trace | None:
-        """What a function of its own computes for it, if there is one."""
+        """Return the trace of a function of its own that computes the node, if there is one."""
         return None
 
     def needs(self, phase: ArrayPhase) -> list[Node]:
@@ -122,7 +122,7 @@ class ArrayStrategy(Strategy):
         return [*phase.node.operands, *nested_roots(phase.node), *([after] if after is not None else [])]
 
     def cost(self, phase: ArrayPhase, chunks: Chunks) -> Cost | None:
-        """What its tasks take; None where that is little."""
+        """Return what its tasks take, or None where that is little."""
         return None
 
     def write(self, phase: ArrayPhase, main: MainWriter) -> None:
@@ -140,14 +140,14 @@ class ArrayPhase:
 
     @property
     def own_trace(self) -> Trace:
-        """What a function of its own computes for it; there must be one."""
+        """Return the trace of a function of its own that computes the node; there must be one."""
         assert self.trace is not None
         return self.trace
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a phase takes.
+    """The bytes and the work that a phase takes.
 
     A task holds ``task_bytes``, and ``mapped_task_bytes`` where the arguments of ``main`` are mapped into memory. Of
     its results ``handed_on_bytes`` wait for later phases or for who calls ``main``, and ``part_bytes`` to be combined.

@@ -1,4 +1,4 @@
-"""What a block function computes: one block of some arrays from blocks of others.
+"""Traces: what a block function computes, one block of some arrays from blocks of others.
 
 A trace starts at the arrays wanted (the roots) and follows axis maps back to what lies there already (the sources).
 It gives every axis an index symbol: axes that are the same share one.
@@ -43,7 +43,7 @@ Place = tuple[Node, Key]  # a node as it is seen through an index
 
 
 def key_of(index: Index) -> Key:
-    """What two indices have in common through which a node looks the same."""
+    """Return what two indices have in common through which a node looks the same."""
     return tuple(symbol.cut for symbol in index)
 
 
@@ -143,7 +143,9 @@ class Trace:
     # -- what a task of it holds
 
     def needed_whole(self) -> str:
-        """What is not done in chunks, and along which axes, as in ``one chunk: sort along axis 0``; mostly nothing."""
+        """Return what is not done in chunks, and along which axes, as in ``one chunk: sort along axis 0``; mostly
+        nothing.
+        """
         found: dict[str, None] = {}
         for place in self.order:
             for operand in self.operands[place]:
@@ -182,7 +184,7 @@ class Trace:
         )
 
     def _is_joined(self, source: Source) -> bool:
-        """Whether a task is given several chunks of an array as one."""
+        """Tell whether a task is given several chunks of an array as one."""
         cut = self.chunks.is_cut_along[source.node]
         return any(is_cut and not symbol.is_cut for is_cut, symbol in zip(cut, source.index, strict=True))
 

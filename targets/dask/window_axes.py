@@ -1,4 +1,4 @@
-"""What goes by windows, which can be read on their own: convolutions and reductions of windows."""
+"""Windows that tasks can read on their own: those of convolutions and of reductions of windows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Windows:
         return node, self.result
 
     def length(self, given: int) -> int:
-        """Of chunks of what is cut alike, where those of the first operand are so long."""
+        """Return the length of chunks where those of the first operand are ``given`` long."""
         return max(1, given // self.dilation if self.is_summed else given * self.gap // self.stride)
 
     def reach(self, count: int, taps: int) -> int:
@@ -54,7 +54,7 @@ def layout_of(node: Node) -> str:
 
 
 def windows_of(node: Node) -> tuple[Windows, ...]:
-    """Those along each axis, where tasks can read them; none of any other node."""
+    """Return the windows along each axis where tasks can read them, and none for any other node."""
     if node.opcode != "prelude" or node.parameters["function"] not in (*CONVOLUTIONS, *REDUCTIONS):
         return ()
     if node.results or 0 in node.shape or 0 in node.operands[0].shape:

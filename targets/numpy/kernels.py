@@ -1,4 +1,4 @@
-"""Which operations the loops of the style ``fast`` compute, exactly as NumPy does, and what is worth such a loop."""
+"""The operations that loops of the style ``fast`` compute, exactly as NumPy does, and when such a loop pays."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def refuses(node: Node) -> str | None:
 
 
 def _declarations(*arguments: Any) -> Any:
-    """What writes kernels with Numba; it stands above the targets, and is imported where a module has kernels."""
+    """Return the writer of kernels with Numba; it stands above the targets: imported where a module has kernels."""
     return import_module(f"{__package__}.numba.declarations").NumbaDeclarations(*arguments)
 
 

@@ -1,4 +1,4 @@
-"""What would make modules for NumPy faster on this machine, for ``xla2py doctor``."""
+"""Advice on how this machine runs modules for NumPy faster, for ``xla2py doctor``."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def advice_on_memory(libc: str, environment: Mapping[str, str]) -> str:
 
 
 def _kernels() -> str:
-    """What the OpenBLAS beside NumPy calls the kernels it picked, empty where there is none that tells."""
+    """Return what the OpenBLAS beside NumPy calls the kernels it picked, or nothing where there is none that tells."""
     spec = find_spec("numpy")
     if spec is None or spec.origin is None:
         return ""
@@ -69,7 +69,7 @@ def _kernels() -> str:
 
 
 def _processor() -> frozenset[str]:
-    """What the processor can do, as Linux lists it."""
+    """Return the features of the processor, as Linux lists them."""
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""What an emitted ``main`` checks before it computes."""
+"""The checks of an emitted ``main`` before it computes."""
 
 import re
 from contextlib import suppress
@@ -42,7 +42,7 @@ def check_bounded_arguments(
 
 
 def is_within(given: str, wanted: str) -> bool:
-    """Whether ``3`` is what ``<=8`` says, or two words are the same."""
+    """Tell whether ``3`` is what ``<=8`` says, or two words are the same."""
     is_bound = wanted.startswith("<=") and given.isdigit()
     return int(given) <= int(wanted[2:]) if is_bound else given == wanted
 

@@ -122,7 +122,7 @@ def in_chunks(planned: Chunks, chosen: Any, **arrays: Any) -> list[Any]:
 
 
 def any_names(chosen: Mapping[Any, Any]) -> bool:
-    """Whether chunks are given by argument, and not by axis as dask takes them."""
+    """Tell whether chunks are given by argument, and not by axis as dask takes them."""
     return any(isinstance(key, str) for key in chosen) or not chosen
 
 

@@ -1,4 +1,4 @@
-"""What works along an axis that is cut: each chunk does its part."""
+"""Operations along an axis that is cut: each chunk does its part."""
 
 from functools import partial
 from operator import itemgetter

@@ -49,8 +49,8 @@ def look_up(
     found: str,
     blocks: list[Any],
 ) -> da.Array:
-    """What ``find`` gives for ``blocks`` of indices; ``letters`` are the axes of ``x``,
-    ``found`` those of the result.
+    """Return what ``find`` gives for ``blocks`` of indices; ``letters`` are the axes of
+    ``x``, ``found`` those of the result.
 
     A task reads of a file only what its indices name. Of a computed array each chunk
     gives what it has, and these parts are joined.
@@ -92,7 +92,7 @@ def find_in_chunk(
     first: np.ndarray,
     *others: np.ndarray,
 ) -> Found:
-    """What indices name of a chunk that is a slice of an axis of ``n``."""
+    """Return what indices name of a chunk that is a slice of an axis of ``n``."""
     clamped = np.asarray(clamp_start(first, n - 1))
     return find(block_of(x), along.start, axis, clamped, *others)
 
@@ -105,8 +105,8 @@ def find_in_file(
     kept: Sequence[int],
     *blocks: np.ndarray,
 ) -> np.ndarray:
-    """What indices name of an array that is not yet read, one chunk after the other.
-    The first blocks are the places along the ``kept`` axes.
+    """Return what indices name of an array that is not yet read, one chunk after the
+    other. The first blocks are the places along the ``kept`` axes.
     """
     first, *others = blocks[len(kept) :]
     first = np.asarray(clamp_start(first, array.shape[axis] - 1))
@@ -132,7 +132,9 @@ def find_in_file(
 def find_elements(
     part: np.ndarray, start: int, axis: int, first: np.ndarray, *others: np.ndarray
 ) -> Found:
-    """What indices name, elements or rows, of a ``part`` that begins at ``start``."""
+    """Return what indices name, elements or rows, of a ``part`` that begins at
+    ``start``.
+    """
     places, *rest = np.broadcast_arrays(first, *others)
     inside = (places >= start) & (places < start + part.shape[axis])
     sizes, before = part.shape[axis + 1 :], (slice(None),) * axis
@@ -141,7 +143,7 @@ def find_elements(
 
 
 def find_along(part: np.ndarray, start: int, axis: int, order: np.ndarray) -> Found:
-    """What ``np.take_along_axis`` takes of a ``part`` that begins at ``start``."""
+    """Return what ``np.take_along_axis`` takes of a ``part`` from ``start`` on."""
     inside = (order >= start) & (order < start + part.shape[axis])
     index = list(np.nonzero(inside))
     index[axis] = order[inside] - start

@@ -12,13 +12,14 @@ from .tiles import block_of
 
 
 def block_key(one: Any) -> Any:
-    """What a task is given of an array in one chunk; anything else as it is."""
+    """Return the key of a lazy array in one chunk, and anything else as it is."""
     return (one.name, *(0,) * one.ndim) if isinstance(one, da.Array) else one
 
 
 def blocks_around(x: Chunked, box: Sequence[slice]) -> Any:
-    """What a task is given to take a box of an array from: of a lazy array the blocks
-    that reach into it, as [their slices along each axis, their keys]; else the array.
+    """Return what a task is given to take a box of an array from: of a lazy array the
+    blocks that reach into it, as [their slices along each axis, their keys]; else the
+    array.
     """
     if not isinstance(x.array, da.Array):
         return x.array

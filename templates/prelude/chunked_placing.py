@@ -115,8 +115,8 @@ def whole_of(box: Box) -> Box:
 def pieces_in(
     x: Chunked, starts: Sequence[int], box: Box
 ) -> Iterator[tuple[Box, Box, Any]]:
-    """What an array has in a box, block by block where it is lazy: where that is in the
-    box, where in the source, and the source.
+    """Return what an array has in a box, block by block where it is lazy: where that is
+    in the box, where in the source, and the source.
     """
     is_lazy = isinstance(x.array, da.Array)
     cuts = x.array.chunks if is_lazy else [(n,) for n in x.array.shape]

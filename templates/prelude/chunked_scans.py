@@ -81,8 +81,9 @@ def scan_in_chunks(
     axis: int,
     reverse: bool = False,
 ) -> tuple[da.Array, ...]:
-    """What ``scan`` gives for each chunk of the operands along an axis, combined with
-    the totals of those before it (behind it if ``reverse``), and then with ``inits``.
+    """Return what ``scan`` gives for each chunk of the operands along an axis, combined
+    with the totals of those before it (behind it if ``reverse``), and then with
+    ``inits``.
 
     The operands are read twice; those that are computed lie in files meanwhile.
     """
@@ -122,7 +123,7 @@ def scan_in_chunks(
 def total_of_part(
     scan: Scan, axis: int, reverse: bool, *blocks: Any
 ) -> list[np.ndarray]:
-    """What stands in the last place of a scan, in an axis of one element."""
+    """Return what stands in the last place of a scan, in an axis of one element."""
     last = slice(1) if reverse else slice(-1, None)
     scanned = scan([block_of(x) for x in blocks])
     return [x[(slice(None),) * axis + (last,)].copy() for x in scanned]

@@ -27,8 +27,8 @@ def loop_in_chunks(
     reverse: bool = False,
     numbered: bool = False,
 ) -> Any:
-    """What ``carries`` are after all steps, and the arrays like ``out`` that these
-    write; ``function`` does the steps of a chunk.
+    """Return what ``carries`` are after all steps, and the arrays like ``out`` that
+    these write; ``function`` does the steps of a chunk.
 
     It is given the range of their numbers if ``numbered``, what the steps before made
     of ``carries``, a chunk of each of ``rows``, and ``whole``. Steps go along the first
@@ -72,7 +72,7 @@ def loop_in_chunks(
 def steps_of_chunk(
     function: Callable[..., Any], steps: range | None, carries: Any, blocks: Any
 ) -> tuple[Any, ...]:
-    """What goes on to the next chunk, and the chunks of what the steps write."""
+    """Return what goes on to the next chunk, and the chunks of what the steps write."""
     numbers = [] if steps is None else [steps]
     made = function(*numbers, *carries, *map(block_of, blocks))
     results = made if isinstance(made, tuple) else (made,)

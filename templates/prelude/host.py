@@ -5,7 +5,7 @@ from typing import Any
 
 
 def call_back(function: Callable[..., Any] | None, *arguments: Any) -> Any:
-    """What ``function`` gives for arrays: an array, or a tuple of several.
+    """Return what ``function`` gives for arrays: an array, or a tuple of several.
 
     Raises RuntimeError where ``main`` was not handed one.
     """

@@ -1,4 +1,4 @@
-"""Which dtype to compute in."""
+"""The dtypes that operations are computed in."""
 
 import numpy as np
 

@@ -22,8 +22,8 @@ def copy_ragged_rows(
 def rows_of_runs(
     x: np.ndarray, starts: np.ndarray, sizes: np.ndarray, places: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What a member gets of ``x``: the rows of its runs, one run after the other, and
-    the [starts, sizes, places] of the runs in these.
+    """Return what a member gets of ``x``: the rows of its runs, one run after the
+    other, and the [starts, sizes, places] of the runs in these.
     """
     runs = [x[start : start + size] for start, size in zip(starts, sizes, strict=True)]
     ends = np.cumsum(sizes)

@@ -1,4 +1,4 @@
-"""What replicas that run one program together are to each other.
+"""Replicas that run one program together.
 
 A device is one partition of one replica, ``replica_id * partitions + partition_id``, as
 in XLA. Everything that devices exchange goes through one method,
@@ -102,8 +102,8 @@ class Replica:
         return [arrays[member] for member in members]
 
     def tag(self, collective: str, x: Any, channel: int | str | None) -> str:
-        """What both sides of an exchange have to agree on. Without a channel, that is
-        the line of the call.
+        """Return the tag that both sides of an exchange agree on; without a channel,
+        that is the line of the call.
         """
         place = f"channel {channel}"
         if channel is None:

@@ -49,8 +49,8 @@ class ReduceScatter(Replica):
         groups: Sequence[Sequence[int]] | None = None,
         channel: int | str | None = None,
     ) -> Any:
-        """Of the combined ``x``, the shard along ``axis`` that belongs to this place in
-        the group.
+        """Return the shard of the combined ``x`` along ``axis`` that belongs to this
+        place in the group.
         """
         tag, members = self.tag("reduce_scatter", x, channel), self.members(groups)
         parts = np.split(x, len(members), axis)
@@ -168,8 +168,8 @@ class Channels(Replica):
     def recv(
         self, otherwise: Any, channel: int, pairs: Sequence[tuple[int, int]]
     ) -> Any:
-        """What another device sends on a channel; ``otherwise``, an array of the same
-        shape, where none does.
+        """Return what another device sends on a channel, or ``otherwise``, an array of
+        the same shape, where none does.
         """
         sources = [source for source, target in pairs if target == self.device]
         tag = self.tag("transfer", otherwise, channel)

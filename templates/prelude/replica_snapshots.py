@@ -69,8 +69,8 @@ class Resumable(Replica):
     loop = iteration = 0
 
     def resume(self, *carried: Any) -> Any:
-        """What a loop begins with: what its snapshot holds where the run begins from
-        one, else the arguments.
+        """Return what a loop begins with: what its snapshot holds where the run begins
+        from one, else the arguments.
         """
         snapshots = self.network.snapshots
         self.loop, self.iteration = self.loop + 1, 0

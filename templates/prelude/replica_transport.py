@@ -183,8 +183,8 @@ class Seat:
 
 
 def joining(seats: Mapping[tuple[str, int], Seat]) -> Callable[..., Any]:
-    """What a worker does when a peer connects to a replica of its own. Only who knows
-    the run's token finds it.
+    """Return the handler of peers that connect to a replica of this worker. Only who
+    knows the run's token finds it.
     """
 
     async def join(comm: Any, token: str, device: int, source: int) -> Any:

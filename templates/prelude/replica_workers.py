@@ -44,8 +44,9 @@ def wrapping_around(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def pickled_whole(program: Any) -> bytes:
-    """What ``cloudpickle.loads`` makes a program of on a worker. These are bytes until
-    then: a scheduler that read them would send names of this process's modules on.
+    """Return what ``cloudpickle.loads`` makes a program of on a worker. These are bytes
+    until then: a scheduler that read them would send names of this process's modules
+    on.
     """
     module = sys.modules.get(__name__)
     stream = io.BytesIO()

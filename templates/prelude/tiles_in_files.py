@@ -72,7 +72,7 @@ class Summed:
 
 
 def each_in_turn(*arguments: Any) -> Iterator[list[Any]]:
-    """Of lists of blocks the first of each, then the second, ..; what is one block goes
+    """Return the first block of each list, then the second, ..; what is one block goes
     with each of them.
     """
     lists = [list(flat(argument)) for argument in arguments]

@@ -17,7 +17,9 @@ T = TypeVar("T")
 
 
 def _agreed(opcode: str, inferred: T | None, given: T | None) -> T | None:
-    """What a rule infers, or where it leaves that open what is given. Raises ValueError where the two differ."""
+    """Return what a rule infers, or what is given where the rule leaves that open. Raises ValueError where the two
+    differ.
+    """
     if inferred is None:
         return given
     if given is not None and given != inferred:
@@ -71,13 +73,13 @@ class Graph:
         return len(self._made)
 
     def current(self, node: Node) -> Node:
-        """What rewrites have made of a node; it may have other unit axes."""
+        """Return what rewrites have made of a node; it may have other unit axes."""
         while node in self.replaced:
             node = self.replaced[node]
         return node
 
     def has_current(self, node: Node) -> bool:
-        """Whether :meth:`current` has the value of the node, and does not only stand in for it."""
+        """Tell whether :meth:`current` has the value of the node, and does not only stand in for it."""
         while node not in self.stand_ins and node in self.replaced:
             node = self.replaced[node]
         return node not in self.stand_ins

@@ -1,4 +1,4 @@
-"""Which carried arrays of a loop may be changed where they are.
+"""The analysis of which carried arrays of a loop may be changed where they are.
 
 ``t = t.copy()`` and ``t[i] = x`` in every iteration is one copy before the loop and ``t[i] = x``, where nothing that
 outlives the change looks at the array that is changed.

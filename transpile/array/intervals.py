@@ -52,12 +52,14 @@ def _fitting(found: Interval | None, result: ElementType) -> Interval | None:
 
 
 def chosen(operands: Sequence[Node], parameters: Parameters, result: ElementType) -> Interval | None:
-    """Of a select: of what it chooses between; of ``where(i < 0, i + n, i)`` each where it is chosen."""
+    """Return the interval of a select, from what it chooses between; of ``where(i < 0, i + n, i)`` each where it is
+    chosen.
+    """
     return _fitting(_union(*_chosen_intervals(operands)), result)
 
 
 def narrowed(node: Node, operands: tuple[Node, ...]) -> Interval | None:
-    """What is known of a node and what follows from other operands for it."""
+    """Return what is known of a node and what follows from other operands for it."""
     before, rule = node.interval, node.operation.interval
     if not node.operation.is_elementwise or rule is None or node.element_type is None or not node.type.is_integral:
         return before
@@ -135,17 +137,17 @@ def _float_bounds(node: Node) -> tuple[float, float] | None:
 
 
 def total(a: Interval | None, b: Interval | None) -> Interval | None:
-    """Of a sum."""
+    """Return the interval of a sum."""
     return (a[0] + b[0], a[1] + b[1]) if a and b else None
 
 
 def difference(a: Interval | None, b: Interval | None) -> Interval | None:
-    """Of a difference."""
+    """Return the interval of a difference."""
     return (a[0] - b[1], a[1] - b[0]) if a and b else None
 
 
 def product(a: Interval | None, b: Interval | None) -> Interval | None:
-    """Of a product."""
+    """Return the interval of a product."""
     if not a or not b:
         return None
     products = [x * y for x in a for y in b]
@@ -157,17 +159,17 @@ def _union(a: Interval | None, b: Interval | None) -> Interval | None:
 
 
 def larger(a: Interval | None, b: Interval | None) -> Interval | None:
-    """Of the larger of two."""
+    """Return the interval of the larger of two."""
     return (max(a[0], b[0]), max(a[1], b[1])) if a and b else None
 
 
 def smaller(a: Interval | None, b: Interval | None) -> Interval | None:
-    """Of the smaller of two."""
+    """Return the interval of the smaller of two."""
     return (min(a[0], b[0]), min(a[1], b[1])) if a and b else None
 
 
 def clamped(low: Interval | None, x: Interval | None, high: Interval | None) -> Interval | None:
-    """Of what is moved into an interval."""
+    """Return the interval of what is clamped into another."""
     if not low or not high:
         return None
     if x is None:
@@ -176,13 +178,13 @@ def clamped(low: Interval | None, x: Interval | None, high: Interval | None) -> 
 
 
 def both(a: Interval | None, b: Interval | None) -> Interval | None:
-    """Of numbers of which one is not negative."""
+    """Return the interval of the bitwise and of numbers of which one is not negative."""
     bounds = [interval[1] for interval in (a, b) if interval and interval[0] >= 0]
     return (0, min(bounds)) if bounds else None
 
 
 def rest(a: Interval | None, b: Interval | None) -> Interval | None:
-    """Of a remainder, which has the sign of what is divided."""
+    """Return the interval of a remainder, which has the sign of the dividend."""
     if not b or b[0] <= 0:
         return None
     largest = b[1] - 1
@@ -190,15 +192,15 @@ def rest(a: Interval | None, b: Interval | None) -> Interval | None:
 
 
 def quotient(a: Interval | None, b: Interval | None) -> Interval | None:
-    """Of a quotient of numbers that are not negative."""
+    """Return the interval of a quotient of numbers that are not negative."""
     return (a[0] // b[1], a[1] // b[0]) if a and b and a[0] >= 0 and b[0] > 0 else None
 
 
 def shifted(a: Interval | None, b: Interval | None) -> Interval | None:
-    """Of what is shifted to the right and not negative."""
+    """Return the interval of what is shifted to the right and not negative."""
     return (a[0] >> b[1], a[1] >> b[0]) if a and b and a[0] >= 0 and b[0] >= 0 and b[1] < 64 else None
 
 
 def itself(a: Interval | None) -> Interval | None:
-    """Of the operand."""
+    """Return the interval of the operand."""
     return a

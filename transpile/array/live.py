@@ -18,7 +18,7 @@ _Place = tuple[int, int]  # among the nodes found first, and among those made in
 
 
 class LiveNodes:
-    """What a function needs, with its uses. Only :meth:`replace` may change the operands of nodes in it."""
+    """The live nodes of a function, with their uses. Only :meth:`replace` may change their operands."""
 
     def __init__(self, function: Function) -> None:
         self._function = function
@@ -51,7 +51,7 @@ class LiveNodes:
         return list(self._users.get(node, ()))
 
     def is_root(self, node: Node) -> bool:
-        """Whether the function gives the node back, takes it, or runs it for its effect."""
+        """Tell whether the function gives the node back, takes it, or runs it for its effect."""
         return self._root_uses[node] > 0
 
     def of(self, opcodes: Iterable[str]) -> list[Node]:

@@ -1,4 +1,4 @@
-"""What one row of the table of operations says.
+"""One row of the table of operations.
 
 A row has the name of an operation, what it takes, the rules that give its type, the map from the axes of its operands
 to the axes of its result, its traits and a default name for its value. Rules get the operands and the parameters of a
@@ -19,7 +19,7 @@ AxisMap = tuple[int | None, ...]  # for each axis of an operand: the axis of the
 
 
 class Operand(Protocol):
-    """What rules read of the nodes that an operation takes."""
+    """One operand of an operation, as rules read it."""
 
     @property
     def opcode(self) -> str: ...

@@ -1,4 +1,4 @@
-"""What lowering makes of a module: functions in the array dialect."""
+"""Programs of the array dialect: functions, loops and branches."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def rewrite(function: Function, opcodes: Iterable[str], rule: Rewrite, supports:
 
 
 def are_supported(new: Node, given: Collection[Node], live: LiveNodes, supports: Support) -> bool:
-    """Whether a target supports what ``new`` adds to a program: it, and of the nodes ``given`` for it all it needs."""
+    """Tell whether a target supports what ``new`` adds to a program, with all that it needs of the ``given`` nodes."""
     own, waiting = set(given), [new]
     while waiting:
         node = waiting.pop()
@@ -78,7 +78,7 @@ def called(graph: Graph, name: str, operands: tuple[Node, ...], like: Node, *mor
 
 
 def call_parameters(function: str, operands: Sequence[Node], *more: Any, **keywords: Any) -> dict[str, Any]:
-    """Of the node of a call: the operands that are no literals are its operands."""
+    """Return the parameters of a call's node; operands that are no literals are the node's."""
     slots = iter(range(len(operands)))
     arguments = tuple(
         operand.parameters["constant"] if operand.is_literal else Slot(next(slots)) for operand in operands

@@ -1,5 +1,6 @@
-"""What is a Python or NumPy scalar in emitted code, on every array library: constants, loop counters, and what is
-computed from them alone."""
+"""The values that are Python or NumPy scalars in emitted code, on every array library: constants, loop counters, and
+what is computed from them alone.
+"""
 
 from __future__ import annotations
 

@@ -33,5 +33,5 @@ class Support:
     features: Features = field(default_factory=Features)
 
     def __call__(self, node: Node) -> bool:
-        """Whether a node may be made."""
+        """Tell whether a node may be made."""
         return all(refuses(node) is None for refuses in self.tables)

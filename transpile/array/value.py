@@ -102,7 +102,9 @@ def getitem(graph: Graph, node: Node, index: Sequence[Any]) -> Node:
 
 
 def _drops_unit_axes(node: Node, items: Sequence[Any]) -> bool:
-    """What is left of a short table has all its elements, and is an array still."""
+    """Tell whether an index takes only unit axes from a short table: what is left has all its elements, and is an array
+    still.
+    """
     if node.opcode != "array" or node.parameters["constant"].array.size > MOST_COPIED or len(items) != node.ndim:
         return False
     units = all(item == FULL or (item == 0 and n == 1) for n, item in zip(node.shape, items, strict=True))

@@ -117,7 +117,7 @@ def _interval_problems(node: Node) -> Iterator[str]:
 
 
 def _body_problems(node: Node) -> Iterator[str]:
-    """What does not fit between a node and the code that it holds or calls; bodies may have changed since."""
+    """Return what does not fit between a node and the code that it holds or calls; bodies may have changed since."""
     if node.opcode == "loop":
         yield from _loop_problems(node, node.parameters["loop"])
     elif node.opcode == "conditional" and node.operands:

@@ -25,7 +25,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def leaf_name(name: str, path: Sequence[int]) -> str:
-    """What an array inside a tuple is called: ``state.0.1``."""
+    """Return what an array inside a tuple is called: ``state.0.1``."""
     return ".".join([name, *map(str, path)])
 
 

@@ -95,7 +95,7 @@ def command(
 
 
 def plan(sources: Sequence[str], targets: Sequence[str], output: str | None) -> list[Job]:
-    """Which file each program goes to for each target.
+    """Return the file that each program goes to for each target.
 
     A folder gets ``NAME.py``, or ``NAME_TARGET.py`` where there are several targets. Raises ``UsageError`` (XP402)
     where several results would share one file or stdout.
@@ -165,7 +165,7 @@ def _show(generated: GeneratedModule) -> int:
 
 
 def _printing(wanted: str) -> Callable[[str, str], None]:
-    """What prints the program after a pass, or after all. Raises UsageError (XP641) for an unknown one."""
+    """Return what prints the program after a pass, or after all. Raises UsageError (XP641) for an unknown one."""
     from ..compilation import require_names, stage_names
 
     require_names([wanted], ("all", *stage_names()))
@@ -195,7 +195,7 @@ def _save(generated: GeneratedModule, destination: Path | None, *, force: bool) 
 
 
 def _compare(generated: GeneratedModule, destination: Path | None, *, show: bool) -> int:
-    """Whether the files hold what was generated; what is different goes to stdout (``show``) or is noted."""
+    """Tell whether the files hold what was generated; what is different goes to stdout (``show``) or is noted."""
     assert destination is not None, "the command asks for one"
     old = read_bytes(destination).decode("utf-8", "replace") if destination.exists() else ""
     is_stale = old != generated.source

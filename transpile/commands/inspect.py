@@ -137,7 +137,7 @@ def _show_costs(facts: Inspection) -> None:
 
 
 def unsupported(module: HloModule) -> list[tuple[str, str, str, str]]:
-    """What keeps the module from being emitted: target, number of instructions, their lines, the complaint."""
+    """Return what keeps the module from being emitted: target, number of instructions, their lines, the complaint."""
     from ...targets.base import load_target, target_names
     from ..compilation import compile
 

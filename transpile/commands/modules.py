@@ -67,7 +67,7 @@ def _stdin() -> bytes:
 
 
 def shown_name(argument: str) -> str:
-    """What headers call a source: its file name without folders, which differ between machines."""
+    """Return what headers call a source: its file name without folders, which differ between machines."""
     if argument == STDIN:
         return "stdin"
     return argument if is_reference(argument) else Path(argument).name

@@ -31,7 +31,7 @@ def debug_option() -> click.Option:
 
 
 def is_debugging() -> bool:
-    """Whether the command that is running was given ``--debug``."""
+    """Tell whether the command that is running was given ``--debug``."""
     context = click.get_current_context(silent=True)
     session = context.find_object(Session) if context is not None else None
     return session is not None and session.debug

@@ -84,7 +84,7 @@ def command(
 
 
 def _asked(oracle: str, folder: Path) -> IsInteresting:
-    """What a script of the user's says about a case, by its exit code."""
+    """Return what a script of the user's says about a case, by its exit code."""
     from ..equivalence.reduced_cases import write_case
 
     script = Path(oracle).resolve()

@@ -117,7 +117,7 @@ def _timed(call: Callable[[], Any], target: Target, shape: Shape) -> tuple[dict[
 
 
 def _is_of_callback(error: Exception) -> bool:
-    """Whether a program raised it because it was not handed a function that it calls back."""
+    """Tell whether a program raised it because it was not handed a function that it calls back."""
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next

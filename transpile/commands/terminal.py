@@ -1,4 +1,4 @@
-"""What commands write for people: reports, notes and progress on stderr, aligned tables on stdout."""
+"""The output of commands for people: reports, notes and progress on stderr, aligned tables on stdout."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ _FIRST_OF_TARGET = next(k for k, stage in enumerate(STAGES) if stage.name == "ow
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """What became of a module on a target.
+    """A module compiled for a target: the program, its plan and its diagnostics.
 
     ``target`` is the one that the program is written for: for a program of several replicas it may not be the
     one that was asked for. ``refusals`` are everything that the target cannot express; where there are any, the program
@@ -116,7 +116,7 @@ def compile(
 
 
 def _support(target: Target, options: Options) -> Support:
-    """What a target supports in a style: where there are kernels, nothing that would stand in their way."""
+    """Return what a target supports in a style: where there are kernels, nothing that would stand in their way."""
     kernels = kernels_in(options.style, target)
     return Support((target.refuses, *((kernels.refuses,) if kernels is not None else ())), target.features)
 

@@ -35,7 +35,7 @@ Begin = Callable[[str], None]  # is told the name of what is done next
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a user chooses about the program, beside the target.
+    """The choices of a user about the program, beside the target.
 
     ``disabled`` names stages to leave out, ``custom_calls`` a function ``module:function`` for custom-call targets;
     ``limits`` hold for programs in chunks, ``style`` is one of ``STYLES``, and ``graph`` asks for a program that can be
@@ -101,7 +101,7 @@ class Stage:
 
     @property
     def optional_names(self) -> tuple[str, ...]:
-        """What of the stage may be left out, by name."""
+        """Return the names of what may be left out of the stage."""
         return (*(() if self.is_needed else (self.name,)), *self.choices)
 
 
@@ -214,7 +214,7 @@ def stage_names() -> tuple[str, ...]:
 
 
 def optional_names() -> tuple[str, ...]:
-    """What may be left out, by name: stages, choices of stages, and choices of the emission."""
+    """Return the names of what may be left out: stages, choices of stages, and choices of the emission."""
     return (*(name for stage in STAGES for name in stage.optional_names), *EMISSION_CHOICES)
 
 
@@ -229,7 +229,7 @@ def require_names(given: Iterable[str], known: tuple[str, ...]) -> None:
 
 
 def verifies(draft: Draft) -> bool:
-    """Whether the program of a draft is verified after each of its stages."""
+    """Tell whether the program of a draft is verified after each of its stages."""
     return draft.options.debug
 
 

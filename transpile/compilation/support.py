@@ -1,4 +1,4 @@
-"""What a target cannot express, all of it at once."""
+"""The refusal of what a target cannot express, all of it at once."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def program_refusals(program: Program, target: Target) -> Iterator[Refusal]:
 
 
 def capture_refusals(program: Program, target: Target) -> Iterator[Refusal]:
-    """What keeps a program from being captured as a graph (XP307), each instruction once for each reason."""
+    """Return what keeps a program from being captured as a graph (XP307), each instruction once for each reason."""
     assert target.cannot_be_captured is not None
     for opcode, reason, instruction in _refused(program, target.cannot_be_captured):
         yield _refusal(opcode, instruction, f"{opcode} cannot be captured: {reason}", "XP307")

@@ -129,7 +129,9 @@ def _options(
     style: str,
     graph: bool,
 ) -> str:
-    """What the command line adds to emit this module again; a folder of sources has no name that fits everywhere."""
+    """Return what the command line adds to emit this module again; a folder of sources has no name that fits
+    everywhere.
+    """
     given = [
         "" if style == READABLE else f"--style {style}",
         "--graph" if graph else "",
@@ -204,7 +206,7 @@ def _target(target: str | Target) -> Target:
 
 
 def _source_name(source: object, module: HloModule, name: str | None) -> str:
-    """What the header calls the source: one line of plain characters, whatever the file was called."""
+    """Return what the header calls the source: one line of plain characters, whatever the file was called."""
     if name is None and isinstance(source, os.PathLike):
         name = Path(source).name
     chosen = name if name is not None else f"{module.name}.hlo"

@@ -70,7 +70,7 @@ class ArgumentWriter:
         self.leaves.clear()
 
     def _wanted(self) -> list[str]:
-        """What the parameters would best be called."""
+        """Return what the parameters would best be called."""
         if self.function.repeated:
             return self._given()
         origin = self.function.origin
@@ -111,7 +111,9 @@ class ArgumentWriter:
         return [common_words(names) or "x" for names in given]
 
     def prepare(self) -> str:
-        """What some libraries do to the arrays they are given before they compute with them; the chunks they plan."""
+        """Write what some libraries do to the arrays they are given before they compute with them; return the chunks
+        they plan.
+        """
         given = [node for node in self.plan.nodes if node.opcode in ("parameter", "item") and node in self.texts]
         names = [self.texts[node] for node in given if node.element_type is not None and self.plan.uses.get(node)]
         chunks = self.function.chunks

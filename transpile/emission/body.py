@@ -117,7 +117,7 @@ class FunctionWriter:
         self.line(self.renderer.statement("return", self.tree_text(self.results)))
 
     def written_function(self, parameters: list[str]) -> WrittenFunction:
-        """What has been written, with what each line computes."""
+        """Return what has been written, with what each line computes."""
         names = dict(zip(self.function.parameters, parameters, strict=True))
         return WrittenFunction(self.function, self.renderer.function_names[self.function], names, self.lines)
 
@@ -236,11 +236,11 @@ class FunctionWriter:
         return own or base_name(node, self.graph)
 
     def wanted_names(self, node: Node, loop: Loop) -> dict[Carry, str]:
-        """What the carries of a loop would best be called."""
+        """Return what the carries of a loop would best be called."""
         return self.control_flow.wanted_names(node, loop)
 
     def name_of_argument(self, node: Node) -> str:
-        """What a function may call what it is given here."""
+        """Return what a function may call what it is given here."""
         if node.is_literal or node.is_python_int:
             return "x"
         if node in self.arguments.leaf_names:
@@ -347,7 +347,7 @@ class FunctionWriter:
         self.lines[-1].after[store.result] = target
 
     def _stored(self, node: Node) -> Node:
-        """What is stored broadcasts by itself."""
+        """Return the value to be stored without the axes that a store broadcasts by itself."""
         return node.operands[0] if node.opcode == "broadcast_to" and node not in self.texts else node
 
     def value_text(self, node: Node) -> Expression:

@@ -28,7 +28,7 @@ class ModuleConstants:
         self._known: dict[Constant, Expression] = {}
 
     def text(self, node: Node) -> Expression | None:
-        """What to read a constant array by, or None where it is written in place."""
+        """Return the expression that reads a constant array, or None where the array is written in place."""
         constant: Constant = node.parameters["constant"]
         if constant.array.size <= self.largest_folded:
             return None

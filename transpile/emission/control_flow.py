@@ -125,7 +125,7 @@ class ControlFlowWriter:
         return self.writer.names.fresh(name)
 
     def _settle(self, loop: Loop) -> None:
-        """What libraries that compute later do with the carried values of a loop that may be long."""
+        """Write what libraries that compute later do with the carried values of a loop that may be long."""
         arrays = [c.parameter for c in loop.carries if not c.parameter.is_python_int and c.following is not c.parameter]
         names = [self.writer.texts[parameter] for parameter in arrays]
         count = loop.trip_count if loop.counter is not None else None
@@ -150,7 +150,7 @@ class ControlFlowWriter:
                 self.writer.texts[item] = name
 
     def wanted_names(self, node: Node, loop: Loop) -> dict[Carry, str]:
-        """What the carries of a loop would best be called."""
+        """Return what the carries of a loop would best be called."""
         found = self._source_names(node, loop)
         return {carry: found.get(carry) or self._wanted_name(carry) for carry in loop.carries}
 
@@ -161,7 +161,7 @@ class ControlFlowWriter:
         return name or self._carry_name(carry)
 
     def _source_names(self, node: Node, loop: Loop) -> dict[Carry, str]:
-        """What the author calls the carried values and the stacked outputs."""
+        """Return what the author calls the carried values and the stacked outputs."""
         origin = self.writer.graph.origins.get(node)
         if origin is None or origin.opcode != "while":
             return {}
@@ -215,7 +215,7 @@ class ControlFlowWriter:
         self._assign_together(pairs, node)
 
     def _start(self, node: Node, initial: Node) -> Node:
-        """What a loop begins with; an array that was made for it alone needs no copy."""
+        """Return what a loop begins with; an array that was made for it alone needs no copy."""
         if initial.opcode != "copy":
             return initial
         (made,) = initial.operands

@@ -1,4 +1,4 @@
-"""Which operations can be emitted: what ``xla2py ops`` and the documentation show.
+"""The operations that can be emitted, as ``xla2py ops`` and the documentation show them.
 
 A target is asked about small programs, at least one for nearly every opcode, because what it supports may depend on
 more than the opcode: a shift by a constant is one thing, a shift by a computed amount another.
@@ -105,7 +105,9 @@ ENTRY main {
 
 
 def coverage(target: str) -> dict[str, str]:
-    """What can be done with each opcode on a target. Raises ``UsageError`` (XP406) for a name that is no target's."""
+    """Return what can be done with each opcode on a target. Raises ``UsageError`` (XP406) for a name that is no
+    target's.
+    """
     chosen = load_target(target)
     seen: Counter[str] = Counter()
     refused: Counter[str] = Counter()

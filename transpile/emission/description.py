@@ -1,4 +1,4 @@
-"""What an emitted module says of itself: its docstring, and the ``SIGNATURE`` that its arguments are checked by."""
+"""The description of an emitted module: its docstring, and the ``SIGNATURE`` that its arguments are checked by."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def type_text(shape: Shape, declared: Shape | None = None) -> str:
 
 
 def signature(program: Program, names: list[str], paths: Sequence[Path | None]) -> Tree:
-    """What each argument has to be, by name: the text of its type, or a tree of such texts; tokens are left out."""
+    """Return what each argument must be, by name: the text of its type, or a tree of texts; tokens are left out."""
     shapes = [type_text(parameter.shape) for parameter in program.entry.computation.parameters]
     leaves = [
         (name if path is None else path.argument_of(name), () if path is None else path.keys, shape)
@@ -48,7 +48,7 @@ def signature(program: Program, names: list[str], paths: Sequence[Path | None]) 
 def docstring(
     program: Program, names: list[str], replicas: Replicas | None, tree: ResultTree, *, has_signature: bool
 ) -> str:
-    """What the module is, what goes in, what comes out.
+    """Return the docstring of a module: what it is, what goes in, what comes out.
 
     In a module that ``has_signature`` only those arguments are listed of which there is more to say than stands there.
     """

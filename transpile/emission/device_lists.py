@@ -74,7 +74,7 @@ def counted_pairs(pairs: Sequence[tuple[int, int]]) -> CountedPairs | None:
 
 
 def _repeats(pairs: Sequence[tuple[int, int]], period: int) -> bool:
-    """Whether all pairs are those ``period`` before, both ends further by one number."""
+    """Tell whether all pairs are those ``period`` before, both ends further by one number."""
     if period == len(pairs):
         return True
     step = pairs[period][0] - pairs[0][0]

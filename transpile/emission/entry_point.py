@@ -32,7 +32,7 @@ class EntryPoint:
 
     @property
     def takes_trees(self) -> bool:
-        """Whether some argument is a tree of arrays."""
+        """Tell whether some argument is a tree of arrays."""
         return any(path is not None for path in self.paths)
 
 

@@ -178,7 +178,7 @@ class Renderer:
                 self._load(f"{part}/{path.name}")
 
     def own_globals(self) -> dict[str, Any]:
-        """What the macros of some renderers call besides."""
+        """Return what the macros of some renderers call besides."""
         return {}
 
     def own_filters(self) -> dict[str, Any]:

@@ -38,7 +38,9 @@ class GeneratedModule:
     sizes: Mapping[str, range] = field(default_factory=dict)
 
     def line_map(self) -> LineMap:
-        """Which lines of the source compute which HLO instructions, and where in the user's source these come from."""
+        """Return which lines of the source compute which HLO instructions, and where in the user's source these come
+        from.
+        """
         return map_lines(self.source, self.functions)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from .constants import ModuleConstants
 
 
 def bound_names(target: Target) -> Iterator[tuple[str, str]]:
-    """What the import statements of a target bind, with the statements."""
+    """Yield what the import statements of a target bind, with the statements."""
     for line in target.imports:
         yield line.split()[-1], line
 

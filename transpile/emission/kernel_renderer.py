@@ -1,4 +1,4 @@
-"""What writes the expressions and statements of kernels: a language's macros, and the names of its types."""
+"""The writer of the expressions and statements of kernels: a language's macros, and the names of its types."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class KernelRenderer(Renderer):
         return {"spelled": self.spelled, "place_of": self.places.get}
 
     def type_name(self, element_type: ElementType) -> str:
-        """What the language calls an element type."""
+        """Return what the language calls an element type."""
         raise NotImplementedError
 
     def spelled(self, term: Term) -> tuple[str, int, int | None]:
@@ -45,7 +45,7 @@ class KernelRenderer(Renderer):
         return text
 
     def start_of(self, node: Node) -> Expression:
-        """What changes no result of a reduction, before the first element."""
+        """Return what changes no result of a reduction, before the first element."""
         return self.typed_literal(start_value(node.opcode, node.type), node.type)
 
 

@@ -119,7 +119,7 @@ class KernelWriter(FunctionWriter):
 
 
 def carried_names(writer: FunctionWriter, node: Node) -> Sequence[str]:
-    """What the author calls the values that the loop of a node carries; empty where nobody knows."""
+    """Return what the author calls the values that the loop of a node carries, or nothing where nobody knows."""
     kernel: Kernel | None = node.parameters.get("kernel")
     loop = node if kernel is None else tree_nodes(kernel.function.results)[0].operands[0]
     origin, count = writer.graph.origins.get(node), len(loop.results)
@@ -201,7 +201,7 @@ class KernelLoops:
         self.writer.line(renderer.statement("define_value", renderer.type_name(like.type), name, value), node)
 
     def _move(self, moves: Sequence[Carry]) -> None:
-        """What takes its next value when everything has been computed from the last."""
+        """Give each carried value its next one when everything has been computed from the last."""
         writer = self.writer
         pairs = [(c.following, writer.texts[c.parameter]) for c in moves if c.following is not None]
         values = [writer.text(following) for following, _ in pairs]

@@ -55,7 +55,7 @@ class Declarations:
             writer.names.taken.add(name)
 
     def wanted_name(self, result: Node, writer: FunctionWriter) -> str:
-        """What to name a kernel after its last result."""
+        """Return the name of a kernel, after its last result."""
         return writer.plan.user_names.get(result) or base_name(result, writer.graph)
 
     def _named_as_carried(self, writer: FunctionWriter, node: Node) -> str:
@@ -86,7 +86,7 @@ class Declarations:
 
 
 def argument_names(node: Node, caller: FunctionWriter) -> tuple[list[str], list[str]]:
-    """What a kernel calls what it reads and what it writes: as the function does that calls it, or would."""
+    """Return what a kernel calls what it reads and what it writes: as the function does that calls it, or would."""
     kernel: Kernel = node.parameters["kernel"]
     parts = caller.items.get(node, {})
     outputs = [_plain(caller, parts[k] if node.results else node) for k in range(len(kernel.outputs))]
@@ -100,7 +100,7 @@ def argument_names(node: Node, caller: FunctionWriter) -> tuple[list[str], list[
 
 
 def _plain(writer: FunctionWriter, node: Node) -> str:
-    """What a function calls a value, or would."""
+    """Return what a function calls a value, or would."""
     text = writer.texts.get(node)
     if text is not None and text.isidentifier():
         return str(text)

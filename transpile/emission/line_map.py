@@ -1,4 +1,6 @@
-"""Which lines of an emitted module compute which HLO instructions, and where in the user's source these come from."""
+"""The map from lines of an emitted module to the HLO instructions that they compute, and where in the user's source
+these come from.
+"""
 
 from __future__ import annotations
 

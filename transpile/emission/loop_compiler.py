@@ -1,4 +1,4 @@
-"""What writes a loop as a function of its own, where a target compiles loops."""
+"""The writer of a loop as a function of its own, where a target compiles loops."""
 
 from __future__ import annotations
 

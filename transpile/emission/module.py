@@ -180,7 +180,7 @@ class _ModuleWriter:
         return written
 
     def _begin_entry(self, writer: FunctionWriter, named: list[str]) -> None:
-        """What stands before the program's own work: checks, leaves of trees, chunks of arguments."""
+        """Write what stands before the program's own work: checks, leaves of trees, chunks of arguments."""
         self.parameters = named
         if self.entry.cast:
             arguments = list(signature(self.program, named, self.entry.paths))

@@ -27,8 +27,9 @@ def foreign_names(program: Program) -> list[ForeignName]:
 
 
 def prelude_names(program: Program, target: Target, checks: Sequence[str]) -> set[str]:
-    """What the prelude functions that a program needs bring into its module; ``checks`` are those that look
-    at the arguments."""
+    """Return the names that the prelude functions of a program bring into its module; ``checks`` are those that look at
+    the arguments.
+    """
     called = {"check_arguments", "check_trees", "constant", "mapped_constant", "device_constant"}
     called.update(filter(None, checks))
     if program.entry.chunks:

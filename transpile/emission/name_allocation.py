@@ -1,4 +1,4 @@
-"""Which value each name of a function stands for, and when another value may take the name over."""
+"""Name allocation: which value each name of a function stands for, and when another value may take the name over."""
 
 from __future__ import annotations
 

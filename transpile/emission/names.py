@@ -87,7 +87,7 @@ def argument_name(instruction: Instruction) -> str:
 
 
 def is_nameless(instruction: Instruction) -> bool:
-    """Whether a parameter's name says nothing: only its number, or that it is one."""
+    """Tell whether a parameter's name says nothing: only its number, or that it is one."""
     return re.fullmatch(r"x|arg_\d+", argument_name(instruction)) is not None
 
 
@@ -97,7 +97,7 @@ def own_name(function: Function) -> str:
 
 
 def base_name(node: Node, graph: Graph) -> str:
-    """What a value is called before numbering."""
+    """Return what a value is called before numbering."""
     if node.opcode == "blockwise" and "stands_for" not in node.parameters:
         return "parts"
     if node.parameters.get("is_part"):
@@ -176,12 +176,12 @@ def _common_start(words: Sequence[Sequence[str]]) -> list[str]:
 
 
 def is_argument(node: Node) -> bool:
-    """Whether a node is an argument of the program's."""
+    """Tell whether a node is an argument of the program's."""
     return node.opcode == "parameter" and "argument" in node.parameters
 
 
 def _default_name(node: Node, index: int, otherwise: str) -> str:
-    """What the row of an operation calls one of its results; the last name serves for all behind it."""
+    """Return what the row of an operation calls one of its results; the last name serves for all behind it."""
     names = node.operation.default_names
     return names[min(index, len(names) - 1)] if names else otherwise
 

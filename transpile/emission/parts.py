@@ -1,4 +1,4 @@
-"""What a module holds beside the functions of its program, a part for each concern."""
+"""The parts of a module beside the functions of its program, one for each concern."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ class Part:
 
     @property
     def names(self) -> set[str]:
-        """What the part defines, so that no value may be called so."""
+        """Return what the part defines, so that no value may be called so."""
         return set()
 
     @property
     def public(self) -> Sequence[str]:
-        """What the module offers because of it, beside the program's own function."""
+        """Return what the module offers because of it, beside the program's own function."""
         return ()
 
     def functions(self, renderer: Renderer) -> list[str]:
-        """What stands behind the functions of the program."""
+        """Return what stands behind the functions of the program."""
         return []
 
     def behind(self, renderer: Renderer) -> list[str]:
-        """What stands behind the definitions of the prelude."""
+        """Return what stands behind the definitions of the prelude."""
         return []
 
 

@@ -1,4 +1,4 @@
-"""Which values get a statement of their own and which are folded into their user's line."""
+"""The plan of statements: which values get one of their own and which are folded into their user's line."""
 
 from __future__ import annotations
 

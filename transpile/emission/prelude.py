@@ -53,12 +53,12 @@ class Module:
 
     @property
     def names(self) -> list[str]:
-        """What it defines, in order."""
+        """Return the names that it defines, in order."""
         return [name for found in _DEFINED.finditer(self.text) if (name := found[1] or found[2]) != "__all__"]
 
     @cached_property
     def definitions(self) -> dict[str, Definition]:
-        """What it defines, by name."""
+        """Return what it defines, by name."""
         tree, lines = ast.parse(self.text), self.text.splitlines()
         imports: dict[str, str] = {}
         sources: dict[str, str] = {}
@@ -77,7 +77,7 @@ class Module:
 
 
 class Definitions(Mapping[str, Definition]):
-    """What the modules of a prelude define; later ones go before earlier ones."""
+    """The definitions of the modules of a prelude; later ones go before earlier ones."""
 
     def __init__(self, modules: Iterable[Module]) -> None:
         self._modules = {name: module for module in modules for name in module.names}

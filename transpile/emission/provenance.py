@@ -1,4 +1,4 @@
-"""Which instructions each emitted line computes.
+"""Provenance: which instructions each emitted line computes.
 
 A line computes the nodes that its text spells out, and a node is the value of the instructions it was lowered from. An
 instruction without a node of its own (a reducer's, a broadcast, what a raised form has taken in) belongs to the lines

@@ -153,7 +153,7 @@ def _made(node: Node, name: str, reads: set[str], named: set[Node]) -> tuple[int
 
 
 def _chosen(steps: list[_Step], given: Mapping[str, int]) -> tuple[Releases, int]:
-    """What is worth letting go, and the peak of live bytes with that."""
+    """Return what is worth letting go, and the peak of live bytes with that."""
     before, large = _peak(steps, given, {})
     everything = [(number, name) for number, name in _possible(steps) if name in large[number]]
     least, _ = _peak(steps, given, _grouped(everything))

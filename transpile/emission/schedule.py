@@ -28,7 +28,7 @@ class Body:
 
 
 class Reads:
-    """Which named nodes a statement's expression reads."""
+    """Return which named nodes a statement's expression reads."""
 
     def __init__(self, named: set[Node]) -> None:
         self.named = named

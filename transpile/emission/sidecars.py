@@ -25,7 +25,7 @@ def storable(array: np.ndarray) -> np.ndarray:
 
 
 def is_mapped(array: np.ndarray) -> bool:
-    """Whether a constant is a file of its own."""
+    """Tell whether a constant is a file of its own."""
     return array.nbytes > LARGEST_IN_ARCHIVE
 
 
@@ -46,7 +46,7 @@ class Sidecar:
                 np.save(stream, storable(array))
 
     def is_current(self) -> bool:
-        """Whether the file holds these arrays and no others."""
+        """Tell whether the file holds these arrays and no others."""
         try:
             if self.path.suffix == ARCHIVE:
                 with np.load(self.path, allow_pickle=False) as stored:

@@ -27,7 +27,7 @@ class Holding:
 
 
 def parameter_types(function: Function) -> list[Type]:
-    """What each parameter is; a tuple that only emitted code passes is passed as its arrays."""
+    """Return the type of each parameter; a tuple that only emitted code passes is passed as its arrays."""
     shapes = [parameter.shape for parameter in function.computation.parameters]
     return [
         _node_type(node)
@@ -42,7 +42,7 @@ def _node_type(node: Node) -> Type:
 
 
 def shape_type(shape: Shape) -> Type:
-    """What a value of an HLO shape is."""
+    """Return the type of a value of an HLO shape."""
     if isinstance(shape, TupleShape):
         return tuple(shape_type(element) for element in shape.elements)
     if not isinstance(shape, ArrayShape):
@@ -51,7 +51,7 @@ def shape_type(shape: Shape) -> Type:
 
 
 def result_type(results: Tree) -> Type:
-    """What a function returns."""
+    """Return the type that a function returns."""
     if isinstance(results, Node):
         return _node_type(results)
     if isinstance(results, dict | list):
@@ -63,13 +63,13 @@ def result_type(results: Tree) -> Type:
 
 
 def has_tree(kind: Type) -> bool:
-    """Whether there is a TREE in a type."""
+    """Tell whether there is a TREE in a type."""
     parts = kind.parts if isinstance(kind, Holding) else kind if isinstance(kind, tuple) else ()
     return kind == TREE or any(map(has_tree, parts))
 
 
 def in_blocks(kind: Type) -> Type:
-    """What a value is in functions that get blocks."""
+    """Return the type that a value has in functions that get blocks."""
     if isinstance(kind, tuple):
         return tuple(map(in_blocks, kind))
     return BLOCK if kind in (ARRAY, SCALAR) else kind

@@ -1,4 +1,4 @@
-"""What the author called the parameters of functions, and the values that a loop carries.
+"""The author's names of the parameters of functions, and of the values that a loop carries.
 
 A function is found by the frames of its instructions; which parameter is which by the expressions that use them, for
 the order in HLO is not the author's.

@@ -28,7 +28,7 @@ GRADIENT = "d_"  # before the name of what it is the gradient of
 
 
 class SourceNames:
-    """What the author called the values of a module."""
+    """The author's names of the values of a module."""
 
     def __init__(self, module: HloModule) -> None:
         self.program_name = module.name.removeprefix("jit_")
@@ -135,7 +135,9 @@ class SourceNames:
 
 
 def _is_like(node: Node, other: Node, sites: dict[Node, list[Site]]) -> bool:
-    """What an expression gives when it runs again: the same operation from the same expression, and no part of it."""
+    """Tell whether two nodes may be one expression that runs again: the same operation, and neither a part of the
+    other.
+    """
     if node is other or _is_call_like(node, other):
         return True
     same = node.opcode == other.opcode and node.parameters.get("function") == other.parameters.get("function")
@@ -148,7 +150,7 @@ def _is_call_like(node: Node, other: Node) -> bool:
 
 
 def _parts(node: Node, sites: dict[Node, list[Site]]) -> set[Node]:
-    """What a node is computed from within the expressions that it is a value of."""
+    """Return what a node is computed from within the expressions that it is a value of."""
     found: set[Node] = set()
     stack = [node]
     while stack:
@@ -178,7 +180,7 @@ def _used_outside(
 
 
 def is_gradient(instruction: Instruction) -> bool:
-    """Whether JAX made an instruction to transpose another, as reverse differentiation does."""
+    """Tell whether JAX made an instruction to transpose another, as reverse differentiation does."""
     return instruction.metadata is not None and "transpose(" in instruction.metadata.op_name
 
 

@@ -112,7 +112,7 @@ def one_axis_keyword(node: Node) -> str:
 
 
 def diagonal_of(node: Node) -> str:
-    """Which diagonal is taken of which axes; nothing for the middle one of a matrix."""
+    """Return which diagonal is taken of which axes, or nothing for the middle one of a matrix."""
     offset, axes = node.parameters["offset"], node.parameters["axes"]
     return ", ".join([*([str(offset)] if offset else []), *(f"{name}={axis}" for name, axis in axes.items())])
 

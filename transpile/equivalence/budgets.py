@@ -109,7 +109,7 @@ def longest_sum(instructions: Iterable[Instruction]) -> int:
 
 
 def _rounds(instruction: Instruction) -> bool:
-    """Whether the function that combines elements does arithmetic: a maximum of many is exact."""
+    """Tell whether the function that combines elements does arithmetic: a maximum of many is exact."""
     combiners = [called for called in instruction.called if called is not instruction.attributes.get("select")]
     return not combiners or any(i.opcode in _ARITHMETIC for called in combiners for i in called.instructions)
 

@@ -45,7 +45,7 @@ def changed_inputs(module: HloModule, given: Sequence[Array], campaign: str, see
 
 
 def extremes_for(module: HloModule) -> Extremes:
-    """Those on which two good libraries agree.
+    """Return the extreme values on which two good libraries agree.
 
     What a sum that overflows on its way gives depends on the order of its terms, which HLO leaves open. Some loops of a
     convolution multiply the zeros of the padding, others leave them out; a batch norm scales before or after it

@@ -59,7 +59,7 @@ def array_leaves(shape: Shape) -> list[ArrayShape]:
 
 
 def ordered(*roots: Instruction) -> list[Instruction]:
-    """What the roots need, operands first; without recursion."""
+    """Return what the roots need, operands first; without recursion."""
     order: list[Instruction] = []
     done: set[Instruction] = set()
     stack = [(root, False) for root in reversed(roots)]
@@ -104,7 +104,7 @@ def bare(shape: Shape) -> Shape:
 
 
 def kept_header(module: HloModule) -> dict[str, Any]:
-    """What a part of a module needs of its header."""
+    """Return what a part of a module needs of its header."""
     return {key: module.header[key] for key in _KEPT_HEADER if key in module.header}
 
 

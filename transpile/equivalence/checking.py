@@ -54,7 +54,7 @@ MOST_INTERPRETED = 200_000  # elements of all instructions: the interpreter take
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to check programs with: on whom, and on which inputs.
+    """The participants and the inputs that programs are checked with.
 
     ``references`` are ``xla``, ``interpreter``, both or none. ``options`` go to :func:`xla2py.emit`, ``known`` are the
     user's known differences. Without a ``budget``, each program has its own (:func:`.budgets.budget_for`). With
@@ -178,7 +178,7 @@ class Checker:
             self._programs.extend(self._at_sizes(source, path))
 
     def examine(self, module: HloModule, path: str = "", inputs: Sequence[Array] | None = None) -> ProgramReport:
-        """What :meth:`check` finds, without a place in the report on all programs."""
+        """Return what :meth:`check` finds, without a place in the report on all programs."""
         return self._examined(self._program(module), path, inputs)
 
     def _require_possible(self, inputs: Sequence[Array] | None) -> None:
@@ -244,7 +244,7 @@ class Checker:
         )
 
     def _reach(self, program: _Program) -> Reach | None:
-        """What the inputs of a program reach, where parts of it need not run."""
+        """Return what the inputs of a program reach, where parts of it need not run."""
         chosen = {name: self.plan.options[name] for name in ("custom_calls",) if name in self.plan.options}
         try:
             reach = Reach.of(emit(program.module, "numpy", **chosen))
@@ -362,7 +362,7 @@ def no_plain_call(module: HloModule) -> str:
 
 
 def _is_of_host(instruction: Instruction, devices: int) -> bool:
-    """Whether it talks to the host. What is sent and received may go from device to device, where there are several."""
+    """Tell whether it talks to the host. What is sent and received may go between devices, where there are several."""
     if instruction.opcode in ("send", "recv"):
         return devices == 1 or bool(instruction.attributes.get("is_host_transfer"))
     return instruction.opcode in ("infeed", "outfeed")

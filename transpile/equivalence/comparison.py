@@ -108,7 +108,7 @@ class Histogram:
 
     @classmethod
     def of(cls, differences: Array, edges: tuple[float, ...], odd: Array) -> Histogram:
-        """Of differences; those of ``odd`` elements do not count."""
+        """Return the summary of differences; those of ``odd`` elements do not count."""
         places = np.searchsorted(edges, differences[~odd], side="left")
         counts = np.bincount(places, minlength=len(edges) + 1)
         return cls(edges, tuple(map(int, counts)), int(odd.sum()))

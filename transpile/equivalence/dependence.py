@@ -1,4 +1,4 @@
-"""What an array of a program's result depends on."""
+"""The analysis of what an array of a program's result depends on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program does with each of its parameters, and so which values make sense for it.
+"""The domains of parameters: what a program does with each, and so which values make sense for it.
 
 A parameter is followed through moves (reshape, tuple, call, loop carry..) to the operations that ask something of it:
 an index must be in range, a matrix to factor positive definite, the operand of a logarithm positive.
@@ -18,7 +18,7 @@ Path = tuple[int, ...]
 
 
 class Form(IntEnum):
-    """What an array must be; where a program asks for several, the largest is given."""
+    """The form that an array must have; where a program asks for several, the largest is given."""
 
     ANY = 0
     RANGE = 1  # low <= x <= high
@@ -38,7 +38,7 @@ class Domain:
     is_sorted: bool = False
 
     def __and__(self, other: Domain) -> Domain:
-        """What satisfies both, or the stronger of the two."""
+        """Return what satisfies both, or the stronger of the two."""
         form = max(self.form, other.form)
         wishes = [domain for domain in (self, other) if domain.form is form]
         low = max(domain.low for domain in wishes)

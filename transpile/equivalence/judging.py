@@ -1,4 +1,6 @@
-"""What two participants make of a program on certain inputs: the same, or something that their rounding explains."""
+"""The judgement of what two participants make of a program on certain inputs: the same, or something that their
+rounding explains.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,7 @@ class Judge:
         return [arrays[device * own : (device + 1) * own] for device in range(self.devices)]
 
     def run(self, participant: str) -> Run:
-        """What a participant makes of the inputs."""
+        """Return what a participant makes of the inputs."""
         return self._run(participant, self.arrays)
 
     def compare(self, expected: Run, actual: Run) -> tuple[LeafResult, ...]:

@@ -37,7 +37,7 @@ class KnownDifference:
         return f"{self.op}{' ' + ' '.join(self.dtypes) if self.dtypes else ''}: {self.reason}"
 
     def concerns(self, participant: str, against: str, instructions: Sequence[Instruction]) -> bool:
-        """Whether a difference between two participants in what these instructions compute is this one."""
+        """Tell whether a difference between two participants in what these instructions compute is this one."""
         if self.participants and not {participant, against} & set(self.participants):
             return False
         return any(self._is_it(instruction) for instruction in instructions)
@@ -55,7 +55,7 @@ def _dtypes(instruction: Instruction) -> set[str]:
 
 @cache
 def of_the_references() -> tuple[KnownDifference, ...]:
-    """What the references are known to do differently from HLO's rules."""
+    """Return what the references are known to do differently from HLO's rules."""
     text = files(__package__).joinpath("known_differences.toml").read_text(encoding="utf-8")
     return _entries(tomllib.loads(text), SourceText(text, "known_differences.toml"))
 

@@ -74,7 +74,7 @@ class Divergence:
 
 @dataclass(frozen=True, slots=True)
 class Lockstep:
-    """What a run in lockstep found: errors in the order in which they were made.
+    """The findings of a run in lockstep: errors in the order in which they were made.
 
     ``checked`` counts comparisons of an instruction, ``unchecked`` names those that the reference refuses; ``failure``
     is what ended the run early.

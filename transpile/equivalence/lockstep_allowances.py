@@ -15,7 +15,9 @@ from .lockstep_steps import Check
 
 
 def allowances(check: Check) -> list[Budget]:
-    """What each array of an instruction may be off by: as a program of it, and of what only the reference computes."""
+    """Return what each array of an instruction may be off by: as a program of it, and of what only the reference
+    computes.
+    """
     given: dict[Instruction, Instruction] = {}
     made: dict[Instruction, Instruction] = {}
     for part in (*check.inside, check.instruction):

@@ -22,7 +22,7 @@ Evaluate = Callable[[str, Sequence[Array]], list[Array]]
 
 @dataclass(frozen=True, slots=True)
 class LoopFault:
-    """What a loop does with its state that it should not, and when."""
+    """A thing that a loop does with its state that it should not, and when."""
 
     note: str
     time: int
@@ -47,7 +47,7 @@ class LoopRun:
         return self.scope.called[self.instruction, self.instruction["body"]]
 
     def faults(self) -> Iterator[LoopFault]:
-        """What is wrong with the loop itself, whatever its body computes."""
+        """Return what is wrong with the loop itself, whatever its body computes."""
         initial = typed_leaves(self.instruction.operands[0], self.scope, self.graph, self.outer.values)
         final = typed_leaves(self.instruction, self.scope, self.graph, self.outer.values)
         if not self.moments and all(leaf is None for leaf in final):
@@ -95,7 +95,7 @@ class LoopRun:
     # -- the condition
 
     def _goes_on(self, state: State) -> bool | None:
-        """What the reference says of the condition; None where the state is not known or it cannot be asked."""
+        """Return what the reference says of the condition, or None where the state is unknown or it cannot be asked."""
         if any(state[k] is None for k in self._needed):
             return None
         try:

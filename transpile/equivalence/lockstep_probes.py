@@ -117,7 +117,7 @@ def _pairs(old: list[ast.AST], new: list[ast.AST]) -> Iterator[tuple[ast.AST, as
 
 
 def _key(statement: ast.AST) -> str:
-    """What a statement is known by: what it assigns to, else all of it."""
+    """Return what a statement is known by: what it assigns to, else all of it."""
     targets = getattr(statement, "targets", None) or [getattr(statement, "target", statement)]
     return " ".join(map(ast.dump, targets))
 

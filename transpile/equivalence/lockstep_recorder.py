@@ -1,4 +1,5 @@
-"""What happens while a module with probes runs, in order: the values, and where functions and iterations begin and end.
+"""The record of a module with probes while it runs, in order: the values, and where functions and iterations begin and
+end.
 
 Runs in the process of a target.
 """

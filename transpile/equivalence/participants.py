@@ -1,4 +1,4 @@
-"""Who runs a program in a differential test: emitted modules on the targets, and the references.
+"""The participants of a differential test: emitted modules on the targets, and the references.
 
 Each target and each reference has one worker process, shared by all programs and cases; what goes wrong in it is a
 :class:`.results.Run` with a failure.

@@ -1,4 +1,5 @@
-"""Which parts of an emitted program its inputs reach: branches, bodies of loops, reducers and other functions.
+"""Reach: the parts of an emitted program that its inputs come to, branches, bodies of loops, reducers and other
+functions.
 
 What did not run was not compared. The readable text for NumPy stands for all targets: its lines are traced.
 """
@@ -43,7 +44,7 @@ class Body:
 
 @dataclass(slots=True)
 class Reach:
-    """What inputs have reached so far of a module emitted for NumPy, or of an edited form of its text.
+    """The lines that inputs have reached so far of a module emitted for NumPy, or of an edited form of its text.
 
     ``unreached`` names the outermost parts that no input of :meth:`try_inputs` reached; where a run fails, nothing is
     known, and nothing is named.
@@ -85,7 +86,7 @@ class Reach:
         return tuple(map(str, outermost))
 
     def try_inputs(self, workers: Workers, arguments: Sequence[Any]) -> bool:
-        """Whether inputs, nested as the parameters of ``main``, reach something that none before did."""
+        """Tell whether inputs, nested as the parameters of ``main``, reach something that none before did."""
         if not self.bodies or not self.is_known:
             return False
         self._tried += 1

@@ -23,13 +23,13 @@ _MOST_SHOWN = 64  # elements of an argument
 
 
 class Examiner(Protocol):
-    """What compares a target and XLA on a case."""
+    """A comparison of a target with XLA on a case."""
 
     def examine(self, module: HloModule, *, inputs: Sequence[Array] | None = None) -> ProgramReport: ...
 
 
 def differs(examiner: Examiner) -> IsInteresting:
-    """Whether the target and XLA, which has to run it, differ on a case."""
+    """Tell whether the target and XLA, which has to run it, differ on a case."""
 
     def is_interesting(module: HloModule, inputs: list[Array]) -> bool:
         report = examiner.examine(module, inputs=inputs)

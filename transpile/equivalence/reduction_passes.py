@@ -1,4 +1,4 @@
-"""What the reducer tries, in order: each reducer proposes smaller cases of a case, the boldest first."""
+"""The passes of the reducer, in order: each proposes smaller cases of a case, the boldest first."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Values:
         return {instruction: self._known[instruction] for instruction in wanted}
 
     def _results(self, module: HloModule, inputs: list[Array]) -> list[Array] | None:
-        """What the reference gives, unless it refuses; it is not asked for ever."""
+        """Return what the reference gives, unless it refuses; it is not asked for ever."""
         if self._failures < _MOST_FAILURES:
             try:
                 return self._evaluate(print_module(module), inputs)
@@ -140,7 +140,7 @@ def isolated(case: Case, values: Values) -> Iterator[Case]:
 
 
 def _frontier(root: Instruction, depth: int) -> list[Instruction]:
-    """What ``depth`` steps from the root need from before."""
+    """Return what ``depth`` steps from the root need from before."""
     inside, level = {root}, [root]
     for _ in range(depth - 1):
         level = [operand for instruction in level for operand in instruction.operands]

@@ -15,7 +15,7 @@ NOTES = frozenset(
 
 
 def without_unpacking(root: Instruction) -> Instruction:
-    """What is taken out of a tuple made here is that element."""
+    """Return the root with what is taken out of a tuple that is made here replaced by that element."""
     made: dict[Instruction, Instruction] = {}
     for instruction in ordered(root):
         operands = tuple(made[operand] for operand in instruction.operands)

@@ -74,7 +74,7 @@ class _Resizing:
         return shape
 
     def instructions(self, *roots: Instruction) -> dict[Instruction, Instruction]:
-        """What each instruction that the roots need becomes."""
+        """Return what each instruction that the roots need becomes."""
         made: dict[Instruction, Instruction] = {}
         for instruction in ordered(*roots):
             made[instruction] = self._instruction(instruction, tuple(made[o] for o in instruction.operands))
@@ -194,7 +194,7 @@ def _lengths(resizing: _Resizing, instruction: Instruction, operands: tuple[Inst
 
 
 def _padding(resizing: _Resizing, instruction: Instruction, operands: tuple[Instruction, ...]) -> dict[str, Any]:
-    """What is taken away stays less than there is."""
+    """Return the padding that takes away less than there is."""
     parts = zip(instruction["padding"], operands[0].array_shape.dimensions, strict=True)
     return {"padding": tuple(PaddingDimension(max(p.low, -size), max(p.high, -size), p.interior) for p, size in parts)}
 

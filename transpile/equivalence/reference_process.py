@@ -59,7 +59,7 @@ class ReferenceWorker:
         self._worker = Worker(prepare_xla, xla_environment())
 
     def ask(self, function: Callable[..., Any], *arguments: Any, timeout: float) -> Any:
-        """What the function returns in the child. Raises ``XlaToPythonError``: its own, XP462 and XP463."""
+        """Return what the function returns in the child. Raises ``XlaToPythonError``: its own, XP462 and XP463."""
         try:
             return self._worker.ask(function, *arguments, limits=Limits(timeout, memory=None)).value
         except WorkerTimeout:

@@ -35,7 +35,7 @@ _DIMENSION_ORDER = re.compile(r"\]\{([\d,]+)\}")
 
 
 def needs_rewrite(text: str) -> bool:
-    """Whether HLO text has something that the way through StableHLO does not take, or the caller's layouts matter."""
+    """Tell whether HLO text has what the way through StableHLO does not take, or the caller's layouts matter."""
     if _NEEDS_REWRITE.search(text):
         return True
     entry_layout = _ENTRY_LAYOUT.search(text)
@@ -128,8 +128,8 @@ class Rewriter:
         return self._add(old.name, old.opcode, old.shape, operands, **attributes)
 
     def _zeros(self, name: str, shape: Shape) -> Instruction:
-        """What stands for the results of a callback, which this process does not have: nobody reads them, or emitted
-        code says that it cannot go on.
+        """Return what stands for the results of a callback, which this process does not have: nobody reads them, or
+        emitted code says that it cannot go on.
         """
         if isinstance(shape, TupleShape):
             parts = [self._zeros(f"{name}.{k}", part) for k, part in enumerate(shape.elements)]

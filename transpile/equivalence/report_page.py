@@ -27,13 +27,13 @@ class Verdict:
 
     @property
     def key(self) -> str:
-        """What the page filters by: the verdict without what it rests on."""
+        """Return what the page filters by: the verdict without what it rests on."""
         return self.text.removesuffix(" (known)")
 
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """What came of one participant in one case, in a line; ``against`` is whom it was compared with."""
+    """The outcome of one participant in one case, in a line; ``against`` is whom it was compared with."""
 
     campaign: str
     run: Run
@@ -54,7 +54,7 @@ class ArrayView:
 
     @property
     def has_ulps(self) -> bool:
-        """Whether there are units in the last place: integers have none."""
+        """Tell whether there are units in the last place: integers have none."""
         return self.leaf.ulp_histogram is not None
 
 
@@ -92,7 +92,7 @@ class ProgramView:
 
     @property
     def is_bad(self) -> bool:
-        """Whether it comes first, and open."""
+        """Tell whether it comes first, and open."""
         return self.program.differs
 
     @property

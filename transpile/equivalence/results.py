@@ -1,4 +1,4 @@
-"""What a differential test found: runs, the cases they belong to, and the report on everything that was checked.
+"""The results of a differential test: runs, the cases they belong to, and the report on everything that was checked.
 
 All of it is data, frozen, and becomes JSON and back (:mod:`.result_json`); arrays are left out there, since the seed or
 the file of a case brings its inputs back.
@@ -29,7 +29,7 @@ def worst(statuses: Iterable[Status]) -> Status:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What came of running a program once on a target or a reference.
+    """The outcome of running a program once on a target or a reference.
 
     ``failure`` is ``crash``, ``timeout`` or ``unsupported``, or ``None`` where there are results. ``peak_bytes`` is the
     memory that the process needed at its peak, above what it had before; 0 where the platform does not tell.
@@ -193,7 +193,7 @@ class ProgramReport:
 
     @property
     def title(self) -> str:
-        """What to call the program: its path, or where it has none its name."""
+        """Return what to call the program: its path, or where it has none its name."""
         return self.path or self.name
 
     @property
@@ -216,14 +216,14 @@ class ProgramReport:
 
     @property
     def differs(self) -> bool:
-        """Whether a target crashed or hung, or results differ in a way that nobody knew of."""
+        """Tell whether a target crashed or hung, or results differ in a way that nobody knew of."""
         failures = (run.failure for case in self.cases for run in case.runs if run.participant in self.targets)
         differences = (not one.status.is_good for case in self.cases for one in case.comparisons)
         return any(failure in (Status.CRASH, Status.TIMEOUT) for failure in failures) or any(differences)
 
     @property
     def is_compared(self) -> bool:
-        """Whether any target's results were compared with somebody's."""
+        """Tell whether any target's results were compared with somebody's."""
         return any(case.comparisons for case in self.cases)
 
 
@@ -241,7 +241,7 @@ class CheckReport:
 
     @property
     def is_good(self) -> bool:
-        """Whether every program was compared and nothing differs."""
+        """Tell whether every program was compared and nothing differs."""
         return not any(program.differs or not program.is_compared for program in self.programs)
 
     def counts(self) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""What workers do: functions that run in a child process, on flat NumPy arrays in and out."""
+"""The tasks of workers: functions that run in a child process, on flat NumPy arrays in and out."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def prepare_numpy() -> None:
 
 
 def prepare_target(name: str) -> None:
-    """What would else count for the first module of a target, with its library or the twin of that."""
+    """Do what would else count for the first module of a target, with its library or the twin of that."""
     prepare_numpy()
     target = load_target(name)
     with Runtime(target):

@@ -1,4 +1,4 @@
-"""Who is right: the participants of a case whose results agree form parties, and the largest is believed.
+"""Voting: the participants of a case whose results agree form parties, and the largest is believed.
 
 Targets share a lowering, so that two of them beside XLA are not two independent opinions: the vote says where to look
 first, and every difference counts, whoever is blamed for it.
@@ -18,7 +18,7 @@ Known = Callable[[str, str, Sequence[LeafResult]], tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """Whose results are accepted, how the others compare with them, and who is wrong, if a majority says so."""
+    """The results that are accepted, how the others compare with them, and who is wrong, if a majority says so."""
 
     accepted: str = ""
     comparisons: tuple[Comparison, ...] = ()

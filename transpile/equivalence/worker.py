@@ -24,7 +24,7 @@ _STARTING_SECONDS = 300.0  # for imports on a busy machine
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one call may use: ``seconds`` of time, and ``memory`` bytes above what the process had before, or any."""
+    """The limits of one call: ``seconds`` of time, and ``memory`` bytes above what the process had before, or any."""
 
     seconds: float = 60.0
     memory: int | None = 4096 * MIB
@@ -32,7 +32,9 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a function returned in the child, with the seconds and the bytes of memory (at its peak) that it took."""
+    """The value that a function returned in the child, with the seconds and the bytes of memory (at its peak) that it
+    took.
+    """
 
     value: Any
     seconds: float

@@ -193,7 +193,7 @@ def _initialize_lapack() -> None:
 
 @contextmanager
 def _refusals(text: str) -> Iterator[None]:
-    """What XLA raises inside, as one coded error."""
+    """Turn what XLA raises inside into one coded error."""
     try:
         yield
     except XlaToPythonError:

@@ -1,4 +1,4 @@
-"""Who brings HLO: text, serialized protos, StableHLO, a live JAX function."""
+"""The sources of HLO: text, serialized protos, StableHLO, a live JAX function."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class FreeArray:
     dtype: str
 
     def at(self, sizes: Assignment) -> Any:
-        """What JAX traces in its place at chosen sizes."""
+        """Return what JAX traces in its place at chosen sizes."""
         shape = tuple(sizes[size] if isinstance(size, str) else size for size in self.sizes)
         return required_jax().ShapeDtypeStruct(shape, self.dtype)
 

@@ -29,7 +29,7 @@ _REFERENCE = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<name>[^\W\
 
 
 def is_reference(argument: str) -> bool:
-    """Whether a word names an object in a Python module rather than a file."""
+    """Tell whether a word names an object in a Python module rather than a file."""
     return _REFERENCE.fullmatch(argument) is not None and not Path(argument).exists()
 
 
@@ -86,7 +86,7 @@ def _shapes(text: str, reference: str) -> tuple[Any, ...]:
 
 
 def _example(shape: Shape) -> Any:
-    """What JAX traces in place of an argument."""
+    """Return what JAX traces in place of an argument."""
     if isinstance(shape, TupleShape):
         return tuple(_example(element) for element in shape.elements)
     if not isinstance(shape, ArrayShape):

@@ -78,7 +78,7 @@ def _shardings(module: HloModule) -> dict[Instruction, list[Sharding]]:
 
 
 def _fits(call: Instruction, shardings: list[Sharding]) -> bool:
-    """Whether the shapes of a call are those that its shardings make."""
+    """Tell whether the shapes of a call are those that its shardings make."""
     given, made = [operand.shape for operand in call.operands], _elements(call.shape)
     if not len(given) == len(made) == len(shardings):
         return False
@@ -186,7 +186,7 @@ class _Writer:
         return name
 
     def _own(self, value: _Value, old: Instruction) -> Instruction:
-        """What one device has of a result."""
+        """Return what one device has of a result."""
         if isinstance(value, _Parts):
             return value.part
         if isinstance(value, Instruction):

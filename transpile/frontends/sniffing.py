@@ -1,4 +1,4 @@
-"""What kind of program some bytes hold, told by the bytes themselves; file names say nothing."""
+"""The kind of program that some bytes hold, told by the bytes themselves; file names say nothing."""
 
 from __future__ import annotations
 
@@ -56,6 +56,6 @@ def _message_kind(content: memoryview) -> Kind | None:
 
 
 def _is_module_message(content: memoryview) -> bool:
-    """Whether the bytes are a protobuf message with computations, as HloModuleProto has."""
+    """Tell whether the bytes are a protobuf message with computations, as HloModuleProto has."""
     numbers = {field.number: isinstance(field.value, memoryview) for field in fields(content)}
     return numbers.get(COMPUTATIONS, False) and max(numbers) <= _HIGHEST_FIELD

@@ -53,7 +53,7 @@ class Witnesses:
 
     @property
     def steps(self) -> dict[str, int]:
-        """What divides the numbers of each name: of others nothing is known."""
+        """Return what divides the numbers of each name: of others nothing is known."""
         return {name: math.gcd(*values) for name, values in self.sizes.items()}
 
 
@@ -117,7 +117,7 @@ def _read(sizes: Mapping[str, tuple[int, ...]], at: Callable[[Assignment], HloMo
 def _needed_factors(
     chosen: Mapping[str, tuple[int, ...]], factor: int, at: Callable[[Assignment], HloModule]
 ) -> dict[str, int]:
-    """Which sizes must be multiples, where not all can be small."""
+    """Return which sizes must be multiples, where not all can be small."""
     needed = dict.fromkeys(chosen, factor)
     for name in chosen if factor > 1 else ():
         tried = {**needed, name: 1}

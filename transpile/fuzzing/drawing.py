@@ -1,4 +1,4 @@
-"""What recipes are made of: shapes, sizes, places and called computations, drawn at random."""
+"""The material of recipes: shapes, sizes, places and called computations, drawn at random."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def reduce(work: Lines) -> None:
 
 
 def _start(body: Body, value: Value, opcode: str) -> Value:
-    """What changes nothing: XLA counts any other initial value once for each part of a long reduction."""
+    """Return an initial value that changes nothing: XLA counts any other once for each part of a long reduction."""
     if opcode == "add":
         return body.constant(value.type, "0", 0)
     low, high = ("-inf", "inf") if is_float(value.type) else limits(value.type)

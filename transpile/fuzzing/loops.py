@@ -138,7 +138,7 @@ def loop_body(
 
 
 def next_value(body: Body, carry: Value, carries: Sequence[Value], number: Value | None) -> Value:
-    """What a carry becomes: itself, another carry, something computed, or itself with row ``number`` replaced."""
+    """Return what a carry becomes: itself, another one, something computed, or itself with row ``number`` replaced."""
     random = body.random
     alike = [value for value in body.values if (value.type, value.dimensions) == (carry.type, carry.dimensions)]
     kind = random.random()

@@ -27,7 +27,7 @@ class AsyncForm(NamedTuple):
 
 
 def async_form(opcode: str) -> AsyncForm | None:
-    """What a short form such as ``negate-start`` stands for; ``None`` for any other word."""
+    """Return what a short form such as ``negate-start`` stands for, and ``None`` for any other word."""
     stem, _, part = opcode.rpartition("-")
     return AsyncForm(OPCODES[stem], part) if part in _PARTS and stem in OPCODES else None
 
@@ -86,7 +86,7 @@ def wait_for(
 
 
 def _may_be_start_of(wrapped: OpSpec, started: Instruction) -> bool:
-    """Whether an instruction starts this operation, or takes what started it out of the tuple of a loop."""
+    """Tell whether an instruction starts this operation, or takes what started it out of the tuple of a loop."""
     called = started.attributes.get("calls") if started.opcode in _STARTS else None
     starts_it = isinstance(called, Computation) and called.root.opcode == wrapped.opcode
     return starts_it or started.opcode == "get-tuple-element"

@@ -140,7 +140,7 @@ def _split(digits: list[_Digit], tile: int) -> tuple[list[_Digit], list[_Digit]]
 
 
 def _place_values(digits: Sequence[_Digit]) -> list[int]:
-    """What one step of each digit is worth in the buffer, from 1 up to the size of the whole buffer."""
+    """Return what one step of each digit is worth in the buffer, from 1 up to the size of the whole buffer."""
     return list(accumulate((digit.size for digit in reversed(digits)), mul, initial=1))
 
 

@@ -24,7 +24,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class BroadcastPlan:
-    """What has to be done to each operand before the element-wise operation, and the common shape then.
+    """The steps that bring each operand of an element-wise operation to the common shape, and that shape.
 
     The element type of ``shape`` is the lhs'; each side's steps keep its own.
     """

@@ -1,4 +1,4 @@
-"""What holds the elements of a type that a target has no dtype for, and what they are computed in."""
+"""Carriers: what holds the elements of a type that a target has no dtype for, and what they are computed in."""
 
 from __future__ import annotations
 
@@ -33,19 +33,23 @@ WIDENING = frozenset(widening(each) for each in NARROW if each.is_floating)
 
 
 def carrier_type(element_type: ElementType) -> ElementType:
-    """What holds elements of a narrow type: floats as their bits, integers as their values."""
+    """Return the type that holds elements of a narrow type: floats as their bits, integers as their values."""
     return S8 if element_type.is_signed else U8
 
 
 def wide_type(element_type: ElementType) -> ElementType:
-    """What is computed in: for powers of two from 2**-127 not float32, whose subnormals devices flush to zero."""
+    """Return the type that narrow elements are computed in: for powers of two from 2**-127 not float32, whose
+    subnormals devices flush to zero.
+    """
     if element_type.is_integral:
         return carrier_type(element_type)
     return F64 if element_type.name == "f8e8m0fnu" else F32
 
 
 def half_type(element_type: ElementType) -> ElementType:
-    """What precision is reduced in: float16, which has no fewer subnormals than a narrow float with a sign."""
+    """Return the type that precision is reduced in: float16, which has no fewer subnormals than a narrow float with a
+    sign.
+    """
     return F16 if element_type.is_floating and element_type.name != "f8e8m0fnu" else wide_type(element_type)
 
 

@@ -1,4 +1,4 @@
-"""Which devices take part in a collective together.
+"""Device groups: the devices that take part in a collective together.
 
 A device is one partition of one replica: ``replica_id * num_partitions + partition_id``. What the ids in
 ``replica_groups`` and ``source_target_pairs`` name depends on ``channel_id`` and ``use_global_device_ids``.
@@ -22,14 +22,14 @@ _ACROSS_PARTITIONS = frozenset(
 
 
 class Named(NamedTuple):
-    """What the ids of a collective name, and how many of that there are."""
+    """The things that the ids of a collective name, and how many of them there are."""
 
     noun: str  # device, partition or replica
     total: int
 
 
 def named_by(opcode: str, attributes: Mapping[str, Any], replicas: int, partitions: int) -> Named:
-    """What the ids in the groups or pairs of a collective are."""
+    """Return what the ids in the groups or pairs of a collective are."""
     if attributes.get("use_global_device_ids"):
         return Named("device", replicas * partitions)
     if attributes.get("channel_id") is not None and opcode in _ACROSS_PARTITIONS:
@@ -43,7 +43,7 @@ def device_count(module: HloModule) -> int:
 
 
 def device_noun(module: HloModule) -> str:
-    """What the devices of a module are to those who wrote it."""
+    """Return what the devices of a module are to those who wrote it."""
     if module.num_partitions == 1:
         return "replica"
     return "partition" if module.replica_count == 1 else "device"

@@ -13,7 +13,7 @@ import numpy as np
 
 
 class Kind(Enum):
-    """What arithmetic an element type has."""
+    """The arithmetic that an element type has."""
 
     PRED = "pred"
     SIGNED = "signed"

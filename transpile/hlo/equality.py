@@ -12,7 +12,7 @@ from .ir import Computation, HloModule, Instruction
 
 
 def structurally_equal(a: HloModule, b: HloModule, *, labels: bool = True) -> bool:
-    """Whether two modules have the same computations, instruction by instruction, in the same order.
+    """Tell whether two modules have the same computations, instruction by instruction, in the same order.
 
     Operands and called computations are compared by their place, literals bit by bit. With ``labels=False`` all that
     does not change what is computed is left out: names, metadata and stack frames. Spans, user sources and the

@@ -1,4 +1,4 @@
-"""What stands before the computations: the ``HloModule`` line and the tables of Python stack frames."""
+"""The part of a module before its computations: the ``HloModule`` line and the tables of Python stack frames."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def _frame(
 
 
 def _parent_fault(frames: dict[int, dict[str, int]]) -> str | None:
-    """What is wrong with the frames, if anything: they are numbered 1, 2, .., and every chain of callers ends."""
+    """Return what is wrong with the frames, if anything: they are numbered 1, 2, .., every chain of callers ends."""
     if set(frames) != set(range(1, len(frames) + 1)):
         return "the stack frames are not numbered 1, 2, 3, .."
     ends_well = {0}

@@ -84,7 +84,7 @@ def multi_index(shape: ArrayShape, linear: ArrayLike) -> tuple[Any, ...]:
 
 
 def is_padding(shape: ArrayShape, linear: ArrayLike) -> Any:
-    """Whether a place of the buffer of ``shape`` holds no element. ``bool`` or a bool array, as ``linear`` is."""
+    """Tell whether a place of the buffer of ``shape`` holds no element. ``bool`` or a bool array, as ``linear`` is."""
     _, padding = _resolve(shape, linear)
     return _plain(padding)
 

@@ -40,7 +40,7 @@ _REQUIRED = {
 
 
 class _Head(NamedTuple):
-    """What stands before the operands."""
+    """The part of an instruction before its operands."""
 
     name: str
     span: Span  # of the name, or of the opcode where there is no name
@@ -111,7 +111,7 @@ class InstructionParser:
         return _Head(name, span, shape, opcode, start, is_root)
 
     def looks_like_operation(self) -> bool:
-        """Whether a shape and an opcode come next, without a name before them."""
+        """Tell whether a shape and an opcode come next, without a name before them."""
         if not looks_like_shape(self._cursor):
             return False
         ahead = Cursor(self._state.source, self._cursor.position)
@@ -122,7 +122,7 @@ class InstructionParser:
         return ahead.match(_OPCODE) is not None
 
     def _rest(self, scope: Scope, head: _Head) -> Instruction:
-        """What follows ``opcode(``: operands and attributes."""
+        """Parse what follows ``opcode(``: operands and attributes."""
         cursor, shape, opcode = self._cursor, head.shape, head.opcode
         spec = OPCODES.get(opcode)
         if spec is None:

@@ -159,7 +159,7 @@ def is_minor_to_major(layout: Layout) -> bool:
 
 
 def memory_space_name(memory_space: int) -> str:
-    """What ``S(n)`` stands for: 0, the default, is HBM, 1 VMEM, 5 the host; others belong to the device."""
+    """Return what ``S(n)`` stands for: 0, the default, is HBM, 1 VMEM, 5 the host; others belong to the device."""
     return MEMORY_SPACES.get(memory_space, f"device-specific memory space {memory_space}")
 
 

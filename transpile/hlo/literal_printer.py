@@ -81,7 +81,7 @@ def _float_texts(values: npt.NDArray[Any], element_type: ElementType) -> list[st
 
 
 def _differ(texts: list[str], values: npt.NDArray[Any], element_type: ElementType) -> npt.NDArray[Any]:
-    """Which texts stand for other numbers than the values; NaNs are alike."""
+    """Return which texts stand for other numbers than the values; NaNs are alike."""
     with np.errstate(over="ignore", invalid="ignore"):
         read_back = np.array(texts, dtype=np.float64).astype(element_type.dtype)
         differ: npt.NDArray[np.bool_] = (read_back != values) & ~(np.isnan(read_back) & np.isnan(values))

@@ -29,7 +29,7 @@ class WrongKindError(ValueError):
 
 
 def parse_value(match: re.Match[str], element_type: ElementType) -> int | float | None:
-    """What a match of ``VALUE`` stands for in a type that is not complex; ``None`` where it is out of range.
+    """Return what a match of ``VALUE`` stands for in a type that is not complex, and ``None`` where it is out of range.
 
     The payload of a NaN is left to :func:`nan_bits`. Raises ``WrongKindError``.
     """
@@ -96,7 +96,7 @@ def integer_range(element_type: ElementType) -> tuple[int, int]:
 
 
 def is_in_range(value: float, element_type: ElementType) -> bool:
-    """Whether a finite number rounds to a finite one of the type."""
+    """Tell whether a finite number rounds to a finite one of the type."""
     return abs(value) <= largest_magnitude(element_type) and (
         has_zero(element_type) or not np.isnan(np.float64(value).astype(element_type.dtype))
     )
@@ -121,7 +121,7 @@ def mantissa_bits(element_type: ElementType) -> int:
 
 @cache
 def has_zero(element_type: ElementType) -> bool:
-    """Whether the type holds zero and negative numbers: all but the exponent-only ``f8e8m0fnu``."""
+    """Tell whether the type holds zero and negative numbers: all but the exponent-only ``f8e8m0fnu``."""
     return float(ml_dtypes.finfo(element_type.dtype).min) < 0
 
 
@@ -133,7 +133,7 @@ def has_nan(element_type: ElementType) -> bool:
 
 @cache
 def has_nan_payloads(element_type: ElementType) -> bool:
-    """Whether NaNs carry a mantissa, as in IEEE 754: those of the types that have an infinity."""
+    """Tell whether NaNs carry a mantissa, as in IEEE 754: those of the types that have an infinity."""
     with np.errstate(over="ignore"):
         return bool(np.isinf(np.float64(np.inf).astype(element_type.dtype)))
 
@@ -157,7 +157,7 @@ def nan_sign(value: npt.NDArray[Any] | np.generic) -> str:
 
 
 def has_odd_nan(array: npt.NDArray[Any]) -> bool:
-    """Whether some NaN of an array has other bits than ``nan`` and ``-nan``. Complex numbers are two each."""
+    """Tell whether some NaN of an array has other bits than ``nan`` and ``-nan``. Complex numbers are two each."""
     if array.dtype.kind == "c":
         array = np.ascontiguousarray(array).reshape(-1).view(f"f{array.dtype.itemsize // 2}")
     if array.dtype.kind in "biu" or not has_nan(from_dtype(array.dtype)):

@@ -259,7 +259,7 @@ class _ExactReader:
                 return
 
     def _another_follows(self, counts: list[int]) -> bool:
-        """Whether the innermost open brace goes on; passes its ``}`` where it does not. A last comma is allowed."""
+        """Tell whether the innermost open brace goes on, and pass its ``}`` where not. A last comma is allowed."""
         cursor = self.cursor
         dimension, found = len(counts) - 1, counts[-1]
         expected = self.shape.dimensions[dimension]

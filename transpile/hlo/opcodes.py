@@ -16,7 +16,7 @@ MANY = None  # no upper bound on the number of operands
 
 @dataclass(frozen=True, slots=True)
 class OpSpec:
-    """What a valid instruction of one opcode looks like.
+    """The form of a valid instruction of one opcode.
 
     ``arity`` is (fewest, most) operands; ``topic`` groups opcodes in the documentation; ``replica_only`` marks what
     has no meaning on one replica; ``has_side_effect`` keeps an unused instruction alive.
@@ -35,7 +35,7 @@ class OpSpec:
 
     @property
     def has_parameters(self) -> bool:
-        """Whether attributes other than called computations say what it computes: one nobody knows might, too."""
+        """Tell whether attributes other than called computations say what it computes: one nobody knows might, too."""
         called = (K.COMPUTATION, K.COMPUTATIONS)
         return any(not spec.is_note and spec.kind not in called for spec in self.attributes.values())
 

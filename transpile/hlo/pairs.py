@@ -79,13 +79,13 @@ def check_use(instruction: Instruction, loops: Loops) -> None:
 
 
 def _may_be_state(instruction: Instruction) -> bool:
-    """Whether the shape is that of a transfer's state: (data, context, token)."""
+    """Tell whether the shape is that of a transfer's state: (data, context, token)."""
     shape = instruction.shape
     return isinstance(shape, TupleShape) and len(shape.elements) == 3 and shape.elements[2] == TOKEN
 
 
 def _origin(element: Instruction, loops: Loops) -> Instruction | None:
-    """What gave an element of a tuple that loops may carry; None where that is not to be seen."""
+    """Return what gave an element of a tuple that loops may carry, or None where that is not to be seen."""
     path: list[int] = []
     found: Instruction | None = element
     while found is not None:

@@ -44,7 +44,7 @@ def layout_of_text(text: str) -> Layout:
 
 
 def looks_like_shape(cursor: Cursor) -> bool:
-    """Whether a shape comes next (and not a name or an opcode)."""
+    """Tell whether a shape comes next (and not a name or an opcode)."""
     start = cursor.skip()
     text = cursor.text
     return text.startswith("(", start) or bool(_TYPE.match(text, start) or _BUFFER.match(text, start))

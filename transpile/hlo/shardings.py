@@ -40,7 +40,7 @@ class Mesh:
 
 @dataclass(frozen=True)
 class Sharding:
-    """Which axes of a mesh divide each dimension of an array; ``()`` where none does."""
+    """The axes of a mesh that divide each dimension of an array; ``()`` where none does."""
 
     mesh: Mesh
     dimensions: tuple[tuple[str, ...], ...]

@@ -89,7 +89,7 @@ def _circle(instructions: Sequence[Instruction]) -> UnsupportedError:
 
 
 def _before(computation: Computation) -> dict[Instruction, list[Instruction]]:
-    """What each transfer of the computation has to wait for besides its operands."""
+    """Return what each transfer of the computation has to wait for besides its operands."""
     channels: dict[int, dict[str, list[Instruction]]] = {}
     for instruction in computation.instructions:
         first = instruction.operands[0] if instruction.opcode in ("send-done", "recv-done") else instruction

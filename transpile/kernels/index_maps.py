@@ -1,4 +1,5 @@
-"""Which element of an array a step of a loop reads: an index for each axis, linear in the axes of the loop.
+"""Index maps: which element of an array a step of a loop reads, by an index for each axis, linear in the axes of the
+loop.
 
 Views (slices, transposes, unit axes, broadcasts) cost nothing in a kernel: they change the index at which an array is
 read, and that is arithmetic with constants.
@@ -85,12 +86,12 @@ class Bound:
 
 
 def pieces(node: Node) -> list[Node]:
-    """What a concatenation, stack, roll or pad is made of; what fills a pad comes last."""
+    """Return what a concatenation, stack, roll or pad is made of; what fills a pad comes last."""
     return [*node.operands] * (2 if node.opcode == "roll" else 1)
 
 
 def bounds(node: Node, number: int) -> tuple[Bound, ...]:
-    """Which elements are of a piece, if they are of none before it."""
+    """Return which elements are of a piece, if they are of none before it."""
     if node.opcode == "pad":
         widths = enumerate(node.parameters["widths"]) if number == 0 else ()
         return tuple(Bound(axis, low, node.shape[axis] - high) for axis, (low, high) in widths if low or high)

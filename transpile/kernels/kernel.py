@@ -15,7 +15,7 @@ from .lines import Lines
 
 @dataclass(eq=False, slots=True)
 class Kernel:
-    """What a ``kernel`` node calls: a loop nest over the elements of ``loop``.
+    """A loop nest over the elements of ``loop``, which a ``kernel`` node calls.
 
     ``function`` computes one element: its parameters are what is read at that element, a ``read`` node reads an array
     elsewhere. ``inputs`` are the nodes of the caller that the parameters stand for, ``outputs`` those that the results

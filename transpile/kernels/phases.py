@@ -83,13 +83,13 @@ def phases(kernel: Kernel, keeps: Callable[[Node], bool]) -> Phases:
 
 
 def _needed(wanted: Iterable[Node], once: set[Node], ends: set[Node]) -> list[Node]:
-    """What must be computed in a loop, and the ``ends`` at which that begins."""
+    """Return what must be computed in a loop, and the ``ends`` at which that begins."""
     order = topological(wanted, lambda node: () if node in ends or node in once else node.operands)
     return [node for node in order if node not in once]
 
 
 def once_for_a_line(kernel: Kernel, nodes: Iterable[Node]) -> set[Node]:
-    """What is the same for all elements of a line, of nodes in the order of the computation."""
+    """Return what is the same for all elements of a line, of nodes in the order of the computation."""
     found: set[Node] = set()
     assert kernel.lines is not None
     for node in nodes:
@@ -108,7 +108,7 @@ def _places(node: Node) -> Iterator[Offset]:
 
 
 def _from_memory(nodes: Iterable[Node], once: set[Node]) -> set[Node]:
-    """What is read for each element, or computed of that; the rest follows from the number of the element."""
+    """Return what is read for each element, or computed of that; the rest follows from the number of the element."""
     found: set[Node] = set()
     for node in nodes:
         if node not in once and (node.opcode == "read" or any(operand in found for operand in node.operands)):

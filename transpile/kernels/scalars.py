@@ -1,4 +1,4 @@
-"""What the operations of kernels compute of NumPy's scalars, by the definitions of HLO."""
+"""The operations of kernels on NumPy's scalars, by the definitions of HLO."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _clamp(low: Any, x: Any, high: Any) -> Any:
 
 
 def _divide(a: Any, b: Any) -> Any:
-    """Of integers, those that are not negative: what may divide by zero is another function."""
+    """Divide integers that are not negative: what may divide by zero is another function."""
     return a // b if np.asarray(a).dtype.kind in "iu" else np.divide(a, b)
 
 
@@ -118,7 +118,9 @@ FUNCTIONS: dict[str, Function] = {
 
 
 def scalar_of(node: Node, operands: list[Any]) -> Any:
-    """What an operation of elements gives, of the type of the node. Raises KeyError for one that is not known here."""
+    """Return what an operation of elements gives, of the type of the node. Raises KeyError for one that is not known
+    here.
+    """
     dtype = node.type.dtype
     if node.opcode == "compare":
         made = _COMPARISONS[node.parameters["direction"]](*operands)

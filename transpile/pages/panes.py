@@ -114,7 +114,7 @@ def _own_place(module: HloModule, instruction: Instruction) -> Place | None:
 
 
 def _python_pane(generated: GeneratedModule, line_map: LineMap, first: int) -> Pane:
-    """What was emitted; functions copied from the prelude are part of it and belong to nothing."""
+    """Return the pane of what was emitted; functions copied from the prelude are part of it and belong to nothing."""
     rows = [Row(line, str(number)) for number, line in enumerate(python_lines(generated.source.rstrip("\n")), 1)]
     for number, statement in enumerate(line_map.statements, first):
         for line in range(statement.first, statement.last + 1):

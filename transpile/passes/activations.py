@@ -53,7 +53,7 @@ def work(instructions: Iterable[Instruction]) -> int:
 
 
 def is_movable(instruction: Instruction) -> bool:
-    """Whether it can stand in a function: sizes known, no side effect, nothing to do with other replicas."""
+    """Tell whether it can stand in a function: sizes known, no side effect, nothing to do with other replicas."""
     opcode = instruction.opcode
     if opcode in _STAYING or opcode.startswith("async") or OPCODES[opcode].topic == "communication":
         return False

@@ -14,7 +14,7 @@ Originals = dict[Instruction, tuple[Instruction, ...]]
 
 
 def is_expanded(instruction: Instruction, hooks: Mapping[str, str]) -> bool:
-    """Whether an instruction is a custom call that HLO can define, and no function of the user's stands for."""
+    """Tell whether an instruction is a custom call that HLO can define, and no function of the user's stands for."""
     if instruction.opcode != "custom-call" or (target := instruction["custom_call_target"]) in hooks:
         return False
     row = CUSTOM_CALLS.get(target)
@@ -35,7 +35,7 @@ def expanding(module: HloModule, is_wanted: Callable[[Instruction], bool]) -> tu
 
 
 def composed(later: Originals, earlier: Originals) -> Originals:
-    """What instructions stand for after two rewrites."""
+    """Return what instructions stand for after two rewrites."""
     through = {
         made: tuple(dict.fromkeys(first for each in given for first in earlier.get(each, (each,))))
         for made, given in later.items()

@@ -38,17 +38,17 @@ class Pattern:
         self.opcode = self._root.opcode
 
     def match(self, node: Node) -> Bindings | None:
-        """What the names stand for in the first way in which the pattern matches the node, or None."""
+        """Return what the names stand for in the first way in which the pattern matches the node, or None."""
         return next(self._root.matches(node, {}), None) if self._root.may_match(node) else None
 
     def match_operands(self, operands: Sequence[Node]) -> Bindings | None:
-        """What the names stand for in an operation that is not made yet, by its operands."""
+        """Return what the names stand for in an operation that is not made yet, by its operands."""
         parts = self._root.parts
         return next(_matches_all(parts, operands, {}), None) if len(parts) == len(operands) else None
 
 
 def match_operands(text: str, operands: Sequence[Node]) -> Bindings | None:
-    """What the names of a pattern stand for in an operation that is not made yet, by its operands."""
+    """Return what the names of a pattern stand for in an operation that is not made yet, by its operands."""
     return pattern(text).match_operands(operands)
 
 
@@ -105,7 +105,7 @@ class _Operation:
         self._opcodes = [part.opcode for part in self.parts]
 
     def may_match(self, node: Node) -> bool:
-        """Whether the node, and what it is made of, are the right operations: a cheap test that most nodes fail."""
+        """Tell whether the node and its operands are the right operations: a cheap test that most nodes fail."""
         if node.opcode != self.opcode or len(node.operands) != len(self.parts):
             return False
         return any(map(self._are_right, self._orders(node)))

@@ -1,4 +1,4 @@
-"""What the copies of a function that was traced several times have in common."""
+"""The outline of a function that was traced several times: what its copies have in common."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What the copies of a function have in common: the labels of its body in order, its inputs and outputs.
+    """The common part of the copies of a function: the labels of its body in order, its inputs and outputs.
 
     ``inputs`` holds what each copy gets, ``sources`` where in the body: label and operand.
     """
@@ -40,7 +40,7 @@ class Outline:
 
 
 class Surroundings:
-    """Who uses the instructions of a computation, and where they stand."""
+    """The users of the instructions of a computation, and where they stand."""
 
     def __init__(self, computation: Computation) -> None:
         self.root = computation.root
@@ -73,7 +73,9 @@ def common_body(around: Surroundings, found: Activations, constants: Constants, 
 def _inputs(
     copies: list[Copy], inside: list[dict[Instruction, Label]], body: list[Label], constants: Constants
 ) -> tuple[dict[tuple[Label, int], int], list[tuple[Instruction, ...]], set[Label]]:
-    """Which operands come from outside, in the order of the body; labels whose operands do so in some copies."""
+    """Return which operands come from outside, in the order of the body, and the labels whose operands do so in some
+    copies.
+    """
     slots: dict[tuple[Label, int], int] = {}
     inputs: dict[tuple[Instruction, ...], int] = {}
     differing: set[Label] = set()

@@ -223,7 +223,7 @@ class _Outlining:
 
 
 def _common_name(given: tuple[Instruction, ...]) -> str:
-    """What the arguments of all calls end in: ``w`` for ``params[0]['w']`` and ``params[1]['w']``.
+    """Return what the arguments of all calls end in: ``w`` for ``params[0]['w']`` and ``params[1]['w']``.
 
     Or else begin with: ``weights`` for ``weights[0]`` and ``weights[1]``.
     """
@@ -236,7 +236,7 @@ def _common_name(given: tuple[Instruction, ...]) -> str:
 
 
 def _common(paths: Iterable[Sequence[str]]) -> list[str]:
-    """What all begin with."""
+    """Return what all begin with."""
     return [words[0] for words in takewhile(lambda words: len(set(words)) == 1, zip(*paths, strict=False))]
 
 

@@ -1,4 +1,5 @@
-"""What a program does alike to several arrays becomes one function: the update of each parameter of a model.
+"""Repeats: what a program does alike to several arrays becomes one function, such as the update of each parameter of a
+model.
 
 An optimiser is written once and traced for every array of a tree, and outside of calls nothing tells the copies apart
 but what they compute. Here they are the connected parts of element-wise work on arrays of one shape each; as such work
@@ -214,7 +215,7 @@ def _function(function: Function, parts: list[_Part]) -> Function:
 
 
 def _label(graph: Graph, parts: Sequence[_Part], chains: CallChains) -> str:
-    """What the function may be called: after the innermost function of the author's that all parts come from."""
+    """Return what the function may be called: after the innermost function of the author's that all parts come from."""
     origins = [graph.origins[node] for part in parts for node in part.nodes if node in graph.origins]
     frames = [chains.of(origin) for origin in origins]
     common: list[str] = []

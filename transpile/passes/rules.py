@@ -41,7 +41,9 @@ class Rule:
     when: Callable[[ElementType], bool] = lambda element_type: True
 
     def apply(self, graph: Graph, node: Node, live: LiveNodes, supports: Support) -> Node | None:
-        """What takes the place of a node; None where the rule does not match, or the target does not support it."""
+        """Return what takes the place of a node, or None where the rule does not match, or the target does not support
+        it.
+        """
         found = pattern(self.match).match(node) if node.element_type is not None else None
         if (
             found is None

@@ -1,4 +1,4 @@
-"""Who uses a node, and what for."""
+"""Users of a node, and what for they use it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _kinds(node: Node) -> dict[int, str]:
 
 
 def index_places(node: Node) -> dict[int, int]:
-    """Which operands say which single elements along an axis are meant, and the size of that axis."""
+    """Return which operands say which single elements along an axis are meant, and the size of that axis."""
     if not node.operation.takes_positions:
         return {}
     if "axis" in node.parameters:

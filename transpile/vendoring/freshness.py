@@ -42,7 +42,7 @@ class Freshness:
 
     @property
     def needs_action(self) -> bool:
-        """Whether somebody should update or eject: not for a newer generator, nor for edits that are meant."""
+        """Tell whether somebody should update or eject: not for a newer generator, nor for edits that are meant."""
         meant = self.state is State.EDITED and self.module.edited
         return self.state not in (State.FRESH, State.STALE_GENERATOR) and not meant
 
@@ -70,7 +70,7 @@ def read_vendored(project: Project, module: VendoredModule) -> VendoredFile | No
 
 
 def regenerate(project: Project, module: VendoredModule) -> GeneratedModule:
-    """What xla2py writes for a module now. Raises what ``load``, ``verify`` and ``emit`` raise."""
+    """Return what xla2py writes for a module now. Raises what ``load``, ``verify`` and ``emit`` raise."""
     program: HloModule | Witnesses
     if free_sizes(module.source):
         program = function_at_sizes(module.source, project.folder)
@@ -99,5 +99,5 @@ def inspect_module(project: Project, module: VendoredModule) -> Freshness:
 
 
 def has_constants(path: Path, generated: GeneratedModule) -> bool:
-    """Whether the constants that a module needs lie beside it."""
+    """Tell whether the constants that a module needs lie beside it."""
     return all(sidecar.is_current() for sidecar in generated.sidecars(path))

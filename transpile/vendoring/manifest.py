@@ -1,4 +1,4 @@
-"""Which modules a project vendors: the tables ``[[tool.xla2py.module]]`` of its pyproject.toml.
+"""The modules that a project vendors: the tables ``[[tool.xla2py.module]]`` of its pyproject.toml.
 
 Each has ``source`` and ``output``, relative to the file, and optionally ``target``, ``edited`` and any setting of
 ``[tool.xla2py]``, which it overrides.
@@ -126,7 +126,7 @@ def _modules(entries: list[dict[str, Any]], source: SourceText) -> tuple[Vendore
 
 
 def _problems(entry: dict[str, Any]) -> list[tuple[str, str]]:
-    """What is wrong with one entry, as codes and messages."""
+    """Return what is wrong with one entry, as codes and messages."""
     title = f"module '{entry.get('output', '?')}'"
     kinds = {"source": str, "output": str, "target": str, "edited": bool}
     problems = [("XP411", f"{title} has the unknown key '{name}'") for name in entry if name not in _KEYS]
@@ -146,7 +146,7 @@ def _problems(entry: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def is_inside(output: str) -> bool:
-    """Whether an output is a relative POSIX path of a Python file that stays below its folder."""
+    """Tell whether an output is a relative POSIX path of a Python file that stays below its folder."""
     path = PurePosixPath(output)
     return not path.is_absolute() and ".." not in path.parts and "\\" not in output and path.suffix == ".py"
 

@@ -38,7 +38,7 @@ def merge(base: str, edited: str, generated: str) -> Merge:
 
 
 def has_conflicts(text: str) -> bool:
-    """Whether marks of an earlier merge are still in a text."""
+    """Tell whether marks of an earlier merge are still in a text."""
     return any(line in (EDITED, GENERATED) for line in text.splitlines())
 
 

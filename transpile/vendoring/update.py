@@ -28,7 +28,7 @@ BASES = ".xla2py"
 
 
 class Outcome(Enum):
-    """What an update did."""
+    """The outcome of an update."""
 
     UNCHANGED = "unchanged"
     CREATED = "created"
@@ -84,7 +84,7 @@ def update_module(project: Project, module: VendoredModule, *, discard_edits: bo
 
 
 def prepare_update(project: Project, module: VendoredModule, *, discard_edits: bool = False) -> Update:
-    """What an update would write.
+    """Return what an update would write.
 
     Raises ``UsageError``: XP704 where marks of an earlier conflict are still in the file, XP705 where it was edited
     and what it was edited from is not known any more; and what reading and emitting the source raises.
@@ -112,7 +112,7 @@ def prepare_update(project: Project, module: VendoredModule, *, discard_edits: b
 
 
 def ancestor(project: Project, module: VendoredModule, old: VendoredFile, generated: GeneratedModule) -> str | None:
-    """What xla2py had written before a module was edited, None where that is lost."""
+    """Return what xla2py had written before a module was edited, or None where that is lost."""
     recorded = old.recorded.get("body", "")
     if recorded == body_sha256(generated.source):
         return generated.source

@@ -1,4 +1,4 @@
-"""What an emitted ``main`` checks before it computes, of arrays of any library."""
+"""The checks of an emitted ``main`` before it computes, for arrays of any library."""
 
 from functools import cache
 from typing import Any

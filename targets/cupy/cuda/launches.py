@@ -36,8 +36,9 @@ class Launch:
 
     @property
     def bounds(self) -> tuple[int, ...]:
-        """What the compiler is told of a block: its threads; where they keep elements also how many blocks are to run
-        together, so that it does not save registers by memory."""
+        """Return what the compiler is told of a block: its threads and, where they keep elements, how many blocks are
+        to run together, so that it does not save registers by memory.
+        """
         return (self.threads, -(-_LARGEST_BLOCK // self.threads)) if self.each > 1 else (self.threads,)
 
     @property

@@ -218,7 +218,7 @@ def _unwrapped(value: Any) -> Any:
 
 
 def wrapped(value: Any) -> Any:
-    """What a function gives back, on the device."""
+    """Return on the device what a function gives back."""
     if isinstance(value, np.ndarray | np.generic):
         return DeviceArray(value)
     if isinstance(value, tuple | list):

@@ -60,7 +60,7 @@ def _floor_divide(a: np.ndarray, b: np.ndarray) -> Any:
 
 
 def _fmod(a: np.ndarray, b: np.ndarray) -> Any:
-    """Of integers by way of float64."""
+    """Return the remainder of integers by way of float64, as CuPy does."""
     if a.dtype.kind not in "iu":
         return np.fmod(a, b)
     return astype(np.fmod(a.astype(np.float64), b.astype(np.float64)), a.dtype)

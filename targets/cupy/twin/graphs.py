@@ -139,7 +139,7 @@ class Device:
 
 
 class _State:
-    """What is current."""
+    """The current device, stream and graph."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -189,7 +189,7 @@ def observed(observe: Observe) -> Iterator[None]:
 
 
 def work(name: str, compute: Compute, reads: Any = (), writes: Any = None) -> Any:
-    """What ``compute`` gives on the host's arrays, on the device: noted if that is captured.
+    """Return what ``compute`` gives on the host's arrays, on the device, and note the work if it is captured.
 
     ``reads`` and ``writes`` are nests of the arrays that it takes and fills; by default it fills what it gives.
     """

@@ -165,12 +165,14 @@ class ElementwiseKernel:
 
 
 def _flushing(dtypes: Iterable[str]) -> str:
-    """What flushes subnormals while a kernel runs; of float64 a GPU flushes none, but the CPU knows no difference."""
+    """Return the statement by which a kernel flushes subnormals; of float64 a GPU flushes none, but the CPU knows no
+    difference.
+    """
     return "" if {"float64", "complex128"} & set(dtypes) else "Flushing flushing; "
 
 
 def _poisoned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-    """What nobody wrote yet."""
+    """Return an array that nobody has written yet."""
     array = np.empty(shape, dtype)
     array.reshape(-1).view(np.uint8)[:] = 0x7D if dtype != np.bool_ else 1
     return array
@@ -254,7 +256,7 @@ class RawKernel:
             raise OrderMatters(f"the threads of {self.name} wait at different barriers")
 
     def _dtypes(self) -> list[str]:
-        """What the arrays are of."""
+        """Return the dtypes of arrays."""
         return [_ELEMENTS[kind.replace("const", "").strip()] for kind, is_pointer in self.signature if is_pointer]
 
     def source(self) -> str:

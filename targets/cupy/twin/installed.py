@@ -1,4 +1,4 @@
-"""What the installed CuPy has, asked without a device, and what of it makes the host wait."""
+"""The functions of the installed CuPy, asked without a device, and those of them that make the host wait."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ PLACES = 5  # blocks in a look-up of narrow rows: their places, masks, parts and
 
 
 def _are_arrays(indices: Sequence[Node]) -> bool:
-    """Whether none is a number, which ``main`` has as Python's."""
+    """Tell whether none is a number, which ``main`` has as Python's."""
     return not any(index.is_literal or is_known_on_host(index) for index in indices)
 
 

@@ -27,7 +27,7 @@ class _Box(NamedTuple):
 
 
 def _box(node: Node) -> _Box | None:
-    """What an index takes, where that is a piece of the array; None where it is anything else."""
+    """Return the box that an index takes where that is a piece of the array, and None where it is anything else."""
     x, items = node.operands[0], node.parameters["index"]
     parts = [_part(node, item, n) for item, n in zip(items, x.shape, strict=False)]
     parts += [(0, n) for n in x.shape[len(items) :]]

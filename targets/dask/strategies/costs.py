@@ -1,4 +1,4 @@
-"""What the costs of phases are counted with."""
+"""The measures that the costs of phases are counted with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What dask.array does itself along axes in several chunks."""
+"""The strategy of dask.array itself along axes in several chunks."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class HostLoop(ArrayStrategy):
         return any(map(chunks.is_cut, (*node.operands, *body, *captured)))
 
     def propagated(self, node: Node, chunks: Chunks) -> Iterator[tuple[Node, tuple[bool, ...]]]:
-        """What is cut stays cut from one iteration to the next, and afterwards."""
+        """Yield the axes that are cut: what is cut stays cut from one iteration to the next, and afterwards."""
         yield node, chunks.is_cut_along[node]
         cut = chunks.is_cut_along
         for source, targets in _handed_on(node, chunks.classes):

@@ -19,7 +19,9 @@ from ..tracing import Trace, is_free
 
 
 class ScanInChunks(ArrayStrategy):
-    """What a loop carries goes from task to task; of all else that it reads nothing comes in several chunks."""
+    """The strategy of a loop whose carries go from task to task; of all else that it reads nothing comes in several
+    chunks.
+    """
 
     name = "scan_in_chunks"
 
@@ -43,7 +45,7 @@ class ScanInChunks(ArrayStrategy):
         return not any(map(chunks.is_cut, whole)) and not any(others)
 
     def propagated(self, node: Node, chunks: Chunks) -> Iterator[tuple[Node, tuple[bool, ...]]]:
-        """What the loop writes comes in the same chunks as what it reads."""
+        """Yield the axes that are cut: what the loop writes comes in the same chunks as what it reads."""
         yield node, chunks.is_cut_along[node]
         scan = chunks.classes.scans[node]
         for carry, axis in scan.written.items():
@@ -112,8 +114,9 @@ class ScanInChunks(ArrayStrategy):
 
 
 def _operands(node: Node, scan: Scan, block: ScanBlock, main: MainWriter) -> tuple[Node, ...]:
-    """What the loop begins with, the rows, which tasks read as they come to them, what is whole, and arrays like those
-    that are written."""
+    """Return what the loop begins with, the rows, which tasks read as they come to them, what is whole, and arrays like
+    those that are written.
+    """
     rows = (source.node for source in block.rows)
     operands = [
         *(main.given(start_of(carry), node.region) for carry in scan.carried),

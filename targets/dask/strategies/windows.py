@@ -103,7 +103,7 @@ def _parts(node: Node, chunks: Chunks) -> int:
 
 
 def _row_bytes(node: Node, chunks: Chunks) -> int:
-    """What a task holds of windows for the rows that it computes at a time, as many as the prelude's."""
+    """Return the bytes a task holds of windows for the rows that it computes at a time, as many as the prelude's."""
     x, windows = node.operands[0], windows_of(node)
     summed = {left for left, _ in contracted(node)}
     axis_map = enumerate(chunks.classes.axis_maps[node][0])

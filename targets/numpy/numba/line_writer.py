@@ -182,7 +182,7 @@ class LineNestWriter(NestWriter):
         return F64 if self.kernel.lines.length > _LONG_LINE else node.type
 
     def _begin(self, node: Node) -> Expression:
-        """What folds a line before its first element; the text of what folds."""
+        """Write what folds a line before its first element, and return the text of what folds."""
         renderer, kind = self.renderer, self._accumulator_type(node)
         start = renderer.start(node.opcode, kind)
         if not self.columns:

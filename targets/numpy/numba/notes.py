@@ -12,8 +12,9 @@ from ....transpile.kernels.kernel import Kernel
 
 
 def readable_lines(kernel: Kernel, caller: FunctionWriter, inputs: Sequence[str], outputs: Sequence[str]) -> list[str]:
-    """What the readable style writes for the operations of a kernel, with these names of what goes in and comes out;
-    nothing where that is not known."""
+    """Return the lines that the readable style writes for the operations of a kernel, with these names of what goes in
+    and comes out; nothing where they are not known.
+    """
     function = kernel.stands_for
     if function is None:
         return []

@@ -85,7 +85,7 @@ class NumbaRenderer(KernelRenderer):
         return Expression(self.statement("element", array, indices), PRIMARY if indices else ATOM)
 
     def start(self, reduction: str, element_type: ElementType) -> str:
-        """What changes no result of a reduction in some type, without that type."""
+        """Return the number that changes no result of a reduction in some type, without that type."""
         return self.plain_number(start_value(reduction, element_type))
 
     def typed_literal(self, value: np.ndarray, element_type: ElementType) -> Expression:

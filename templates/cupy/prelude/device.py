@@ -1,5 +1,5 @@
-"""What fused kernels share: C++ functions as texts, with which kernels are compiled,
-and kernels of whole rows.
+"""C++ functions as texts that fused kernels share and are compiled with, and kernels of
+whole rows.
 """
 
 from collections.abc import Sequence

@@ -7,8 +7,8 @@ import cupy as cp
 
 
 def call_back(function: Callable[..., Any] | None, *arguments: Any) -> Any:
-    """What ``function`` gives for arrays of NumPy, on the device: an array, or a tuple
-    of several.
+    """Return what ``function`` gives for arrays of NumPy, on the device: an array, or a
+    tuple of several.
 
     Raises RuntimeError where ``main`` was not handed one.
     """

@@ -27,8 +27,8 @@ def clamp_start(start: Any, limit: int) -> Any:
 def slice_index(
     starts: Sequence[Any], shape: Sequence[int], sizes: Sequence[int]
 ) -> tuple[Any, ...]:
-    """What indexes ``sizes`` elements from ``starts``, which are clamped so that the
-    slice fits.
+    """Return the index of ``sizes`` elements from ``starts``, which are clamped so that
+    the slice fits.
     """
     index = []
     for axis, (start, n, size) in enumerate(zip(starts, shape, sizes, strict=True)):

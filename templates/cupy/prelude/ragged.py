@@ -29,7 +29,7 @@ def copy_ragged_rows(
 def rows_of_runs(
     x: cp.ndarray, starts: cp.ndarray, sizes: cp.ndarray, places: cp.ndarray
 ) -> tuple[cp.ndarray, cp.ndarray]:
-    """What a member gets of ``x``: all of it, since the host does not know the sizes of
-    its runs; and the [starts, sizes, places] of the runs.
+    """Return what a member gets of ``x``: all of it, since the host does not know the
+    sizes of its runs; and the [starts, sizes, places] of the runs.
     """
     return x, cp.stack([starts, sizes, places])

@@ -1,4 +1,4 @@
-"""What loops of Numba do with one number where its own functions differ from HLO's.
+"""Functions of one number for loops of Numba, where its own differ from HLO's.
 
 Numba computes integers in 64 bits: callers cut the results to their type.
 """

@@ -13,18 +13,20 @@ from ..operation import AxisMap
 
 
 def aligned(shape: Sequence[int], result: Sequence[int]) -> AxisMap:
-    """Of an operand that is broadcast: the last axes meet, and an axis that is repeated is needed whole."""
+    """Return the axis map of an operand that is broadcast: the last axes meet, and an axis that is repeated is needed
+    whole.
+    """
     offset = len(result) - len(shape)
     return tuple([offset + axis if size == result[offset + axis] else None for axis, size in enumerate(shape)])
 
 
 def leading(ndim: int, count: int) -> AxisMap:
-    """Of an operand whose last ``count`` axes are needed whole."""
+    """Return the axis map of an operand whose last ``count`` axes are needed whole."""
     return tuple([axis if axis < ndim - count else None for axis in range(ndim)])
 
 
 def without(ndim: int, axes: Sequence[int], keepdims: bool = False) -> AxisMap:
-    """Of an operand whose ``axes`` are folded."""
+    """Return the axis map of an operand whose ``axes`` are folded."""
     kept = [axis for axis in range(ndim) if axis not in axes]
     return tuple([None if axis in axes else axis if keepdims else kept.index(axis) for axis in range(ndim)])
 

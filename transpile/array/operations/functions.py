@@ -56,7 +56,9 @@ def function_row(opcode: str, parameters: Parameters) -> Operation:
 
 
 def _row_in_chunks(function: str) -> Operation:
-    """What works chunk by chunk is called like what works at once; nothing else of it is known."""
+    """Return the row of a function that works chunk by chunk: it has the name of the one that works at once, and
+    nothing else of it is known.
+    """
     row = _prelude().get(function.removesuffix(IN_CHUNKS), UNKNOWN)
     return replace(UNKNOWN, default_names=row.default_names)
 

@@ -18,7 +18,7 @@ OPERATIONS = Table()
 
 
 def index_axes(index: Sequence[Any], ndim: int) -> AxisMap:
-    """Of ``x[index]``: the axes that are taken as they are."""
+    """Return the axes of ``x[index]`` that are taken as they are."""
     result: list[int | None] = []
     place = 0
     for item in index:

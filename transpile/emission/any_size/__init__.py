@@ -97,7 +97,7 @@ class _Writer:
         return GeneratedModule(with_new_body_hash(text), first.name, first.target, first.constants, sizes=ranges)
 
     def _ranges(self, emitted: list[GeneratedModule], text: str) -> dict[str, range]:
-        """What each size may be: from the least on at which the text is this one, multiples of what divides all
+        """Return what each size may be: from the least on at which the text is this one, multiples of what divides all
         witnesses.
         """
         steps = self.witnesses.steps
@@ -111,7 +111,7 @@ class _Writer:
         return {name: range(least[name], _ENDLESS, step) for name, step in steps.items()}
 
     def _has_text(self, tried: Assignment, emitted: list[GeneratedModule], text: str) -> bool:
-        """Whether the program has the text at other sizes, too."""
+        """Tell whether the program has the text at other sizes, too."""
         if self.witnesses.at is None:
             return False
         try:

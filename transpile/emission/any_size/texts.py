@@ -1,4 +1,4 @@
-"""What the texts of one program at several sizes have in common: one text, in which sizes have names.
+"""The unification of the texts of one program at several sizes: one text, in which sizes have names.
 
 The texts must be the same but for numbers. Each number that differs becomes an expression of the sizes, which a
 function reads from the shapes of its arguments.
@@ -123,12 +123,12 @@ class _Reader:
 
     @staticmethod
     def _is_docstring(tokens: Sequence[tokenize.TokenInfo], at: int) -> bool:
-        """Whether a string is the docstring of the module."""
+        """Tell whether a string is the docstring of the module."""
         return tokens[at].start[0] == 1
 
     @staticmethod
     def _is_in_signature(tokens: Sequence[tokenize.TokenInfo], at: int) -> bool:
-        """Whether a string stands in SIGNATURE."""
+        """Tell whether a string stands in SIGNATURE."""
         statement = at
         while statement and tokens[statement - 1].type != tokenize.NEWLINE:
             statement -= 1
@@ -238,7 +238,7 @@ class _Reader:
 
 
 def _kind(token: tokenize.TokenInfo) -> str:
-    """What must be the same in all texts."""
+    """Return what must be the same in all texts."""
     return "" if token.type in (tokenize.NUMBER, tokenize.STRING) else token.string
 
 

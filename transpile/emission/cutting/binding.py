@@ -1,4 +1,4 @@
-"""What the names of an assignment hold."""
+"""The facts that an assignment gives its names."""
 
 from __future__ import annotations
 

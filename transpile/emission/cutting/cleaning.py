@@ -1,4 +1,6 @@
-"""What folding leaves behind: values that nobody reads, names that are given themselves, second names of arguments."""
+"""The removal of what folding leaves behind: values that nobody reads, names that are given themselves, second names of
+arguments.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,7 @@ class _Cleaner(BlockWriter):
         return self.same.get(node.id) if is_read else None  # type: ignore[attr-defined]
 
     def _is_needless(self, target: ast.expr, value: ast.expr) -> bool:
-        """Whether an assignment gives a name itself, or gives one that nobody reads what has no effect."""
+        """Tell whether an assignment gives a name itself, or gives one that nobody reads what has no effect."""
         if not isinstance(target, ast.Name):
             return False
         if (isinstance(value, ast.Name) and value.id == target.id) or target.id in self.same:
@@ -77,7 +79,7 @@ class _Cleaner(BlockWriter):
         return self._is_unread(target) and not any(map(_has_effect, ast.walk(value)))
 
     def _is_unread(self, target: ast.expr) -> bool:
-        """Whether a target is names that nobody reads."""
+        """Tell whether a target is names that nobody reads."""
         if isinstance(target, ast.Starred):
             return self._is_unread(target.value)
         if isinstance(target, ast.Tuple):
@@ -98,7 +100,7 @@ def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
 
 
 def _is_returned(node: ast.stmt | None, last: ast.stmt | None) -> bool:
-    """Whether a statement names what a function gives, and the next returns that."""
+    """Tell whether a statement names what a function gives, and the next returns that."""
     if not isinstance(node, ast.Assign) or not isinstance(last, ast.Return) or not isinstance(last.value, ast.Name):
         return False
     is_called = isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name)

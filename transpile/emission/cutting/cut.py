@@ -1,4 +1,4 @@
-"""Which parameters of prelude functions a module needs, and the functions without the others.
+"""The parameters of prelude functions that a module needs, and the functions without the others.
 
 What the calls of a module give is carried through the functions until nothing more is learned, as in the propagation
 of constants through procedures: a function knows of a parameter what all calls of it that can be reached have in
@@ -37,7 +37,7 @@ class Cut:
 
 @dataclass(slots=True)
 class _Use:
-    """What is known of a function: ``facts`` of its parameters, and those that some call gives, of the module itself
+    """The use of a function: ``facts`` of its parameters, and those that some call gives, of the module itself
     (``by_module``) or of the prelude; ``measured`` are those given what the shape of an array says, ``required`` those
     that every call gives.
     """
@@ -196,7 +196,7 @@ class _Cutter:
         return self.uses[name].is_whole
 
     def _calls_others(self, name: str) -> bool:
-        """Whether a function uses anything else of the prelude."""
+        """Tell whether a function uses anything else of the prelude."""
         return any(other in self.functions for other in self.definitions[name].uses if other != name)
 
     # -- what is written

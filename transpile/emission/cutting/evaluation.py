@@ -63,7 +63,7 @@ class Evaluator:
         self.functions = functions
 
     def of(self, node: ast.expr, names: Mapping[str, Fact]) -> Fact:
-        """What is known of an expression: by cases, where one of a few holds for its names."""
+        """Return what is known of an expression: by cases, where one of a few holds for its names."""
         cases = {name: names[name] for name in _names_in(node) if isinstance(names.get(name), OneOf)}
         several = [alternatives(fact) for fact in cases.values()]
         if not cases or math.prod(map(len, several)) > MOST_CASES:
@@ -88,7 +88,7 @@ class Evaluator:
         return [fact.value for fact in facts if isinstance(fact, Known)]
 
     def elements(self, nodes: list[ast.expr], names: Mapping[str, Fact]) -> list[Fact] | None:
-        """What is known of each of them, None where it is open how many there are."""
+        """Return what is known of each element, or None where it is open how many there are."""
         found: list[Fact] = []
         for node in nodes:
             if isinstance(node, ast.Starred):
@@ -146,7 +146,7 @@ def _binary(evaluator: Evaluator, node: ast.BinOp, names: Mapping[str, Fact]) ->
 
 
 def _is_short(fact: Fact, count: Any) -> bool:
-    """Whether a sequence that is repeated so often stays short."""
+    """Tell whether a sequence that is repeated so often stays short."""
     is_sequence = isinstance(fact, Known) and isinstance(fact.value, tuple | list | str)
     return not is_sequence or (isinstance(count, int) and count <= LARGEST)
 
@@ -351,7 +351,7 @@ def _applied(evaluator: Evaluator, node: ast.Call, function: Callable[..., Any],
 
 
 def _method(evaluator: Evaluator, node: ast.Call, array: Array, name: str, names: Mapping[str, Fact]) -> Fact:
-    """What a method of an array gives."""
+    """Return what a method of an array gives."""
     if name in ("copy", "conj"):
         return array
     if name == "astype" and node.args:

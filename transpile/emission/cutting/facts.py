@@ -1,4 +1,4 @@
-"""What is known of a value before a module runs, and what two calls that give different values have in common."""
+"""Facts: what is known of a value before a module runs, and what two calls with different values have in common."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def alternatives(fact: Fact) -> tuple[Fact, ...]:
 
 
 def joined(*facts: Fact) -> Fact:
-    """What holds where one of the facts does."""
+    """Return what holds where one of the facts does."""
     found = tuple(dict.fromkeys(part for fact in facts for part in alternatives(fact)))
     if None in found:
         return None
@@ -77,7 +77,7 @@ def joined(*facts: Fact) -> Fact:
 
 
 def _in_common(a: Fact, b: Fact) -> Fact:
-    """What two facts say both."""
+    """Return what two facts both say."""
     if a == b:
         return a
     if isinstance(a, Array) and isinstance(b, Array):
@@ -113,7 +113,7 @@ def tuple_of(elements: Sequence[Fact]) -> Fact:
 
 
 def truth(fact: Fact) -> bool | None:
-    """Whether a value is true, None where that is open."""
+    """Tell whether a value is true, None where that is open."""
     if isinstance(fact, Known):
         return bool(fact.value)
     if isinstance(fact, Several):
@@ -126,7 +126,7 @@ def truth(fact: Fact) -> bool | None:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What one call gives a function; ``measured`` are the places and keywords of what the shapes of arrays say."""
+    """The arguments of one call; ``measured`` are the places and keywords of what the shapes of arrays say."""
 
     arguments: tuple[Fact, ...] = ()
     keywords: dict[str, Fact] = field(default_factory=dict)
@@ -134,7 +134,9 @@ class Call:
 
 
 def call_of(node: Node, with_shapes: bool) -> Call:
-    """What the call of a prelude function by a node gives; ``with_shapes`` where arrays have the shapes of nodes."""
+    """Return what the call of a prelude function by a node gives; ``with_shapes`` where arrays have the shapes of
+    nodes.
+    """
 
     def fact(item: Any) -> Fact:
         if isinstance(item, Slot):

@@ -339,7 +339,7 @@ def _call(folder: Folder, node: ast.Call) -> str | None:
 
 
 def _keeps_dtype(folder: Folder, node: ast.Call, array: ast.expr) -> bool:
-    """Whether ``astype`` gives an array of the same dtype: the array itself with ``copy=False``, else a copy."""
+    """Tell whether ``astype`` gives an array of the same dtype: the array itself with ``copy=False``, else a copy."""
     if len(node.args) != 1 or [word.arg for word in node.keywords] not in ([], ["copy"]):
         return False
     if node.keywords and folder.known(node.keywords[0].value) != Known(False):
@@ -350,7 +350,7 @@ def _keeps_dtype(folder: Folder, node: ast.Call, array: ast.expr) -> bool:
 
 
 def _given(folder: Folder, node: ast.Call) -> Call | None:
-    """What a call gives, None where that cannot be said by parameter."""
+    """Return what a call gives, or None where that cannot be said by parameter."""
     if any(isinstance(part, ast.Starred) for part in node.args) or any(word.arg is None for word in node.keywords):
         return None
     named = {word.arg: word.value for word in node.keywords if word.arg is not None}
@@ -362,7 +362,7 @@ def _given(folder: Folder, node: ast.Call) -> Call | None:
 
 
 def _scope(folder: Folder, node: ast.expr) -> str:
-    """What binds names of its own."""
+    """Return what binds names of its own."""
     names, intact = folder.names, folder.intact
     own = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)}
     own |= {part.arg for part in ast.walk(node) if isinstance(part, ast.arg)}

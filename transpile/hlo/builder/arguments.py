@@ -97,7 +97,7 @@ class RandomAlgorithm(Enum):
 
 
 class Transpose(Enum):
-    """What ``triangular_solve`` does to ``a``: nothing, transpose it, or transpose its complex conjugate."""
+    """The form of ``a`` that ``triangular_solve`` takes: as it is, transposed, or its complex conjugate transposed."""
 
     NO_TRANSPOSE = "NO_TRANSPOSE"
     TRANSPOSE = "TRANSPOSE"

@@ -207,7 +207,7 @@ class CommunicationOperations(BuilderCore):
         return self._instruction("send-done", (context,), attributes)
 
     def recv(self, shape: Shape, channel_handle: ChannelHandle) -> XlaOp:
-        """What the ``send`` of the same channel sends. Ordered behind earlier transfers."""
+        """Return what the ``send`` of the same channel sends. Ordered behind earlier transfers."""
         received = self.recv_with_token(self._token(), shape, channel_handle)
         self._last_token = received[1]
         return received[0]

@@ -1,4 +1,4 @@
-"""What every operation of the builder is made with: instructions, operands, constants and sub-computations."""
+"""The core of the builder: instructions, operands, constants and sub-computations."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ class BuilderCore:
         return inner.build_computation(inner._packed(result))
 
     def _packed(self, result: Any) -> XlaOp:
-        """What a Python function returns, as one op: a tuple or list becomes a tuple."""
+        """Return what a Python function returns as one op: a tuple or list becomes a tuple."""
         if isinstance(result, tuple | list):
             parts = [self._packed(part) for part in result]
             return self._instruction("tuple", parts, {}, declared=TupleShape(tuple(part.shape for part in parts)))

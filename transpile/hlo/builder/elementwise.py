@@ -88,7 +88,7 @@ class ElementwiseOperations(BuilderCore):
         return self._unary("imag", operand)
 
     def is_finite(self, operand: Operand) -> XlaOp:
-        """Whether neither infinite nor NaN."""
+        """Tell whether neither infinite nor NaN."""
         return self._unary("is-finite", operand)
 
     def log(self, operand: Operand) -> XlaOp:
@@ -271,27 +271,27 @@ class ElementwiseOperations(BuilderCore):
     # -- comparisons
 
     def eq(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Whether lhs is equal to rhs; IEEE, so false for NaN."""
+        """Tell whether lhs is equal to rhs; IEEE, so false for NaN."""
         return self._comparison("EQ", lhs, rhs, broadcast_dimensions)
 
     def ne(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Whether lhs is not equal to rhs; IEEE, so true for NaN."""
+        """Tell whether lhs is not equal to rhs; IEEE, so true for NaN."""
         return self._comparison("NE", lhs, rhs, broadcast_dimensions)
 
     def ge(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Whether lhs is greater or equal to rhs; IEEE, so false for NaN."""
+        """Tell whether lhs is greater or equal to rhs; IEEE, so false for NaN."""
         return self._comparison("GE", lhs, rhs, broadcast_dimensions)
 
     def gt(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Whether lhs is greater than rhs; IEEE, so false for NaN."""
+        """Tell whether lhs is greater than rhs; IEEE, so false for NaN."""
         return self._comparison("GT", lhs, rhs, broadcast_dimensions)
 
     def le(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Whether lhs is less or equal to rhs; IEEE, so false for NaN."""
+        """Tell whether lhs is less or equal to rhs; IEEE, so false for NaN."""
         return self._comparison("LE", lhs, rhs, broadcast_dimensions)
 
     def lt(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """Whether lhs is less than rhs; IEEE, so false for NaN."""
+        """Tell whether lhs is less than rhs; IEEE, so false for NaN."""
         return self._comparison("LT", lhs, rhs, broadcast_dimensions)
 
     def eq_total_order(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:

@@ -41,7 +41,7 @@ def read_call(instruction: Instruction) -> Call:
 
 
 def definition_of(instruction: Instruction) -> Computation | None:
-    """What a custom call of a known target computes, as a computation of its operands, where HLO can say it.
+    """Return what a custom call of a known target computes, as a computation of its operands, where HLO can say it.
 
     Raises ConfigError where the call is not what its target takes.
     """
@@ -63,7 +63,7 @@ def definition_of(instruction: Instruction) -> Computation | None:
 
 
 def complaint(instruction: Instruction) -> Diagnostic | None:
-    """What is wrong with a custom call of a known target (XP308)."""
+    """Return what is wrong with a custom call of a known target (XP308)."""
     try:
         definition_of(instruction)
     except ConfigError as error:

@@ -52,7 +52,7 @@ Definition = Callable[..., XlaOp]
 
 @dataclass(frozen=True, slots=True)
 class CustomCall:
-    """What custom calls of one target take and compute.
+    """The operands that custom calls of one target take, and what these compute.
 
     A ``definition`` says it in HLO; without one, ``rule`` names what lowers the call: a rule of the lowering, or a
     prelude function with the results of the call. ``attributes`` are those of the instruction that it must have,

@@ -52,7 +52,7 @@ def is_callback(instruction: Instruction) -> bool:
 
 
 def _function_key(instruction: Instruction) -> object:
-    """What tells the functions of a process apart: the number that the text has for one."""
+    """Return what tells the functions of a process apart: the number that the text has for one."""
     config = instruction.attributes.get("backend_config")
     match = _INDEX.search(config.text) if config is not None else None
     return match[1] if match else instruction

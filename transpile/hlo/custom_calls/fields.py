@@ -1,4 +1,4 @@
-"""What the configuration of a custom call says: the fields that a row of the table declares, read from its text.
+"""The configuration of a custom call: the fields that a row of the table declares, read from its text.
 
 The text of ``backend_config`` is JSON (XLA's own calls), a dictionary of typed attributes (calls through XLA's foreign
 function interface), either of them in a quoted string or inside the JSON of a backend, or plain text.
@@ -29,7 +29,7 @@ _LONGEST_NUMBER = 40  # characters of one number
 
 
 class ConfigError(ValueError):
-    """What is wrong with a custom call, as the end of a sentence that begins with its target."""
+    """A fault of a custom call, as the end of a sentence that begins with its target."""
 
 
 class Kind(Enum):
@@ -112,7 +112,7 @@ def read_fields(raw: Raw | None, fields: Mapping[str, Field], envelopes: tuple[s
 
 
 def _entries(raw: Raw | None, envelopes: tuple[str, ...]) -> tuple[dict[str, Any], bool]:
-    """What is given, by name, and whether it is the dictionary of a foreign function."""
+    """Return what is given, by name, and whether it is the dictionary of a foreign function."""
     text = raw.text.strip() if raw is not None else ""
     if text.startswith('"'):
         text = unescape(text[1:-1]).strip()

@@ -1,4 +1,4 @@
-"""What JAX calls on GPUs in place of LAPACK's routines: each is defined by one of those.
+"""The functions that JAX calls on GPUs in place of LAPACK's routines: each is defined by one of those.
 
 Their attributes say ``lower`` or ``full_matrices`` where LAPACK has letters, and some give other forms of a result.
 """

@@ -30,7 +30,7 @@ _EQUAL_GROUPS = frozenset({"all-gather", "all-gather-start", "reduce-scatter", "
 
 
 def _named(op: Operation) -> Named:
-    """What the ids of replica groups are; a count of 1 also means that the module does not tell."""
+    """Return what the ids of replica groups are; a count of 1 also means that the module does not tell."""
     return named_by(op.opcode, op.attributes, op.replica_count, op.num_partitions)
 
 

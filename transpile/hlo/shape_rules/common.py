@@ -1,4 +1,4 @@
-"""What every shape rule is written with: the operation it looks at, the way it refuses, and shared checks."""
+"""The basis of shape rules: the operation they look at, the way they refuse, and shared checks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST_SHAPE_TEXT = 160  # of a shape in a message
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What a rule sees of an instruction.
+    """An instruction as a rule sees it.
 
     ``declared`` is the shape that was written down, or ``None`` when it is to be inferred. Replica and partition
     counts are those of the module; 1 also means "not known", as in XLA.
@@ -337,5 +337,5 @@ def require_reducer(
 
 
 def same_count(a: ArrayShape, b: ArrayShape) -> bool:
-    """Whether two shapes have the same number of elements."""
+    """Tell whether two shapes have the same number of elements."""
     return math.prod(a.dimensions) == math.prod(b.dimensions)

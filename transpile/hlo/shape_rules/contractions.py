@@ -121,7 +121,7 @@ def _before(dimensions: Sequence[int], last: int) -> list[int]:
 
 
 def scaled_dot_order(op: Operation) -> tuple[int, int, int, int]:
-    """Which operands are lhs, rhs, lhs scale and rhs scale.
+    """Return which operands are lhs, rhs, lhs scale and rhs scale.
 
     XLA first wrote ``(lhs, lhs_scale, rhs, rhs_scale)`` and later ``(lhs, rhs, lhs_scale, rhs_scale)``; the sizes
     along the contracting dimensions tell which.

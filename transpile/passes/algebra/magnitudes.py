@@ -1,4 +1,4 @@
-"""What cannot be negative is its own ``abs``, and its own maximum with 0."""
+"""Rules for what cannot be negative: it is its own ``abs``, and its own maximum with 0."""
 
 from __future__ import annotations
 

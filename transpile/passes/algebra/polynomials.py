@@ -24,7 +24,7 @@ def _polynomial(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _places(node: Node, x: Node, p: Node) -> Iterator[int | None]:
-    """Which coefficients are added, the last one first; None where the sum does not begin with 0."""
+    """Return which coefficients are added, the last one first, or None where the sum does not begin with 0."""
     while (found := _STEP.match(node)) is not None and found["x"] is x and found["p"] is p and len(found["place"]) == 1:
         yield found["place"][0]
         node = found["rest"]

@@ -49,7 +49,7 @@ def _called(function: Function, region: FusedRegion, kernel: Kernel) -> list[tup
 
 
 def _origin(region: FusedRegion, node: Node) -> dict[str, Any]:
-    """What a result of a kernel is named after."""
+    """Return what a result of a kernel is named after."""
     return {"stands_for": node} | ({"is_part": True} if node in region.unfinished else {})
 
 
@@ -76,7 +76,7 @@ def _given(region: FusedRegion, node: Node) -> tuple[tuple[int, ...], tuple[int,
 
 
 def _finished(graph: Graph, region: FusedRegion, node: Node, given: Node) -> Node:
-    """What stands for a result: the parts of a reduction are reduced by the library."""
+    """Return what stands for a result: the parts of a reduction are reduced by the library."""
     if node not in region.unfinished:
         return given
     opcode = "sum" if node.opcode == "mean" else node.opcode
@@ -170,7 +170,7 @@ class KernelBuilder:
         return self._noted(node, joined)
 
     def _test(self, node: Node, number: int) -> tuple[Test, ...]:
-        """What tells that an element is of a piece."""
+        """Return the test that an element is of a piece."""
         at, loop = self.region.at[node], self.region.loop
         return tuple(
             Test(

@@ -25,7 +25,7 @@ class LineReductions:
     made: set[Node]
 
     def add(self, node: Node, x: Node, in_parts: bool) -> Node:
-        """What stands for a reduction ``node`` of the caller, of the elements ``x``; narrow ones are widened.
+        """Return what stands for a reduction ``node`` of the caller, of the elements ``x``; narrow ones are widened.
 
         Of a mean ``in_parts`` that is a sum.
         """

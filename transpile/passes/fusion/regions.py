@@ -1,4 +1,4 @@
-"""What one loop nest computes: operations that join in one kernel, so that no array between them is stored.
+"""Regions: operations that join in one kernel, so that no array between them is stored.
 
 A region is a set of operations over the elements of one loop. Element-wise operations of one shape join where one reads
 what the other computes. What only a region reads joins it, too, if it is read at one place in each step: behind slices,
@@ -50,7 +50,9 @@ def is_generated(node: Node) -> bool:
 
 
 def read_by(node: Node, at: Map, reduced: bool) -> Iterator[tuple[Node, Map]]:
-    """What an operation reads if it is computed at ``at``, and where: behind views. A reduction reads whole rows."""
+    """Return what an operation reads if it is computed at ``at``, and where: behind views. A reduction reads whole
+    rows.
+    """
     joins = node.operation.joins
     operands = pieces(node) if joins else node.operands
     for number, operand in enumerate(operands):
@@ -145,7 +147,7 @@ class RegionFinder:
         return read_by(node, at, node in self.reductions)
 
     def _needed(self, node: Node) -> Iterable[Node]:
-        """What comes before a node: what a body reads from around it comes before the body."""
+        """Return what comes before a node: what a body reads from around it comes before the body."""
         around = self.around.get(node.region)
         return (*dependencies(node), *around) if around else dependencies(node)
 
@@ -159,7 +161,7 @@ class RegionFinder:
         return found
 
     def _in_conditions(self) -> set[Node]:
-        """What stands in the head of a loop, where people look for it."""
+        """Return what stands in the head of a loop, where people look for it."""
         found: set[Node] = set()
         loops: list[Loop] = [node.parameters["loop"] for node in self.nodes if node.opcode == "loop"]
         stack = [(loop.condition, loop.region) for loop in loops if loop.condition is not None]
@@ -171,7 +173,7 @@ class RegionFinder:
         return found
 
     def _read_outside(self) -> set[Node]:
-        """What something else reads than operations that may join, directly or behind views."""
+        """Return what something else reads than operations that may join, directly or behind views."""
         users: dict[Node, list[Node]] = {}
         outside: set[Node] = set(roots(self.function))
         for node in self.nodes:

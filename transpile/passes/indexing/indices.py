@@ -1,4 +1,4 @@
-"""What arrays are indexed by: libraries count negative indices from the end, and take integers of any type.
+"""The indices of arrays: libraries count negative ones from the end, and take integers of any type.
 
 JAX adds the size of an axis to negative indices, and HLO clamps what is still outside:
 ``x[clip(where(i < 0, i + n, i), 0, n - 1)]`` is ``x[clip(i, -n, n - 1)]``. What is only an index, or only stored in an

@@ -66,7 +66,7 @@ def _taken(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _elements(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """What lies behind the axes that are indexed comes along whole."""
+    """Return the elements taken with indices of the result's shape; the axes behind those come along whole."""
     taken = found["taken"]
     x, *indices = taken.operands
     index, parameters = taken.parameters["index"], dict(taken.parameters)

@@ -11,6 +11,6 @@ CLAMPED = f"clamp(0, {WRAPPED}, LAST)"
 
 
 def is_of_axis(found: Bindings, size: int) -> bool:
-    """Whether the literals of a match, or those that it has, are those of an axis of this size."""
+    """Tell whether the literals of a match, or those that it has, are those of an axis of this size."""
     wanted = {"SIZE": size, "LAST": size - 1}
     return all(int(literal_value(found[name])) == number for name, number in wanted.items() if name in found)

@@ -62,7 +62,7 @@ def decompositions(function: Function, supports: Support) -> None:
 
 
 def _result(graph: Graph, node: Node, call: Node, named: _Call) -> Node:
-    """What a part of LAPACK's results is in the call by name."""
+    """Return what a part of LAPACK's results is in the call by name."""
     keywords = named.keywords(call.parameters["keywords"])
     if len(named.parts) == 1:
         return called(graph, named.function, call.operands, node, **keywords)

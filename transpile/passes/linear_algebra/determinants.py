@@ -24,7 +24,7 @@ _PARITY = f"remainder(add({_EXCHANGES}, {_CHANGES}), 2)"
 
 
 def _is_factorisation(found: Bindings) -> bool:
-    """Of square real matrices, all of its parts being what they are here."""
+    """Tell whether a node factorises square real matrices, all of its parts being what they are here."""
     factored: Node = found["factored"]
     if factored.opcode != "prelude" or factored.parameters["function"] != "getrf":
         return False

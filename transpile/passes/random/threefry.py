@@ -168,7 +168,7 @@ def _key(initials: tuple[Node, ...]) -> tuple[Node, tuple[Any, ...]] | None:
 
 
 def _count(initial: Node, word: Node) -> Node | None:
-    """What was added to a word of the key; None for nothing."""
+    """Return what was added to a word of the key, or None for nothing."""
     while initial.opcode == "expand" or (initial.opcode == "broadcast_to" and prod(initial.operands[0].shape) == 1):
         (initial,) = initial.operands
     if _element(initial) == _element(word):
@@ -255,7 +255,7 @@ def _steps(node: Node) -> tuple[int, tuple[int, ...]] | None:
 
 
 def _word(graph: Graph, item: Node, call: Node) -> Node:
-    """What stands for one of the two words that the loop gave."""
+    """Return what stands for one of the two words that the loop gave."""
     number = item.parameters["index"]
     if call.parameters["function"] == "random_bits":
         graph.stand_ins.add(item)

@@ -27,7 +27,7 @@ def means(function: Function, supports: Support) -> None:
 
 
 def _sum_of_mean(node: Node, uses: Callable[[Node], int]) -> int | None:
-    """Which operand is the sum, where a node divides one by the number of its terms."""
+    """Return which operand is the sum, where a node divides one by the number of its terms."""
     if node.element_type is None or not node.type.is_floating:
         return None
     candidates = (0,) if node.opcode == "divide" else (0, 1)

@@ -43,7 +43,7 @@ def _mean(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _variance(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """Of numbers less their own mean along the same axes."""
+    """Return ``np.nanvar`` for numbers less their own mean along the same axes."""
     x, mean, total = found["x"], found["mean"], found["total"]
     kept = {**along(total), "keepdims": True}
     is_own = mean.operands == (x,) and mean.parameters["keywords"] in (kept, along(total))

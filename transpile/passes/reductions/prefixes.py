@@ -150,7 +150,7 @@ def _runs(node: Node) -> bool:
 
 
 def _rule(node: Node) -> Follow | None:
-    """What follows of a node, where that is known."""
+    """Return what follows of a node, where that is known."""
     return _constant if node.is_literal or node.operation.is_filled else _RULES.get(_name(node))
 
 
@@ -174,7 +174,7 @@ def _between(node: Node, source: Node | None = None) -> list[Node]:
 
 
 def _prefix(node: Node) -> Prefix | None:
-    """What a node is, where it runs along an axis of a source."""
+    """Return what a node is, where it runs along an axis of a source."""
     for source in islice(_sources(node), _MOST_SOURCES):
         order = _order(node, source)
         for axis in range(node.ndim) if order is not None else ():
@@ -191,7 +191,7 @@ def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
 
 
 def _sources(node: Node) -> Iterator[Node]:
-    """What a node may run along: arrays of its type and size, then larger ones, of which it may be a part."""
+    """Return what a node may run along: arrays of its type and size, then larger ones, of which it may be a part."""
     between = _between(node)
     candidates = {*between, *(operand for inner in between for operand in inner.operands)} - {node}
     large_enough = [

@@ -48,7 +48,7 @@ def _modes(size: int, before: int, after: int) -> dict[str, list[list[int]]]:
 
 
 def _places(part: Node, x: Node, axis: int) -> list[int] | None:
-    """Which elements along an axis of ``x`` a part of it consists of, in their order."""
+    """Return which elements along an axis of ``x`` a part of it consists of, in their order."""
     if part is x:
         return list(range(x.shape[axis]))
     if part.opcode == "broadcast_to":
@@ -74,7 +74,7 @@ def _of_one(part: Node, x: Node, axis: int) -> list[int] | None:
 
 
 def _only_item(node: Node, axis: int) -> Any:
-    """What an index takes of one axis, where it takes all of the others."""
+    """Return what an index takes of one axis, where it takes all of the others."""
     index, ndim = node.parameters["index"], node.operands[0].ndim
     whole = (*index, *(FULL,) * (ndim - len(index)))
     if len(whole) != ndim or any(item != FULL for k, item in enumerate(whole) if k != axis):

@@ -25,7 +25,7 @@ def _roll(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def part_of_axis(index: tuple[Any, ...], axis: int, size: int) -> range | None:
-    """What an index takes of one axis, if it takes all of the others and one piece of this."""
+    """Return what an index takes of one axis, if it takes all of the others and one piece of this."""
     if len(index) <= axis or any(item != FULL for k, item in enumerate(index) if k != axis):
         return None
     item = index[axis]

@@ -16,7 +16,7 @@ _NOT_NEGATIVE = pattern("maximum(x, 0)")
 
 
 def _counts(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """What is too large is counted in a last place of its own, which is left out."""
+    """Return the counts by ``np.bincount``; what is too large is counted in a last place, which is left out."""
     zeros, numbers, one = _places(node)
     if not _is_number(zeros, 0) or not _is_number(one, 1) or numbers.ndim != 1 or numbers.interval is None:
         return None
@@ -37,7 +37,7 @@ def _counts(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _places(node: Node) -> list[Node]:
-    """What is added to, at which places, and what is added."""
+    """Return what is added to, at which places, and what is added."""
     if node.opcode == "update_at":
         array, value, *indices = node.operands
         is_sum = node.parameters["ufunc"] == Ufunc("add") and len(indices) == 1

@@ -81,7 +81,7 @@ def _counts(node: Node, axis: int) -> bool:
 
 
 def _select(step: Any, count: int) -> Ufunc | None:
-    """What says that the chosen element stays, of the step of a search over so many coordinates."""
+    """Return what says that the chosen element stays, of the step of a search over so many coordinates."""
     if not isinstance(step, Function) or len(step.parameters) != 2 * (1 + count) or not isinstance(step.results, tuple):
         return None
     chosen, elements = step.parameters[: 1 + count], step.parameters[1 + count :]

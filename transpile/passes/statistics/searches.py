@@ -24,7 +24,7 @@ _KEY = 'prelude.total_order_key(select(isnan(x), nan, select(compare(x, 0, direc
 
 
 def _key(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """What XLA's optimiser writes out again."""
+    """Return the total order key of floats, which XLA's optimiser writes out again."""
     x, bits = found["x"], node.type.bits
     if not x.type.is_floating or int(literal_value(found["MOST"])) != 2 ** (bits - 1) - 1:
         return None

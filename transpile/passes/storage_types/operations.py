@@ -173,7 +173,7 @@ def _sum() -> Computation:
 
 
 def _bitcast(work: Carrying, instruction: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
-    """Of elements of whole bytes as it is; numbers of fewer bits are read anew where they lie."""
+    """Return a bitcast: of elements of whole bytes as it is; numbers of fewer bits are read anew where they lie."""
     given, result = instruction.operands[0].array_shape, instruction.array_shape
     old, new = given.element_type, result.element_type
     if old.bits != new.bits and min(old.bits, new.bits) < 8:

@@ -34,7 +34,7 @@ _IN_RANGE = frozenset("and or xor maximum minimum clamp remainder sort topk".spl
 
 
 def has_type(shape: Shape, lacks: frozenset[str]) -> bool:
-    """Whether any array in a shape has one of these element types."""
+    """Tell whether any array in a shape has one of these element types."""
     if isinstance(shape, TupleShape):
         return any(has_type(element, lacks) for element in shape.elements)
     return isinstance(shape, ArrayShape) and shape.element_type.name in lacks
@@ -118,7 +118,7 @@ class Carrying:
         return self.add(made.replace(name=f"{self.source.name}.{len(self.instructions)}"))
 
     def instruction(self, instruction: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
-        """What stands for an instruction, on carriers."""
+        """Return what stands for an instruction, on carriers."""
         attributes = {name: self.on_carriers(value) for name, value in instruction.attributes.items()}
         shapes = [instruction.shape, *(operand.shape for operand in instruction.operands)]
         if not any(map(self.is_narrow, shapes)):

@@ -230,7 +230,7 @@ def collective_broadcast(lowering: FunctionLowering, instruction: Instruction, *
 
 @lowers("collective-permute", "collective-permute-start")
 def collective_permute(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
-    """Who is no target receives zeros."""
+    """Lower a permutation of devices: who is no target receives zeros."""
     if instruction.attributes.get("slice_sizes") is not None:
         message = f"{instruction.opcode} of slices in place is not supported"
         raise UnsupportedError(Diagnostic("XP301", message, instruction.span))

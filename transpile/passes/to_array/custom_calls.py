@@ -50,7 +50,7 @@ def custom_call(lowering: FunctionLowering, instruction: Instruction, *operands:
 
 
 def is_placement(target: str) -> bool:
-    """Whether a custom call only says where its operands should be."""
+    """Tell whether a custom call only says where its operands should be."""
     return target in PLACEMENTS
 
 

@@ -25,7 +25,7 @@ Rule = Callable[..., Lowered]
 
 
 class Lowering(Protocol):
-    """What rules for sizes that are known at run time only need of the lowering of a function."""
+    """The lowering of a function, as rules for sizes that are known at run time only see it."""
 
     graph: Graph
 

@@ -203,7 +203,7 @@ def _mask(value: Value) -> Value | None:
 
 
 def _bounds(value: Value) -> Interval | None:
-    """What is known of the numbers of an integer node; that they are not negative of unsigned ones."""
+    """Return what is known of the numbers of an integer node; that they are not negative of unsigned ones."""
     interval, element_type = value.node.interval, value.node.type
     return type_interval(element_type) if interval is None and element_type.is_unsigned else interval
 
@@ -291,7 +291,7 @@ def _absorbing(
 
 
 def _simpler_and(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
-    """What is below or above a number is not equal to it."""
+    """Simplify a conjunction: what is below or above a number is not equal to it."""
     for strict, other in ((a, b), (b, a)):
         directions = (strict.node.parameters.get("direction"), other.node.parameters.get("direction"))
         same = strict.axes == other.axes and strict.node.operands == other.node.operands
@@ -364,7 +364,7 @@ def bitcast_convert(lowering: FunctionLowering, instruction: Instruction, operan
 
 
 def accumulated_type(element_type: ElementType) -> ElementType:
-    """What sums and dots of a type are computed in."""
+    """Return the type that sums and dots of a type are computed in."""
     if is_sub_byte(element_type):
         return S8 if element_type.is_signed else U8
     return F32 if element_type.is_low_precision else element_type

@@ -32,7 +32,9 @@ _BY_POWER = {
 
 
 def floored(lowering: FunctionLowering, which: Value, a: Value, b: Value) -> Value | None:
-    """What a select of integers is, if it corrects a quotient or remainder that was cut, or is one by a power of 2."""
+    """Return what a select of integers is, if it corrects a quotient or remainder that was cut, or is one by a power of
+    2.
+    """
     if not which.axes == a.axes == b.axes or b.node.element_type is None or not b.node.type.is_integral:
         return None
     if b.node.is_python_int or "flooring" in lowering.module.options.disabled:

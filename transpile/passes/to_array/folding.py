@@ -12,7 +12,7 @@ from ...hlo.element_types import ElementType
 
 
 def _quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
-    """Of integers, cut towards 0; what is divided by 0, and what overflows, is left."""
+    """Divide integers, cut towards 0; what is divided by 0, and what overflows, is left."""
     if int(b) in (0, -1):
         return None
     size = abs(int(a)) // abs(int(b))

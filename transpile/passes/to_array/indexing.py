@@ -62,8 +62,9 @@ def dynamic_slice(lowering: FunctionLowering, instruction: Instruction, operand:
 def _positions(
     lowering: FunctionLowering, starts: dict[int, Node], sizes: Sequence[int], shape: Sequence[int]
 ) -> dict[int, Node] | None:
-    """What to index by, in bounds, or None where that is no short expression: constants and single elements are
-    clamped, longer slices start at a counter that needs no clamp."""
+    """Return what to index by, in bounds, or None where that is no short expression: constants and single elements are
+    clamped, longer slices start at a counter that needs no clamp.
+    """
     found: dict[int, Node] = {}
     for d, start in starts.items():
         limit = shape[d] - sizes[d]

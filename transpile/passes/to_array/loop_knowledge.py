@@ -1,5 +1,6 @@
 """What one lowering of a loop teaches the next: what never changes, what counts, what steps with it, what stays in
-bounds."""
+bounds.
+"""
 
 from __future__ import annotations
 
@@ -198,7 +199,7 @@ def _step(inside: Value, following: Value) -> int | None:
 
 
 def _ends(direction: str, start: int, stop: int, step: int) -> bool:
-    """Whether counting from ``start`` by ``step`` without wrapping makes the condition fail."""
+    """Tell whether counting from ``start`` by ``step`` without wrapping makes the condition fail."""
     if direction == "NE":
         return (stop - start) % step == 0 and (stop - start) // step >= 0
     return (step > 0) == (direction == "LT")

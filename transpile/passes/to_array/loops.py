@@ -93,7 +93,7 @@ def _attempt(
 
 
 def _inside(lowering: FunctionLowering, loop: Loop, k: int, leaf: Value, knowledge: Knowledge) -> Value:
-    """What leaf ``k`` of the state is inside the body."""
+    """Return what leaf ``k`` of the state is inside the body."""
     graph = lowering.graph
     if k in knowledge.unchanged:
         return leaf

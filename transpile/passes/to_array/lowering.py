@@ -76,12 +76,12 @@ class Options:
 
     @property
     def functions(self) -> bool:
-        """Whether computations that are called more than once become functions."""
+        """Tell whether computations that are called more than once become functions."""
         return "functions" not in self.disabled and self.support.features.functions_are_called
 
     @property
     def in_place(self) -> bool:
-        """Whether loops change carried arrays where they are."""
+        """Tell whether loops change carried arrays where they are."""
         return "in_place" not in self.disabled and self.support.features.arrays_are_mutable
 
 
@@ -208,7 +208,7 @@ class FunctionLowering(ValueMaker):
     # -- functions
 
     def combiner(self, computation: Computation) -> Ufunc | Function:
-        """What combines two elements: a ufunc where there is one, else an emitted function of arrays."""
+        """Return what combines two elements: a ufunc where there is one, else an emitted function of arrays."""
         opcode = simple_reducer(computation)
         return Ufunc(opcode) if opcode is not None else self.function_of(computation)
 
@@ -249,7 +249,7 @@ def _spread(function: Function, result: Node) -> Node:
 
 
 def _is_empty(instruction: Instruction) -> bool:
-    """Whether a result has no elements and nothing to do for it: other axes may be as long as no memory holds."""
+    """Tell whether a result has no elements and nothing to do for it: other axes may be as long as no memory holds."""
     shape, spec = instruction.shape, OPCODES[instruction.opcode]
     if not isinstance(shape, ArrayShape) or shape.is_dynamic or shape.size:
         return False

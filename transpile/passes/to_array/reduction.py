@@ -41,7 +41,7 @@ def reduce(lowering: FunctionLowering, instruction: Instruction, *operands: Valu
 
 
 def spelling_of(opcode: str | None, element_type: ElementType) -> str | None:
-    """What NumPy calls the reduction by a binary operation, or None where it has none."""
+    """Return what NumPy calls the reduction by a binary operation, or None where it has none."""
     if opcode is None or (element_type.is_complex and opcode in ("maximum", "minimum")):
         return None
     if element_type is PRED:

@@ -26,7 +26,9 @@ def _channel(instruction: Instruction) -> int:
 
 
 def _pairs(lowering: FunctionLowering, instruction: Instruction) -> Pairs:
-    """Who sends to whom. Raises UnsupportedError XP361 where a channel has but one end, or its pairs make no sense."""
+    """Return who sends to whom. Raises UnsupportedError XP361 where a channel has but one end, or its pairs make no
+    sense.
+    """
     module = lowering.module.module
     ends = transfers(module).get(_channel(instruction), {})
     if len(ends) < 2:
@@ -43,7 +45,7 @@ def _pairs(lowering: FunctionLowering, instruction: Instruction) -> Pairs:
 
 
 def _fault(pairs: Pairs, module: HloModule) -> str:
-    """What is wrong with the pairs of a channel; nothing if they are right."""
+    """Return what is wrong with the pairs of a channel, or nothing if they are right."""
     noun, count = device_noun(module), device_count(module)
     highest = max((device for pair in pairs for device in pair), default=0)
     if highest >= count:
@@ -109,7 +111,7 @@ def _arrays(shape: Shape) -> Iterator[ArrayShape]:
 
 
 def _own(lowering: FunctionLowering, instruction: Instruction, channel: int) -> Lowered:
-    """What the one device has sent to itself."""
+    """Return what the one device has sent to itself."""
     waiting = lowering.sent.get(channel)
     sent = waiting.pop(0) if waiting else None
     here = lowering.graph.region

@@ -60,7 +60,7 @@ def reduce_window(lowering: FunctionLowering, instruction: Instruction, *operand
 
 
 def window_keywords(window: Window) -> dict[str, Any]:
-    """What differs from a dense window of stride 1 without padding."""
+    """Return what differs from a dense window of stride 1 without padding."""
     columns = {
         "strides": (tuple(d.stride for d in window), 1),
         "padding": (tuple((d.padding_low, d.padding_high) for d in window), (0, 0)),

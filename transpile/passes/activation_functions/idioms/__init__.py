@@ -76,7 +76,7 @@ class Idiom:
         self.argument = named[0] if named else self.parameter
 
     def match(self, node: Node) -> Node | None:
-        """What the function is applied to, where the node computes it."""
+        """Return what the function is applied to, where the node computes it."""
         found: dict[Node, Node] = {}
         waiting = [(self.root, node)]
         while waiting:
