@@ -67,6 +67,7 @@ class FunctionWriter:
         self.reads = Reads(self.plan.named)
         self.changed_in_place: set[Node] = set()  # next values of carries that the loop need not copy
         self.kept: set[Node] = set()  # next values of carries that are written in place
+        self.written_rows: set[Node] = set()  # rows of stacked outputs that are computed where they belong
         self.changes = {  # by changed array: the change after it, where nothing else reads the array
             node.operands[0]: node
             for node in self.plan.nodes
@@ -191,6 +192,8 @@ class FunctionWriter:
             self.control_flow.conditional(statement)
         elif statement.operation.changes:
             self._setitem(statement)
+        elif self._is_inline(statement) and self.loop_compiler is not None:
+            self.loop_compiler.kernel(self, statement)
         elif statement.results:
             self._several(statement)
         elif statement.opcode == "array" and (self.constants.text(statement) or "").isidentifier():
@@ -209,9 +212,14 @@ class FunctionWriter:
         if not isinstance(statement, Store):
             self.allocation.has_read(self.reads.of(statement))
 
+    @staticmethod
+    def _is_inline(node: Node) -> bool:
+        """Tell whether the lines of a kernel stand where it is called."""
+        return node.opcode == "kernel" and node.parameters["kernel"].is_inline
+
     def definition(self, node: Node, name: str, value: Expression) -> str:
         """The line that gives a value its name."""
-        return self.renderer.statement("assign", [name], value)
+        return self.renderer.statement("assign", [name], self.renderer.held(node, value))
 
     def value(self, node: Node) -> Expression:
         """The expression of a node, also where it has a name."""
@@ -340,6 +348,8 @@ class FunctionWriter:
 
     def _store(self, store: Store) -> None:
         """``out[t] = value``."""
+        if store.value in self.written_rows:
+            return
         operands = ["", self.value_text(self._stored(store.value)), *map(self.index_text, store.indices)]
         index = self.renderer.index_of(store.index, operands, store.carry.parameter.ndim)
         target = self.texts[store.carry.parameter]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Sequence
 
 from ..array.in_place import is_own_array
 from ..array.node import Node
@@ -20,6 +21,11 @@ _MOST_TOGETHER = 2  # values in a line
 _WORD = re.compile(r"\w+")
 
 
+def mentions(text: str, names: Container[str]) -> bool:
+    """A text has one of these names among its words."""
+    return any(word in names for word in _WORD.findall(text))
+
+
 class ControlFlowWriter:
     """Writes the loops and branches of one function."""
 
@@ -29,7 +35,9 @@ class ControlFlowWriter:
     def loop(self, node: Node) -> None:
         """The lines of a loop, or the call of the function that has them."""
         compiler = self.writer.loop_compiler
-        if compiler is None or not node.parameters["loop"].is_compiled or not compiler.compile(self.writer, node):
+        if compiler is not None and node.parameters["loop"].is_compiled:
+            compiler.compile(self.writer, node)
+        else:
             self.lines_of_loop(node)
 
     def lines_of_loop(self, node: Node) -> None:
@@ -63,7 +71,7 @@ class ControlFlowWriter:
         if first:
             self._while_true(loop, first)
         body = self.writer.region(loop.region, loop) if not first else self._rest_of_body(loop, first)
-        self._moves(body.moves)
+        self.move(body.moves)
         self._settle(loop)
         if resumable:
             self._snapshot(loop, counter)
@@ -209,12 +217,16 @@ class ControlFlowWriter:
         pairs = []
         for carry in loop.carries:
             name = self.writer.texts[carry.parameter]
-            value = self.writer.array_text(self._start(node, carry.initial))
+            value = self.beginning(node, carry)
             if value != name:
                 pairs.append((name, value))
         self._assign_together(pairs, node)
 
-    def _start(self, node: Node, initial: Node) -> Node:
+    def beginning(self, node: Node, carry: Carry) -> Expression:
+        """Return the text of what a loop begins with."""
+        return self.writer.array_text(self.start(node, carry.initial))
+
+    def start(self, node: Node, initial: Node) -> Node:
         """Return what a loop begins with; an array that was made for it alone needs no copy."""
         if initial.opcode != "copy":
             return initial
@@ -229,7 +241,7 @@ class ControlFlowWriter:
         names = {name for name, _ in pairs}
         together = Expression(", ".join(value for _, value in pairs), 1)
         line = self.writer.renderer.statement("assign", [name for name, _ in pairs], together)
-        independent = not any(self._mentions(value, names - {name}) for name, value in pairs)
+        independent = not any(mentions(value, names - {name}) for name, value in pairs)
         if independent and (len(pairs) > 4 or 4 * self.writer.indent + len(line) > WIDTH):
             for group in self._grouped(pairs):
                 value = Expression(", ".join(value for _, value in group), 1) if len(group) > 1 else group[0][1]
@@ -250,10 +262,6 @@ class ControlFlowWriter:
             else:
                 groups.append([(name, value)])
         return groups
-
-    @staticmethod
-    def _mentions(value: Expression, names: set[Expression]) -> bool:
-        return any(word in names for word in _WORD.findall(value))
 
     def _resume(self, loop: Loop) -> str:
         """Begin with what a snapshot holds; what the counter begins with."""
@@ -316,12 +324,16 @@ class ControlFlowWriter:
         self.writer.reads.named = self.writer.plan.named
         return body
 
-    def _moves(self, moves: list[Carry]) -> None:
+    def move(self, moves: list[Carry]) -> None:
         """The carries not written in place, in one tuple assignment."""
         pairs = []
         for carry in moves:
             assert carry.following is not None
             pairs.append((self.writer.texts[carry.parameter], self.writer.array_text(carry.following)))
+        self.give(pairs)
+
+    def give(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Give names their values, all at once."""
         pairs = [(name, value) for name, value in pairs if name != value]
         if pairs:
             value = Expression(", ".join(value for _, value in pairs), 1)
@@ -350,15 +362,11 @@ class ControlFlowWriter:
         self.writer.indent += 1
         before = len(self.writer.lines)
         self.writer.region(branch.region)
-        pairs = [
-            (Expression(target), self.writer.array_text(result))
-            for target, result in zip(targets, branch.results, strict=True)
-            if target != "_"
-        ]
-        pairs = [(name, value) for name, value in pairs if name != value]
-        if pairs:
-            value = Expression(", ".join(value for _, value in pairs), 1)
-            self.writer.line(self.writer.renderer.statement("assign", [name for name, _ in pairs], value))
+        self.result_of_branch([(t, r) for t, r in zip(targets, branch.results, strict=True) if t != "_"])
         if len(self.writer.lines) == before:
             self.writer.line(self.writer.renderer.statement("nothing"))
         self.writer.indent -= 1
+
+    def result_of_branch(self, pairs: Sequence[tuple[str, Node]]) -> None:
+        """Give the targets of a branch what it gives."""
+        self.give([(target, self.writer.array_text(result)) for target, result in pairs])

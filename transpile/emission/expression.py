@@ -211,6 +211,10 @@ class Renderer:
         array = self.statement("as_array", node, text)
         return text if array == text else Expression(array, PRIMARY)
 
+    def held(self, node: Node, text: Expression) -> Expression:
+        """Return the text of a value that gets a name."""
+        return text
+
     # -- filters
 
     def parenthesised(self, text: str, level: int) -> str:

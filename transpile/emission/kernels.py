@@ -41,7 +41,7 @@ class Declarations:
         """
         others = set(writer.names.taken)
         for node in writer.plan.nodes:
-            if node.opcode != "kernel":
+            if node.opcode != "kernel" or node.parameters["kernel"].is_inline:
                 continue
             last = writer.items[node][max(writer.items[node])] if node.results else node
             wanted = self.wanted_name(last, writer)

@@ -10,7 +10,10 @@ from ..array.node import Node
 class LoopCompiler(Protocol):
     """The part of a target's :class:`.kernels.Declarations` that does that."""
 
-    def compile(self, writer: Any, node: Node) -> bool:
-        """Write the function of a loop, and its call among the lines of a writer (:class:`.body.FunctionWriter`); false
-        where the loop must stay where it is."""
+    def compile(self, writer: Any, node: Node) -> None:
+        """Write the function of a loop, and its call among the lines of a writer (:class:`.body.FunctionWriter`)."""
+        ...
+
+    def kernel(self, writer: Any, node: Node) -> None:
+        """Write the lines of a kernel where such a loop calls it."""
         ...

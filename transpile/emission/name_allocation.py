@@ -21,6 +21,7 @@ class NameAllocation:
         self.names = names
         self._holders: dict[str, Node] = {}  # by name: the value it stands for
         self._taken_until: dict[Node, set[Node]] = {}  # by carry: what may have its name until its next value does
+        self.shares = True  # values take over names that are not needed any more
         self._pending: dict[Node, int] = {}  # how many statements are still to read a value; results count as one
         for node in plan.nodes:
             if node in plan.named and node.opcode not in ("parameter", "item"):
@@ -55,6 +56,7 @@ class NameAllocation:
         free = holder is not None and node in self._taken_until.get(holder, {node})
         if (
             holder is not None
+            and self.shares
             and free
             and holder.region is node.region
             and not self._needed_after(holder, made_by or node)

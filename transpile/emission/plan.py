@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..array.graph import Graph
-from ..array.node import Node
+from ..array.node import Node, Slot
 from ..array.program import Function, roots, tree_nodes
 from ..array.traversal import dependencies, is_inside, topological
+from ..array.value import FULL
 from .source_lines import SourceLines
 from .sources import SourceNames
 
@@ -72,6 +73,8 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
         return True
     if node.is_python_int:
         return False
+    if any(user is not None and _is_inline(user) for user in users):
+        return not (node.opcode == "scalar" or _is_row(node, made))
     if node.opcode == "array" and node.parameters["constant"].array.size > MOST_FOLDED:
         return True
     if made.work[node] == 0:
@@ -88,6 +91,19 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
     if node.opcode == "call" and any(user is not None and user.opcode == "call" for user in users):
         return True
     return made.work[node] >= 2 and _ends_statement(node, users, graph, lines)
+
+
+def _is_inline(user: Node) -> bool:
+    """Tell whether the lines of a kernel stand in those of a loop, where what it reads has names."""
+    return user.opcode == "kernel" and user.parameters["kernel"].is_inline
+
+
+def _is_row(node: Node, made: Plan) -> bool:
+    """Tell whether a node is a part of a named array at places that are counted: ``x[i]`` and ``x[:, i + 1]``."""
+    if node.opcode != "getitem" or not node.ndim or node.operands[0] not in made.named:
+        return False
+    counted = all(operand.is_python_int for operand in node.operands[1:])
+    return counted and all(item == FULL or isinstance(item, int | Slot) for item in node.parameters["index"])
 
 
 def _is_compared_often(user: Node) -> bool:

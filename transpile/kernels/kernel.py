@@ -34,6 +34,7 @@ class Kernel:
     of_lines: set[Node] = field(default_factory=set)  # results that have one element for each line, or part of it
     shapes: list[tuple[int, ...]] = field(default_factory=list)  # of the results, as the kernel gives them
     stands_for: Function | None = None  # the operations that it was made of, in the array dialect
+    is_inline: bool = False  # its lines stand where it is called, in a loop that is compiled as a whole
     at: list[Map] = field(
         default_factory=list
     )  # where each result has the element of a step; no map for parts of lines

@@ -30,7 +30,7 @@ class NumbaDeclarations(Declarations):
     ) -> None:
         super().__init__(target, renderer, library, annotate, source_names)
         self.renderer = NumbaRenderer(FOLDER, renderer)
-        self.loops = self.loop_compiler = LoopWriter(renderer, self.renderer)
+        self.loops = self.loop_compiler = LoopWriter(renderer, self.renderer, annotate)
         folder = target.prelude
         own = {path.stem for path in folder.glob("*.py")} if folder is not None else set()
         called = {name for name, definition in library.definitions.items() if definition.module in own}
@@ -61,7 +61,7 @@ class NumbaDeclarations(Declarations):
             outputs = [RESULT]
         writer.name_arguments(inputs, outputs)
         writer.write()
-        note = readable_lines(kernel, caller, writer.parameters, writer.arrays)
+        note = readable_lines(kernel, caller, self.caller_renderer, writer.parameters, writer.arrays)
         has_floats = any(n.element_type is not None and n.type.is_floating for n in writer.plan.nodes)
         name = self.caller_renderer.kernel_names[kernel]
         return self.caller_renderer.statement(

@@ -79,7 +79,13 @@ class LineNestWriter(NestWriter):
 
     # -- the function
 
-    def write(self) -> None:
+    def new_results(self) -> None:
+        filled = {self.arrays[k] for k, node in enumerate(self.results) if self._begins_filled(node)}
+        for name, shape, node in zip(self.arrays, self.kernel.shapes, self.results, strict=True):
+            if shape and name not in filled:
+                self.new_array(name, shape, node.type)
+
+    def write_nest(self) -> None:
         self._new_arrays()
         around = self.open(self.outer)
         for phase in self.phases.loops:
@@ -88,14 +94,9 @@ class LineNestWriter(NestWriter):
                 self._loop(phase)
         self._store_lines()
         self.indent -= around
-        self.line(self.renderer.statement("return_results", self.arrays))
 
     def _new_arrays(self) -> None:
-        """Arrays for results, for what is kept of elements, and for what columns have."""
-        filled = {self.arrays[k] for k, node in enumerate(self.results) if self._begins_filled(node)}
-        for name, shape, node in zip(self.arrays, self.kernel.shapes, self.results, strict=True):
-            if shape and name not in filled:
-                self.new_array(name, shape, node.type)
+        """Arrays for what is kept of elements, and for what columns have."""
         for node in self._ordered(self.phases.kept):
             if node not in self.texts:
                 self._array_of(node, self.inner)
@@ -125,7 +126,8 @@ class LineNestWriter(NestWriter):
 
     def _begins_filled(self, node: Node) -> bool:
         """The array is made where its sums begin: there is one line of columns only."""
-        return bool(self.columns) and not self.outer and node in self.kernel.reductions
+        is_alone = not self.outer and self.buffers is None
+        return bool(self.columns) and is_alone and node in self.kernel.reductions
 
     # -- once for a line
 

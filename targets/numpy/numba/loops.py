@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ....transpile.array.node import Node
-from ....transpile.array.traversal import body_and_captured
+from ....transpile.array.in_place import is_view
+from ....transpile.array.node import Node, Region
+from ....transpile.array.traversal import body_and_captured, is_inside
 from ....transpile.emission.body import FunctionWriter
 from ....transpile.emission.expression import Expression, Renderer
 from ....transpile.emission.names import Names
 from ....transpile.hlo.element_types import ElementType, from_dtype
 from ..kernels import fuses
 from .renderer import NumbaRenderer
+from .rounds import RoundWriter
 
 # Made where the loop begins: numbers, and new arrays.
 _MADE_INSIDE = frozenset("literal integer empty full zeros ones".split())
@@ -24,9 +25,11 @@ _MADE_INSIDE = frozenset("literal integer empty full zeros ones".split())
 class LoopRenderer(Renderer):
     """NumPy's macros, and for numbers those of kernels: Numba keeps no types of NumPy's scalars."""
 
-    def __init__(self, folder: Path, beside: Renderer, elements: NumbaRenderer) -> None:
+    def __init__(self, beside: Renderer, elements: NumbaRenderer, region: Region) -> None:
+        """``region`` is the body of the loop."""
         self.elements = elements
-        super().__init__(folder, beside.namespace, beside=beside)
+        self.region = region
+        super().__init__(beside.folder, beside.namespace, beside=beside)
 
     def render(self, node: Node, operands: Sequence[Expression]) -> Expression:
         is_number = not node.ndim and not node.is_python_int and not any(operand.ndim for operand in node.operands)
@@ -36,6 +39,14 @@ class LoopRenderer(Renderer):
 
     def statement(self, name: str, *arguments: Any) -> str:
         return "" if name == "typed_numbers" else super().statement(name, *arguments)
+
+    def held(self, node: Node, text: Expression) -> Expression:
+        """Return the text of a value that gets a name: a part of an array that rounds write into is copied."""
+        source = node
+        while node.ndim and is_view(source):
+            source = source.operands[0]
+        changes = source is not node and is_inside(source.region, self.region)
+        return Expression(self.statement("copy", node, text)) if changes else text
 
     def own_globals(self) -> dict[str, Any]:
         return {"is_compiled": True}
@@ -50,42 +61,59 @@ class LoopRenderer(Renderer):
 class LoopWriter:
     """Writes the functions of loops; ``texts`` are the finished ones."""
 
-    def __init__(self, renderer: Renderer, elements: NumbaRenderer) -> None:
+    def __init__(self, renderer: Renderer, elements: NumbaRenderer, annotate: str) -> None:
         self.renderer = renderer
-        self.inside = LoopRenderer(renderer.folder, renderer, elements)
+        self.elements = elements
+        self.annotate = annotate
         self.texts: list[str] = []
         self.module_names: Names | None = None
+        self.rounds: RoundWriter | None = None  # of the loop that is being written
 
-    def compile(self, writer: FunctionWriter, node: Node) -> bool:
+    def compile(self, writer: FunctionWriter, node: Node) -> None:
         """Write a loop's function, and its call in the place of the loop."""
         assert self.module_names is not None
         self._name_what_it_reads(writer, node)
         given = sorted(writer.reads.of(node), key=writer.positions.__getitem__)
-        parameters = [writer.texts[read] for read in given]
-        if not all(name.isidentifier() for name in parameters) or len(set(parameters)) < len(parameters):
-            return False
+        arguments = [(writer.texts[read], read) for read in given]
+        taken = set(writer.names.taken)
+        parameters: list[str] = []
+        for text, read in arguments:
+            is_free = text.isidentifier() and text not in parameters
+            parameters.append(text if is_free else writer.names.fresh(writer.name_of_argument(read)))
+        writer.texts.update((read, Expression(name)) for read, name in zip(given, parameters, strict=True))
         results = [part for _, part in sorted(writer.items.get(node, {}).items())]
-        texts = self._lines(writer, node)
+        lines = self._lines(writer, node)
         names = [writer.texts[part] for part in results]
-        texts.append(self.inside.elements.statement("return_results", names))
+        lines.append(self.elements.statement("return_results", names))
         own = self.module_names.fresh(f"{names[-1]}_loop")
         body, _ = body_and_captured(node)
         has_floats = any(part.element_type is not None and part.type.is_floating for part in body)
-        self.texts.append(self.renderer.statement("kernel_function", own, parameters, has_floats, [], texts))
-        call = self.renderer.statement("call_of_loop", own, [(writer.texts[read], read) for read in given], results)
+        self.texts.append(self.renderer.statement("kernel_function", own, parameters, has_floats, [], lines))
+        writer.names.taken = taken | set(names)
+        writer.texts.update((read, text) for text, read in arguments)
+        call = self.renderer.statement("call_of_loop", own, arguments, results)
         writer.assign(names, Expression(call), node)
         writer.bind_results(results if len(results) > 1 else [], results)
-        return True
+
+    def kernel(self, writer: FunctionWriter, node: Node) -> None:
+        """Write the lines of a kernel among those of the loop around it."""
+        assert self.rounds is not None
+        self.rounds.kernel(node)
 
     def _lines(self, writer: FunctionWriter, node: Node) -> list[str]:
         """The lines of a loop as those of a function."""
-        lines, indent = writer.lines, writer.indent
-        writer.lines, writer.indent, writer.loop_compiler, writer.renderer = [], 1, None, self.inside
-        writer.control_flow.lines_of_loop(node)
+        outside = writer.lines, writer.indent, writer.renderer, writer.control_flow
+        inside = LoopRenderer(self.renderer, self.elements, node.parameters["loop"].region)
+        self.rounds = RoundWriter(writer, node, self.elements, self.annotate)
+        writer.lines, writer.indent, writer.renderer, writer.control_flow = [], 1, inside, self.rounds
+        writer.allocation.shares = False
+        self.rounds.lines_of_loop(node)
         made = writer.lines
-        writer.lines, writer.indent, writer.loop_compiler, writer.renderer = lines, indent, self, self.renderer
-        statement = self.inside.elements.statement
-        return ["    " * (line.indent - 1) + statement("commented", line.text, line.comment) for line in made]
+        writer.lines, writer.indent, writer.renderer, writer.control_flow = outside
+        writer.allocation.shares = True
+        statement = self.elements.statement
+        lines = ["    " * (line.indent - 1) + statement("commented", line.text, line.comment) for line in made]
+        return [*self.rounds.buffers.lines, *lines]
 
     def _name_what_it_reads(self, writer: FunctionWriter, node: Node) -> None:
         """Have everything computed before the loop that is no part of it."""

@@ -5,30 +5,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....transpile.emission.body import FunctionWriter
-from ....transpile.emission.expression import Expression
+from ....transpile.emission.expression import ATOM, PRIMARY, Expression, Renderer
 from ....transpile.emission.kernel_writer import KernelFitting
 from ....transpile.emission.names import Names
 from ....transpile.kernels.kernel import Kernel
 
 
-def readable_lines(kernel: Kernel, caller: FunctionWriter, inputs: Sequence[str], outputs: Sequence[str]) -> list[str]:
-    """Return the lines that the readable style writes for the operations of a kernel, with these names of what goes in
-    and comes out; nothing where they are not known.
+def readable_lines(
+    kernel: Kernel, caller: FunctionWriter, renderer: Renderer, inputs: Sequence[str], outputs: Sequence[str]
+) -> list[str]:
+    """Return the lines that the readable style, by its macros, writes for the operations of a kernel, with these names
+    of what goes in and comes out; nothing where they are not known.
     """
     function = kernel.stands_for
     if function is None:
         return []
-    renderer = caller.renderer
     used = dict(renderer.used_prelude)
     writer = FunctionWriter(
         function, renderer, Names(set()), "none", caller.constants, caller.source_names, with_chains=False
     )
     writer.fitting = KernelFitting(writer)
     for node, name in zip(function.parameters, inputs, strict=True):
-        writer.texts[node] = Expression(writer.names.kept(name))
+        is_name = name.isidentifier()
+        writer.texts[node] = Expression(writer.names.kept(name) if is_name else name, ATOM if is_name else PRIMARY)
     for node, name in zip(function.results, outputs, strict=True):
         writer.plan.named.add(node)
-        writer.plan.user_names[node] = name
+        if name.isidentifier() and name not in inputs:
+            writer.plan.user_names[node] = name
+        else:
+            writer.texts[node] = Expression(name, PRIMARY)  # a row, or what takes the place of what it is made of
     writer.allocation.expect(function.results)
     writer.region(function.graph.root)
     renderer.used_prelude.clear()  # nothing calls what only the comment names

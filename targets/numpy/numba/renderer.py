@@ -32,6 +32,19 @@ CASTS = {
 _WIDENED = frozenset("add subtract multiply negate not shift-left abs divide remainder square".split())
 
 
+class Row(Expression):
+    """A part of an array, ``array[i]``: ``items`` are the texts of its indices, None for a whole axis."""
+
+    array: str
+    items: tuple[str | None, ...]
+
+    @classmethod
+    def of(cls, text: str, array: str, items: Sequence[str | None]) -> Row:
+        made = cls(text, PRIMARY)
+        made.array, made.items = array, tuple(items)
+        return made
+
+
 class NumbaRenderer(KernelRenderer):
     """The macros of kernels for Numba.
 
@@ -46,7 +59,11 @@ class NumbaRenderer(KernelRenderer):
         super().__init__(folder, beside)
 
     def own_globals(self) -> dict[str, Any]:
-        return super().own_globals() | {"counter": self.counters.get, "number": self.plain_number}
+        return super().own_globals() | {
+            "counter": self.counters.get,
+            "number": self.plain_number,
+            "element": self.element,
+        }
 
     def own_filters(self) -> dict[str, Any]:
         return {"cast": self.type_name, "unsigned": self.unsigned}
@@ -81,8 +98,12 @@ class NumbaRenderer(KernelRenderer):
         return Expression(self.statement("cast", self.type_name(element_type), text), PRIMARY)
 
     def element(self, array: str, indices: Map) -> Expression:
-        """An element of an array, or what stands for an array of rank 0."""
-        return Expression(self.statement("element", array, indices), PRIMARY if indices else ATOM)
+        """Return an element of an array or of a row of one, or what stands for an array of rank 0."""
+        places = iter([self.statement("place", index) for index in indices])
+        if isinstance(array, Row):
+            texts = [next(places) if item is None else item for item in array.items]
+            return Expression(self.statement("item", array.array, [*texts, *places]), PRIMARY)
+        return Expression(self.statement("item", array, list(places)), PRIMARY if indices else ATOM)
 
     def start(self, reduction: str, element_type: ElementType) -> str:
         """Return the number that changes no result of a reduction in some type, without that type."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ....transpile.array.node import Node
+from ....transpile.array.traversal import topological
 from ....transpile.emission.constants import ModuleConstants
+from ....transpile.emission.control_flow import mentions
 from ....transpile.emission.expression import Expression
 from ....transpile.emission.kernel_writer import KernelWriter
 from ....transpile.emission.names import Names
@@ -13,6 +15,7 @@ from ....transpile.emission.sources import SourceNames
 from ....transpile.hlo.element_types import ElementType
 from ....transpile.kernels.index_maps import identity
 from ....transpile.kernels.kernel import Kernel
+from .buffers import Buffers
 from .renderer import NumbaRenderer
 
 COUNTERS = "ijkmnp"  # no l, which looks like 1
@@ -37,22 +40,56 @@ class NestWriter(KernelWriter):
         self.axes = [axis for axis, size in enumerate(kernel.loop) if size > 1]
         self.counters: dict[int, str] = {}
         self.parameters: list[str] = []
-        self.arrays: list[str] = []  # the names of the results; of one of rank 0 that of its number
+        self.arrays: list[str] = []  # what results are called; one of rank 0 by its number
+        self.buffers: Buffers | None = None  # arrays of a loop around the kernel, instead of new ones
 
     # -- names
 
     def name_arguments(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         self.arrays = [self.names.fresh(wanted) for wanted in outputs]
+        self._name_counters()
+        self.parameters = [self.names.fresh(wanted) for wanted in inputs]
+        self.bind(self.parameters, self.arrays)
+
+    def use(self, inputs: Sequence[str], arrays: Sequence[str], buffers: Buffers) -> None:
+        """Have the lines stand in another function, where these names are known."""
+        self.buffers = buffers
+        self._name_counters()
+        self.bind(inputs, arrays)
+
+    def may_replace(self, number: int, name: str, inputs: Sequence[str]) -> bool:
+        """Tell whether a result may be written over the array of this name that is read: each step reads its own
+        element alone, and nothing that does comes after the result."""
+        own = [node for node, text in zip(self.function.parameters, inputs, strict=True) if mentions(text, {name})]
+        result = self.results[number]
+        if not result.ndim or len(own) != 1 or own[0].shape != self.kernel.loop or own[0] in self.kernel.whole:
+            return False
+        needed, reached = set(topological([result])), set(own)
+        for node in self.plan.nodes:
+            if any(operand in reached for operand in node.operands):
+                if node not in needed:
+                    return False
+                if node not in self.plan.named:
+                    reached.add(node)
+        return not self.kernel.by_lines and not self.kernel.has_loop
+
+    def _name_counters(self) -> None:
         letters = [*COUNTERS, *(f"index_{axis}" for axis in self.axes)]
-        self.counters = {axis: self.names.fresh(letter) for axis, letter in zip(self.axes, letters, strict=False)}
+        waiting = iter(letter for letter in letters if self.names.free(letter) == letter)
+        self.counters = {axis: self.names.fresh(next(waiting)) for axis in self.axes}
+
+    def bind(self, inputs: Sequence[str], arrays: Sequence[str]) -> None:
+        """Have the kernel read and write what is called so."""
+        self.arrays = list(arrays)
+        self.renderer.counters.clear()
         self.renderer.counters.update(self.counters)
-        kernel = self.kernel
-        for node, wanted in zip(self.function.parameters, inputs, strict=True):
-            name = self.names.fresh(wanted)
-            self.parameters.append(name)
-            is_element = node not in kernel.whole and node.shape == kernel.loop
-            self.texts[node] = self.renderer.element(name, identity(node.shape) if is_element else ())
-        if not kernel.has_loop:
+        for node, name in zip(self.function.parameters, inputs, strict=True):
+            is_element = node not in self.kernel.whole and node.shape == self.kernel.loop
+            if node in self.kernel.whole:
+                self.texts[node] = name if isinstance(name, Expression) else Expression(name)
+            else:
+                self.texts[node] = self.renderer.element(name, identity(node.shape) if is_element else ())
+        if not self.kernel.has_loop:
             self.name_results()
 
     def name_results(self) -> None:
@@ -76,6 +113,9 @@ class NestWriter(KernelWriter):
 
     def new_array(self, name: str, shape: Sequence[int], element_type: ElementType) -> None:
         """Make an array, whatever is in it."""
+        if self.buffers is not None:
+            self.buffers.make(name, shape, element_type)
+            return
         self.line(self.renderer.statement("new_array", name, tuple(shape), self.renderer.dtype(element_type)))
 
     def new_results(self) -> None:
@@ -94,6 +134,11 @@ class NestWriter(KernelWriter):
 
     def write(self) -> None:
         self.new_results()
+        self.write_nest()
+        self.line(self.renderer.statement("return_results", self.arrays))
+
+    def write_nest(self) -> None:
+        """Write the loops."""
         count = self.open(self.axes)
         self.region(self.graph.root)
         for k, node in enumerate(self.results):
@@ -101,4 +146,3 @@ class NestWriter(KernelWriter):
             if text != place:
                 self.line(self.renderer.statement("write_result", place, text), node)
         self.indent -= count
-        self.line(self.renderer.statement("return_results", self.arrays))

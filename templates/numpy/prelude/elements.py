@@ -26,6 +26,14 @@ def times(product: Any, x: Any) -> Any:
 
 
 @element
+def copy_into(target: Any, source: Any) -> None:
+    """Write the elements of an array over those of another, which is contiguous."""
+    to, elements = target.reshape(-1), source.ravel()
+    for i in range(len(to)):
+        to[i] = elements[i]
+
+
+@element
 def max_key_f32(x: np.float32) -> np.int32:
     """An integer that orders as float32 does; that of NaN is the largest."""
     bits = np.float32(x).view(np.int32)

@@ -52,3 +52,6 @@ def mark_compiled(loops: list[Node], kernels: Kernels) -> None:
         body, _ = body_and_captured(node)
         loop: Loop = node.parameters["loop"]
         loop.is_compiled = all(kernels.compiles(part) or part.opcode == "kernel" for part in body)
+        for part in body:
+            if loop.is_compiled and part.opcode == "kernel":
+                part.parameters["kernel"].is_inline = True

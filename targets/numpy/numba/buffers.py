@@ -1,0 +1,24 @@
+"""Arrays that the rounds of a loop write into."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....transpile.hlo.element_types import ElementType
+from .renderer import NumbaRenderer
+
+
+class Buffers:
+    """Makes them once, before the first round; ``lines`` do that, ``names`` are those of all arrays of the loop's own
+    that may be written into."""
+
+    def __init__(self, renderer: NumbaRenderer) -> None:
+        self.renderer = renderer
+        self.lines: list[str] = []
+        self.names: set[str] = set()
+
+    def make(self, name: str, shape: Sequence[int], element_type: ElementType) -> None:
+        """Make an array, whatever is in it."""
+        self.names.add(name)
+        dtype = self.renderer.dtype(element_type)
+        self.lines.append(self.renderer.statement("new_array", name, tuple(shape), dtype))

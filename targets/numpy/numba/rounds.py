@@ -1,0 +1,163 @@
+"""The lines of a loop that is compiled as a whole: its arrays are made before the first round, and none in any other.
+
+What a round computes of elements elsewhere in an array goes into a second one, and is copied from there: arrays that
+changed places would be slower, as LLVM could not tell them apart. A part of an array that changes is copied as well,
+where it gets a name: so nothing changes that is still to be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ....transpile.array.in_place import is_own_array
+from ....transpile.array.node import Node, Region, Slot
+from ....transpile.array.program import Carry, Loop, Store
+from ....transpile.array.traversal import is_inside
+from ....transpile.array.value import FULL
+from ....transpile.emission.body import FunctionWriter
+from ....transpile.emission.control_flow import ControlFlowWriter, mentions
+from ....transpile.emission.expression import Expression
+from .buffers import Buffers
+from .line_writer import LineNestWriter
+from .notes import readable_lines
+from .renderer import NumbaRenderer, Row
+from .writer import NestWriter
+
+
+class RoundWriter(ControlFlowWriter):
+    """Writes the rounds of a loop, and of the loops in it."""
+
+    def __init__(self, writer: FunctionWriter, loop: Node, elements: NumbaRenderer, annotate: str) -> None:
+        super().__init__(writer)
+        self.function_writer = writer
+        self.region: Region = loop.parameters["loop"].region
+        self.readable = writer.renderer
+        self.elements = elements
+        self.annotate = annotate
+        self.buffers = Buffers(elements)
+        self.stores: dict[Node, list[Store]] = {}  # by what is stored
+
+    def lines_of_loop(self, node: Node) -> None:
+        loop: Loop = node.parameters["loop"]
+        for store in loop.stores:
+            self.stores.setdefault(store.value, []).append(store)
+        super().lines_of_loop(node)
+
+    # -- what loops carry
+
+    def beginning(self, node: Node, carry: Carry) -> Expression:
+        text = super().beginning(node, carry)
+        if not carry.parameter.ndim or carry.following is carry.parameter:
+            return text
+        self.buffers.names.add(self.writer.texts[carry.parameter])
+        start = self.start(node, carry.initial)
+        is_new = start.opcode == "copy" or (is_own_array(start) and start not in self.writer.texts)
+        is_taken_over = text == self.writer.texts[carry.parameter] and is_inside(start.region, self.region)
+        return text if is_new or is_taken_over or carry.following is None else self._copy(start, text)
+
+    def _copy(self, node: Node, text: Expression) -> Expression:
+        return Expression(self.writer.renderer.statement("copy", node, text))
+
+    def move(self, moves: Sequence[Carry]) -> None:
+        self._overwrite(
+            [(self.writer.texts[carry.parameter], carry.following) for carry in moves if carry.following is not None]
+        )
+
+    def result_of_branch(self, pairs: Sequence[tuple[str, Node]]) -> None:
+        self._overwrite(pairs)
+
+    def _overwrite(self, pairs: Sequence[tuple[str, Node]]) -> None:
+        """Give names the values of nodes, all at once: elements go into the arrays that are there."""
+        waiting = [(name, self.writer.array_text(node), node) for name, node in pairs]
+        waiting = [each for each in waiting if each[0] != each[1]]
+        ready: list[tuple[str, Expression, Node]] = []
+        while chosen := [each for each in waiting if each[2].ndim and not _is_read(each[0], waiting)]:
+            ready += chosen[:1]
+            waiting.remove(chosen[0])
+        for name, text, node in ready:
+            if name not in self.buffers.names:
+                self.buffers.make(name, node.shape, node.type)
+            self._copy_into(name, text)
+        self.give([(name, self._copy(node, text) if node.ndim else text) for name, text, node in waiting])
+
+    def _copy_into(self, name: str, text: str) -> None:
+        function = self.elements.called_function("copy_into")
+        self.writer.line(self.elements.statement("copy_into", function, name, text))
+
+    # -- kernels
+
+    def kernel(self, node: Node) -> None:
+        """Write the lines of a kernel, with the readable ones above them."""
+        kernel, writer = node.parameters["kernel"], self.function_writer
+        inputs = [self._input(operand) for operand in node.operands]
+        parts = writer.items.get(node, {}) if node.results else {0: node}
+        kind = LineNestWriter if kernel.by_lines else NestWriter
+        nest = kind(kernel, self.elements, writer.names, self.annotate, writer.constants, writer.source_names)
+        places = [self._place(nest, k, parts[k], inputs) for k in range(len(kernel.outputs))]
+        for text in readable_lines(kernel, writer, self.readable, inputs, [name for name, _ in places]):
+            writer.line(self.elements.statement("note", text))
+        nest.use(inputs, [written for _, written in places], self.buffers)
+        nest.indent = writer.indent
+        nest.write_nest()
+        writer.lines += nest.lines
+        writer.names.taken.difference_update(nest.counters.values())
+        for name, written in places:
+            if name != written and written in self.buffers.names:
+                self._copy_into(name, written)
+        self.give([(name, written) for name, written in places if written not in self.buffers.names])
+        writer.allocation.has_read(writer.reads.of(node))
+
+    def _input(self, operand: Node) -> Expression:
+        text = self.writer.text(operand)
+        if operand in self.writer.texts or operand.opcode != "getitem" or not operand.ndim:
+            return text
+        array, *indices = operand.operands
+        items = self._items(operand.parameters["index"], ["", *map(self.writer.text, indices)])
+        return Row.of(text, self.writer.text(array), items)
+
+    @staticmethod
+    def _items(index: Sequence[Any], texts: Sequence[str]) -> list[str | None]:
+        return [None if item == FULL else texts[item.index] if isinstance(item, Slot) else str(item) for item in index]
+
+    def _place(self, nest: NestWriter, number: int, part: Node, inputs: Sequence[str]) -> tuple[Expression, Expression]:
+        """Return what a result of a kernel is called, and what the kernel writes it into."""
+        writer = self.function_writer
+        name = writer.texts.get(part)
+        row = self._row(part) if name is None else None
+        if row is not None:
+            writer.written_rows.add(part)
+            writer.texts[part] = row
+            return row, row
+        if name is not None and (nest.may_replace(number, name, inputs) or not _mentions(inputs, name)):
+            return name, name
+        written = Expression(writer.names.fresh(f"next_{name}" if name else writer.wanted_name(part)))
+        if part.ndim:
+            self.buffers.make(written, part.shape, part.type)
+        writer.texts[part] = name or written
+        return name or written, written
+
+    def _row(self, part: Node) -> Row | None:
+        """Return the row of a stacked output that a result is, or None if it is something else, too."""
+        stores = self.stores.get(part, [])
+        if not part.ndim or len(stores) != 1 or self.function_writer.plan.uses[part] != 1:
+            return None
+        (store,) = stores
+        if any(item != FULL and not isinstance(item, int | Slot) for item in store.index):
+            return None
+        if any(not index.is_python_int for index in store.indices):
+            return None
+        texts = ["", "", *map(self.writer.text, store.indices)]
+        array = self.writer.texts[store.carry.parameter]
+        ndim = store.carry.parameter.ndim
+        index = self.writer.renderer.index_of(store.index, texts, ndim)
+        return Row.of(f"{array}[{index}]", array, self._items(store.index, texts))
+
+
+def _mentions(texts: Iterable[str], name: str) -> bool:
+    return any(mentions(text, {name}) for text in texts)
+
+
+def _is_read(name: str, pairs: Iterable[tuple[str, Expression, Node]]) -> bool:
+    """Tell whether what gets another name is made of the array of this one."""
+    return _mentions((text for other, text, _ in pairs if other != name), name)

@@ -1,0 +1,142 @@
+"""Loops that Numba compiles as one function: no array is made in a round, and none changes that is still to be read."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax")
+pytest.importorskip("numba", reason="Numba is not installed")
+
+import jax
+
+import xla2py
+from xla2py.tests.targets.numpy_fast import kernels
+from xla2py.transpile.emission.generated import GeneratedModule
+
+jnp, lax = jax.numpy, jax.lax
+RNG = np.random.default_rng(3)
+X, Y = RNG.normal(size=(2, 12)).astype(np.float32)
+
+
+def as_in_xla(function: Callable[..., Any], *arguments: np.ndarray, tolerance: float = 2e-6) -> GeneratedModule:
+    """The module of a function, which gives what XLA gives and leaves its arguments as they are."""
+    module = xla2py.emit(xla2py.from_jax(function, *arguments), style="fast", format=False, checks=False)
+    before = [argument.copy() for argument in arguments]
+    with np.errstate(all="ignore"):
+        made = module.load(keep_compiled=False).main(*arguments)
+    for leaf, expected in zip(jax.tree.leaves(made), jax.tree.leaves(jax.jit(function)(*arguments)), strict=True):
+        assert leaf.dtype == expected.dtype
+        np.testing.assert_allclose(leaf, np.asarray(expected), rtol=tolerance, atol=tolerance)
+    assert all(np.array_equal(*pair, equal_nan=True) for pair in zip(arguments, before, strict=True))
+    return module
+
+
+def rounds(module: GeneratedModule) -> str:
+    """The lines of the loop of a module that has but one function of Numba."""
+    (name,) = kernels(module)
+    assert name.endswith("_loop")
+    text = module.source[module.source.index(f"def {name}(") :]
+    return text[text.index("for ") : text.index("return")]
+
+
+def test_arrays_are_made_before_the_first_round():
+    def waves(now, before):
+        def step(_, carry):
+            now, before = carry
+            return 1.9 * now - before + 0.01 * jnp.roll(now, 1), now
+
+        return lax.fori_loop(0, 9, step, (now, before))
+
+    lines = rounds(as_in_xla(waves, X, Y))
+    assert not any(made in lines for made in ("np.empty", ".copy()"))
+    assert lines.index("copy_into(before, now)") < lines.index("copy_into(now, ")
+
+
+def test_arrays_that_change_places():
+    def turns(x, y):
+        def step(i, carry):
+            x, y, z = carry
+            return y, z + 0.1 * x[::-1], x
+
+        return lax.fori_loop(0, 7, step, (x, y, x * y))
+
+    as_in_xla(turns, X, Y)
+
+
+def test_an_array_is_changed_where_it_is_if_each_step_reads_its_own_element():
+    def springs(x, v):
+        def step(_, carry):
+            x, v = carry
+            v = v - 0.1 * x * jnp.abs(x)
+            return x + 0.1 * v, v
+
+        return lax.fori_loop(0, 20, lambda i, c: step(i, step(i, (c[0][::-1], c[1]))), (x, v))
+
+    as_in_xla(springs, X, Y)
+
+
+def test_a_view_of_what_changes_is_a_copy():
+    def reversed_sum(x, y):
+        def step(carry, row):
+            x, total = carry
+            back = x[::-1]
+            new = jnp.sin(x) + row
+            return (new, total + jnp.dot(back, new) * jnp.dot(back, x)), back[:3]
+
+        return lax.scan(step, (x, jnp.float32(0)), jnp.stack([y] * 6))
+
+    as_in_xla(reversed_sum, X, Y, tolerance=2e-5)
+
+
+def test_branches_write_into_the_arrays_of_the_loop():
+    def walk(x, y):
+        def step(i, carry):
+            x, y, n = carry
+            moved = jnp.cumsum(x)[::-1] * 0.1 + y
+            return lax.cond(
+                moved.sum() > i % 3 - 1, lambda: (moved, x, n + 1), lambda: (y, 0.5 * moved, n - jnp.int32(2))
+            )
+
+        return lax.fori_loop(0, 11, step, (x, y, jnp.int32(0)))
+
+    as_in_xla(walk, X, Y)
+
+
+def test_loops_in_loops():
+    def relax(x, y):
+        def inner(_, x):
+            return 0.5 * (jnp.roll(x, 1) + y)
+
+        def outer(_, carry):
+            x, sums = carry
+            z = lax.fori_loop(0, 5, inner, x)
+            return x + 0.1 * lax.fori_loop(0, 4, inner, z * z), sums + z
+
+        return lax.fori_loop(0, 6, outer, (x, x))
+
+    as_in_xla(relax, X, Y)
+
+
+def test_a_loop_of_no_round_gives_arrays_of_its_own():
+    def search(x, y, left):
+        return lax.while_loop(lambda c: c[1] > 0, lambda c: (c[0] + y * y, c[1] - 1), (x, left))[0]
+
+    module = as_in_xla(search, X, Y, np.float32(0))
+    made = module.load(keep_compiled=False).main(X, Y, np.float32(0))
+    assert len(kernels(module)) == 1
+    assert not np.shares_memory(made, X)
+
+
+def test_rows_are_read_and_written_where_they_are():
+    def smoothed(rows):
+        def step(mean, row):
+            mean = 0.9 * mean + 0.1 * row
+            return mean, jnp.abs(row - mean)
+
+        return lax.scan(step, rows[0] * 2, rows)
+
+    lines = rounds(as_in_xla(smoothed, RNG.normal(size=(8, 5)).astype(np.float32)))
+    assert "out[i, j] = " in lines
+    assert "rows[i, j]" in lines
