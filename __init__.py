@@ -1,12 +1,14 @@
 """XLA HLO programs as readable, standalone Python for NumPy, CuPy and Dask.
 
-The names in ``__all__`` are the public interface. Most are imported when first used, so ``import xla2py`` is quick.
+The names in ``__all__`` are the public interface; beside them, each installed target is a decorator by its own name,
+which makes of a function of JAX one of its array library. Most are imported when first used, so ``import xla2py`` is
+quick.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .transpile import errors
 from .transpile.version import VERSION
@@ -51,10 +53,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name], __name__), name)
+    found = None if name.startswith("_") else import_module(".transpile.array_functions", __name__).decorator(name)
+    if found is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOME[name], __name__), name)
+    return found
 
 
 def __dir__() -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from keyword import iskeyword
 from pathlib import Path
+from typing import Any
 
 from ...targets.base import Limits, Target, load_target
 from ..collection import collection_paused
@@ -19,27 +20,29 @@ from ..hlo.printer import module_sha256
 from ..hlo.verifier import verify
 from ..settings import SETTINGS
 from .any_size import emit_any_size
-from .argument_trees import captured_objects
+from .argument_trees import captured_objects, leaf_paths
 from .entry_point import SIZES
 from .formatting import formatted
 from .generated import GeneratedModule
 from .header import body_sha256, with_body_hash
 from .module import Settings, joined, write_module
 from .names import identifier
+from .result_trees import has_trees
 
 __all__ = ["GeneratedModule", "body_sha256", "emit"]
 
 
 @collection_paused()
 def emit(
-    source: HloModule | Witnesses | str | bytes | os.PathLike[str],
+    source: Any,
     target: str | Target = "numpy",
     *,
+    examples: Sequence[Any] = (),
     annotate: str = "short",
     checks: bool | str = "exact",
     format: bool = True,
     constants: str = "auto",
-    nested: bool = False,
+    nested: bool | None = None,
     disable_passes: Sequence[str] = (),
     name: str | None = None,
     sources: str | os.PathLike[str] | None = None,
@@ -54,13 +57,15 @@ def emit(
 ) -> GeneratedModule:
     """Emit a module for an array library.
 
-    ``source`` is a module, HLO text, bytes or a path; or a program at several sizes (``from_jax`` gives one for
-    ``xla2py.array("B, 64")``), which becomes a module for any size. ``annotate`` is ``none``, ``short`` (source lines
+    ``source`` is a module, HLO text, bytes or a path; an object of JAX, such as a ``Lowered`` or a function, which is
+    traced for the ``examples``; or a program at several sizes (``from_jax`` gives one for ``xla2py.array("B, 64")``),
+    which becomes a module for any size. ``annotate`` is ``none``, ``short`` (source lines
     behind statements) or ``full`` (the HLO above them, too); ``checks`` is ``exact``, ``cast`` (arguments of another
     float dtype are cast) or ``none``, as which False counts; ``format=False``
     skips black; ``constants="inline"`` keeps large constants in the text; ``nested`` lets ``main`` take the trees that
     the traced function took, ``params["w"]`` where there would be ``params_w``, and, where ``source`` knows it (from
-    ``from_jax``, not from text), return the tree that it returned: ``return {"w": w}, loss``; ``name`` is what the
+    JAX, not from text), return the tree that it returned: ``return {"w": w}, loss``; it is the default where
+    ``source`` knows both. ``name`` is what the
     header calls the source; ``sources`` is a folder whose ``.py`` files, where the module's metadata names them, give
     the variables their names; ``custom_calls`` names a function ``module:function`` for custom-call targets. It gets
     the operands and, by keyword, ``shape`` (sizes; a tuple of them for a tuple) and ``backend_config``, must be pure,
@@ -77,14 +82,16 @@ def emit(
     for an unknown target or pass.
     """
     checks = SIZES if checks == SIZES else chosen_word("checks", checks)
+    disable_passes = checked_words("disable_passes", disable_passes)
     if isinstance(source, Witnesses):
-        given = {**locals(), "target": _target(target)}
+        given = {**locals(), "target": _target(target), "nested": bool(nested)}
         return emit_any_size(given.pop("source"), emit, given)
-    module = source if isinstance(source, HloModule) else load(source)
+    module = source if isinstance(source, HloModule) else load(source, examples=examples)
     if not isinstance(source, HloModule):
         verify(module)
     if sources is not None:
         module = with_sources(module, Path(sources))
+    nested = has_trees(module, leaf_paths(module)) if nested is None else nested
     chosen = written_as(_target(target), module)
     hooks = checked_hooks(custom_calls or {})
     require_style(style, chosen)
@@ -94,7 +101,7 @@ def emit(
     compiled = compile(
         module, chosen, Options(tuple(disable_passes), hooks, limits, style, graph, debug), observe, begin
     )
-    compiled.require_support(*(captured_objects(module.entry.parameters) if graph and nested else ()))
+    compiled.require_support(*(captured_objects(module) if graph and nested else ()))
     settings = Settings(
         annotate=annotate,
         checks=checks,
@@ -193,6 +200,14 @@ def chosen_word(name: str, value: bool | str) -> str:
     if problem is not None:
         raise UsageError(Diagnostic("XP416", f"{name}: {problem}", hint=f"one of: {', '.join(setting.choices)}"))
     return str(setting.read(value, Path()))
+
+
+def checked_words(name: str, value: object) -> tuple[str, ...]:
+    """The words of an option that takes several. Raises UsageError (XP416) where it is no sequence of words."""
+    if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(word, str) for word in value):
+        hint = f"{name}=({value!r},)" if isinstance(value, str) else f'{name}=("..",)'
+        raise UsageError(Diagnostic("XP416", f"{name}: expected several words, not {value!r}", hint=hint))
+    return tuple(value)
 
 
 def require_graphs(graph: bool, target: Target) -> None:

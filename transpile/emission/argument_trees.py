@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from keyword import iskeyword
 from typing import Any
 
 from ..errors import Diagnostic
-from ..hlo.ir import Instruction
+from ..hlo.ir import HloModule, Instruction
 from .names import RESERVED
 
-_PATH = re.compile(r"([A-Za-z]\w{0,60})((?:\['[ -&(-\[\]-~]{1,60}'\]|\[\d{1,5}\]|\.[A-Za-z]\w{0,60}){1,12})", re.ASCII)
+_STEP = r"\['[ -&(-\[\]-~]{1,60}'\]|\[\d{1,5}\]|\.(?!__)[A-Za-z_]\w{0,60}"
+_PATH = re.compile(rf"([A-Za-z]\w{{0,60}})((?:{_STEP}){{1,12}})", re.ASCII)
 _KEY = re.compile(r"\['(?P<word>[^']+)'\]|\[(?P<place>\d+)\]|(?P<attribute>\.\w+)")
 
 Key = str | int  # "w" of a dict, 0 of a sequence, ".scale" of an object
@@ -51,17 +53,18 @@ def _step(key: Key) -> str:
     return key if key.startswith(".") else f"[{_quoted(key)}]"
 
 
-def leaf_paths(parameters: Sequence[Instruction]) -> list[Path | None]:
+def leaf_paths(module: HloModule) -> list[Path | None]:
     """The path of each parameter that is a leaf of a tree, None for the others."""
-    found = [_path(parameter) for parameter in parameters]
+    nameless = module.trees.nameless if module.trees is not None else ()
+    found = [None if k in nameless else _path(parameter) for k, parameter in enumerate(module.entry.parameters)]
     return [path if path is not None and _is_tree(path.root, found) else None for path in found]
 
 
-def captured_objects(parameters: Sequence[Instruction]) -> list[Diagnostic]:
+def captured_objects(module: HloModule) -> list[Diagnostic]:
     """A report (XP307) for each argument that is an object with attributes: graphs copy arrays out of dicts, lists and
     tuples only."""
     found: dict[str, Instruction] = {}
-    for path, parameter in zip(leaf_paths(parameters), parameters, strict=True):
+    for path, parameter in zip(leaf_paths(module), module.entry.parameters, strict=True):
         if path is not None and any(isinstance(key, str) and key.startswith(".") for key in path.keys):
             found.setdefault(path.root, parameter)
     hint = "leave --nested out: main takes the arrays themselves then"
@@ -83,7 +86,7 @@ def _key(part: re.Match[str]) -> Key | None:
     if part["place"] is not None:
         return int(part["place"])
     if part["attribute"] is not None:
-        return part["attribute"] if part["attribute"][1:] not in RESERVED else None
+        return part["attribute"] if not iskeyword(part["attribute"][1:]) else None
     word: str = part["word"]
     return None if word.startswith(".") or '"' in word else word
 

@@ -76,6 +76,8 @@ def docstring(
     one_line = f"{title}; returns {results}."
     is_short = len(lines) == 2 and len(one_line) <= WIDTH - len(_QUOTES)
     lines = [one_line, ""] if is_short else [*lines, *_wrapped(f"returns: {results}")]
+    for note in program.original.trees.notes if tree is not None and program.original.trees is not None else ():
+        lines += _wrapped(note)
     found = callbacks(program.module)
     called = dict.fromkeys(one.name for one in found if one.is_used)
     left_out = dict.fromkeys(one.name for one in found if not one.is_used)

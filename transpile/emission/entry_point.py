@@ -39,8 +39,10 @@ class EntryPoint:
 def entry_point(program: Program, replicas: Replicas | None, nested: bool, checks: str) -> EntryPoint:
     """The form of a program's entry: with trees if they are ``nested``, and what it does about wrong arguments."""
     parameters = program.entry.computation.parameters
-    paths = tuple(leaf_paths(parameters)) if nested and replicas is None else (None,) * len(parameters)
-    tree = fitting(program.original.result_tree, program.entry.results) if nested and replicas is None else None
+    nested = nested and replicas is None
+    paths = tuple(leaf_paths(program.original)) if nested else (None,) * len(parameters)
+    trees = program.original.trees if nested else None
+    tree = fitting(trees.results, program.entry.results) if trees is not None else None
     has_trees = any(path is not None for path in paths)
     check = "check_sizes" if checks == SIZES else _check(program, has_trees)
     check = check if checks != NO_CHECKS and program.entry.parameters else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,7 @@ from .lines import WrittenFunction
 from .sidecars import Sidecar, sidecars, storable
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class GeneratedModule:
     """An emitted module. ``constants`` are the arrays in files beside it, by name; often none.
 
@@ -33,9 +34,17 @@ class GeneratedModule:
     name: str
     target: str
     constants: dict[str, np.ndarray] = field(default_factory=dict)
-    functions: Sequence[WrittenFunction] = field(default=(), repr=False, compare=False)
-    program: Program | None = field(default=None, repr=False, compare=False)
+    functions: Sequence[WrittenFunction] = field(default=(), compare=False)
+    program: Program | None = field(default=None, compare=False)
     sizes: Mapping[str, range] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<GeneratedModule {self.name} for {self.target}: {len(self.source.splitlines())} lines>"
+
+    def _repr_markdown_(self) -> str:
+        """Return what notebooks show: the source, highlighted."""
+        fence = "`" * max(3, *(len(ticks) + 1 for ticks in re.findall("`+", self.source)), 3)
+        return f"{fence}python\n{self.source}{fence}\n"
 
     def line_map(self) -> LineMap:
         """Return which lines of the source compute which HLO instructions, and where in the user's source these come

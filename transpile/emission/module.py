@@ -33,6 +33,7 @@ from .parts import Part, Replay
 from .prelude import DEVICE, prelude
 from .releases import release
 from .replicas import HOST_FUNCTIONS, replicas_of
+from .result_classes import ResultClasses
 from .result_trees import placed
 from .sections import add_sections
 from .signature import TREE, has_tree, kinds_of_types, result_type
@@ -91,6 +92,9 @@ class _ModuleWriter:
         self.parts: list[Part] = [Replay()] if settings.graph else []
         self.parts += [self.replicas] if self.replicas is not None else []
         self.entry = entry_point(program, self.replicas, settings.nested, settings.checks)
+        classes = ResultClasses(self.entry.result_tree)
+        self.parts.append(classes)
+        self.result_tree = classes.tree
         all_in_parentheses = settings.parenthesise_all
         self.renderer = Renderer(target.macros, target.namespace, target.scalars, parenthesise_all=all_in_parentheses)
         self.of_blocks = self.renderer  # block functions, and the constants that they share with main, are NumPy's
@@ -157,8 +161,8 @@ class _ModuleWriter:
                 self.writers,
                 with_chains=settings.chains,
             )
-            if is_entry and self.entry.result_tree is not None:
-                writer.results = placed(self.entry.result_tree, function.results)
+            if is_entry and self.result_tree is not None:
+                writer.results = placed(self.result_tree, function.results)
             named = writer.arguments.name(self.entry.paths if is_entry else ())
             kernels.name_kernels(writer, self.module_names)
             writer.loop_compiler = kernels.loop_compiler
@@ -217,7 +221,7 @@ class _ModuleWriter:
         )
         top = renderer.environment.get_template("module.py.j2").render(
             docstring=docstring(
-                program, self.parameters, self.replicas, entry.result_tree, has_signature=bool(entry.check)
+                program, self.parameters, self.replicas, self.result_tree, has_signature=bool(entry.check)
             ),
             header="\n".join(
                 header(self.target, imported, settings.source_name, settings.source_sha256, settings.options)

@@ -6,18 +6,19 @@ Where the tree is not known, or a key of it could be read as anything but itself
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..array.node import Node
 from ..array.program import Tree
-from ..hlo.ir import ResultTree
+from ..hlo.ir import Built, HloModule, ResultTree
 
 _WORD = re.compile(r"[ !#-&(-\[\]-~]{1,60}", re.ASCII)  # nothing that a string has to escape
 
 
 def fitting(tree: ResultTree, results: Tree) -> ResultTree:
-    """The tree, None where it is not one of exactly these results or has keys that are no plain words."""
+    """Return the tree, None where it is not one of exactly these results or has keys that are no plain words."""
     parts = list(results) if isinstance(results, tuple | list) else [results]
     if tree is None or not all(isinstance(part, Node) for part in parts) or not _is_plain(tree):
         return None
@@ -27,21 +28,23 @@ def fitting(tree: ResultTree, results: Tree) -> ResultTree:
 
 
 def placed(tree: ResultTree, leaves: Any) -> Any:
-    """The tree with the leaves, several or the only one, in place of their numbers."""
+    """Return the tree with the leaves, several or the only one, in place of their numbers."""
     return mapped(tree, (list(leaves) if isinstance(leaves, tuple | list) else [leaves]).__getitem__)
 
 
 def mapped(tree: Any, function: Callable[[Any], Any]) -> Any:
-    """The tree with what ``function`` makes of each leaf."""
+    """Return the tree with what ``function`` makes of each leaf."""
     if isinstance(tree, dict):
         return {key: mapped(part, function) for key, part in tree.items()}
     if isinstance(tree, list | tuple):
         return type(tree)(mapped(part, function) for part in tree)
+    if isinstance(tree, Built):
+        return replace(tree, parts=mapped(tree.parts, function))
     return None if tree is None else function(tree)
 
 
 def display(tree: Any, *, outermost: bool = True) -> str:
-    """A tree of texts as Python spells it; a tuple of several without parentheses where it is ``outermost``."""
+    """Return a tree of texts as Python spells it; a tuple of several without parentheses where it is ``outermost``."""
     if isinstance(tree, dict):
         return f"{{{', '.join(f'{quoted(key)}: {display(part, outermost=False)}' for key, part in tree.items())}}}"
     if isinstance(tree, list | tuple):
@@ -51,12 +54,16 @@ def display(tree: Any, *, outermost: bool = True) -> str:
         if outermost and len(tree) > 1:
             return inner
         return f"({inner},)" if len(tree) == 1 else f"({inner})"
+    if isinstance(tree, Built):
+        parts = [display(part, outermost=False) for part in tree.parts]
+        heads = [f"{field}=" for field in tree.fields] or [""] * len(parts)
+        return f"{tree.name}({', '.join(map(str.__add__, heads, parts))})"
     return str(tree)
 
 
-def quoted(key: str) -> str:
-    """A key, which has passed ``fitting``, as a literal."""
-    return f'"{key}"'
+def quoted(key: str | int) -> str:
+    """Return a key, which has passed ``fitting``, as a literal."""
+    return f'"{key}"' if isinstance(key, str) else str(key)
 
 
 def leaf_columns(tree: Any, level: int = 1, before: int = 0) -> Iterator[tuple[Any, int]]:
@@ -67,6 +74,9 @@ def leaf_columns(tree: Any, level: int = 1, before: int = 0) -> Iterator[tuple[A
     if isinstance(tree, dict):
         for key, part in tree.items():
             yield from leaf_columns(part, level + 1, len(f"{quoted(key)}: "))
+    elif isinstance(tree, Built):
+        for field, part in zip(tree.fields or [""] * len(tree.parts), tree.parts, strict=True):
+            yield from leaf_columns(part, level + 1, len(f"{field}="))
     elif isinstance(tree, list | tuple):
         for part in tree:
             yield from leaf_columns(part, level + 1)
@@ -76,5 +86,25 @@ def leaf_columns(tree: Any, level: int = 1, before: int = 0) -> Iterator[tuple[A
 
 def _is_plain(tree: ResultTree) -> bool:
     if isinstance(tree, dict):
-        return all(isinstance(key, str) and _WORD.fullmatch(key) for key in tree) and all(map(_is_plain, tree.values()))
-    return all(map(_is_plain, tree)) if isinstance(tree, list | tuple) else tree is None or type(tree) is int
+        keys_are_plain = all(type(key) is int or (isinstance(key, str) and _WORD.fullmatch(key)) for key in tree)
+        return keys_are_plain and all(map(_is_plain, tree.values()))
+    parts = tree.parts if isinstance(tree, Built) else tree
+    return all(map(_is_plain, parts)) if isinstance(parts, list | tuple) else tree is None or type(tree) is int
+
+
+def with_classes(tree: ResultTree, name: Callable[[Built], str]) -> ResultTree:
+    """Return the tree whose objects are called what ``name`` calls their classes."""
+    if isinstance(tree, Built):
+        return replace(tree, name=name(tree), parts=with_classes(tree.parts, name))
+    if isinstance(tree, dict):
+        return {key: with_classes(part, name) for key, part in tree.items()}
+    return type(tree)(with_classes(part, name) for part in tree) if isinstance(tree, list | tuple) else tree
+
+
+def has_trees(module: HloModule, paths: Sequence[object]) -> bool:
+    """Tell whether a module knows that its function takes or returns more than arrays and a tuple of them."""
+    if module.trees is None:
+        return False
+    results = module.trees.results
+    parts = results if isinstance(results, tuple) else (results,)
+    return any(path is not None for path in paths) or not all(isinstance(part, int | None) for part in parts)

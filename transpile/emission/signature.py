@@ -7,6 +7,7 @@ from typing import Any
 
 from ..array.node import Node
 from ..array.program import Function, Program, Tree
+from ..hlo.ir import Built
 from ..hlo.shapes import ArrayShape, Shape, TupleShape
 
 ARRAY, SCALAR = "array", "scalar"
@@ -58,7 +59,10 @@ def result_type(results: Tree) -> Type:
         parts = results.values() if isinstance(results, dict) else results
         kinds = tuple(dict.fromkeys(map(result_type, parts)))
         is_mixed = len(kinds) > 1 and not all(isinstance(kind, str) for kind in kinds)
-        return Holding(type(results).__name__, (TREE,) if is_mixed else kinds)
+        has_words = isinstance(results, list) or all(isinstance(key, str) for key in results)
+        return Holding(type(results).__name__, (TREE,) if is_mixed else kinds) if has_words else TREE
+    if isinstance(results, Built):
+        return TREE
     return None if results is None else tuple(result_type(part) for part in results)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import Diagnostic, UsageError
 from ..hlo.ir import HloModule
 from .jax import lower, not_lowered, required_jax
+from .loading import is_function, of_object
 from .witnesses import NAME, Assignment, Witnesses, witnesses
 
 
@@ -37,15 +37,18 @@ def array(sizes: str, dtype: str = "float32") -> FreeArray:
     return FreeArray(tuple(int(word) if word.isdecimal() else word for word in words), dtype)
 
 
-def from_jax(fn: Callable[..., Any], *example_args: Any, **example_kwargs: Any) -> HloModule | Witnesses:
+def from_jax(fn: Any, *example_args: Any, **example_kwargs: Any) -> HloModule | Witnesses:
     """Lower ``fn`` for arguments of the shapes and dtypes of the examples (arrays or ``jax.ShapeDtypeStruct``).
 
-    ``fn`` is a function or the result of ``jax.jit``. The module has all constants, the stack frames, in ``sources``
-    the ``.py`` files that ``fn`` and what it calls are in, and in ``result_tree`` what ``fn`` returns. With examples
-    such as ``xla2py.array("B, 64")``, also within trees, the result is the program at several sizes, of which
-    :func:`xla2py.emit` makes a module for any size. Raises ``UsageError`` XP430 without jax, and whatever tracing
-    ``fn`` raises.
+    ``fn`` is a function or the result of ``jax.jit``; or a program already, without examples: a ``jax.stages.Traced``,
+    ``Lowered`` or ``Compiled``, or a ``jax.export.Exported``. The module has all constants, the stack frames, in
+    ``sources`` the ``.py`` files that ``fn`` and what it calls are in, and in ``trees`` what ``fn`` takes and returns.
+    With examples such as ``xla2py.array("B, 64")``, also within trees, the result is the program at several sizes, of
+    which :func:`xla2py.emit` makes a module for any size. Raises ``UsageError``: XP430 without jax, XP722 for an object
+    that is no program; and whatever tracing ``fn`` raises.
     """
+    if not is_function(fn):
+        return of_object(fn)
     leaves = list(_leaves((example_args, example_kwargs)))
     free = dict.fromkeys(size for leaf in leaves for size in leaf.sizes if isinstance(size, str))
     if not leaves:

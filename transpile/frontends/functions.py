@@ -15,15 +15,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import Diagnostic, UsageError, XlaToPythonError
+from ..errors import Diagnostic, UsageError
 from ..hlo.ir import HloModule
 from ..hlo.lexer import Cursor
 from ..hlo.shape_parser import parse_shape
 from ..hlo.shapes import ArrayShape, Shape, TupleShape
 from ..hlo.source import SourceText
-from .jax import lower, not_lowered, required_jax
-from .loading import load
-from .result_trees import result_tree
+from .jax import required_jax
+from .loading import is_function, of_object
 
 _REFERENCE = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*)(?:\((?P<shapes>.*)\))?")
 
@@ -44,12 +43,10 @@ def load_function(reference: str, folder: Path) -> HloModule:
     shapes = None if match["shapes"] is None else _shapes(match["shapes"], reference)
     with _importing_from(folder):
         found = _object(match["module"], match["name"])
-        try:
-            module = _program(found, shapes)
-        except XlaToPythonError:
-            raise
-        except Exception as error:  # whatever tracing the user's function raises
-            raise not_lowered(reference, error) from error
+        if shapes is None and is_function(found):
+            hint = "say what it takes: 'module:function(f32[4,8], s32[])', or 'module:function()'"
+            raise UsageError(Diagnostic("XP722", "the shapes of the function's arguments are not known", hint=hint))
+        module = of_object(found, shapes or (), reference)
     return module if module.source is None else replace(module, source=SourceText(module.source.text, reference))
 
 
@@ -59,21 +56,6 @@ def _object(module: str, name: str) -> Any:
     except Exception as error:  # whatever the user's module raises
         message = f"cannot import {name} from {module}: {type(error).__name__}: {error}"
         raise UsageError(Diagnostic("XP721", message)) from error
-
-
-def _program(found: Any, shapes: tuple[Any, ...] | None) -> HloModule:
-    if isinstance(found, HloModule):
-        return found
-    if hasattr(found, "mlir_module_serialized"):
-        return replace(load(bytes(found.mlir_module_serialized)), result_tree=result_tree(found.out_tree))
-    if hasattr(found, "compiler_ir"):
-        return replace(load(str(found.as_text("hlo", debug_info=True))), result_tree=result_tree(found.out_tree))
-    if not callable(found):
-        raise UsageError(Diagnostic("XP722", f"an object of type {type(found).__name__} is no program"))
-    if shapes is None:
-        hint = "say what it takes: 'module:function(f32[4,8], s32[])', or 'module:function()'"
-        raise UsageError(Diagnostic("XP722", "the shapes of the function's arguments are not known", hint=hint))
-    return lower(found, *shapes)
 
 
 def _shapes(text: str, reference: str) -> tuple[Any, ...]:

@@ -14,11 +14,11 @@ from ..hlo.source import SourceText
 from .hlo_proto import read_literal, without_large_literals
 from .jaxlib_conversion import module_text
 from .manual_computations import of_one_device
-from .result_trees import result_tree
+from .trees import trees_of
 
 
 def required_jax() -> Any:
-    """The module ``jax``. Raises ``UsageError`` (XP430) where it is not installed."""
+    """Return the module ``jax``. Raises ``UsageError`` (XP430) where it is not installed."""
     try:
         import jax
     except ImportError:
@@ -28,7 +28,7 @@ def required_jax() -> Any:
 
 
 def not_lowered(what: str, error: Exception) -> UsageError:
-    """The error for a function whose tracing raised one (XP722)."""
+    """Return the error for a function whose tracing raised one (XP722)."""
     message = f"{what} cannot be lowered: {type(error).__name__}: {str(error).splitlines()[0]}"
     return UsageError(Diagnostic("XP722", message))
 
@@ -37,23 +37,36 @@ def lower(fn: Callable[..., Any], *example_args: Any, **example_kwargs: Any) -> 
     """Lower ``fn`` for arguments of the shapes and dtypes of the examples (arrays or ``jax.ShapeDtypeStruct``).
 
     ``fn`` is a function or the result of ``jax.jit``. The module has all constants, the stack frames, in
-    ``sources`` the ``.py`` files that ``fn`` and what it calls are in, and in ``result_tree`` what ``fn`` returns.
+    ``sources`` the ``.py`` files that ``fn`` and what it calls are in, and in ``trees`` what ``fn`` takes and returns.
     Raises ``UsageError`` XP430 without jax, and whatever tracing ``fn`` raises.
     """
-    jax = required_jax()
-    jitted: Any = fn if hasattr(fn, "lower") else jax.jit(fn)
-    lowered = jitted.lower(*example_args, **example_kwargs)
+    jitted: Any = fn if hasattr(fn, "lower") else required_jax().jit(fn)
+    return lowered(jitted, *example_args, **example_kwargs)[0]
+
+
+def lowered(jitted: Any, *example_args: Any, **example_kwargs: Any) -> tuple[HloModule, Any]:
+    """Return the module of a result of ``jax.jit``, as of :func:`lower`, and the ``jax.stages.Lowered`` that it is of."""
+    found = jitted.lower(*example_args, **example_kwargs)
+    return of_lowered(found, getattr(jitted, "__name__", "jax function")), found
+
+
+def of_lowered(lowered: Any, name: str) -> HloModule:
+    """Return the module of a ``jax.stages.Lowered``, as of :func:`lower`; ``name`` is what errors call it."""
     proto = memoryview(lowered.compiler_ir("hlo").as_serialized_hlo_module_proto())
     small, literals = without_large_literals(proto)
     text = module_text(small) if literals else lowered.as_text("hlo", debug_info=True)
-    source = SourceText(text, f"<{getattr(fn, '__name__', 'jax function')}>")
+    source = SourceText(text, f"<{name}>")
     module = of_one_device(parse_module(source, {name: read_literal(literal) for name, literal in literals.items()}))
-    sources = _sources(_files_of_function(module.stack_frames))
-    return replace(module, sources=sources, result_tree=result_tree(lowered.out_tree))
+    return with_trees(replace(module, sources=_sources(_files_of_function(module.stack_frames))), lowered)
+
+
+def with_trees(module: HloModule, found: Any) -> HloModule:
+    """Return the module with the trees that the ``Lowered``, ``Compiled`` or ``Exported`` takes and returns of which it is."""
+    return replace(module, trees=trees_of(required_jax(), found, len(module.entry.parameters)))
 
 
 def _files_of_function(frames: tuple[StackFrame, ...]) -> set[str]:
-    """The files of all frames but those that lead to this module: they called :func:`lower`."""
+    """Return the files of all frames but those that lead to this module: they called :func:`lower`."""
     callers: set[int] = set()
     for number, frame in enumerate(frames, 1):
         while frame.file_name == __file__ and number and number not in callers:
@@ -63,7 +76,7 @@ def _files_of_function(frames: tuple[StackFrame, ...]) -> set[str]:
 
 
 def _sources(file_names: set[str]) -> dict[str, str]:
-    """The text of those files that are Python and can be read."""
+    """Return the text of those files that are Python and can be read."""
     sources = {}
     for name in sorted(file_names):
         path = Path(name)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from ..errors import Diagnostic, UsageError
+from ..errors import Diagnostic, UsageError, XlaToPythonError
 from ..files import file_error
 from ..hlo.ir import HloModule
 from ..hlo.lexer import escape
@@ -15,6 +17,7 @@ from ..hlo.parser import parse_module
 from ..hlo.shape_parser import SHAPE_TEXT
 from ..hlo.source import HloSyntaxError, SourceText, Span
 from .hlo_proto import read_literal, snapshot_arguments
+from .jax import lower, not_lowered, of_lowered, with_trees
 from .jaxlib_conversion import to_hlo
 from .manual_computations import of_one_device
 from .sniffing import Kind, sniff
@@ -25,24 +28,57 @@ _TEXT = re.compile(
 _BYTE_ORDER_MARK = "\ufeff"
 
 
-def load(source: str | bytes | os.PathLike[str] | HloModule, *, name: str | None = None) -> HloModule:
-    """The module in a file, a text or bytes; a module is returned as it is.
+def load(source: Any, *, name: str | None = None, examples: Sequence[Any] = ()) -> HloModule:
+    """The module in a file, a text, bytes or an object of JAX; a module is returned as it is.
 
-    A ``str`` with a line break, or one that begins like HLO, is text; any other is a path. What the content is decides
-    how it is read: HLO text, a serialized HloModuleProto, HloProto or HloSnapshot, StableHLO as MLIR text, bytecode or
-    portable artifact (these by jaxlib, the ``xla`` extra). ``name`` is what errors call the source.
+    An object of JAX is a ``jax.stages.Traced``, ``Lowered`` or ``Compiled``, a ``jax.export.Exported``, or a function,
+    which is traced for the ``examples``, arrays or what has their shapes and dtypes. A ``str`` with a line break, or
+    one that begins like HLO, is text; any other is a path. What the content is decides how it is read: HLO text, a
+    serialized HloModuleProto, HloProto or HloSnapshot, StableHLO as MLIR text, bytecode or portable artifact (these by
+    jaxlib, the ``xla`` extra). ``name`` is what errors call the source.
+
     Attributes that nobody knows and that cannot change a value are left out, and listed in the module's ``notes``.
 
     Raises ``HloSyntaxError`` (XP1xx) for malformed text and ``UsageError``: XP401 where a file cannot be read, XP430
-    without jaxlib, XP431 where jaxlib refuses the content.
+    without jaxlib, XP431 where jaxlib refuses the content, XP722 where an object is no program, or cannot be traced.
     """
     if isinstance(source, HloModule):
         return source
+    if not isinstance(source, str | bytes | os.PathLike):
+        return of_object(source, examples, name)
     if isinstance(source, bytes):
         return _from_bytes(source, name or "<bytes>")
     if isinstance(source, str) and ("\n" in source or not source.strip() or _TEXT.match(source)):
         return _from_bytes(source.encode("utf-8", "surrogatepass"), name or "<string>")
     return _from_bytes(_read(source), name or os.fspath(source))
+
+
+def of_object(found: Any, examples: Sequence[Any] = (), name: str | None = None) -> HloModule:
+    """The module that an object of JAX is: see :func:`load`. ``name`` is what errors call it."""
+    if isinstance(found, HloModule):
+        return found
+    name = name or str(getattr(found, "__name__", type(found).__name__))
+    try:
+        if is_function(found):
+            return lower(found, *examples)
+        if hasattr(found, "lower"):  # Traced
+            found = found.lower()
+        if hasattr(found, "mlir_module_serialized"):  # Exported
+            return with_trees(_from_bytes(bytes(found.mlir_module_serialized), name), found)
+        if hasattr(found, "compiler_ir"):  # Lowered
+            return of_lowered(found, name)
+        if hasattr(found, "runtime_executable"):  # Compiled
+            return with_trees(_from_bytes(str(found.as_text()).encode(), name), found)
+    except XlaToPythonError:
+        raise
+    except Exception as error:  # whatever tracing the user's function raises
+        raise not_lowered(name, error) from error
+    raise UsageError(Diagnostic("XP722", f"an object of type {type(found).__name__} is no program"))
+
+
+def is_function(found: Any) -> bool:
+    """Whether an object is a function that can be traced; ``Compiled`` can be called, too."""
+    return callable(found) and not hasattr(found, "runtime_executable")
 
 
 def _read(path: str | os.PathLike[str]) -> bytes:

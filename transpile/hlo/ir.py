@@ -14,7 +14,7 @@ from typing import Any
 from .shapes import ArrayShape, Shape, TupleShape
 from .source import Diagnostic, SourceText, Span
 
-# Dicts, lists and tuples, and in them None and the numbers of results.
+# Dicts, lists, tuples and objects (:class:`Built`), and in them None and the numbers of results.
 ResultTree = Any
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
@@ -129,6 +129,36 @@ class Computation:
         return f"<computation {self.name}: {len(self.instructions)} instructions>"
 
 
+@dataclass(frozen=True, slots=True)
+class Built:
+    """An object among the results: the class ``name`` of a Python ``module`` with trees as its ``parts``.
+
+    ``fields`` are the attributes that the parts are, empty where they have none. ``constants`` is the Python literal of
+    what else the object has: a dict of its other attributes, or what its ``tree_unflatten`` wants; empty for neither.
+    """
+
+    module: str
+    name: str
+    parts: tuple[ResultTree, ...]
+    fields: tuple[str, ...] = ()
+    constants: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Trees:
+    """The trees of arrays that a traced function takes and returns.
+
+    ``leaves`` has for each parameter the number of the leaf of the arguments that it is, ``nameless`` the parameters
+    that are parts of objects whose parts cannot be reached by a name or a number. ``results`` is None where the results
+    can only be given one after the other; ``notes`` says what of them is given in another form than the function's.
+    """
+
+    leaves: tuple[int, ...]
+    nameless: frozenset[int]
+    results: ResultTree
+    notes: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class HloModule:
     """A whole program. ``computations`` lists callees before callers, ``entry`` last or anywhere.
@@ -144,7 +174,7 @@ class HloModule:
     stack_frames: tuple[StackFrame, ...] = ()  # stack_frames[id - 1]
     sources: Mapping[str, str] = field(default_factory=_empty)  # user's Python source by file name, when given
     source: SourceText | None = field(default=None, repr=False)  # the HLO text that the spans point into
-    result_tree: ResultTree = None  # what the traced function returns, where that is known and more than arrays
+    trees: Trees | None = None  # what the traced function takes and returns, where that is known
     arguments: tuple[Any, ...] = ()  # arrays for the parameters, where the program came with those of one run
     notes: tuple[Diagnostic, ...] = ()  # what reading it left out
 

@@ -50,8 +50,8 @@ def module_sha256(module: HloModule, *, with_result_tree: bool = False) -> str:
     The text does not have the tree of the results: where that matters, it is hashed, too.
     """
     text_hash = sha256()
-    if with_result_tree and module.result_tree is not None:
-        text_hash.update(repr(module.result_tree).encode())
+    if with_result_tree and module.trees is not None and module.trees.results is not None:
+        text_hash.update(repr(module.trees.results).encode())
     for line in _HashedText(module).lines():
         text_hash.update(line.encode())
     return text_hash.hexdigest()

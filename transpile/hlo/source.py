@@ -73,7 +73,7 @@ class Diagnostic:
 
 
 class XlaToPythonError(Exception):
-    """Base of every error a user can cause. Carries one or more diagnostics; ``str`` shows them plainly."""
+    """Base of every error a user can cause. Carries one or more diagnostics; ``str`` shows them and their hints."""
 
     exit_code = 2
 
@@ -86,6 +86,7 @@ class XlaToPythonError(Exception):
         for diagnostic in self.diagnostics:
             where = diagnostic.location
             lines.append(f"{where + ': ' if where else ''}{diagnostic.code}: {diagnostic.message}")
+            lines += [f"help: {diagnostic.hint}"] if diagnostic.hint else []
         return "\n".join(lines)
 
 

@@ -1,0 +1,30 @@
+"""Objects among the results of a function."""
+
+from collections.abc import Callable
+from importlib import import_module
+from operator import attrgetter
+from typing import Any
+
+
+def class_or_tuple(module: str, name: str, constants: Any = None) -> Callable[..., Any]:
+    """Return what makes objects of a class from their parts, or plain tuples of parts
+    where the class cannot be imported.
+
+    `constants` are what else an object has: a dict of attributes, or what the
+    `tree_unflatten` of the class takes. Its `__init__`, which may want other
+    arguments, is not called.
+    """
+    try:
+        found: Any = attrgetter(name)(import_module(module))
+    except (ImportError, AttributeError):
+        return lambda *parts, **fields: (*parts, *fields.values())
+
+    def make(*parts: Any, **fields: Any) -> Any:
+        if not fields:
+            return found.tree_unflatten(constants, parts)
+        made = object.__new__(found)
+        for field, value in {**fields, **(constants or {})}.items():
+            object.__setattr__(made, field, value)
+        return made
+
+    return found if issubclass(found, tuple) else make

@@ -1,0 +1,198 @@
+"""Functions of JAX as functions of an array library: ``@xla2py.numpy``.
+
+Such a function is traced for the shapes and dtypes of its arguments when they first come, and the emitted module runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial, update_wrapper
+from inspect import signature
+from typing import Any
+
+import numpy as np
+
+from ..targets.base import Target, load_target, target_names
+from .emission import GeneratedModule, emit
+from .emission.argument_trees import Path, leaf_paths
+from .errors import Diagnostic, UsageError
+from .frontends.jax import lowered, required_jax
+from .hlo.ir import HloModule
+from .hlo.shapes import ArrayShape
+
+_SCALARS = (bool, int, float, complex)
+
+
+def decorator(name: str) -> Callable[..., Any] | None:
+    """Return the decorator of a target by its name, ``array_api`` for ``array-api``; None where there is no such target."""
+    wanted = name.replace("_", "-")
+    return partial(array_function, load_target(wanted)) if name.isidentifier() and wanted in target_names() else None
+
+
+def array_function(
+    target: Target,
+    fn: Callable[..., Any] | None = None,
+    *,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    **options: Any,
+) -> Any:
+    """Make of a function of JAX one of a target's array library: a decorator, with options in parentheses or without.
+
+    ``fn`` is a function, or the result of ``jax.jit``. ``static_argnums`` and ``static_argnames`` are those of
+    ``jax.jit``, for functions that are not yet its result; ``options`` are those of :func:`xla2py.emit`. Arguments may
+    be trees of arrays of the library, NumPy's, JAX's or numbers: they are cast to the dtypes that JAX would compute
+    with. Raises what :func:`xla2py.from_jax` and :func:`xla2py.emit` raise, when the function is called.
+    """
+    given = {"static_argnums": static_argnums, "static_argnames": static_argnames}
+    static = {name: value for name, value in given.items() if value != ()}
+    if fn is None:
+        return partial(array_function, target, **static, **options)
+    return ArrayFunction(fn, target, static, options)
+
+
+@dataclass(frozen=True, slots=True)
+class _Traced:
+    """A function as it is for arguments of some shapes.
+
+    ``arguments`` take the arguments of ``main`` out of the (args, kwargs) that are traced and their leaves; ``dtypes``
+    are those of the leaves, None where nothing reads one; ``given`` and ``results`` are the definitions of the trees.
+    """
+
+    generated: GeneratedModule
+    main: Callable[..., Any]
+    arguments: tuple[Callable[..., Any], ...]
+    dtypes: tuple[np.dtype[Any] | None, ...]
+    given: Any
+    results: Any
+
+
+class ArrayFunction:
+    """A function of JAX as one of an array library; :func:`array_function` makes it."""
+
+    def __init__(
+        self, fn: Callable[..., Any], target: Target, static: Mapping[str, Any], options: Mapping[str, Any]
+    ) -> None:
+        update_wrapper(self, fn)
+        self.target = target
+        self._options = options
+        self._util = required_jax().tree_util
+        self._jitted: Any = fn if hasattr(fn, "lower") else required_jax().jit(fn, **static)
+        self._has_static = bool(static) or hasattr(fn, "lower")
+        self._static_places = _places(fn, static)
+        self._traced: dict[Any, _Traced] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the results for arrays, as the tree that the function returns."""
+        traced = self._trace(args, kwargs)
+        leaves = self._util.tree_leaves(self._read(args, kwargs, traced.given))
+        cast = [self._cast(leaf, dtype) for leaf, dtype in zip(leaves, traced.dtypes, strict=True)]
+        given = self._util.tree_unflatten(traced.given, cast)
+        results = traced.main(*(argument(given, cast) for argument in traced.arguments))
+        return self._util.tree_unflatten(traced.results, self._util.tree_leaves(results))
+
+    def module(self, *args: Any, **kwargs: Any) -> GeneratedModule:
+        """Return the emitted module for arguments of these shapes, which are not computed with."""
+        return self._trace(args, kwargs).generated
+
+    @property
+    def source(self) -> str:
+        """Return the text of the module that was emitted last.
+
+        Raises ``UsageError`` (XP724) where the function has not been called: ``module(*examples).source`` needs none.
+        """
+        if not self._traced:
+            hint = "call the function, or use .module(*examples).source"
+            raise UsageError(Diagnostic("XP724", "there is no source yet: the shapes are not known", hint=hint))
+        return list(self._traced.values())[-1].generated.source
+
+    def __repr__(self) -> str:
+        name = getattr(self, "__name__", "function")
+        return f"<{name} for {self.target.title}, traced for {len(self._traced)} shapes>"
+
+    def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Traced:
+        leaves, definition = self._util.tree_flatten((args, kwargs))
+        key = definition, tuple(map(self._key, leaves)), required_jax().config.jax_enable_x64
+        if key not in self._traced:
+            example_args, example_kwargs = self._util.tree_unflatten(definition, map(_example, leaves))
+            self._traced[key] = self._emitted(*lowered(self._jitted, *example_args, **example_kwargs))
+        return self._traced[key]
+
+    def _emitted(self, module: HloModule, program: Any) -> _Traced:
+        generated = emit(module, self.target, **self._options)
+        count = program.in_tree.num_leaves
+        filled = self._util.tree_unflatten(program.in_tree, range(count))
+        ways = [tuple(map(_word, keys)) for keys, _ in self._util.tree_flatten_with_path(filled)[0]]
+        is_nested = self._options.get("nested") is not False
+        dtypes: list[np.dtype[Any] | None] = [None] * count
+        arguments: dict[object, Callable[..., Any]] = {}
+        leaves = range(count) if module.trees is None else module.trees.leaves
+        for leaf, parameter, path in zip(leaves, module.entry.parameters, leaf_paths(module), strict=True):
+            assert isinstance(parameter.shape, ArrayShape)
+            dtypes[leaf] = parameter.shape.element_type.dtype
+            if path is None or not is_nested:
+                arguments[leaf] = partial(_leaf, leaf)
+            else:
+                arguments.setdefault(path.root, partial(_argument, ways[leaf], path))
+        main, trees = generated.load().main, (program.in_tree, program.out_tree)
+        return _Traced(generated, main, tuple(arguments.values()), tuple(dtypes), *trees)
+
+    def _read(self, args: tuple[Any, ...], kwargs: dict[str, Any], definition: Any) -> Any:
+        """Return the arguments that are traced, without the static ones."""
+        positions, names = self._util.tree_unflatten(definition, range(definition.num_leaves))
+        if len(args) != len(positions):
+            args = tuple(value for place, value in enumerate(args) if place not in self._static_places)
+        if len(args) != len(positions):
+            hint = "give the function itself, and static_argnames"
+            raise UsageError(Diagnostic("XP722", "it is not known which of the arguments are static", hint=hint))
+        return args, {name: kwargs[name] for name in names}
+
+    def _key(self, leaf: Any) -> object:
+        """Return what tells programs apart: shape and dtype, or the value of what may be static."""
+        if hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
+            return tuple(leaf.shape), np.dtype(leaf.dtype)
+        return type(leaf) if isinstance(leaf, _SCALARS) and not self._has_static else (type(leaf), leaf)
+
+    def _cast(self, leaf: Any, dtype: np.dtype[Any] | None) -> Any:
+        """Return an argument as an array of the library with the dtype that JAX would compute with."""
+        if dtype is None:
+            return leaf
+        if isinstance(leaf, (np.ndarray, np.generic, *_SCALARS)) or hasattr(leaf, "addressable_shards"):  # JAX's arrays
+            return self.target.adopt(np.asarray(leaf, dtype))
+        return leaf if leaf.dtype == dtype else leaf.astype(dtype)
+
+
+def _example(leaf: Any) -> Any:
+    """What JAX traces in place of an argument."""
+    jax = required_jax()
+    if hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
+        return jax.ShapeDtypeStruct(leaf.shape, jax.dtypes.canonicalize_dtype(leaf.dtype))
+    return leaf
+
+
+def _places(fn: Callable[..., Any], static: Mapping[str, Any]) -> frozenset[int]:
+    """Return the positions of static arguments."""
+    numbers, names = static.get("static_argnums", ()), static.get("static_argnames", ())
+    names = (names,) if isinstance(names, str) else names
+    order = list(signature(fn).parameters) if names else []
+    numbers = (numbers,) if isinstance(numbers, int) else numbers
+    return frozenset((*numbers, *(order.index(name) for name in names if name in order)))
+
+
+def _word(key: Any) -> Any:
+    """Return what a key of a tree of JAX is called by."""
+    return next(getattr(key, word) for word in ("key", "idx", "name") if hasattr(key, word))
+
+
+def _leaf(number: int, given: Any, leaves: Sequence[Any]) -> Any:
+    """Return a leaf of the arguments."""
+    return leaves[number]
+
+
+def _argument(way: Sequence[Any], path: Path, given: Any, leaves: Sequence[Any]) -> Any:
+    """Return the argument that a leaf is in, which ``way`` leads to from the (args, kwargs) and ``path`` from the argument."""
+    is_named, place = way[:2]
+    if len(way) - len(path.keys) == 2:
+        return given[is_named][place]
+    return given[1] if is_named else given[0][place - path.keys[0] :]  # of **kwargs or *args

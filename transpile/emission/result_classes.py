@@ -1,0 +1,44 @@
+"""The classes of results: what makes their objects again in an emitted module."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..hlo.ir import Built, ResultTree
+from .expression import Renderer
+from .names import Names
+from .parts import Part
+from .result_trees import with_classes
+
+MAKER = "class_or_tuple"  # the function of the prelude that finds a class
+Class = tuple[str, str, str]  # module, name in it, literal of the constants
+
+
+class ResultClasses(Part):
+    """A name for each class of a module's results, ``State = class_or_tuple("training", "State")``.
+
+    ``tree`` is the tree of the results with these names.
+    """
+
+    def __init__(self, tree: ResultTree) -> None:
+        self._names = Names(set())
+        self._by_class: dict[Class, str] = {}
+        self.tree = with_classes(tree, self._name)
+
+    def _name(self, built: Built) -> str:
+        key = built.module, built.name, built.constants
+        if key not in self._by_class:
+            self._by_class[key] = self._names.kept(built.name.rpartition(".")[2])
+        return self._by_class[key]
+
+    @property
+    def prelude_names(self) -> Sequence[str]:
+        return (MAKER,) if self._by_class else ()
+
+    @property
+    def names(self) -> set[str]:
+        return set(self._by_class.values())
+
+    def behind(self, renderer: Renderer) -> list[str]:
+        rows = [(name, *key) for key, name in self._by_class.items()]
+        return [renderer.statement("result_classes", rows)] if rows else []

@@ -1,0 +1,139 @@
+"""The trees that a function of JAX takes and returns, from the tree definitions that JAX keeps."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import fields, is_dataclass, replace
+from keyword import iskeyword
+from operator import attrgetter
+from typing import Any
+
+from ..hlo.ir import Built, ResultTree, Trees
+
+_DEEPEST = 12  # levels; what is deeper is no help to a reader
+_SHORT = re.compile(r"[ !#-\[\]-~]{1,100}")  # nothing in strings that has to be escaped
+_KEPT = ("module_kept_var_idx", "_lowering.compile_args", "_executable._kept_var_idx")  # of Exported, Lowered, Compiled
+
+
+def trees_of(jax: Any, lowered: Any, parameter_count: int) -> Trees | None:
+    """Return the trees of a ``jax.stages.Lowered``, ``Compiled`` or ``jax.export.Exported``.
+
+    None where it is not known which leaf of the arguments each parameter is.
+    """
+    leaves = _kept(lowered, parameter_count)
+    if leaves is None:
+        return None
+    util, found = jax.tree_util, _ResultTrees(jax)
+    try:
+        given, results = (util.tree_unflatten(d, range(d.num_leaves)) for d in (lowered.in_tree, lowered.out_tree))
+    except Exception:  # whatever a class raises that is made of numbers
+        return None
+    paths = [path for path, _ in util.tree_flatten_with_path(given)[0]]
+    has_name = [not any(isinstance(key, util.FlattenedIndexKey) for key in path) for path in paths]
+    nameless = frozenset(k for k, leaf in enumerate(leaves) if not has_name[leaf])
+    return Trees(leaves, nameless, found.tree(results), tuple(found.notes))
+
+
+def _kept(lowered: Any, parameter_count: int) -> tuple[int, ...] | None:
+    """Return the leaves of the arguments that became parameters: ``jit`` drops those that nothing reads."""
+    if lowered.in_tree.num_leaves == parameter_count:
+        return tuple(range(parameter_count))
+    for place in _KEPT:
+        try:
+            found = attrgetter(place)(lowered)
+        except AttributeError:
+            continue
+        kept = tuple(sorted(found["kept_var_idx"] if isinstance(found, dict) else found))
+        if len(kept) == parameter_count:
+            return kept
+    return None
+
+
+class _NoTreeError(Exception):
+    """The definition holds something that no emitted text can give."""
+
+
+class _ResultTrees:
+    """Makes trees of results, and notes what of them is given in another form than the function's."""
+
+    def __init__(self, jax: Any) -> None:
+        self.util = jax.tree_util
+        self.notes: dict[str, None] = {}
+
+    def tree(self, filled: Any) -> ResultTree:
+        """Return the tree of one with numbers as leaves.
+
+        None where it has keys that are no words or is too deep: then the results stay a flat tuple.
+        """
+        try:
+            return self._tree(filled, _DEEPEST)
+        except _NoTreeError:
+            return None
+
+    def _tree(self, value: Any, levels: int) -> ResultTree:
+        found = self.util.default_registry.flatten_one_level_with_keys(value)
+        if value is None or found is None:
+            return value
+        if not levels:
+            raise _NoTreeError
+        children, static = found
+        keys, parts = [key for key, _ in children], [self._tree(child, levels - 1) for _, child in children]
+        if type(value) in (list, tuple):
+            return type(value)(parts)
+        if isinstance(value, dict) or (keys and all(isinstance(key, self.util.DictKey) for key in keys)):
+            return self._dict(type(value), [key.key for key in keys], parts)
+        return self._object(value, keys, parts, static)
+
+    def _dict(self, kind: type, words: list[Any], parts: list[ResultTree]) -> ResultTree:
+        if not all(type(word) in (str, int) for word in words):
+            raise _NoTreeError
+        if kind is not dict:
+            self.notes[f"{kind.__name__} is returned as a dict"] = None
+        return dict(zip(words, parts, strict=True))
+
+    def _object(self, value: Any, keys: list[Any], parts: list[ResultTree], static: Any) -> ResultTree:
+        """Return an object that its class makes of its parts again; else a plain tuple, with a note."""
+        kind = type(value)
+        built = Built(kind.__module__, kind.__qualname__, tuple(parts))
+        if _is_importable(kind):
+            if isinstance(value, tuple) and len(getattr(kind, "_fields", ())) == len(parts):
+                return built
+            fields = tuple(key.name for key in keys if isinstance(key, self.util.GetAttrKey))
+            if keys and len(fields) == len(keys):
+                constants = {name: own for name, own in _attributes(value).items() if name not in fields}
+                if _is_literal(constants) and set(fields) <= set(_attributes(value)):
+                    return replace(built, fields=fields, constants=_literal(constants) if constants else "")
+            elif hasattr(kind, "tree_unflatten") and _is_literal(static):
+                return replace(built, constants=_literal(static))
+        self.notes[f"{kind.__name__} is returned as a plain tuple of its parts"] = None
+        return tuple(parts)
+
+
+def _is_importable(kind: type) -> bool:
+    """Tell whether another module can import a class by its name."""
+    words = (*kind.__module__.split("."), *kind.__qualname__.split("."))
+    return all(word.isidentifier() and word.isascii() and not iskeyword(word) for word in words)
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """Return the attributes of an object, in order."""
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value) if hasattr(value, field.name)}
+    return dict(getattr(value, "__dict__", {}))
+
+
+def _literal(value: Any) -> str:
+    """Return the literal of a value that has one."""
+    return repr(value).replace("'", '"')
+
+
+def _is_literal(value: Any) -> bool:
+    """Tell whether a short Python literal says what a value is."""
+    text = repr(value)
+    if not _SHORT.fullmatch(text):
+        return False
+    try:
+        return bool(ast.literal_eval(text) == value)
+    except (ValueError, SyntaxError, TypeError):
+        return False
