@@ -25,7 +25,7 @@ _SCALARS = (bool, int, float, complex)
 
 
 def decorator(name: str) -> Callable[..., Any] | None:
-    """Return the decorator of a target by its name, ``array_api`` for ``array-api``; None where there is no such target."""
+    """Return the decorator of a target by its name, ``array_api`` for ``array-api``, or None where there is none."""
     wanted = name.replace("_", "-")
     return partial(array_function, load_target(wanted)) if name.isidentifier() and wanted in target_names() else None
 
@@ -191,7 +191,7 @@ def _leaf(number: int, given: Any, leaves: Sequence[Any]) -> Any:
 
 
 def _argument(way: Sequence[Any], path: Path, given: Any, leaves: Sequence[Any]) -> Any:
-    """Return the argument that a leaf is in, which ``way`` leads to from the (args, kwargs) and ``path`` from the argument."""
+    """Return the argument of a leaf; ``way`` leads to that from the (args, kwargs), ``path`` from the argument."""
     is_named, place = way[:2]
     if len(way) - len(path.keys) == 2:
         return given[is_named][place]

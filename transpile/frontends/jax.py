@@ -45,7 +45,7 @@ def lower(fn: Callable[..., Any], *example_args: Any, **example_kwargs: Any) -> 
 
 
 def lowered(jitted: Any, *example_args: Any, **example_kwargs: Any) -> tuple[HloModule, Any]:
-    """Return the module of a result of ``jax.jit``, as of :func:`lower`, and the ``jax.stages.Lowered`` that it is of."""
+    """Return the module of a result of ``jax.jit``, as of :func:`lower`, and its ``jax.stages.Lowered``."""
     found = jitted.lower(*example_args, **example_kwargs)
     return of_lowered(found, getattr(jitted, "__name__", "jax function")), found
 
@@ -61,7 +61,7 @@ def of_lowered(lowered: Any, name: str) -> HloModule:
 
 
 def with_trees(module: HloModule, found: Any) -> HloModule:
-    """Return the module with the trees that the ``Lowered``, ``Compiled`` or ``Exported`` takes and returns of which it is."""
+    """Return the module with the trees of the ``Lowered``, ``Compiled`` or ``Exported`` that it was read from."""
     return replace(module, trees=trees_of(required_jax(), found, len(module.entry.parameters)))
 
 
