@@ -45,7 +45,7 @@ def array_function(
     be trees of arrays of the library, NumPy's, JAX's or numbers: they are cast to the dtypes that JAX would compute
     with. Raises what :func:`xla2py.from_jax` and :func:`xla2py.emit` raise, when the function is called.
     """
-    given = {"static_argnums": static_argnums, "static_argnames": static_argnames}
+    given: dict[str, Any] = {"static_argnums": static_argnums, "static_argnames": static_argnames}
     static = {name: value for name, value in given.items() if value != ()}
     if fn is None:
         return partial(array_function, target, **static, **options)
