@@ -6,7 +6,7 @@ Source: CuPy 14.2, its ufunc tables and the bodies of their loops.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import isfinite
+from math import isfinite, prod
 from typing import Any
 
 from ...transpile.array.node import Node, Slot, Ufunc, literal_value
@@ -18,7 +18,7 @@ Rule = Callable[[Node], OwnCall | None]
 
 def own_function(node: Node) -> OwnCall | None:
     """The call that stands for a node, or None where the shared text is right."""
-    rule = _FUNCTIONS.get(node.opcode)
+    rule = _CALLS.get(node.parameters["function"]) if node.opcode == "prelude" else _FUNCTIONS.get(node.opcode)
     return rule(node) if rule is not None and not node.is_python_int else None
 
 
@@ -65,12 +65,25 @@ def _bitwise(node: Node) -> OwnCall | None:
 
 
 def _sort(node: Node) -> OwnCall | None:
-    """CuPy sorts vectors of floats by their bits: NaN with a sign come first."""
+    """CuPy sorts vectors of floats by their bits: NaN with a sign come first. Rows it merges, which one radix sort of
+    all of them does faster."""
+    if _has_short_rows(node):
+        return OwnCall("sort_rows", (Slot(0), node.parameters["axis"]))
     return OwnCall("sort_vector") if _is_vector(node.operands[0]) else None
 
 
 def _argsort(node: Node) -> OwnCall | None:
+    if _has_short_rows(node):
+        return OwnCall("argsort_rows", (Slot(0), node.parameters["axis"], node.type))
     return OwnCall("argsort_vector", (Slot(0), node.type)) if _is_vector(node.operands[0]) else None
+
+
+def _has_short_rows(node: Node) -> bool:
+    """A row, a number and a column have 64 bits together."""
+    (x,) = node.operands
+    columns = x.shape[node.parameters["axis"]] if x.ndim else 1
+    rows = prod(x.shape) // max(columns, 1)
+    return x.ndim > 1 and x.type.bits <= 32 and rows << (columns - 1).bit_length() <= 2**32
 
 
 def _is_vector(node: Node) -> bool:
@@ -99,10 +112,56 @@ def _log_add_exp(node: Node) -> OwnCall | None:
 def _update(node: Node) -> OwnCall:
     """CuPy's ``add.at`` goes by atomic functions, which it has for few dtypes."""
     index: tuple[Any, ...] = tuple(node.parameters["index"])
-    return OwnCall("scatter_at", (Slot(0), index if len(index) > 1 else index[0], Slot(1), node.parameters["ufunc"]))
+    where = index if len(index) > 1 else index[0]
+    found = _scattered(node, where, Ufunc(node.parameters["ufunc"]))
+    return found or OwnCall("scatter_at", (Slot(0), where, Slot(1), node.parameters["ufunc"]))
+
+
+def _scatter(node: Node) -> OwnCall | None:
+    """Sums that a GPU has atomic additions for, and replacements, are one kernel."""
+    _, index, _, *combine = node.parameters["arguments"]
+    return _scattered(node, index, *combine)
+
+
+def _scattered(node: Node, index: Any, combine: Any = None) -> OwnCall | None:
+    places = index if isinstance(index, tuple) else (index,)
+    if not all(isinstance(place, Slot) and node.operands[place.index].ndim for place in places):
+        return None
+    if combine is None:
+        return OwnCall("scatter_set", (Slot(0), index, Slot(1)))
+    if combine != Ufunc("add") or node.type.name not in _ADDED:
+        return None
+    if node.operands[0].opcode == "zeros":
+        return OwnCall("scatter_sum", (index, Slot(1), node.shape, node.type))
+    return OwnCall("scatter_add", (Slot(0), index, Slot(1)))
+
+
+def _pool_gradient(node: Node) -> OwnCall | None:
+    """What a window chooses is found and written by a kernel each, if it is found by comparison and summed up."""
+    given = dict(node.parameters["keywords"])
+    select = given.pop("select", Ufunc("greater-equal"))
+    if set(given) - {"strides", "padding"} or select not in _STAYS or node.type.name not in _ORDERED:
+        return None
+    stays = {"stays": _STAYS[select]} if select != Ufunc("greater-equal") else {}
+    return OwnCall("pool_gradient", node.parameters["arguments"], tuple((stays | given).items()))
+
+
+def _pool(node: Node) -> OwnCall | None:
+    """Windows of few elements are gone through by a thread each."""
+    combine, window = node.parameters["arguments"][2:4]
+    ordered = node.type.name in _ORDERED and combine in (Ufunc("maximum"), Ufunc("minimum"))
+    if not (ordered or (node.type.name in _ADDED and combine in (Ufunc("add"), Ufunc("multiply")))):
+        return None
+    if "base_dilation" in node.parameters["keywords"] or prod(window) > _MOST_TAPS:
+        return None
+    return OwnCall("pool", node.parameters["arguments"], tuple(node.parameters["keywords"].items()))
 
 
 _NARROW = frozenset(("bf16", "f16"))
+_ADDED = frozenset("s32 u32 s64 u64 f32 f64 f16 bf16".split())  # with atomic additions, narrow floats as float32
+_ORDERED = _ADDED | frozenset("s8 s16 u8 u16".split())
+_STAYS = {Ufunc("greater-equal"): ">=", Ufunc("greater"): ">", Ufunc("less-equal"): "<=", Ufunc("less"): "<"}
+_MOST_TAPS = 64  # elements of a window that one thread combines
 _FUNCTIONS: dict[str, Rule] = {
     "shift-left": _shift("shift_left"),
     "shift-right-logical": _shift("shift_right_logical"),
@@ -120,4 +179,9 @@ _FUNCTIONS: dict[str, Rule] = {
     "argsort": _argsort,
     "update_at": _update,
     "logaddexp": _log_add_exp,
+}
+_CALLS: dict[str, Rule] = {
+    "scatter_at": _scatter,
+    "select_and_scatter": _pool_gradient,
+    "reduce_window": _pool,
 }

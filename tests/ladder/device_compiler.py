@@ -22,7 +22,7 @@ from cupy._core import _carray, _kernel, core
 from cupy_backends.cuda.libs import nvrtc
 
 NVCC = shutil.which("nvcc")
-ARCHITECTURES = ("80", "90")
+ARCHITECTURES = ("80", "90", "100")
 HEADERS = (*core._cupy_header_list, "cupy/float16.cuh", "cupy/bfloat16.cuh")
 
 

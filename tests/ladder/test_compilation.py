@@ -8,6 +8,7 @@ import pytest
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 
 from xla2py.targets.base import load_target  # noqa: E402
+from xla2py.templates.cupy.prelude import windows  # noqa: E402
 from xla2py.tests.ladder.device_compiler import (  # noqa: E402
     ARCHITECTURES,
     COMPILERS,
@@ -62,6 +63,22 @@ def test_kernels_compile_for_gpus_and_spill_nothing(compiler):
     usage = compiled(sources, compiler)
     assert len(usage) == len(sources) * len(ARCHITECTURES)
     assert [kernel for kernel in usage if kernel.spilled_bytes or kernel.registers > MOST_REGISTERS] == []
+
+
+@compilers
+def test_kernels_of_windows_compile_and_divide_by_constants(compiler):
+    """Each for pools of images, as they are compiled when they are called."""
+    if missing(compiler):
+        pytest.skip(missing(compiler))
+    edges = ((0, 0), (1, 1), (1, 1), (0, 0))
+    counts, geometry = windows.window_geometry((8, 56, 56, 64), (1, 3, 3, 1), (1, 2, 2, 1), edges)
+    assert counts == (8, 28, 28, 64)
+    dtypes = {windows.pool_kernel: "ff", windows.choice_kernel: "f", windows.choosers_kernel: "if"}
+    texts = {windows.pool_kernel: windows.POOLS[cupy.maximum], windows.choice_kernel: "#define STAYS >=\n"}
+    for kernel, letters in dtypes.items():
+        made = cupy.ElementwiseKernel(*kernel.parts, preamble=texts.get(kernel, "") + geometry)
+        usage = compiled([elementwise_source(made, tuple(map(np.dtype, letters)))], compiler)
+        assert [one for one in usage if one.spilled_bytes or one.registers > MOST_REGISTERS] == []
 
 
 @compilers

@@ -120,8 +120,8 @@ FAULTS = {
     "name that CuPy lacks": ("", (ROW,), "ROOT r = f32[4] tanh(x)", ("cp.tanh(x)", "cp.tanhh(x)")),
     "keyword that CuPy lacks": (
         "",
-        (np.int32([[3, 1], [2, 5]]),),
-        "ROOT r = s32[2,2] sort(x), dimensions={1}, to_apply=less",
+        (np.int32([3, 1, 2, 5]),),
+        "ROOT r = s32[4] sort(x), dimensions={0}, to_apply=less",
         ("cp.sort(x)", "cp.sort(x, stable=True)"),
     ),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from ...targets.base import Target
 from ..array.live import live_nodes
@@ -24,13 +25,29 @@ def _called(function: Function, target: Target, node: Node) -> Node | None:
     if call is None:
         return None
     arguments = call.arguments or tuple(Slot(k) for k in range(len(node.operands)))
+    used = sorted(_slots((arguments, *(value for _, value in call.keywords))))
+    numbers = {slot: number for number, slot in enumerate(used)}
     return function.graph.add(
         "prelude",
-        node.operands,
+        tuple(node.operands[slot] for slot in used),
         shape=node.shape,
         element_type=node.element_type,
         interval=node.interval,
         function=call.function,
-        arguments=arguments,
-        keywords=dict(call.keywords),
+        arguments=_numbered(arguments, numbers),
+        keywords={key: _numbered(value, numbers) for key, value in call.keywords},
     )
+
+
+def _slots(value: Any) -> set[int]:
+    """The operands that arguments name."""
+    if isinstance(value, Slot):
+        return {value.index}
+    return set[int]().union(*map(_slots, value)) if isinstance(value, tuple) else set()
+
+
+def _numbered(value: Any, numbers: dict[int, int]) -> Any:
+    """Arguments with other numbers of the operands."""
+    if isinstance(value, Slot):
+        return Slot(numbers[value.index])
+    return tuple(_numbered(part, numbers) for part in value) if isinstance(value, tuple) else value

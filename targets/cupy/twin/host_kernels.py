@@ -105,6 +105,7 @@ class ElementwiseKernel:
         types = tuple(np.asarray(value).dtype for value in values)
         in_types, out_types, _ = self.real._decide_params_type(types[:count], types[count:])
         raw = [param.raw for param in self.params]
+        orders = ORDERS[:1] if any(raw[count:]) else ORDERS[:2]  # what is written in no order may depend on it
         shapes = [np.shape(value) for value, is_raw in zip(values, raw, strict=False) if not is_raw]
         shape = np.broadcast_shapes(*shapes) if shapes else (size or 0,)
         assert shapes or size is not None, "Loop size is undecided."
@@ -115,7 +116,7 @@ class ElementwiseKernel:
                 for value, is_raw, dtype in zip(values, raw, in_types, strict=False)
             ]
             results = []
-            for order in ORDERS[:2]:
+            for order in orders:
                 outputs = [
                     np.ascontiguousarray(given_out[k]).copy() if given_out else _poisoned(shape, dtype)
                     for k, dtype in enumerate(out_types)

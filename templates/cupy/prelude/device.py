@@ -39,6 +39,85 @@ NOT_A_NUMBER_DOUBLE = """
 __device__ double not_a_number_double() { return __longlong_as_double(0x7ff8000000000000ll); }
 """
 
+THREEFRY = """
+// The words (a, b) in the Threefry cipher of 20 rounds under the key (first, second).
+__device__ void encipher(unsigned int first, unsigned int second, unsigned int &a, unsigned int &b) {
+    const unsigned int rotations[8] = {13, 15, 26, 6, 17, 29, 16, 24};
+    const unsigned int keys[3] = {first, second, first ^ second ^ 0x1BD11BDA};
+    a += keys[0];
+    b += keys[1];
+    for (int round = 0; round < 20; round++) {
+        int rotation = rotations[round % 8];
+        a += b;
+        b = (b << rotation) | (b >> (32 - rotation));
+        b ^= a;
+        if (round % 4 == 3) {
+            int group = round / 4 + 1;
+            a += keys[group % 3];
+            b += keys[(group + 1) % 3] + group;
+        }
+    }
+}
+"""
+
+RANDOM = """
+// Random bits of element i under a key of JAX, and a float in [low, high) of their upper 23.
+__device__ unsigned int random_bits(unsigned int first, unsigned int second, unsigned long long i) {
+    unsigned int a = i >> 32, b = i;
+    encipher(first, second, a, b);
+    return a ^ b;
+}
+__device__ float uniform_number(unsigned int bits, float low, float high) {
+    float fraction = __int_as_float(bits >> 9 | 0x3F800000) - 1.0f;
+    float number = fraction * (high - low) + low;
+    return number > low ? number : low;
+}
+"""
+
+INVERSE_ERF = """
+// Infinite at -1 and 1, NaN beyond. Source: Giles, Approximating the erfinv function, 2011.
+__device__ float inverse_erf(float x) {
+    const float middle[9] = {2.8102264e-08f, 3.4327394e-07f, -3.5233877e-06f, -4.3915065e-06f, 0.00021858087f,
+                             -0.001253725f, -0.0041776816f, 0.24664073f, 1.5014094f};
+    const float tail[9] = {-0.00020021426f, 0.00010095056f, 0.0013493432f, -0.0036734284f, 0.0057395077f,
+                           -0.0076224613f, 0.0094388705f, 1.001674f, 2.8329768f};
+    float w = -log1pf(-x * x);
+    bool near = w < 5.0f;
+    w = near ? w - 2.5f : sqrtf(w) - 3.0f;
+    float series = 0.0f;
+    for (int k = 0; k < 9; k++) series = (near ? middle[k] : tail[k]) + series * w;
+    return fabsf(x) == 1.0f ? x * __int_as_float(0x7f800000) : series * x;
+}
+"""
+
+WINDOWS = """
+// The place of an element of a window, and the window of which an element is one; -1 where there is none.
+__device__ int element_of(int window, int tap) {
+    const int shape[] = SHAPE, counts[] = COUNTS, sizes[] = SIZES, strides[] = STRIDES, gaps[] = GAPS, starts[] = STARTS;
+    int place = 0;
+    for (int axis = AXES - 1, step = 1; axis >= 0; step *= shape[axis--]) {
+        int index = window % counts[axis] * strides[axis] + tap % sizes[axis] * gaps[axis] - starts[axis];
+        if (index < 0 || index >= shape[axis]) return -1;
+        place += index * step;
+        window /= counts[axis];
+        tap /= sizes[axis];
+    }
+    return place;
+}
+__device__ int window_of(int element, int tap) {
+    const int shape[] = SHAPE, counts[] = COUNTS, sizes[] = SIZES, strides[] = STRIDES, gaps[] = GAPS, starts[] = STARTS;
+    int place = 0;
+    for (int axis = AXES - 1, step = 1; axis >= 0; step *= counts[axis--]) {
+        int index = element % shape[axis] + starts[axis] - tap % sizes[axis] * gaps[axis];
+        if (index < 0 || index % strides[axis] || index / strides[axis] >= counts[axis]) return -1;
+        place += index / strides[axis] * step;
+        element /= shape[axis];
+        tap /= sizes[axis];
+    }
+    return place;
+}
+"""
+
 COMBINE = """
 template <class T> struct Sum { __device__ T operator()(T a, T b) const { return a + b; } };
 template <class T> struct Product { __device__ T operator()(T a, T b) const { return a * b; } };

@@ -11,6 +11,7 @@ from typing import Any
 import cupy as cp
 import cupyx
 
+from ...prelude.precision import working_dtype
 from .ordering import running
 
 
@@ -95,6 +96,86 @@ def open_windows(
         steps = cp.arange(size).reshape((size,) + (1,) * (len(sizes) - k - 1))
         windows.append(start.reshape(start.shape + (1,) * len(sizes)) + steps)
     return windows
+
+
+row_at = cp.ElementwiseKernel(
+    "int64 row, I index, int64 count",
+    "int64 place",
+    """
+    long long at = index;
+    place = row < 0 || at < 0 || at >= count ? -1 : row * count + at
+    """,
+    "row_at",
+)
+
+add_to_rows = cp.ElementwiseKernel(
+    "raw I rows, T value, int64 count, int64 width",
+    "raw T table",
+    """
+    long long row = rows[i / width];
+    if (row >= 0 && row < count) atomicAdd(&table[row * width + i % width], value)
+    """,
+    "add_to_rows",
+)
+
+set_rows = cp.ElementwiseKernel(
+    "raw I rows, T value, int64 count, int64 width",
+    "raw T table",
+    """
+    long long row = rows[i / width];
+    if (row >= 0 && row < count) table[row * width + i % width] = value
+    """,
+    "set_rows",
+)
+
+
+def write_rows(kernel: Any, table: cp.ndarray, index: Any, values: Any) -> None:
+    """``values`` into ``table[index]`` by one of the kernels above, in place; those
+    outside of ``table`` are left out.
+
+    ``index`` is an array of integers or a tuple of several, one for each of the first
+    axes of ``table``.
+    """
+    places = index if isinstance(index, tuple) else (index,)
+    count, rest = prod(table.shape[: len(places)]), table.shape[len(places) :]
+    row = places[0]
+    if len(places) > 1:
+        row = cp.int64(0)
+        for place, n in zip(places, table.shape, strict=False):
+            row = row_at(row, place, cp.int64(n))
+    if isinstance(values, cp.ndarray):
+        values = values.astype(table.dtype, copy=False)
+    else:
+        values = cp.full((), values, dtype=table.dtype)
+    values = cp.broadcast_to(values, (*row.shape, *rest))
+    kernel(row, values, cp.int64(count), cp.int64(prod(rest)), table)
+
+
+def scatter_add(x: cp.ndarray, index: Any, values: Any) -> cp.ndarray:
+    """A copy of ``x`` with ``values`` added at ``x[index]``; narrow floats are added in
+    float32.
+    """
+    table = x.astype(working_dtype(x.dtype))
+    write_rows(add_to_rows, table, index, values)
+    return table.astype(x.dtype, copy=False)
+
+
+def scatter_sum(
+    index: Any, values: Any, shape: Sequence[int], dtype: Any
+) -> cp.ndarray:
+    """An array of a shape with the sums of the ``values`` at each ``index``, else 0;
+    narrow floats are added in float32.
+    """
+    table = cp.zeros(shape, dtype=working_dtype(cp.dtype(dtype)))
+    write_rows(add_to_rows, table, index, values)
+    return table.astype(dtype, copy=False)
+
+
+def scatter_set(x: cp.ndarray, index: Any, values: Any) -> cp.ndarray:
+    """A copy of ``x`` with ``values`` at ``x[index]``; which of several is open."""
+    table = x.copy()
+    write_rows(set_rows, table, index, values)
+    return table
 
 
 def scatter_at(

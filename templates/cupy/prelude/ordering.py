@@ -83,14 +83,89 @@ def sort_with(
     return tuple(cp.moveaxis(x, -1, axis) for x in ordered)
 
 
+INFINITIES = {"float16": 0x7C00, "bfloat16": 0x7F80, "float32": 0x7F800000}  # bits
+
+row_keys = cp.ElementwiseKernel(
+    "T number, uint32 columns, uint32 width, int32 infinity, bool total, bool down",
+    "uint64 key",
+    """
+    // A row, a number, a column; `infinity` has the bits of a float's, 0 for integers.
+    long long order = number, most = (1ll << (8 * sizeof(T) - 1)) - 1;
+    if (infinity) {
+        bool is_nan = (order & most) > infinity;
+        if (order < 0) order ^= most;
+        if (!total && is_nan) order = most;
+        if (!total && order == -1) order = 0;  // -0
+    }
+    unsigned int bits = order - (T(-1) < T(0) ? -2147483648ll : 0);
+    unsigned int row = i / columns, column = i % columns;
+    key = (unsigned long long)row << (32 + width) |
+          (unsigned long long)(down ? ~bits : bits) << width | column
+    """,
+    "row_keys",
+)
+
+firsts_of_rows = cp.ElementwiseKernel(
+    "raw uint64 keys, raw T x, uint32 columns, uint32 kept, uint32 width",
+    "T value, int32 column",
+    """
+    unsigned int row = i / kept * columns;
+    column = (int)(keys[row + i % kept] & ((1ull << width) - 1));
+    value = x[row + column]
+    """,
+    "firsts_of_rows",
+)
+
+
+def firsts(
+    x: cp.ndarray, kept: int, *, total: bool = False, down: bool = False
+) -> tuple[cp.ndarray, cp.ndarray]:
+    """The first ``kept`` of each row of ``x``, of numbers of up to 32 bits, in a stable
+    order, and their columns: by one radix sort of all rows.
+
+    Floats are in ``total`` order, or -0 equals 0, and all NaN are equal and last;
+    ``down`` is the order turned round.
+    """
+    columns = x.shape[-1]
+    width = cp.uint32((columns - 1).bit_length())
+    numbers, infinity = x, cp.int32(0)
+    if "float" in x.dtype.name:
+        numbers = x.view(f"i{x.dtype.itemsize}")
+        infinity = cp.int32(INFINITIES[x.dtype.name])
+    keys = row_keys(
+        numbers, cp.uint32(columns), width, infinity, cp.bool_(total), cp.bool_(down)
+    )
+    ordered = cp.sort(keys.reshape(-1))
+    shape = (*x.shape[:-1], kept)
+    made = cp.empty(shape, dtype=x.dtype), cp.empty(shape, dtype=cp.int32)
+    sizes = cp.uint32(columns), cp.uint32(kept), width
+    values, places = firsts_of_rows(ordered, x, *sizes, *made)
+    return values, places
+
+
 def top_k(x: cp.ndarray, k: int, largest: bool = True) -> tuple[cp.ndarray, cp.ndarray]:
     """The `k` largest or smallest along the last axis, in order, and their indices.
 
     Floats are in total order, and of equal numbers the first comes first.
     """
+    if x.dtype.itemsize < 8:
+        return firsts(x, k, total=True, down=largest)
     key = total_order_key(x) if "float" in x.dtype.name else x
     indices = cp.argsort(~key if largest else key, axis=-1, kind="stable")[..., :k]
     return cp.take_along_axis(x, indices, -1), indices.astype(cp.int32)
+
+
+def sort_rows(x: cp.ndarray, axis: int) -> cp.ndarray:
+    """Stable sort along ``axis`` of numbers of up to 32 bits, all NaN last."""
+    rows = cp.moveaxis(x, axis, -1)
+    return cp.moveaxis(firsts(rows, rows.shape[-1])[0], -1, axis)
+
+
+def argsort_rows(x: cp.ndarray, axis: int, dtype: Any) -> cp.ndarray:
+    """The stable order along ``axis`` of numbers of up to 32 bits, all NaN last."""
+    rows = cp.moveaxis(x, axis, -1)
+    _, order = firsts(rows, rows.shape[-1])
+    return cp.moveaxis(order, -1, axis).astype(dtype, copy=False)
 
 
 def total_order_key(x: cp.ndarray) -> cp.ndarray:
@@ -145,3 +220,33 @@ def bitwise_reduce(
         pairs = combine(totals[:half], totals[half : 2 * half])
         totals = cp.concatenate([pairs, totals[2 * half :]])
     return totals[0]
+
+
+sorted_places = cp.ElementwiseKernel(
+    "raw T table, T value, uint32 size, bool right",
+    "uint32 place",
+    """
+    unsigned int low = 0;
+    place = size;
+    for (unsigned int left = size; left; left /= 2) {
+        unsigned int middle = low + (place - low) / 2;
+        T found = table[middle < size ? middle : size - 1];
+        bool is_nan = found != found && (!right || value == value);
+        if (is_nan || value < found || (!right && value == found)) place = middle;
+        else low = middle;
+    }
+    """,
+    "sorted_places",
+)
+
+
+def search_sorted(
+    table: cp.ndarray, values: cp.ndarray, side: str = "left"
+) -> cp.ndarray:
+    """Where each of ``values`` belongs in the sorted ``table`` [n], before what equals
+    it or on the ``right`` of it; NaN belong behind all else.
+
+    Found by halving, with the same result as XLA's also for a table that is not sorted.
+    """
+    is_right = cp.bool_(side == "right")
+    return sorted_places(table, values, cp.uint32(len(table)), is_right)

@@ -11,29 +11,18 @@ import cupy as cp
 
 from ...prelude.random import RngState, uint32_halves
 from .conversion import saturate
+from .device import THREEFRY
 
 threefry_2x32 = cp.ElementwiseKernel(
     "uint32 key0, uint32 key1, uint32 word0, uint32 word1",
     "uint32 x0, uint32 x1",
     """
-    const unsigned int rotations[8] = {13, 15, 26, 6, 17, 29, 16, 24};
-    const unsigned int keys[3] = {key0, key1, key0 ^ key1 ^ 0x1BD11BDA};
-    unsigned int a = word0 + keys[0], b = word1 + keys[1];
-    for (int round = 0; round < 20; round++) {
-      int rotation = rotations[round % 8];
-      a += b;
-      b = (b << rotation) | (b >> (32 - rotation));
-      b ^= a;
-      if (round % 4 == 3) {
-        int group = round / 4 + 1;
-        a += keys[group % 3];
-        b += keys[(group + 1) % 3] + group;
-      }
-    }
-    x0 = a;
-    x1 = b
+    x0 = word0;
+    x1 = word1;
+    encipher(key0, key1, x0, x1)
     """,
     "threefry_2x32",
+    preamble=THREEFRY,
 )
 
 philox_4x32 = cp.ElementwiseKernel(

@@ -1,0 +1,173 @@
+"""CuPy's own ways of what the shared prelude has for the CPU: one kernel each, and the same values as XLA."""
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+pytest.importorskip("cupy", reason="CuPy is not installed")
+
+from jax import lax  # noqa: E402
+from jax import numpy as jnp  # noqa: E402
+
+import xla2py  # noqa: E402
+from xla2py.targets.cupy.twin.costs import costs_of  # noqa: E402
+from xla2py.tests.ladder.running import checked, needs_compiler  # noqa: E402
+
+pytestmark = needs_compiler
+GENERATOR = np.random.default_rng(4)
+KEY = np.array([3, 2**32 - 5], np.uint32)
+NAN = np.float32(np.nan)
+ODD = np.array([[3, NAN, -0.0, 0.0, -np.inf, 1, -NAN, 3], [0.0, -0.0, 2, np.inf, 1e-30, -1e-30, 2, -7]], np.float32)
+WHOLE = np.array([[5, -(2**31), 2**31 - 1, 5, 0], [1, 1, -1, 0, -1]], np.int32)
+
+
+def compared(function, *arguments, launches, helper, exact=True):
+    """The module of a JAX function gives what JAX does, with as many launches, by a function of CuPy's prelude."""
+    emitted = xla2py.emit(xla2py.from_jax(function, *arguments), "cupy")
+    assert f"{helper}(" in emitted.source[: emitted.source.index("def check_arguments")]
+    expected = jax.tree_util.tree_leaves(jax.jit(function)(*arguments))
+    found = checked(emitted, list(arguments))
+    found = list(found) if isinstance(found, tuple) else [found]
+    for one, other in zip(expected, found, strict=True):
+        expected_array = np.asarray(one)
+        assert (expected_array.dtype, expected_array.shape) == (other.dtype, other.shape)
+        if exact:
+            np.testing.assert_array_equal(np.signbit(expected_array.astype(float)), np.signbit(other.astype(float)))
+            np.testing.assert_array_equal(expected_array, other)
+        else:
+            np.testing.assert_allclose(expected_array.astype(float), other.astype(float), 2e-6, 1e-6)
+    assert costs_of(emitted.load, arguments).launches == launches
+    return emitted
+
+
+@pytest.mark.parametrize(
+    ("function", "helper", "exact"),
+    [
+        (lambda key: jax.random.bits(key, (5, 7)), "random_bits", True),
+        (lambda key: jax.random.uniform(key, (5, 7)), "random_uniform", True),
+        (lambda key: jax.random.uniform(key, (), minval=-1, maxval=3), "random_uniform", True),
+        (lambda key: jax.random.normal(key, (300,)), "random_normal", False),
+        (lambda key: jax.random.split(key, 3), "split_key", True),
+        (lambda key: jax.random.fold_in(key, 9), "fold_in", True),
+    ],
+)
+def test_random_numbers_are_one_kernel(function, helper, exact):
+    compared(function, KEY, launches=1, helper=helper, exact=exact)
+
+
+def test_the_number_of_a_round_is_folded_in():
+    def summed(key):
+        start = np.zeros(4, np.uint32)
+        return lax.fori_loop(0, 3, lambda i, total: total + jax.random.bits(jax.random.fold_in(key, i), (4,)), start)
+
+    compared(summed, KEY, launches=10, helper="fold_in")
+
+
+@pytest.mark.parametrize("x", [ODD, WHOLE, ODD.astype(np.float16), WHOLE.astype(np.int8), WHOLE.view(np.uint32)])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_rows_are_sorted_at_once(x, axis):
+    compared(lambda x: jnp.sort(x, axis), x, launches=3, helper="sort_rows", exact=x.dtype.kind != "f")
+    compared(lambda x: jnp.argsort(x, axis), x, launches=3, helper="argsort_rows")
+
+
+def test_the_firsts_of_rows_are_taken_from_one_sort():
+    for x in (WHOLE, np.nan_to_num(ODD), ODD[0]):
+        compared(lambda x: lax.top_k(x, 3), x, launches=3, helper="top_k")
+
+
+def test_wide_numbers_are_not_sorted_by_rows():
+    with jax.enable_x64(True):
+        emitted = xla2py.emit(xla2py.from_jax(lambda x: jnp.sort(x, -1), WHOLE.astype(np.float64)), "cupy")
+    assert "cp.sort(x)" in emitted.source
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_search_is_one_kernel(side):
+    table = np.sort(GENERATOR.normal(size=37).astype(np.float32))
+    for values in (np.append(table[::3], [np.inf, -np.inf, NAN]).astype(np.float32), table[4]):
+        compared(
+            lambda table, x: jnp.searchsorted(table, x, side=side, method="scan"),
+            table,
+            np.asarray(values),
+            launches=2,
+            helper="search_sorted",
+        )
+
+
+IMAGES = GENERATOR.integers(-3, 3, (2, 7, 6, 3)).astype(np.float32)  # with equal numbers in a window
+
+
+def pooled(x, combine, start, window, strides, padding):
+    return lax.reduce_window(x, x.dtype.type(start), combine, (1, window, window, 1), (1, strides, strides, 1), padding)
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize(("window", "strides"), [(3, 2), (2, 1)])
+def test_a_pool_is_one_kernel_and_its_gradient_two(window, strides, padding):
+    for combine, start in ((lax.max, -jnp.inf), (lax.min, jnp.inf), (lax.add, 0)):
+        compared(
+            lambda x, f=combine, s=start: pooled(x, f, s, window, strides, padding), IMAGES, launches=1, helper="pool"
+        )
+
+    def gradient(x, source):
+        return jax.vjp(lambda x: pooled(x, lax.max, -jnp.inf, window, strides, padding), x)[1](source)[0]
+
+    shape = jax.eval_shape(lambda x: pooled(x, lax.max, -jnp.inf, window, strides, padding), IMAGES).shape
+    source = GENERATOR.normal(size=shape).astype(np.float32)
+    launches = 5 if padding == "SAME" and window * strides != 4 else 2  # a pad counts as three
+    compared(gradient, IMAGES, source, launches=launches, helper="pool_gradient", exact=False)
+
+
+TABLE = GENERATOR.normal(size=(9, 4)).astype(np.float32)
+PLACES = np.array([3, 3, 0, 8, 3, 5], np.int32)
+UPDATES = GENERATOR.normal(size=(6, 4)).astype(np.float32)
+
+
+def test_sums_by_segment_are_one_kernel():
+    compared(
+        lambda x, at: jax.ops.segment_sum(x, at, 9), UPDATES, PLACES, launches=2, helper="scatter_sum", exact=False
+    )
+
+
+def test_what_does_not_fit_is_left_out():
+    places = np.array([3, -1, 9, 2**31 - 1, -(2**31), 3], np.int32)
+    compared(
+        lambda t, x, at: lax.scatter_add(t, at[:, None], x, lax.ScatterDimensionNumbers((1,), (0,), (0,)), mode="drop"),
+        TABLE,
+        UPDATES,
+        places,
+        launches=2,
+        helper="scatter_add",
+        exact=False,
+    )
+
+
+def test_pairs_of_places_are_one_number():
+    columns = np.array([0, 3, 1, 1, 3, 2], np.int32)
+    compared(
+        lambda t, at, columns: t.at[at, columns].set(7, mode="drop", unique_indices=True),
+        TABLE,
+        PLACES,
+        columns,
+        launches=11,
+        helper="scatter_set",
+    )
+
+
+def test_narrow_floats_are_added_in_float32():
+    emitted = xla2py.emit(
+        xla2py.from_jax(lambda x, at: jax.ops.segment_sum(x, at, 9), UPDATES.astype(jnp.bfloat16), PLACES), "cupy"
+    )
+    exact = np.zeros((9, 4), np.float32)
+    np.add.at(exact, PLACES, UPDATES.astype(jnp.bfloat16).astype(np.float32))
+    np.testing.assert_array_equal(checked(emitted, [UPDATES.astype(jnp.bfloat16), PLACES]), exact.astype(jnp.bfloat16))
+
+
+def test_other_combiners_stay_what_they_were():
+    emitted = xla2py.emit(xla2py.from_jax(lambda x, at: jax.ops.segment_max(x, at, 9), UPDATES, PLACES), "cupy")
+    assert "scatter_sum" not in emitted.source
+
+
+def test_a_cumulative_sum_of_a_vector_is_a_scan():
+    assert "x.cumsum()" in xla2py.emit(xla2py.from_jax(lambda x: jnp.cumsum(x) + 1, TABLE[0]), "cupy").source
+    assert "axis=0" in xla2py.emit(xla2py.from_jax(lambda x: jnp.cumsum(x, 0) + 1, TABLE), "cupy").source
