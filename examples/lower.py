@@ -33,7 +33,7 @@ def load_program(name: str) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
 
 def hlo_file(name: str, stage: str) -> Path:
-    """Where the HLO of an example lies; ``stage`` is ``before`` or ``after`` optimisation."""
+    """Return where the HLO of an example lies; ``stage`` is ``before`` or ``after`` optimisation."""
     return FOLDER / "hlo" / f"{name}.{stage}.hlo"
 
 

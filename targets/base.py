@@ -53,7 +53,7 @@ def _saves_an_array(nodes: Sequence[Node], saved: int, is_repeated: bool) -> boo
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
-    """How a target writes kernels (``transpile/kernels``).
+    """The way a target writes kernels (``transpile/kernels``).
 
     ``fuses(node)`` says whether they compute an operation element by element, ``reduces(node)`` whether along
     lines; ``parts(lines)`` is into how many parts each line is cut, whose results the library reduces again. A loop
@@ -87,8 +87,9 @@ class Kernels:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What a call of ``main`` asks of a device: kernels launched, bytes that they read and write, beside those of
-    arguments and results alone, calls of the library by the host, arrays made, and matrix products by dtype."""
+    """The demands of a call of ``main`` on a device: kernels launched, bytes that they read and write, beside those of
+    arguments and results alone, calls of the library by the host, arrays made, and matrix products by dtype.
+    """
 
     launches: int
     bytes_moved: int
@@ -132,7 +133,7 @@ def _no_devices() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """How the modules of a target run.
+    """The way the modules of a target run.
 
     ``packages`` are the import packages of the library: what they raise is no fault of a module. ``requires`` names the
     distributions that must be installed, those joined by ``|`` in place of each other. ``prepare()`` does in a new
@@ -182,8 +183,9 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a program runs in chunks: phases, how often its large arguments are read, bytes held at most: where chunks of
-    arguments must be loaded, and where these are files that are mapped into memory."""
+    """The plan of a program in chunks: phases, how often its large arguments are read, bytes held at most: where chunks
+    of arguments must be loaded, and where these are files that are mapped into memory.
+    """
 
     phases: tuple[Phase, ...]
     passes: int

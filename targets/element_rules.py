@@ -68,7 +68,7 @@ def has_one_type(node: Node) -> bool:
 
 
 def joins(node: Node) -> bool:
-    """Each piece is an arm of an ``if``; there are not many."""
+    """Tell whether pieces may be joined: each is an arm of an ``if``, so there must not be many."""
     few = 1 < len(node.operands) <= _MOST_PIECES
     return has_one_type(node) and few and all(0 not in each.shape for each in node.operands)
 
@@ -80,12 +80,12 @@ def rolls(node: Node) -> bool:
 
 
 def pads(node: Node) -> bool:
-    """With a number, and something of it."""
+    """Tell whether an array is padded with a number, and something of it is left."""
     return has_one_type(node) and 0 not in node.operands[0].shape and not node.operands[1].ndim
 
 
 def selects(node: Node) -> bool:
-    """By a truth value, between values of one type."""
+    """Tell whether it selects by a truth value, between values of one type."""
     values = node.operands[1:]
     return node.operands[0].type is PRED and all(operand.element_type is node.element_type for operand in values)
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def collection_paused() -> Iterator[None]:
-    """No search for cycles meanwhile.
+    """Pause the search for cycles of garbage.
 
     The graphs of a program live until it is written: looking through them again and again takes a third of the time and
     frees nothing.

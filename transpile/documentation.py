@@ -80,7 +80,7 @@ def operations_page(checkout: Path) -> str:
 
 
 def _tested(row: dict[str, Any]) -> str:
-    """How many cases there are, of which element types; or why there are none."""
+    """Return how many cases there are, of which element types; or why there are none."""
     if "elsewhere" in row:
         return str(row["elsewhere"])
     parts = []
@@ -171,7 +171,7 @@ def _passes(checkout: Path) -> Iterator[str]:
 
 
 def _summary(checkout: Path) -> Iterator[str]:
-    """How many operations of each topic the targets support."""
+    """Return how many operations of each topic the targets support."""
     tables = {name: coverage(name) for name in target_names()}
     rows = []
     for topic in _topics():

@@ -84,7 +84,7 @@ def byte_size(shape: Shape) -> int:
 
 
 def trip_count(loop: Instruction) -> int | None:
-    """How often a while loop runs: as XLA noted it, or as a counter from a constant up to a constant shows it."""
+    """Return how often a while loop runs: as XLA noted it, or as a counter from a constant to a constant shows it."""
     config = loop.attributes.get("backend_config")
     if isinstance(config, Raw):
         noted = re.search(r'"known_trip_count"\s*:\s*\{\s*"n"\s*:\s*"?(\d+)', config.text)

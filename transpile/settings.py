@@ -206,7 +206,7 @@ def _complaint(name: str, value: object, source: SourceText) -> Diagnostic | Non
 
 
 def _key_span(source: SourceText, name: str) -> Span | None:
-    """Where a key of the table is written, as far as a search finds it."""
+    """Return where a key of the table is written, as far as a search finds it."""
     table = re.search(r"^\s*\[tool\.xla2py\]", source.text, re.MULTILINE)
     key = re.compile(rf"(?<![\w-])(['\"]?){re.escape(name)}\1\s*[=.\]]")
     found = key.search(source.text, table.end() if table else 0)

@@ -65,7 +65,7 @@ SAMPLE = 40  # cases of each opcode
 
 
 def operation(device: Device, opcode: str) -> Record:
-    """How many of its cases agree with XLA on the CPU, or with a definition."""
+    """Return how many of its cases agree with XLA on the CPU, or with a definition."""
     cases = sample(opcode, 2 if device.is_twin else SAMPLE)
     record: Record = {"cases": len(cases), "wrong": 0, "first": ""}
     for one, expected, results in zip(cases, judge(cases), _together(device, cases), strict=True):

@@ -48,7 +48,7 @@ def times(device: Device, name: str) -> Record:
 
 
 def own(device: Device, name: str, style: str, graph: bool, host: Sequence[Any]) -> tuple[float | None, float | None]:
-    """On the device by events, and by the clock; nothing where there is no graph."""
+    """Return the times on the device by events, and by the clock; nothing where there is no graph."""
     try:
         program = xla2py.load(LOWER.hlo_file(name, "before"))
         emitted = xla2py.emit(program, "cupy", style=style, format=False, graph=graph)

@@ -67,7 +67,7 @@ _PLACES = frozenset(("argmax", "argmin", "first_largest", "first_smallest"))
 
 
 def parts(lines: Lines) -> int:
-    """How many blocks share a line, or as many columns as lie beside each other: more than one if that is long."""
+    """Return how many blocks share a line, or as many columns as lie side by side: more than one if that is long."""
     elements = lines.length * (1 if lines.are_rows else min(lines.count, _COLUMNS))
     return 1 if elements <= _MOST_OF_A_BLOCK else min(-(-elements // _PART), _MOST_PARTS)
 

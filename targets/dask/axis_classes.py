@@ -50,7 +50,7 @@ class AxisClasses:
         return found
 
     def join(self, left: Axis, right: Axis) -> None:
-        """From now on two axes are cut alike, and so are all that are cut like one of them."""
+        """Have two axes cut alike from now on, and so all that are cut like one of them."""
         left, right = self.find(*left), self.find(*right)
         if left != right:
             self._parents[right] = left

@@ -28,7 +28,7 @@ def axis_maps(node: Node) -> list[AxisMap]:
 
 
 def axes_of_its_call(item: Node) -> int:
-    """How many of the first axes of a result are those that its call is said to have.
+    """Return how many of the first axes of a result are those that its call is said to have.
 
     All are of a call with several results whose axes are all the same as its operands', and of the first result of a
     factorisation; of other factors only those are that number the matrices.

@@ -85,7 +85,7 @@ class BlockPhase:
         return Tiles(symbol, cut, joined, self._most_rows(symbol.cut)) if len(joined) == len(ways) else None
 
     def _most_rows(self, cut: CutAxis | None) -> int | None:
-        """As many rows as fit into the cache, where a block function makes much more of them than they are."""
+        """Return as many rows as fit into the cache, where a block function makes much more of them than they are."""
         assert cut is not None
         given, made = (self._largest(places, cut) for places in (self.trace.sources, self.trace.order))
         if made <= max(TILE_BYTES, MUCH * given):
@@ -133,7 +133,7 @@ class BlockPhase:
 
 
 def _joined(root: Root, symbol: IndexSymbol) -> int | str | None:
-    """How the rows of all calls become one block; None where every sum of sums would round."""
+    """Return how the rows of all calls become one block; None where every sum of sums would round."""
     axis = root.index.index(symbol)
     if axis not in root.summed:
         return axis

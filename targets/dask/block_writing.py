@@ -22,7 +22,7 @@ from .tracing import Source, key_of
 
 @dataclass(frozen=True, slots=True)
 class BlockCall:
-    """How a block function is applied to arrays.
+    """The application of a block function to arrays.
 
     It ``sums`` what the blocks along an axis give, or ``joins`` the blocks along an axis that it needs whole.
     """
@@ -78,7 +78,7 @@ def write_blocks(phase: BlockPhase, choices: Choices, main: MainWriter) -> None:
 
 
 def _way(phase: BlockPhase, sources: list[Source], choices: Choices) -> str:
-    """How a block function is given what it takes one after the other; what is only read can be cut again."""
+    """Return how a block function is given what it takes one after the other; what is only read can be cut again."""
     if any(source.node.opcode == "reshape" and choices[source.node] is DASK_BUILTIN for source in sources):
         return "read"
     return "in_files" if phase.accumulates else "pieces"

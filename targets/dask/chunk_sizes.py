@@ -140,7 +140,7 @@ def _held(classes: AxisClasses) -> set[Axis]:
 
 
 def _needs(classes: AxisClasses) -> dict[Axis, int]:
-    """How badly each class of axes is needed whole."""
+    """Return how badly each class of axes is needed whole."""
     found = dict.fromkeys(_held(classes), WHOLE)
     readers = frozenset(node for scan in classes.scans.values() for node in scan.readers)
     for node in classes.nodes:

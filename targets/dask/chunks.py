@@ -54,7 +54,7 @@ class Chunks:
         return tuple(found)
 
     def length(self, node: Node, axis: int) -> int:
-        """How many elements the longest chunk of an axis has."""
+        """Return how many elements the longest chunk of an axis has."""
         size = shape_of(node)[axis]
         return (
             min(size, self.lengths.get(self.classes.find(node, axis), size)) if self.is_cut_along[node][axis] else size

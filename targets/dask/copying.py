@@ -84,7 +84,7 @@ class Copier:
         return counter
 
     def index(self, store: Store, made: dict[Node, Node]) -> tuple[Node, ...]:
-        """Where the copy of a store writes."""
+        """Return where the copy of a store writes."""
         return tuple(made[index] for index in store.indices)
 
     def loop(self, loop: Loop, initials: tuple[Node, ...], outer: dict[Node, Node]) -> Loop:

@@ -67,8 +67,9 @@ def _row(function: Function, cost: Cost, level: int, times: int) -> Phase:
 
 
 def _waiting(tasks: int, busy: int) -> int:
-    """How many parts of a sum wait for each other: what comes next for each thread, and in each level of a tree all
-    but one of those that are added up."""
+    """Return how many parts of a sum wait for each other: what comes next for each thread, and in each level of a tree
+    all but one of those that are added up.
+    """
     return min(tasks, busy + (SPLIT - 1) * ceil(log(max(1, tasks), SPLIT)))
 
 
@@ -82,7 +83,7 @@ def _in_threads(phases: Sequence[Phase], size: str) -> int:
 
 
 def _repeats(schedule: Schedule) -> dict[Region, int]:
-    """How often the bodies of the loops of ``main`` are done that count."""
+    """Return how often the bodies of the loops of ``main`` are done that count."""
     loops = (node.parameters["loop"] for node in _loops(schedule))
     return {loop.region: loop.trip_count for loop in loops if loop.counter is not None}
 

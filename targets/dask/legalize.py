@@ -38,7 +38,9 @@ def legalized(function: Function, chunks: Chunks) -> bool:
 
 
 def _rewrite_of(node: Node, chunks: Chunks) -> Rewrite | None:
-    """How a node is rewritten that is to be cut: a matrix along its rows or columns, random numbers along any axis."""
+    """Return how a node is rewritten that is to be cut: a matrix along its rows or columns, random numbers along any
+    axis.
+    """
     if node.opcode == "item" and name_of(node.operands[0]) == "philox_bits":
         bits = chunks.classes.items(node.operands[0], 1)
         return (_philox_state, _philox_bits)[node.parameters["index"]] if _any_planned(bits, chunks) else None
@@ -71,7 +73,7 @@ def _elementwise(graph: Graph, opcode: str, operands: Operands, like: Node, **pa
 
 
 def _mask(graph: Graph, node: Node, direction: str, diagonal: int) -> Node:
-    """Where row + diagonal compares so with column, along the last two axes."""
+    """Return where row + diagonal compares so with column, along the last two axes."""
     rows_at, columns_at = node.ndim - 2, node.ndim - 1
     element_type = S32 if sum(node.shape[rows_at:]) + abs(diagonal) < 1 << 31 else S64
     rows, columns = (_along(graph, node, axis, element_type) for axis in (rows_at, columns_at))
@@ -171,7 +173,7 @@ def _gaps(node: Node) -> Sequence[int]:
 
 
 def _crops(node: Node) -> Iterator[tuple[int, int, int]]:
-    """For each axis what is left of it where padding is negative, and its size with the gaps."""
+    """Return for each axis what is left of it where padding is negative, and its size with the gaps."""
     for (low, high), gap, size in zip(
         node.parameters["arguments"][2], _gaps(node), node.operands[0].shape, strict=True
     ):

@@ -54,7 +54,7 @@ class MainWriter:
             yield self.graph
 
     def note(self, node: Node, made: Node) -> None:
-        """From now on ``main`` has another node in the place of this one."""
+        """Let ``main`` have another node in the place of this one from now on."""
         if node in self.graph.results:
             self.graph.results.setdefault(made, self.graph.results[node])
         self.made[node] = made

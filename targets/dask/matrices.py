@@ -15,6 +15,6 @@ FACTORED = {
 
 
 def count_of_batches(node: Node) -> int:
-    """How many axes number the matrices that are factored, each by itself."""
+    """Return how many axes number the matrices that are factored, each by itself."""
     name = name_of(node)
     return node.operands[0].ndim - FACTORED[name] if name in FACTORED and node.operands[0].ndim else 0

@@ -38,7 +38,7 @@ class Schedule:
     kept: frozenset[Node]
 
     def level(self, phase: Phase) -> int:
-        """How many phases it has to wait for, one after the other."""
+        """Return how many phases it has to wait for, one after the other."""
         return self.levels[node_of(phase)]
 
 

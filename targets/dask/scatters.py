@@ -47,5 +47,5 @@ def scatter_axes(node: Node) -> list[tuple[int | None, ...]]:
 
 
 def count_of_update_axes(node: Node) -> int:
-    """How many axes of updates there are."""
+    """Return how many axes of updates there are."""
     return max((index.ndim for index in node.operands[2:]), default=0)

@@ -40,7 +40,7 @@ class Windows:
         return max(1, given // self.dilation if self.is_summed else given * self.gap // self.stride)
 
     def reach(self, count: int, taps: int) -> int:
-        """How many elements of the first operand so many windows reach with so many of their elements."""
+        """Return how many elements of the first operand so many windows reach with so many of their elements."""
         return ((count - 1) * self.stride + (taps - 1) * self.dilation) // self.gap + 1
 
 

@@ -42,7 +42,7 @@ _FUNCTIONS: dict[str, frozenset[str]] = {
 
 
 def _shifts(node: Node) -> bool:
-    """By less than the width: by more, each machine does something else."""
+    """Tell whether it shifts by less than the width: by more, each machine does something else."""
     bounds = node.operands[1].interval
     return has_one_type(node) and bounds is not None and bounds[0] >= 0 and bounds[1] < node.type.bits
 

@@ -75,7 +75,7 @@ def spans_of(lengths: Sequence[int]) -> list[slice]:
 
 
 def slices_along(lengths: Sequence[int]) -> da.Array:
-    """For each chunk of an axis the slice of the axis that it is."""
+    """Return for each chunk of an axis the slice of the axis that it is."""
     name = f"slices-{uuid4().hex}"
     graph = {(name, k): span for k, span in enumerate(spans_of(lengths))}
     return da.Array(graph, name, (tuple(lengths),), meta=np.empty(0, object))

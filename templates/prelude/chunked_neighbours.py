@@ -53,8 +53,8 @@ def box_from(source: Any, box: Sequence[slice]) -> np.ndarray:
 def overlap(
     box: Sequence[slice], other: Sequence[slice], around: Sequence[slice]
 ) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-    """Where two boxes overlap: as a part of the box ``around`` the first, and as one of
-    the other.
+    """Return where two boxes overlap: as a part of the box ``around`` the first, and as
+    one of the other.
     """
     inside, own = [], []
     for part, span, whole in zip(box, other, around, strict=True):

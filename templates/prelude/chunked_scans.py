@@ -132,7 +132,7 @@ def total_of_part(
 def totals_before(
     combine: Callable[..., Any], reverse: bool, totals: list[Any]
 ) -> list[Any]:
-    """For each chunk the totals of all before it, None for the first one."""
+    """Return for each chunk the totals of all before it, None for the first one."""
     found: list[Any] = []
     carry: Any = None
     for total in totals[::-1] if reverse else totals:

@@ -113,8 +113,8 @@ def start_in_runs(
     in_files: list[SortedRun],
     number: np.ndarray,
 ) -> np.ndarray:
-    """How many elements of each run go before a chunk of the result, as [*lines, run].
-    Equal ones are in the order of the runs.
+    """Return how many elements of each run go before a chunk of the result, as [*lines,
+    run]. Equal ones are in the order of the runs.
     """
     runs = [[part.read() for part in run[:keys]] for run in in_files]
     starts = np.empty((*runs[0][0].shape[:-1], len(runs)), np.int64)
@@ -127,7 +127,7 @@ def start_in_runs(
 def counts_of_first(
     order: Order, runs: list[list[np.ndarray]], rank: int
 ) -> np.ndarray:
-    """How many elements of each run are among the first ``rank``."""
+    """Return how many elements of each run are among the first ``rank``."""
     n = np.array([len(run[0]) for run in runs])
     low, high = np.zeros_like(n), n
     for _ in range(ROUNDS):

@@ -65,7 +65,7 @@ def in_windows(
 
 @dataclass(frozen=True)
 class Move:
-    """How windows move along an axis of ``n`` elements, which are ``gap`` apart and
+    """The way windows move along an axis of ``n`` elements, which are ``gap`` apart and
     start at ``low``.
     """
 

@@ -148,7 +148,7 @@ def ragged_dot(
 def ragged_groups(
     group_sizes: np.ndarray, n: int, ndim: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """For each group: which of the ``n`` rows it needs, and a mask [.., rows] of
+    """Return for each group which of the ``n`` rows it needs, and a mask [.., rows] of
     ``ndim`` axes of those in it.
     """
     ends = np.cumsum(group_sizes, axis=-1)

@@ -217,6 +217,6 @@ def window_counts(
     strides: Sequence[int],
     dilation: Sequence[int],
 ) -> list[int]:
-    """How many windows there are along each axis."""
+    """Return how many windows there are along each axis."""
     every = zip(lengths, window, strides, dilation, strict=True)
     return [max(0, n - (size - 1) * step - 1 + by) // by for n, size, by, step in every]

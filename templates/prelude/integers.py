@@ -45,13 +45,15 @@ def shift_right_arithmetic(x: np.ndarray, amount: np.ndarray) -> np.ndarray:
 
 
 def popcount(x: np.ndarray) -> np.ndarray:
-    """How many bits of `x` are set; `np.bitwise_count` counts those of `abs(x)`."""
+    """Return how many bits of `x` are set; `np.bitwise_count` takes `abs(x)`."""
     count: np.ndarray = np.bitwise_count(unsigned_bits(x))
     return count.astype(x.dtype)
 
 
 def count_leading_zeros(x: np.ndarray) -> np.ndarray:
-    """How many zero bits are above the highest set bit of `x`; all of them for 0."""
+    """Return how many zero bits are above the highest set bit of `x`; all of them for
+    0.
+    """
     filled = unsigned_bits(x)
     for shift in (1, 2, 4, 8, 16, 32):
         filled = filled | (filled >> shift)  # at last all bits below the highest one

@@ -101,8 +101,8 @@ def top_k(x: np.ndarray, k: int, largest: bool = True) -> tuple[np.ndarray, np.n
 def search_sorted(
     table: np.ndarray, values: np.ndarray, side: str = "left"
 ) -> np.ndarray:
-    """Where each of ``values`` belongs in the sorted ``table`` [n], before what equals
-    it or on the ``right`` of it; NaN belong behind all else.
+    """Return where each of ``values`` belongs in the sorted ``table`` [n], before what
+    equals it or on the ``right`` of it; NaN belong behind all else.
 
     Found by halving, with the same result as XLA's also for a table that is not sorted.
     """

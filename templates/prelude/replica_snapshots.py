@@ -13,8 +13,8 @@ KEPT = 3  # snapshots of a loop, for each device
 
 
 class Snapshots:
-    """Where the devices of one attempt at a run leave snapshots, and which ones they
-    begin from.
+    """The folders where the devices of one attempt at a run leave snapshots, and the
+    snapshots they begin from.
 
     ``folder`` is one that all workers and the client see. A file is called
     loop-iteration-device.npz.
@@ -104,8 +104,8 @@ class Resumable(Replica):
 
 
 def newest_snapshots(folders: Iterable[str], count: int) -> dict[int, str]:
-    """By loop, the newest snapshot that all devices have, with no message under way; as
-    ``Snapshots.begin``.
+    """Return, by loop, the newest snapshot that all devices have, with no message under
+    way; as ``Snapshots.begin``.
     """
     found: dict[tuple[int, int, str], int] = {}  # how many devices have it
     for folder in folders:
@@ -121,8 +121,8 @@ def newest_snapshots(folders: Iterable[str], count: int) -> dict[int, str]:
 
 
 def is_quiet(prefix: str, count: int) -> bool:
-    """As many messages have been received as sent, between any two devices and on each
-    channel.
+    """Tell whether as many messages have been received as sent, between any two devices
+    and on each channel.
     """
     sent: dict[tuple[int, int, int], int] = {}
     received: dict[tuple[int, int, int], int] = {}

@@ -273,8 +273,8 @@ def carry_constants(names: dict[str, Any]) -> None:
 
 
 def threads_of(client: Any) -> dict[str, int]:
-    """By worker, its number of threads. Raises ReplicaError where the client has been
-    closed.
+    """Return the number of threads of each worker. Raises ReplicaError where the client
+    has been closed.
     """
     if client.status in ("closing", "closed"):
         raise ReplicaError("the client is closed: replicas need one that is connected")

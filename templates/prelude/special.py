@@ -261,7 +261,7 @@ def erf_inv_float64(x: np.ndarray) -> np.ndarray:
 
 
 def normal_cdf(x: np.ndarray) -> np.ndarray:
-    """How probable a standard normal number below a float32 is."""
+    """Return the probability of a standard normal number below a float32."""
     w = x * np.float32(0.70710677)
     tail = erfc(np.abs(w))
     tails = np.where(w > 0, 2 - tail, tail)

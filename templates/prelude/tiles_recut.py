@@ -49,8 +49,8 @@ def joined(
 
 
 def overlaps(old: Sizes, new: Sizes) -> list[list[tuple[int, slice, slice]]]:
-    """For each new chunk along an axis: the numbers of the old ones that have a part of
-    it, where this lies in the old one and where in the new.
+    """Return for each new chunk along an axis the numbers of the old ones that have a
+    part of it, where this lies in the old one and where in the new.
     """
     found = []
     for start, stop in pairwise(accumulate(new, initial=0)):

@@ -39,8 +39,9 @@ def frozen(value: Any) -> Any:
 
 
 class Place(NamedTuple):
-    """Where new nodes are made: their region, the instruction that they come from, and the number that they have, where
-    that is not the next one."""
+    """The place of new nodes: their region, the instruction that they come from, and the number that they have, where
+    that is not the next one.
+    """
 
     region: Region
     origin: Instruction | None = None
@@ -69,7 +70,7 @@ class Graph:
 
     @property
     def count(self) -> int:
-        """How many nodes there are."""
+        """Return how many nodes there are."""
         return len(self._made)
 
     def current(self, node: Node) -> Node:
@@ -94,7 +95,7 @@ class Graph:
 
     @property
     def region(self) -> Region:
-        """Where new nodes are made."""
+        """Return where new nodes are made."""
         return self._place.region
 
     @property
@@ -210,8 +211,9 @@ class Graph:
         pinned: bool = False,
         **parameters: Any,
     ) -> Node:
-        """As :meth:`add`, of a type that is known: that of a node whose place the new one takes, of one element that
-        a kernel computes, or of an operation that only one target has and that has no row."""
+        """Add a node as :meth:`add` does, of a type that is known: that of a node whose place the new one takes, of one
+        element that a kernel computes, or of an operation that only one target has and that has no row.
+        """
         return self._placed(
             operation_or_unknown(opcode, parameters),
             opcode,

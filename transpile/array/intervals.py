@@ -38,7 +38,7 @@ def of_operands(rule: Rule) -> IntervalRule:
 
 
 def of_either(rule: Rule) -> IntervalRule:
-    """As :func:`of_operands`; one known side is enough, the other is somewhere in its type."""
+    """Return the interval as :func:`of_operands` does; one known side is enough, the other is somewhere in its type."""
 
     def interval(operands: Sequence[Node], parameters: Parameters, result: ElementType) -> Interval | None:
         bounds = type_interval(result)

@@ -43,7 +43,7 @@ class LiveNodes:
         return self._place[node]
 
     def count(self, node: Node) -> int:
-        """How often a node is used, as a result, a parameter or a side effect, too; 0 for one that is not live."""
+        """Return how often a node is used, also as a result, a parameter or a side effect; 0 where it is not live."""
         return sum(self._users.get(node, {}).values()) + self._root_uses[node]
 
     def users(self, node: Node) -> list[Node]:

@@ -112,7 +112,7 @@ class Operation:
 
     @property
     def least_operands(self) -> int:
-        """How many operands a node has at least."""
+        """Return how many operands a node has at least."""
         return len(self.operands) - self.takes_any
 
     @property

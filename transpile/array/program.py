@@ -106,12 +106,12 @@ class Loop:
 
     @property
     def trip_count(self) -> int:
-        """How often a counted loop runs."""
+        """Return how often a counted loop runs."""
         return range_length(self.start, self.stop, self.step)
 
 
 def range_length(start: int, stop: int, step: int) -> int:
-    """How many numbers a range has; its own ``len`` ends at 2**63 - 1."""
+    """Return how many numbers a range has; its own ``len`` ends at 2**63 - 1."""
     return max(0, -((start - stop) // step))
 
 

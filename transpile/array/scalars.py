@@ -17,7 +17,7 @@ def is_known_on_host(node: Node) -> bool:
 
 
 def is_scalar_expression(node: Node) -> bool:
-    """Nothing in it is an array: some libraries give a scalar for it where an array is wanted."""
+    """Tell whether nothing in it is an array: some libraries give a scalar for it where an array is wanted."""
     return _is_built_of(node, _is_of_scalars)
 
 

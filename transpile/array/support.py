@@ -12,7 +12,7 @@ Refuses = Callable[[Node], str | None]  # the reason why a node is not supported
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What arrays of a target have beside operations.
+    """Properties of a target's arrays beside operations.
 
     Functions of a program are called as such, unless the target has to see what they do. Arrays that are mutable may be
     written into. Free indices are integers of any type, and negative ones count from the end. Where slices are fast,

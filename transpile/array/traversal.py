@@ -68,7 +68,7 @@ def body_nodes(roots: Iterable[Node], region: Region) -> list[Node]:
 
 
 def use_counts(nodes: Iterable[Node], roots: Iterable[Node]) -> dict[Node, int]:
-    """How often each node is used: by the given nodes and as a root."""
+    """Return how often each node is used: by the given nodes and as a root."""
     counts: dict[Node, int] = {}
     for node in nodes:
         for operand in dependencies(node):

@@ -94,7 +94,7 @@ def _show_plan(module: HloModule, facts: Inspection, name: str, memory: str, chu
 
 
 def _show_device_costs(module: HloModule, facts: Inspection, target: Target) -> None:
-    """What a call of ``main`` asks of the device, in each style."""
+    """Show what a call of ``main`` asks of the device, in each style."""
     from ..equivalence.costs import device_costs
 
     if facts.peak_memory > LARGEST_COUNTED:

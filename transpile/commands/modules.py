@@ -35,7 +35,7 @@ def read_module(argument: str) -> HloModule:
 
 
 def readers(files: Sequence[str], sizes: Sequence[str]) -> dict[str, Callable[[], HloModule | Witnesses]]:
-    """What reads each program, by its first source.
+    """Return what reads each program, by its first source.
 
     ``sizes`` are words such as ``B=3,5,7``: the files are one program at these, or the first is a function whose sizes
     are free. Raises ``UsageError`` (XP425) for words that give no sizes.

@@ -162,7 +162,7 @@ def _use_own_functions(draft: Draft) -> None:
 
 
 def kernels_in(style: str, target: Target) -> Kernels | None:
-    """How a target writes kernels in a style, or None: in ``fused`` all that they can compute pays."""
+    """Return how a target writes kernels in a style, or None: in ``fused`` all that they can compute pays."""
     if style == READABLE or target.kernels is None:
         return None
     return replace(target.kernels, pays=lambda *_: True) if style == FUSED else target.kernels

@@ -26,7 +26,7 @@ Tree = dict[Key, Any]  # trees and leaves by their keys
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """Where a leaf is in its argument."""
+    """The place of a leaf in its argument."""
 
     root: str
     keys: tuple[Key, ...]
@@ -92,7 +92,7 @@ def _key(part: re.Match[str]) -> Key | None:
 
 
 def _is_tree(root: str, paths: Sequence[Path | None]) -> bool:
-    """No leaf of the argument is a part of the way to another, and none comes twice."""
+    """Tell whether no leaf of the argument is a part of the way to another, and none comes twice."""
     own = [path.keys for path in paths if path is not None and path.root == root]
     inner = {keys[:size] for keys in own for size in range(len(keys))}
     return len(set(own)) == len(own) and not inner.intersection(own)

@@ -101,7 +101,7 @@ class ArgumentWriter:
         ]
 
     def _given(self) -> list[str]:
-        """For each parameter the words that the names of what it is given have in common, in all calls."""
+        """Return for each parameter the words that the names of what it is given have in common, in all calls."""
         given: list[list[str]] = [[] for _ in self.function.parameters]
         for caller in self.writer.callers:
             for node in caller.plan.nodes:

@@ -302,7 +302,9 @@ class FunctionWriter:
         return targets
 
     def _name_of_part(self, part: Node, node: Node) -> str:
-        """For one of several results of a node. What a loop carries may have the name of what it begins with."""
+        """Return the name of one of several results of a node. What a loop carries may have the name of what it begins
+        with.
+        """
         if "carry" not in part.parameters:
             return self.names.fresh(self.wanted_name(part))
         begun = node.operands[part.parameters["begins"]]

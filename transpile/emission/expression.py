@@ -228,7 +228,7 @@ class Renderer:
         return self.parenthesised(text, level if own <= 9 else UNARY)
 
     def parenthesised_behind_sign(self, text: str) -> str:
-        """Behind ``-`` and ``~`` a power is parenthesised, as black does it: few know which comes first."""
+        """Parenthesise a power behind ``-`` and ``~``, as black does it: few know which comes first."""
         is_power = getattr(text, "level", ATOM) == POWER
         return self.parenthesised(text, PRIMARY if is_power else UNARY)
 

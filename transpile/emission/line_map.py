@@ -37,7 +37,7 @@ class MappedStatement:
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """Where the instructions come from, each place once."""
+        """Return the places that the instructions come from, each once."""
         return tuple(dict.fromkeys(place for i in self.instructions if (place := place_of(i)) is not None))
 
 

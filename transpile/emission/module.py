@@ -45,7 +45,7 @@ _BLOCK = re.compile(r"^(def|class|@)", re.MULTILINE)
 
 @dataclass(slots=True)
 class Settings:
-    """How a module is written."""
+    """The settings a module is written by."""
 
     annotate: str = "short"
     checks: str = "exact"  # of arguments, or "cast" or "none"

@@ -19,7 +19,7 @@ def definition_of(tree: ast.Module, function: WrittenFunction) -> ast.FunctionDe
 
 
 def statements(tree: ast.Module, function: WrittenFunction) -> list[tuple[Line, ast.stmt]]:
-    """Each line of an emitted function with its statement in the syntax tree of the module, unedited."""
+    """Yield each line of an emitted function with its statement in the syntax tree of the module, unedited."""
     lines = [line for line in function.lines if line.text != "else:"]
     return list(zip(lines, _in_order(definition_of(tree, function).body), strict=True))
 

@@ -51,7 +51,7 @@ def _computations(entry: Computation) -> list[Computation]:
 
 
 def _all_spots(functions: Sequence[WrittenFunction], order: list[Instruction]) -> dict[Instruction, Spots]:
-    """Where each instruction is computed: by itself, or as a part of what uses it."""
+    """Return where each instruction is computed: by itself, or as a part of what uses it."""
     values, steps = _own_spots(functions)
     users: dict[Instruction, list[Instruction]] = {}
     callers: dict[Computation, list[Instruction]] = {}

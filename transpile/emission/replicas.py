@@ -37,7 +37,7 @@ _CLASSES = {
 
 @dataclass(frozen=True, slots=True)
 class Replicas(Part):
-    """How the body of one replica calls the others, and the runners that a target offers."""
+    """The calls of one replica's body to the others, and the runners that a target offers."""
 
     replicas: int
     partitions: int
@@ -81,7 +81,7 @@ class Replicas(Part):
 
 
 def replicas_of(program: Program, runners: tuple[str, ...]) -> Replicas | None:
-    """How a program talks to its other replicas; None for a program of one."""
+    """Return how a program talks to its other replicas; None for a program of one."""
     module = program.module
     if device_count(module) == 1:
         return None

@@ -67,7 +67,7 @@ def quoted(key: str | int) -> str:
 
 
 def leaf_columns(tree: Any, level: int = 1, before: int = 0) -> Iterator[tuple[Any, int]]:
-    """Each leaf with the columns taken in its line, where every container has a line for each of its parts.
+    """Yield each leaf with the columns taken in its line, where every container has a line for each of its parts.
 
     Indentation counts from the statement's own.
     """

@@ -193,7 +193,7 @@ def parsed(text: str) -> ast.Module:
 
 
 def targets(file_name: str, tree: ast.Module) -> dict[Place, str]:
-    """Where the values of assignments and returns start in a file."""
+    """Return where the values of assignments and returns start in a file."""
     found: dict[Place, str] = {}
     for statement in ast.walk(tree):
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:

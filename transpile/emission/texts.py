@@ -64,12 +64,12 @@ def power_text(base: str, exponent: str) -> str:
 
 
 def shape_text(shape: Sequence[int]) -> str:
-    """As an argument: ``8`` or ``(4, 8)``."""
+    """Return a shape as an argument: ``8`` or ``(4, 8)``."""
     return str(shape[0]) if len(shape) == 1 else f"({', '.join(map(str, shape))})"
 
 
 def sizes_text(shape: Sequence[int]) -> str:
-    """As the arguments of ``reshape``: ``4, 8``; ``()`` for a scalar."""
+    """Return sizes as the arguments of ``reshape``: ``4, 8``; ``()`` for a scalar."""
     return ", ".join(map(str, shape)) if shape else "()"
 
 

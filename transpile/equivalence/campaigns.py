@@ -67,7 +67,7 @@ def _is_total(comparator: Computation) -> bool:
 def ordinary(
     array: Array, element_type: ElementType, domain: Domain, extremes: Extremes, _: np.random.Generator
 ) -> Array:
-    """As :func:`.inputs.make_inputs` draws them."""
+    """Return inputs as :func:`.inputs.make_inputs` draws them."""
     return array
 
 

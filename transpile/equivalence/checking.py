@@ -199,7 +199,7 @@ class Checker:
             yield self._examined(there, f"{path or module.name} at {place}")
 
     def _program(self, source: HloModule | Witnesses) -> _Program:
-        """What every target makes of a program, or why it makes nothing of it."""
+        """Return what every target makes of a program, or why it makes nothing of it."""
         plan, module = self.plan, source if isinstance(source, HloModule) else source.modules[0]
         emitted: dict[str, GeneratedModule] = {}
         failed: dict[str, Run] = {}
@@ -295,7 +295,7 @@ class Checker:
         return Case(campaign, seed, runs, result.comparisons, result.accepted, result.wrong, arrays)
 
     def _origins(self, program: _Program, cases: Sequence[Case]) -> Iterator[tuple[str, Origin]]:
-        """Where the differences of each target come from: in the first case that has any."""
+        """Return where the differences of each target come from: in the first case that has any."""
         for target, generated in program.emitted.items():
             case = next((case for case in cases if case.differences(target)), None)
             if case is not None and program.devices > 1:
@@ -348,7 +348,7 @@ class _Program:
 
     @property
     def devices(self) -> int:
-        """How many run it together."""
+        """Return how many run it together."""
         return device_count(self.module)
 
 

@@ -62,7 +62,7 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How far results may differ. ``terms`` is the number of terms of the longest sum behind a value."""
+    """Limits within which results may differ. ``terms`` is the number of terms of the longest sum behind a value."""
 
     relative: float | None = None  # in place of the dtype's
     absolute: float | None = None
@@ -96,7 +96,8 @@ RELATIVE_EDGES = (0.0, 1e-12, 1e-9, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How many elements differ by how much: ``counts[i]`` by at most ``edges[i]`` and more than the edge before.
+    """The numbers of elements that differ by how much: ``counts[i]`` by at most ``edges[i]`` and more than the edge
+    before.
 
     The last of ``counts``, one more than the edges, is for larger differences; ``odd`` counts elements where only one
     side is NaN or infinite.

@@ -114,7 +114,7 @@ class _Flow:
         return (rule(user, number) if rule else None) or Domain()
 
     def _next(self, value: Instruction, path: Path) -> Iterator[tuple[Instruction, Path]]:
-        """Where the part ``path`` of a value goes."""
+        """Return where the part ``path`` of a value goes."""
         for user, number in self._users[id(value)]:
             yield from _through(user, number, value, path)
         computation = self._roots.get(id(value))

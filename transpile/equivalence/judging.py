@@ -47,7 +47,7 @@ class Judge:
 
     @property
     def devices(self) -> int:
-        """How many run the program together."""
+        """Return how many run the program together."""
         return device_count(self.module)
 
     def _by_device(self, arrays: Sequence[Array]) -> list[Sequence[Array]]:

@@ -70,7 +70,7 @@ def _definition(tree: ast.Module, name: str) -> ast.FunctionDef:
 
 
 def _counterparts(pristine: ast.AST, edited: ast.AST) -> dict[ast.AST, ast.AST]:
-    """For parts of one tree the part of the other in the same place; parts that have none are missing."""
+    """Return for parts of one tree the part of the other in the same place; parts that have none are missing."""
     found: dict[ast.AST, ast.AST] = {}
     moved: list[tuple[ast.stmt, ast.stmt]] = []
     pairs = [(pristine, edited)]
@@ -232,7 +232,7 @@ def _own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
 
 
 def _loops_around(definition: ast.FunctionDef) -> dict[ast.stmt, tuple[ast.stmt, ...]]:
-    """For each statement of a function the loops it is in, outermost first."""
+    """Return for each statement of a function the loops it is in, outermost first."""
     found: dict[ast.stmt, tuple[ast.stmt, ...]] = {}
     stack: list[tuple[ast.stmt, tuple[ast.stmt, ...]]] = [(part, ()) for part in definition.body]
     while stack:

@@ -138,7 +138,9 @@ class Step:
     checks: tuple[Check, ...]
 
     def expected(self, results: Iterable[Array]) -> Expected:
-        """By the instruction checked: its results, and the magnitudes of what it adds up for them, or nothing."""
+        """Return, for the instruction that is checked, its results, and the magnitudes of what it adds up for them, or
+        nothing.
+        """
         rest = iter(results)
         found = {}
         for check in self.checks:

@@ -293,7 +293,7 @@ _MOST_ZEROED = 64  # elements of which each is tried as zero
 
 
 def _zeroed(array: Array) -> Iterator[Array]:
-    """With zeros in a chunk that is not zero yet, large chunks first."""
+    """Yield the array with zeros in a chunk that is not zero yet, large chunks first."""
     kept = np.flatnonzero(array.ravel())
     size = len(kept) // 2
     while size and len(kept) // size <= _MOST_ZEROED:

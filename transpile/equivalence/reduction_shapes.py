@@ -18,7 +18,7 @@ from .cases import Array, Case, ordered
 
 
 def smaller_shapes(case: Case) -> Iterator[Case]:
-    """Each size of the program made 1, 2, a half of what it is, wherever it stands; large sizes first."""
+    """Yield the program with each of its sizes made 1, 2, half of what it is, wherever it stands; large sizes first."""
     for size in sorted(_sizes(case.root), reverse=True):
         for smaller in dict.fromkeys((1, 2, size // 2)):
             if smaller < size:

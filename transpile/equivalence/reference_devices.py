@@ -44,7 +44,7 @@ class _OfOneDevice(Rewriter):
         return self._collective(old, operands, source_target_pairs=device_pairs(old, *self.sizes))
 
     def _collective(self, old: Instruction, operands: Operands, **devices: Any) -> Instruction:
-        """At once where it is only started: what ends it gives its result."""
+        """Run a collective at once where it is only started: what ends it gives its result."""
         shape: Shape = old.shape
         if old.opcode in ("all-gather-start", "collective-permute-start"):
             shape = shape.elements[1]  # type: ignore[attr-defined]

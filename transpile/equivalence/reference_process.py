@@ -25,7 +25,7 @@ DEVICES = 8  # CPU devices of the worker: the most replicas it can run
 
 
 def run_hlo_in_child(text: str, *arrays: Array, timeout: float = _SECONDS) -> list[Array]:
-    """Like :func:`.xla_reference.run_hlo`, in a worker process; ``timeout`` is in seconds.
+    """Run HLO as :func:`.xla_reference.run_hlo` does, in a worker process; ``timeout`` is in seconds.
 
     Raises ``XlaToPythonError``: what ``run_hlo`` raises, XP462 when the worker died, XP463 when it did not answer in
     time.
@@ -35,13 +35,13 @@ def run_hlo_in_child(text: str, *arrays: Array, timeout: float = _SECONDS) -> li
 
 
 def run_hlo_on_devices_in_child(text: str, inputs: Sequence[Sequence[Array]], partitions: int = 1) -> list[list[Array]]:
-    """Like :func:`.xla_reference.run_hlo_on_devices`, in a worker process with 8 CPU devices."""
+    """Run HLO as :func:`.xla_reference.run_hlo_on_devices` does, in a worker process with 8 CPU devices."""
     results: list[list[Array]] = _WORKER.ask(run_hlo_on_devices, text, inputs, partitions, timeout=_SECONDS)
     return results
 
 
 def interpret_hlo_in_child(text: str, *arrays: Array, timeout: float = _SECONDS) -> list[Array]:
-    """Like :func:`.xla_reference.interpret_hlo`, in a worker process."""
+    """Interpret HLO as :func:`.xla_reference.interpret_hlo` does, in a worker process."""
     results: list[Array] = _WORKER.ask(interpret_hlo, text, *arrays, timeout=timeout)
     return results
 

@@ -70,7 +70,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class OriginView:
-    """Where the difference of a target comes from."""
+    """The origin of the difference of a target, for the page."""
 
     target: str
     origin: Origin

@@ -107,7 +107,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a difference comes from, as far as a run in lockstep tells (:mod:`.origins`).
+    """The origin of a difference, as far as a run in lockstep tells (:mod:`.origins`).
 
     The first instruction that introduces an error, or none (``instruction`` is empty): all are within their allowance,
     or XLA refuses them alone (``unchecked``), or the run ended early (``failure``). ``line`` is that of the emitted
@@ -145,7 +145,7 @@ class Origin:
         return "\n".join(lines)
 
     def remarks(self) -> list[str]:
-        """How much was looked at, and what was not."""
+        """Return how much was looked at, and what was not."""
         later = f", {self.later} more error{'s' * (self.later > 1)} introduced later" if self.later else ""
         remarks = [f"{self.checked} comparisons{later}"]
         remarks += [f"not checked, as XLA refuses them: {', '.join(self.unchecked)}"] if self.unchecked else []
@@ -245,7 +245,9 @@ class CheckReport:
         return not any(program.differs or not program.is_compared for program in self.programs)
 
     def counts(self) -> dict[str, int]:
-        """How many verdicts on targets there are of each kind, over all programs; also of those that nothing judged."""
+        """Return how many verdicts on targets there are of each kind, over all programs; also of those that nothing
+        judged.
+        """
         found: Counter[str] = Counter()
         for program in self.programs:
             for target in program.targets:

@@ -23,7 +23,7 @@ _WORDS = 32  # more than fenv_t has
 
 @contextmanager
 def flushed() -> Iterator[None]:
-    """In this thread, subnormal numbers are zeros inside of the block; no change where the machine is unknown."""
+    """Have subnormal numbers be zeros in this thread inside of the block; no change where the machine is unknown."""
     register = _REGISTERS.get(platform.machine()) if sys.platform == "linux" else None
     library = ctypes.CDLL(ctypes.util.find_library("m")) if register else None
     if register is None or library is None:

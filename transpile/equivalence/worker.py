@@ -137,7 +137,7 @@ class Worker:
         return answer
 
     def _last_words(self) -> str:
-        """How the process ended, and the line of its log that says why."""
+        """Return how the process ended, and the line of its log that says why."""
         assert self._process is not None and self._log is not None
         code = self._process.wait()
         ending = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

@@ -31,7 +31,9 @@ LARGE = 4096  # bytes of a literal that is not sent through text
 
 @dataclass(frozen=True, slots=True)
 class _Storage:
-    """Where a LiteralProto keeps the values of an element type. Packed integers are varints, the rest little-endian."""
+    """The field of a LiteralProto that keeps the values of an element type. Packed integers are varints, the rest
+    little-endian.
+    """
 
     field: int
     is_varint: bool = False

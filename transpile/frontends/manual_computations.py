@@ -61,7 +61,9 @@ def of_one_device(module: HloModule) -> HloModule:
 
 
 def _shardings(module: HloModule) -> dict[Instruction, list[Sharding]]:
-    """How the custom calls of manual computations divide their arrays; nothing where one of them is not understood."""
+    """Return how the custom calls of manual computations divide their arrays; nothing where one of them is not
+    understood.
+    """
     calls = [i for i in module.instructions() if i.attributes.get("custom_call_target") in _SHARDINGS]
     attributes = module.header.get("frontend_attributes")
     meshes = parse_meshes(attributes.text) if calls and isinstance(attributes, Raw) else {}
@@ -248,7 +250,7 @@ class _Writer:
         )
 
     def _start(self, sharding: Sharding, dimension: int, size: int, like: Instruction) -> Instruction:
-        """Where the part of a device begins along a dimension."""
+        """Return where the part of a device begins along a dimension."""
         places = np.array(sharding.places(dimension), np.uint32)
         parts = sharding.parts(dimension)
         if parts == 1:

@@ -16,7 +16,9 @@ _FRAME = re.compile(r'File "<xla2py generated[^"]*", line \d+, in (\w+)')
 
 
 def bucket_of_difference(module: HloModule, leaf: LeafResult) -> Bucket:
-    """By the instruction that computes the array, its element type, and the status and size of the difference."""
+    """Return the bucket by the instruction that computes the array, its element type, and the status and size of the
+    difference.
+    """
     instruction = module.entry.root
     if instruction.opcode == "tuple":
         instruction = instruction.operands[leaf.path[0] if leaf.path else 0]
@@ -30,7 +32,7 @@ def bucket_of_difference(module: HloModule, leaf: LeafResult) -> Bucket:
 
 
 def bucket_of_failure(run: Run) -> Bucket:
-    """By the exception, and by the function of the emitted code that it came from."""
+    """Return the bucket by the exception, and by the function of the emitted code that it came from."""
     kind = run.message.split(":", 1)[0]
     frames: Sequence[str] = _FRAME.findall(run.traceback)
     where = frames[-1] if frames else "emission" if kind == "emission failed" else "process"

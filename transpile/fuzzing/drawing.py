@@ -41,7 +41,7 @@ def sizes(random: Random, fewest: int, most: int) -> list[int]:
 
 
 def some(random: Random, items: Sequence[int], chance: float) -> list[int]:
-    """Each item with a chance, in order."""
+    """Draw each item with a chance, in order."""
     return [item for item in items if random.random() < chance]
 
 

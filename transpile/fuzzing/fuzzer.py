@@ -60,7 +60,7 @@ class Finding:
 
 @dataclass
 class Progress:
-    """How far the fuzzing is: the seeds done, counts, and the seeds in each bucket (by the name of its folder).
+    """The progress of a run: the seeds done, counts, and the seeds in each bucket (by the name of its folder).
 
     ``campaigns`` are the kinds of inputs; the programs take them in turn. ``style`` is that of the emitted modules.
     """
@@ -199,8 +199,9 @@ def _findings(
 
 
 def _verdicts(program: RandomProgram, judge: Judge, expected: Run, actual: Run) -> Sequence[LeafResult]:
-    """On ordinary inputs, results are equal to the last bit but for those that the program says; what a generator made
-    exact is not so on others."""
+    """Compare results, which on ordinary inputs are equal to the last bit but for those that the program says; what a
+    generator made exact is not so on others.
+    """
     if program.campaign != "ordinary":
         return judge.compare(expected, actual)
     budget = budget_for(judge.module)
@@ -255,6 +256,6 @@ def _record(finding: Finding, seed: int, progress: Progress, folder: Path, worke
 
 
 def _command(finding: Finding) -> str:
-    """How to see a finding again, in its folder."""
+    """Return how to see a finding again, in its folder."""
     style = "" if finding.style == READABLE else f" --style {finding.style}"
     return f"xla2py check program.hlo -t {finding.target}{style} --args inputs.npz\n"

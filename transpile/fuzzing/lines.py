@@ -133,7 +133,7 @@ def constant(work: Lines) -> None:
 
 
 def select(work: Lines) -> None:
-    """By a comparison of a part of any rank, of values of any ranks."""
+    """Select by a comparison of a part of any rank, between values of any ranks."""
     asked = work.random.choice(work.inputs) if work.is_rounded else work.any()
     direction = work.random.choice(["EQ", "LT", "GE"])
     zero = work.body.splat(asked.value.type, asked.value.dimensions)

@@ -37,7 +37,7 @@ def loop(name: str, random: Random) -> RandomProgram:
 
 @dataclass(frozen=True)
 class Counter:
-    """How a loop counts: ``number`` starts at ``start``, moves by ``step`` and stops after ``trips`` trips."""
+    """The counter of a loop: ``number`` starts at ``start``, moves by ``step`` and stops after ``trips`` trips."""
 
     type: str
     start: int

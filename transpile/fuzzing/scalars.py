@@ -217,7 +217,7 @@ def select_step(body: Body) -> Value:
 
 
 def bitcast_convert_step(body: Body) -> Value:
-    """To a type of any width that divides or is divided by the operand's."""
+    """Bitcast to a type of any width that divides or is divided by the operand's."""
     castable = [t for t in TYPES if t != "pred" and not ELEMENT_TYPES[t].is_complex]
     source, target = body.random.choice(castable), body.random.choice(castable)
     wide, narrow = ELEMENT_TYPES[source].bits, ELEMENT_TYPES[target].bits

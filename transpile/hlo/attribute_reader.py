@@ -133,7 +133,7 @@ class AttributeReader:
         return metadata
 
     def _located(self, metadata: OpMetadata) -> OpMetadata:
-        """With the place of its stack frame, where it has only that."""
+        """Return the metadata with the place of its stack frame, where it has only that."""
         number = metadata.stack_frame_id
         if metadata.source_file or not 0 < number <= len(self._state.frames):
             return metadata

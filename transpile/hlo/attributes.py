@@ -28,7 +28,7 @@ class WindowDimension:
         return 0 if self.size == 0 else (self.size - 1) * self.window_dilation + 1
 
     def output_size(self, input_size: int) -> int:
-        """How many places this window takes over ``input_size`` elements (XLA's ``StridedBound``)."""
+        """Return how many places this window takes over ``input_size`` elements (XLA's ``StridedBound``)."""
         dilated = 0 if input_size == 0 else (input_size - 1) * self.base_dilation + 1
         padded = dilated + self.padding_low + self.padding_high
         if padded <= 0 or self.dilated_size > padded:
@@ -89,7 +89,7 @@ class Raw:
 
 
 class AttributeKind(Enum):
-    """How an attribute is written in HLO text and which Python value it becomes."""
+    """The form of an attribute in HLO text, and the Python value that it becomes."""
 
     INTEGER = "integer"  # int
     INTEGERS = "integers"  # tuple[int, ...]  {0,1}

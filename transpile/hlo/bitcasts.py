@@ -183,7 +183,7 @@ def _by_physical_order(
 
 
 def _groups(shape: ArrayShape, digits: Sequence[_Digit]) -> list[list[int]]:
-    """For each dimension the positions of its digits in memory, most significant digit first."""
+    """Return for each dimension the positions of its digits in memory, most significant digit first."""
     positions = sorted(range(len(digits)), key=lambda i: -digits[i].place_value)
     return [[i for i in positions if digits[i].dimension == dimension] for dimension in range(shape.rank)]
 

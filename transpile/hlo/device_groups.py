@@ -38,7 +38,7 @@ def named_by(opcode: str, attributes: Mapping[str, Any], replicas: int, partitio
 
 
 def device_count(module: HloModule) -> int:
-    """How many devices run the module together."""
+    """Return how many devices run the module together."""
     return module.replica_count * module.num_partitions
 
 

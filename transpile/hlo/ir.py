@@ -26,7 +26,7 @@ def _empty() -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class OpMetadata:
-    """Where an instruction comes from: JAX's primitive, name stack and Python source line."""
+    """The origin of an instruction: JAX's primitive, name stack and Python source line."""
 
     op_type: str = ""
     op_name: str = ""

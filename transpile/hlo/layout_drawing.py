@@ -137,7 +137,7 @@ def _grid(shape: ArrayShape) -> list[str]:
 
 
 def _first_tile(shape: ArrayShape) -> tuple[int | None, int | None]:
-    """How many rows and columns of the table one tile of the first level covers, where it does not merge."""
+    """Return how many rows and columns of the table one tile of the first level covers, where it does not merge."""
     steps = tile_steps(shape)
     extents: dict[int, int] = {}
     if steps and all(len(group) == 1 for group in steps[0].groups):
@@ -164,7 +164,7 @@ def _memory(shape: ArrayShape) -> list[str]:
 
 
 def _per_line(places: int, across: int, fits: int) -> int:
-    """As many places as fit a line, whole runs of the most minor axis where possible."""
+    """Return as many places as fit a line, whole runs of the most minor axis where possible."""
     fits = max(min(fits, 16), 1)
     if across > fits:
         return fits

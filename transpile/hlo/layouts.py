@@ -44,7 +44,7 @@ class TileStep:
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """How many tiles cover every group; the last one may be partly padding."""
+        """Return how many tiles cover every group; the last one may be partly padding."""
         return tuple(-(-size // tile) for size, tile in zip(self.merged, self.tile, strict=True))
 
     @property
@@ -214,7 +214,7 @@ def physical_dimensions(shape: ArrayShape) -> tuple[int, ...]:
 
 
 def physical_size(shape: ArrayShape) -> int:
-    """How many elements the buffer of a shape holds, padding and tail padding included."""
+    """Return how many elements the buffer of a shape holds, padding and tail padding included."""
     size = math.prod(physical_dimensions(shape))
     alignment = shape.layout_or_default.tail_padding_alignment_in_elements
     return -(-size // alignment) * alignment

@@ -17,7 +17,7 @@ UNBOUNDED = -1  # the size of a dimension written ``?``
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How an array lies in memory.
+    """The way an array lies in memory.
 
     ``minor_to_major[0]`` is the fastest-varying dimension. ``tiles`` are applied left to right; a tile size of
     ``None`` is ``*`` (the whole dimension is merged into the next). Everything else is kept as read.
@@ -182,7 +182,7 @@ def _compatible_arrays(a: ArrayShape, b: ArrayShape, ignore_float_width: bool) -
 
 
 def dimension_texts(shape: ArrayShape) -> list[str]:
-    """Each size as HLO writes it: ``4``, ``<=4`` or ``?``."""
+    """Return each size as HLO writes it: ``4``, ``<=4`` or ``?``."""
     dynamic = shape.dynamic or (False,) * shape.rank
     return [
         "?" if size == UNBOUNDED else f"<={size}" if is_dynamic else str(size)

@@ -63,7 +63,7 @@ class Sharding:
         return tuple(map(tuple, listed.tolist()))
 
     def places(self, dimension: int) -> tuple[int, ...]:
-        """For each device by its number, which part of a dimension it has."""
+        """Return for each device by its number, which part of a dimension it has."""
         places = [0] * self.mesh.count
         for group in self.groups(dimension):
             for place, device in enumerate(group):

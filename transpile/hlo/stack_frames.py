@@ -43,7 +43,7 @@ def _with_parents(module: HloModule, frame_ids: Iterable[int]) -> set[int]:
 
 
 class CallChains:
-    """For each instruction the frames around it, outermost first, without the driver's."""
+    """Return for each instruction the frames around it, outermost first, without the driver's."""
 
     def __init__(self, module: HloModule) -> None:
         self.frames = module.stack_frames

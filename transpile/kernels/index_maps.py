@@ -43,7 +43,7 @@ def is_view(node: Node) -> bool:
 
 
 def through(view: Node, at: Map) -> Map:
-    """Where the operand of a view is read if the view is read at ``at``."""
+    """Return where the operand of a view is read if the view is read at ``at``."""
     (source,) = view.operands
     if view.opcode == "transpose":
         order = view.parameters["axes"]
@@ -71,7 +71,7 @@ def _sliced(index: Index, positions: range) -> Index:
 
 
 def broadcast(operand: Node, user: Node, at: Map) -> Map:
-    """Where an operand of an element-wise operation is read if the operation is computed at ``at``."""
+    """Return where an operand of an element-wise operation is read if the operation is computed at ``at``."""
     own = at[len(at) - operand.ndim :]
     return tuple(Index() if size == 1 else index for size, index in zip(operand.shape, own, strict=True))
 
@@ -99,7 +99,7 @@ def bounds(node: Node, number: int) -> tuple[Bound, ...]:
 
 
 def _sizes(node: Node) -> list[int]:
-    """How many elements are of each piece, along the axis on which they follow each other."""
+    """Return how many elements are of each piece, along the axis on which they follow each other."""
     axis = node.parameters["axis"]
     if node.opcode == "roll":
         size, shift = node.shape[axis], node.parameters["shift"]
@@ -108,7 +108,7 @@ def _sizes(node: Node) -> list[int]:
 
 
 def piece(node: Node, number: int, at: Map) -> Map:
-    """Where a piece is read, if the element at ``at`` comes from it."""
+    """Return where a piece is read, if the element at ``at`` comes from it."""
     operand = pieces(node)[number]
     if node.opcode == "pad":
         lows = [low for low, _ in node.parameters["widths"]]

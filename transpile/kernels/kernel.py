@@ -51,14 +51,14 @@ class Kernel:
 
     @property
     def is_of_any_shape(self) -> bool:
-        """No element asks where it is: the loop may be over arrays of another shape."""
+        """Tell whether no element asks where it is: the loop may be over arrays of another shape."""
         nodes = topological(tree_nodes(self.function.results))
         asks = {"at", "places", "tests"}
         return self.lines is None and not self.whole and all(asks.isdisjoint(node.parameters) for node in nodes)
 
     @property
     def is_read_whole(self) -> bool:
-        """No input has the shape of the loop: the call says how large it is."""
+        """Tell whether no input has the shape of the loop: the call says how large it is."""
         return all(p in self.whole or p.shape != self.loop for p in self.function.parameters)
 
     @property

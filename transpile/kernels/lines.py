@@ -67,12 +67,12 @@ class Lines:
 
     @property
     def length(self) -> int:
-        """How many elements a line has."""
+        """Return how many elements a line has."""
         return prod(part.size for part in self.stretches if part.is_reduced)
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Return how many there are."""
         return prod(part.size for part in self.stretches if not part.is_reduced)
 
     @property

@@ -100,7 +100,7 @@ def _located(module: HloModule) -> tuple[SourceText, list[tuple[Instruction, Spa
 
 
 def _own_place(module: HloModule, instruction: Instruction) -> Place | None:
-    """Where an instruction was traced from: the innermost place in a file that is at hand, else in any."""
+    """Return where an instruction was traced from: the innermost place in a file that is at hand, else in any."""
     metadata = instruction.metadata
     frame_id = metadata.stack_frame_id if metadata is not None else 0
     seen: set[int] = set()

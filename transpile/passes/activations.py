@@ -48,7 +48,7 @@ class Activations:
 
 
 def work(instructions: Iterable[Instruction]) -> int:
-    """How many instructions compute something."""
+    """Return how many instructions compute something."""
     return sum(instruction.opcode not in STRUCTURE for instruction in instructions)
 
 
@@ -197,7 +197,9 @@ def _calls(
 
 
 def _by_depth(computation: Computation) -> list[Instruction]:
-    """By the longest way from a parameter: what one copy makes for the next one comes first, however it is written."""
+    """Order by the longest way from a parameter: what one copy makes for the next one comes first, however it is
+    written.
+    """
     depth: dict[Instruction, int] = {}
     for instruction in computation.instructions:
         depth[instruction] = 1 + max((depth[operand] for operand in instruction.operands), default=0)

@@ -72,7 +72,9 @@ class _Outlining:
         return replace(self.original, computations=tuple(self.made), entry=entry)
 
     def outlined(self, computation: Computation) -> Computation:
-        """With the function that saves most outlined, and so on; then the same in the bodies of those functions."""
+        """Return the program with the function that saves most outlined, and so on; then the same in the bodies of
+        those functions.
+        """
         while True:
             around = Surroundings(computation)
             outlines = [
@@ -201,7 +203,9 @@ class _Outlining:
         replaced: dict[Instruction, Instruction],
         rewritten: dict[Computation, Computation],
     ) -> Computation:
-        """With these instructions in this order, some operands and called computations standing for others."""
+        """Return the computation with these instructions in this order, some operands and called computations standing
+        for others.
+        """
         current: dict[Instruction, Instruction] = {}  # of those that something else takes the place of
         replacing: dict[Instruction, list[Instruction]] = {}
         for old, new in replaced.items():

@@ -86,7 +86,9 @@ def _is_worth_it(parts: list[_Part]) -> bool:
 
 
 def _in_order(parts: list[_Part]) -> list[_Part]:
-    """With the inputs as a person would list them: arguments of the program in its order, other arrays, scalars."""
+    """Return the parts with the inputs as a person would list them: arguments of the program in its order, other
+    arrays, scalars.
+    """
 
     def place(number: int) -> tuple[bool, float]:
         given = [part.inputs[number] for part in parts]

@@ -68,7 +68,7 @@ def _parsed(expression: str) -> ast.expr:
 
 @cache
 def places(match: str, name: str) -> int:
-    """How often a pattern uses the part of a name."""
+    """Return how often a pattern uses the part of a name."""
     return len(re.findall(rf"\b{name}\b(?!=)", match))
 
 

@@ -22,7 +22,7 @@ _HEADER = re.compile(r"^# (source|body) sha256: ([0-9a-f]{64})$", re.MULTILINE)
 
 
 class State(Enum):
-    """What the source, the generator or a person did since a module was written; the worst that holds."""
+    """The state of a module: what source, generator or a person did since it was written; the worst that holds."""
 
     FRESH = "fresh"
     STALE_GENERATOR = "stale generator"  # the same source is written differently now

@@ -70,7 +70,7 @@ class LineWriter(KernelWriter):
         self.lines[:0] = [Line(self.indent, text) for text in self._first_lines()]
 
     def _first_lines(self) -> list[str]:
-        """Where the thread is, as far as the other lines ask."""
+        """Return where the thread is, as far as the other lines ask."""
         statement, launch = self.renderer.statement, self.launch
         asked = self._words(0)
         if launch.in_loops:

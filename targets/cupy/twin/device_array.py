@@ -35,7 +35,7 @@ def _comparison(ufunc: np.ufunc) -> Any:
 
 
 class DeviceArray(NDArrayOperatorsMixin):
-    """Like ``cupy.ndarray``: an array that only the device can look into."""
+    """An array like ``cupy.ndarray`` that only the device can look into."""
 
     __slots__ = ("_host",)
     _host: np.ndarray

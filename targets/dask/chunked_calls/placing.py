@@ -36,7 +36,7 @@ def _box(node: Node) -> _Box | None:
 
 
 def _part(node: Node, item: Any, size: int) -> tuple[int | Slot, int] | None:
-    """Where an item of an index begins and how long it is, where it takes one element after the other."""
+    """Return where an item of an index begins and how long it is, where it takes one element after the other."""
     if item == FULL:
         return 0, size
     if not isinstance(item, tuple):

@@ -20,7 +20,7 @@ from ..scatters import combiner, count_of_update_axes, first_slots, is_scatter
 
 
 def _along_updates(node: Node) -> Iterator[Sequence[tuple[int, int]]]:
-    """For each axis along which there are updates: that of the values and those of the indices."""
+    """Return for each axis along which there are updates that of the values and those of the indices."""
     if not is_scatter(node):
         return
     x, values, *indices = node.operands

@@ -99,7 +99,7 @@ def _chosen(node: Node, chunks: Chunks) -> ChunkedImplementation:
 
 
 def _tasks_each(node: Node, chosen: ChunkedImplementation, chunks: Chunks) -> int:
-    """How many tasks there are for a chunk of the result: one for each chunk of an operand, along its own axes."""
+    """Return how many tasks a chunk of the result has: one for each chunk of an operand, along its own axes."""
     each = node.operands[chosen.each]
     if not chosen.each and chosen.reads and is_argument(each):
         return 1

@@ -12,7 +12,7 @@ from ..nodes import is_argument, shape_of
 
 
 def count_of_chunks(node: Node, chunks: Chunks, without: Collection[Axis] = ()) -> int:
-    """How many chunks an array has along the axes of all but some classes."""
+    """Return how many chunks an array has along the axes of all but some classes."""
     find, sizes = chunks.classes.find, enumerate(shape_of(node))
     return prod(ceil(n / max(1, chunks.length(node, k))) for k, n in sizes if find(node, k) not in without)
 

@@ -39,7 +39,7 @@ class HostLoop(ArrayStrategy):
 
 
 def _handed_on(node: Node, classes: AxisClasses) -> Iterator[tuple[Node, list[Node]]]:
-    """Each value that goes into a loop or out of a branch, and what has it then."""
+    """Yield each value that goes into a loop or out of a branch, and what has it then."""
     if node.opcode == "loop":
         loop: Loop = node.parameters["loop"]
         for k, carry in enumerate(loop.carries):

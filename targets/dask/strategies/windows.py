@@ -93,7 +93,7 @@ def _cut_windows(node: Node, chunks: Chunks) -> list[Windows]:
 
 
 def _parts(node: Node, chunks: Chunks) -> int:
-    """How many chunks of a kernel give parts of a convolution that are added up."""
+    """Return how many chunks of a kernel give parts of a convolution that are added up."""
     if len(node.operands) < 2:
         return 1
     kernel = node.operands[1]

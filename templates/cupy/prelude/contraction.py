@@ -28,8 +28,8 @@ def matmul(a: cp.ndarray, b: cp.ndarray, dtype: Any = None) -> cp.ndarray:
 def ragged_groups(
     group_sizes: cp.ndarray, n: int, ndim: int
 ) -> list[tuple[cp.ndarray, cp.ndarray]]:
-    """For each group: all of the ``n`` rows, as which it has is known on the device
-    alone, and a mask [.., rows] of ``ndim`` axes of those in it.
+    """Return for each group all of the ``n`` rows, as which it has is known on the
+    device alone, and a mask [.., rows] of ``ndim`` axes of those in it.
     """
     ends = cp.cumsum(group_sizes, axis=-1)
     starts = ends - group_sizes

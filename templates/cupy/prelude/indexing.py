@@ -68,8 +68,8 @@ def window_starts(
     operand_batching_dims: Sequence[int],
     start_indices_batching_dims: Sequence[int],
 ) -> tuple[dict[int, cp.ndarray], tuple[int, ...]]:
-    """Where the windows start along each indexed operand dimension, as arrays of the
-    batch shape; and that shape.
+    """Return where the windows start along each indexed operand dimension, as arrays of
+    the batch shape; and that shape.
     """
     if index_vector_dim == indices.ndim:
         indices = indices[..., None]

@@ -38,8 +38,8 @@ class OverNccl(Replica):
         tag: str,
         channel: int | None = None,
     ) -> dict[int, Any]:
-        """As for other replicas. What is sent without receiving goes with the next
-        exchange: alone, it might wait for a replica that waits for this one.
+        """Exchange as other replicas do. What is sent without receiving goes with the
+        next exchange: alone, it might wait for a replica that waits for this one.
         """
         like = send.get(self.device, self.like)
         for peer, array in send.items():
@@ -80,7 +80,7 @@ class OverNccl(Replica):
     def all_reduce(
         self, x: Any, combine: Callable[[Any, Any], Any], *places: Any, **named: Any
     ) -> Any:
-        """In slices of one size, as all that replicas exchange has."""
+        """Combine in slices of one size, as all that replicas exchange has."""
         members = self.members(
             named["groups"] if "groups" in named else places[0] if places else None
         )

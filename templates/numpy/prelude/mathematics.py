@@ -177,9 +177,8 @@ BITS_OF_1_OVER_PI = 0x517CC1B727220A94FE13ABE8FA9A6EE06DB14ACC9E21C820FF28B1D5EF
 
 
 def half_turns() -> np.ndarray:
-    """For floats from 2**n to 2**(n + 1), n < 128: 1 / pi less what makes even numbers
-    of half turns of them, as the first 24 bits and the rest. [2, 128],
-    float64.
+    """Return, for floats from 2**n to 2**(n + 1), n < 128, 1 / pi less what makes even
+    numbers of half turns of them, as the first 24 bits and the rest. [2, 128], float64.
     """
     rows = []
     for power in range(128):
@@ -301,7 +300,7 @@ def erfc_f32(x: np.float32) -> np.float32:
 
 @elementary
 def normal_cdf_f32(x: np.float32) -> np.float32:
-    """How probable a standard normal number below x is. Error: 0.54 ulp."""
+    """Return the probability of a standard normal number below x. Error: 0.54 ulp."""
     tail = upper_tail(np.float64(x) * -0.7071067811865476)
     return np.float32(0.5 * tail)
 

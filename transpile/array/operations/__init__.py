@@ -32,7 +32,7 @@ def operation(opcode: str, parameters: Parameters) -> Operation:
 
 
 def operation_or_unknown(opcode: str, parameters: Parameters) -> Operation:
-    """As :func:`operation`; for an operation that only one target has, a row that says nothing."""
+    """Return the row as :func:`operation` does; an operation that only one target has gets a row that says nothing."""
     if opcode in CALLED_BY_NAME:
         return function_row(opcode, parameters)
     return OPERATIONS.get(opcode) or _unknown(opcode)

@@ -20,7 +20,9 @@ def _padded(node: Any) -> list[AxisMap]:
 
 
 def _of_second(node: Any) -> list[AxisMap]:
-    """Each element of the second operand needs the whole first one: a count a random state, a value a table."""
+    """Map the axes so that each element of the second operand needs the whole first one: a count a random state, a
+    value a table.
+    """
     first, second = node.operands
     return [(None,) * first.ndim, tuple(range(second.ndim))]
 

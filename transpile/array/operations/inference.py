@@ -43,7 +43,7 @@ def like_first(operands: Sequence[Operand], parameters: Parameters) -> Shape:
 
 
 def scalar(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    """No axes."""
+    """Return the shape without axes."""
     return ()
 
 

@@ -105,7 +105,7 @@ class BlockWriter:
         return [_INDENT * depth + "else:", *(_INDENT + line if line else "" for line in written)]
 
     def _end_of_head(self, start: int, first: int) -> int:
-        """Where the head ends whose body begins in line ``first``: behind its colon and the comment there."""
+        """Return where the head ends whose body begins in line ``first``: behind its colon and the comment there."""
         end = self.starts[first - 1] - 1
         lines = self.source[start:end].split("\n")
         while len(lines) > 1 and (not lines[-1].strip() or lines[-1].strip().startswith("#")):
@@ -170,7 +170,7 @@ class BlockWriter:
 
 
 def _level(text: str) -> int:
-    """How tightly an expression binds: an ``if`` 0, ``or`` 1, ``and`` 2, ``not`` 3, comparisons 4, arithmetic 5."""
+    """Return how tightly an expression binds: ``if`` 0, ``or`` 1, ``and`` 2, ``not`` 3, comparisons 4, arithmetic 5."""
     if re.fullmatch(r"[\w.]+", text):
         return _ATOM
     try:
@@ -185,7 +185,7 @@ def _level(text: str) -> int:
 
 
 def _least_level(node: ast.AST) -> int:
-    """How tightly the parts of a node must bind to stand without parentheses."""
+    """Return how tightly the parts of a node must bind to stand without parentheses."""
     if isinstance(node, ast.BoolOp):
         return 2 if isinstance(node.op, ast.Or) else 3
     if isinstance(node, ast.UnaryOp):

@@ -134,7 +134,7 @@ class _Cutter:
     # -- what is known
 
     def _whole(self, name: str) -> None:
-        """Nothing is known of how something is used."""
+        """Note that nothing is known of how something is used."""
         use = self.uses.setdefault(name, _Use())
         if use.is_whole or name not in self.definitions:
             return

@@ -76,7 +76,7 @@ class Folder(BlockWriter):
                     self.names[part.id] = None
 
     def forget(self, node: ast.stmt) -> None:
-        """Nothing is known from here on of what a statement may assign, and only its type of an array it changes."""
+        """Forget what a statement may assign; of an array that it changes the type stays known."""
         names = assigned_names([node])
         self.blocked |= names & self.intact
         self.intact -= names

@@ -77,7 +77,7 @@ def as_shape(name: str, shape: Shape | str) -> Shape:
 
 
 class Padding(Enum):
-    """How a window is padded: ``SAME`` keeps the size at stride 1, ``VALID`` adds nothing."""
+    """The padding of a window: ``SAME`` keeps the size at stride 1, ``VALID`` adds nothing."""
 
     SAME = "SAME"
     VALID = "VALID"

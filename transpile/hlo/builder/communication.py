@@ -21,7 +21,9 @@ Groups = Sequence[ReplicaGroup | Sequence[int]]
 
 
 class CommunicationOperations(BuilderCore):
-    """Only collectives of equal ``channel_id`` talk to each other; with one they go across partitions, too."""
+    """Collectives and transfers. Only those of equal ``channel_id`` talk to each other; with one they go across
+    partitions, too.
+    """
 
     # -- reducing
 

@@ -325,7 +325,9 @@ _Part = tuple[int, int, Sequence[int]]
 
 
 def convolution_numbers(lhs: _Part, kernel: _Part, result: _Part) -> ConvolutionDimensionNumbers:
-    """From ``(batch, feature, spatial)``, and of the kernel ``(input feature, output feature, spatial)``."""
+    """Return the dimension numbers of ``(batch, feature, spatial)``, and of the kernel ``(input feature, output
+    feature, spatial)``.
+    """
     labels = [_labels(*lhs, "bf"), _labels(*kernel, "io"), _labels(*result, "bf")]
     return ConvolutionDimensionNumbers(
         *(lhs[0], lhs[1], tuple(lhs[2])),

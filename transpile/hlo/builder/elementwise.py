@@ -120,11 +120,11 @@ class ElementwiseOperations(BuilderCore):
         return self._unary("real", operand)
 
     def round(self, operand: Operand) -> XlaOp:
-        """To the nearest integer, halves away from zero."""
+        """Round to the nearest integer, halves away from zero."""
         return self._unary("round-nearest-afz", operand)
 
     def round_nearest_even(self, operand: Operand) -> XlaOp:
-        """To the nearest integer, halves to the even one."""
+        """Round to the nearest integer, halves to the even one."""
         return self._unary("round-nearest-even", operand)
 
     def rsqrt(self, operand: Operand) -> XlaOp:
@@ -295,27 +295,27 @@ class ElementwiseOperations(BuilderCore):
         return self._comparison("LT", lhs, rhs, broadcast_dimensions)
 
     def eq_total_order(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """As :meth:`eq`, with -NaN < -inf < .. < -0 < +0 < .. < inf < NaN."""
+        """Compare as :meth:`eq` does, with -NaN < -inf < .. < -0 < +0 < .. < inf < NaN."""
         return self._comparison("EQ", lhs, rhs, broadcast_dimensions, total=True)
 
     def ne_total_order(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """As :meth:`ne`, with -NaN < -inf < .. < -0 < +0 < .. < inf < NaN."""
+        """Compare as :meth:`ne` does, with -NaN < -inf < .. < -0 < +0 < .. < inf < NaN."""
         return self._comparison("NE", lhs, rhs, broadcast_dimensions, total=True)
 
     def ge_total_order(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """As :meth:`ge`, with -NaN < -inf < .. < -0 < +0 < .. < inf < NaN."""
+        """Compare as :meth:`ge` does, with -NaN < -inf < .. < -0 < +0 < .. < inf < NaN."""
         return self._comparison("GE", lhs, rhs, broadcast_dimensions, total=True)
 
     def gt_total_order(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """As :meth:`gt`, with -NaN < -inf < .. < -0 < +0 < .. < inf < NaN."""
+        """Compare as :meth:`gt` does, with -NaN < -inf < .. < -0 < +0 < .. < inf < NaN."""
         return self._comparison("GT", lhs, rhs, broadcast_dimensions, total=True)
 
     def le_total_order(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """As :meth:`le`, with -NaN < -inf < .. < -0 < +0 < .. < inf < NaN."""
+        """Compare as :meth:`le` does, with -NaN < -inf < .. < -0 < +0 < .. < inf < NaN."""
         return self._comparison("LE", lhs, rhs, broadcast_dimensions, total=True)
 
     def lt_total_order(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Dimensions = None) -> XlaOp:
-        """As :meth:`lt`, with -NaN < -inf < .. < -0 < +0 < .. < inf < NaN."""
+        """Compare as :meth:`lt` does, with -NaN < -inf < .. < -0 < +0 < .. < inf < NaN."""
         return self._comparison("LT", lhs, rhs, broadcast_dimensions, total=True)
 
     # -- three operands

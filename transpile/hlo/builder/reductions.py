@@ -82,7 +82,7 @@ class ReductionOperations(BuilderCore):
         window_dilations: Ints | None,
         padding: Sequence[tuple[int, int]],
     ) -> XlaOp:
-        """As :meth:`reduce_window`, in the argument order of XLA's general form."""
+        """Reduce as :meth:`reduce_window` does, in the argument order of XLA's general form."""
         return self.reduce_window(
             *(operands, init_values, computation, window_dimensions, window_strides, padding),
             base_dilations=base_dilations,
@@ -123,7 +123,7 @@ class ReductionOperations(BuilderCore):
         init_value: Operand,
         scatter: Callee,
     ) -> XlaOp:
-        """As :meth:`select_and_scatter`, with a ``(low, high)`` pair a dimension (XLA's name)."""
+        """Scatter as :meth:`select_and_scatter` does, with a ``(low, high)`` pair a dimension (XLA's name)."""
         return self.select_and_scatter(
             operand, select, window_dimensions, window_strides, padding, source, init_value, scatter
         )

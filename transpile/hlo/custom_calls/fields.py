@@ -33,7 +33,7 @@ class ConfigError(ValueError):
 
 
 class Kind(Enum):
-    """How the value of a field is written."""
+    """The form in which the value of a field is written."""
 
     LETTER = "letter"  # str of one character, written as its code
     FLAG = "flag"  # bool

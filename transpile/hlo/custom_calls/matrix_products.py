@@ -38,7 +38,7 @@ def _product(b: XlaBuilder, call: Call, lhs: XlaOp, rhs: XlaOp, *more: XlaOp) ->
 
 
 def _scaled_product(b: XlaBuilder, call: Call, lhs: XlaOp, rhs: XlaOp, more: tuple[XlaOp, ...]) -> XlaOp:
-    """In the type that the product is summed in."""
+    """Scale a product in the type that it is summed in."""
     numbers = DotDimensionNumbers(*(call[f"{_NUMBERS}.{name}_dimensions"] for name in _DIMENSIONS))
     work = _summed_in(call.result().element_type)
     product = b.dot_general(lhs, rhs, numbers, preferred_element_type=work)

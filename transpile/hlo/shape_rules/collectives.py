@@ -64,7 +64,7 @@ def _groups(op: Operation) -> tuple[tuple[int, ...], ...]:
 
 
 def _group_size(op: Operation) -> int | None:
-    """How many devices exchange data; ``None`` when neither groups nor module tell."""
+    """Return how many devices exchange data; ``None`` when neither groups nor module tell."""
     groups = _groups(op)
     noun, count = _named(op)
     size = len(groups[0]) if groups else count
@@ -197,7 +197,7 @@ def _collective_broadcast(op: Operation) -> Shape:
 
 
 def _require_pairs(op: Operation, allowed: int = 1) -> None:
-    """No replica sends or receives more often than ``allowed``."""
+    """Require that no replica sends or receives more often than ``allowed``."""
     noun, limit = _named(op)
     for side, name in ((0, "source"), (1, "target")):
         seen = Counter(pair[side] for pair in op["source_target_pairs"])

@@ -237,7 +237,7 @@ def require_dimensions(
 
 
 def window_output(op: Operation, shape: ArrayShape, window: Window) -> ArrayShape:
-    """How many places a window takes in each dimension; refuses (XP216) what is not a window over the shape."""
+    """Return how many places a window takes in each dimension; refuses (XP216) what is not a window over the shape."""
     if len(window) != shape.rank:
         op.refuse("XP216", f"a window of {len(window)} dimensions over {shape_text(shape)}")
     sizes = []

@@ -153,7 +153,7 @@ def _scaled_dot(op: Operation) -> Shape:
 
 
 def _require_labels(op: Operation, numbers: ConvolutionDimensionNumbers, lhs: ArrayShape, rhs: ArrayShape) -> None:
-    """Each array's dimension numbers have to be a permutation, with as many spatial ones everywhere."""
+    """Require that each array's dimension numbers are a permutation, with as many spatial ones everywhere."""
     spatial = len(numbers.input_spatial)
     parts = {
         "lhs": (numbers.input_batch, numbers.input_feature, *numbers.input_spatial),

@@ -40,7 +40,7 @@ def _unary(allowed: _Allowed) -> Rule:
 
 
 def _real_part(allowed: _Allowed) -> Rule:
-    """As unary, but complex elements give their part's type."""
+    """Infer as unary does, but complex elements give their part's type."""
 
     def rule(op: Operation) -> Shape:
         operand = op.array(0)

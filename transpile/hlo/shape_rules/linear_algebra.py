@@ -52,7 +52,7 @@ def _fft(op: Operation) -> Shape:
 
 
 def _frequencies(length: int, is_empty: bool) -> int:
-    """How many frequencies a real signal has; an empty one has none."""
+    """Return how many frequencies a real signal has; an empty one has none."""
     return 0 if is_empty else length // 2 + 1
 
 

@@ -54,7 +54,7 @@ def _origin(region: FusedRegion, node: Node) -> dict[str, Any]:
 
 
 def _given_at(region: FusedRegion, node: Node) -> Map:
-    """Where a kernel writes what it gives of a result."""
+    """Return where a kernel writes what it gives of a result."""
     whole = identity(region.loop)
     if node not in region.unfinished or region.parts > 1:
         return region.at[node] if region.parts == 1 else ()
@@ -142,7 +142,7 @@ class KernelBuilder:
         return Function(function.computation, graph, parameters, results, originals=function.originals)
 
     def _body(self, of: Piece | None) -> Region:
-        """Where a piece is computed: for the elements alone that are of it."""
+        """Return where a piece is computed: for the elements alone that are of it."""
         if of is None:
             return self.graph.root
         if of not in self.bodies:
@@ -186,7 +186,7 @@ class KernelBuilder:
         return read_by(node, self.region.at[node], node in self.region.reductions)
 
     def _is_own(self, source: Node, at: Map) -> bool:
-        """Each element of the loop reads its own."""
+        """Tell whether each element of the loop reads its own."""
         return source.shape == self.region.loop and at == identity(source.shape)
 
     def _copy(self, node: Node, made: dict[Node, Node]) -> Node:

@@ -66,7 +66,7 @@ def read_by(node: Node, at: Map, reduced: bool) -> Iterator[tuple[Node, Map]]:
 
 
 def of_lines(node: Node) -> Map:
-    """Where the results of a reduction are, in the axes of what it reduces."""
+    """Return where the results of a reduction are, in the axes of what it reduces."""
     axes, shape = reduced_axes(node), node.operands[0].shape
     whole = identity(shape)
     if node.ndim == len(shape):
@@ -355,7 +355,7 @@ class RegionFinder:
 
 
 def _elements(region: FusedRegion, of: Piece | None) -> int:
-    """How many elements a region computes, or a piece of it."""
+    """Return how many elements a region computes, or a piece of it."""
     return prod(region.loop if of is None else pieces(of[0])[of[1]].shape)
 
 
@@ -366,8 +366,9 @@ def _is_of_lines(own: Map, joined: Sequence[FusedRegion]) -> bool:
 
 
 def _beside(node: Node, at: Map, place: Map) -> Map | None:
-    """Where an operation is in a loop, if it reads at ``at`` what is at ``place`` in the loop, an element of each line;
-    None if it has more elements than lines."""
+    """Return where an operation is in a loop, if it reads at ``at`` what is at ``place`` in the loop, an element of
+    each line; None if it has more elements than lines.
+    """
     own: list[Index | None] = [None] * node.ndim
     for index, where in zip(at, place, strict=True):
         if index.axis is None or index != Index(0, 1, index.axis):
@@ -380,7 +381,7 @@ def _beside(node: Node, at: Map, place: Map) -> Map | None:
 
 
 def _read_from_around(nodes: Iterable[Node]) -> dict[Region, dict[Node, None]]:
-    """For each body inside another: what it reads that is computed around it."""
+    """Return for each body inside another what it reads that is computed around it."""
     found: dict[Region, dict[Node, None]] = {}
     for node in nodes:
         for needed in node.operands:

@@ -99,7 +99,7 @@ def _restoring(node: Node) -> Index:
 
 
 def _unanimous(function: Function, nodes: list[Node]) -> dict[Node, Index]:
-    """For each reduction or element-wise node: the one index that all its users expand it by, directly or not."""
+    """Return for each reduction or element-wise node the one index that all its users expand it by, directly or not."""
     demands: dict[Node, set[Index | None]] = {}
     for root in tree_nodes(function.results):
         demands.setdefault(root, set()).add(None)
@@ -115,7 +115,7 @@ def _unanimous(function: Function, nodes: list[Node]) -> dict[Node, Index]:
 
 
 def _demand(user: Node, operand: Node, index: Index | None) -> Index | None:
-    """How a user expands an operand; None where it does not."""
+    """Return how a user expands an operand; None where it does not."""
     if user.opcode == "expand":
         return tuple(user.parameters["index"])
     if user.operation.is_elementwise and operand.ndim == user.ndim and user.ndim:

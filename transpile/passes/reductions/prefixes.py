@@ -39,7 +39,7 @@ class _NoStretch(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Stretches:
-    """For each element of a node: the places of the source from ``start`` to before ``stop`` that it combines.
+    """The stretches of a source that the elements of a node combine: from ``start`` to before ``stop``.
 
     Where the two are equal stands the literal ``filling``.
     """
@@ -114,7 +114,7 @@ def prefixes(function: Function, supports: Support) -> None:
 
 
 def _may_end_one(node: Node) -> bool:
-    """Only combinations with something moved, and blocks put together, are worth a closer look."""
+    """Tell whether a node is worth a closer look: combinations with something moved, and blocks put together, are."""
     if node.element_type is None or not node.shape or not _SHORTEST <= prod(node.shape) <= _LARGEST:
         return False
     outer = node
@@ -271,7 +271,7 @@ def _combined(opcode: str, one: Stretches, other: Stretches, combined: set[str])
 
 
 def _require_neutral(part: Stretches, opcode: str) -> None:
-    """Nothing but the neutral element stands where the stretches are empty."""
+    """Require that nothing but the neutral element stands where the stretches are empty."""
     if (part.start == part.stop).any() and not (part.filling is not None and is_identity(part.filling, opcode)):
         raise _NoStretch
 
@@ -281,7 +281,7 @@ def _combine(node: Node, parts: list[Stretches], combined: set[str]) -> Stretche
 
 
 def _run(node: Node, parts: list[Stretches], combined: set[str]) -> Stretches:
-    """Each element with all before it."""
+    """Return the combination of each element with all before it."""
     (part,) = parts
     axis = node.parameters["axis"]
     _require_neutral(part, node.operation.folds)

@@ -37,8 +37,9 @@ def _of_whole(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def cuts(whole: tuple[int, ...], pieces: tuple[int, ...]) -> list[tuple[int, list[int]]] | None:
-    """For each axis of ``whole`` its size and the axes of ``pieces`` it is cut into, where each is cut or stays as it
-    is."""
+    """Return for each axis of ``whole`` its size and the axes of ``pieces`` it is cut into, where each is cut or stays
+    as it is.
+    """
     found: list[tuple[int, list[int]]] = []
     at = 0
     for axis, size in enumerate(whole):

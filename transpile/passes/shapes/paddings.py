@@ -37,7 +37,7 @@ def _padded(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _modes(size: int, before: int, after: int) -> dict[str, list[list[int]]]:
-    """By mode, which elements of an axis stand before and after it."""
+    """Return, by mode, which elements of an axis stand before and after it."""
     rest = list(range(size))
     return {
         "edge": [[0] * before, [size - 1] * after],

@@ -42,7 +42,7 @@ def _repeated(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _own_axes(inner: Node, wide: Node) -> list[int | None] | None:
-    """For each axis of a wide array the axis of what was expanded that it is, None where it was inserted."""
+    """Return for each axis of a wide array the axis of what was expanded that it is, None where it was inserted."""
     index = inner.parameters["index"] if inner.opcode == "expand" else (":",) * inner.ndim
     own: list[int | None] = [None] * (wide.ndim - inner.ndim)
     axis = 0

@@ -54,7 +54,7 @@ def _is_number(node: Node, number: int) -> bool:
 
 
 def _cut(graph: Graph, numbers: Node, size: int) -> Node:
-    """At most ``size``."""
+    """Return numbers cut to at most ``size``."""
     inner = _NOT_NEGATIVE.match(numbers)
     zero, most = (graph.literal(bound, numbers.type) for bound in (0, size))
     operands = (zero, inner["x"], most) if inner is not None else (numbers, most)

@@ -78,7 +78,7 @@ def _of_bits(work: Carrying, value: Instruction, given: ArrayShape) -> Instructi
 
 
 def _by_bits(opcode: str) -> Special:
-    """On the bits as unsigned numbers."""
+    """Apply the operation to the bits as unsigned numbers."""
 
     def rule(work: Carrying, instruction: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
         element_type = instruction.array_shape.element_type
@@ -117,7 +117,7 @@ def _mulhi(work: Carrying, instruction: Instruction, operands: tuple[Instruction
 
 
 def _bitcast_convert(work: Carrying, instruction: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
-    """By way of bytes, in which narrow elements lie with their low bits first."""
+    """Convert by way of bytes, in which narrow elements lie with their low bits first."""
     (operand,) = operands
     given, result = instruction.operands[0].array_shape, instruction.array_shape
     old, new = given.element_type.bits, result.element_type.bits
@@ -160,7 +160,7 @@ def _unpacked(work: Carrying, whole: Instruction, bits: int, octet: int, result:
 
 
 def _offsets(work: Carrying, shape: ArrayShape, bits: int) -> Instruction:
-    """Where the pieces along the last axis begin."""
+    """Return where the pieces along the last axis begin."""
     places = work.new("iota", shape, iota_dimension=shape.rank - 1)
     return work.new("multiply", shape, places, constant(work, shape, bits))
 

@@ -68,7 +68,7 @@ _MANY = 1 << 18  # products of integers from which NumPy's own loops are too slo
 
 
 def _products(left: _Side, right: _Side) -> int:
-    """How many multiplications the contraction takes."""
+    """Return how many multiplications the contraction takes."""
     return prod(left.value.shape) * prod(right.value.shape[d] for d in right.free)
 
 
@@ -154,7 +154,7 @@ def _product(
 
 
 def _letters(side: _Side, result: dict[int, int]) -> list[int]:
-    """For each axis of the node: its result dimension, or -1 - k for the k-th contracted pair."""
+    """Return for each axis of the node its result dimension, or -1 - k for the k-th contracted pair."""
     letters = [0] * side.value.node.ndim
     for d, axis in enumerate(side.value.axes):
         if axis is not None:
@@ -171,7 +171,7 @@ def _outer(
     sizes: tuple[int, ...],
     element_type: ElementType,
 ) -> Value:
-    """Nothing is contracted: an element-wise product of broadcast operands."""
+    """Lower a contraction of nothing as an element-wise product of broadcast operands."""
     values = []
     for side, result in ((left, left_result), (right, right_result)):
         side.value = converted(lowering, side.value, element_type)

@@ -128,7 +128,7 @@ def _dotted(instruction: Instruction, operand: int, dimension: int) -> int | Non
 
 
 def _reshaped(instruction: Instruction, operand: int, dimension: int) -> int | None:
-    """Only where unit dimensions come and go."""
+    """Reshape only where unit dimensions come and go."""
     old, new = instruction.operands[0].array_shape.dimensions, instruction.array_shape.dimensions
     kept, wanted = [d for d, n in enumerate(old) if n != 1], [d for d, n in enumerate(new) if n != 1]
     same = [old[d] for d in kept] == [new[d] for d in wanted]

@@ -209,7 +209,7 @@ def _bounds(value: Value) -> Interval | None:
 
 
 def _compared_with_itself(lowering: FunctionLowering, direction: str, value: Value) -> Value | None:
-    """Only NaN differs from itself."""
+    """Lower the comparison of a value with itself: only NaN differs."""
     if direction not in ("EQ", "NE"):
         return None
     is_nan = lowering.elementwise("isnan", PRED, value, shape=value.shape)
@@ -307,7 +307,7 @@ def _simpler_negate(lowering: FunctionLowering, instruction: Instruction, operan
 
 
 def _simpler_remainder(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
-    """Nothing is left of integers divided by 1 or -1."""
+    """Simplify a remainder: nothing is left of integers divided by 1 or -1."""
     divisor = _literal(b)
     if divisor is None or divisor.dtype.kind not in "iu" or abs(int(divisor)) != 1:
         return None

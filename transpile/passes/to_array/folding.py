@@ -20,7 +20,7 @@ def _quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
 
 
 def _remainder(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
-    """With the sign of the dividend; of an integer by 0 it is left."""
+    """Return the remainder, with the sign of the dividend; that of an integer by 0 is left."""
     return None if a.dtype.kind in "iu" and not b else np.fmod(a, b)
 
 
@@ -31,7 +31,7 @@ def _half_away(x: np.ndarray) -> np.ndarray:
 
 
 def _shifted(shift: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Callable[..., np.ndarray | None]:
-    """By fewer places than there are; the others are left."""
+    """Shift by fewer places than there are; the others are left."""
     return lambda x, places: shift(x, places) if 0 <= int(places) < 8 * x.dtype.itemsize else None
 
 
@@ -115,7 +115,7 @@ def _with_plain_nan(result: np.ndarray, operands: list[np.ndarray]) -> np.ndarra
 
 
 def _convert(operand: np.ndarray, element_type: ElementType) -> np.ndarray | None:
-    """Only where every library agrees: no float to integer out of range, no low precision."""
+    """Convert only where every library agrees: no float to integer out of range, no low precision."""
     if element_type.is_extension or element_type.bits < 8:
         return None
     if operand.dtype.kind == "c" and not element_type.is_complex:

@@ -122,7 +122,7 @@ class Knowledge:
         return True
 
     def _turn(self, attempt: Attempt) -> bool:
-        """Where the body reads nothing of the counter but ``48 - i``, or ``i + 1``, count that instead."""
+        """Count ``48 - i`` or ``i + 1`` instead, where the body reads nothing else of the counter."""
         loop = attempt.loop
         if self.turned or loop.counter is None or not self.trip_count:
             return False
@@ -148,7 +148,7 @@ def _keeps(node: Node, interval: Interval) -> bool:
 
 
 def _counter_terms(counter: Node, roots: Iterable[Node]) -> set[tuple[int, int]]:
-    """As what the nodes that are no arithmetic on the counter read it: (coefficient, constant)."""
+    """Return (coefficient, constant) as what the nodes that are no arithmetic on the counter read it."""
     nodes = topological(roots)
     sums = {node for node in nodes if node.is_python_int and counter in affine(node)[0]}
     read = [node for node in nodes if node not in sums]

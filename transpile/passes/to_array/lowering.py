@@ -58,7 +58,7 @@ LOWERING_CHOICES = (
 
 
 class Options:
-    """What lowering may do. ``axis_maps=False`` materialises every value: explicit, longer, still right."""
+    """Choices of lowering. ``axis_maps=False`` materialises every value: explicit, longer, still right."""
 
     def __init__(
         self,
@@ -257,7 +257,7 @@ def _is_empty(instruction: Instruction) -> bool:
 
 
 def _call_counts(module: HloModule) -> dict[Computation, int]:
-    """How many instructions call each computation."""
+    """Return how many instructions call each computation."""
     counts: dict[Computation, int] = {}
     for instruction in module.instructions():
         for computation in instruction.called:

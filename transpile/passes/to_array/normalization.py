@@ -26,7 +26,7 @@ def _keywords(instruction: Instruction, rank: int) -> dict[str, Any]:
 
 @lowers("batch-norm-training", "batch-norm-inference", "batch-norm-grad")
 def batch_norm(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
-    """By a function of the prelude, or in plain operations where the target does not support that."""
+    """Normalise by a function of the prelude, or in plain operations where the target does not support that."""
     if "normalizations" not in lowering.module.options.disabled:
         function, *results = _called(lowering, instruction, operands)
         if lowering.module.options.support(function):
@@ -61,7 +61,7 @@ class _Plain:
         return apply(self.lowering, opcode, operands[0].node.type, operands, shape, {})
 
     def wide(self, value: Value) -> Value:
-        """In the type in which it is computed."""
+        """Return the value in the type in which it is computed."""
         return self.to(accumulated_type(value.node.type), value)
 
     def to(self, element_type: ElementType, value: Value) -> Value:

@@ -19,7 +19,7 @@ def start_points(
     start_map: Sequence[int],
     batching: Sequence[tuple[int, int]],
 ) -> dict[int, Value]:
-    """By operand dimension, in order: the starts, of the shape of ``indices`` less the vectors' dimension.
+    """Return, by operand dimension, in order, the starts, of the shape of ``indices`` less the vectors' dimension.
 
     ``batching`` are pairs (operand dimension, dimension of ``indices``) that advance together.
     """

@@ -271,7 +271,7 @@ def _through_buffer(lowering: FunctionLowering, instruction: Instruction, operan
 
 
 def is_simple_layout(shape: ArrayShape) -> bool:
-    """Only an order of dimensions: no tiles, no padding, whole bytes."""
+    """Tell whether a layout is only an order of dimensions: no tiles, no padding, whole bytes."""
     layout = shape.layout_or_default
     return not layout.tiles and not layout.padded_dimensions and shape.element_type.bits >= 8
 
