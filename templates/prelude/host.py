@@ -12,6 +12,7 @@ def call_back(function: Callable[..., Any] | None, *arguments: Any) -> Any:
     if function is None:
         raise RuntimeError(
             "the traced program calls a Python function here: hand it to main by the "
-            "name in this line; a check that was traced (error_if) has failed"
+            "name in this line. Where that is a check (error_if), it has failed, or is "
+            "always asked: traced with EQX_ON_ERROR=nan it gives NaN and asks nobody"
         )
     return function(*arguments)

@@ -1,7 +1,9 @@
 """Calls back into Python: left out where nobody reads what they give, else functions that main may be handed."""
 
+import jax
 import numpy as np
 import pytest
+from jax.experimental import io_callback
 
 import xla2py
 from xla2py.transpile import cli
@@ -130,3 +132,32 @@ def test_programs_of_jax():
 
     text = jax.jit(function).lower(X).as_text(dialect="hlo")
     np.testing.assert_allclose(xla2py.emit(text).load().main(X, pure_callback=np.sin), X + np.sin(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_functions_of_this_process_are_handed_over(target):
+    asked = []
+
+    def doubled(x):
+        asked.append(x.shape)
+        return 2 * x
+
+    def parts(x):
+        return np.float32(x.sum()), x + 1
+
+    def traced(x):
+        jax.debug.print("x is {x}", x=x)
+        y = jax.pure_callback(doubled, jax.ShapeDtypeStruct((3,), np.float32), x)
+        total, more = io_callback(
+            parts, (jax.ShapeDtypeStruct((), np.float32), jax.ShapeDtypeStruct((3,), np.float32)), y
+        )
+        return total * more
+
+    emitted = xla2py.emit(xla2py.from_jax(traced, X), target)
+    np.testing.assert_allclose(np.asarray(emitted.load().main(X)), 12 * (2 * X + 1))
+    assert asked == [(3,)]
+    assert "left out, as nothing reads what it gives: debug_print" in emitted.source
+    with pytest.raises(RuntimeError, match="EQX_ON_ERROR=nan"):
+        np.asarray(emitted.load().main(X, pure_callback=None))
+    own = emitted.load().main(X, pure_callback=lambda x: x)
+    np.testing.assert_allclose(np.asarray(own), 6 * (X + 1))

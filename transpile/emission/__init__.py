@@ -15,6 +15,8 @@ from ..compilation import READABLE, STYLES, Options, compile, written_as
 from ..errors import Diagnostic, UsageError
 from ..frontends import load
 from ..frontends.witnesses import Witnesses
+from ..hlo.custom_calls import known_functions
+from ..hlo.device_groups import device_count
 from ..hlo.ir import HloModule
 from ..hlo.printer import module_sha256
 from ..hlo.verifier import verify
@@ -121,7 +123,10 @@ def emit(
     begin("formatting")
     text = joined(list(map(formatted, written.pieces)) if format else written.pieces)
     text, title = with_body_hash(text), identifier(module.name) or "module"
-    return GeneratedModule(text, title, chosen.name, written.constants, written.functions, compiled.program)
+    handed = known_functions(module) if device_count(module) == 1 else {}
+    return GeneratedModule(
+        text, title, chosen.name, written.constants, written.functions, compiled.program, callbacks=handed
+    )
 
 
 def _options(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import linecache
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import unwrap
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -27,7 +28,8 @@ class GeneratedModule:
 
     ``functions`` says which values of the array dialect each statement computes, in the order of the text; those of
     the prelude are not among them. :func:`.places.statements` finds them in the source. ``sizes`` says what each free
-    size may be, where the module is one for any size.
+    size may be, where the module is one for any size. ``callbacks`` are the functions that :meth:`load` hands to
+    ``main`` by name: those of a JAX function of this process.
     """
 
     source: str
@@ -37,6 +39,7 @@ class GeneratedModule:
     functions: Sequence[WrittenFunction] = field(default=(), compare=False)
     program: Program | None = field(default=None, compare=False)
     sizes: Mapping[str, range] = field(default_factory=dict)
+    callbacks: Mapping[str, Callable[..., Any]] = field(default_factory=dict, compare=False)
 
     def __repr__(self) -> str:
         return f"<GeneratedModule {self.name} for {self.target}: {len(self.source.splitlines())} lines>"
@@ -83,6 +86,8 @@ class GeneratedModule:
         source, filename = self.source if keep_compiled else without_cache(self.source), str(module.__file__)
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
         exec(compile(source, filename, "exec", dont_inherit=True), module.__dict__)
+        if self.callbacks:
+            unwrap(module.main).__kwdefaults__.update(self.callbacks)
         if self.constants:
             stored = {name: storable(array) for name, array in self.constants.items()}
             for function in ("constant", "mapped_constant"):

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ..errors import Diagnostic, UsageError
 from ..hlo.ir import HloModule, StackFrame
@@ -57,7 +60,20 @@ def of_lowered(lowered: Any, name: str) -> HloModule:
     text = module_text(small) if literals else lowered.as_text("hlo", debug_info=True)
     source = SourceText(text, f"<{name}>")
     module = of_one_device(parse_module(source, {name: read_literal(literal) for name, literal in literals.items()}))
-    return with_trees(replace(module, sources=_sources(_files_of_function(module.stack_frames))), lowered)
+    sources = _sources(_files_of_function(module.stack_frames))
+    return with_trees(replace(module, sources=sources, host_functions=_host_functions(lowered)), lowered)
+
+
+def _host_functions(lowered: Any) -> tuple[Callable[..., Any], ...]:
+    """Return the functions that the callbacks of a ``jax.stages.Lowered`` call."""
+    details = getattr(getattr(lowered, "_lowering", None), "compile_args", {})
+    return tuple(partial(_called, function) for function in details.get("host_callbacks", ()))
+
+
+def _called(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what a function of JAX, which gives a list, gives for arrays: one, or a tuple of several."""
+    results = tuple(function(*map(np.asarray, arguments)))
+    return results[0] if len(results) == 1 else results
 
 
 def with_trees(module: HloModule, found: Any) -> HloModule:

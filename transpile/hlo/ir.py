@@ -175,6 +175,7 @@ class HloModule:
     sources: Mapping[str, str] = field(default_factory=_empty)  # user's Python source by file name, when given
     source: SourceText | None = field(default=None, repr=False)  # the HLO text that the spans point into
     trees: Trees | None = None  # what the traced function takes and returns, where that is known
+    host_functions: tuple[Any, ...] = ()  # those of the tracing process, by the numbers that callbacks have in the text
     arguments: tuple[Any, ...] = ()  # arrays for the parameters, where the program came with those of one run
     notes: tuple[Diagnostic, ...] = ()  # what reading it left out
 

@@ -12,7 +12,7 @@ from ..shapes import TupleShape, compatible
 from ..source import Diagnostic, HloVerificationError
 from .block_scaling import BLOCK_SCALING
 from .call import Call, CustomCall
-from .callbacks import CALLBACKS, Callback, callbacks, is_callback
+from .callbacks import CALLBACKS, Callback, callbacks, is_callback, known_functions
 from .convolutions import CONVOLUTIONS
 from .fields import ConfigError
 from .functions import FUNCTIONS
@@ -83,5 +83,6 @@ __all__ = [
     "complaint",
     "definition_of",
     "is_callback",
+    "known_functions",
     "read_call",
 ]

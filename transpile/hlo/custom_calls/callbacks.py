@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from ..ir import Computation, HloModule, Instruction
 from ..shapes import ArrayShape, TupleShape, leaves
@@ -25,10 +26,15 @@ _INDEX = re.compile(r"\bindex = (\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Callback:
-    """A callback of a program: ``name`` is that of the function that stands for it in emitted code."""
+    """A callback of a program.
+
+    ``name`` is that of the function that stands for it in emitted code, ``index`` the number of its own function in the
+    process that traced the program, None where the text has none.
+    """
 
     instruction: Instruction
     name: str
+    index: int | None
     is_used: bool  # whether any array that it gives is read
 
 
@@ -43,8 +49,18 @@ def callbacks(module: HloModule) -> list[Callback]:
             key = _function_key(instruction)
             if key not in names:
                 names[key] = _unused(_base(instruction), set(names.values()))
-            found.append(Callback(instruction, names[key], instruction in read))
+            index = int(key) if isinstance(key, str) else None
+            found.append(Callback(instruction, names[key], index, instruction in read))
     return found
+
+
+def known_functions(module: HloModule) -> dict[str, Any]:
+    """Return the functions that a module's callbacks call, by name, where the process that traced it has them."""
+    return {
+        found.name: module.host_functions[found.index]
+        for found in callbacks(module)
+        if found.is_used and found.index is not None and found.index < len(module.host_functions)
+    }
 
 
 def is_callback(instruction: Instruction) -> bool:
