@@ -47,6 +47,10 @@ def _compiles_nothing(node: Node) -> bool:
     return False
 
 
+def _has_no_function(node: Node) -> OwnCall | None:
+    return None
+
+
 def _saves_an_array(nodes: Sequence[Node], saved: int, is_repeated: bool) -> bool:
     return saved > 0
 
@@ -60,7 +64,8 @@ class Kernels:
     has fewer than ``most_elements``, a kernel at most ``most_arguments``; ``pays(nodes, saved, is_repeated)`` says
     whether it is worth to have one for these operations, which saves so many arrays that would be stored without
     it, and stands in the body of a loop or not. ``compiles(node)`` says whether what a loop calls beside kernels
-    may be in a loop that is a function of its own. ``refuses(node)`` gives the reason why a node would stand in the
+    may be in a loop that is a function of its own, ``own_function(node)`` is the call that stands for a node where
+    kernels are written. ``refuses(node)`` gives the reason why a node would stand in the
     way of kernels, so that nothing is raised to it, or None. Where they ``take_any_shape``, those that ask for no
     place compute arrays of other shapes, too. They need the packages that ``requires`` names, which an ``extra`` of
     this distribution installs. ``declarations`` makes what writes the kernels of a module
@@ -73,6 +78,7 @@ class Kernels:
     parts: Callable[[Lines], int] = _whole
     pays: Callable[[Sequence[Node], int, bool], bool] = _saves_an_array
     compiles: Callable[[Node], bool] = _compiles_nothing
+    own_function: Callable[[Node], OwnCall | None] = _has_no_function
     most_elements: int = 2**31
     most_arguments: int = 32
     refuses: Refuses = _supports_everything

@@ -225,7 +225,8 @@ TABLES = {
 # Passes over HLO, whose tables are of HLO's opcodes, and what a target says of its own support.
 OTHER_TABLES = ("passes/activations", "passes/storage_types", "passes/outlin")
 SUPPORT = ("cupy/captures", "cupy/cuda", "cupy/functions", "cupy/fusion", "cupy/twin", "dask/chunked_calls")
-SUPPORT += ("dask/legalize", "dask/strategies", "element_rules", "numpy/kernels", "numpy/numba", "refusals")
+SUPPORT += ("dask/legalize", "dask/strategies", "element_rules", "numpy/functions", "numpy/kernels", "numpy/numba")
+SUPPORT += ("refusals",)
 
 
 def keys_of(value: ast.expr) -> list[str]:

@@ -11,6 +11,7 @@ from ...transpile.array.node import Node
 from ...transpile.kernels.lines import Lines, reduced_axes
 from ..base import Kernels
 from ..element_rules import RULES, ElementTable, called_function, has_one_type, hides_elements
+from .functions import compiled_function
 
 _FLOATS = frozenset(("f32", "f64"))
 _INTEGERS = frozenset("s8 s16 s32 s64 u8 u16 u32 u64".split())
@@ -144,6 +145,7 @@ KERNELS = Kernels(
     _declarations,
     pays=pays,
     compiles=compiles,
+    own_function=compiled_function,
     most_elements=2**62,
     most_arguments=32,
     refuses=refuses,

@@ -154,11 +154,14 @@ def _merge_repeats(draft: Draft) -> None:
 
 
 def _has_own_functions(draft: Draft) -> bool:
-    return draft.target.own_function is not None
+    return draft.target.own_function is not None or _writes_kernels(draft)
 
 
 def _use_own_functions(draft: Draft) -> None:
-    own_functions(draft.program, draft.target)
+    kernels = kernels_in(draft.options.style, draft.target)
+    for owner in (kernels, draft.target):
+        if owner is not None and owner.own_function is not None:
+            own_functions(draft.program, owner.own_function)
 
 
 def kernels_in(style: str, target: Target) -> Kernels | None:

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ...targets.base import Target
+from ...targets.base import OwnCall
 from ..array.live import live_nodes
 from ..array.node import Node, Slot
 from ..array.program import Function, Program
 from ..array.rewriting import rewrite
 
+OwnFunction = Callable[[Node], OwnCall | None]
 
-def own_functions(program: Program, target: Target) -> None:
-    """Put calls in place of the operations that the target has functions for."""
+
+def own_functions(program: Program, own_function: OwnFunction) -> None:
+    """Put calls in place of the operations that a target has functions for."""
     for function in program.functions:
         opcodes = {node.opcode for node in live_nodes(function)}
-        rewrite(function, opcodes, partial(_called, function, target))
+        rewrite(function, opcodes, partial(_called, function, own_function))
 
 
-def _called(function: Function, target: Target, node: Node) -> Node | None:
-    assert target.own_function is not None
-    call = target.own_function(node)
+def _called(function: Function, own_function: OwnFunction, node: Node) -> Node | None:
+    call = own_function(node)
     if call is None:
         return None
     arguments = call.arguments or tuple(Slot(k) for k in range(len(node.operands)))

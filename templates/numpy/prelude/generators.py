@@ -1,0 +1,66 @@
+"""Random numbers as loops of Numba."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from ...prelude.keys import normal_of, uniform_of
+
+
+@njit(error_model="numpy", nogil=True)
+def mixed(x0: Any, x1: Any, rotation: int) -> tuple[Any, Any]:
+    """A step of the Threefry-2x32 cipher; Numba computes in 64 bits, 32 are left."""
+    x0 = np.uint32(x0 + x1)
+    high, low = np.uint32(x1 << rotation), np.uint32(x1) >> (32 - rotation)
+    return x0, np.uint32((high | low) ^ x0)
+
+
+@njit(error_model="numpy", nogil=True)
+def threefry_word(key0: Any, key1: Any, x0: Any, x1: Any) -> Any:
+    """The Threefry-2x32 cipher of a pair of uint32, the two words as one by ``^``."""
+    key2 = np.uint32(key0 ^ key1 ^ np.uint32(0x1BD11BDA))
+    x0, x1 = np.uint32(x0 + key0), np.uint32(x1 + key1)
+    for k, first, second in (
+        (1, key1, key2),
+        (2, key2, key0),
+        (3, key0, key1),
+        (4, key1, key2),
+        (5, key2, key0),
+    ):
+        a, b, c, d = (13, 15, 26, 6) if k % 2 else (17, 29, 16, 24)
+        x0, x1 = mixed(x0, x1, a)
+        x0, x1 = mixed(x0, x1, b)
+        x0, x1 = mixed(x0, x1, c)
+        x0, x1 = mixed(x0, x1, d)
+        x0, x1 = np.uint32(x0 + first), np.uint32(x1 + second + k)
+    return x0 ^ x1
+
+
+@njit(error_model="numpy", cache=True, nogil=True)
+def threefry_loop(key: np.ndarray, bits: np.ndarray) -> None:
+    """Fill ``bits`` with random uint32 of a key, by their numbers."""
+    key0, key1 = key[0], key[1]
+    for i in range(len(bits)):
+        bits[i] = threefry_word(key0, key1, np.uint32(i >> 32), np.uint32(i))
+
+
+def compiled_bits(key: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    """uint32 of a shape, as ``jax.random.bits``."""
+    bits = np.empty(math.prod(shape), np.uint32)
+    threefry_loop(key, bits)
+    return bits.reshape(shape)
+
+
+def compiled_uniform(
+    key: np.ndarray, shape: Sequence[int], low: float = 0, high: float = 1
+) -> np.ndarray:
+    """float32 in [low, high), as ``jax.random.uniform``."""
+    return uniform_of(compiled_bits(key, shape), low, high)
+
+
+def compiled_normal(key: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    """float32 of the standard normal distribution, as ``jax.random.normal``."""
+    return normal_of(compiled_bits(key, shape))

@@ -1,0 +1,64 @@
+"""Scatters as loops of Numba, an update after the other."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+COMBINERS = (None, np.add, np.multiply, np.maximum, np.minimum)
+
+
+@njit(error_model="numpy", nogil=True)
+def combined_number(a: Any, b: Any, combiner: int) -> Any:
+    """``b``, or `a` and `b` as the combiner of this number takes them together."""
+    if combiner == 1:
+        return a + b
+    if combiner == 2:
+        return a * b
+    if combiner == 3:
+        return np.maximum(a, b)
+    if combiner == 4:
+        return np.minimum(a, b)
+    return b
+
+
+@njit(error_model="numpy", cache=True, nogil=True)
+def scatter_loop(
+    rows: np.ndarray, places: np.ndarray, values: np.ndarray, combiner: int
+) -> None:
+    """Combine each row of ``values`` [k, m] into one of ``rows`` [n, m]; those whose
+    ``places`` [k] are outside are left out.
+    """
+    for i in range(len(places)):
+        row = places[i]
+        if 0 <= row < len(rows):
+            for j in range(rows.shape[1]):
+                rows[row, j] = combined_number(rows[row, j], values[i, j], combiner)
+
+
+def scatter_in_order(
+    x: np.ndarray, index: Any, values: Any, combine: Any = None
+) -> Any:
+    """A copy of ``x`` with ``values`` at ``x[index]``, combined in by a ufunc if given,
+    one after the other; those outside of ``x`` are left out.
+
+    ``index`` is an array of integers or a tuple of several, one for each of the first
+    axes of ``x``.
+    """
+    result = x.copy(order="C")
+    indices = index if isinstance(index, tuple) else (index,)
+    window = x.shape[len(indices) :]
+    if len(indices) == 1:
+        row = np.asarray(index)
+    else:
+        places = np.broadcast_arrays(*indices)
+        row = np.zeros(places[0].shape, np.int64)
+        for i, n in zip(places, x.shape, strict=False):
+            fits = (row >= 0) & (i >= 0) & (i < n)
+            row = np.where(fits, row * n + i.astype(np.int64), -1)
+    kept = np.broadcast_to(values, row.shape + window)
+    shape = (-1, math.prod(window))
+    rows, updates = result.reshape(shape), kept.reshape(shape)
+    scatter_loop(rows, row.reshape(-1), updates, COMBINERS.index(combine))
+    return result
