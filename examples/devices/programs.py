@@ -1,7 +1,7 @@
 """Programs for eight devices as people write them with JAX: ``python examples/devices/programs.py FOLDER``.
 
 For each of them the folder gets the text that ``lowered.as_text("hlo")`` gives, that of ``lowered.compile()``, and what
-each of eight devices is given and computes (``NAME.npz``).
+each of eight devices is given and computes, and the whole arrays (``NAME.STAGE.npz``).
 """
 
 import os
@@ -172,7 +172,8 @@ def write(name, folder):
     texts = {"lowered": lowered.as_text("hlo"), "compiled": compiled.as_text()}
     for stage, text in texts.items():
         (folder / f"{name}.{stage}.hlo").write_text(text)
-        stored = {}
+        stored = {f"whole.{k}": array for k, array in enumerate(arrays)}
+        stored |= {f"result.{k}": np.asarray(array) for k, array in enumerate(results)}
         for side, values, shardings in zip(("given", "made"), (arrays, results), layouts[stage], strict=True):
             for k, (value, sharding) in enumerate(zip(values, shardings, strict=True)):
                 stored |= {f"{side}.{k}.{device}": part for device, part in enumerate(parts(value, sharding))}

@@ -68,12 +68,59 @@ def test_threads_compute_what_devices_compute(folder, tmp_path, name, stage):
     assert_close(imported_from(tmp_path / "divided.py").run_local(given), made)
 
 
+@pytest.mark.parametrize("stage", ["lowered", "compiled"])
+@pytest.mark.parametrize("name", NAMES)
+def test_whole_arrays_are_divided_as_jax_divides_them(folder, tmp_path, name, stage):
+    emitted = xla2py.emit((folder / f"{name}.{stage}.hlo").read_text())
+    emitted.save(tmp_path / "divided.py")
+    module = imported_from(tmp_path / "divided.py")
+    given = of_devices(folder / f"{name}.{stage}.npz", "given")
+    with np.load(folder / f"{name}.{stage}.npz") as stored:
+        wholes, results = ([stored[n] for n in stored.files if n.startswith(side)] for side in ("whole", "result."))
+    if not hasattr(module, "split"):  # every device has whole arrays
+        assert name == "uneven" or all(own[0].shape == wholes[0].shape for own in given)
+        return
+    for own, wanted in zip(module.split(wholes), given, strict=True):
+        for array, other in zip(own, wanted, strict=True):
+            np.testing.assert_array_equal(array, other)
+    assert hasattr(module, "join") == (stage == "lowered")  # the text of the partitioner does not tell of results
+    if stage == "lowered":
+        assert_close([module.main(*wholes)], [results])
+
+
+def test_a_compiled_program_knows_the_names_of_its_mesh(tmp_path):
+    script = """
+import numpy as np, sys
+sys.argv = ["programs.py"]
+exec(open(%r).read().split("def parts(")[0])
+import xla2py
+function, mesh, shapes, given, made = PROGRAMS["tensor_parallel"]
+arrays = [np.random.default_rng(0).normal(size=shape).astype(np.float32) for shape in shapes]
+compiled = jax.jit(function).lower(*arrays).compile()
+emitted = xla2py.emit(compiled)
+assert '"x": ("data", None)' in emitted.source, emitted.source
+assert "rows over `data`" in emitted.source
+np.testing.assert_allclose(emitted.load().main(*arrays), compiled(*arrays), rtol=1e-4, atol=1e-5)
+"""
+    subprocess.run([sys.executable, "-c", script % str(SCRIPT)], check=True)
+
+
+def test_what_cannot_be_divided_evenly_is_refused(folder):
+    module = xla2py.emit((folder / "halo.lowered.hlo").read_text()).load()
+    with pytest.raises(ValueError, match="13 elements cannot be divided into 8 parts"):
+        module.split([np.zeros((13, 5), np.float32)])
+
+
 @pytest.mark.parametrize("name", ["tensor_parallel", "ring_attention", "around"])
 def test_workers_compute_what_devices_compute(folder, tmp_path, eight_workers, name):
     """Eight replicas on as many workers."""
     given, made = (of_devices(folder / f"{name}.lowered.npz", side) for side in ("given", "made"))
     xla2py.emit((folder / f"{name}.lowered.hlo").read_text(), target="dask").save(tmp_path / "divided.py")
-    assert_close(imported_from(tmp_path / "divided.py").run_replicas(eight_workers.client, given, timeout=60), made)
+    module = imported_from(tmp_path / "divided.py")
+    assert_close(module.run_replicas(eight_workers.client, given, timeout=60), made)
+    with np.load(folder / f"{name}.lowered.npz") as stored:
+        wholes, results = ([stored[n] for n in stored.files if n.startswith(side)] for side in ("whole", "result."))
+    assert_close([module.main(eight_workers.client, *wholes)], [results])
 
 
 def test_the_text_of_one_device_is_the_authors(folder):

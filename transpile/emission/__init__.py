@@ -93,7 +93,8 @@ def emit(
         verify(module)
     if sources is not None:
         module = with_sources(module, Path(sources))
-    nested = has_trees(module, leaf_paths(module)) if nested is None else nested
+    if nested is None:
+        nested = device_count(module) == 1 and has_trees(module, leaf_paths(module))
     chosen = written_as(_target(target), module)
     hooks = checked_hooks(custom_calls or {})
     require_style(style, chosen)

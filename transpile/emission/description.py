@@ -14,6 +14,7 @@ from .expression import WIDTH
 from .names import identifier
 from .replicas import Replicas
 from .result_trees import display, placed
+from .sharded_arrays import layout_lines
 
 _QUOTES = '"""' * 2
 
@@ -57,6 +58,9 @@ def docstring(
     lines = [f"{title}.", ""]
     if replicas is not None:
         lines += [replicas.summary(), ""]
+    layout = program.original.layout if replicas is not None else None
+    if layout is not None:
+        lines += [*(line for each in layout_lines(layout, names, program.original) for line in _wrapped(each)), ""]
     declared = program.original.entry
     pairs = zip(program.entry.computation.parameters, declared.parameters, strict=True)
     groups: list[tuple[list[str], str]] = []

@@ -36,6 +36,7 @@ from .replicas import HOST_FUNCTIONS, replicas_of
 from .result_classes import ResultClasses
 from .result_trees import placed
 from .sections import add_sections
+from .sharded_arrays import SPLIT, ShardedArrays
 from .signature import TREE, has_tree, kinds_of_types, result_type
 from .sources import SourceNames
 
@@ -91,6 +92,10 @@ class _ModuleWriter:
         self.replicas = replicas_of(program, target.runners)
         self.parts: list[Part] = [Replay()] if settings.graph else []
         self.parts += [self.replicas] if self.replicas is not None else []
+        self.parameters: list[str] = []
+        layout = program.original.layout
+        if self.replicas is not None and layout is not None and SPLIT in self.library.definitions:
+            self.parts.append(ShardedArrays(layout, self.replicas, self.parameters))
         self.entry = entry_point(program, self.replicas, settings.nested, settings.checks)
         classes = ResultClasses(self.entry.result_tree)
         self.parts.append(classes)
@@ -107,7 +112,6 @@ class _ModuleWriter:
         self.constants = ModuleConstants(self.of_blocks, inline=inline, largest_folded=target.largest_folded)
         self.reserved = self._reserved()
         self.writers: list[FunctionWriter] = []
-        self.parameters: list[str] = []
         self.chunks = ""
 
     def written(self) -> Written:
@@ -185,7 +189,7 @@ class _ModuleWriter:
 
     def _begin_entry(self, writer: FunctionWriter, named: list[str]) -> None:
         """Write what stands before the program's own work: checks, leaves of trees, chunks of arguments."""
-        self.parameters = named
+        self.parameters[:] = named
         if self.entry.cast:
             arguments = list(signature(self.program, named, self.entry.paths))
             writer.line(self.renderer.statement("cast_arguments", arguments, self.entry.cast))

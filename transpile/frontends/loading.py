@@ -20,6 +20,7 @@ from .hlo_proto import read_literal, snapshot_arguments
 from .jax import lower, not_lowered, of_lowered, with_trees
 from .jaxlib_conversion import to_hlo
 from .manual_computations import of_one_device
+from .shard_layouts import layout_of_compiled, with_layout
 from .sniffing import Kind, sniff
 
 _TEXT = re.compile(
@@ -68,7 +69,8 @@ def of_object(found: Any, examples: Sequence[Any] = (), name: str | None = None)
         if hasattr(found, "compiler_ir"):  # Lowered
             return of_lowered(found, name)
         if hasattr(found, "runtime_executable"):  # Compiled
-            return with_trees(_from_bytes(str(found.as_text()).encode(), name), found)
+            module = with_trees(_from_bytes(str(found.as_text()).encode(), name), found)
+            return replace(module, layout=layout_of_compiled(module, found) or module.layout)
     except XlaToPythonError:
         raise
     except Exception as error:  # whatever tracing the user's function raises
@@ -93,13 +95,13 @@ def _read(path: str | os.PathLike[str]) -> bytes:
 def _from_bytes(content: bytes, name: str) -> HloModule:
     kind = sniff(content)
     if kind is Kind.HLO_TEXT:
-        return of_one_device(parse_module(SourceText(_decode(content, name), name)))
+        return with_layout(of_one_device(parse_module(SourceText(_decode(content, name), name))))
     converted = to_hlo(content, kind, name)
     text = converted.text
     if kind is Kind.STABLEHLO_TEXT:  # lines of the text itself, where it has no locations
         text = text.replace('source_file="-"', f'source_file="{escape(Path(name).name)}"')
     literals = {instruction: read_literal(literal) for instruction, literal in converted.literals.items()}
-    module = of_one_device(parse_module(SourceText(text, name), literals))
+    module = with_layout(of_one_device(parse_module(SourceText(text, name), literals)))
     if kind is Kind.HLO_SNAPSHOT:
         module = replace(module, arguments=snapshot_arguments(memoryview(content)))
     return module

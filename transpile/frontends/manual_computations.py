@@ -20,7 +20,7 @@ from ..hlo.attributes import Raw, ReplicaGroups
 from ..hlo.element_types import U32
 from ..hlo.ir import Computation, HloModule, Instruction
 from ..hlo.shapes import ArrayShape, Shape, TupleShape
-from ..hlo.shardings import Sharding, parse_meshes, parse_shardings
+from ..hlo.shardings import Sharding, ShardLayout, parse_meshes, parse_shardings, shard_layout
 
 _TO_LOCAL, _TO_GLOBAL = "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"
 _SHARDINGS = {
@@ -56,7 +56,11 @@ def of_one_device(module: HloModule) -> HloModule:
     header = {name: value for name, value in module.header.items() if name not in _OF_GLOBAL_SHAPES}
     header["num_partitions"] = counts.pop()
     return replace(
-        module, computations=tuple(writer.written.values()), entry=writer.written[module.entry], header=header
+        module,
+        computations=tuple(writer.written.values()),
+        entry=writer.written[module.entry],
+        header=header,
+        layout=writer.layout,
     )
 
 
@@ -109,6 +113,7 @@ class _Writer:
         self.instructions: list[Instruction] = []
         self.values: dict[Instruction, _Value] = {}
         self.wholes: dict[_Parts, Instruction] = {}
+        self.layout: ShardLayout | None = None
 
     def write(self, computation: Computation) -> None:
         self.instructions, self.values, self.wholes = [], {}, {}
@@ -117,6 +122,11 @@ class _Writer:
             self.values[instruction] = self._value(instruction, divided)
         root = self.values[computation.root]
         final = self._own(root, computation.root) if computation is self.entry else self._whole(root)
+        if computation is self.entry:
+            results = root if isinstance(root, tuple) else (root,)
+            is_flat = not any(isinstance(each, tuple) for each in results)
+            divisions = [each.sharding if isinstance(each, _Parts) else None for each in results]
+            self.layout = shard_layout([divided.get(p) for p in computation.parameters], divisions if is_flat else None)
         self.written[computation] = replace(computation, instructions=tuple(self.instructions), root=final)
 
     def _divided_parameters(self, computation: Computation) -> dict[Instruction, Sharding]:

@@ -174,6 +174,9 @@ class HloModule:
     stack_frames: tuple[StackFrame, ...] = ()  # stack_frames[id - 1]
     sources: Mapping[str, str] = field(default_factory=_empty)  # user's Python source by file name, when given
     source: SourceText | None = field(default=None, repr=False)  # the HLO text that the spans point into
+    layout: Any = (
+        None  # how whole arrays are divided among devices (:class:`.shardings.ShardLayout`), where it is known
+    )
     trees: Trees | None = None  # what the traced function takes and returns, where that is known
     host_functions: tuple[Any, ...] = ()  # those of the tracing process, by the numbers that callbacks have in the text
     arguments: tuple[Any, ...] = ()  # arrays for the parameters, where the program came with those of one run

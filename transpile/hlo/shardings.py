@@ -8,7 +8,7 @@ along all other axes the devices have the same part. Source: the Shardy dialect 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -55,6 +55,15 @@ class Sharding:
             return None
         return tuple(size // self.parts(d) for d, size in enumerate(sizes))
 
+    def whole(self, sizes: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the sizes of the array of which a device has so much."""
+        return tuple(size * self.parts(d) for d, size in enumerate(sizes))
+
+    @property
+    def is_divided(self) -> bool:
+        """Tell whether devices have different parts."""
+        return any(self.dimensions)
+
     def groups(self, dimension: int) -> Groups:
         """The devices that have all parts of a dimension together, in the order of the parts."""
         axes = self._axes(dimension)
@@ -72,6 +81,31 @@ class Sharding:
 
     def _axes(self, dimension: int) -> list[int]:
         return [self.mesh.axes.index(name) for name in self.dimensions[dimension]]
+
+
+@dataclass(frozen=True)
+class ShardLayout:
+    """How the arrays of a program are divided among the devices of a mesh.
+
+    ``parameters`` and ``results`` have the sharding of each, None for what every device has as it is; ``results`` are
+    None where the program does not tell.
+    """
+
+    mesh: Mesh
+    parameters: tuple[Sharding | None, ...]
+    results: tuple[Sharding | None, ...] | None
+
+
+def shard_layout(
+    parameters: Sequence[Sharding | None], results: Sequence[Sharding | None] | None
+) -> ShardLayout | None:
+    """Return the layout that shardings make; None where they are of different meshes, or divide nothing."""
+    divided = [one for one in (*parameters, *(results or ())) if one is not None and one.is_divided]
+    meshes = {one.mesh for one in divided}
+    if len(meshes) != 1:
+        return None
+    used = [[one if one in divided else None for one in each] for each in (parameters, results or ())]
+    return ShardLayout(meshes.pop(), tuple(used[0]), None if results is None else tuple(used[1]))
 
 
 def parse_meshes(text: str) -> dict[str, Mesh]:

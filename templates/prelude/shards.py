@@ -1,0 +1,90 @@
+"""Arrays that are divided among the devices of a mesh.
+
+A mesh is ``{"data": 2, "model": 4}``, the sizes of its axes; `devices` has its devices,
+where the last axis runs first. A sharding names for each dimension the axes that divide
+it, the major one first: ``("data", None)``, ``(("data", "model"), None)``.
+"""
+
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+
+def shard_indices(
+    shape: Sequence[int],
+    sharding: Sequence[Any],
+    mesh: dict[str, int],
+    devices: Sequence[int],
+) -> list[tuple[slice, ...]]:
+    """Return by device which part of an array of some shape it has.
+
+    Raises ValueError where a dimension is not divided evenly.
+    """
+    for size, parts in zip(shape, part_counts(sharding, mesh), strict=True):
+        if size % parts:
+            raise ValueError(f"{size} elements cannot be divided into {parts} parts")
+    indices: dict[int, tuple[slice, ...]] = {}
+    for position, device in enumerate(devices):
+        place = {}
+        for axis in reversed(mesh):
+            position, place[axis] = divmod(position, mesh[axis])
+        index = []
+        for size, names in zip(shape, sharding, strict=True):
+            number, parts = 0, 1
+            for axis in (names,) if isinstance(names, str) else names or ():
+                number, parts = number * mesh[axis] + place[axis], parts * mesh[axis]
+            index.append(slice(number * size // parts, (number + 1) * size // parts))
+        indices[device] = tuple(index)
+    return [indices[device] for device in range(len(devices))]
+
+
+def part_counts(sharding: Sequence[Any], mesh: dict[str, int]) -> list[int]:
+    """Return into how many parts a sharding divides each dimension."""
+    axes = [(names,) if isinstance(names, str) else names or () for names in sharding]
+    return [prod(mesh[axis] for axis in each) for each in axes]
+
+
+def split_arrays(
+    arrays: Sequence[Any],
+    shardings: Iterable[Any],
+    mesh: dict[str, int],
+    devices: Sequence[int],
+) -> list[list[Any]]:
+    """Return the arguments of each device, of whole arrays; those with a sharding None
+    are for every device as they are.
+    """
+    split: list[list[Any]] = [[] for _ in devices]
+    for array, sharding in zip(arrays, shardings, strict=True):
+        if sharding is None:
+            shards = [array] * len(split)
+        else:
+            indices = shard_indices(array.shape, sharding, mesh, devices)
+            shards = [array[index] for index in indices]
+        for own, shard in zip(split, shards, strict=True):
+            own.append(shard)
+    return split
+
+
+def join_arrays(
+    results: Sequence[Any],
+    shardings: Iterable[Any],
+    mesh: dict[str, int],
+    devices: Sequence[int],
+) -> Any:
+    """Return whole arrays of the results of all devices: one, or a tuple of several."""
+    is_tuple = isinstance(results[0], tuple)
+    by_result = list(zip(*results, strict=True)) if is_tuple else [results]
+    joined = []
+    for shards, sharding in zip(by_result, shardings, strict=True):
+        array = shards[0]
+        if sharding is not None:
+            counts = part_counts(sharding, mesh)
+            sizes = zip(array.shape, counts, strict=True)
+            array = np.empty([size * count for size, count in sizes], array.dtype)
+            indices = shard_indices(array.shape, sharding, mesh, devices)
+            for index, shard in zip(indices, shards, strict=True):
+                array[index] = shard
+        joined.append(array)
+    return tuple(joined) if is_tuple else joined[0]
