@@ -13,7 +13,9 @@ from ..refusals import Rule, lacks, refused_by, supports
 # The element types that the standard has.
 HELD = frozenset("pred s8 s16 s32 s64 u8 u16 u32 u64 f32 f64 c64 c128".split())
 # Functions of the standard that have NumPy's name and arguments.
-LIBRARY = frozenset("trunc conj copysign hypot log2 log10 signbit diff linalg.det linalg.slogdet linalg.trace".split())
+LIBRARY = frozenset(
+    "trunc conj copysign hypot nextafter log2 log10 signbit diff linalg.det linalg.slogdet linalg.trace".split()
+)
 # Functions of the target's own prelude.
 PRELUDE = frozenset(
     "softmax log_softmax logsumexp sigmoid gelu dynamic_slice dynamic_update_slice take_or_fill get_or_fill scatter_at "

@@ -79,6 +79,7 @@ _FUNCTIONS: dict[str, Rule] = {
     **lacks("fourier_transform", PLAN),
     **lacks("crop dynamic_reshape", SIZE),
     **lacks("rng_uniform rng_normal advance", COUNT),
+    **lacks("gammainc gammaincc betainc igamma_grad_a random_gamma_grad", WAIT),
     "scatter": _scatter,
     "scan": _scan,
 }

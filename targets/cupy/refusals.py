@@ -14,7 +14,9 @@ def refuses(node: Node) -> str | None:
 
 
 # Functions of CuPy that give what NumPy's of the same name do.
-LIBRARY = frozenset("angle conj copysign diff full_like hypot log10 log2 pad repeat signbit tile trunc".split())
+LIBRARY = frozenset(
+    "angle conj copysign diff full_like hypot nextafter log10 log2 pad repeat signbit tile trunc".split()
+)
 
 
 def _called_by_name(node: Node) -> str | None:

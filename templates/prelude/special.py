@@ -267,3 +267,22 @@ def normal_cdf(x: np.ndarray) -> np.ndarray:
     tails = np.where(w > 0, 2 - tail, tail)
     total = np.where(np.abs(w) < np.float32(0.70710677), 1 + erf(w), tails)
     return total * np.float32(0.5)
+
+
+def xlogy(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """``x * log(y)``, and 0 where ``x`` is 0 and ``y`` is a number."""
+    with np.errstate(all="ignore"):
+        return np.where((x != 0) | np.isnan(y), x * np.log(y), 0)
+
+
+def xlog1py(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """``x * log1p(y)``, and 0 where ``x`` is 0 and ``y`` is a number."""
+    with np.errstate(all="ignore"):
+        return np.where((x != 0) | np.isnan(y), x * np.log1p(y), 0)
+
+
+def entr(x: np.ndarray) -> np.ndarray:
+    """The entropy ``-x * log(x)``: 0 at 0, and infinitely small below."""
+    with np.errstate(all="ignore"):
+        entropy = -np.where(x != 0, x * np.log(x), 0)
+    return np.where(x < 0, -np.inf, entropy)

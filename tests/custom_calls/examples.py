@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from xla2py.transpile.hlo.custom_calls.special_functions import SPECIAL_FUNCTIONS
+
 REALS = {"s": "f32", "d": "f64", "c": "f32", "z": "f64"}
 COMPLEXES = {"s": "c64", "d": "c128", "c": "c64", "z": "c128"}
 TYPES = {"s": "f32", "d": "f64", "c": "c64", "z": "c128"}
@@ -223,11 +225,10 @@ def functions() -> Iterator[Example]:
         ("f32[4,2]",),
         attributes={"backend_config": '"ij,kj->ki"'},
     )
-    for name in ("IgammaGradA", "Polygamma", "RandomGammaGrad"):
-        yield Example(f"xla_builder.math.{name}", one * 2, one, attributes={"to_apply": "series"}, callees=SERIES)
-    three = SERIES.replace("\n  ROOT", "\n  z = f32[2,3] parameter(2)\n  ROOT")
+    for count, targets in SPECIAL_FUNCTIONS.values():
+        for target in targets:
+            yield Example(target, one * count, one)
     brought = {"to_apply": "series"}
-    yield Example("xla_builder.math.RegularizedIncompleteBeta", one * 3, one, attributes=brought, callees=three)
     yield Example("xla_builder.tridiagonal.TridiagonalSolver", one * 2, one, attributes=brought, callees=SERIES)
     scramble = "series {\n  key = u64[] parameter(0)\n  ROOT r = u64[] add(key, key)\n}"
     yield Example("xla_builder.prng.ScramblePhiloxKey", ("u64[]",), ("u64[]",), attributes=brought, callees=scramble)

@@ -101,7 +101,8 @@ CONVOLUTION = EXAMPLES["__cudnn$convForward"]
         (EXAMPLES["lapack_spotrf_ffi"].text(config={"uplo": "L", "more": "X"}), "`more`"),
         (EXAMPLES["lapack_sgetrf_ffi"].text(operands=("f32[5]",), is_typed=False), "f32[*,m,n]"),
         (EXAMPLES["lapack_sgetrf_ffi"].text().replace("{1,2,0}", "{2,1,0}"), "layout"),
-        (EXAMPLES["xla_builder.math.Polygamma"].text(attributes={}), "to_apply"),
+        (EXAMPLES["xla_builder.tridiagonal.TridiagonalSolver"].text(attributes={}), "to_apply"),
+        (EXAMPLES["chlo.lgamma"].text(operands=("s32[3]",), results=("s32[3]",)), "floating-point"),
     ],
 )
 def test_the_message_says_what_is_wrong(text, message):

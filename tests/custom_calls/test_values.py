@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.tests.custom_calls.examples import EXAMPLES, GEMM_OPERANDS, PRODUCT, Example
+from xla2py.tests.custom_calls.examples import EXAMPLES, GEMM_OPERANDS, PRODUCT, SERIES, Example
 from xla2py.transpile.equivalence.xla_reference import run_hlo
 from xla2py.transpile.errors import UnsupportedError
 from xla2py.transpile.hlo.element_types import ElementType
@@ -20,7 +20,7 @@ FREE = {
     "geev": (2, 3), "eig_real": (2, 3), "eig_comp": (1, 2), "gees": (0, 1), "gtsv": (0, 1, 2),
 }  # fmt: skip
 NOT_ON_CPU = (
-    *("mhlo.", "chlo.", "xla_builder.math.A", "xla_builder.math.Cosh", "AllocateBuffer", "GetRngSeed", "Pin", "Unpin"),
+    *("mhlo.", "chlo.", "xla_builder.math.", "AllocateBuffer", "GetRngSeed", "Pin", "Unpin"),
     *("xla_", "PadToStatic", "SliceToDynamic", "cu_", "hip", "lapack_d", "lapack_c", "lapack_sgeev", "lapack_zgeev"),
     *("lapack_zgees", "lapack_sgees", "cuhybrid_eig", "cusolver_geev"),
 )
@@ -101,6 +101,30 @@ def test_next_after(dtype, name):
     shape = f"{name}[{x.size}]"
     text = EXAMPLES["xla_builder.math.NextAfter"].text(operands=(shape, shape), results=(shape,))
     np.testing.assert_array_equal(emitted(text, x, y)[0], np.nextafter(x, y))
+
+
+@pytest.mark.parametrize("dtype, name", [(np.float32, "f32"), (np.float16, "f16"), (ml_dtypes.bfloat16, "bf16")])
+@pytest.mark.parametrize("function", ["Polygamma", "IgammaGradA", "RandomGammaGrad", "RegularizedIncompleteBeta"])
+def test_special_functions(function, dtype, name):
+    lax = pytest.importorskip("jax").lax
+    own = {"Polygamma": lax.polygamma, "IgammaGradA": lax.igamma_grad_a, "RandomGammaGrad": lax.random_gamma_grad}
+    arrays = [np.array([1, 2, 3], dtype), np.array([0.5, 1.5, 7], dtype), np.array([0.1, 0.5, 0.9], dtype)]
+    arrays = arrays if function not in own else arrays[:2]
+    shape = f"{name}[3]"
+    text = EXAMPLES[f"xla_builder.math.{function}"].text(operands=(shape,) * len(arrays), results=(shape,))
+    (ours,) = emitted(text, *arrays)
+    theirs = np.asarray(own.get(function, lax.betainc)(*arrays))
+    assert ours.dtype == dtype
+    rtol = 1e-5 if dtype == np.float32 else 1e-2
+    np.testing.assert_allclose(ours.astype(float), theirs.astype(float), rtol=rtol)
+
+
+def test_a_definition_that_a_call_brings_is_taken():
+    two = ("f32[2,3]",) * 2
+    brought = {"to_apply": "series"}
+    text = EXAMPLES["xla_builder.math.Polygamma"].text(operands=two, attributes=brought, callees=SERIES)
+    x, y = rng.normal(size=(2, 2, 3)).astype(np.float32)
+    np.testing.assert_array_equal(emitted(text, x, y)[0], x * y)
 
 
 # ---------------------------------------------------------------- products

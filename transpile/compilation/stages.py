@@ -22,6 +22,7 @@ from ..passes.inlining import inline_elementwise, inlining
 from ..passes.outlining import Originals, outlining
 from ..passes.own_functions import own_functions
 from ..passes.repeats import repeats
+from ..passes.special_functions import special_functions
 from ..passes.storage_types import legalize_storage_types
 from ..passes.to_array import LOWERING_CHOICES, ModuleLowering
 from ..passes.to_array import Options as LoweringOptions
@@ -114,6 +115,16 @@ def _expand(draft: Draft) -> None:
     draft.module, draft.originals = expanding(draft.module, lambda call: is_expanded(call, hooks))
 
 
+def _is_readable(draft: Draft) -> bool:
+    return draft.options.style == READABLE
+
+
+def _name_special_functions(draft: Draft) -> None:
+    """Where a function has kernels, its instructions are better than a call."""
+    draft.module, made = special_functions(draft.module, draft.support)
+    draft.originals = composed(made, draft.originals)
+
+
 def _outline(draft: Draft) -> None:
     draft.module, made = outlining(draft.module)
     draft.originals = composed(made, draft.originals)
@@ -196,6 +207,7 @@ def _cut_into_chunks(draft: Draft) -> None:
 
 STAGES: tuple[Stage, ...] = (
     Stage("definitions", HLO, HLO, _expand, _has_definitions, is_needed=True),
+    Stage("special_functions", HLO, HLO, _name_special_functions, _is_readable),
     Stage("outlining", HLO, HLO, _outline, _calls_functions),
     Stage("storage_types", HLO, HLO, _store_types, lambda draft: bool(draft.target.lacks), is_needed=True),
     Stage("to_array", HLO, ARRAY, _lower, is_needed=True, choices=LOWERING_CHOICES),

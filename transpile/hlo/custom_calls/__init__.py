@@ -21,11 +21,13 @@ from .lapack import lapack_calls
 from .matrix_products import MATRIX_PRODUCTS
 from .orders import ORDERS
 from .others import OTHERS, PLACEMENTS
+from .special_functions import SPECIAL_CALLS
 
 CUSTOM_CALLS: dict[str, CustomCall] = {
     **OTHERS,
     **CALLBACKS,
     **FUNCTIONS,
+    **SPECIAL_CALLS,
     **ORDERS,
     **dict(lapack_calls()),
     **dict(gpu_lapack_calls()),

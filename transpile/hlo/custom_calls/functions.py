@@ -15,10 +15,6 @@ _COMPOSITES = ("acos", "acosh", "asin", "asinh", "atanh", "cosh", "erf", "sinh",
 _MATH = {"Acos": "acos", "Acosh": "acosh", "Asin": "asin", "Asinh": "asinh", "Cosh": "cosh"}
 # Series that XLA's library writes out in hundreds of operations: such a call brings them as ``to_apply``.
 _BROUGHT = {
-    "math.IgammaGradA": ("A[*] A[*] -> A[*]",),
-    "math.Polygamma": ("A[*] A[*] -> A[*]",),
-    "math.RandomGammaGrad": ("A[*] A[*] -> A[*]",),
-    "math.RegularizedIncompleteBeta": ("A[*] A[*] A[*] -> A[*]",),
     "prng.ScramblePhiloxKey": ("u64[] -> ...",),
     "tridiagonal.TridiagonalSolver": ("... -> A[?]",),
 }

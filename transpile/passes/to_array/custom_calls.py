@@ -11,7 +11,8 @@ from ...array.node import ForeignName, HostName, Node, PreludeName, Slot
 from ...array.value import Value
 from ...hlo.carriers import NARROWING, WIDENING
 from ...hlo.custom_calls import CUSTOM_CALLS, PLACEMENTS, Call, complaint, read_call
-from ...hlo.element_types import S32, U64
+from ...hlo.custom_calls.special_functions import OWN_TARGETS, WITH_FLOAT64
+from ...hlo.element_types import F64, S32, U64
 from ...hlo.ir import Instruction
 from ...hlo.shapes import ArrayShape, Shape, TupleShape, leaves
 from ...hlo.source import Diagnostic, UnsupportedError
@@ -41,9 +42,10 @@ def custom_call(lowering: FunctionLowering, instruction: Instruction, *operands:
     hook = lowering.module.options.custom_calls.get(target)
     if hook is not None:
         return _hooked(lowering, instruction, hook, operands)
-    carrier = _CARRIERS.get(target)
-    if carrier is not None:
-        return _carrier(carrier, lowering, instruction, *operands)
+    if target in _CARRIERS:
+        return _of_elements(_CARRIERS[target], lowering, instruction, *operands)
+    if target in OWN_TARGETS:
+        return _special(OWN_TARGETS[target], lowering, instruction, *operands)
     rule = CUSTOM_CALLS[target].rule
     assert rule, f"{target} has a definition, which comes before lowering"
     return _RULES.get(rule, partial(_prelude, rule))(lowering, read_call(instruction), *operands)
@@ -54,10 +56,21 @@ def is_placement(target: str) -> bool:
     return target in PLACEMENTS
 
 
-def _carrier(function: str, lowering: FunctionLowering, instruction: Instruction, operand: Value) -> Value:
+def _of_elements(function: str, lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Value:
+    """A function of the prelude that is done element by element."""
     shape = instruction.array_shape
-    made = lowering.elementwise("prelude", shape.element_type, operand, shape=shape.dimensions, function=function)
-    return replace(made, sizes=operand.sizes)
+    made = lowering.elementwise("prelude", shape.element_type, *operands, shape=shape.dimensions, function=function)
+    return replace(made, sizes=operands[0].sizes)
+
+
+def _special(function: str, lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Value:
+    """A special function, of the prelude or of the library."""
+    shape = instruction.array_shape
+    if function.startswith("np."):
+        name = function.removeprefix("np.")
+        return lowering.elementwise("library", shape.element_type, *operands, shape=shape.dimensions, function=name)
+    own = f"{function}_float64" if shape.element_type is F64 and function in WITH_FLOAT64 else function
+    return _of_elements(own, lowering, instruction, *operands)
 
 
 def _hooked(lowering: FunctionLowering, instruction: Instruction, hook: str, operands: tuple[Lowered, ...]) -> Lowered:

@@ -33,9 +33,9 @@ class ValueMaker:
     ) -> Value:
         """An element-wise node over values that NumPy broadcasts together.
 
-        A prelude function takes its operands in order, then the ``statics``.
+        A function of the prelude or the library takes its operands in order, then the ``statics``.
         """
-        if opcode == "prelude":
+        if opcode in ("prelude", "library"):
             slots = tuple(Slot(k) for k in range(len(operands)))
             parameters = {
                 "function": parameters["function"],

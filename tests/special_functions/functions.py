@@ -1,0 +1,45 @@
+"""JAX's special functions by the names that emitted code has for them, and arguments to try them with."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import jax.scipy.special
+import numpy as np
+from jax import lax
+
+FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {  # with the number of their arguments
+    "betainc": (jax.scipy.special.betainc, 3),
+    "digamma": (lax.digamma, 1),
+    "entr": (jax.scipy.special.entr, 1),
+    "gammainc": (lax.igamma, 2),
+    "gammaincc": (lax.igammac, 2),
+    "i0e": (lax.bessel_i0e, 1),
+    "i1e": (lax.bessel_i1e, 1),
+    "igamma_grad_a": (lax.igamma_grad_a, 2),
+    "lgamma": (lax.lgamma, 1),
+    "np.nextafter": (jnp.nextafter, 2),
+    "polygamma": (lax.polygamma, 2),
+    "random_gamma_grad": (lax.random_gamma_grad, 2),
+    "xlogy": (jax.scipy.special.xlogy, 2),
+    "xlog1py": (jax.scipy.special.xlog1py, 2),
+    "zeta": (lax.zeta, 2),
+}
+_EDGES = (0.0, -0.0, 0.25, 0.5, 0.999, 1.0, 1.5, 2.0, 8.0, 8.5, 30.25, np.inf, np.nan)
+_BELOW = (-0.5, -1.0, -2.0, -np.inf, 1e-30, 3.0, 100.0)
+
+
+def samples(name: str, dtype: Any, count: int = 300) -> np.ndarray:
+    """Arguments of a function: all combinations of edges, and random positive numbers."""
+    rng = np.random.default_rng(3)
+    arguments = FUNCTIONS[name][1]
+    edges = np.array(list(itertools.product(_EDGES if arguments > 2 else _EDGES + _BELOW, repeat=arguments))).T
+    drawn = np.abs(rng.standard_normal((arguments, count)) * np.exp(rng.standard_normal((arguments, count))))
+    if name == "betainc":
+        drawn[2] = rng.random(count)
+    if name == "polygamma":
+        drawn[0] = rng.integers(0, 12, count)
+    return np.concatenate([edges, drawn], 1).astype(dtype)

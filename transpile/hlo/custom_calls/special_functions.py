@@ -1,0 +1,63 @@
+"""Special functions of numbers: custom calls of dialects above HLO and of XLA's library name them, and so do we."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ..builder import XlaBuilder, XlaOp
+from ..element_types import F32
+from .call import Call, CustomCall, Definition
+from .fields import ConfigError
+
+# The functions of the prelude and of the library: how many arguments each takes, and who calls it what.
+SPECIAL_FUNCTIONS: dict[str, tuple[int, tuple[str, ...]]] = {
+    "betainc": (3, ("xla_builder.math.RegularizedIncompleteBeta",)),
+    "digamma": (1, ("xla_builder.math.Digamma", "chlo.digamma", "mhlo.digamma")),
+    "entr": (1, ()),
+    "gammainc": (2, ("xla_builder.math.Igamma",)),
+    "gammaincc": (2, ("xla_builder.math.Igammac",)),
+    "i0e": (1, ("xla_builder.math.BesselI0e",)),
+    "i1e": (1, ("xla_builder.math.BesselI1e", "chlo.bessel_i1e", "mhlo.bessel_i1e")),
+    "igamma_grad_a": (2, ("xla_builder.math.IgammaGradA",)),
+    "lgamma": (1, ("xla_builder.math.Lgamma", "chlo.lgamma", "mhlo.lgamma")),
+    "np.nextafter": (2, ("chlo.next_after", "mhlo.next_after")),
+    "polygamma": (2, ("xla_builder.math.Polygamma", "chlo.polygamma", "mhlo.polygamma")),
+    "random_gamma_grad": (2, ("xla_builder.math.RandomGammaGrad",)),
+    "xlogy": (2, ()),
+    "xlog1py": (2, ()),
+    "zeta": (2, ("xla_builder.math.Zeta", "chlo.zeta", "mhlo.zeta")),
+}
+
+WITH_FLOAT64 = frozenset(("i0e", "i1e"))  # have a function of their own for float64, ``i0e_float64``
+
+
+def own_target(function: str) -> str:
+    """The target of calls of a function that was recognised; no text that is read may name it."""
+    return f"xla2py.{function}"
+
+
+def _named(function: str) -> Definition:
+    """A call of our own target; of floats narrower than float32 by way of that."""
+
+    def definition(b: XlaBuilder, call: Call, *operands: XlaOp) -> XlaOp:
+        shape = operands[-1].array_shape
+        element_type = shape.element_type
+        if not element_type.is_floating or element_type.bits < 16:
+            raise ConfigError(f"takes floating-point numbers of 16 bits and more, not {element_type}")
+        if element_type.bits >= F32.bits:
+            return b.custom_call(own_target(function), operands, shape)
+        wide = [b.convert_element_type(operand, F32) for operand in operands]
+        made = b.custom_call(own_target(function), wide, replace(shape, element_type=F32))
+        return b.convert_element_type(made, element_type)
+
+    return definition
+
+
+OWN_TARGETS: Mapping[str, str] = {own_target(function): function for function in SPECIAL_FUNCTIONS}
+
+SPECIAL_CALLS: dict[str, CustomCall] = {
+    target: CustomCall((" ".join(["A[*]"] * count) + " -> A[*]",), _named(function))
+    for function, (count, targets) in SPECIAL_FUNCTIONS.items()
+    for target in targets
+}

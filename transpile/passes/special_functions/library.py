@@ -1,0 +1,107 @@
+"""The special functions that are known, each as the terms of what JAX and XLA write for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from ...hlo.ir import HloModule
+from ...hlo.parser import parse_module
+from ...hlo.shapes import ArrayShape
+from .terms import NAMED, Reading, Term, Terms
+
+_FOLDER = Path(__file__).parent / "patterns"
+_NUMBER = re.compile(r"= (\w+)\[\] constant\(([^)]*)\)")
+
+
+class Library:
+    """The functions whose numbers are among some numbers, by the opcode and element type of their root.
+
+    A file is a pattern, named after its function and element type.
+    """
+
+    def __init__(self, numbers: Iterable[float]) -> None:
+        self.terms = Terms()
+        self.patterns: dict[tuple[str, str], list[tuple[str, Term]]] = {}
+        given = frozenset(numbers)
+        for path in _files():
+            if numbers_of_file(path) <= given:
+                self._add(function_of(path), _module(path))
+
+    def _add(self, name: str, module: HloModule) -> None:
+        shapes = (parameter.array_shape.element_type.name for parameter in module.entry.parameters)
+        parameters = [self.terms.make("parameter", shape, number) for number, shape in enumerate(shapes)]
+        for of_scalars in (False, True):
+            reading = Reading(self.terms, self.named, of_scalars)
+            reading.measure(module.computations)
+            root = reading.values(module.entry, parameters)[module.entry.root]
+            if root.opcode != NAMED:  # scalars may make no difference
+                self.patterns.setdefault((root.opcode, root.element_type), []).append((name, root))
+
+    def named(self, term: Term) -> Term:
+        """The special function that a term is, or the term itself."""
+        for name, pattern in self.patterns.get((term.opcode, term.element_type), ()):
+            arguments = match(pattern, term)
+            if arguments is not None:
+                return self.terms.make(NAMED, term.element_type, name, tuple(arguments))
+        return term
+
+
+def function_of(path: Path) -> str:
+    """The function that a pattern is of: ``lgamma`` of ``lgamma.f32.hlo``."""
+    return path.name.rsplit(".", 2)[0]
+
+
+def match(pattern: Term, term: Term) -> Sequence[Term] | None:
+    """What a pattern's parameters stand for, where a term is of its form."""
+    found: dict[Term, Term] = {}
+    waiting = [(pattern, term)]
+    while waiting:
+        wanted, given = waiting.pop()
+        if (known := found.get(wanted)) is not None:
+            if known is not given:
+                return None
+            continue
+        found[wanted] = given
+        if wanted.opcode == "parameter":
+            if wanted.element_type != given.element_type:
+                return None
+            continue
+        if wanted is given:
+            continue
+        is_same = (wanted.opcode, wanted.element_type, wanted.key) == (given.opcode, given.element_type, given.key)
+        if not wanted.operands or not is_same or len(wanted.operands) != len(given.operands):
+            return None
+        waiting.extend(zip(wanted.operands, given.operands, strict=True))
+    parameters = {each.key: given for each, given in found.items() if each.opcode == "parameter"}
+    return [parameters[number] for number in sorted(parameters)]
+
+
+def numbers_of(module: HloModule) -> set[float]:
+    """The scalar constants of a module."""
+    constants = (i for i in module.instructions() if i.opcode == "constant" and isinstance(i.shape, ArrayShape))
+    scalars = (i["literal"] for i in constants if i.array_shape.rank == 0)
+    return {float(literal) for literal in scalars if literal.dtype.kind in "fiu"}
+
+
+@cache
+def numbers_of_file(path: Path) -> frozenset[float]:
+    """The numbers in a pattern, without parsing it: what has not all of them has not the pattern."""
+    found = _NUMBER.findall(path.read_text("utf-8"))
+    numbers = (float(np.float32(text)) if kind == "f32" else float(text) for kind, text in found if kind != "pred")
+    return frozenset(number for number in numbers if not np.isnan(number))
+
+
+@cache
+def _files() -> tuple[Path, ...]:
+    """All patterns; the small ones first, since larger ones have them in them."""
+    return tuple(sorted(_FOLDER.glob("*.hlo"), key=lambda path: (path.stat().st_size, path.name)))
+
+
+@cache
+def _module(path: Path) -> HloModule:
+    return parse_module(path.read_text("utf-8"))
