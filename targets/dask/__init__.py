@@ -26,7 +26,11 @@ TARGET = Target(
     # What is to be cut must be seen, tasks read arrays in no order, an index tells which chunk is meant, slices make
     # tasks of their own.
     features=Features(
-        functions_are_called=False, arrays_are_mutable=False, indices_are_free=False, slices_are_fast=False
+        functions_are_called=False,
+        arrays_are_mutable=False,
+        indices_are_free=False,
+        slices_are_fast=False,
+        arrays_fit_memory=False,
     ),
     scalars="np",
     library=LIBRARY,

@@ -16,13 +16,15 @@ class Features:
 
     Functions of a program are called as such, unless the target has to see what they do. Arrays that are mutable may be
     written into. Free indices are integers of any type, and negative ones count from the end. Where slices are fast,
-    combining strided ones takes less time than a reduction of lines of a few elements.
+    combining strided ones takes less time than a reduction of lines of a few elements. Where they fit memory, what all
+    rounds of a loop need may be computed before it.
     """
 
     functions_are_called: bool = True
     arrays_are_mutable: bool = True
     indices_are_free: bool = True
     slices_are_fast: bool = True
+    arrays_fit_memory: bool = True
 
 
 @dataclass(frozen=True, slots=True)

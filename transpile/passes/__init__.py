@@ -29,6 +29,7 @@ from .linear_algebra.decompositions import decompositions
 from .linear_algebra.determinants import determinants
 from .linear_algebra.factorisations import factorisations
 from .linear_algebra.products import products
+from .linear_algebra.projections import projections
 from .linear_algebra.solves import solves
 from .linear_algebra.triangles import triangles
 from .random.threefry import threefry
@@ -65,6 +66,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     searches,
     medians,
     solves,
+    projections,
     products,
     polynomials,
     convolutions,

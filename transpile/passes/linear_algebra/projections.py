@@ -1,0 +1,63 @@
+"""``x[t] @ w`` in every round of a loop is row ``t`` of ``x @ w``: one product before the loop, which takes less time
+than many small ones.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from ...array.graph import Graph
+from ...array.live import live_nodes
+from ...array.node import Node, Region, Slot
+from ...array.program import Function, Loop
+from ...array.rewriting import rewrite
+from ...array.support import Support
+from ...array.traversal import is_inside
+from ...array.value import FULL, permute
+
+_MOST_BYTES = 2**26  # of all products together, which are stored
+
+
+def projections(function: Function, supports: Support) -> None:
+    """Compute products of rows that a loop counts before the loop, where it does not change either factor."""
+    if not supports.features.arrays_fit_memory:
+        return
+    loops: dict[Region, Loop] = {}
+    for node in live_nodes(function).of(("loop",)):
+        loop: Loop = node.parameters["loop"]
+        loops[loop.region] = loop
+
+    def rule(node: Node) -> Node | None:
+        return _projected(function.graph, node, loops)
+
+    rewrite(function, ("matmul",), rule, supports)
+
+
+def _projected(graph: Graph, node: Node, loops: dict[Region, Loop]) -> Node | None:
+    left, right = node.operands
+    for row, weights in ((left, right), (right, left)):
+        loop = loops.get(row.region)
+        if loop is None or is_inside(weights.region, loop.region) or not _is_counted_row(row, loop):
+            continue
+        x = row.operands[0]
+        size = prod((x.shape[0], *node.shape)) * node.type.bits // 8
+        if weights.ndim > 2 or size > _MOST_BYTES:
+            return None
+        if row is right:
+            if row.ndim > 1 or weights.ndim < 2:
+                return None
+            weights = permute(graph, weights, (1, 0))
+        whole = graph.typed("matmul", (x, weights), (x.shape[0], *node.shape), node.element_type, **node.parameters)
+        return graph.add("getitem", (whole, row.operands[1]), index=(Slot(1),) + (FULL,) * node.ndim)
+    return None
+
+
+def _is_counted_row(row: Node, loop: Loop) -> bool:
+    """Tell whether a node is a row of an array from outside of a loop, which reads half of the rows or more."""
+    if row.opcode != "getitem" or len(row.operands) != 2 or not row.ndim or loop.counter is None:
+        return False
+    x, place = row.operands
+    index = row.parameters["index"]
+    is_row = index[0] == Slot(1) and all(item == FULL for item in index[1:])
+    is_counted = place.is_python_int and place.region is loop.region and loop.count is None
+    return is_row and is_counted and not is_inside(x.region, loop.region) and 2 * loop.trip_count >= x.shape[0] > 1
