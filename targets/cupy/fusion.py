@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
 from ...transpile.array.node import Node
-from ...transpile.kernels.lines import Lines, reduced_axes
+from ...transpile.kernels.lines import Lines, is_splittable, reduced_axes
 from ..base import Kernels
 from ..element_rules import RULES, ElementTable, hides_elements
 
@@ -57,7 +58,9 @@ def fuses(node: Node) -> bool:
 
 _COLUMNS = 32  # that a block has beside each other
 _MOST_OF_A_BLOCK = 2**18  # elements
-_PART = 2**15  # elements, of a line that several blocks share
+_MOST_OF_A_BLOCK_OF_FEW = 2**16  # where there are too few to keep a device busy
+_MANY_BLOCKS = 264  # two for each multiprocessor of an H200
+_PART = 2**13  # elements, of a line that several blocks share, or more
 _MOST_PARTS = 1024
 _LONGEST_LINE = 2**30  # elements: steps beyond still have 32 bits
 _EXACT = frozenset(("max", "min"))
@@ -67,9 +70,27 @@ _PLACES = frozenset(("argmax", "argmin", "first_largest", "first_smallest"))
 
 
 def parts(lines: Lines) -> int:
-    """Return how many blocks share a line, or as many columns as lie side by side: more than one if that is long."""
-    elements = lines.length * (1 if lines.are_rows else min(lines.count, _COLUMNS))
-    return 1 if elements <= _MOST_OF_A_BLOCK else min(-(-elements // _PART), _MOST_PARTS)
+    """Return how many blocks share a line, or as many columns as lie side by side: more than one if that is long, or if
+    there are few blocks of columns.
+    """
+    together = 1 if lines.are_rows else min(lines.count, _COLUMNS)
+    elements, blocks = lines.length * together, -(-lines.count // together)
+    is_few = not lines.are_rows and blocks < _MANY_BLOCKS
+    if elements <= (_MOST_OF_A_BLOCK_OF_FEW if is_few else _MOST_OF_A_BLOCK):
+        return 1
+    return min(-(-elements // _PART), max(-(-_MANY_BLOCKS // blocks), -(-elements // _MOST_OF_A_BLOCK)), _MOST_PARTS)
+
+
+def pays(nodes: Sequence[Node], saved: int, is_repeated: bool) -> bool:
+    """Tell whether kernels save an array, or sums of few columns, for which the library has too few blocks."""
+    return saved > 0 or any(_is_of_few_columns(node) for node in nodes)
+
+
+def _is_of_few_columns(node: Node) -> bool:
+    if not reduces(node) or not is_splittable(node):
+        return False
+    lines = Lines.along(node.operands[0].shape, reduced_axes(node))
+    return lines is not None and not lines.are_rows and parts(lines) > 1
 
 
 def reduces(node: Node) -> bool:
@@ -107,6 +128,7 @@ KERNELS = Kernels(
     reduces,
     _declarations,
     parts,
+    pays,
     most_elements=2**31,  # they are numbered by 32 bits
     most_arguments=32,  # they take up to 4 KB
     refuses=hides_elements,

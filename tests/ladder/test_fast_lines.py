@@ -72,7 +72,7 @@ def test_axes_beside_each_other_are_lines(shape, axes, said):
             "int at = column / 15 * 60 + row / 2 * 30 + column / 5 % 3 * 10 + row % 2 * 5 + column % 5",
         ),
         ((3, 1, 4, 1, 5), (0, 1, 4), "int at = column / 5 * 20 + row * 5 + column % 5;"),
-        ((40, 3, 9000), (0, 2), "peak_parts.max(axis=0)"),
+        ((40, 3, 9000), (0, 2), "peak_parts.max(axis=-1)"),
         ((20, 12, 30, 5), (0, 2), "column_sum<32, 32>"),
     ],
 )
@@ -129,13 +129,13 @@ def test_results_have_names_of_their_own_in_memory():
 @pytest.mark.parametrize(
     ("function", "shape", "said"),
     [
-        (lambda x: abs(x).sum(), (600, 700), "grid=(1, 13)"),
+        (lambda x: abs(x).sum(), (600, 700), "grid=(1, 52)"),
         (
             lambda x: abs(x).mean((1, 2)),
             (3, 300, 900),
             "int column = blockIdx.y * 1024 + threadIdx.x; column < 270000; ",
         ),
-        (lambda x: abs(x).max(0), (9000, 40), "peak_parts.max(axis=0)"),
+        (lambda x: abs(x).max(0), (9000, 40), "peak_parts.max(axis=-1)"),
         (lambda x: jax.nn.softmax(x).max(), (60, 70), "peak_parts.max()"),
         (lambda x: jax.nn.softmax(x, 1).mean((0, 1)), (6, 70, 3), "mean_parts.sum(axis=0) / 420"),
         (
@@ -154,16 +154,52 @@ def test_parts_of_reductions_are_reduced_by_the_library(function, shape, said):
     assert verdict(emitted, [x], xla2py.emit(module).load().main(x)) == ""
 
 
-def test_parts_of_what_is_no_sum_are_not_reduced():
-    module = xla2py.from_jax(lambda x: abs(x).var(), np.ones((600, 700), np.float32))
-    assert ".var()" in xla2py.emit(module, "cupy", style="fast").source
+@needs_compiler
+@pytest.mark.parametrize(("shape", "axes"), [((600, 700), (0, 1)), ((9000, 40), (0,)), ((3, 700, 400), (1, 2))])
+@pytest.mark.parametrize("name", ["var", "std"])
+def test_variances_of_long_lines_are_means_of_squares(name, shape, axes):
+    x = np.random.default_rng(9).normal(0.2, 1, shape).astype(np.float32)
+    module = xla2py.from_jax(
+        lambda x: (x - x.mean(axes, keepdims=True)) / getattr(jax.numpy, name)(x, axes, keepdims=True), x
+    )
+    emitted = xla2py.emit(module, "cupy", style="fast", format=False)
+    assert "RowKernel(" in emitted.source
+    assert f".{name}(" not in emitted.source
+    assert verdict(emitted, [x], xla2py.emit(module).load().main(x)) == ""
+
+
+@needs_compiler
+def test_sums_of_few_columns_are_shared_by_many_blocks():
+    x = np.random.default_rng(13).normal(size=(9000, 40)).astype(np.float32)
+    module = xla2py.from_jax(lambda x: x.sum(0), x)
+    emitted = xla2py.emit(module, "cupy", style="fast", format=False)
+    assert "grid=(2, 36)" in emitted.source
+    assert "return total_parts.sum(axis=-1)" in emitted.source
+    assert verdict(emitted, [x], x.astype(np.float64).sum(0).astype(np.float32)) == ""
+    for few in ((1000, 40), (40, 9000), (2000, 64 * 264)):
+        other = xla2py.from_jax(lambda x: x.sum(0), np.zeros(few, np.float32))
+        assert kernels(xla2py.emit(other, "cupy", style="fast")) == []
+
+
+@needs_compiler
+def test_sums_of_the_same_columns_are_one_kernel():
+    x, y = np.random.default_rng(14).normal(size=(2, 300, 40)).astype(np.float32)
+
+    def sums(x, y):
+        z = jax.nn.softmax(x)
+        return z, z.sum(0), (z * y).sum(0), abs(y).sum(1)
+
+    module = xla2py.from_jax(sums, x, y)
+    emitted = xla2py.emit(module, "cupy", style="fast", format=False)
+    assert "total_2, total_3 = total_kernel_2(z, y)" in emitted.source
+    assert verdict(emitted, [x, y], xla2py.emit(module).load().main(x, y)) == ""
 
 
 def test_lines_that_are_too_much_for_a_block_are_shared():
     source = xla2py.emit(softmax(2, 2**18 + 1), "cupy", style="fast").source
     assert "x.max(axis=-1, keepdims=True)" in source
-    assert "grid=(2, 9)" in source
-    assert "total_parts.sum(axis=0)" in source
+    assert "grid=(2, 33)" in source
+    assert "total_parts.sum(axis=-1)" in source
 
 
 @needs_compiler

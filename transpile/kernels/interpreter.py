@@ -102,7 +102,7 @@ class Interpreter:
             [(at, own[node]) for at, own in zip(places, values, strict=True)]
             if node not in kernel.of_lines
             else [
-                (part * lines.count + line, value)
+                (line * kernel.parts + part, value)
                 for part, value in enumerate(folded[node] if kernel.parts > 1 else [values[0][node]])
             ]
             for node in self.results

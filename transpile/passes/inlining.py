@@ -11,7 +11,7 @@ from ..array.program import Function, Program, roots
 from ..array.rewriting import rewrite
 from ..array.traversal import topological
 from ..kernels.index_maps import is_view
-from .fusion.regions import is_generated
+from .fusion.reading import is_generated
 
 _MOST_WORK = 2  # operations of a function that reads better where it is called
 

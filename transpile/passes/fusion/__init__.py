@@ -16,6 +16,7 @@ from .building import KernelBuilder, call_kernel
 from .compiled_loops import compiled_loops, mark_compiled
 from .loops import kernel_loops
 from .regions import RegionFinder
+from .variances import split_variances
 
 
 def _handed_to_others(program: Program) -> Iterator[Function]:
@@ -32,6 +33,7 @@ def fuse(program: Program, kernels: Kernels) -> None:
     for function in program.functions:
         if function in handed:
             continue
+        split_variances(function, kernels)
         loops = compiled_loops(function, kernels)
         regions = RegionFinder(function, kernels, loops).found()
         kernels_made = [KernelBuilder(function, region).kernel() for region in regions]

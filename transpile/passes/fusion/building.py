@@ -17,7 +17,8 @@ from ...kernels.index_maps import Index, Map, Test, bounds, identity, offset
 from ...kernels.kernel import Kernel
 from ...kernels.lines import Lines, reduced_axes
 from .line_reductions import LineReductions
-from .regions import FusedRegion, Piece, is_generated, read_by
+from .reading import is_generated, read_by
+from .regions import FusedRegion, Piece
 
 
 def call_kernel(function: Function, region: FusedRegion, kernel: Kernel) -> None:
@@ -66,7 +67,7 @@ def _given_at(region: FusedRegion, node: Node) -> Map:
 def _given(region: FusedRegion, node: Node) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The shape that a kernel gives of an unfinished reduction, and the axes along which that is left to reduce."""
     if region.parts > 1:
-        return (region.parts, *node.shape), (0,)
+        return (*node.shape, region.parts), (node.ndim,)
     rest = set(reduced_axes(node)) - set(region.axes)
     if node.ndim == len(region.loop):
         sizes = enumerate(region.loop)

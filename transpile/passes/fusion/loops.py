@@ -13,7 +13,7 @@ from ...array.traversal import is_inside, topological
 from ...hlo.element_types import S32
 from ...kernels.index_maps import identity
 from ...kernels.kernel import Kernel
-from .regions import is_generated
+from .reading import is_generated
 
 
 def kernel_loops(function: Function) -> None:

@@ -17,8 +17,9 @@ from ....targets.base import Kernels
 from ...array.node import Node, Region
 from ...array.program import Function, Loop, roots
 from ...array.traversal import dependencies, is_inside, topological
-from ...kernels.index_maps import Index, Map, broadcast, identity, is_view, piece, pieces, through
+from ...kernels.index_maps import Index, Map, identity, is_view, pieces
 from ...kernels.lines import Lines, is_splittable, reduced_axes
+from .reading import is_generated, of_lines, read_by
 
 _MOST_OPERATIONS = 128  # that join as likes, and as many more that only these read
 
@@ -42,36 +43,6 @@ class FusedRegion:
     unfinished: set[Node] = field(default_factory=set)  # reductions of which lines, or parts of lines, give parts
     pieces: dict[Node, Piece] = field(default_factory=dict)  # what is computed for a part of the elements alone
     is_round: bool = False  # all that a loop computes in one round
-
-
-def is_generated(node: Node) -> bool:
-    """An array whose elements follow from their index."""
-    return node.operation.is_generated and all(operand.is_literal for operand in node.operands)
-
-
-def read_by(node: Node, at: Map, reduced: bool) -> Iterator[tuple[Node, Map]]:
-    """Return what an operation reads if it is computed at ``at``, and where: behind views. A reduction reads whole
-    rows.
-    """
-    joins = node.operation.joins
-    operands = pieces(node) if joins else node.operands
-    for number, operand in enumerate(operands):
-        if joins:
-            place = piece(node, number, at)
-        else:
-            place = identity(operand.shape) if reduced else broadcast(operand, node, at)
-        while is_view(operand):
-            place, operand = through(operand, place), operand.operands[0]
-        yield operand, place
-
-
-def of_lines(node: Node) -> Map:
-    """Return where the results of a reduction are, in the axes of what it reduces."""
-    axes, shape = reduced_axes(node), node.operands[0].shape
-    whole = identity(shape)
-    if node.ndim == len(shape):
-        return tuple(Index() if axis in axes else index for axis, index in enumerate(whole))
-    return tuple(index for axis, index in enumerate(whole) if axis not in axes)
 
 
 class RegionFinder:
@@ -100,6 +71,7 @@ class RegionFinder:
                 for source, at in self._read_by(node, identity(node.shape)):
                     self.readers.setdefault(source, []).append((node, at))
         self.region_of: dict[Node, FusedRegion] = {}
+        self.siblings: dict[object, list[Node]] = {}  # reductions by the lines that they reduce, and by stage
 
     def found(self) -> list[FusedRegion]:
         """The regions that save arrays enough, in the order of the program."""
@@ -199,6 +171,8 @@ class RegionFinder:
                 latest, joined = self._likes(node, loop, own, begin, stage)
                 if node in self.reductions or own == identity(loop) or _is_of_lines(own, joined):
                     break
+            if node in self.reductions:
+                joined += self._siblings(node, loop, latest, joined)
             stage[node] = latest
             self._join(node, loop, own, joined)
 
@@ -222,6 +196,27 @@ class RegionFinder:
         if len(axes) + joins > 1 or sum(len(region.at) for region in joined) >= _MOST_OPERATIONS:
             return latest + 1, []
         return latest, list(joined)
+
+    def _siblings(self, node: Node, loop: tuple[int, ...], stage: int, joined: list[FusedRegion]) -> list[FusedRegion]:
+        """A region of other reductions along the same lines that reads from where the reduction and the regions that it
+        joins read, too; regions of one stage do not wait for each other."""
+        alike = self.siblings.setdefault((loop, reduced_axes(node), node.region, stage), [])
+        others = dict.fromkeys(self.region_of[other] for other in alike)
+        alike.append(node)
+        size = sum(len(region.at) for region in joined)
+        origins = self._origins(loop, node.operands).union(*(self._origins(loop, region.at) for region in joined))
+        for region in others:
+            is_plain = region.axes == reduced_axes(node) and not any(other.operation.joins for other in region.at)
+            fits = region not in joined and size + len(region.at) < _MOST_OPERATIONS
+            if is_plain and fits and origins & self._origins(loop, region.at):
+                return [region]
+        return []
+
+    def _origins(self, loop: tuple[int, ...], nodes: Iterable[Node]) -> set[object]:
+        """The arrays as large as a loop that nodes are or read, or the regions that give these."""
+        known = [node for node in nodes if node in self.fusible]
+        read = {source for node in known for source, _ in self._read_by(node, identity(node.shape))} | {*nodes}
+        return {self.region_of.get(source, source) for source in read if prod(source.shape) == prod(loop)}
 
     def _places(self, node: Node) -> Iterator[tuple[tuple[int, ...], Map]]:
         """The elements that the loop may be over, and where the node is in them: those of a reduction's operand, those
