@@ -310,3 +310,8 @@ def test_debug_verifies_the_program_after_every_pass(xla2py, monkeypatch, argume
     seen.clear()
     xla2py("emit", "model.hlo")
     assert seen and not any(seen)
+
+
+def test_limits_that_no_target_keeps_are_named(xla2py):
+    assert "note: --memory without effect: numpy does not work in chunks" in xla2py("model.hlo", "--memory", "1GiB")[2]
+    assert "without effect" not in xla2py("model.hlo", "--memory", "1GiB", "-t", "dask")[2]

@@ -251,3 +251,16 @@ def test_without_jax_the_error_names_what_to_install(monkeypatch):
 def test_loading_text_imports_no_jax():
     code = f"import sys; from xla2py.transpile.frontends import load; load({TEXT!r}); sys.exit('jaxlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
+def test_text_in_other_encodings_is_read(encoding):
+    text = "HloModule m\n\nENTRY e {\n  ROOT x = f32[2] parameter(0)\n}\n"
+    assert load(text.encode(encoding)).entry.root.name == "x"
+
+
+@pytest.mark.parametrize("colour", ["", "\x1b[34m\x1b[1m"])
+def test_a_jaxpr_is_named(colour):
+    text = f"{{ {colour}lambda ; a:f32[3]. let b:f32[3] = sin a in (b,) }}\n"
+    with pytest.raises(HloSyntaxError, match="XP142: this is a jaxpr"):
+        load(text)

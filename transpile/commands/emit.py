@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...targets.base import require_targets
+from ...targets.base import load_target, require_targets
 from ..errors import Diagnostic, UsageError, XlaToPythonError
 from ..files import read_bytes
 from ..frontends.functions import is_reference
@@ -83,6 +83,7 @@ def command(
         raise UsageError(Diagnostic("XP642", f"{html} cannot show {len(jobs)} results"))
     if print_after is not None:
         options["observe"] = _printing(print_after)
+    _note_limits(options, {job.target for job in jobs})
     deliver = partial(_compare, show=diff) if diff or check else partial(_save, force=force)
     if html is not None:
         deliver = partial(_save_page, page=Path(html), force=force, then=deliver)
@@ -92,6 +93,13 @@ def command(
             for source, read in programs.items()
         ]
     )
+
+
+def _note_limits(options: dict[str, Any], targets: set[str]) -> None:
+    """Say so where limits are given that no target keeps."""
+    given = [f"--{name}" for name in ("memory", "chunks") if options[name]]
+    if given and all(load_target(name).arrange is None for name in targets):
+        note(f"{' and '.join(given)} without effect: {', '.join(sorted(targets))} does not work in chunks")
 
 
 def plan(sources: Sequence[str], targets: Sequence[str], output: str | None) -> list[Job]:

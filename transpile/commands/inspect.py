@@ -43,7 +43,7 @@ def command(file: str, target: str | None, memory: str, chunks: str) -> None:
     facts = inspect(module)
     total = sum(facts.opcodes.values())
     click.echo(f"{module.name}: {total} instructions in {len(module.computations)} computations\n")
-    _show_signature(facts)
+    _show_signature(module, facts)
     _show_costs(facts)
     write_table(("operation", "count"), [(opcode, str(count)) for opcode, count in facts.opcodes.items()])
     rows = unsupported(module)
@@ -112,8 +112,12 @@ def _show_device_costs(module: HloModule, facts: Inspection, target: Target) -> 
     write_table(headings, rows)
 
 
-def _show_signature(facts: Inspection) -> None:
-    rows = [row for name, shape in facts.parameters for row in _leaf_rows(name, shape)]
+def _show_signature(module: HloModule, facts: Inspection) -> None:
+    from ..emission.names import Names, argument_name
+
+    names = Names(set())
+    parameters = module.entry.parameters
+    rows = [row for each in parameters for row in _leaf_rows(names.fresh(argument_name(each)), each.shape)]
     write_table(("value", "shape", "size"), [*rows, *_leaf_rows("result", facts.result)])
 
 

@@ -27,6 +27,11 @@ _TEXT = re.compile(
     r"\s*(?:HloModule\b|ENTRY\b|(?:ROOT\s+)?(?:%[\w.\-]+\s*|[\w.\-]+\s+)=\s|" + SHAPE_TEXT + r"\s+[a-z][a-z\-]*\()"
 )
 _BYTE_ORDER_MARK = "\ufeff"
+_UTF_16 = {  # by the byte order mark, or a text's first letters
+    re.compile(rb"\xff\xfe|(?:[\n\r\t -~]\0){8}"): "utf-16-le",
+    re.compile(rb"\xfe\xff|(?:\0[\n\r\t -~]){8}"): "utf-16-be",
+}
+_JAXPR = re.compile(rb"\s*\{\s*(?:\x1b\[[\d;]*m\s*)*lambda\b")
 
 
 def load(source: Any, *, name: str | None = None, examples: Sequence[Any] = ()) -> HloModule:
@@ -93,7 +98,13 @@ def _read(path: str | os.PathLike[str]) -> bytes:
 
 
 def _from_bytes(content: bytes, name: str) -> HloModule:
+    content = _in_utf8(content)
     kind = sniff(content)
+    if kind is Kind.HLO_TEXT and _JAXPR.match(content):
+        hint = "jax.jit(function).lower(*arguments).as_text('hlo') is HLO; or give xla2py the function itself"
+        raise HloSyntaxError(
+            Diagnostic("XP142", "this is a jaxpr, not HLO", Span(0, 1), SourceText(_decode(content, name), name), hint)
+        )
     if kind is Kind.HLO_TEXT:
         return with_layout(of_one_device(parse_module(SourceText(_decode(content, name), name))))
     converted = to_hlo(content, kind, name)
@@ -105,6 +116,14 @@ def _from_bytes(content: bytes, name: str) -> HloModule:
     if kind is Kind.HLO_SNAPSHOT:
         module = replace(module, arguments=snapshot_arguments(memoryview(content)))
     return module
+
+
+def _in_utf8(content: bytes) -> bytes:
+    """Return text of UTF-16, as some shells write it, in UTF-8; all else as it is."""
+    encoding = next((encoding for marks, encoding in _UTF_16.items() if marks.match(content)), None)
+    if encoding is None:
+        return content
+    return content.decode(encoding, "replace").removeprefix(_BYTE_ORDER_MARK).encode("utf-8", "surrogatepass")
 
 
 def _decode(content: bytes, name: str) -> str:
