@@ -1,7 +1,13 @@
-"""The sizes of the examples that are free, by the number that stands in the shapes of their arguments."""
+"""The sizes of the examples that are free, by the number that stands in the shapes of their arguments.
+
+``python examples/any_size.py [NAME ..]`` compares the modules with XLA at some ten sizes each.
+"""
 
 from __future__ import annotations
 
+import re
+import sys
+from dataclasses import replace
 from typing import Any
 
 from lower import load_program
@@ -49,3 +55,27 @@ def with_free_sizes(name: str) -> Any:
         return xla2py.array(sizes, str(leaf.dtype)) if hasattr(leaf, "dtype") else leaf
 
     return xla2py.from_jax(function, *jax.tree_util.tree_map(free, arguments))
+
+
+def emitted(name: str) -> Any:
+    """The module of an example for any size, for NumPy."""
+    generated = xla2py.emit(with_free_sizes(name), name=f"examples/{name}.py")
+    command = "# regenerate: python examples/gallery.py"
+    return replace(generated, source=re.sub("^# regenerate: .*$", command, generated.source, flags=re.MULTILINE))
+
+
+def main() -> int:
+    wrong = 0
+    for name in sys.argv[1:] or FREE:
+        report = xla2py.check(with_free_sizes(name))
+        print(f"{name}: {len(report.programs)} sizes, {report.counts()}", flush=True)
+        for program in report.programs:
+            if program.differs:
+                alike = not xla2py.check(program.hlo).is_good
+                print(f"  {program.title}{', as the module for these sizes alone' if alike else ''}", flush=True)
+                wrong += not alike
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Writes ``generated/``: what xla2py emits for the examples, before and after XLA's optimisation.
+"""Writes ``generated/``: what xla2py emits for the examples, before and after XLA's optimisation, and for any size.
 
 ``python examples/gallery.py`` writes the files again, and the modules that ``examples/vendoring`` vendors; ``--check``
 only says which differ and exits with 1.
@@ -7,6 +7,8 @@ only says which differ and exits with 1.
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+import any_size
 
 import xla2py
 from xla2py.transpile.vendoring import Outcome, find_project, inspect_module, update_module
@@ -56,17 +58,23 @@ def modules():
         yield Path("replicas") / f"{hlo.stem}.py", generated
 
 
-def contents():
-    """Every file of the gallery: path below ``generated/`` and bytes."""
+def modules_for_any_size():
+    """(path below ``generated/``, emitted module) of every example whose sizes can be free: what JAX traces now."""
+    for name in any_size.FREE:
+        yield Path("any_size") / f"{name}.py", any_size.emitted(name)
+
+
+def contents(modules):
+    """Every file of some modules: path below ``generated/`` and bytes."""
     with TemporaryDirectory() as folder:
-        for path, generated in modules():
+        for path, generated in modules:
             for file in generated.save(Path(folder) / path):
                 yield file.relative_to(folder), file.read_bytes()
 
 
 def main(arguments):
     stale = []
-    for path, data in contents():
+    for path, data in contents([*modules(), *modules_for_any_size()]):
         place = ROOT / "generated" / path
         if place.is_file() and place.read_bytes() == data:
             continue

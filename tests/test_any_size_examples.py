@@ -1,4 +1,4 @@
-"""Every example whose sizes can be free is one module for all of them, which gives what one for each size gives."""
+"""Every example whose sizes can be free is one module for all of them, which gives what XLA gives for each."""
 
 import importlib
 import sys
@@ -10,28 +10,45 @@ import pytest
 jax = pytest.importorskip("jax")
 
 import xla2py  # noqa: E402
+from xla2py.transpile.equivalence.budgets import budgets_for  # noqa: E402
+from xla2py.transpile.equivalence.comparison import compare  # noqa: E402
 from xla2py.transpile.equivalence.inputs import make_inputs, nest  # noqa: E402
+from xla2py.transpile.equivalence.reference_process import run_hlo_in_child  # noqa: E402
+from xla2py.transpile.hlo.printer import print_module  # noqa: E402
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
-sys.path.insert(0, str(EXAMPLES))
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "examples"))
 examples = importlib.import_module("any_size")
-sys.path.remove(str(EXAMPLES))
+sys.path.remove(str(ROOT / "examples"))
 
-LARGER = (0, 3, 16)  # how much larger than the least a size is; later ones are larger still
+# On random matrices these amplify a rounding: there the module for these sizes alone is what counts.
+ILL_CONDITIONED = {"conjugate_gradient", "kalman_filter"}
+LARGER = (0, 3, 8)  # how much larger than the least a size is; later ones are larger still
 
 
 @pytest.mark.parametrize("name", sorted(examples.FREE))
 def test_one_module_for_all_sizes(name):
     witnesses = examples.with_free_sizes(name)
-    generic = xla2py.emit(witnesses).load()
+    emitted = examples.emitted(name)
+    assert emitted.source == (ROOT / "generated" / "any_size" / f"{name}.py").read_text("utf-8"), "run the gallery"
+    generic = emitted.load()
     assert set(generic.SIZES) == set(examples.FREE[name].values())
     for seed, more in enumerate(LARGER):
         sizes = {size: own[0] + own.step * (more + k * seed) for k, (size, own) in enumerate(generic.SIZES.items())}
         module = witnesses.at(sizes)
-        arguments = nest([parameter.shape for parameter in module.entry.parameters], make_inputs(module, seed))
+        arrays = make_inputs(module, seed)
+        arguments = nest([parameter.shape for parameter in module.entry.parameters], arrays)
+        expected = run_hlo_in_child(print_module(module), *arrays)
         with np.errstate(all="ignore"):
-            expected = xla2py.emit(module, format=False).load().main(*arguments)
-            results = (jax.tree_util.tree_leaves(each) for each in (generic.main(*arguments), expected))
-        for found, own in zip(*results, strict=True):
-            assert (np.asarray(found).dtype, np.shape(found)) == (np.asarray(own).dtype, np.shape(own))
-            np.testing.assert_allclose(np.asarray(found), np.asarray(own), rtol=1e-5, atol=1e-6)
+            found = generic.main(*arguments)
+        leaves = [np.asarray(leaf) for leaf in jax.tree_util.tree_leaves(found)]
+        wrong = [leaf for leaf in compare(expected, leaves, budgets_for(module)) if not leaf.status.is_good]
+        if wrong and name in ILL_CONDITIONED:
+            with np.errstate(all="ignore"):
+                expected = jax.tree_util.tree_leaves(xla2py.emit(module, format=False).load().main(*arguments))
+            wrong = [leaf for leaf in compare(expected, leaves) if not leaf.status.is_good]
+        assert not wrong, f"at {sizes}: {wrong[0]}"
+
+
+def test_the_gallery_has_no_other_modules_for_any_size():
+    assert {path.stem for path in (ROOT / "generated" / "any_size").glob("*.py")} == set(examples.FREE)

@@ -158,6 +158,11 @@ def test_what_has_no_module_for_any_size_is_refused_with_a_code(arguments, code,
     assert exit_code and not out and code in err
 
 
+def test_print_after_shows_the_program_at_the_first_sizes(kernels, xla2py):
+    _, out, err = xla2py("emit", "any_size_kernels:halves(f32[N])", "--print-after", "to_array")
+    assert "SIZES = " in out and err.count("// after to_array\n") == 1 and "f32[13]" in err
+
+
 def test_one_parity_is_enough_where_the_user_says_so(kernels, xla2py):
     _, out, _ = xla2py("emit", "any_size_kernels:median(f32[N,3])", "--sizes", "N=12,18,26")
     assert "np.median(x, axis=0)" in out and 'SIZES = {"N": range(' in out and ", 2**63, 2)}" in out

@@ -12,7 +12,16 @@ from ..hlo.ir import HloModule
 
 _LARGE = 521
 # Of each name in turn: primes, powers of two, and the same number for all, which no text was made at.
-_ROWS = ((7, 11, 5, 3, 13, 17), (8, 4, 16, 2, 32, 64), (37, 31, 41, 43, 29, 47), (64, 128, 32, 16, 8, 256), (12,) * 6)
+_ROWS = (
+    (7, 11, 5, 3, 13, 17),
+    (8, 4, 16, 2, 32, 64),
+    (37, 31, 41, 43, 29, 47),
+    (64, 128, 32, 16, 8, 256),
+    (12,) * 6,
+    (3, 2, 7, 5, 11, 4),
+    (20, 9, 6, 10, 4, 15),
+    (127, 33, 65, 17, 12, 9),
+)
 
 
 def programs_to_check(witnesses: Witnesses, emitted: Sequence[GeneratedModule]) -> Iterator[tuple[str, HloModule]]:

@@ -25,6 +25,7 @@ _CHOSEN = (  # for each free size: odd and even, no two alike in a program, all 
     (19, 24, 14, 26),
     (22, 27, 17, 30),
 )
+MOST = len(_CHOSEN)  # sizes that can be free
 _FACTORS = (1, 2, 4, 8, 16, 64)  # for functions that only take multiples
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
 NAME = re.compile(r"[A-Za-z]\w*")
@@ -93,8 +94,8 @@ def witnesses(
     """
     if sizes:
         return _read(sizes, at)
-    if len(names) > len(_CHOSEN):
-        raise UsageError(Diagnostic("XP425", f"{len(names)} sizes are free; at most {len(_CHOSEN)} can be"))
+    if len(names) > MOST:
+        raise UsageError(Diagnostic("XP425", f"{len(names)} sizes are free; at most {MOST} can be"))
     chosen = dict(zip(names, _CHOSEN, strict=False))
     problem: XlaToPythonError | None = None
     for factor in _FACTORS:

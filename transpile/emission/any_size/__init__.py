@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import Diagnostic, UnsupportedError, XlaToPythonError
-from ...frontends.witnesses import Assignment, Witnesses
+from ...frontends.witnesses import MOST, Assignment, Witnesses
 from ..entry_point import NO_CHECKS, SIZES
 from ..expression import Renderer
 from ..formatting import formatted
@@ -24,7 +24,9 @@ from ..generated import GeneratedModule
 from ..header import with_new_body_hash
 from .texts import Shapes, in_common
 
-_LEAST = (1, 2, 3, 4, 6)  # what is tried below the smallest witness
+_EQUAL = [(number,) * MOST for number in (1, 2, 3, 4, 6)]
+# What is tried below the smallest witnesses. Programs at equal sizes often share what others compute twice.
+_LEAST = (*_EQUAL[:3], (2, 3, 4, 5, 6, 7), *_EQUAL[3:], (5, 7, 6, 8, 4, 9))
 _ENDLESS = 2**63
 _COMMAND = re.compile(r"^(# regenerate: .*)( -t \S+)(.*)$", re.MULTILINE)
 _SIGNATURE = re.compile(r"^SIGNATURE\b.*$", re.MULTILINE)
@@ -44,7 +46,7 @@ def emit_any_size(
     _require_support(witnesses, options)
     checks = NO_CHECKS if options["checks"] == NO_CHECKS else SIZES
     writer = _Writer(witnesses, emit, {**options, "checks": checks, "format": False, "observe": None})
-    return writer.module(is_formatted=options["format"])
+    return writer.module(options["format"], options["observe"])
 
 
 def _require_support(witnesses: Witnesses, options: Mapping[str, Any]) -> None:
@@ -76,8 +78,11 @@ class _Writer:
         target = self.options["target"]
         return Renderer(target.macros, target.namespace, target.scalars)
 
-    def module(self, is_formatted: bool) -> GeneratedModule:
-        emitted = [self.emit(module, **self.options) for module in self.witnesses.modules]
+    def module(self, is_formatted: bool, observe: Callable[[str, str], None] | None) -> GeneratedModule:
+        """The module; ``observe`` is told the passes of the program at the first sizes."""
+        first, *others = self.witnesses.modules
+        emitted = [self.emit(first, **{**self.options, "observe": observe})]
+        emitted += [self.emit(module, **self.options) for module in others]
         _require_equal_constants(emitted)
         sizes = self.witnesses.sizes
         labels = [self.witnesses.label(number) for number in range(len(emitted))]
@@ -91,10 +96,10 @@ class _Writer:
             others = match[3].replace(_UNFORMATTED, "") if is_formatted else match[3]
             return match[1] + self.witnesses.command + match[2] + others
 
-        text, first = _COMMAND.sub(command, text, count=1), emitted[0]
+        text, own = _COMMAND.sub(command, text, count=1), emitted[0]
         if is_formatted:
-            text = formatted(text, first.source)
-        return GeneratedModule(with_new_body_hash(text), first.name, first.target, first.constants, sizes=ranges)
+            text = formatted(text, own.source)
+        return GeneratedModule(with_new_body_hash(text), own.name, own.target, own.constants, sizes=ranges)
 
     def _ranges(self, emitted: list[GeneratedModule], text: str) -> dict[str, range]:
         """Return what each size may be: from the least on at which the text is this one, multiples of what divides all
@@ -102,8 +107,9 @@ class _Writer:
         """
         steps = self.witnesses.steps
         smallest = {name: min(values) for name, values in self.witnesses.sizes.items()}
-        for number in _LEAST:
-            least = {name: min(-(-number // step) * step, smallest[name]) for name, step in steps.items()}
+        for numbers in _LEAST:
+            rows = zip(steps.items(), numbers, strict=False)
+            least = {name: min(-(-number // step) * step, smallest[name]) for (name, step), number in rows}
             if self._has_text(least, emitted, text):
                 break
         else:

@@ -10,6 +10,7 @@ from itertools import combinations, combinations_with_replacement
 from ...frontends.witnesses import Sizes
 
 _HIGHEST_DEGREE = 3  # of products of sizes
+_CHEAPEST_OF_TWO = 10  # what the sum of two sizes costs
 ATOM, POWER, PRODUCT, SUM = 3, 2, 1, 0  # how tightly an expression binds
 
 
@@ -35,8 +36,19 @@ def integer_expression(values: Sequence[int], sizes: Sizes) -> SizeExpression | 
     """
     if len(set(values)) == 1:
         return SizeExpression(str(values[0]), ATOM if values[0] >= 0 else SUM, 0, tuple(values))
-    found = (form for form in _forms(list(_products(sizes)), values) if form.values == tuple(values))
-    return min(found, key=lambda form: form.cost, default=None)
+    products, best = list(_products(sizes)), None
+    for product in products:
+        if best is not None and best.cost <= product.cost:
+            return best
+        found = [form for form in _forms(product, values) if form.values == tuple(values)]
+        best = _cheapest(best, *found)
+    if best is None or best.cost > _CHEAPEST_OF_TWO:
+        best = _cheapest(best, *_of_two(products, values))
+    return best
+
+
+def _cheapest(*forms: SizeExpression | None) -> SizeExpression | None:
+    return min((form for form in forms if form is not None), key=lambda form: form.cost, default=None)
 
 
 def number_expression(values: Sequence[float], sizes: Sizes, dtype: Callable[[float], object]) -> SizeExpression | None:
@@ -60,33 +72,40 @@ def _products(sizes: Sizes) -> Iterator[SizeExpression]:
             yield SizeExpression(" * ".join(names), ATOM if degree == 1 else PRODUCT, 4 * degree, values)
 
 
-def _forms(products: Sequence[SizeExpression], values: Sequence[int]) -> Iterator[SizeExpression]:
-    """Expressions that may have the values: each has the first, or is the only one of its form that could."""
-    for product in products:
-        m, text, cost = product.values, product.text, product.cost
-        factor = product.within(PRODUCT)
-        yield product
-        yield _plus(product, values[0] - m[0], 1)
-        total = values[0] + m[0]
-        yield SizeExpression(f"{total} - {text}", SUM, cost + 3 + _digits(total), tuple(total - each for each in m))
-        slope, rest = _line(m, values)
-        if slope not in (0, 1):
-            times = tuple(slope * each for each in m)
-            yield _plus(SizeExpression(f"{slope} * {text}", PRODUCT, cost + 2 + _digits(slope), times), rest, 1)
-        for divisor in _divisors(m, values):
-            floor, weight = tuple(each // divisor for each in m), cost + 3 + _digits(divisor)
-            quotient = SizeExpression(f"{factor} // {divisor}", PRODUCT, weight, floor)
-            yield _plus(quotient, values[0] - floor[0], 2)
-            for shift in {*range(1, min(divisor, 5)), divisor - 1} - {0}:
-                moved = tuple((each + shift) // divisor for each in m)
-                shifted = f"({text} + {shift}) // {divisor}"
-                yield SizeExpression(shifted, PRODUCT, weight + 3 + _digits(shift), moved)
+def _forms(product: SizeExpression, values: Sequence[int]) -> Iterator[SizeExpression]:
+    """Expressions of one product that may have the values: each has the first, or is the only one of its form that
+    could.
+    """
+    m, text, cost = product.values, product.text, product.cost
+    factor = product.within(PRODUCT)
+    yield product
+    yield _plus(product, values[0] - m[0], 1)
+    total = values[0] + m[0]
+    yield SizeExpression(f"{total} - {text}", SUM, cost + 3 + _digits(total), tuple(total - each for each in m))
+    slope, rest = _line(m, values)
+    if slope not in (0, 1):
+        times = tuple(slope * each for each in m)
+        yield _plus(SizeExpression(f"{slope} * {text}", PRODUCT, cost + 2 + _digits(slope), times), rest, 1)
+    for divisor in _divisors(m, values):
+        floor, weight = tuple(each // divisor for each in m), cost + 3 + _digits(divisor)
+        quotient = SizeExpression(f"{factor} // {divisor}", PRODUCT, weight, floor)
+        yield _plus(quotient, values[0] - floor[0], 2)
+        for shift in {*range(1, min(divisor, 5)), divisor - 1} - {0}:
+            moved = tuple((each + shift) // divisor for each in m)
+            shifted = f"({text} + {shift}) // {divisor}"
+            yield SizeExpression(shifted, PRODUCT, weight + 3 + _digits(shift), moved)
+
+
+def _of_two(products: Sequence[SizeExpression], values: Sequence[int]) -> Iterator[SizeExpression]:
+    """The sums and differences of two products, and a number, that have the values."""
     for one, other in combinations(products, 2):
         for left, sign, right in ((one, "+", other), (one, "-", other), (other, "-", one)):
             pairs = zip(left.values, right.values, strict=True)
             both = tuple(a + b if sign == "+" else a - b for a, b in pairs)
-            made = SizeExpression(f"{left.text} {sign} {right.text}", SUM, left.cost + right.cost + 2, both)
-            yield _plus(made, values[0] - both[0], 1)
+            offset = values[0] - both[0]
+            if all(value - each == offset for value, each in zip(values, both, strict=True)):
+                made = SizeExpression(f"{left.text} {sign} {right.text}", SUM, left.cost + right.cost + 2, both)
+                yield _plus(made, offset, 1)
 
 
 def _plus(expression: SizeExpression, offset: int, cost: int) -> SizeExpression:

@@ -19,7 +19,7 @@ import numpy as np
 from ...errors import Diagnostic, UnsupportedError
 from ...frontends.witnesses import Sizes
 from ..expression import Renderer
-from .expressions import ATOM, POWER, SUM, integer_expression, number_expression
+from .expressions import ATOM, POWER, PRODUCT, SUM, SizeExpression, integer_expression, number_expression
 
 Shapes = Mapping[str, Sequence[Sequence[int]]]  # of the arguments of a function, in each of the texts
 
@@ -85,6 +85,7 @@ class _Reader:
         self.shapes = shapes
         self.edits: list[_Edit] = []
         self.functions: list[_Function] = []
+        self.integers: dict[tuple[object, ...], SizeExpression | None] = {}
 
     def text(self) -> str:
         plain = [[token for token in tokens if token.type not in _SKIPPED] for tokens in self.tokens]
@@ -97,7 +98,7 @@ class _Reader:
             if len({token.string for token in row}) == 1:
                 continue
             if first.type == tokenize.NUMBER:
-                self._number(row, plain[0][at - 1], plain[0][at + 1])
+                self._number(row, plain[0][at - 2 : at], plain[0][at + 1])
             elif first.type == tokenize.STRING and self._is_docstring(plain[0], at):
                 self._edit(first, self._described(row))
             elif first.type == tokenize.STRING and self._is_in_signature(plain[0], at):
@@ -136,7 +137,10 @@ class _Reader:
 
     # -- what differs
 
-    def _number(self, row: Sequence[tokenize.TokenInfo], before: tokenize.TokenInfo, after: tokenize.TokenInfo) -> None:
+    def _number(
+        self, row: Sequence[tokenize.TokenInfo], before: Sequence[tokenize.TokenInfo], after: tokenize.TokenInfo
+    ) -> None:
+        """A number differs; ``before`` are the two tokens before it."""
         function = self.functions[-1] if self.functions else None
         if function is None or not function.shapes:
             self._refuse(row)
@@ -144,30 +148,34 @@ class _Reader:
         local = {names[size]: values for size, values in self.sizes.items()}
         strings = [token.string for token in row]
         if all(string.isdigit() for string in strings):
-            found = integer_expression([int(string) for string in strings], local)
+            found = self._integer(tuple(map(int, strings)), local)
         else:
             digits = max(len(string.replace(".", "").partition("e")[0].lstrip("0")) for string in strings)
             dtype = np.float32 if digits <= _MOST_DIGITS else np.float64
             found = number_expression([float(string) for string in strings], local, dtype)
         if found is None:
             self._refuse(row)
-        binds = POWER if "**" not in (before.string, after.string) and after.string != "." else ATOM
-        if before.string in _BEFORE and (after.string in _AFTER or after.type == tokenize.NEWLINE):
-            binds = SUM  # it stands alone
-        text = found.within(binds)
+        text = found.within(_needed_level(before[0].string, before[1].string, after.string))
         self._edit(row[0], text)
         words = set(re.findall(r"[^\W\d]\w*", text))
         function.needed.update((size, None) for size, name in names.items() if name in words)
 
+    def _integer(self, values: tuple[int, ...], sizes: Sizes) -> SizeExpression | None:
+        """The expression of the sizes that has these values, looked for once."""
+        key = (values, *sizes)
+        if key not in self.integers:
+            self.integers[key] = integer_expression(values, sizes)
+        return self.integers[key]
+
     def _described(self, row: Sequence[tokenize.TokenInfo], *, are_names: bool = False) -> str:
         """A string in which numbers are said by sizes: where they ``are_names``, by these alone."""
         strings = [token.string for token in row]
-        skeletons = {_NUMBERS.sub("#", string) for string in strings}
-        if len(skeletons) > 1:
+        skeletons = [_NUMBERS.sub("#", string) for string in strings]
+        if len({" ".join(skeleton.split()) for skeleton in skeletons}) > 1:  # lines may be broken elsewhere
             self._refuse(row)
         parts = []
         for values in zip(*(map(int, _NUMBERS.findall(string)) for string in strings), strict=True):
-            found = integer_expression(values, self.sizes)
+            found = self._integer(values, self.sizes)
             if found is None:
                 self._refuse(row)
             if are_names and found.level != ATOM:
@@ -175,7 +183,7 @@ class _Reader:
                 raise UnsupportedError(Diagnostic("XP424", message))
             parts.append(found.text)
         texts = iter(parts)
-        return re.sub("#", lambda _: next(texts), skeletons.pop())
+        return re.sub("#", lambda _: next(texts), skeletons[0])
 
     def _refuse(self, row: Sequence[tokenize.TokenInfo]) -> NoReturn:
         lines = dict(zip((token.line.strip() for token in row), self.labels, strict=True))
@@ -235,6 +243,16 @@ class _Reader:
         by_axis = {axis: function.call(size) for size, axis in axes.items()}
         names = [by_axis.get(axis, "_") for axis in range(last + 1)]
         return self.renderer.statement("sizes_of", names, argument, len(names) == rank)
+
+
+def _needed_level(one_before: str, before: str, after: str) -> int:
+    """How tightly an expression must bind between these tokens to need no parentheses."""
+    is_last = after in _AFTER or not after.strip()
+    if is_last and before in _BEFORE:
+        return SUM
+    if is_last and before in ("+", "-") and (one_before[-1:].isalnum() or one_before in (")", "]")):
+        return PRODUCT
+    return ATOM if "**" in (before, after) or after == "." else POWER
 
 
 def _kind(token: tokenize.TokenInfo) -> str:
