@@ -30,6 +30,11 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
     return np.where(x >= 0, 1, e) / (1 + e)
 
 
+def erf_inv(x: np.ndarray) -> np.ndarray:
+    """The inverse error function, with the sign of zero, which SciPy's loses."""
+    return np.copysign(scipy.special.erfinv(x), x)
+
+
 EXACT: dict[str, Callable[..., Any]] = {
     "exp": np.exp,
     "expm1": np.expm1,
@@ -39,6 +44,7 @@ EXACT: dict[str, Callable[..., Any]] = {
     "log1p": np.log1p,
     "erf": scipy.special.erf,
     "erfc": scipy.special.erfc,
+    "erf_inv": erf_inv,
     "normal_cdf": scipy.special.ndtr,
     "sin": np.sin,
     "cos": np.cos,

@@ -36,7 +36,7 @@ _FIRST: dict[str, frozenset[str]] = {
 _FUNCTIONS: dict[str, frozenset[str]] = {
     **dict.fromkeys("int_divide int_remainder".split(), _INTEGERS),
     **dict.fromkeys("sign round_half_away to_int logistic rsqrt".split(), _FLOATS),
-    **dict.fromkeys(("erf", "erfc", "normal_cdf", "sigmoid"), frozenset(("f32",))),
+    **dict.fromkeys(("erf", "erfc", "erf_inv", "normal_cdf", "sigmoid"), frozenset(("f32",))),
     "erf_float64": frozenset(("f64",)),
     "shift_right_logical": _INTEGERS,
 }
@@ -89,7 +89,7 @@ def _is_reduction(node: Node) -> bool:
 _LEAST_ELEMENTS = 2**12  # of the arrays of a region that is computed once
 _LEAST_OF_A_ROUND = 2  # the same in every round of a loop
 # What NumPy has no loop of its own for.
-_LONG_IN_NUMPY = frozenset("erf erfc erf_float64 normal_cdf sigmoid sign round_half_away to_int".split())
+_LONG_IN_NUMPY = frozenset("erf erfc erf_float64 erf_inv normal_cdf sigmoid sign round_half_away to_int".split())
 
 
 def pays(nodes: Sequence[Node], saved: int, is_repeated: bool) -> bool:

@@ -79,4 +79,16 @@ def test_a_program_draws_what_xla_draws():
     assert "threefry_loop" in module.source
     assert np.array_equal(bits, expected[0])
     assert np.array_equal(uniform, expected[1])
-    np.testing.assert_allclose(normal, expected[2], rtol=2e-5, atol=1e-6)
+    np.testing.assert_allclose(normal, expected[2], rtol=1e-5, atol=1e-6)
+
+
+def test_the_inverse_error_function_joins_what_is_around_it():
+    def quantiles(x):
+        return jax.lax.erf_inv(x) * 2 + x
+
+    x = np.concatenate([np.linspace(-1, 1, 5000), [np.nan, 2, -3, 0.99999994, -0.0]]).astype(np.float32)
+    module = xla2py.emit(xla2py.from_jax(quantiles, x), style="fast")
+    assert "erf_inv_f32(x[i])" in module.source
+    with np.errstate(all="ignore"):
+        made = module.load(keep_compiled=False).main(x)
+    np.testing.assert_allclose(made, jax.jit(quantiles)(x), rtol=2e-6)

@@ -111,6 +111,7 @@ FUNCTIONS: dict[str, Function] = {
     "erf": floats.erf,
     "erf_float64": floats.erf_float64,
     "erfc": special.erfc,
+    "erf_inv": special.erf_inv,
     "normal_cdf": special.normal_cdf,
     "sigmoid": special.sigmoid,
     "complex_from_parts": complexes.complex_from_parts,

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from ...prelude.keys import normal_of, uniform_of
+from ...prelude.keys import uniform_of
+from .mathematics import erf_inv_f32
 
 
 @njit(error_model="numpy", nogil=True)
@@ -61,6 +62,19 @@ def compiled_uniform(
     return uniform_of(compiled_bits(key, shape), low, high)
 
 
+@njit(error_model="numpy", cache=True, nogil=True)
+def normal_loop(bits: np.ndarray, normal: np.ndarray) -> None:
+    """Fill ``normal`` with standard normal float32, each from one uint32."""
+    low = np.float32(-0.99999994)
+    for i in range(len(bits)):
+        fraction = np.uint32(bits[i] >> 9 | 0x3F800000).view(np.float32) - np.float32(1)
+        uniform = max(low, fraction * np.float32(2) + low)
+        normal[i] = erf_inv_f32(uniform) * np.float32(1.4142135)
+
+
 def compiled_normal(key: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     """float32 of the standard normal distribution, as ``jax.random.normal``."""
-    return normal_of(compiled_bits(key, shape))
+    bits = compiled_bits(key, (math.prod(shape),))
+    normal = np.empty(bits.shape, np.float32)
+    normal_loop(bits, normal)
+    return normal.reshape(shape)
