@@ -75,6 +75,9 @@ SETTINGS: dict[str, Setting] = {
             ("readable", "fast", "fused"),
         ),
         Setting(
+            "threads", "1", "Threads in which large kernels for NumPy run: a number, or auto for all that Numba has."
+        ),
+        Setting(
             "graph",
             False,
             "Offer replay beside main, which launches main as a captured graph.",

@@ -86,6 +86,8 @@ def _is_reduction(node: Node) -> bool:
     )
 
 
+_HUGE = 2**22  # bytes, from which on NumPy has the system hand out huge pages
+_FOR_THREADS = 2**17  # elements: below, to start threads takes longer than they save
 _LEAST_ELEMENTS = 2**12  # of the arrays of a region that is computed once
 _LEAST_OF_A_ROUND = 2  # the same in every round of a loop
 # What NumPy has no loop of its own for.
@@ -97,7 +99,14 @@ def pays(nodes: Sequence[Node], saved: int, is_repeated: bool) -> bool:
     elements = max(prod(each.shape) for node in nodes for each in (node, *node.operands))
     if elements < (_LEAST_OF_A_ROUND if is_repeated else _LEAST_ELEMENTS):
         return False
-    return saved > 0 or any(node.opcode == "prelude" and called_function(node) in _LONG_IN_NUMPY for node in nodes)
+    return saved > 0 or any(map(_is_slow_in_numpy, nodes))
+
+
+def _is_slow_in_numpy(node: Node) -> bool:
+    """Tell whether NumPy has no loop of its own for a node, or looks for places column by column."""
+    if node.opcode in _PLACES:
+        return reduced_axes(node) != (node.operands[0].ndim - 1,)
+    return node.opcode == "prelude" and called_function(node) in _LONG_IN_NUMPY
 
 
 # What may stand beside kernels in a loop that is one function: numbers, places in arrays, products by BLAS.
@@ -148,6 +157,8 @@ KERNELS = Kernels(
     own_function=compiled_function,
     most_elements=2**62,
     most_arguments=32,
+    bytes_by_caller=_HUGE,
+    elements_for_threads=_FOR_THREADS,
     refuses=refuses,
     requires=("numba", "scipy"),
     extra="fast",

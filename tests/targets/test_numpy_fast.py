@@ -62,6 +62,35 @@ def test_long_sums_are_done_in_float64():
     assert np.array_equal(total, (x * x).sum(axis=1, dtype=np.float64).astype(np.float32))
 
 
+@pytest.mark.parametrize(
+    ("operation", "called"),
+    [
+        ("f32[2,1048576] multiply(x, x)", "(x, np.empty((2, 1048576), np.float32))"),
+        ("f32[1048576] reduce(x, zero), dimensions={0}, to_apply=sum", "(x, np.empty(1048576, np.float32))"),
+        ("f32[2] reduce(x, zero), dimensions={1}, to_apply=sum", "(x)"),
+        ("pred[2,1048576] compare(x, x), direction=LT", "(x)"),
+    ],
+)
+def test_the_caller_makes_large_results(operation, called):
+    """NumPy has the system hand out huge pages for arrays of 4 MiB and more, Numba does not."""
+    text = program(
+        "x = f32[2,1048576] parameter(0)",
+        "zero = f32[] constant(0)",
+        f"ROOT r = {operation}",
+    ).replace("ENTRY", COMBINERS + "ENTRY")
+    module = emitted(text)
+    assert called in module.source
+    assert differences(text, [np.linspace(-2, 3, 2**21, dtype=np.float32).reshape(2, -1)], module) == []
+
+
+def test_places_in_columns_are_found_row_by_row():
+    x = np.random.default_rng(0).normal(size=(70, 65)).astype(np.float32)
+    for axis, count in ((0, 1), (1, 0)):
+        module = xla2py.emit(xla2py.from_jax(lambda x, axis=axis: x.argmax(axis), x), style="fast")
+        assert len(kernels(module)) == count
+        assert np.array_equal(module.load().main(x), x.argmax(axis))
+
+
 def test_results_of_rank_0_keep_their_types():
     text = program(
         "x = f32[40] parameter(0)",

@@ -38,6 +38,7 @@ __all__ = [
     "Options",
     "Refusal",
     "compile",
+    "kernels_in",
     "optional_names",
     "require_names",
     "stage_names",

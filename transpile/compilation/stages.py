@@ -39,7 +39,8 @@ class Options:
     """The choices of a user about the program, beside the target.
 
     ``disabled`` names stages to leave out, ``custom_calls`` a function ``module:function`` for custom-call targets;
-    ``limits`` hold for programs in chunks, ``style`` is one of ``STYLES``, and ``graph`` asks for a program that can be
+    ``limits`` hold for programs in chunks, ``style`` is one of ``STYLES``, large kernels run in so many ``threads`` (a
+    number, or ``auto``), and ``graph`` asks for a program that can be
     captured as one CUDA graph. With ``debug`` the program is verified after every stage.
     """
 
@@ -47,6 +48,7 @@ class Options:
     custom_calls: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     style: str = READABLE
+    threads: str = "1"
     graph: bool = False
     debug: bool = False
 
@@ -190,7 +192,7 @@ def _fuse(draft: Draft) -> None:
     kernels = kernels_in(draft.options.style, draft.target)
     assert kernels is not None
     inline_elementwise(draft.program, kernels.fuses)
-    fuse(draft.program, kernels)
+    fuse(draft.program, kernels, draft.options.threads)
     if verifies(draft):
         for function in draft.program.functions:
             verify_kernels(function)

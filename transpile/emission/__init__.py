@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from keyword import iskeyword
@@ -11,7 +12,7 @@ from typing import Any
 
 from ...targets.base import Limits, Target, load_target
 from ..collection import collection_paused
-from ..compilation import READABLE, STYLES, Options, compile, written_as
+from ..compilation import READABLE, STYLES, Options, compile, kernels_in, written_as
 from ..errors import Diagnostic, UsageError
 from ..frontends import load
 from ..frontends.witnesses import Witnesses
@@ -30,6 +31,8 @@ from .header import body_sha256, with_body_hash
 from .module import Settings, joined, write_module
 from .names import identifier
 from .result_trees import has_trees
+
+_THREADS = re.compile("[1-9][0-9]{0,3}|auto")
 
 __all__ = ["GeneratedModule", "body_sha256", "emit"]
 
@@ -52,6 +55,7 @@ def emit(
     memory: str = "",
     chunks: str = "",
     style: str = "readable",
+    threads: str | int = 1,
     graph: bool = False,
     debug: bool = False,
     observe: Callable[[str, str], None] | None = None,
@@ -74,7 +78,8 @@ def emit(
     and is called once per execution. ``memory`` is what a program may use on targets that work in chunks (``"2GiB"``),
     ``chunks`` how large a chunk is there: bytes (``"32MiB"``) or the number of elements along every axis that is cut
     (``"4096"``). ``style`` is ``readable``, or ``fast`` on targets that write kernels of their own (NumPy with Numba,
-    CuPy): what joins between two arrays that must be stored becomes one kernel. With ``graph`` the module offers
+    CuPy): what joins between two arrays that must be stored becomes one kernel; in ``fused`` however small. Large ones
+    run in so many ``threads`` on NumPy; ``auto`` leaves the number to Numba. With ``graph`` the module offers
     ``replay``: ``main`` as a CUDA graph (CuPy). ``debug`` verifies the program after each pass, which finds a bug in a
     pass where it is. ``observe`` is called with the name of each pass and the program after it as text, ``begin`` with
     the name of what is done next.
@@ -98,11 +103,12 @@ def emit(
     chosen = written_as(_target(target), module)
     hooks = checked_hooks(custom_calls or {})
     require_style(style, chosen)
+    require_threads(threads, style, chosen)
     require_graphs(graph, chosen)
     annotate, constants = chosen_word("annotate", annotate), chosen_word("constants", constants)
     limits = Limits(memory, chunks) if chosen.arrange is not None else Limits()
     compiled = compile(
-        module, chosen, Options(tuple(disable_passes), hooks, limits, style, graph, debug), observe, begin
+        module, chosen, Options(tuple(disable_passes), hooks, limits, style, str(threads), graph, debug), observe, begin
     )
     compiled.require_support(*(captured_objects(module) if graph and nested else ()))
     settings = Settings(
@@ -115,7 +121,9 @@ def emit(
         cutting="cutting" not in disable_passes,
         graph=graph,
         source_name=_source_name(source, module, name),
-        options=_options(annotate, checks, format, constants, nested, disable_passes, hooks, limits, style, graph),
+        options=_options(
+            annotate, checks, format, constants, nested, disable_passes, hooks, limits, style, threads, graph
+        ),
         source_sha256=module_sha256(module, with_result_tree=nested),
     )
     begin = begin or (lambda name: None)
@@ -140,6 +148,7 @@ def _options(
     hooks: Mapping[str, str],
     limits: Limits,
     style: str,
+    threads: str | int,
     graph: bool,
 ) -> str:
     """Return what the command line adds to emit this module again; a folder of sources has no name that fits
@@ -147,6 +156,7 @@ def _options(
     """
     given = [
         "" if style == READABLE else f"--style {style}",
+        "" if str(threads) == "1" else f"--threads {threads}",
         "--graph" if graph else "",
         "" if annotate == "short" else f"--annotate {annotate}",
         "" if checks in ("exact", SIZES) else "--no-checks" if checks == "none" else f"--checks {checks}",
@@ -197,6 +207,19 @@ def require_style(style: str, target: Target) -> None:
         message = f"the style '{style}' for {target.title} needs {' and '.join(missing)}"
         hint = f"pip install 'xla2py[{target.kernels.extra}]'"
         raise UsageError(Diagnostic("XP417", message, hint=hint))
+
+
+def require_threads(threads: str | int, style: str, target: Target) -> None:
+    """Raise UsageError (XP418) for what is no number of threads, and where there are no kernels that run in threads."""
+    words = str(threads)
+    if words == "1":
+        return
+    if not _THREADS.fullmatch(words):
+        raise UsageError(Diagnostic("XP418", f"threads: '{words}' is no number of threads", hint="1, 2, .. or auto"))
+    kernels = kernels_in(style, target)
+    if kernels is None or kernels.elements_for_threads is None:
+        message = f"modules for {target.title} in the style '{style}' have no threads of their own"
+        raise UsageError(Diagnostic("XP418", message, hint="leave --threads out, or add: -t numpy --style fast"))
 
 
 def chosen_word(name: str, value: bool | str) -> str:

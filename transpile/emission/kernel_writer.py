@@ -53,6 +53,10 @@ class KernelWriter(FunctionWriter):
         self.plan.named.update(self.results)
         self.plan.named.update(node for node in self.plan.nodes if node.opcode == "conditional")
         self.plan.named.update(n for n in self.plan.nodes if n.opcode == "read" and self.plan.uses.get(n, 0) > 1)
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Set what a subclass needs to write."""
 
     def name_arguments(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         """Name what is read and what is written."""

@@ -34,7 +34,7 @@ class NumbaDeclarations(Declarations):
         folder = target.prelude
         own = {path.stem for path in folder.glob("*.py")} if folder is not None else set()
         called = {name for name, definition in library.definitions.items() if definition.module in own}
-        self.reserved = {*called, *CASTS.values(), "njit"}
+        self.reserved = {*called, *CASTS.values(), "njit", "prange"}
 
     def name_kernels(self, writer: FunctionWriter, module_names: Names) -> None:
         self.loops.module_names = module_names
@@ -65,7 +65,13 @@ class NumbaDeclarations(Declarations):
         has_floats = any(n.element_type is not None and n.type.is_floating for n in writer.plan.nodes)
         name = self.caller_renderer.kernel_names[kernel]
         return self.caller_renderer.statement(
-            "kernel_function", name, writer.parameters, has_floats, note, writer.texts_of_lines()
+            "kernel_function",
+            name,
+            [*writer.parameters, *writer.given_arrays()],
+            has_floats,
+            writer.in_threads,
+            note,
+            writer.texts_of_lines(),
         )
 
     def shared(self) -> list[str]:

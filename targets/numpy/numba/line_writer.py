@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ....transpile.array.node import Node
-from ....transpile.emission.constants import ModuleConstants
 from ....transpile.emission.expression import Expression
-from ....transpile.emission.names import Names
-from ....transpile.emission.sources import SourceNames
 from ....transpile.hlo.element_types import F64, S32, S64, ElementType
 from ....transpile.kernels.index_maps import Index, Map
 from ....transpile.kernels.kernel import Kernel
 from ....transpile.kernels.phases import Phase, phases
-from .renderer import NumbaRenderer
 from .writer import NestWriter
 
 _LONG_LINE = 2**12  # elements: sums of more are done in float64
@@ -32,17 +28,9 @@ class LineNestWriter(NestWriter):
     axes, in the order of memory; ``columns`` are those of them that are kept.
     """
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        renderer: NumbaRenderer,
-        names: Names,
-        annotate: str,
-        constants: ModuleConstants,
-        source_names: SourceNames,
-    ) -> None:
-        super().__init__(kernel, renderer, names, annotate, constants, source_names)
-        reduced = _reduced_axes(kernel)
+    def prepare(self) -> None:
+        super().prepare()
+        kernel, reduced = self.kernel, _reduced_axes(self.kernel)
         first = min(self.axes.index(axis) for axis in reduced)
         self.outer, self.inner = self.axes[:first], self.axes[first:]
         self.columns = [axis for axis in self.inner if axis not in reduced]
@@ -79,15 +67,13 @@ class LineNestWriter(NestWriter):
 
     # -- the function
 
-    def new_results(self) -> None:
-        filled = {self.arrays[k] for k, node in enumerate(self.results) if self._begins_filled(node)}
-        for name, shape, node in zip(self.arrays, self.kernel.shapes, self.results, strict=True):
-            if shape and name not in filled:
-                self.new_array(name, shape, node.type)
-
     def write_nest(self) -> None:
-        self._new_arrays()
-        around = self.open(self.outer)
+        if not self.in_threads:  # which would write into the same
+            self._arrays_of_lines()
+        around = self.open_outermost()
+        if self.in_threads:
+            self._arrays_of_lines()
+        around += self.open(self.outer[1:])
         for phase in self.phases.loops:
             self._before(phase)
             if phase.inside or phase.reductions or phase.results:
@@ -95,8 +81,15 @@ class LineNestWriter(NestWriter):
         self._store_lines()
         self.indent -= around
 
-    def _new_arrays(self) -> None:
-        """Arrays for what is kept of elements, and for what columns have."""
+    @property
+    def outermost(self) -> list[int]:
+        return self.outer[:1]
+
+    def makes(self, number: int) -> bool:
+        return super().makes(number) and not self._begins_filled(self.results[number])
+
+    def _arrays_of_lines(self) -> None:
+        """Make arrays for what is kept of elements, and for what columns have."""
         for node in self._ordered(self.phases.kept):
             if node not in self.texts:
                 self._array_of(node, self.inner)
@@ -126,7 +119,8 @@ class LineNestWriter(NestWriter):
 
     def _begins_filled(self, node: Node) -> bool:
         """The array is made where its sums begin: there is one line of columns only."""
-        is_alone = not self.outer and self.buffers is None
+        is_given = node in self.results and self.results.index(node) in self.by_caller
+        is_alone = not self.outer and self.buffers is None and not is_given
         return bool(self.columns) and is_alone and node in self.kernel.reductions
 
     # -- once for a line

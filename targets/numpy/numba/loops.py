@@ -88,7 +88,7 @@ class LoopWriter:
         own = self.module_names.fresh(f"{names[-1]}_loop")
         body, _ = body_and_captured(node)
         has_floats = any(part.element_type is not None and part.type.is_floating for part in body)
-        self.texts.append(self.renderer.statement("kernel_function", own, parameters, has_floats, [], lines))
+        self.texts.append(self.renderer.statement("kernel_function", own, parameters, has_floats, False, [], lines))
         writer.names.taken = taken | set(names)
         writer.texts.update((read, text) for text, read in arguments)
         call = self.renderer.statement("call_of_loop", own, arguments, results)

@@ -6,15 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from ....transpile.array.node import Node
 from ....transpile.array.traversal import topological
-from ....transpile.emission.constants import ModuleConstants
 from ....transpile.emission.control_flow import mentions
 from ....transpile.emission.expression import Expression
 from ....transpile.emission.kernel_writer import KernelWriter
-from ....transpile.emission.names import Names
-from ....transpile.emission.sources import SourceNames
 from ....transpile.hlo.element_types import ElementType
 from ....transpile.kernels.index_maps import identity
-from ....transpile.kernels.kernel import Kernel
 from .buffers import Buffers
 from .renderer import NumbaRenderer
 
@@ -26,18 +22,9 @@ class NestWriter(KernelWriter):
 
     renderer: NumbaRenderer
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        renderer: NumbaRenderer,
-        names: Names,
-        annotate: str,
-        constants: ModuleConstants,
-        source_names: SourceNames,
-    ) -> None:
-        super().__init__(kernel, renderer, names, annotate, constants, source_names)
+    def prepare(self) -> None:
         self.plan.named -= {node for node in self.plan.nodes if node.opcode == "read"}
-        self.axes = [axis for axis, size in enumerate(kernel.loop) if size > 1]
+        self.axes = [axis for axis, size in enumerate(self.kernel.loop) if size > 1]
         self.counters: dict[int, str] = {}
         self.parameters: list[str] = []
         self.arrays: list[str] = []  # what results are called; one of rank 0 by its number
@@ -120,9 +107,50 @@ class NestWriter(KernelWriter):
 
     def new_results(self) -> None:
         """Make the arrays of the results."""
-        for name, shape, node in zip(self.arrays, self.kernel.shapes, self.results, strict=True):
-            if shape:
-                self.new_array(name, shape, node.type)
+        for number, (name, node) in enumerate(zip(self.arrays, self.results, strict=True)):
+            if self.makes(number):
+                self.new_array(name, self.kernel.shapes[number], node.type)
+
+    def makes(self, number: int) -> bool:
+        """Tell whether the kernel makes the array of a result, which is no number."""
+        return bool(self.kernel.shapes[number]) and number not in self.by_caller
+
+    @property
+    def by_caller(self) -> list[int]:
+        """Return the numbers of the results whose arrays the caller makes; in a loop that has buffers, none."""
+        return self.kernel.by_caller if self.buffers is None else []
+
+    def given_arrays(self) -> list[str]:
+        """Return the names of the arrays that the caller makes."""
+        return [self.arrays[number] for number in self.by_caller]
+
+    @property
+    def outermost(self) -> list[int]:
+        """Return the axis of the loop around everything if its steps have nothing to do with each other."""
+        return self.axes[:1]
+
+    @property
+    def in_threads(self) -> bool:
+        """Tell whether the outermost loop runs in threads."""
+        return self.kernel.threads != "1" and bool(self.outermost) and self.buffers is None
+
+    def open_outermost(self) -> int:
+        """Begin the loop around everything, in threads if it runs in them; return how many levels that takes."""
+        if not self.in_threads:
+            return self.open(self.outermost)
+        (axis,) = self.outermost
+        statement, counter, size = self.renderer.statement, self.counters[axis], self.kernel.loop[axis]
+        threads = size if self.kernel.threads == "auto" else int(self.kernel.threads)
+        if threads >= size:
+            self.line(statement("for_axis_in_threads", counter, size))
+            self.indent += 1
+            return 1
+        part = self.names.fresh("part")
+        self.line(statement("for_part", part, threads))
+        self.indent += 1
+        self.line(statement("for_axis_of_part", counter, size, part, threads))
+        self.indent += 1
+        return 2
 
     def open(self, axes: Iterable[int]) -> int:
         """Begin loops over axes; how many."""
@@ -139,7 +167,8 @@ class NestWriter(KernelWriter):
 
     def write_nest(self) -> None:
         """Write the loops."""
-        count = self.open(self.axes)
+        count = self.open_outermost()
+        count += self.open(self.axes[1:])
         self.region(self.graph.root)
         for k, node in enumerate(self.results):
             place, text = self.stored(k), self.texts[node]

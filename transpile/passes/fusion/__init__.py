@@ -7,11 +7,13 @@ may be. ``building`` makes kernels of the regions, ``loops`` moves loops around 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 from ....targets.base import Kernels
 from ...array.live import live_nodes
 from ...array.program import Function, Program, roots
 from ...array.traversal import topological
+from ...kernels.kernel import Kernel
 from .building import KernelBuilder, call_kernel
 from .compiled_loops import compiled_loops, mark_compiled
 from .loops import kernel_loops
@@ -27,8 +29,16 @@ def _handed_to_others(program: Program) -> Iterator[Function]:
             yield from (argument for argument in given if isinstance(argument, Function))
 
 
-def fuse(program: Program, kernels: Kernels) -> None:
-    """Fuse, in every function of a program, the operations that a target has kernels for."""
+def _made_by_caller(kernel: Kernel, least: int | None) -> list[int]:
+    """Return the numbers of the results with so many bytes or more."""
+    if least is None:
+        return []
+    sizes = [prod(shape) * node.type.bits // 8 for node, shape in zip(kernel.outputs, kernel.shapes, strict=True)]
+    return [number for number, size in enumerate(sizes) if size >= least]
+
+
+def fuse(program: Program, kernels: Kernels, threads: str) -> None:
+    """Fuse, in every function of a program, the operations that a target has kernels for; large ones run in threads."""
     handed = set() if kernels.take_any_shape else set(_handed_to_others(program))
     for function in program.functions:
         if function in handed:
@@ -38,6 +48,9 @@ def fuse(program: Program, kernels: Kernels) -> None:
         regions = RegionFinder(function, kernels, loops).found()
         kernels_made = [KernelBuilder(function, region).kernel() for region in regions]
         for region, kernel in zip(regions, kernels_made, strict=True):
+            if kernels.elements_for_threads is not None and prod(kernel.loop) >= kernels.elements_for_threads:
+                kernel.threads = threads
+            kernel.by_caller = _made_by_caller(kernel, kernels.bytes_by_caller)
             call_kernel(function, region, kernel)
         if regions:
             live_nodes(function).flush()

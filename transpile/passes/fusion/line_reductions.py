@@ -66,7 +66,7 @@ class LineReductions:
         opcode, extreme = _EXTREMES[node.parameters.get("function", node.opcode)]
         found = self._node("compare", (x, self._reduced(extreme, x)), PRED, direction="EQ")
         if x.type.is_floating:
-            missing = self._node("compare", (x, x), PRED, direction="NE")
+            missing = self._node("isnan", (x,), PRED)
             found = self._node("or", (missing, found), PRED)
         (part,) = (part for part in self.lines.stretches if part.is_reduced)
         along = Offset(0, (Term(part.stride, None if part is self.lines.stretches[0] else part.size, 1),))
