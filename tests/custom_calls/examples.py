@@ -228,10 +228,9 @@ def functions() -> Iterator[Example]:
     for count, targets in SPECIAL_FUNCTIONS.values():
         for target in targets:
             yield Example(target, one * count, one)
-    brought = {"to_apply": "series"}
-    yield Example("xla_builder.tridiagonal.TridiagonalSolver", one * 2, one, attributes=brought, callees=SERIES)
-    scramble = "series {\n  key = u64[] parameter(0)\n  ROOT r = u64[] add(key, key)\n}"
-    yield Example("xla_builder.prng.ScramblePhiloxKey", ("u64[]",), ("u64[]",), attributes=brought, callees=scramble)
+    bands = ("f32[2,1,4]",) * 3
+    yield Example("xla_builder.tridiagonal.TridiagonalSolver", (*bands, "f32[2,3,4]"), ("f32[2,3,4]",))
+    yield Example("xla_builder.prng.ScramblePhiloxKey", ("u64[]",), ("u64[2]", "u64[]"))
     called = {"called_computations": "{more}"}
     yield Example("TopK", one, ("f32[2,2]", "s32[2,2]"), attributes=called, callees=GREATER)
     yield Example("mhlo.topk", one, ("f32[2,2]", "s32[2,2]"), {"k": 2, "largest": True}, is_typed=True)

@@ -20,7 +20,17 @@ FREE = {
     "geev": (2, 3), "eig_real": (2, 3), "eig_comp": (1, 2), "gees": (0, 1), "gtsv": (0, 1, 2),
 }  # fmt: skip
 NOT_ON_CPU = (
-    *("mhlo.", "chlo.", "xla_builder.math.", "AllocateBuffer", "GetRngSeed", "Pin", "Unpin"),
+    *(
+        "mhlo.",
+        "chlo.",
+        "xla_builder.math.",
+        "xla_builder.tridiagonal.",
+        "xla_builder.prng.",
+        "AllocateBuffer",
+        "GetRngSeed",
+        "Pin",
+        "Unpin",
+    ),
     *("xla_", "PadToStatic", "SliceToDynamic", "cu_", "hip", "lapack_d", "lapack_c", "lapack_sgeev", "lapack_zgeev"),
     *("lapack_zgees", "lapack_sgees", "cuhybrid_eig", "cusolver_geev"),
 )
@@ -117,6 +127,38 @@ def test_special_functions(function, dtype, name):
     assert ours.dtype == dtype
     rtol = 1e-5 if dtype == np.float32 else 1e-2
     np.testing.assert_allclose(ours.astype(float), theirs.astype(float), rtol=rtol)
+
+
+@pytest.mark.parametrize("is_stacked", [False, True])
+def test_tridiagonal_solver(is_stacked):
+    solve = pytest.importorskip("jax").lax.linalg.tridiagonal_solve
+    lower, main, upper = rng.normal(size=(3, 2, 4)).astype(np.float32) + np.float32([[[0]], [[4]], [[0]]])
+    right = rng.normal(size=(2, 3, 4)).astype(np.float32)
+    example, operands = EXAMPLES["xla_builder.tridiagonal.TridiagonalSolver"], [lower, main, upper]
+    if is_stacked:
+        operands, text = [np.stack([upper, main, lower], 1)], example.text(operands=("f32[2,3,4]", "f32[2,3,4]"))
+    else:
+        operands, text = [each[:, None] for each in operands], example.text()
+    (ours,) = emitted(text, *operands, right)
+    lower, upper = np.where(np.arange(4) > 0, lower, 0), np.where(np.arange(4) < 3, upper, 0)
+    np.testing.assert_allclose(ours, np.asarray(solve(lower, main, upper, right.mT)).mT, rtol=1e-4, atol=1e-6)
+
+
+def philox(words, keys):
+    """Philox 4x32 as its authors write it."""
+    for _ in range(10):
+        p, q = words[0] * 0xD2511F53, words[2] * 0xCD9E8D57
+        words = [q >> 32 ^ words[1] ^ keys[0], q % 2**32, p >> 32 ^ words[3] ^ keys[1], p % 2**32]
+        keys = [(keys[0] + 0x9E3779B9) % 2**32, (keys[1] + 0xBB67AE85) % 2**32]
+    return words
+
+
+def test_scrambled_keys():
+    assert philox([0] * 4, [0] * 2) == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]  # the authors' own test
+    for key in (0, 1, 0x0123456789ABCDEF, 2**64 - 1):
+        state, scrambled = emitted(EXAMPLES["xla_builder.prng.ScramblePhiloxKey"].text(), np.array(key, np.uint64))
+        words = philox([key % 2**32, 0, key >> 32, 0], [0x3EC8F720, 0x02461E29])
+        assert state.tolist() == [0, words[2] | words[3] << 32] and int(scrambled) == words[0] | words[1] << 32
 
 
 def test_a_definition_that_a_call_brings_is_taken():

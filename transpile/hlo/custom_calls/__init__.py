@@ -22,12 +22,14 @@ from .matrix_products import MATRIX_PRODUCTS
 from .orders import ORDERS
 from .others import OTHERS, PLACEMENTS
 from .special_functions import SPECIAL_CALLS
+from .xla_library import XLA_LIBRARY
 
 CUSTOM_CALLS: dict[str, CustomCall] = {
     **OTHERS,
     **CALLBACKS,
     **FUNCTIONS,
     **SPECIAL_CALLS,
+    **XLA_LIBRARY,
     **ORDERS,
     **dict(lapack_calls()),
     **dict(gpu_lapack_calls()),

@@ -13,11 +13,6 @@ from .fields import TEXT, ConfigError, Field, Kind
 
 _COMPOSITES = ("acos", "acosh", "asin", "asinh", "atanh", "cosh", "erf", "sinh", "tan")
 _MATH = {"Acos": "acos", "Acosh": "acosh", "Asin": "asin", "Asinh": "asinh", "Cosh": "cosh"}
-# Series that XLA's library writes out in hundreds of operations: such a call brings them as ``to_apply``.
-_BROUGHT = {
-    "prng.ScramblePhiloxKey": ("u64[] -> ...",),
-    "tridiagonal.TridiagonalSolver": ("... -> A[?]",),
-}
 
 
 def _operation(name: str) -> Definition:
@@ -96,10 +91,6 @@ def _summed(b: XlaBuilder, x: XlaOp, letters: str, kept: str) -> tuple[XlaOp, st
     return b.reduce(x, zero, b.add, alone), "".join(c for c in letters if c in kept)
 
 
-def _brought(b: XlaBuilder, call: Call, *operands: XlaOp) -> XlaOp:
-    raise ConfigError("is defined by the computation `to_apply` that XLA writes beside it, which is not there")
-
-
 FUNCTIONS: dict[str, CustomCall] = {
     **{
         f"{dialect}.{name}": CustomCall(("A[*] -> A[*]",), _operation(name))
@@ -111,5 +102,4 @@ FUNCTIONS: dict[str, CustomCall] = {
     "xla_builder.math.NextAfter": CustomCall(("A[*] A[*] -> A[*]",), _next_after),
     "xla_builder.matrix.GetMatrixDiagonalViaGather": CustomCall(("A[*,m,n] -> A[*,min(m,n)]",), _diagonal),
     "xla_builder.matrix.Einsum": CustomCall(("A[?] A[?] -> A[?]",), _einsum, config={TEXT: Field(Kind.WORD)}),
-    **{f"xla_builder.{name}": CustomCall(signatures, _brought) for name, signatures in _BROUGHT.items()},
 }

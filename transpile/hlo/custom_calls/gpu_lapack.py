@@ -38,7 +38,7 @@ _EIGEN_REAL = ("F[*,n,n] -> F[*,n] F[*,n] C[*,n,n] C[*,n,n] s32[*]",)
 _EIGEN_COMPLEX = ("Z[*,n,n] -> Z[*,n] Z[*,n,n] Z[*,n,n] s32[*]",)
 
 
-def _lapack(
+def lapack_call(
     b: XlaBuilder, routine: str, operands: tuple[XlaOp, ...], results: list[ArrayShape], **config: str | bool
 ) -> XlaOp:
     """A call of LAPACK's routine for the element type of the first operand."""
@@ -72,7 +72,7 @@ def _same(routine: str, config: Callable[[Call], dict[str, Any]] = lambda call: 
 
     def definition(b: XlaBuilder, call: Call, *operands: XlaOp) -> XlaOp:
         results = [call.result(k) for k in range(len(call.instruction.element_shapes))]
-        return _lapack(b, routine, operands, results, **config(call))
+        return lapack_call(b, routine, operands, results, **config(call))
 
     return definition
 
@@ -84,14 +84,14 @@ def _triangle(call: Call) -> dict[str, Any]:
 def _cholesky(b: XlaBuilder, call: Call, a: XlaOp) -> XlaOp:
     """XLA's own call: memory to work in stands before info."""
     factor, scratch, info = (call.result(k) for k in range(3))
-    made = _lapack(b, "potrf", (a,), [factor, info], **_triangle(call))
+    made = lapack_call(b, "potrf", (a,), [factor, info], **_triangle(call))
     zeros = b.broadcast(b.zero(scratch.element_type), scratch.dimensions)
     return b.tuple([made[0], zeros, made[1]])
 
 
 def _tridiagonal_solve(b: XlaBuilder, call: Call, *operands: XlaOp) -> XlaOp:
     info = make_shape(S32, operands[0].array_shape.dimensions[:-1])
-    return _lapack(b, "gtsv", operands, [*(operand.array_shape for operand in operands), info])[3]
+    return lapack_call(b, "gtsv", operands, [*(operand.array_shape for operand in operands), info])[3]
 
 
 # -- singular values
@@ -110,7 +110,7 @@ def _singular(b: XlaBuilder, call: Call, a: XlaOp) -> tuple[XlaOp, XlaOp, XlaOp,
         make_shape(element_type, [*batch, v, n]),
         info,
     ]
-    made = _lapack(b, "gesdd", (a,), shapes, mode="A" if call["full_matrices"] else "S")
+    made = lapack_call(b, "gesdd", (a,), shapes, mode="A" if call["full_matrices"] else "S")
     return made[1], made[2], made[3], made[4]
 
 
@@ -147,7 +147,7 @@ def _eigen(b: XlaBuilder, call: Call, a: XlaOp) -> tuple[XlaOp, list[XlaOp], Xla
     vectors = make_shape(made_of, [*batch, n, n])
     shapes = [*[make_shape(shape.element_type, [*batch, n])] * parts, vectors, vectors, make_shape(S32, batch)]
     sides = {f"compute_{side}": "V" if call[side] else "N" for side in ("left", "right")}
-    made = _lapack(b, "geev", (a,), shapes, **sides)
+    made = lapack_call(b, "geev", (a,), shapes, **sides)
     values = [made[k] for k in range(parts)]
     return made, values, made[parts], made[parts + 1], made[parts + 2]
 
