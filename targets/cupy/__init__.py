@@ -52,7 +52,10 @@ TARGET = Target(
     imports=("import cupy as cp",),
     macros=TEMPLATES / "cupy",
     refuses=refuses,
-    features=Features(slices_are_fast=False),  # a kernel for each, where one reduces all lines
+    features=Features(
+        slices_are_fast=False,  # a kernel for each, where one reduces all lines
+        narrow_products=True,  # cuBLAS, in tensor cores
+    ),
     largest_folded=0,  # every cp.array(..) in a function copies from the host again
     prelude=TEMPLATES / "cupy" / "prelude",
     own_function=own_function,

@@ -17,7 +17,8 @@ class Features:
     Functions of a program are called as such, unless the target has to see what they do. Arrays that are mutable may be
     written into. Free indices are integers of any type, and negative ones count from the end. Where slices are fast,
     combining strided ones takes less time than a reduction of lines of a few elements. Where they fit memory, what all
-    rounds of a loop need may be computed before it.
+    rounds of a loop need may be computed before it. With narrow products, those of two matrices of 16-bit floats are
+    accumulated in float32 and rounded once.
     """
 
     functions_are_called: bool = True
@@ -25,6 +26,7 @@ class Features:
     indices_are_free: bool = True
     slices_are_fast: bool = True
     arrays_fit_memory: bool = True
+    narrow_products: bool = False
 
 
 @dataclass(frozen=True, slots=True)

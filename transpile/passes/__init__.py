@@ -28,6 +28,7 @@ from .linear_algebra.crosses import crosses
 from .linear_algebra.decompositions import decompositions
 from .linear_algebra.determinants import determinants
 from .linear_algebra.factorisations import factorisations
+from .linear_algebra.narrow_products import narrow_products
 from .linear_algebra.products import products
 from .linear_algebra.projections import projections
 from .linear_algebra.solves import solves
@@ -68,6 +69,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     solves,
     projections,
     products,
+    narrow_products,
     polynomials,
     convolutions,
     filters,
