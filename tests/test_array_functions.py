@@ -190,3 +190,12 @@ def test_modules_and_errors_show_themselves():
 def test_words_are_refused_where_several_are_expected(wrong):
     with pytest.raises(xla2py.errors.UsageError, match="disable_passes: expected several words"):
         xla2py.emit(xla2py.from_jax(jnp.sin, X), disable_passes=wrong)
+
+
+def test_trees_are_no_hindrance_to_checks():
+    def chosen(p, x):
+        return {"w": jax.lax.cond(x.sum() > 1e30, lambda x: x * p["a"], lambda x: x - p["b"], x)}
+
+    report = xla2py.check(xla2py.from_jax(chosen, {"a": ROW, "b": ROW}, ROW))
+    assert report.is_good
+    assert len(report.programs[0].unreached) == 1

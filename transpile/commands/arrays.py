@@ -67,7 +67,9 @@ def read_arguments(path: Path, module: HloModule, names: Sequence[str] | None = 
         shapes = [shape for _, shape in parameter_leaves(module, [""] * len(module.entry.parameters))]
         wanted = [(f"arr_{number}", shape) for number, shape in enumerate(shapes)]
     else:
-        wanted = list(parameter_leaves(module, names or parameter_names(emit(module, format=False).source)))
+        wanted = list(
+            parameter_leaves(module, names or parameter_names(emit(module, format=False, nested=False).source))
+        )
     names = [name for name, _ in wanted]
     complaints = [f"{path} has no array '{name}'" for name in names if name not in stored]
     complaints += [f"{path} has an array '{name}' that main does not take" for name in stored if name not in names]

@@ -49,9 +49,9 @@ def command(source: str, target: str, arguments: str | None, seed: int, style: s
     is_given = arguments is not None or bool(module.arguments)
     draws = chain([inputs], () if is_given else (make_inputs(module, seed + k) for k in range(1, MOST_DRAWS)))
     text = read_text(Path(edited)) if edited is not None else None
-    emitted = emit(module, target, name=shown_name(source), style=style)
+    emitted = emit(module, target, name=shown_name(source), style=style, nested=False)
     is_readable = target == "numpy" and style == READABLE
-    readable = emitted if is_readable else emit(module, "numpy")
+    readable = emitted if is_readable else emit(module, "numpy", nested=False)
     reach = Reach.of(readable, text if is_readable else None) if device_count(module) == 1 else None
     with Workers() as workers, working(f"running {shown_name(source)} on {target} and XLA"):
         found = find_first_origin(module, emitted, draws, workers, reach, source=text)

@@ -247,7 +247,7 @@ class Checker:
         """Return what the inputs of a program reach, where parts of it need not run."""
         chosen = {name: self.plan.options[name] for name in ("custom_calls",) if name in self.plan.options}
         try:
-            reach = Reach.of(emit(program.module, "numpy", **chosen))
+            reach = Reach.of(emit(program.module, "numpy", nested=False, **chosen))
         except Exception:  # what is wrong with an emission is found with the targets
             return None
         return reach if reach.bodies else None

@@ -14,6 +14,6 @@ def device_costs(module: HloModule, target: Target, style: str) -> Costs:
     The target has a twin. Raises what emission raises, and what ``main`` raises on the twin.
     """
     assert target.twin is not None, "costs are counted on a twin"
-    generated = emit(module, target, format=False, style=style)
+    generated = emit(module, target, format=False, style=style, nested=False)
     shapes = [parameter.shape for parameter in module.entry.parameters]
     return target.twin.costs(generated.load, nest(shapes, make_inputs(module)))
