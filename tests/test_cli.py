@@ -83,7 +83,7 @@ def test_other_ways_to_fail_have_their_exit_codes(xla2py, monkeypatch, error, co
     def raise_it(*_):
         raise error
 
-    monkeypatch.setattr("xla2py.transpile.commands.emit.read_module", raise_it)
+    monkeypatch.setattr("xla2py.transpile.commands.modules.read_module", raise_it)
     exit_code, out, err = xla2py("model.hlo")
     assert (exit_code, out) == (code, "")
     assert "Traceback" not in err
