@@ -14,6 +14,7 @@ from .options import Command, campaigns_option, limits_of_runs, style_option, wo
 from .terminal import counting, note, note_twins, write_table
 
 if TYPE_CHECKING:
+    from ..equivalence.worker import Limits
     from ..fuzzing.fuzzer import Progress
 
 DIFFERS = 1
@@ -21,6 +22,9 @@ DIFFERS = 1
 
 @click.command(cls=Command)
 @click.option("--ops", metavar="NAMES", callback=words, help="Only programs with one of these operations, by commas.")
+@click.option(
+    "--any-size", is_flag=True, help="Programs whose sizes are free: their modules beside those for each size."
+)
 @click.option("--seeds", type=COUNT, default=200, show_default=True, metavar="N", help="How many programs to try.")
 @click.option("--first-seed", type=SEED, default=0, show_default=True, help="The seed of the first program.")
 @click.option("-t", "--target", default="numpy", show_default=True, callback=words, help="Targets, by commas.")
@@ -30,6 +34,7 @@ DIFFERS = 1
 @click.option("-o", "--output", default="fuzz", show_default=True, metavar="DIR", help="Where the findings go.")
 def command(
     ops: tuple[str, ...] | None,
+    any_size: bool,
     seeds: int,
     first_seed: int,
     target: tuple[str, ...],
@@ -44,7 +49,11 @@ def command(
     Programs are valid, small and the same for the same seed. The output folder gets, for each bucket (operation,
     element type, pattern), the first program that fell into it, its inputs, and the command that shows it. The same
     command again goes on where it stopped. Exit code 1 where anything was found.
+
+    With --any-size, programs have one to three free sizes, and the module for any size is compared with the one for
+    each of five, for NumPy. Nothing is written; besides --seeds, --first-seed and the limits no option is taken.
     """
+    from ..compilation import READABLE
     from ..emission import require_style
     from ..equivalence.checking import named_campaigns
     from ..equivalence.participants import Workers
@@ -52,6 +61,10 @@ def command(
     from ..fuzzing.fuzzer import fuzz, resume
     from ..hlo.opcodes import OPCODES
 
+    if any_size:
+        if ops or target != ("numpy",) or style != READABLE or campaigns != ("ordinary",):
+            raise click.UsageError("--any-size draws operations and inputs of its own, for NumPy")
+        return _any_size(range(first_seed, first_seed + seeds), Limits(timeout, memory_limit * MIB))
     unknown = sorted(set(ops or ()) - set(OPCODES))
     if unknown:
         raise UsageError(Diagnostic("XP606", f"there is no operation '{unknown[0]}'", hint="'xla2py ops' lists them"))
@@ -68,6 +81,24 @@ def command(
             advance(f"seed {progress.next_seed}, {len(progress.buckets)} buckets", progress.programs)
     _show(progress, folder)
     return DIFFERS if progress.buckets else 0
+
+
+def _any_size(seeds: range, limits: Limits) -> int:
+    """Compare the programs of seeds at several sizes, and tell what came of it."""
+    from ..equivalence.participants import Workers
+    from ..fuzzing.any_size import Tally, compare_any_size
+
+    tally = Tally()
+    with Workers(limits) as workers, counting(len(seeds), "programs") as advance:
+        for seed in seeds:
+            compare_any_size(seed, workers, tally)
+            advance(f"seed {seed}, {len(tally.wrong)} wrong")
+    click.echo(f"{len(seeds)} programs, {tally.agreeing} agree at every size, {len(tally.wrong)} do not")
+    for cause, count in tally.refusals.most_common():
+        click.echo(f"{count} have no module for any size: {cause}")
+    for seed, difference in tally.wrong.items():
+        click.echo(f"seed {seed}: {difference}")
+    return DIFFERS if tally.wrong else 0
 
 
 def _show(progress: Progress, folder: Path) -> None:

@@ -1,0 +1,60 @@
+"""Random programs whose sizes are free."""
+
+from xla2py.transpile.emission import emit
+from xla2py.transpile.fuzzing import any_size
+from xla2py.transpile.fuzzing.free_sizes import STEPS, names_of, program_at
+from xla2py.transpile.hlo.printer import print_module
+from xla2py.transpile.hlo.verifier import verify
+
+
+def test_programs_are_valid_and_the_same_but_for_sizes():
+    counts = set()
+    for seed in range(60):
+        names = names_of(seed)
+        counts.add(len(names))
+        small, large = ({name: low + 3 * k for k, name in enumerate(names)} for low in (11, 40))
+        programs = [program_at(seed, sizes) for sizes in (small, large)]
+        for program in programs:
+            verify(program)
+        assert len({tuple(i.opcode for i in program.instructions()) for program in programs}) == 1
+        assert print_module(programs[0]) == print_module(program_at(seed, small)) != print_module(programs[1])
+    assert counts == {1, 2, 3}
+
+
+def test_every_step_is_drawn(monkeypatch):
+    drawn = set()
+
+    def counted(step):
+        def call(drawing):
+            made = step(drawing)
+            drawn.update([step] if made is not None else [])
+            return made
+
+        return call
+
+    monkeypatch.setattr("xla2py.transpile.fuzzing.free_sizes.STEPS", tuple(map(counted, STEPS)))
+    for seed in range(60):
+        program_at(seed, dict.fromkeys(names_of(seed), 12))
+    assert drawn == set(STEPS)
+
+
+def test_modules_for_any_size_agree_with_those_for_each(xla2py):
+    code, out, _ = xla2py("fuzz", "--any-size", "--seeds", "4")
+    assert code == 0 and out.splitlines()[0] == "4 programs, 4 agree at every size, 0 do not"
+
+
+def test_a_wrong_value_is_told_with_its_seed(xla2py, monkeypatch):
+    def broken(source, **options):
+        emitted = emit(source, **options)
+        is_generic = bool(emitted.sizes)
+        text = emitted.source.replace("\n    return ", "\n    return 1 + ", 1) if is_generic else emitted.source
+        return emitted.__class__(text, emitted.name, emitted.target, sizes=emitted.sizes)
+
+    monkeypatch.setattr(any_size, "emit", broken)
+    code, out, _ = xla2py("fuzz", "--any-size", "--seeds", "1")
+    assert code == 1 and "seed 0: at {" in out
+
+
+def test_options_that_do_not_count_are_refused(xla2py):
+    code, _, err = xla2py("fuzz", "--any-size", "--ops", "add")
+    assert code == 2 and "--any-size" in err

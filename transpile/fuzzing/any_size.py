@@ -1,0 +1,62 @@
+"""Random programs whose sizes are free: the module for any size beside the one for each size."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from random import Random
+
+from ..emission import emit
+from ..equivalence.budgets import budgets_for
+from ..equivalence.comparison import compare
+from ..equivalence.inputs import make_inputs, nest
+from ..equivalence.participants import Workers
+from ..equivalence.sizes import sizes_to_check
+from ..errors import UnsupportedError, XlaToPythonError
+from ..frontends.witnesses import witnesses
+from .free_sizes import names_of, program_at
+
+SIZES_OF_EACH = 5
+_LARGEST = 40  # of a size: arrays have up to three axes of it
+
+
+@dataclass(slots=True)
+class Tally:
+    """What came of the programs: how many agree, why others have no module, and seeds with what differs in them."""
+
+    agreeing: int = 0
+    refusals: Counter[str] = field(default_factory=Counter)
+    wrong: dict[int, str] = field(default_factory=dict)
+
+
+def compare_any_size(seed: int, workers: Workers, tally: Tally) -> None:
+    """Compare the program of a seed at several sizes: for NumPy, the module for any size with the one for these."""
+    try:
+        found = witnesses(names_of(seed), lambda sizes: program_at(seed, sizes))
+        generic = emit(found, format=False)
+    except UnsupportedError as error:
+        tally.refusals[_cause(error)] += 1
+        return
+    least, *others = (s for s in sizes_to_check(generic.sizes, found.sizes) if max(s.values()) <= _LARGEST)
+    chosen = [least, *Random(seed).sample(others, min(len(others), SIZES_OF_EACH - 1))]
+    for sizes in chosen:
+        try:
+            module = program_at(seed, sizes)
+        except XlaToPythonError:
+            continue
+        arguments = nest([parameter.shape for parameter in module.entry.parameters], make_inputs(module, seed))
+        runs = [workers.run_generated(each, arguments) for each in (emit(module, format=False), generic)]
+        failed = next((run for run in runs if run.failure is not None), None)
+        leaves = [] if failed else compare(list(runs[0].results), list(runs[1].results), budgets_for(module))
+        differing = [str(leaf) for leaf in leaves if not leaf.status.is_good]
+        if failed or differing:
+            tally.wrong[seed] = f"at {sizes}: {failed.message if failed else differing[0]}"
+            return
+    tally.agreeing += 1
+
+
+def _cause(error: UnsupportedError) -> str:
+    """What a refusal is about: its code and message without the program's own lines."""
+    first = error.diagnostics[0]
+    return f"{first.code}: {re.sub('`.*|[0-9]+.*', '', first.message).strip(' :')}"
