@@ -140,3 +140,16 @@ def test_rows_are_read_and_written_where_they_are():
     lines = rounds(as_in_xla(smoothed, RNG.normal(size=(8, 5)).astype(np.float32)))
     assert "out[i, j] = " in lines
     assert "rows[i, j]" in lines
+
+
+def test_a_loop_that_writes_into_what_numba_lacks_stays_where_it_is():
+    """No operation of the body has the array's type: constants are written into it."""
+
+    def filled(x, n):
+        return lax.fori_loop(0, 8, lambda i, c: (c[0].at[i].set(-3), c[1] * 2 + i), (x, n))
+
+    x, n = np.ones(8, jnp.bfloat16), np.int32(1)
+    module = xla2py.emit(xla2py.from_jax(filled, x, n), style="fast", format=False, checks=False)
+    assert kernels(module) == []
+    made = module.load().main(x, n)
+    assert all(np.array_equal(*pair) for pair in zip(made, jax.jit(filled)(x, n), strict=True))

@@ -37,11 +37,12 @@ def _compiles(node: Node, fits: Callable[[Node], bool]) -> bool:
         return False
     body, captured = body_and_captured(node)
     has_work = any(part.element_type is not None and not part.is_python_int and part.operands for part in body)
-    inner = (part.parameters["loop"] for part in body if part.opcode == "loop")
+    loops = [loop, *(part.parameters["loop"] for part in body if part.opcode == "loop")]
+    carried = (carry.parameter for each in loops for carry in each.carries)  # of which the body may read nothing
     return (
         has_work
-        and all(fits(part) for part in body)
-        and all(each.effect is None for each in inner)
+        and all(fits(part) for part in (*body, *carried))
+        and all(each.effect is None for each in loops)
         and all(part.element_type is not None or part.is_python_int for part in (*captured, *node.operands))
     )
 
