@@ -113,11 +113,13 @@ def _show_device_costs(module: HloModule, facts: Inspection, target: Target) -> 
 
 
 def _show_signature(module: HloModule, facts: Inspection) -> None:
-    from ..emission.names import Names, argument_name
+    from ..emission.argument_names import argument_names
+    from ..emission.names import Names
 
     names = Names(set())
     parameters = module.entry.parameters
-    rows = [row for each in parameters for row in _leaf_rows(names.fresh(argument_name(each)), each.shape)]
+    named = zip(argument_names(parameters), parameters, strict=True)
+    rows = [row for wanted, each in named for row in _leaf_rows(names.fresh(wanted), each.shape)]
     write_table(("value", "shape", "size"), [*rows, *_leaf_rows("result", facts.result)])
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import Any
 
 from ..array.node import Node
+from .argument_names import argument_names
 from .argument_trees import Path
 from .chains import Leaf
 from .expression import PRIMARY, Expression
-from .names import argument_name, base_name, common_words, is_nameless, own_name
+from .names import base_name, common_words, own_name
 from .signature import TREE, Type, parameter_types
 from .writing import Writing
+
+_NAMELESS = re.compile(r"x|[Aa]rg_\d+")
 
 
 class ArgumentWriter:
@@ -74,17 +77,17 @@ class ArgumentWriter:
         if self.function.repeated:
             return self._given()
         origin = self.function.origin
-        instructions = self.function.computation.parameters
+        names = argument_names(self.function.computation.parameters)
         if origin is not None:
             main, loop = self.writer.callers[0], self.function.loop
-            names = main.wanted_names(self.function.block_of[0], loop) if loop is not None else {}
-            carries = {carry.parameter: name for carry, name in names.items()}
+            carried = main.wanted_names(self.function.block_of[0], loop) if loop is not None else {}
+            carries = {carry.parameter: name for carry, name in carried.items()}
             return [
                 carries[node]
                 if node in carries
                 else "steps"
                 if node in self.function.parameters
-                else argument_name(instructions[node.parameters["argument"]])
+                else names[node.parameters["argument"]]
                 if "argument" in node.parameters
                 else (node.is_python_int and main.texts.get(node)) or main.name_of_argument(node)  # of a loop
                 if node.opcode == "parameter"
@@ -94,10 +97,8 @@ class ArgumentWriter:
         computation = self.function.computation
         wanted = self.writer.source_names.functions.parameters(computation, own_name(self.function).removeprefix("d_"))
         return [
-            wanted[node.parameters["argument"]] or (given if is_nameless(instruction) else argument_name(instruction))
-            for node, instruction, given in zip(
-                self.function.parameters, self._instructions(), self._given(), strict=True
-            )
+            wanted[node.parameters["argument"]] or _own_or_given(names[node.parameters["argument"]], given)
+            for node, given in zip(self.function.parameters, self._given(), strict=True)
         ]
 
     def _given(self) -> list[str]:
@@ -131,10 +132,6 @@ class ArgumentWriter:
         names = [self.texts[node] for node in given if node.element_type is not None and not node.is_python_int]
         return self.writer.renderer.statement("namespaces", names).splitlines()
 
-    def _instructions(self) -> list[Any]:
-        instructions = self.function.computation.parameters
-        return [instructions[node.parameters["argument"]] for node in self.function.parameters]
-
     def _unpack(self, node: Node, name: str) -> None:
         """A tuple argument: its elements get names in one line, and theirs in the next."""
         parts = self.writer.items.get(node)
@@ -151,3 +148,8 @@ class ArgumentWriter:
         self.writer.bound(*parts.values())
         for part in parts.values():
             self._unpack(part, self.texts[part])
+
+
+def _own_or_given(name: str, given: str) -> str:
+    """A parameter's own name; that of what it is given where it says only its number, or that it is one."""
+    return given if _NAMELESS.fullmatch(name) else name

@@ -12,6 +12,7 @@ from ..array.program import Carry, Function, Loop, Store, Tree, tree_nodes
 from .arguments import ArgumentWriter
 from .chains import Chain, chains
 from .constants import ModuleConstants
+from .context_names import is_gradient
 from .control_flow import ControlFlowWriter
 from .expression import ATOM, PRIMARY, UFUNCS, WIDTH, Expression, Renderer
 from .fitting import Fitting
@@ -22,7 +23,8 @@ from .names import Names, base_name, is_argument
 from .plan import Plan, plan, source_line
 from .result_trees import display, leaf_columns, mapped
 from .schedule import Body, Reads, Statement, schedule
-from .sources import SourceNames, is_gradient
+from .sources import SourceNames
+from .updates import updates
 
 
 class FunctionWriter:
@@ -64,6 +66,10 @@ class FunctionWriter:
             if node.opcode == "item":
                 self.items.setdefault(node.operands[0], {})[node.parameters["index"]] = node
         self._promote_next_values()
+        self.suggestions = source_names.suggestions(
+            self.graph, self.plan.nodes, tree_nodes(function.results), self.plan.named - self.plan.user_names.keys()
+        )
+        self.updates = updates(function)
         self.reads = Reads(self.plan.named)
         self.changed_in_place: set[Node] = set()  # next values of carries that the loop need not copy
         self.kept: set[Node] = set()  # next values of carries that are written in place
@@ -90,14 +96,8 @@ class FunctionWriter:
                     self.plan.named.add(following)
 
     def _name(self, node: Node) -> Expression:
-        """The name of a new value: the author's, or what its operation suggests."""
-        wanted = self.plan.user_names.get(node)
-        if wanted is None:
-            name = self.names.fresh(self.wanted_name(node))
-            if node.opcode == "empty":
-                self.allocation.hold(name, node)
-            return Expression(name)
-        return Expression(self.allocation.name(node, wanted))
+        """The name of a new value: the author's, what it leaves, or what its operation suggests."""
+        return Expression(self.allocation.name(node, self.wanted_name(node)))
 
     # -- the function
 
@@ -239,9 +239,18 @@ class FunctionWriter:
         if own is None and "carry" in node.parameters and "stands_for" in call.parameters:
             loop = call.parameters["stands_for"]
             return self.control_flow.wanted_names(loop, loop.parameters["loop"])[node.parameters["carry"]]
-        if own is None and node.opcode == "item" and node.operands[0].opcode == "call":
-            own = self.source_names.of_result(node.operands[0].parameters["function"], node.parameters["index"])
-        return own or base_name(node, self.graph)
+        return own or self._updated_name(node) or self._name_in_call(node) or base_name(node, self.graph)
+
+    def _name_in_call(self, node: Node) -> str | None:
+        """What one of several results of a call is called in the function; else what the value leaves."""
+        if node.opcode == "item" and node.operands[0].opcode == "call":
+            return self.source_names.of_result(node.operands[0].parameters["function"], node.parameters["index"])
+        return self.suggestions.get(node)
+
+    def _updated_name(self, node: Node) -> str:
+        """``new_weight`` for what becomes of the argument ``weight``."""
+        before = self.updates.get(node)
+        return "" if before is None else f"new_{self.name_of_argument(before)}"
 
     def wanted_names(self, node: Node, loop: Loop) -> dict[Carry, str]:
         """Return what the carries of a loop would best be called."""
@@ -306,7 +315,7 @@ class FunctionWriter:
         with.
         """
         if "carry" not in part.parameters:
-            return self.names.fresh(self.wanted_name(part))
+            return self.allocation.name(part, self.wanted_name(part), node)
         begun = node.operands[part.parameters["begins"]]
         wanted = self.texts[begun] if begun.opcode == "empty" else self.wanted_name(part)
         return self.allocation.name(part, wanted, node)
@@ -324,6 +333,7 @@ class FunctionWriter:
             copied = source if is_new else Expression(self.renderer.statement("copy", before, source), PRIMARY)
             self.assign([name], copied, node)
         self.texts[node] = name
+        self.allocation.hold(name, node)
         value = node.operands[1] if node.opcode == "update_at" else self._stored(node.operands[1])
         operands = [name, self.value_text(value), *map(self.index_text, node.operands[2:])]
         index = self.renderer.index_of(node.parameters["index"], operands, node.ndim)

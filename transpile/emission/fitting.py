@@ -29,8 +29,19 @@ class Fitting:
             part = None if fits else self._part_to_cut(node) or self._view_to_cut(node, text)
             if part is None:
                 return text
-            self.writer.plan.named.add(part)
+            self._cut(part, node)
             self.writer.statement(part)
+
+    def _cut(self, part: Node, node: Node) -> None:
+        """Give a part of a node a name of its own, and count anew what the two read."""
+        allocation, reads = self.writer.allocation, self.writer.reads
+        before = reads.of(node)
+        self.writer.plan.named.add(part)
+        after = reads.of(node)
+        allocation.keep(part)  # others may read it, too
+        allocation.expect([*reads.of(part), *(after - before)])
+        if node in self.writer.plan.named:  # results are read together, at the end
+            allocation.has_read(before - after)
 
     def is_sum_of_lines(self, node: Node) -> bool:
         """A sum of several terms that black writes one a line, as people do."""

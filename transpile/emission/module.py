@@ -110,12 +110,13 @@ class _ModuleWriter:
             )
         inline = settings.constants == "inline"
         self.constants = ModuleConstants(self.of_blocks, inline=inline, largest_folded=target.largest_folded)
+        self.source_names = SourceNames(program.module)
         self.reserved = self._reserved()
         self.writers: list[FunctionWriter] = []
         self.chunks = ""
 
     def written(self) -> Written:
-        source_names = SourceNames(self.program.module)
+        source_names = self.source_names
         declarations = Declarations if self.target.kernels is None else self.target.kernels.declarations
         kernels: Declarations = declarations(
             self.target, self.renderer, self.library, self.settings.annotate, source_names
@@ -143,7 +144,8 @@ class _ModuleWriter:
         renderer.foreign_names.update((name, self.module_names.kept(name.name)) for name in foreign_names(program))
         reserved |= set(renderer.foreign_names.values())
         for function in program.functions[:-1]:
-            renderer.function_names[function] = self.module_names.fresh(function_name(function, program))
+            wanted = function_name(function, program, self.source_names.contexts)
+            renderer.function_names[function] = self.module_names.fresh(wanted)
         renderer.function_names[program.entry] = self.entry.name
         return reserved | set(renderer.function_names.values())
 

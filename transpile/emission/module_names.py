@@ -11,8 +11,13 @@ from ..array.graph import Graph
 from ..array.node import ForeignName, Node, PreludeName
 from ..array.program import Function, Program, roots
 from ..array.traversal import topological
+from .context_names import GRADIENT, ContextNames
 from .names import base_name, identifier, own_name, repeated_function_name
 from .prelude import prelude
+
+_SAYS_NOTHING = re.compile(
+    r"(region_\d+.*|closed_call|none|call|lambda|fn|f|fun|func|forward|apply|wrapped|wrapper|inner|body|body_fun|)(_\d+)?"
+)
 
 
 def _calls(program: Program) -> Iterator[Node]:
@@ -58,19 +63,20 @@ def _names_in(argument: Any) -> Iterator[str]:
         yield from _names_in(tuple(argument.values()))
 
 
-def function_name(function: Function, program: Program) -> str:
-    """``region_0.5`` and ``closed_call`` say nothing; jitted functions carry their own name. The steps of a loop are
-    called after the program."""
+def function_name(function: Function, program: Program, contexts: ContextNames) -> str:
+    """``region_0.5`` and ``call`` say nothing: what does is the call or the scope around all instructions; jitted
+    functions carry their own name. The steps of a loop are called after the program."""
     if function.repeated:
         return identifier(repeated_function_name(function))
     if function.loop is not None:
         return (identifier(program.module.name.removeprefix("jit_")) or "loop") + "_steps"
     if function.origin is not None:
         return _block_name(function, function.origin)
-    name = identifier(own_name(function))
-    if re.fullmatch(r"region_\d+.*|closed_call(_\d+)?|none(_\d+)?|", name):
-        return "step"
-    return name.rstrip("_")
+    name = identifier(own_name(function)).lower().strip("_")
+    prefix = GRADIENT if name.startswith(GRADIENT) else ""
+    if _SAYS_NOTHING.fullmatch(name.removeprefix(GRADIENT)):
+        return prefix + (contexts.of_function(function.computation.instructions) or "step")
+    return name
 
 
 def _block_name(function: Function, origin: Graph) -> str:

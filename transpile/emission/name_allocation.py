@@ -11,6 +11,8 @@ from .names import Names, identifier
 from .plan import Plan
 from .schedule import Body, Reads, statement_of
 
+_FOREVER = 1 << 30
+
 
 class NameAllocation:
     """The values that have names while a function is written, in the order in which it runs."""
@@ -43,6 +45,10 @@ class NameAllocation:
     def hold(self, name: str, node: Node) -> None:
         """The name stands for the node from here on."""
         self._holders[name] = node
+
+    def keep(self, node: Node) -> None:
+        """The value's name is its own as long as the function runs: nobody has counted who reads it."""
+        self._pending[node] = self._pending.get(node, 0) + _FOREVER
 
     def is_lent(self, node: Node) -> bool:
         """The value's name is one that a carry of the loop around lends, or that carry."""

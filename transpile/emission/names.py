@@ -14,10 +14,11 @@ from ..array.node import Node
 from ..array.program import Function, tree_nodes
 from ..hlo.carriers import NARROWING, WIDENING
 from ..hlo.element_types import PRED
-from ..hlo.ir import Instruction
 
-RESERVED = frozenset((*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "np", "ml_dtypes", "main"))
-_LONGEST = 40
+_OF_MODULES = "np ml_dtypes main Array Scalar Block Group SIGNATURE Any Callable Sequence Iterator Mapping".split()
+RESERVED = frozenset((*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *_OF_MODULES))
+_LONGEST = 72
+_TABLE = re.compile(r"TABLE_\d+")  # the constants of a module
 
 # What the results of collectives are called.
 _COLLECTIVES = {
@@ -35,7 +36,7 @@ _COLLECTIVES = {
 @lru_cache(maxsize=1 << 14)
 def identifier(text: str) -> str:
     """The nearest Python identifier: ``params['w']`` gives ``params_w``; empty where nothing is left."""
-    words = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_").lower()
+    words = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_")
     words = re.sub(r"__+", "_", words)[:_LONGEST].rstrip("_")
     if words and words[0].isdigit():
         words = "x" + words
@@ -59,6 +60,7 @@ class Names:
     def free(self, wanted: str) -> str:
         """``wanted``; with an underscore where that is reserved; with the first free number where it is taken."""
         base = identifier(wanted) or "value"
+        base = base.lower() if _TABLE.fullmatch(base) else base
         if base not in self.taken:
             return base
         if base in self.reserved and base + "_" not in self.taken:
@@ -75,20 +77,6 @@ class Names:
             return self.fresh(name)
         self.taken.add(name)
         return name
-
-
-def argument_name(instruction: Instruction) -> str:
-    """JAX puts the argument's path into the parameter's op_name; other front ends only name the instruction."""
-    if instruction.metadata is not None and instruction.metadata.op_name:
-        name = identifier(instruction.metadata.op_name)
-        if name and "/" not in instruction.metadata.op_name:
-            return name
-    return identifier(re.sub(r"[.]\d+$", "", instruction.name)) or "x"
-
-
-def is_nameless(instruction: Instruction) -> bool:
-    """Tell whether a parameter's name says nothing: only its number, or that it is one."""
-    return re.fullmatch(r"x|arg_\d+", argument_name(instruction)) is not None
 
 
 def own_name(function: Function) -> str:
@@ -117,8 +105,6 @@ def base_name(node: Node, graph: Graph) -> str:
         return _default_name(call, index, "")
     if call.opcode == "collective":
         return _COLLECTIVES[call.parameters["method"]]
-    if call.opcode == "call" and call.parameters["function"].repeated:
-        return _updated_name(call, index)
     if call.opcode == "call":
         return _name_of_result(call.parameters["function"], index)
     while _is_called_like_its_operand(node) and node.operands[0].operands:
@@ -134,16 +120,6 @@ def _name_of_result(function: Function, index: int) -> str:
     results = tree_nodes(function.results)
     name = base_name(results[index], function.graph) if 1 < len(results) > index and results[index].operands else ""
     return identifier(own_name(function)) + "_out" if name in ("", "value") else name
-
-
-def _updated_name(call: Node, index: int) -> str:
-    """``new_weight`` for what a part makes of ``weight``, the argument that its result begins with."""
-    function: Function = call.parameters["function"]
-    number = _begins_with(function, index)
-    given = call.operands[number] if number is not None else None
-    if given is not None and is_argument(given):
-        return "new_" + argument_name(function.computation.parameters[given.parameters["argument"]])
-    return _name_of_result(function, index) if given is None else identifier(repeated_function_name(function)) + "_out"
 
 
 def _begins_with(function: Function, index: int) -> int | None:

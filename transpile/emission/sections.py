@@ -72,18 +72,20 @@ def _valued(node: Node) -> Node:
 
 
 def scope_of(op_name: str) -> Scope:
-    """The author's scopes in the path of an operation; without the operation itself, which is the last part.
+    """The author's scopes in the path of an operation; the outermost of a gradient says so: ``("gradient of encoder",
+    "layer_0")``."""
+    found = scope_parts(op_name)
+    if found and "transpose(" in op_name:
+        return f"gradient of {found[0]}", *found[1:]
+    return found
 
-    The outermost of a gradient says so: ``("gradient of encoder", "layer_0")``.
-    """
+
+def scope_parts(op_name: str) -> Scope:
+    """The author's scopes in the path of an operation, without the operation itself, which is the last part."""
     found: list[str] = []
-    is_gradient = False
     for part in op_name.split("/")[:-1]:
         while (match := _TRANSFORMED.fullmatch(part)) is not None:
-            is_gradient = is_gradient or part.startswith("transpose(")
             part = match[1]
         if _SCOPE.fullmatch(part) and part not in _MACHINERY and not _BRANCH.fullmatch(part):
             found.append(part)
-    if found and is_gradient:
-        found[0] = f"gradient of {found[0]}"
     return tuple(found)

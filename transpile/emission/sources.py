@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from ..array.graph import Graph
 from ..array.node import Node
@@ -16,6 +17,7 @@ from ..array.program import Function, roots, tree_nodes
 from ..array.traversal import dependencies, topological
 from ..hlo.ir import HloModule, Instruction
 from ..hlo.stack_frames import driver_frames
+from .context_names import GRADIENT, ContextNames, is_gradient
 from .source_functions import SourceFunctions
 from .source_lines import SourceLines
 
@@ -23,8 +25,16 @@ Place = tuple[str, int, int]  # file, line from 1, column from 0
 
 Site = tuple[str, Place, int]  # name, place, frame around it
 
-RETURNED = ""  # the expression is what a function returns
-GRADIENT = "d_"  # before the name of what it is the gradient of
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """The expression is what a function returns, or the element of that number of a tuple that it returns."""
+
+    index: int | None = None
+
+
+Target = str | tuple[str, ...] | Returned  # a tuple: the names that a value is taken apart into
+Targets = dict[Place, Target]
 
 
 class SourceNames:
@@ -34,43 +44,54 @@ class SourceNames:
         self.program_name = module.name.removeprefix("jit_")
         self.frames = module.stack_frames
         self.driver = driver_frames(module)
-        self.targets: dict[Place, str] = {}
+        self.targets: Targets = {}  # of statements
+        self.hints: Targets = {}  # of these, and of keywords, keys, attributes, tuples and lambdas
         trees = {file_name: parsed(text) for file_name, text in sorted(module.sources.items())}
         for file_name, tree in trees.items():
             self.targets.update(targets(file_name, tree))
+            self.hints.update(hints(file_name, tree))
+        self.hints.update(self.targets)
         self.functions = SourceFunctions(module, trees)
         self._of_results: dict[Function, dict[Node, str]] = {}
         self.lines = SourceLines(module)
+        self.contexts = ContextNames(module)
 
-    def site(self, instruction: Instruction) -> Site | None:
+    def site(self, instruction: Instruction, table: Targets) -> Site | None:
         """The author's name for an instruction's value, and where it is given: the place and the calls around it."""
         metadata = instruction.metadata
-        if metadata is None or not self.targets:
+        if metadata is None or not table:
             return None
         prefix = GRADIENT if is_gradient(instruction) else ""  # of what is computed there
         if not metadata.stack_frame_id:
             place = (metadata.source_file, metadata.source_line, metadata.source_column)
-            name = self.targets.get(place)
-            return (prefix + name, place, 0) if name else None
+            name = table.get(place)
+            return (prefix + name, place, 0) if isinstance(name, str) else None
         frame_id = self._own_frame(metadata.stack_frame_id)
+        index: int | None = None  # in the tuple that the function before has returned
         while 0 < frame_id <= len(self.frames) and frame_id not in self.driver:
             frame = self.frames[frame_id - 1]
             place = (frame.file_name, frame.line, frame.column)
-            name = self.targets.get(place)
-            if name is None:
+            target = table.get(place)
+            if isinstance(target, tuple):
+                target = target[index] if index is not None and index < len(target) else None
+            if target is None:
                 return None
-            if name != RETURNED:
-                return prefix + name, place, frame.parent
+            if isinstance(target, str):
+                return prefix + target, place, frame.parent
+            index = target.index if index is None else index
             frame_id = frame.parent
         return None
 
     def of_result(self, function: Function, index: int) -> str | None:
         """The author's name for one of several results of a function, where it has one inside."""
         results = tree_nodes(function.results)
-        if not self.targets or not 1 < len(results) > index:
+        if not 1 < len(results) > index:
             return None
         if function not in self._of_results:
-            self._of_results[function] = self.names(function.graph, topological(roots(function)), results)
+            nodes = topological(roots(function))
+            found = self.contexts.names(function.graph, nodes, results, set(results))
+            found |= self.names(function.graph, nodes, results, self.hints)
+            self._of_results[function] = found | self.names(function.graph, nodes, results)
         return self._of_results[function].get(results[index])
 
     def _own_frame(self, frame_id: int) -> int:
@@ -85,11 +106,18 @@ class SourceNames:
             frame_id = frame.parent
         return frame_id
 
-    def names(self, graph: Graph, nodes: list[Node], results: list[Node]) -> dict[Node, str]:
+    def suggestions(self, graph: Graph, nodes: list[Node], results: list[Node], named: set[Node]) -> dict[Node, str]:
+        """Names for values that are ``named`` although the author gave them none: by keywords, calls and scopes."""
+        return self.contexts.names(graph, nodes, results, named) | self.names(graph, nodes, results, self.hints)
+
+    def names(
+        self, graph: Graph, nodes: list[Node], results: list[Node], table: Targets | None = None
+    ) -> dict[Node, str]:
         """Names for the values that leave the expressions they were assigned from."""
-        if not self.targets:
+        table = self.targets if table is None else table
+        if not table:
             return {}
-        sites = self._sites(graph, nodes)
+        sites = self._sites(graph, nodes, table)
         leaving: dict[Site, list[Node]] = {}
         for node, site in _used_outside(graph, nodes, results, sites):
             leaving.setdefault(site, []).append(node)
@@ -101,7 +129,7 @@ class SourceNames:
             values[site] = [node for node in found if _is_like(node, last[site], sites)]
             if len(values[site]) > 1 and only_returned.issuperset(values[site]):
                 values[site] = []  # the leaves of a tree, which has that name
-        continued = self._continued(nodes, sites)
+        continued = self._continued(nodes, sites, table)
         named: dict[Node, str] = {}
         for node in nodes:  # what a later expression only hands on is its value, too
             for site in sites.get(node, []):
@@ -110,23 +138,23 @@ class SourceNames:
                     named[node] = site[0]
         return named
 
-    def _sites(self, graph: Graph, nodes: list[Node]) -> dict[Node, list[Site]]:
+    def _sites(self, graph: Graph, nodes: list[Node], table: Targets) -> dict[Node, list[Site]]:
         """The expressions that each node of a graph is computed in."""
         sites: dict[Node, list[Site]] = {}
         for node in nodes:
             if node.opcode not in ("literal", "integer", "parameter"):
-                given = [self.site(instruction) for instruction in graph.results.get(node, [])]
+                given = [self.site(instruction, table) for instruction in graph.results.get(node, [])]
                 sites[node] = list(dict.fromkeys(site for site in given if site is not None))
         return sites
 
-    def _continued(self, nodes: list[Node], sites: dict[Node, list[Site]]) -> set[tuple[Node, Site]]:
+    def _continued(self, nodes: list[Node], sites: dict[Node, list[Site]], table: Targets) -> set[tuple[Node, Site]]:
         """The nodes of each site that block functions are given to go on with in the same expression."""
         found: set[tuple[Node, Site]] = set()
         for call in nodes:
             if call.opcode != "blockwise":
                 continue
             block: Function = call.parameters["function"]
-            inside = self._sites(block.graph, topological(roots(block)))
+            inside = self._sites(block.graph, topological(roots(block)), table)
             for operand, given in zip(call.operands, block.parameters, strict=True):
                 readers = [own for node, own in inside.items() if given in dependencies(node)]
                 goes_on = [site for site in sites.get(operand, ()) if readers and all(site in own for own in readers)]
@@ -179,11 +207,6 @@ def _used_outside(
     return ((node, site) for node in nodes for site in sites.get(node, ()) if (node, site) in outside)
 
 
-def is_gradient(instruction: Instruction) -> bool:
-    """Tell whether JAX made an instruction to transpose another, as reverse differentiation does."""
-    return instruction.metadata is not None and "transpose(" in instruction.metadata.op_name
-
-
 def parsed(text: str) -> ast.Module:
     """A file as a tree; an empty one for what is not Python."""
     try:
@@ -192,28 +215,71 @@ def parsed(text: str) -> ast.Module:
         return ast.Module([], [])
 
 
-def targets(file_name: str, tree: ast.Module) -> dict[Place, str]:
+def targets(file_name: str, tree: ast.Module) -> Targets:
     """Return where the values of assignments and returns start in a file."""
-    found: dict[Place, str] = {}
+    found: Targets = {}
     for statement in ast.walk(tree):
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             _add(found, file_name, statement.targets[0], statement.value)
         elif isinstance(statement, ast.AugAssign | ast.AnnAssign) and statement.value is not None:
             _add(found, file_name, statement.target, statement.value)
         elif isinstance(statement, ast.Return) and statement.value is not None:
-            for value in _elements(statement.value):
-                found.setdefault((file_name, value.lineno, value.col_offset), RETURNED)
+            _add_returned(found, file_name, statement.value)
     return found
 
 
-def _elements(value: ast.expr) -> list[ast.expr]:
-    return [value, *value.elts] if isinstance(value, ast.Tuple) else [value]
+def hints(file_name: str, tree: ast.Module) -> Targets:
+    """Return where values start that a keyword, a key, an attribute or a tuple names, and what a lambda returns."""
+    found: Targets = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            for keyword in node.keywords:
+                if keyword.arg is not None:
+                    found.setdefault(_place(file_name, keyword.value), keyword.arg)
+        elif isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values, strict=True):
+                if _is_word(key):
+                    found.setdefault(_place(file_name, value), key.value)  # type: ignore[union-attr]
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1:
+            (target,) = node.targets
+            if isinstance(target, ast.Tuple) and all(isinstance(part, ast.Name) for part in target.elts):
+                names = tuple(part.id for part in target.elts if isinstance(part, ast.Name))
+                found.setdefault(_place(file_name, node.value), names)
+            elif isinstance(target, ast.Attribute):
+                found.setdefault(_place(file_name, node.value), target.attr)
+            elif isinstance(target, ast.Subscript) and _is_word(target.slice):
+                found.setdefault(_place(file_name, node.value), target.slice.value)  # type: ignore[attr-defined]
+        elif isinstance(node, ast.NamedExpr):
+            found.setdefault(_place(file_name, node.value), node.target.id)
+        elif isinstance(node, ast.Lambda):
+            _add_returned(found, file_name, node.body)
+    return found
 
 
-def _add(found: dict[Place, str], file_name: str, target: ast.expr, value: ast.expr) -> None:
+def _place(file_name: str, value: ast.expr) -> Place:
+    return file_name, value.lineno, value.col_offset
+
+
+def _is_word(key: ast.expr | None) -> bool:
+    return isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isidentifier()
+
+
+def _add_returned(found: Targets, file_name: str, value: ast.expr) -> None:
+    """Note what a function returns; of a tuple every element."""
+    found.setdefault(_place(file_name, value), Returned())
+    if isinstance(value, ast.Tuple):
+        for index, item in enumerate(value.elts):
+            place = _place(file_name, item)
+            if index or place != _place(file_name, value):
+                found.setdefault(place, Returned(index))
+            else:
+                found[place] = Returned(index)  # without brackets a tuple starts where its first element does
+
+
+def _add(found: Targets, file_name: str, target: ast.expr, value: ast.expr) -> None:
     """Note a target; a tuple meets a tuple element by element."""
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
         for part, item in zip(target.elts, value.elts, strict=True):
             _add(found, file_name, part, item)
     elif isinstance(target, ast.Name) and target.id.isidentifier():
-        found[file_name, value.lineno, value.col_offset] = target.id
+        found[_place(file_name, value)] = target.id

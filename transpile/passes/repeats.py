@@ -9,8 +9,7 @@ the calls cost.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Container, Hashable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -20,13 +19,12 @@ from ..array.node import Node
 from ..array.operations import CALLED_BY_NAME
 from ..array.program import Function, Program, roots
 from ..array.traversal import dependencies, topological
+from ..hlo.function_words import own_parts, word_of
 from ..hlo.stack_frames import CallChains
 
 _LEAST_COPIES = 3
 _LEAST_WORK = 6  # operations of a part worth a name
 _MOST_VALUES = 12  # inputs and outputs
-
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -47,11 +45,13 @@ def repeats(program: Program) -> None:
     """Write parts that are alike as calls of one function."""
     made: list[Function] = []
     chains = CallChains(program.module)
+    names = [frame.function_name for frame in chains.frames]
+    own = own_parts(names, program.module.name.removeprefix("jit_"))
     for function in program.functions:
         calls: list[_Call] = []
         for parts in _groups(function):
             called = _function(function, parts)
-            called.label = _label(function.graph, parts, chains)
+            called.label = _label(function.graph, parts, chains, own)
             made.append(called)
             calls += [_Call(part, called) for part in parts]
         _put(function, calls)
@@ -216,18 +216,20 @@ def _function(function: Function, parts: list[_Part]) -> Function:
     return called
 
 
-def _label(graph: Graph, parts: Sequence[_Part], chains: CallChains) -> str:
-    """Return what the function may be called: after the innermost function of the author's that all parts come from."""
+def _label(graph: Graph, parts: Sequence[_Part], chains: CallChains, own: Container[str]) -> str:
+    """What the function may be called: after the innermost function of the author's that all parts come from.
+
+    ``own`` are the names of the traced function, which all parts come from.
+    """
     origins = [graph.origins[node] for part in parts for node in part.nodes if node in graph.origins]
     frames = [chains.of(origin) for origin in origins]
-    common: list[str] = []
+    label = ""
     for level in zip(*frames, strict=False):
         functions = {(chains.frames[frame - 1].file_name, chains.frames[frame - 1].function_name) for frame in level}
         if len(functions) > 1:
             break
-        common += [name.rsplit(".", 1)[-1] for _, name in functions]
-    named = [name for name in common if _IDENTIFIER.fullmatch(name)]
-    return f"part_of_{named[-1]}" if named else ""
+        label = next((word_of(name, own) for _, name in functions), "") or label
+    return f"part_of_{label}" if label else ""
 
 
 def _carried(graph: Graph, made: dict[Node, Node], operand: Node) -> Node:

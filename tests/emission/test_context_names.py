@@ -1,0 +1,118 @@
+"""Names that the program tells without its source: of arguments, of what calls and scopes hand out, of updates."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.transpile.hlo.function_words import own_parts, word_of
+
+
+def text_of(function, *arguments):
+    """The module of a function without its source."""
+    lowered = jax.jit(function).lower(*arguments)
+    return xla2py.emit(lowered.as_text("hlo", debug_info=True)).source
+
+
+def values_agree(function, *arguments):
+    emitted = xla2py.emit(jax.jit(function).lower(*arguments).as_text("hlo", debug_info=True)).load().main
+    found = emitted(*map(np.asarray, jax.tree.leaves(arguments)))
+    expected = jax.tree.leaves(jax.jit(function)(*arguments))
+    for wanted, got in zip(expected, found if isinstance(found, tuple) else (found,), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("Linear.__call__", "linear"),
+        ("MultiHeadAttention.__call__", "multi_head_attention"),
+        ("scale_by_adam.<locals>.update_fn", "scale_by_adam"),
+        ("tree_update_moment.<locals>.<lambda>", "update_moment"),
+        ("_loss_fn", "loss"),
+        ("_BoundMethod.__call__", ""),
+        ("<module>", ""),
+        ("f; import os", ""),
+    ],
+)
+def test_the_word_of_a_function(name, word):
+    assert word_of(name) == word
+
+
+def test_the_traced_function_gives_no_word():
+    assert word_of("train.<locals>.step.<locals>.<lambda>", own_parts(["train.<locals>.step"], "step")) == ""
+
+
+def test_what_a_call_hands_out_is_called_after_it():
+    def kinetic_energy(speed, mass):
+        return 0.5 * mass * jnp.sum(speed * speed)
+
+    def report(speed, mass):
+        energy = kinetic_energy(speed, mass)
+        return jnp.sin(energy) + energy, energy * 2
+
+    arguments = jnp.ones(3), jnp.float32(2)
+    assert "    kinetic_energy = " in text_of(report, *arguments)
+    values_agree(report, *arguments)
+
+
+def test_what_stays_inside_is_not():
+    def report(speed):
+        square = speed * speed
+        return jnp.sin(square) + square, square * 2
+
+    assert "report = " not in text_of(report, jnp.ones(3))
+
+
+def test_scopes_name_what_leaves_them():
+    def model(x, w):
+        with jax.named_scope("Encoder_0"):
+            hidden = jnp.tanh(x @ w)
+        return hidden + jnp.sin(hidden), hidden * 2
+
+    assert "    encoder = " in text_of(model, jnp.ones((2, 3)), jnp.ones((3, 3)))
+
+
+def test_results_are_called_after_what_they_update():
+    def step(params, state, x):
+        gradient = jax.grad(lambda p: jnp.sum(jnp.tanh(x @ p["w"]) ** 2))(params)
+        state = jax.tree.map(lambda s, g: 0.9 * s + g, state, gradient)
+        return jax.tree.map(lambda p, s: p - 0.1 * s, params, state), state
+
+    tree = {"w": jnp.ones((3, 2))}
+    text = text_of(step, tree, tree, jnp.ones((4, 3)))
+    assert "    new_state_w = " in text
+    values_agree(step, tree, tree, jnp.ones((4, 3)))
+
+
+def test_a_plain_function_updates_nothing():
+    assert "new_" not in text_of(lambda x: (jnp.sin(x) * 2 + jnp.sin(x), jnp.cos(x)), jnp.ones(3))
+
+
+def test_arguments_keep_their_capitals():
+    def fit(X, y, Array, SIGNATURE, TABLE_1):
+        return X @ y + Array + SIGNATURE + TABLE_1 + jnp.arange(16.0).astype(jnp.int32)[3] * 1.0
+
+    arguments = [jnp.ones((3, 3)), *[jnp.ones(3)] * 4]
+    assert "def main(X: Array, y: Array, Array_: Array, SIGNATURE_: Array, table_1: Array)" in text_of(fit, *arguments)
+    values_agree(fit, *arguments)
+
+
+def test_long_paths_are_told_apart_by_their_ends():
+    attention = {name: {"kernel": jnp.ones(3), "bias": jnp.ones(3)} for name in ("key", "query", "value")}
+    block = {"MultiHeadDotProductAttention_0": attention, "Dense_0": {"kernel": jnp.ones(3)}}
+    params = {"params": {"Block_0": block, "Block_1": block}}
+    state = {"mu": params, "nu": params}
+
+    def total(params, opt_state):
+        return sum(jnp.sum(leaf) * k for k, leaf in enumerate(jax.tree.leaves((params, opt_state))))
+
+    names = list(xla2py.emit(jax.jit(total).lower(params, state).as_text("hlo", debug_info=True)).load().SIGNATURE)
+    assert len(names) == 42
+    assert not any(name.endswith("_2") for name in names)
+    assert {
+        "params_block_0_dense_0_kernel",
+        "nu_block_1_attention_0_key_bias",
+        "mu_block_1_attention_0_key_bias",
+    } <= set(names)

@@ -1,0 +1,88 @@
+"""What the arguments of a program are called, from the paths that JAX gives them.
+
+Long paths are shortened together, by what tells them apart: first go the parts that all arguments beside them share,
+then the outer words of keys, then parts from the front. No name is cut so that it reads like another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+from ..hlo.ir import Instruction
+from .names import identifier
+
+_LONGEST = 40  # characters of a name that says enough when it is shortened
+_PART = re.compile(r"[A-Za-z0-9_]+", re.ASCII)
+_WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+|\d+", re.ASCII)
+
+Path = tuple[str, ...]
+
+
+def argument_names(instructions: Sequence[Instruction]) -> list[str]:
+    """A name for each parameter: its path, where the program has it; else the instruction's own name.
+
+    An argument keeps its capitals, a key in it has none: ``X``, ``params_dense_0`` of ``params['Dense_0']``.
+    """
+    paths = [_path(instruction) for instruction in instructions]
+    for shorten in _SHORTER:
+        long = {path[0] for path in paths if len(_joined(path)) > _LONGEST}  # these arguments are shortened as a whole
+        if not long:
+            break
+        shorter = [new if path[0] in long else path for path, new in zip(paths, shorten(paths), strict=True)]
+        counts = Counter(map(_joined, shorter))
+        paths = [new if counts[_joined(new)] == 1 else path for path, new in zip(paths, shorter, strict=True)]
+    return [_joined(path) or "x" for path in paths]
+
+
+def is_leaf(instruction: Instruction) -> bool:
+    """Tell whether a parameter is a part of an argument: ``params['w']``."""
+    return len(_path(instruction)) > 1
+
+
+def _path(instruction: Instruction) -> Path:
+    op_name = instruction.metadata.op_name if instruction.metadata is not None else ""
+    parts = tuple(_PART.findall(op_name)) if "/" not in op_name else ()
+    return parts or (re.sub(r"[.]\d+$", "", instruction.name),)
+
+
+def _joined(path: Path) -> str:
+    return identifier("_".join([path[0], *(part.lower() for part in path[1:])]))
+
+
+def _without_shared(paths: Sequence[Path]) -> list[Path]:
+    """Without the parts inside that stand alone among those beside them: ``0`` and ``params`` of
+    ``state[0].mu['params']['w']``."""
+    beside: dict[Path, set[str]] = {}
+    for path in paths:
+        for k, part in enumerate(path):
+            beside.setdefault(path[:k], set()).add(part)
+    return [
+        tuple(part for k, part in enumerate(path) if k in (0, len(path) - 1) or len(beside[path[:k]]) > 1)
+        for path in paths
+    ]
+
+
+def _with_last_words(paths: Sequence[Path]) -> list[Path]:
+    """Keys of many words by the last of them: ``attention_0`` of ``MultiHeadDotProductAttention_0``."""
+    return [(path[0], *map(_last_word, path[1:])) for path in paths]
+
+
+def _last_word(part: str) -> str:
+    words = _WORDS.findall(part)
+    numbers = [word for word in words[-1:] if word.isdigit()]
+    kept = [word for word in words if not word.isdigit()][-1:]
+    return "_".join([*kept, *numbers]) if len(words) > 2 else part
+
+
+def _from_the_front(paths: Sequence[Path]) -> list[Path]:
+    """Without as many of the first parts, in all paths of an argument, as are too many in one of them."""
+    dropped: dict[str, int] = {}
+    for path in paths:
+        needed = next(k for k in range(len(path)) if len(_joined(path[k:])) <= _LONGEST or k == len(path) - 1)
+        dropped[path[0]] = max(needed, dropped.get(path[0], 0))
+    return [path[min(dropped[path[0]], len(path) - 1) :] for path in paths]
+
+
+_SHORTER: tuple[Callable[[Sequence[Path]], Iterable[Path]], ...] = (_without_shared, _with_last_words, _from_the_front)

@@ -1,0 +1,215 @@
+"""Names of values after the calls and scopes that they leave: what the program tells without its source.
+
+A tracer keeps the names of the functions and of the scopes around each operation. The value that a call hands out is
+what the author would call after the function; values that only stay inside get its name before their own, where they
+would be told apart by a number else.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ..array.graph import Graph
+from ..array.node import Node, Region
+from ..array.traversal import dependencies
+from ..hlo.function_words import own_parts, word_of
+from ..hlo.ir import HloModule, Instruction
+from ..hlo.stack_frames import CallChains
+from .names import base_name
+from .sections import scope_parts
+
+_LONGEST = 20  # characters of a name that tells values within a call apart: longer ones cost more than numbers
+
+GRADIENT = "d_"  # before the name of what it is the gradient of
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A call or a scope around an operation: equal keys are the same one. The word is what it may be called."""
+
+    key: object
+    word: str
+
+
+Levels = tuple[Level, ...]
+
+
+class Around(NamedTuple):
+    """The scopes and the calls around an operation, outermost first, and the function that the calls begin in.
+
+    What was traced elsewhere and kept begins in another: nothing is known of how the two are nested.
+    """
+
+    kinds: tuple[Levels, Levels]  # scopes say more than calls
+    root: str
+
+
+_NOWHERE = Around(((), ()), "")  # around what a function returns
+
+
+class ContextNames:
+    """What the values of a module may be called after the calls and scopes around them."""
+
+    def __init__(self, module: HloModule) -> None:
+        self._chains = CallChains(module)
+        self._known: dict[Instruction, Around | None] = {}
+        traced = module.name.removeprefix("jit_")
+        names = [frame.function_name for frame in self._chains.frames]
+        self._own = own_parts(names, traced)
+
+    def names(self, graph: Graph, nodes: Sequence[Node], results: Iterable[Node], named: set[Node]) -> dict[Node, str]:
+        """Names for those of ``nodes``, the live nodes of a function, that have statements of their own."""
+        instructions = {node: origin for node in nodes if (origin := _instruction(graph, node)) is not None}
+        if not instructions:
+            return {}
+        users: dict[Node, list[Node | None]] = {}
+        for node in nodes:
+            for operand in dependencies(node):
+                users.setdefault(operand, []).append(node)
+        for node in results:
+            users.setdefault(node, []).append(None)
+        around = {node: levels for node, origin in instructions.items() if (levels := self._levels(origin)) is not None}
+        if not around:
+            return {}
+        common = _shared(around.values())
+        in_region: dict[Region, list[Around]] = {}
+        for node, levels in around.items():
+            in_region.setdefault(node.region, []).append(levels)
+        within = {region: _shared(given) for region, given in in_region.items()}
+        found: dict[Node, str] = {}
+        leaving: dict[tuple[object, bool], list[tuple[Node, str]]] = {}
+        inside: list[Node] = []
+        level: Level | None
+        for node in nodes:
+            if node not in named or node not in around or node.results or node.opcode == "item":
+                continue
+            gradient = is_gradient(instructions[node])
+            root = around[node].root
+            known = [u for u in users.get(node, ()) if u is None or (u in around and around[u].root == root)]
+            into = [around[user] for user in known if user is not None and is_gradient(instructions[user])]
+            others = [
+                _NOWHERE if user is None else around[user]
+                for user in known
+                if user is None or not is_gradient(instructions[user])
+            ]
+            level, name = None, ""
+            if all(operand.is_literal for operand in node.operands):
+                pass  # the same wherever it stands
+            elif gradient and into:  # it comes into what it is the gradient of
+                level, name = _left(into[-1], [around[node]], common), GRADIENT + "{}"
+            elif gradient:  # of a parameter
+                level, name = _innermost(around[node], common), "{}_gradient"
+            else:  # what gradients take is a factor of a derivative
+                level, name = _left(around[node], others, common), "{}"
+            if level is None:
+                inside.append(node)
+            else:
+                leaving.setdefault((level.key, gradient), []).append((node, name.format(level.word)))
+        last: dict[object, Node] = {}  # by call or scope: what it makes last, its value
+        for node in around:
+            if not is_gradient(instructions[node]):
+                last.update((level.key, node) for levels in around[node].kinds for level in levels)
+        for (key, gradient), values in leaving.items():
+            (node, name) = values[-1]
+            if gradient or node is last[key]:
+                found[node] = name
+                values.pop()
+            inside += [node for node, _ in values]
+        bases = {node: base_name(node, graph) for node in inside}
+        counts = Counter(bases.values())
+        for node, base in bases.items():
+            level = _innermost(around[node], within[node.region])
+            if counts[base] > 1 and level is not None and level.word != base:
+                name = f"{level.word}_{'gradient' if is_gradient(instructions[node]) else base}"
+                if len(name) <= _LONGEST:
+                    found[node] = name
+        return found
+
+    def of_function(self, instructions: Iterable[Instruction]) -> str:
+        """The word of the innermost call or scope that is around all instructions of a function; empty for none."""
+        around = [levels for instruction in instructions if (levels := self._levels(instruction)) is not None]
+        for kind in (1, 0):
+            given = [levels.kinds[kind] for levels in around if levels.kinds[kind]]
+            for level in reversed(given[0][: _common(given)] if given else ()):
+                if level.word:
+                    return level.word
+        return ""
+
+    def _levels(self, instruction: Instruction) -> Around | None:
+        """The scopes and the calls around an instruction, outermost first; None where the program does not tell."""
+        if instruction not in self._known:
+            self._known[instruction] = self._found(instruction)
+        return self._known[instruction]
+
+    def _found(self, instruction: Instruction) -> Around | None:
+        if instruction.metadata is None:
+            return None
+        chain = self._chains.of(instruction)
+        if self._chains.frames and not chain:
+            return None
+        frames = [self._chains.frames[frame_id - 1] for frame_id in chain]
+        scopes: list[Level] = []
+        path: tuple[str, ...] = ()
+        for part in scope_parts(instruction.metadata.op_name):
+            path = (*path, part)
+            scopes.append(Level(path, word_of(part.rpartition(".")[2], self._own)))
+        calls = (
+            Level(caller, word_of(frame.function_name, self._own))
+            for caller, frame in zip(chain, frames[1:], strict=False)
+        )
+        return Around((tuple(scopes), tuple(calls)), frames[0].function_name if frames else "")
+
+
+def is_gradient(instruction: Instruction) -> bool:
+    """Whether JAX made an instruction to transpose another, as reverse differentiation does."""
+    return instruction.metadata is not None and "transpose(" in instruction.metadata.op_name
+
+
+def _instruction(graph: Graph, node: Node) -> Instruction | None:
+    """What a node is the result of, or comes from; of several the last that is of no gradient."""
+    made = graph.results.get(node)
+    if not made:
+        return graph.origins.get(node)
+    return next((each for each in reversed(made) if not is_gradient(each)), made[-1])
+
+
+def _shared(around: Iterable[Around]) -> list[int]:
+    """How many scopes, and how many calls, all values are in."""
+    each = dict.fromkeys(levels.kinds for levels in around)
+    return [_common(given) for given in zip(*each, strict=True)]
+
+
+def _common(levels: Sequence[Levels]) -> int:
+    """How many levels all share."""
+    count = 0
+    for same in zip(*levels, strict=False):
+        if len({level.key for level in same}) > 1:
+            break
+        count += 1
+    return count
+
+
+def _left(own: Around, users: Sequence[Around], common: Sequence[int]) -> Level | None:
+    """The outermost level with a word that a value leaves; None where it is used inside of all of them."""
+    if not users:
+        return None
+    for kind in (0, 1):
+        shared = min(
+            common[kind] if user is _NOWHERE else _common([own.kinds[kind], user.kinds[kind]]) for user in users
+        )
+        for level in own.kinds[kind][shared:]:
+            if level.word:
+                return level
+    return None
+
+
+def _innermost(around: Around, common: Sequence[int]) -> Level | None:
+    """The innermost level with a word that not all values are in."""
+    for levels, shared in zip(around.kinds, common, strict=True):
+        for level in reversed(levels[shared:]):
+            if level.word:
+                return level
+    return None

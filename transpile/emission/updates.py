@@ -1,0 +1,82 @@
+"""Which results are what becomes of an argument: parameters after a step of training, a state after one of time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from ..array.node import Node
+from ..array.program import Function, tree_nodes
+from ..hlo.ir import Computation
+from .argument_names import is_leaf
+from .names import is_argument
+
+
+def updates(function: Function) -> dict[Node, Node]:
+    """By result: the argument that it is the next value of, made of it element by element and of no other argument.
+
+    Only leaves of trees are taken for a state that is handed on, and all arguments where gradients are taken.
+    """
+    results = list(dict.fromkeys(tree_nodes(function.results)))
+    kept = _states(function)
+    found: dict[Node, Node] = {}
+    for result in results if kept else ():
+        made_of = _call_argument(result) if result.opcode in ("call", "item") else _made_of(result, results)
+        candidates = [node for node in made_of if node in kept]
+        if len(candidates) == 1:
+            found[result] = candidates[0]
+    counts = Counter(found.values())
+    return {result: argument for result, argument in found.items() if counts[argument] == 1}
+
+
+def _states(function: Function) -> set[Node]:
+    """The parameters that may be states."""
+    if function.repeated:
+        return {
+            node
+            for node, given in zip(function.parameters, function.repeated, strict=True)
+            if all(map(is_argument, given))
+        }
+    if function.origin is not None:
+        return set()  # it works on pieces
+    parameters = function.computation.parameters
+    trains = _has_gradients(function.computation)
+    return {
+        node
+        for node in function.parameters
+        if is_argument(node) and (trains or is_leaf(parameters[node.parameters["argument"]]))
+    }
+
+
+def _has_gradients(computation: Computation) -> bool:
+    return any(i.metadata is not None and "transpose(" in i.metadata.op_name for i in computation.instructions)
+
+
+def _made_of(result: Node, results: Sequence[Node]) -> list[Node]:
+    """The parameters of the result's shape that it is made of, element by element and without another result."""
+    others = set(results) - {result}
+    found: dict[Node, None] = {}
+    stack, seen = [result], {result}
+    while stack:
+        node = stack.pop()
+        if node.opcode == "parameter":
+            found[node] = None
+            continue
+        if not node.operation.is_elementwise:
+            continue
+        same = (o for o in node.operands if o.shape == result.shape and o not in others and o not in seen)
+        for operand in same:
+            seen.add(operand)
+            stack.append(operand)
+    return list(found)
+
+
+def _call_argument(result: Node) -> list[Node]:
+    """What a call is given for the argument of the function that its result is the next value of."""
+    call, index = (result.operands[0], result.parameters["index"]) if result.opcode == "item" else (result, 0)
+    if call.opcode != "call":
+        return []
+    called: Function = call.parameters["function"]
+    inner = tree_nodes(called.results)
+    argument = updates(called).get(inner[index])
+    return [] if argument is None else [call.operands[called.parameters.index(argument)]]

@@ -1,0 +1,39 @@
+"""The word for a value that the name of a Python function, as tracers keep it, gives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+
+_LONGEST = 28  # characters of a word
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_MACHINERY = re.compile(r"<|__|_[A-Z]")  # comprehensions, operators, and classes that nobody but their module knows
+_VERB = re.compile(r"(?:get|compute|calculate|calc|make|eval|evaluate|tree)_(?=[a-z])")
+_KIND = re.compile(r"(?<=[a-z])_(?:fn|fun|func|function)$")
+_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+# Functions that are called so everywhere: the word is the class or the function around them.
+_SAYS_NOTHING = frozenset(
+    "apply apply_fn body body_fn body_fun call cond cond_fn cond_fun decorated f filter_primitive_bind fn forward fun "
+    "fun_wrapper func function inner main new one_step op run step step_fn update update_fn value value_and_grad vmap "
+    "wrapped wrapped_fn wrapper x".split()
+)
+
+
+def word_of(name: str, own: Container[str] = ()) -> str:
+    """``linear`` of ``Linear.__call__``, ``scale_by_adam`` of ``scale_by_adam.<locals>.update_fn``; empty where a name
+    says nothing, or what ``own`` holds."""
+    for part in reversed(name.split(".")):
+        if part in own:
+            return ""
+        if _WORD.fullmatch(part) and not _MACHINERY.match(part):
+            word = re.sub(r"__+", "_", _CAMEL.sub("_", part)).strip("_").lower()
+            word = _KIND.sub("", _VERB.sub("", re.sub(r"(_\d+)+$", "", word)))
+            if word not in _SAYS_NOTHING:
+                return word if 1 < len(word) <= _LONGEST else ""
+    return ""
+
+
+def own_parts(function_names: list[str], traced: str) -> frozenset[str]:
+    """The parts of the names of the traced function, and of those that it stands in: all values are of them."""
+    return frozenset(part for name in function_names if name.split(".")[-1] == traced for part in name.split("."))
