@@ -63,16 +63,38 @@ def test_what_calls_give_stays():
     text, lost = cut_text(
         SCALED, Call((None, None), {"name": Known("a")}), Call((None, Known(3)), {"name": None, "twice": Known(False)})
     )
-    assert "def scaled(x: np.ndarray, by: float = 2, *, name: str | None = None) -> np.ndarray:" in text
+    assert "by: float = 2, *, twice: bool = False, name: str | None = None) -> np.ndarray:" in text
     assert "    elif by == 0:\n        return x  # as it is\n" in text
-    assert "twice" not in text and lost == {"twice": 2}
+    assert "    if twice:  # once more\n" in text and not lost
 
 
-def test_flags_that_every_call_sets_are_told_by_the_docstring():
-    text, _ = cut_text(SCALED, Call((None,), {"twice": Known(True)}))
-    assert text.splitlines()[0] == "def scaled(x: np.ndarray) -> np.ndarray:"
-    assert "    Here ``twice`` is True.\n" in text
-    assert "    # It is the same factor.\n    total = total * 2\n" in text
+def test_flags_that_the_module_gives_stay_and_are_read():
+    text, lost = cut_text(SCALED, Call((None,), {"twice": Known(True)}))
+    assert text.splitlines()[0] == "def scaled(x: np.ndarray, *, twice: bool) -> np.ndarray:" and lost.keys() == {
+        "by",
+        "name",
+    }
+    assert "    if twice:  # once more\n        # It is the same factor.\n        total = total * 2\n" in text
+
+
+SPREAD = '''def spread(x: np.ndarray, low: float = 0, high: float = 1) -> np.ndarray:
+    """``x`` from ``low`` to ``high``."""
+    return moved(x * (high - low), low)'''
+MOVED = '''def moved(x: np.ndarray, by: float, checked: bool = True) -> np.ndarray:
+    """``x`` and ``by``."""
+    if checked and by == 0:
+        return x
+    return x + by'''
+
+
+def test_what_the_module_gives_stays_where_it_is_handed_on():
+    library = definitions(SPREAD, MOVED)
+    result = cut(library, ["spread"], {"spread": [Call((None, Known(2), Known(5)))]})
+    assert result.lost == {"moved": {"checked": 2}}
+    assert result.definitions["spread"].source.splitlines()[-1] == "    return moved(x * (high - low), low)"
+    assert result.definitions["moved"].source.splitlines()[-1] == "    return x + by"
+    nothing_given = cut(library, ["spread"], {"spread": [Call((None,))]})
+    assert nothing_given.lost == {"spread": {"low": 1, "high": 2}, "moved": {"by": 1, "checked": 2}}
 
 
 def test_a_branch_whose_condition_is_open_stays():

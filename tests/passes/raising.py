@@ -57,8 +57,7 @@ def no_prelude(node: Node) -> str | None:
 
 
 def main(text: str, **options: Any) -> str:
-    """The body of the emitted ``main``, without the check of its arguments; calls are not cut to what they give."""
-    options["disable_passes"] = [*options.get("disable_passes", ()), "cutting"]
+    """The body of the emitted ``main``, without the check of its arguments."""
     source = xla2py.emit(text, checks=False, annotate="none", **options).source
     function = next(node for node in ast.parse(source).body if getattr(node, "name", "") == "main")
     lines = source.splitlines()[function.body[0].lineno - 1 : function.end_lineno]

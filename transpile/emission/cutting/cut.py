@@ -18,7 +18,7 @@ from typing import Any
 from ..prelude import Definition
 from .cleaning import cleaned
 from .evaluation import Evaluator
-from .facts import Call, Fact, Known, alternatives, defaults_of, joined, parameters_of
+from .facts import Call, Fact, Known, OneOf, Several, alternatives, defaults_of, joined, parameters_of
 from .folding import Folder
 from .heads import docstring, head
 from .layout import laid_out
@@ -38,14 +38,14 @@ class Cut:
 @dataclass(slots=True)
 class _Use:
     """The use of a function: ``facts`` of its parameters, and those that some call gives, of the module itself
-    (``by_module``) or of the prelude; ``measured`` are those given what the shape of an array says, ``required`` those
-    that every call gives.
+    (``by_module``) or of the prelude; ``derived`` are those given what the shape of an array, or a parameter that the
+    module gives, says, ``required`` those that every call gives.
     """
 
     facts: dict[str, Fact] = field(default_factory=dict)
     given: set[str] = field(default_factory=set)
     by_module: set[str] = field(default_factory=set)
-    measured: set[str] = field(default_factory=set)
+    derived: set[str] = field(default_factory=set)
     required: set[str] | None = None
     is_whole: bool = False
 
@@ -61,7 +61,13 @@ def cut(
 
     Functions without an entry in ``calls`` are used in ways that nothing is known of, and stay whole.
     """
-    return _Cutter(definitions, namespace).cut(used, calls)
+    opened: frozenset[tuple[str, str]] = frozenset()
+    while True:
+        cutter = _Cutter(definitions, namespace, opened)
+        result = cutter.cut(used, calls)
+        if cutter.hidden <= opened:
+            return result
+        opened |= cutter.hidden
 
 
 @cache
@@ -94,8 +100,14 @@ def _constant(source: str) -> Fact:
 
 
 class _Cutter:
-    def __init__(self, definitions: Mapping[str, Definition], namespace: str) -> None:
+    """Cuts functions; of ``opened`` parameters nothing is known, ``hidden`` ones the module gives and nothing reads."""
+
+    def __init__(
+        self, definitions: Mapping[str, Definition], namespace: str, opened: frozenset[tuple[str, str]]
+    ) -> None:
         self.namespace = namespace
+        self.opened = opened
+        self.hidden: set[tuple[str, str]] = set()
         self.definitions = definitions
         self.functions: dict[str, ast.FunctionDef] = {}
         self.constants: dict[str, Fact] = {}
@@ -159,15 +171,18 @@ class _Cutter:
         use.given |= given.keys()
         use.required = set(given) if use.required is None else use.required & given.keys()
         use.by_module |= given.keys() if by_module else set()
-        use.measured |= {names[place] if isinstance(place, int) else place for place in call.measured}
+        before = set(use.derived)
+        use.derived |= {names[place] if isinstance(place, int) else place for place in call.derived}
         if use.is_whole:
             return
         defaults = defaults_of(function)
         facts = {}
         for part in names:
             fact = given[part] if part in given else self._default(defaults.get(part))
+            if (name, part) in self.opened:
+                fact = opened(fact)
             facts[part] = joined(use.facts[part], fact) if part in use.facts else fact
-        if facts != use.facts or not use.facts:
+        if facts != use.facts or use.derived != before or not use.facts:
             use.facts = facts
             self.waiting.append(name)
 
@@ -177,8 +192,9 @@ class _Cutter:
     def _folder(self, name: str, dropped: Mapping[str, str], lost: Mapping[str, frozenset[str]]) -> Folder:
         evaluator = Evaluator(self.constants, _folded())
         function = self.functions[name]
-        source, facts = self.definitions[name].source, self.uses[name].facts
-        return Folder(source, function, facts, evaluator, self.functions, dropped, lost, self.namespace)
+        source, use = self.definitions[name].source, self.uses[name]
+        handed = frozenset(use.by_module | use.derived)
+        return Folder(source, function, use.facts, handed, evaluator, self.functions, dropped, lost, self.namespace)
 
     def _follow(self, name: str, folder: Folder) -> None:
         """Take note of what a function calls, where it can get."""
@@ -218,11 +234,10 @@ class _Cutter:
                 break
             for name, parameters in blocked.items():
                 dropped[name] = {k: text for k, text in dropped[name].items() if k not in parameters}
-        unread = {name: self._unread(name, dropped[name], lost) for name in dropped}
-        lost = {name: lost[name] | unread[name].keys() for name in lost}
+        lost = self._without_unread(dropped, lost)
         written = {}
         for name in dropped:
-            source = self._source(name, dropped[name], lost, unread[name])
+            source = self._source(name, dropped[name], lost)
             if source != self.definitions[name].source:
                 written[name] = replace(self.definitions[name], source=source)
         places = {
@@ -237,7 +252,7 @@ class _Cutter:
         if use.is_whole:
             return {}
         found: dict[str, str] = {}
-        defaults, kept = defaults_of(function), use.by_module | use.measured
+        defaults, kept = defaults_of(function), use.by_module | use.derived
         for part in parameters_of(function):
             fact, text = use.facts.get(part.arg), None
             if part.arg not in use.given:
@@ -248,19 +263,24 @@ class _Cutter:
                 found[part.arg] = text
         return found
 
-    def _unread(self, name: str, dropped: Mapping[str, str], lost: Mapping[str, frozenset[str]]) -> dict[str, str]:
-        """The parameters that are always the same and that nothing of what is left reads, and their texts."""
+    def _without_unread(
+        self, dropped: Mapping[str, Mapping[str, str]], lost: Mapping[str, frozenset[str]]
+    ) -> dict[str, frozenset[str]]:
+        """Return ``lost`` with the parameters that nothing reads any more, and note as hidden what the module gives."""
+        unread = {name: self._unread(name, dropped[name], lost) for name in dropped}
+        self.hidden = {(name, part) for name in unread for part in unread[name] & self.uses[name].by_module}
+        found = {name: lost[name] | (unread[name] - self.uses[name].by_module) for name in dropped}
+        return found if found == lost else self._without_unread(dropped, found)
+
+    def _unread(self, name: str, dropped: Mapping[str, str], lost: Mapping[str, frozenset[str]]) -> frozenset[str]:
+        """The parameters that are always the same and that nothing of what is left reads."""
         use, function = self.uses[name], self.functions[name]
         if use.is_whole:
-            return {}
+            return frozenset()
         text = cleaned("\n".join([head(function, frozenset()), *self._folder(name, dropped, lost).body()]))
         read = {part.id for part in ast.walk(ast.parse(text)) if isinstance(part, ast.Name)}
-        found = {}
-        for part in parameters_of(function):
-            fact = use.facts.get(part.arg)
-            if part.arg not in read and part.arg not in dropped and isinstance(fact, Known):
-                found[part.arg] = literal(fact.value) or ""
-        return {name: text for name, text in found.items() if text}
+        names = {part.arg for part in parameters_of(function)} - read - lost[name]
+        return frozenset(part for part in names if isinstance(use.facts.get(part), Known))
 
     def _required(self, name: str) -> frozenset[str]:
         """The parameters that every call gives, never as None."""
@@ -268,25 +288,20 @@ class _Cutter:
         parts = set() if use.is_whole else (use.required or set()) & use.facts.keys()
         return frozenset(part for part in parts if not {None, Known(None)} & set(alternatives(use.facts[part])))
 
-    def _source(
-        self, name: str, dropped: Mapping[str, str], lost: Mapping[str, frozenset[str]], unread: Mapping[str, str]
-    ) -> str:
+    def _source(self, name: str, dropped: Mapping[str, str], lost: Mapping[str, frozenset[str]]) -> str:
         """The text of a function as it is cut."""
-        use, function = self.uses[name], self.functions[name]
+        function = self.functions[name]
         source = self.definitions[name].source
         lines = source.split("\n")
         folder = self._folder(name, dropped, lost)
         body = folder.body()
         own = lost.get(name, frozenset())
         required = self._required(name)
-        usual = {k: _simple(default) for k, default in defaults_of(function).items()}
-        fixed = {**dropped, **unread}.items()
-        baked = {k: text for k, text in fixed if k in use.by_module and text != usual.get(k)}
         first = function.body[0]
         is_text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
         top = lines[: function.lineno - 1]
         if head(function, own, required) != head(function, frozenset()):
-            start, text = [*top, head(function, own, required)], docstring(function, own, dropped, baked)
+            start, text = [*top, head(function, own, required)], docstring(function, own, dropped)
         else:
             end = first.lineno - 1
             start, text = lines[:end], lines[end : first.end_lineno] if is_text else []
@@ -294,6 +309,15 @@ class _Cutter:
         if "\n".join([*start, *text, *text_of_body]) == source:
             return source
         return laid_out("\n".join([*start, *text, *text_of_body]))
+
+
+def opened(fact: Fact) -> Fact:
+    """What is left of a fact without its value: that it is a bool, or a tuple of so many elements."""
+    if not isinstance(fact, Known):
+        return fact
+    if isinstance(fact.value, bool):
+        return OneOf((Known(False), Known(True)))
+    return Several(tuple(opened(Known(part)) for part in fact.value)) if isinstance(fact.value, tuple) else None
 
 
 def _simple(default: ast.expr) -> str | None:

@@ -126,11 +126,13 @@ def truth(fact: Fact) -> bool | None:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The arguments of one call; ``measured`` are the places and keywords of what the shapes of arrays say."""
+    """The arguments of one call; ``derived`` are the places and keywords of what the shapes of arrays, or the
+    parameters that the module gives its caller, say.
+    """
 
     arguments: tuple[Fact, ...] = ()
     keywords: dict[str, Fact] = field(default_factory=dict)
-    measured: frozenset[int | str] = frozenset()
+    derived: frozenset[int | str] = frozenset()
 
 
 def call_of(node: Node, with_shapes: bool) -> Call:

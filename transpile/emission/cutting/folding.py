@@ -18,9 +18,10 @@ Names = dict[str, Fact]
 class Folder(BlockWriter):
     """Goes through a function with what is known of its parameters, and writes the lines that are left.
 
-    ``dropped`` has the text that stands for a parameter wherever it is read, ``lost`` the parameters that functions
-    have no longer. ``calls`` collects what other functions of the prelude are given, ``escaped`` those that are handed
-    on, ``blocked`` the parameters that cannot be dropped, as they are also assigned.
+    ``handed`` are the parameters that the module gives, be it through other functions: what they say of a call's
+    arguments is told as derived. ``dropped`` has the text that stands for a parameter wherever it is read, ``lost`` the
+    parameters that functions have no longer. ``calls`` collects what other functions of the prelude are given,
+    ``escaped`` those that are handed on, ``blocked`` the parameters that cannot be dropped, as they are also assigned.
     """
 
     def __init__(
@@ -28,6 +29,7 @@ class Folder(BlockWriter):
         source: str,
         function: ast.FunctionDef,
         facts: Mapping[str, Fact],
+        handed: frozenset[str],
         evaluator: Evaluator,
         others: Mapping[str, ast.FunctionDef],
         dropped: Mapping[str, str],
@@ -36,7 +38,7 @@ class Folder(BlockWriter):
     ) -> None:
         super().__init__(source)
         self.function, self.evaluator, self.others = function, evaluator, others
-        self.dropped, self.lost, self.namespace = dropped, lost, namespace
+        self.handed, self.dropped, self.lost, self.namespace = handed, dropped, lost, namespace
         self.calls: list[tuple[str, Call | None]] = []
         self.escaped: set[str] = set()
         self.blocked: set[str] = set()
@@ -297,12 +299,12 @@ def _some(folder: Folder, node: ast.BoolOp) -> str | None:
         return None
     word = " or " if ends_with else " and "
     parts = [folder.text(part) for part in left]
-    loose = (ast.IfExp, ast.Lambda, ast.BoolOp)
-    return (
-        parts[0]
-        if len(parts) == 1
-        else word.join(f"({p})" if isinstance(n, loose) else p for p, n in zip(parts, left, strict=True))
-    )
+    return parts[0] if len(parts) == 1 else word.join(f"({part})" if _is_loose(part) else part for part in parts)
+
+
+def _is_loose(text: str) -> bool:
+    """Tell whether an expression needs parentheses between ``and`` and ``or``."""
+    return isinstance(ast.parse(text, mode="eval").body, ast.IfExp | ast.Lambda | ast.BoolOp)
 
 
 def _is_bool(node: ast.expr) -> bool:
@@ -354,11 +356,13 @@ def _given(folder: Folder, node: ast.Call) -> Call | None:
     if any(isinstance(part, ast.Starred) for part in node.args) or any(word.arg is None for word in node.keywords):
         return None
     named = {word.arg: word.value for word in node.keywords if word.arg is not None}
-    others = {name: fact for name, fact in folder.names.items() if not isinstance(fact, Array)}
+    others = {
+        name: fact for name, fact in folder.names.items() if not isinstance(fact, Array) and name not in folder.handed
+    }
     parts: list[tuple[int | str, ast.expr]] = [*enumerate(node.args), *named.items()]
-    measured = {place for place, part in parts if folder.known(part) != folder.evaluator.of(part, others)}
+    derived = {place for place, part in parts if folder.known(part) != folder.evaluator.of(part, others)}
     keywords = {name: folder.known(value) for name, value in named.items()}
-    return Call(tuple(map(folder.known, node.args)), keywords, frozenset(measured))
+    return Call(tuple(map(folder.known, node.args)), keywords, frozenset(derived))
 
 
 def _scope(folder: Folder, node: ast.expr) -> str:

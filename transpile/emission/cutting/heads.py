@@ -67,12 +67,10 @@ def _with_values(sentence: str, texts: Mapping[str, str]) -> str:
     return sentence
 
 
-def docstring(
-    function: ast.FunctionDef, lost: frozenset[str], dropped: Mapping[str, str], baked: Mapping[str, str]
-) -> list[str]:
-    """The lines of the docstring without sentences about ``lost`` parameters.
+def docstring(function: ast.FunctionDef, lost: frozenset[str], dropped: Mapping[str, str]) -> list[str]:
+    """Return the lines of the docstring without sentences about ``lost`` parameters.
 
-    In the first sentence stand the texts of ``dropped`` ones in their place; what ``baked`` ones are is told.
+    In the first sentence stand the texts of ``dropped`` ones in their place.
     """
     text = ast.get_docstring(function)
     if text is None:
@@ -82,11 +80,9 @@ def docstring(
         sentences = _SENTENCE.split(" ".join(paragraph.split()))
         first = [] if paragraphs else [_with_values(sentences[0], dropped)]
         others = sentences[len(first) :]
-        kept = [one for one in others if not any(f"``{name}``" in one for name in lost - set(baked))]
+        kept = [one for one in others if not any(f"``{name}``" in one for name in lost)]
         if first or kept:
             paragraphs.append(" ".join([*first, *kept]))
-    if baked:
-        paragraphs.append(f"Here {', '.join(f'``{name}`` is {value}' for name, value in baked.items())}.")
     one_line = f'{_INDENT}"""{paragraphs[0]}"""' if len(paragraphs) == 1 else ""
     if one_line and len(one_line) <= WIDTH:
         return [one_line]
