@@ -216,6 +216,8 @@ def test_no_circle_of_imports():
 TABLES = {
     "transpile/passes/indexing/indices.py _TYPED": "the operations whose type it may leave out",
     "transpile/passes/algebra/magnitudes.py _SIGNS": "an analysis of one pass: where results cannot be negative",
+    "transpile/passes/constants/interpreter.py _FOLDS": "interpreter: reductions whose order does not matter",
+    "transpile/passes/constants/interpreter.py _RULES": "interpreter: what operations compute of constants",
     "transpile/passes/reductions/prefixes.py _RULES": "an analysis of one pass: what is combined of an axis",
     "transpile/passes/to_array/elementwise.py _IN_BYTES": "lowering: what integers narrower than a byte do in one",
     "transpile/passes/to_array/elementwise.py _SIMPLER": "lowering: rules that simplify an opcode of HLO",

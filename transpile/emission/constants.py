@@ -10,12 +10,13 @@ from .sidecars import DIGEST_DIGITS, is_mapped
 from .texts import nested_text
 
 LARGEST_INLINE = 64  # elements
+LONGEST_INLINE = 48  # characters in the middle of an expression
 
 
 class ModuleConstants:
     """The constants of one module, each written once.
 
-    Those of up to ``largest_folded`` elements are left to be written in the middle of an expression.
+    Those of up to ``largest_folded`` elements that fit a line are left to be written in the middle of an expression.
     """
 
     def __init__(self, renderer: Renderer, *, inline: bool, largest_folded: int) -> None:
@@ -30,11 +31,14 @@ class ModuleConstants:
     def text(self, node: Node) -> Expression | None:
         """Return the expression that reads a constant array, or None where the array is written in place."""
         constant: Constant = node.parameters["constant"]
-        if constant.array.size <= self.largest_folded:
+        if constant.array.size <= self.largest_folded and self._fits_line(constant):
             return None
         if constant not in self._known:
             self._known[constant] = self._added(node, constant)
         return self._known[constant]
+
+    def _fits_line(self, constant: Constant) -> bool:
+        return len(nested_text(constant, self.renderer.scalars)) <= LONGEST_INLINE
 
     def _added(self, node: Node, constant: Constant) -> Expression:
         number = len(self._known) + 1

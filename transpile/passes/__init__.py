@@ -20,6 +20,7 @@ from .algebra.quotients import quotients
 from .algebra.remainders import remainders
 from .algebra.squares import squares
 from .algebra.ufuncs import ufuncs
+from .constants.constants import constants
 from .indexing.indices import indices
 from .indexing.reshapes import reshapes
 from .indexing.take_or_fill import take_or_fill
@@ -106,5 +107,6 @@ PIPELINE: tuple[ArrayPass, ...] = (
     take_or_fill,
     indices,
     aranges,
+    constants,
     promotions,
 )

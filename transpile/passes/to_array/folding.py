@@ -1,4 +1,4 @@
-"""Arithmetic on scalar constants, where the result is exact on every library."""
+"""Arithmetic on constants, of any shape, where the result is exact on every library and processor."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from typing import Any
 
 import numpy as np
 
+from ....templates.prelude.conversion import to_int
 from ...hlo.element_types import ElementType
 
 
 def _quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
     """Divide integers, cut towards 0; what is divided by 0, and what overflows, is left."""
-    if int(b) in (0, -1):
+    if np.any((b == 0) | (b == -1)):
         return None
-    size = abs(int(a)) // abs(int(b))
-    return np.asarray(size if (int(a) < 0) == (int(b) < 0) else -size, a.dtype)
+    whole = a // b
+    return np.asarray(whole + ((whole < 0) & (whole * b != a)), a.dtype)
 
 
 def _remainder(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
     """Return the remainder, with the sign of the dividend; that of an integer by 0 is left."""
-    return None if a.dtype.kind in "iu" and not b else np.fmod(a, b)
+    return None if a.dtype.kind in "iu" and not np.all(b) else np.fmod(a, b)
 
 
 def _half_away(x: np.ndarray) -> np.ndarray:
@@ -32,7 +33,9 @@ def _half_away(x: np.ndarray) -> np.ndarray:
 
 def _shifted(shift: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Callable[..., np.ndarray | None]:
     """Shift by fewer places than there are; the others are left."""
-    return lambda x, places: shift(x, places) if 0 <= int(places) < 8 * x.dtype.itemsize else None
+    return lambda x, places: (
+        shift(x, places) if np.all((places >= 0) & (places < np.asarray(8 * x.dtype.itemsize, np.int64))) else None
+    )
 
 
 def _of_real(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -61,12 +64,13 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "shift-right-arithmetic": _shifted(operator.rshift),
     "shift-right-logical": _shifted(_right_without_sign),
     "isnan": np.isnan,
-    "sign": _of_real(lambda x: np.sign(x) if x else x),  # a zero keeps its own
+    "is-finite": np.isfinite,
+    "sign": _of_real(lambda x: np.where(x == 0, x, np.sign(x))),  # a zero keeps its own
     "remainder": _of_real(_remainder),
     "and": operator.and_,
     "or": operator.or_,
     "xor": operator.xor,
-    "select": lambda which, a, b: a if which else b,
+    "select": np.where,
     "clamp": _of_real(lambda low, x, high: np.minimum(np.maximum(x, low), high)),
 }
 _COMPARISONS = {
@@ -82,7 +86,7 @@ _COMPARISONS = {
 def fold(
     opcode: str, operands: list[np.ndarray], element_type: ElementType, parameters: dict[str, Any]
 ) -> np.ndarray | None:
-    """The value of an element-wise operation on scalars, or None where it is left to run time."""
+    """Return the value of an element-wise operation on constants, or None where it is left to run time."""
     if any(operand.dtype.kind not in "biufc" for operand in operands):
         return None  # ml_dtypes: arithmetic of their own
     with np.errstate(all="ignore"):
@@ -90,6 +94,8 @@ def fold(
             return np.asarray(_COMPARISONS[parameters["direction"]](*operands))
         if opcode == "convert":
             return _convert(operands[0], element_type)
+        if opcode == "view":
+            return _viewed(operands[0], element_type.dtype)
         if opcode == "divide" and element_type.is_floating:
             return _with_plain_nan(np.asarray(operands[0] / operands[1]), operands)
         if opcode == "divide" and element_type.is_integral:
@@ -110,18 +116,31 @@ def fold(
 
 def _with_plain_nan(result: np.ndarray, operands: list[np.ndarray]) -> np.ndarray:
     """A NaN that comes of numbers has no sign: what processors give it differs."""
-    is_new = result.dtype.kind == "f" and np.isnan(result) and not any(map(np.isnan, operands))
-    return np.asarray(np.nan, result.dtype) if is_new else result
+    if result.dtype.kind != "f":
+        return result
+    is_new = np.isnan(result)
+    for operand in operands:
+        is_new &= ~np.isnan(operand)
+    return np.asarray(np.where(is_new, np.asarray(np.nan, result.dtype), result))
+
+
+def _viewed(operand: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray | None:
+    """Return the same bits in another type of as many; those of a NaN that no text tells are left."""
+    if operand.dtype.itemsize != dtype.itemsize or dtype.kind not in "iuf":
+        return None
+    result = operand.view(dtype)
+    if dtype.kind == "f":
+        plain = np.where(np.isnan(result), np.copysign(np.asarray(np.nan, dtype), result), result)
+        return result if plain.tobytes() == result.tobytes() else None
+    return result
 
 
 def _convert(operand: np.ndarray, element_type: ElementType) -> np.ndarray | None:
-    """Convert only where every library agrees: no float to integer out of range, no low precision."""
+    """Convert by HLO's rules: integers that are too large saturate, NaN is 0. Not to low precision."""
     if element_type.is_extension or element_type.bits < 8:
         return None
     if operand.dtype.kind == "c" and not element_type.is_complex:
         operand = operand.real
     if operand.dtype.kind == "f" and element_type.is_integral:
-        bounds = np.iinfo(element_type.dtype)
-        if not np.isfinite(operand) or not bounds.min <= float(operand) <= bounds.max:
-            return None
+        return np.asarray(to_int(operand, element_type.dtype))
     return operand.astype(element_type.dtype)

@@ -1,0 +1,94 @@
+"""What depends on no argument is worked out when a module is written: numbers and short tables; structure stays."""
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.tests.passes.raising import EXACT, ROUNDED, assert_agrees, entry, hlo, main
+from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+
+jnp = pytest.importorskip("jax.numpy")
+X = np.arange(4, dtype=np.float32)
+
+
+def agrees(function, *arguments, budget=EXACT):
+    assert_agrees(hlo(function, *arguments), *arguments, without="constants", budget=budget)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x: x * jnp.array([1, 2, 3, 4.0]) ** 2, "return x * np.array([1, 4, 9, 16], dtype=np.float32)"),
+        (lambda x: x + jnp.cumsum(jnp.ones(4))[2], None),
+        (lambda x: x[jnp.array([3, 1]) - 1], "return x[np.array([2, 0], dtype=np.int32)]"),
+        (lambda x: x * jnp.isfinite(jnp.array([1.0, jnp.inf, 2, 3])), None),
+        (lambda x: jnp.where(jnp.arange(4) < 9, x, 0), "return x"),
+        (lambda x: x + (jnp.arange(4) * 0 + 2), "return x + 2"),
+        (lambda x: x + jnp.nextafter(jnp.float32(1), jnp.float32(jnp.inf)), "return x + 1.0000001"),
+    ],
+)
+def test_constants(function, expected):
+    if expected is not None:
+        assert main(hlo(function, X)) == expected
+    agrees(function, X)
+
+
+@pytest.mark.parametrize(
+    ("function", "kept"),
+    [
+        (lambda x: x * jnp.arange(64.0)[:, None], "np.arange(64"),
+        (lambda x: jnp.eye(16)[:, :4] * x, "np.eye("),
+        (lambda x: x + (jnp.arange(400)[:, None] % 7).astype(jnp.float32) ** 3, "np.arange(400"),
+    ],
+)
+def test_structure_and_long_tables_stay(function, kept):
+    assert kept in main(hlo(function, X))
+    agrees(function, X, budget=ROUNDED)
+
+
+def test_what_processors_round_differently_stays():
+    text = entry(
+        "x = f32[3] parameter(0)", "c = f32[3] constant({1, 2, 3})", "e = f32[3] exponential(c)", "y = f32[3] add(x, e)"
+    )
+    assert "np.exp(np.array([1, 2, 3]" in main(text)
+    assert_agrees(text, X[:3], without="constants")
+
+
+SPECIAL = np.array([0.0, -0.0, 1.5, -2.5, np.inf, -np.inf, np.nan, 3e9, -3e9, 1e-30], np.float32)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("y = s32[10] convert(c)",),
+        ("y = u8[10] convert(c)",),
+        ("y = f32[10] sign(c)",),
+        ("y = f32[10] round-nearest-afz(c)",),
+        ("y = pred[10] is-finite(c)",),
+        ("y = s32[10] bitcast-convert(c)",),
+        ("r = f32[10] reverse(c), dimensions={0}", "y = f32[10] maximum(c, r)"),
+        ("r = f32[10] reverse(c), dimensions={0}", "y = f32[10] subtract(c, r)"),
+        ("r = f32[10] reverse(c), dimensions={0}", "y = pred[10] compare(c, r), direction=LE"),
+        ("r = f32[10] reverse(c), dimensions={0}", "y = f32[10] remainder(c, r)"),
+    ],
+)
+def test_special_floats_are_those_of_hlo(lines):
+    numbers = ", ".join(str(number) for number in SPECIAL)
+    text = entry("x = f32[] parameter(0)", f"c = f32[10] constant({{{numbers}}})", *lines, "t = (y, x)")
+    text = text.replace("t = (y, x)", f"t = ({lines[-1].split()[2]}, f32[]) tuple(y, x)")
+    assert_agrees(text, np.float32(1), without="constants", budget=EXACT)
+
+
+@pytest.mark.parametrize(
+    "opcode", ["divide", "remainder", "shift-left", "shift-right-logical", "shift-right-arithmetic"]
+)
+def test_integers_at_their_limits(opcode):
+    low = np.iinfo(np.int32).min
+    a, b = [low, low, 7, -7, -7, 5, 1, -1], [-1, 2, 0, 2, -2, 33, 31, 31]
+    operation = f"y = s32[8] {opcode}(a, b)"
+    expected = run_hlo_in_child(
+        entry("a = s32[8] parameter(0)", "b = s32[8] parameter(1)", operation), np.int32(a), np.int32(b)
+    )
+    constant = [f"{name} = s32[8] constant({{{', '.join(map(str, x))}}})" for name, x in (("a", a), ("b", b))]
+    found = xla2py.emit(entry(*constant, operation)).load().main()  # XLA dies of constants that are divided by 0
+    np.testing.assert_array_equal(found, expected[0], strict=True)

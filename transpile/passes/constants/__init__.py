@@ -1,0 +1,1 @@
+"""What depends on no argument, worked out when a module is written."""

@@ -1,0 +1,160 @@
+"""What depends on no argument is its value: a number, or a short table.
+
+Structure stays as it is: ``np.arange``, ``np.eye`` and a step or two of arithmetic on them tell a reader more than
+their numbers. So does what would take more text as a table than as it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ...array.graph import Graph
+from ...array.live import LiveNodes, live_nodes
+from ...array.node import Constant, Node
+from ...array.operations import CALLED_BY_NAME
+from ...array.operations.inference import broadcast
+from ...array.program import Function
+from ...array.rewriting import rewrite, with_operands
+from ...array.support import Support
+from ...array.traversal import dependencies
+from .interpreter import Array, value_of
+
+_LONGEST = 64  # elements of a table
+_LINE = 72  # characters of a table in any case
+_OF_STEP = 24  # characters of a table for each operation that it takes the place of
+_MOST_WORK = 1_000_000  # elements that are computed for one function
+_FEW = 8  # elements that a reader takes in, however they come about
+_STEPS_OF_STRUCTURE = 3
+
+
+def constants(function: Function, supports: Support) -> None:
+    """Write down what depends on no argument, and choose where a mask is known."""
+    live = live_nodes(function)
+    values = _values(live)
+    wanted, graph = _wanted(live, values), function.graph
+
+    def rule(node: Node) -> Node | None:
+        if node in wanted:
+            new = _written(graph, node, values[node])
+            values[new] = values[node]
+            return new
+        return (_chosen(node, values) if node.opcode == "select" else None) or _with_numbers(graph, node)
+
+    readers = {user.opcode for node in wanted for user in live.users(node) if user.operation.is_elementwise}
+    rewrite(function, {node.opcode for node in wanted} | readers | {"select"}, rule, supports)
+
+
+def _values(live: LiveNodes) -> dict[Node, Array]:
+    """Return the values of all nodes that depend on nothing but constants."""
+    values: dict[Node, Array] = {}
+    work = 0
+    for node in live:
+        if node.stands_alone or any(operand not in values for operand in dependencies(node)):
+            continue
+        value = value_of(node, [values[operand] for operand in node.operands])
+        work += 0 if value is None else value.size
+        if work > _MOST_WORK:
+            break
+        if value is not None:
+            values[node] = value
+    return values
+
+
+def _wanted(live: LiveNodes, values: Mapping[Node, Array]) -> set[Node]:
+    """Return the nodes to write as their values: those that what is left needs, as far as the text gets no longer."""
+    chosen: set[Node] = set()
+    left: set[Node] = set()  # those with a value that stay as they are
+    for node in reversed(list(live)):
+        if node not in values:
+            continue
+        if not (live.is_root(node) or any(user not in values or user in left for user in live.users(node))):
+            continue
+        if _is_shorter(node, values):
+            chosen.add(node)
+        else:
+            left.add(node)
+    return chosen
+
+
+def _is_shorter(node: Node, values: Mapping[Node, Array]) -> bool:
+    """Tell whether the value of a node is easier to read than how it is computed."""
+    steps, leaves = _cone(node)
+    value = values[node]
+    if not steps:
+        return False
+    if not node.ndim or _is_uniform(value):
+        return True
+    if value.size > _LONGEST:
+        return False
+    is_structure = any(map(_is_structure, leaves)) and len(steps) <= _STEPS_OF_STRUCTURE
+    if is_structure and (value.size > _FEW or all(step.opcode == "convert" for step in steps)):
+        return False
+    return sum(len(str(number)) + 2 for number in value.flat) <= max(_LINE, _OF_STEP * len(steps))
+
+
+def _is_structure(leaf: Node) -> bool:
+    """Tell whether a node counts positions or marks a diagonal."""
+    return leaf.operation.is_generated and leaf.ndim > 0 and not leaf.operation.is_filled
+
+
+def _cone(node: Node) -> tuple[set[Node], set[Node]]:
+    """Return the operations that a value takes, views aside, and what it is made from."""
+    steps: set[Node] = set()
+    leaves: set[Node] = set()
+    seen, waiting = {node}, [node]
+    while waiting:
+        part = waiting.pop()
+        if not part.operands or part.operation.is_filled:
+            leaves.add(part)
+        elif not part.operation.is_light and part.opcode not in ("reshape", "broadcast_to"):
+            steps.add(part)
+        new = [operand for operand in part.operands if operand not in seen]
+        seen.update(new)
+        waiting += new
+    return steps, leaves
+
+
+def _is_uniform(value: Array) -> bool:
+    first = value.flat[:1].tobytes()
+    return value.size > 0 and value.tobytes() == first * value.size
+
+
+def _written(graph: Graph, node: Node, value: Array) -> Node:
+    """Return the node of a value: a number, an array of one number, or a table."""
+    if not node.ndim:
+        return graph.literal(value, node.type)
+    if _is_uniform(value):
+        number = graph.literal(value.flat[0], node.type)
+        is_plain = not np.signbit(value.flat[0]) if value.dtype.kind == "f" else True
+        opcode = {0: "zeros", 1: "ones"}.get(value.flat[0], "full") if is_plain else "full"
+        return graph.add(opcode, (number,), shape=node.shape)
+    interval = (int(value.min()), int(value.max())) if value.dtype.kind in "iu" else None
+    return graph.add(
+        "array", element_type=node.element_type, interval=interval, constant=Constant.of(np.ascontiguousarray(value))
+    )
+
+
+def _chosen(node: Node, values: Mapping[Node, Array]) -> Node | None:
+    """Return what a mask takes that is the same everywhere."""
+    mask, x, y = node.operands
+    value = values.get(mask)
+    if value is None or not _is_uniform(value):
+        return None
+    taken = x if value.flat[0] else y
+    is_same = taken.shape == node.shape and taken.element_type is node.element_type and not taken.is_python_int
+    return taken if is_same else None
+
+
+def _with_numbers(graph: Graph, node: Node) -> Node | None:
+    """Return the operation on numbers in place of arrays of one number, where another operand has the shape."""
+    if not node.operation.is_elementwise or node.opcode in CALLED_BY_NAME or node.stands_alone:
+        return None
+    filled = [operand for operand in node.operands if operand.operation.is_filled and operand.operands[0].is_literal]
+    others = [operand for operand in node.operands if operand not in filled and not operand.is_python_int]
+    first = 1 if node.opcode == "select" else 0
+    gives_type = any(operand in others and not operand.is_literal for operand in node.operands[first:])
+    if not filled or not gives_type or broadcast(others) != node.shape:
+        return None
+    return with_operands(graph, node, tuple(x.operands[0] if x in filled else x for x in node.operands))

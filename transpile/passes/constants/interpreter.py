@@ -1,0 +1,147 @@
+"""The values of nodes of constant operands: by HLO's rules, and only what every library and processor computes alike.
+
+Transcendental functions, and sums and products of floats along axes, are left to run time: their last bits differ from
+processor to processor, and a module's text must not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ....templates.prelude import conversion, floats, integers
+from ....templates.prelude.ranges import linspace
+from ...array.node import Constant, Node, Slot
+from ...hlo.element_types import ElementType
+from ..to_array.folding import fold
+
+Array = np.ndarray[Any, np.dtype[Any]]
+LARGEST = 4096  # elements of a value
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "int_divide": integers.int_divide,
+    "int_remainder": integers.int_remainder,
+    "int_power": integers.int_power,
+    "popcount": integers.popcount,
+    "count_leading_zeros": integers.count_leading_zeros,
+    "mulhi": integers.mulhi,
+    "shift_right_logical": integers.shift_right_logical,
+    "shift_right_arithmetic": integers.shift_right_arithmetic,
+    "sign": floats.sign,
+    "round_half_away": floats.round_half_away,
+    "to_int": conversion.to_int,
+    "linspace": linspace,
+}
+_FOLDS: dict[str, Callable[..., Any]] = {
+    "sum": np.sum,
+    "prod": np.prod,
+    "max": np.max,
+    "min": np.min,
+    "any": np.any,
+    "all": np.all,
+}
+
+
+def value_of(node: Node, operands: Sequence[Array]) -> Array | None:
+    """Return what a node computes of the values of its operands, or None where that is left to run time."""
+    element_type = node.element_type
+    if (
+        element_type is None
+        or element_type.dtype.kind not in "biuf"
+        or node.is_python_int
+        or "effect" in node.parameters
+        or prod(node.shape) > LARGEST
+    ):
+        return None
+    rule = _RULES.get(node.opcode)
+    if rule is None and not node.operation.is_elementwise:
+        return None
+    with np.errstate(all="ignore"):
+        if rule is None:
+            found = fold(node.opcode, list(operands), element_type, node.parameters)
+        else:
+            found = rule(node, *operands)
+    if found is None or found.dtype != element_type.dtype or found.shape != node.shape:
+        return None
+    return np.asarray(found)
+
+
+def _constant(node: Node) -> Array:
+    constant: Constant = node.parameters["constant"]
+    return constant.array
+
+
+def _called(node: Node, *operands: Array) -> Array | None:
+    """Return what a function of the prelude gives that is exact."""
+    function = _FUNCTIONS.get(node.parameters["function"])
+    if function is None or node.parameters["keywords"]:
+        return None
+    arguments = [_argument(item, operands) for item in node.parameters["arguments"]]
+    return np.asarray(function(*arguments))
+
+
+def _of_library(node: Node, *operands: Array) -> Array | None:
+    """Return what a function of the library gives that is exact."""
+    if node.parameters["function"] != "nextafter" or node.parameters["keywords"]:
+        return None
+    return np.asarray(np.nextafter(*(_argument(item, operands) for item in node.parameters["arguments"])))
+
+
+def _argument(item: Any, operands: Sequence[Array]) -> Any:
+    if isinstance(item, Slot):
+        return operands[item.index]
+    if isinstance(item, ElementType):
+        return item.dtype
+    return item.array if isinstance(item, Constant) else item
+
+
+def _part(node: Node, x: Array, *indices: Array) -> Array | None:
+    """Return the part that numbers and slices say."""
+    if indices:
+        return None
+    items = node.parameters["index"]
+    index = [slice(None) if item == ":" else slice(*item) if isinstance(item, tuple) else item for item in items]
+    return x[tuple(index)] if all(item is None or isinstance(item, int | slice) for item in index) else None
+
+
+def _mask(make: Callable[..., Array]) -> Callable[[Node], Array]:
+    return lambda node: make(*node.shape, node.parameters["diagonal"], dtype=node.type.dtype)
+
+
+def _folded(node: Node, x: Array) -> Array | None:
+    """Return what a reduction gives whose order does not matter."""
+    if x.dtype.kind == "f" and node.opcode in ("sum", "prod"):
+        return None
+    axes, keepdims = tuple(node.parameters["axes"]), node.parameters.get("keepdims", False)
+    return np.asarray(_FOLDS[node.opcode](x, axis=axes, keepdims=keepdims)).astype(node.type.dtype)
+
+
+_RULES: dict[str, Callable[..., Array | None]] = {
+    "literal": _constant,
+    "array": _constant,
+    "arange": lambda node: np.arange(node.parameters["stop"], dtype=node.type.dtype),
+    "zeros": lambda node, fill: np.full(node.shape, fill),
+    "ones": lambda node, fill: np.full(node.shape, fill),
+    "full": lambda node, fill: np.full(node.shape, fill),
+    "eye": _mask(np.eye),
+    "tri": _mask(np.tri),
+    "scalar": lambda node, x: x.astype(node.type.dtype),
+    "view": lambda node, x: fold("view", [x], node.type, {}),
+    "transpose": lambda node, x: x.transpose(node.parameters["axes"]),
+    "reshape": lambda node, x: x.reshape(node.shape),
+    "broadcast_to": lambda node, x: np.broadcast_to(x, node.shape),
+    "expand": _part,
+    "getitem": _part,
+    "tril": lambda node, x: np.tril(x, node.parameters["diagonal"]),
+    "triu": lambda node, x: np.triu(x, node.parameters["diagonal"]),
+    "concatenate": lambda node, *parts: np.concatenate(parts, axis=node.parameters["axis"]),
+    "stack": lambda node, *parts: np.stack(parts, axis=node.parameters["axis"]),
+    "pad": lambda node, x, fill: np.pad(x, node.parameters["widths"], constant_values=fill),
+    "roll": lambda node, x: np.roll(x, node.parameters["shift"], node.parameters["axis"]),
+    "prelude": _called,
+    "library": _of_library,
+    **dict.fromkeys(_FOLDS, _folded),
+}
