@@ -31,15 +31,12 @@ def lgamma(x: np.ndarray) -> np.ndarray:
         for n, factor in enumerate(LANCZOS[1:], 2):
             series = series + factor / (z + n)
         log_t = np.log1p(z / 7.5) + 2.0149030205422647  # log(z + 7.5)
-        log_gamma: np.ndarray = (
-            z + 0.5 - (z + 7.5) / log_t
-        ) * log_t + 0.9189385332046727
-        log_gamma = log_gamma + np.log(series)
+        excess = z + 0.5 - (z + 7.5) / log_t
+        log_gamma = excess * log_t + 0.9189385332046727 + np.log(series)
         rest = size - np.floor(size)  # sin(pi x) is sin(pi rest), up to the sign
         sine = np.log(np.sin(np.where(rest > 0.5, 1 - rest, rest) * np.pi))
-        mirrored = np.where(
-            np.isfinite(sine), 1.1447298858494002 - sine - log_gamma, -sine
-        )
+        distance = 1.1447298858494002 - sine - log_gamma
+        mirrored = np.where(np.isfinite(sine), distance, -sine)
     return np.where(size == np.inf, np.inf, np.where(reflected, mirrored, log_gamma))
 
 
