@@ -10,6 +10,7 @@ import sys
 from dataclasses import replace
 from typing import Any
 
+import jax
 from lower import load_program
 
 import xla2py
@@ -58,7 +59,8 @@ def with_free_sizes(name: str) -> Any:
 
 
 def emitted(name: str) -> Any:
-    """The module of an example for any size, for NumPy."""
+    """Return the module of an example for any size, for NumPy; it does not depend on what was traced before."""
+    jax.clear_caches()  # what was traced for another program has the source lines of that
     generated = xla2py.emit(with_free_sizes(name), name=f"examples/{name}.py")
     command = "# regenerate: python examples/gallery.py"
     return replace(generated, source=re.sub("^# regenerate: .*$", command, generated.source, flags=re.MULTILINE))

@@ -68,7 +68,7 @@ class Kernels:
     kernels are written. ``refuses(node)`` gives the reason why a node would stand in the
     way of kernels, so that nothing is raised to it, or None. Where they ``take_any_shape``, those that ask for no
     place compute arrays of other shapes, too. A result with ``bytes_by_caller`` and more is an array that the caller
-    makes and a kernel fills. Loops over ``elements_for_threads`` and more may run in several threads, where a target
+    makes and a kernel fills. Loops over ``parallel_from`` elements and more may run in several threads, where a target
     has these. They need the packages that ``requires`` names, which an ``extra`` of
     this distribution installs. ``declarations`` makes what writes the kernels of a module
     (:class:`transpile.emission.kernels.Declarations`).
@@ -86,7 +86,7 @@ class Kernels:
     refuses: Refuses = _supports_everything
     take_any_shape: bool = False
     bytes_by_caller: int | None = None
-    elements_for_threads: int | None = None
+    parallel_from: int | None = None
     requires: tuple[str, ...] = ()
     extra: str = ""
 

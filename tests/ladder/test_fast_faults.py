@@ -53,7 +53,7 @@ FAULTS |= {
     for name, good, bad in [
         ("max", "a != a || a > b ? a : b", "a > b ? a : b"),
         ("min", "a != a || a < b ? a : b", "a < b ? a : b"),
-        ("argmax", "(tanh != tanh) | (tanh == peak)", "tanh == peak"),
+        ("argmax", "isnan(tanh) | (tanh == peak)", "tanh == peak"),
     ]
 }
 # Rows of which a thread keeps some elements, rows that it reads again, columns.

@@ -174,7 +174,7 @@ FAULTS |= {
             "packed at the wrong place",
             (S4,),
             "a = s4[2,2] reshape(x)\n  ROOT r = u8[2] bitcast-convert(a)",
-            ("* 4", "* 2"),
+            ("[0, 4]", "[0, 2]"),
         ),
     ]
 }

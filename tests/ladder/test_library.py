@@ -25,6 +25,7 @@ PROGRAMS = [
     (lambda x, y: (jnp.trunc(x), jnp.log2(abs(x)), jnp.log10(abs(y))), (X, Y)),
     (lambda x: (jnp.tile(x, (2, 3)), jnp.repeat(x, 3, axis=0), jnp.diff(x), jnp.diff(x, n=2, axis=0)), (ROWS,)),
     (lambda x: tuple(jnp.pad(x, 2, mode=mode) for mode in ("wrap", "edge", "reflect", "symmetric")), (ROWS,)),
+    (jnp.nextafter, (X, Y)),
     (lambda z: (jnp.conj(z) * z, jnp.angle(z)), (Z,)),
 ]
 

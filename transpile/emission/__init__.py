@@ -217,7 +217,7 @@ def require_threads(threads: str | int, style: str, target: Target) -> None:
     if not _THREADS.fullmatch(words):
         raise UsageError(Diagnostic("XP418", f"threads: '{words}' is no number of threads", hint="1, 2, .. or auto"))
     kernels = kernels_in(style, target)
-    if kernels is None or kernels.elements_for_threads is None:
+    if kernels is None or kernels.parallel_from is None:
         message = f"modules for {target.title} in the style '{style}' have no threads of their own"
         raise UsageError(Diagnostic("XP418", message, hint="leave --threads out, or add: -t numpy --style fast"))
 

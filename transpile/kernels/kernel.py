@@ -38,7 +38,7 @@ class Kernel:
     at: list[Map] = field(
         default_factory=list
     )  # where each result has the element of a step; no map for parts of lines
-    threads: str = "1"  # in which the outermost loop runs: a number, or ``auto``
+    parallel: str = "1"  # into how many parts the outermost loop falls that run at once: a number, or ``auto``
     by_caller: list[int] = field(default_factory=list)  # the numbers of the results whose arrays the caller makes
 
     @property

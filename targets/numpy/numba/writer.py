@@ -132,7 +132,7 @@ class NestWriter(KernelWriter):
     @property
     def in_threads(self) -> bool:
         """Tell whether the outermost loop runs in threads."""
-        return self.kernel.threads != "1" and bool(self.outermost) and self.buffers is None
+        return self.kernel.parallel != "1" and bool(self.outermost) and self.buffers is None
 
     def open_outermost(self) -> int:
         """Begin the loop around everything, in threads if it runs in them; return how many levels that takes."""
@@ -140,7 +140,7 @@ class NestWriter(KernelWriter):
             return self.open(self.outermost)
         (axis,) = self.outermost
         statement, counter, size = self.renderer.statement, self.counters[axis], self.kernel.loop[axis]
-        threads = size if self.kernel.threads == "auto" else int(self.kernel.threads)
+        threads = size if self.kernel.parallel == "auto" else int(self.kernel.parallel)
         if threads >= size:
             self.line(statement("for_axis_in_threads", counter, size))
             self.indent += 1

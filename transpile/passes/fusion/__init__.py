@@ -37,8 +37,8 @@ def _made_by_caller(kernel: Kernel, least: int | None) -> list[int]:
     return [number for number, size in enumerate(sizes) if size >= least]
 
 
-def fuse(program: Program, kernels: Kernels, threads: str) -> None:
-    """Fuse, in every function of a program, the operations that a target has kernels for; large ones run in threads."""
+def fuse(program: Program, kernels: Kernels, parallel: str) -> None:
+    """Fuse, in every function, the operations that a target has kernels for; large loops run in ``parallel`` parts."""
     handed = set() if kernels.take_any_shape else set(_handed_to_others(program))
     for function in program.functions:
         if function in handed:
@@ -48,8 +48,8 @@ def fuse(program: Program, kernels: Kernels, threads: str) -> None:
         regions = RegionFinder(function, kernels, loops).found()
         kernels_made = [KernelBuilder(function, region).kernel() for region in regions]
         for region, kernel in zip(regions, kernels_made, strict=True):
-            if kernels.elements_for_threads is not None and prod(kernel.loop) >= kernels.elements_for_threads:
-                kernel.threads = threads
+            if kernels.parallel_from is not None and prod(kernel.loop) >= kernels.parallel_from:
+                kernel.parallel = parallel
             kernel.by_caller = _made_by_caller(kernel, kernels.bytes_by_caller)
             call_kernel(function, region, kernel)
         if regions:

@@ -146,8 +146,9 @@ def _is_elementwise(instruction: Instruction) -> bool:
 
 
 def _is_any(instruction: Instruction) -> bool:
-    """Whether it tells if any of all elements is true."""
-    if instruction.opcode != "reduce" or len(instruction.operands) != 2 or instruction.array_shape.rank:
+    """Tell whether a reduction tells if any of all elements is true."""
+    is_one = instruction.opcode == "reduce" and len(instruction.operands) == 2
+    if not is_one or not isinstance(instruction.shape, ArrayShape) or instruction.shape.rank:
         return False
     init, root = instruction.operands[1], instruction["to_apply"].root
     parameters = set(instruction["to_apply"].parameters)
