@@ -1,4 +1,4 @@
-"""Which results are what becomes of an argument: parameters after a step of training, a state after one of time."""
+"""The results that are the next value of an argument: parameters after a step of training, a state after a step."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from ..array.node import Node
 from ..array.program import Function, tree_nodes
 from ..hlo.ir import Computation
 from .argument_names import is_leaf
+from .context_names import is_gradient
 from .names import is_argument
 
 
 def updates(function: Function) -> dict[Node, Node]:
-    """By result: the argument that it is the next value of, made of it element by element and of no other argument.
+    """Return by result the argument that it is the next value of, made of it element by element and of no other
+    argument.
 
     Only leaves of trees are taken for a state that is handed on, and all arguments where gradients are taken.
     """
@@ -49,7 +51,7 @@ def _states(function: Function) -> set[Node]:
 
 
 def _has_gradients(computation: Computation) -> bool:
-    return any(i.metadata is not None and "transpose(" in i.metadata.op_name for i in computation.instructions)
+    return any(map(is_gradient, computation.instructions))
 
 
 def _made_of(result: Node, results: Sequence[Node]) -> list[Node]:
@@ -72,7 +74,7 @@ def _made_of(result: Node, results: Sequence[Node]) -> list[Node]:
 
 
 def _call_argument(result: Node) -> list[Node]:
-    """What a call is given for the argument of the function that its result is the next value of."""
+    """Return what a call is given for the argument of the function that its result is the next value of."""
     call, index = (result.operands[0], result.parameters["index"]) if result.opcode == "item" else (result, 0)
     if call.opcode != "call":
         return []

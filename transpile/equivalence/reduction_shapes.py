@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import XlaToPythonError
 from ..hlo.attributes import PaddingDimension, SliceDimension, WindowDimension
-from ..hlo.ir import Computation, Instruction
+from ..hlo.ir import Computation, Instruction, with_called
 from ..hlo.shape_inference import infer_shape
 from ..hlo.shapes import ArrayShape, Shape, TupleShape
 from .cases import Array, Case, ordered
@@ -81,7 +81,7 @@ class _Resizing:
         return made
 
     def _instruction(self, instruction: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
-        attributes = {key: self._called(value) for key, value in instruction.attributes.items()}
+        attributes = {key: with_called(value, self._computation) for key, value in instruction.attributes.items()}
         adapt = _ATTRIBUTES.get(instruction.opcode)
         if adapt is not None:
             attributes.update(adapt(self, instruction, operands))
@@ -100,13 +100,6 @@ class _Resizing:
         if not isinstance(inferred, ArrayShape) or not isinstance(shape, ArrayShape):
             return inferred or shape
         return replace(inferred, layout=shape.layout)
-
-    def _called(self, value: Any) -> Any:
-        if isinstance(value, Computation):
-            return self._computation(value)
-        if isinstance(value, tuple) and value and isinstance(value[0], Computation):
-            return tuple(map(self._computation, value))
-        return value
 
     def _computation(self, computation: Computation) -> Computation:
         if computation not in self._computations:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..hlo.bitcasts import bitcast_as_reshape_transpose
 from ..hlo.custom_calls import CUSTOM_CALLS, PLACEMENTS, is_callback
-from ..hlo.ir import Computation, HloModule, Instruction
+from ..hlo.ir import Computation, HloModule, Instruction, with_called
 from ..hlo.shapes import ArrayShape, Shape, TupleShape, compatible
 from ..passes.expansion import expanding, is_expanded
 
@@ -96,11 +96,7 @@ class Rewriter:
         return self._add(old.name, old.opcode, without_layouts(old.shape), operands, **attributes)
 
     def _remapped(self, value: Any) -> Any:
-        if isinstance(value, Computation):
-            return self.rewritten[id(value)]
-        if isinstance(value, tuple) and value and isinstance(value[0], Computation):
-            return tuple(self.rewritten[id(part)] for part in value)
-        return value
+        return with_called(value, lambda called: self.rewritten[id(called)])
 
     def _fusion(self, old: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
         to_apply = self.rewritten[id(old["calls"])]

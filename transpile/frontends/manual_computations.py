@@ -18,7 +18,7 @@ import numpy as np
 
 from ..hlo.attributes import Raw, ReplicaGroups
 from ..hlo.element_types import U32
-from ..hlo.ir import Computation, HloModule, Instruction
+from ..hlo.ir import Computation, HloModule, Instruction, with_called
 from ..hlo.shapes import ArrayShape, Shape, TupleShape
 from ..hlo.shardings import Sharding, ShardLayout, parse_meshes, parse_shardings, shard_layout
 
@@ -169,17 +169,10 @@ class _Writer:
             return tuple(operands)
         if old.opcode == "get-tuple-element" and isinstance(operands[0], tuple) and old["index"] < len(operands[0]):
             return operands[0][old["index"]]  # type: ignore[no-any-return]
-        attributes = {name: self._remapped(value) for name, value in old.attributes.items()}
+        attributes = {name: with_called(value, self.written.__getitem__) for name, value in old.attributes.items()}
         new = replace(old, operands=tuple(self._whole(value) for value in operands), attributes=attributes)
         self.instructions.append(new)
         return new
-
-    def _remapped(self, value: Any) -> Any:
-        if isinstance(value, Computation):
-            return self.written[value]
-        if isinstance(value, tuple) and value and isinstance(value[0], Computation):
-            return tuple(self.written[each] for each in value)
-        return value
 
     def _add(
         self, name: str, opcode: str, shape: Shape, *operands: Instruction, like: Instruction, **attributes: Any

@@ -6,7 +6,7 @@ names to resolve. Attribute values have the types of :mod:`.attributes`, under H
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -105,6 +105,15 @@ class Instruction:
     def __repr__(self) -> str:
         operands = ", ".join(operand.name for operand in self.operands)
         return f"<{self.name} = {self.shape} {self.opcode}({operands})>"
+
+
+def with_called(value: Any, exchange: Callable[[Computation], Computation]) -> Any:
+    """Return the value of an attribute with what ``exchange`` gives in place of each computation that it names."""
+    if isinstance(value, Computation):
+        return exchange(value)
+    if isinstance(value, tuple) and value and isinstance(value[0], Computation):
+        return tuple(map(exchange, value))
+    return value
 
 
 @dataclass(frozen=True, eq=False, slots=True)

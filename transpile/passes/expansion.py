@@ -8,7 +8,7 @@ from typing import Any
 
 from ..hlo.builder.core import callees_first
 from ..hlo.custom_calls import CUSTOM_CALLS, definition_of
-from ..hlo.ir import Computation, HloModule, Instruction
+from ..hlo.ir import Computation, HloModule, Instruction, with_called
 
 Originals = dict[Instruction, tuple[Instruction, ...]]
 
@@ -87,10 +87,6 @@ class _Expansion:
 
     def remapped(self, value: Any, values: dict[Instruction, Instruction]) -> Any:
         """An attribute with the new computations and instructions in it."""
-        if isinstance(value, Computation):
-            return self.made[value]
-        if isinstance(value, tuple) and value and isinstance(value[0], Computation):
-            return tuple(self.made[each] for each in value)
         if isinstance(value, tuple) and value and isinstance(value[0], Instruction):
             return tuple(values[each] for each in value)
-        return value
+        return with_called(value, self.made.__getitem__)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
-from ..hlo.ir import Computation, HloModule, Instruction, OpMetadata
+from ..hlo.ir import Computation, HloModule, Instruction, OpMetadata, with_called
 from ..hlo.shapes import TupleShape
 from ..hlo.stack_frames import CallChains
 from .activations import Constants, Numbers, activations
@@ -216,7 +216,12 @@ class _Outlining:
             if not current.keys().isdisjoint(instruction.operands):
                 new = new.on(tuple(current.get(operand, operand) for operand in instruction.operands))
             if rewritten and not rewritten.keys().isdisjoint(instruction.called):
-                new = new.replace(attributes={k: _exchanged(v, rewritten) for k, v in new.attributes.items()})
+                new = new.replace(
+                    attributes={
+                        k: with_called(v, lambda called: rewritten.get(called, called))
+                        for k, v in new.attributes.items()
+                    }
+                )
             if new is not instruction:
                 self.stands_for_one(new, instruction)
                 current[instruction] = new
@@ -281,9 +286,3 @@ def _ordered(
             if not waiting[follower]:
                 heapq.heappush(heap, (position.get(follower, 0), number[follower]))
     return ordered if len(ordered) == len(instructions) else None
-
-
-def _exchanged(value: object, rewritten: dict[Computation, Computation]) -> object:
-    if isinstance(value, Computation):
-        return rewritten.get(value, value)
-    return tuple(_exchanged(part, rewritten) for part in value) if isinstance(value, tuple) else value

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import Any
 
 from ...array.graph import Graph
 from ...array.rewriting import called
 from ...array.support import Support
 from ...hlo.builder.core import callees_first
 from ...hlo.custom_calls.special_functions import own_target
-from ...hlo.ir import Computation, HloModule, Instruction
+from ...hlo.ir import Computation, HloModule, Instruction, with_called
 from ...hlo.shapes import ArrayShape
 from .library import Library, numbers_of
 from .terms import NAMED, Reading, Term
@@ -70,7 +69,7 @@ class _Naming:
         return calls
 
     def is_supported(self, function: str, operands: tuple[Instruction, ...]) -> bool:
-        """Whether the target has a function for such operands."""
+        """Tell whether the target has a function for such operands."""
         graph = Graph()
         shapes = (operand.array_shape for operand in operands)
         given = [graph.parameter(each.dimensions, each.element_type, graph.root) for each in shapes]
@@ -85,20 +84,16 @@ class _Naming:
                 continue
             new = calls.get(old, old)
             if new.called:
-                new = new.replace(attributes={name: self.exchanged(value) for name, value in new.attributes.items()})
+                new = new.replace(
+                    attributes={k: with_called(v, self.made.__getitem__) for k, v in new.attributes.items()}
+                )
             made[old] = new.on(tuple(made[operand] for operand in new.operands))
             self.originals[made[old]] = (old, *(each for each, root in gone.items() if root is old))
         return replace(computation, instructions=tuple(made.values()), root=made[computation.root])
 
-    def exchanged(self, value: Any) -> Any:
-        """An attribute with the new computations in it."""
-        if isinstance(value, Computation):
-            return self.made[value]
-        return tuple(map(self.exchanged, value)) if isinstance(value, tuple) else value
-
 
 def is_array(instruction: Instruction) -> bool:
-    """Whether an instruction gives one array."""
+    """Tell whether an instruction gives one array."""
     return isinstance(instruction.shape, ArrayShape)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...hlo.carriers import carried_literal, carrier_type, half_type, narrowing, wide_type, widened, widening
 from ...hlo.element_types import ElementType
-from ...hlo.ir import Computation, Instruction
+from ...hlo.ir import Computation, Instruction, with_called
 from ...hlo.opcodes import OPCODES
 from ...hlo.shapes import ArrayShape, Shape, TupleShape
 from ..to_array import is_placement
@@ -119,7 +119,9 @@ class Carrying:
 
     def instruction(self, instruction: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
         """Return what stands for an instruction, on carriers."""
-        attributes = {name: self.on_carriers(value) for name, value in instruction.attributes.items()}
+        attributes = {
+            name: with_called(value, self.carried.__getitem__) for name, value in instruction.attributes.items()
+        }
         shapes = [instruction.shape, *(operand.shape for operand in instruction.operands)]
         if not any(map(self.is_narrow, shapes)):
             return self.add(instruction.replace(operands=operands, attributes=attributes))
@@ -143,14 +145,6 @@ class Carrying:
             attributes["literal"] = carried_literal(attributes["literal"], self.lacks)
         shape = self.mapped(instruction.shape, carrier_type)
         return self.add(instruction.replace(shape=shape, operands=operands, attributes=attributes))
-
-    def on_carriers(self, value: Any) -> Any:
-        """An attribute with what it calls rewritten."""
-        if isinstance(value, Computation):
-            return self.carried[value]
-        if isinstance(value, tuple) and value and isinstance(value[0], Computation):
-            return tuple(self.carried[each] for each in value)
-        return value
 
     def computed(
         self, instruction: Instruction, operands: tuple[Instruction, ...], attributes: Mapping[str, Any]
