@@ -1,4 +1,4 @@
-"""What kernels ask of the operations that they compute element by element, whatever language they are in."""
+"""The requirements of kernels on the operations that they compute element by element, whatever language they are in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What counts as a name that says nothing."""
+"""The rules by which a name says nothing."""
 
 from xla2py.transpile.name_counts import name_counts
 

@@ -164,7 +164,7 @@ class ArrayFunction:
 
 
 def _example(leaf: Any) -> Any:
-    """What JAX traces in place of an argument."""
+    """Return what JAX traces in place of an argument."""
     jax = required_jax()
     if hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
         return jax.ShapeDtypeStruct(leaf.shape, jax.dtypes.canonicalize_dtype(leaf.dtype))

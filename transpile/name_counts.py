@@ -65,7 +65,7 @@ def _is_generic(name: str) -> bool:
 
 @cache
 def _words() -> frozenset[str]:
-    """What operations call their results, and operations themselves."""
+    """Return what operations call their results, and operations themselves."""
     rows = OPERATIONS.values()
     words = {word for row in rows for word in (row.name.replace("-", "_"), *row.default_names)}
     return frozenset(words) | _NO_WORD

@@ -1,4 +1,4 @@
-"""What the array API standard supports and what it leaves to its libraries: a table of operations.
+"""The operations that the array API standard supports, and those that it leaves to its libraries.
 
 Source: Python array API standard, version 2024.12.
 """

@@ -137,7 +137,9 @@ def _scattered(node: Node, index: Any, combine: Any = None) -> OwnCall | None:
 
 
 def _pool_gradient(node: Node) -> OwnCall | None:
-    """What a window chooses is found and written by a kernel each, if it is found by comparison and summed up."""
+    """Return the call of a pool's gradient where elements are found by comparison and summed up: one kernel finds what
+    a window chooses, one writes it.
+    """
     given = dict(node.parameters["keywords"])
     select = given.pop("select", Ufunc("greater-equal"))
     if set(given) - {"strides", "padding"} or select not in _STAYS or node.type.name not in _ORDERED:

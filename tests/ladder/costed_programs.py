@@ -83,7 +83,7 @@ def fft_convolution(x: Any, kernel: Any) -> Any:
 
 
 def gradient(function: Callable[..., Any], *arguments: int) -> Callable[..., Any]:
-    """Of the sum of squares of what a function gives."""
+    """Return the gradient of the sum of squares of what a function gives."""
     return jax.grad(lambda *given: (function(*given) ** 2).sum(), arguments or 0)
 
 

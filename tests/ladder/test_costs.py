@@ -1,4 +1,4 @@
-"""What modules ask of a GPU, counted on the twin, beside what a reader of their text counts."""
+"""The costs of modules on a GPU, counted on the twin, beside what a reader of their text counts."""
 
 from types import SimpleNamespace
 

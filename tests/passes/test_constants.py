@@ -1,4 +1,4 @@
-"""What depends on no argument is worked out when a module is written: numbers and short tables; structure stays."""
+"""The pass ``constants`` works out what depends on no argument: numbers and short tables; structure stays."""
 
 import numpy as np
 import pytest

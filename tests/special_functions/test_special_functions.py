@@ -35,7 +35,7 @@ def text_of(name: str, dtype: type, *arrays: np.ndarray) -> str:
 
 
 def test_counters_of_64_bits():
-    """With 64-bit types JAX counts the steps in other integers."""
+    """Values agree with XLA where JAX counts the steps in other integers, with 64-bit types."""
     arrays = list(samples("betainc", np.float32))
     with jax.enable_x64(True):
         text = hlo(FUNCTIONS["betainc"][0], *arrays)
@@ -107,7 +107,7 @@ def test_of_numbers(name):
 
 
 def test_in_larger_programs():
-    """In gradients and loops, of parameters that are numbers, twice in a program."""
+    """Functions are recognised in gradients and loops, of parameters that are numbers, and twice in a program."""
 
     def loss(a, x):
         scores = jax.scipy.stats.gamma.logcdf(x, 2.5) + jax.scipy.special.gammainc(a[:, None], x)
@@ -160,7 +160,7 @@ def test_what_is_nearly_a_function_stays(name, old, new):
 
 
 def test_any_element_is_not_each():
-    """Where a loop's elements stop together, its body is another."""
+    """A loop whose elements stop together has another body than one whose elements stop each by itself."""
     arrays = [np.float32([0.5, 2]), np.float32([0.25, 9])]
     text = text_of("gammainc", np.float32, *arrays)
     assert "or(" in text and "gammainc(" not in main(text.replace(" or(", " and("))

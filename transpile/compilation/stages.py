@@ -122,7 +122,7 @@ def _is_readable(draft: Draft) -> bool:
 
 
 def _name_special_functions(draft: Draft) -> None:
-    """Where a function has kernels, its instructions are better than a call."""
+    """Name special functions, except where a function has kernels: there its instructions are better than a call."""
     draft.module, made = special_functions(draft.module, draft.support)
     draft.originals = composed(made, draft.originals)
 

@@ -1,4 +1,4 @@
-"""What the arguments of a program are called, from the paths that JAX gives them.
+"""The names of a program's arguments, from the paths that JAX gives them.
 
 Long paths are shortened together, by what tells them apart: first go the parts that all arguments beside them share,
 then the outer words of keys, then parts from the front. No name is cut so that it reads like another.
@@ -52,8 +52,9 @@ def _joined(path: Path) -> str:
 
 
 def _without_shared(paths: Sequence[Path]) -> list[Path]:
-    """Without the parts inside that stand alone among those beside them: ``0`` and ``params`` of
-    ``state[0].mu['params']['w']``."""
+    """Return paths without the parts inside that stand alone among those beside them: ``0`` and ``params`` of
+    ``state[0].mu['params']['w']``.
+    """
     beside: dict[Path, set[str]] = {}
     for path in paths:
         for k, part in enumerate(path):
@@ -77,7 +78,7 @@ def _last_word(part: str) -> str:
 
 
 def _from_the_front(paths: Sequence[Path]) -> list[Path]:
-    """Without as many of the first parts, in all paths of an argument, as are too many in one of them."""
+    """Return paths without as many of the first parts, in all paths of an argument, as are too many in one of them."""
     dropped: dict[str, int] = {}
     for path in paths:
         needed = next(k for k in range(len(path)) if len(_joined(path[k:])) <= _LONGEST or k == len(path) - 1)

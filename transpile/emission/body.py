@@ -242,7 +242,7 @@ class FunctionWriter:
         return own or self._updated_name(node) or self._name_in_call(node) or base_name(node, self.graph)
 
     def _name_in_call(self, node: Node) -> str | None:
-        """What one of several results of a call is called in the function; else what the value leaves."""
+        """Return what one of several results of a call is called in the function; else what the value leaves."""
         if node.opcode == "item" and node.operands[0].opcode == "call":
             return self.source_names.of_result(node.operands[0].parameters["function"], node.parameters["index"])
         return self.suggestions.get(node)

@@ -51,7 +51,7 @@ _NOWHERE = Around(((), ()), "")  # around what a function returns
 
 
 class ContextNames:
-    """What the values of a module may be called after the calls and scopes around them."""
+    """The names of a module's values after the calls and scopes around them."""
 
     def __init__(self, module: HloModule) -> None:
         self._chains = CallChains(module)
@@ -164,12 +164,12 @@ class ContextNames:
 
 
 def is_gradient(instruction: Instruction) -> bool:
-    """Whether JAX made an instruction to transpose another, as reverse differentiation does."""
+    """Tell whether JAX made an instruction to transpose another, as reverse differentiation does."""
     return instruction.metadata is not None and "transpose(" in instruction.metadata.op_name
 
 
 def _instruction(graph: Graph, node: Node) -> Instruction | None:
-    """What a node is the result of, or comes from; of several the last that is of no gradient."""
+    """Return what a node is the result of, or comes from; of several the last that is of no gradient."""
     made = graph.results.get(node)
     if not made:
         return graph.origins.get(node)
@@ -177,13 +177,13 @@ def _instruction(graph: Graph, node: Node) -> Instruction | None:
 
 
 def _shared(around: Iterable[Around]) -> list[int]:
-    """How many scopes, and how many calls, all values are in."""
+    """Return how many scopes, and how many calls, all values are in."""
     each = dict.fromkeys(levels.kinds for levels in around)
     return [_common(given) for given in zip(*each, strict=True)]
 
 
 def _common(levels: Sequence[Levels]) -> int:
-    """How many levels all share."""
+    """Return how many levels all share."""
     count = 0
     for same in zip(*levels, strict=False):
         if len({level.key for level in same}) > 1:

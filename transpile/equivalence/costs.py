@@ -1,4 +1,4 @@
-"""What a program asks of the device of a target, counted on the target's twin."""
+"""The costs of a program on the device of a target, counted on the target's twin."""
 
 from __future__ import annotations
 

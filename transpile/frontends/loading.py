@@ -84,7 +84,7 @@ def of_object(found: Any, examples: Sequence[Any] = (), name: str | None = None)
 
 
 def is_function(found: Any) -> bool:
-    """Whether an object is a function that can be traced; ``Compiled`` can be called, too."""
+    """Tell whether an object is a function that can be traced; ``Compiled`` can be called, too."""
     return callable(found) and not hasattr(found, "runtime_executable")
 
 

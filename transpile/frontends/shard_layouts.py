@@ -1,4 +1,4 @@
-"""How the whole arrays of a partitioned program are divided among its devices: from its text, or from JAX."""
+"""The layout of a partitioned program's whole arrays among its devices: from its text, or from JAX."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _LARGEST = 40  # of a size: arrays have up to three axes of it
 
 @dataclass(slots=True)
 class Tally:
-    """What came of the programs: how many agree, why others have no module, and seeds with what differs in them."""
+    """The outcome of the programs: how many agree, why others have no module, and seeds with what differs in them."""
 
     agreeing: int = 0
     refusals: Counter[str] = field(default_factory=Counter)
@@ -57,6 +57,6 @@ def compare_any_size(seed: int, workers: Workers, tally: Tally) -> None:
 
 
 def _cause(error: UnsupportedError) -> str:
-    """What a refusal is about: its code and message without the program's own lines."""
+    """Return what a refusal is about: its code and message without the program's own lines."""
     first = error.diagnostics[0]
     return f"{first.code}: {re.sub('`.*|[0-9]+.*', '', first.message).strip(' :')}"

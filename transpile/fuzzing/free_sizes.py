@@ -107,7 +107,7 @@ def _binary(drawing: Drawing) -> Value | None:
 
 
 def _places(dimensions: tuple[str, ...], within: tuple[str, ...]) -> Iterator[int]:
-    """Where some dimensions stand among others, in order; fewer where not all do."""
+    """Yield where some dimensions stand among others, in order; fewer where not all do."""
     place = 0
     for dimension in dimensions:
         if dimension not in within[place:]:

@@ -85,7 +85,7 @@ class Sharding:
 
 @dataclass(frozen=True)
 class ShardLayout:
-    """How the arrays of a program are divided among the devices of a mesh.
+    """The layout of a program's arrays among the devices of a mesh.
 
     ``parameters`` and ``results`` have the sharding of each, None for what every device has as it is; ``results`` are
     None where the program does not tell.

@@ -1,4 +1,5 @@
-"""What a call of ``main`` asks of a GPU, counted while it runs on the twin: launches, bytes, host calls, allocations.
+"""The costs of a call of ``main`` on a GPU, counted while it runs on the twin: launches, bytes, host calls,
+allocations.
 
 Source of how many kernels a function launches: CuPy 14.2, its definitions. A sort, a scan and a product count as one.
 """

@@ -43,8 +43,8 @@ def window_geometry(
     padding: Pairs | None,
     dilation: Sequence[int] | None = None,
 ) -> tuple[tuple[int, ...], str]:
-    """How many windows there are along each axis of an array of ``shape``, and the C++
-    that tells which elements are in which.
+    """Return how many windows there are along each axis of an array of ``shape``, and
+    the C++ that tells which elements are in which.
     """
     ones = (1,) * len(shape)
     strides, gaps = strides or ones, dilation or ones

@@ -246,7 +246,7 @@ class _Reader:
 
 
 def _needed_level(one_before: str, before: str, after: str) -> int:
-    """How tightly an expression must bind between these tokens to need no parentheses."""
+    """Return how tightly an expression must bind between these tokens to need no parentheses."""
     is_last = after in _AFTER or not after.strip()
     if is_last and before in _BEFORE:
         return SUM

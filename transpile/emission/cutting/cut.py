@@ -312,7 +312,7 @@ class _Cutter:
 
 
 def opened(fact: Fact) -> Fact:
-    """What is left of a fact without its value: that it is a bool, or a tuple of so many elements."""
+    """Return what is left of a fact without its value: that it is a bool, or a tuple of so many elements."""
     if not isinstance(fact, Known):
         return fact
     if isinstance(fact.value, bool):

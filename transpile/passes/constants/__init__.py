@@ -1,1 +1,1 @@
-"""What depends on no argument, worked out when a module is written."""
+"""The pass that works out what depends on no argument when a module is written."""

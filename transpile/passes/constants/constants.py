@@ -1,4 +1,4 @@
-"""What depends on no argument is its value: a number, or a short table.
+"""A node that depends on no argument becomes its value: a number, or a short table.
 
 Structure stays as it is: ``np.arange``, ``np.eye`` and a step or two of arithmetic on them tell a reader more than
 their numbers. So does what would take more text as a table than as it is written.

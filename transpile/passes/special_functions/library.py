@@ -57,7 +57,7 @@ def function_of(path: Path) -> str:
 
 
 def match(pattern: Term, term: Term) -> Sequence[Term] | None:
-    """What a pattern's parameters stand for, where a term is of its form."""
+    """Return what a pattern's parameters stand for, where a term is of its form."""
     found: dict[Term, Term] = {}
     waiting = [(pattern, term)]
     while waiting:

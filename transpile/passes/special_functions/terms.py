@@ -1,4 +1,4 @@
-"""What instructions compute, as terms: equal computations of elements are one object, whatever their shape.
+"""Terms: what instructions compute, where equal computations of elements are one object, whatever their shape.
 
 Calls and fusions are seen through, and so are broadcasts of scalars: ``1 + x`` is the same term for a number and for an
 array. What is not done element by element is a leaf that is equal to nothing else.
@@ -111,7 +111,9 @@ class Reading:
         return count <= _MOST_INSTRUCTIONS and depth <= _MOST_DEPTH
 
     def _body(self, computation: Computation) -> Term:
-        """What a loop's computation gives; equal ones are one term, since they see nothing but what they carry."""
+        """Return the term of what a loop's computation gives; equal ones are one, since they see nothing but what they
+        carry.
+        """
         if computation not in self._bodies:
             carried = self.terms.make("carried", "")
             self._bodies[computation] = self.values(computation, (carried,))[computation.root]
@@ -131,7 +133,7 @@ def _is_scalar_repeated(instruction: Instruction) -> bool:
 
 
 def _is_elementwise(instruction: Instruction) -> bool:
-    """Whether it gives each element from the elements at its place, and all sizes are known."""
+    """Tell whether it gives each element from the elements at its place, and all sizes are known."""
     shape = instruction.shape
     return (
         OPCODES[instruction.opcode].is_elementwise
@@ -158,7 +160,7 @@ def _is_any(instruction: Instruction) -> bool:
 
 
 def _key(instruction: Instruction) -> Any:
-    """What the attributes of an element-wise operation say; the type of a comparison follows from its operands."""
+    """Return what an element-wise operation's attributes say; the type of a comparison follows from its operands."""
     known = OPCODES[instruction.opcode].attributes
     total = instruction.attributes.get("type") == "TOTALORDER"
     return total, described({name: v for name, v in instruction.attributes.items() if name in known and name != "type"})
