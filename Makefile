@@ -12,9 +12,10 @@ EXAMPLE ?= examples/hlo/attention.before.hlo
 .PHONY: demo test quick lint types contract pytest docs clean
 
 # tests that need no other process, no XLA and no array library but NumPy
-QUICK = tests/array tests/builder tests/commands tests/hlo tests/prelude tests/test_architecture.py tests/test_cli.py \
-	tests/test_diagnostics.py tests/test_files.py tests/test_gallery.py::test_gallery_is_current \
-	tests/test_packaging.py tests/test_settings.py
+QUICK = tests/array tests/builder tests/commands/test_emit.py tests/commands/test_other_commands.py \
+	tests/commands/test_terminal.py tests/hlo tests/kernels/test_index_maps.py tests/kernels/test_verifier.py \
+	tests/prelude/test_names.py tests/test_architecture.py tests/test_cli.py tests/test_diagnostics.py tests/test_files.py \
+	tests/test_gallery.py::test_gallery_is_current tests/test_packaging.py tests/test_settings.py
 
 demo: $(VENV)/.ready
 	$(BIN)/xla2py emit $(EXAMPLE)
@@ -23,7 +24,7 @@ demo: $(VENV)/.ready
 test: lint types contract pytest
 
 quick: lint types contract
-	$(BIN)/python -m pytest -n 2 $(QUICK)
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(QUICK)
 
 lint: $(VENV)/.ready-to-test
 	$(BIN)/ruff check .
@@ -39,7 +40,7 @@ contract: $(VENV)/.ready-to-test
 	$(BIN)/lint-imports
 
 pytest: $(VENV)/.ready-to-test
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 docs: $(VENV)/.ready-to-test
 	$(BIN)/python -m xla2py.tests.operations.write_coverage

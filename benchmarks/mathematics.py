@@ -1,4 +1,5 @@
-"""The largest errors of the elementary functions of the fast style (templates/numpy/prelude/mathematics.py):
+"""The largest errors of the elementary functions of the fast style (templates/numpy/prelude,
+mathematics_f32.py and mathematics_f64.py):
 
     python benchmarks/mathematics.py [exp tanh ..] [--step 1]
 
@@ -18,8 +19,9 @@ import numpy as np
 import scipy.special
 from numba import njit
 
-from xla2py.templates.numpy.prelude import mathematics
+from xla2py.templates.numpy.prelude import mathematics_f32, mathematics_f64
 
+FUNCTIONS: dict[str, Callable[..., Any]] = {**vars(mathematics_f64), **vars(mathematics_f32)}
 BLOCK = 1 << 22  # numbers measured at a time
 SAMPLE_STEP = 1000
 
@@ -55,12 +57,12 @@ EXACT: dict[str, Callable[..., Any]] = {
 def names() -> list[str]:
     """Return the names of what is measured: ``exp_f32``, ``exp_f64``, .."""
     every = (f"{name}_{kind}" for name in EXACT for kind in ("f32", "f64"))
-    return [name for name in every if hasattr(mathematics, name)]
+    return [name for name in every if name in FUNCTIONS]
 
 
 def loop(name: str) -> Callable[..., None]:
     """A compiled loop that writes the function of each element of the arguments to the last one."""
-    function = getattr(mathematics, name)
+    function = FUNCTIONS[name]
     if name.startswith("pow"):
 
         @njit(fastmath={"contract", "reassoc"}, error_model="numpy")

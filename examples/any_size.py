@@ -17,7 +17,7 @@ import xla2py
 
 FREE = {
     "attention": {2: "B", 8: "H", 64: "T", 32: "D"},
-    "beam_search": {12: "T", 20: "V"},
+    "beam_search": {20: "V"},
     "bf16_mixed_precision": {16: "B", 64: "D", 192: "F"},
     "bidirectional_gru": {10: "T", 3: "B", 8: "D", 6: "F"},
     "black_scholes": {1000: "N"},

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
@@ -31,12 +31,13 @@ def _supports_every_function(function: Function) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class OwnCall:
-    """A call of a function of a target's own prelude: the positional arguments, a ``Slot`` for an operand of the node;
-    without any, the operands in order."""
+    """A call of a function of a target's own prelude, or of a ``package``: the positional arguments, a ``Slot`` for an
+    operand of the node; without any, the operands in order."""
 
     function: str
     arguments: tuple[Any, ...] = ()
     keywords: tuple[tuple[str, Any], ...] = ()
+    package: str = ""
 
 
 def _whole(lines: Lines) -> int:
@@ -65,12 +66,13 @@ class Kernels:
     whether it is worth to have one for these operations, which saves so many arrays that would be stored without
     it, and stands in the body of a loop or not. ``compiles(node)`` says whether what a loop calls beside kernels
     may be in a loop that is a function of its own, ``own_function(node)`` is the call that stands for a node where
-    kernels are written. ``refuses(node)`` gives the reason why a node would stand in the
-    way of kernels, so that nothing is raised to it, or None. Where they ``take_any_shape``, those that ask for no
-    place compute arrays of other shapes, too. A result with ``bytes_by_caller`` and more is an array that the caller
-    makes and a kernel fills. Loops over ``parallel_from`` elements and more may run in several threads, where a target
-    has these. They need the packages that ``requires`` names, which an ``extra`` of
-    this distribution installs. ``declarations`` makes what writes the kernels of a module
+    kernels are written. ``refuses(node)`` gives the reason why a node would stand in the way of kernels, so that
+    nothing is raised to it, or None. Where they ``take_any_shape``, those that ask for no place compute arrays of
+    other shapes, too. A result with ``bytes_by_caller`` and more is an array that the caller makes and a kernel
+    fills. Loops over ``parallel_from`` elements and more may run in several threads, where a target has these.
+    Where they ``read_sizes``, from the shapes of their arguments, they may be of any. They need the packages that
+    ``requires`` names, which an ``extra`` of this distribution installs. ``declarations`` makes what writes the
+    kernels of a module
     (:class:`transpile.emission.kernels.Declarations`).
     """
 
@@ -89,6 +91,14 @@ class Kernels:
     parallel_from: int | None = None
     requires: tuple[str, ...] = ()
     extra: str = ""
+    read_sizes: bool = False
+
+    def at_any_size(self) -> Kernels:
+        """Return the kernels of a program whose sizes are free: as for large arrays, without what only these have."""
+        pays = self.pays
+        return replace(
+            self, pays=lambda nodes, saved, _: pays(nodes, saved, True), bytes_by_caller=None, parallel_from=None
+        )
 
     def missing(self) -> tuple[str, ...]:
         """The packages that kernels need and that are not installed."""
@@ -216,13 +226,14 @@ class Target:
     operations. Constant arrays of up to ``largest_folded`` elements are written where they are used, larger ones once,
     at the top of the module. ``runners`` run a program of several replicas, which is written as for the target
     ``replicas`` where that is another. ``prelude`` is the folder of prelude functions of its own, with their rows
-    beside them (``rows.toml``). Functions written for NumPy are carried over to it, or only those of the modules that
-    ``carried_over`` names. ``own_function(node)`` is the call that stands for a node, if there is one. ``adopt(array)``
-    makes an argument of ``main`` of a NumPy array, where ``main`` does not take NumPy's own. ``lacks`` names the
-    element types that the library has no dtype for: they are carried in int8 and uint8. ``kernels`` are there where it
+    beside them (``rows.toml``). Functions written for NumPy are carried over to it, or only those of the modules
+    that ``carried_over`` names. ``own_function(node)`` is the call that stands for a node, if there is one;
+    ``packages`` says the same, by their names, of further packages that a module may import. ``adopt(array)`` makes
+    an argument of ``main`` of a NumPy array, where ``main`` does not take NumPy's own. ``lacks`` names the element
+    types that the library has no dtype for: they are carried in int8 and uint8. ``kernels`` are there where it
     offers the style ``fast``. ``cannot_be_captured(node)`` gives the reason why a node cannot be in a graph that is
-    captured once and launched often, or None; it is there where the target has such graphs. ``twin`` runs modules in
-    tests where the target's device is missing, ``library`` is how they run else.
+    captured once and launched often, or None; it is there where the target has such graphs. ``twin`` runs modules
+    in tests where the target's device is missing, ``library`` is how they run else.
     """
 
     name: str
@@ -241,6 +252,7 @@ class Target:
     prelude: Path | None = None
     carried_over: frozenset[str] | None = None
     own_function: Callable[[Node], OwnCall | None] | None = None
+    packages: Mapping[str, Callable[[Node], OwnCall | None]] = field(default_factory=dict, hash=False)
     adopt: Callable[[Any], Any] = field(default=_as_it_is)
     lacks: frozenset[str] = frozenset()
     kernels: Kernels | None = None

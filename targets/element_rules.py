@@ -36,6 +36,40 @@ class ElementTable:
         return accepted is not None and node.operands[0].type.name in accepted and rule(node)
 
 
+_EXTREMES = frozenset(("max", "min"))
+_SUMS = frozenset(("sum", "prod"))
+_OF_SUMS = frozenset(("mean", "var", "std"))
+REDUCED = _EXTREMES | _SUMS | _OF_SUMS  # what languages of kernels may reduce, but for places
+
+
+@dataclass(frozen=True, slots=True)
+class ReductionTable:
+    """The reductions of a language of kernels.
+
+    ``kinds`` are the element types that it reduces, ``places`` the operations and functions that find where an element
+    is, ``averaged`` the element types of which it computes means and variances.
+    """
+
+    kinds: Kinds
+    places: frozenset[str]
+    averaged: Kinds
+
+    def has(self, node: Node) -> bool:
+        """The language says what a reduction of one operand computes: in its type, or for sums in a wider one."""
+        (operand,) = node.operands
+        if operand.element_type is None or operand.type.name not in self.kinds:
+            return False
+        if node.parameters.get("function", node.opcode) in self.places:
+            return node.type.is_integral
+        is_widened = operand.type.is_integral and node.type.is_integral and node.type.bits > operand.type.bits
+        same = node.element_type is operand.element_type
+        return (
+            (node.opcode in _EXTREMES and same)
+            or (node.opcode in _SUMS and (same or is_widened))
+            or (node.opcode in _OF_SUMS and same and operand.type.name in self.averaged)
+        )
+
+
 def called_function(node: Node) -> str:
     """The prelude function that a node calls on its operands alone; the type that it converts to does not count."""
     function = node.parameters["function"]

@@ -232,38 +232,128 @@ SUPPORT += ("refusals",)
 
 
 def keys_of(value: ast.expr) -> list[str]:
-    """The words that a literal table is keyed by; of a set or a tuple its members."""
+    """The words that a table is keyed by, however it is spelled; of a set, a tuple or a list its members."""
     found: list[str] = []
-    for node in ast.walk(value):
-        if isinstance(node, ast.Dict):
-            found += [key.value for key in node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
+    waiting: list[ast.expr | None] = [value]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.append(node.value)
+        elif isinstance(node, ast.Dict):
+            waiting += [each if key is None else key for key, each in zip(node.keys, node.values, strict=True)]
         elif isinstance(node, ast.Set | ast.Tuple | ast.List):
-            found += [
-                part.value for part in node.elts if isinstance(part, ast.Constant) and isinstance(part.value, str)
-            ]
+            waiting += node.elts
+        elif isinstance(node, ast.DictComp | ast.SetComp | ast.ListComp | ast.GeneratorExp):
+            waiting += [generator.iter for generator in node.generators]
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "split":
             found += node.func.value.value.split() if isinstance(node.func.value, ast.Constant) else []
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "fromkeys":
+            waiting += node.args[:1]
+        elif isinstance(node, ast.Call):
+            waiting += node.args
+        elif isinstance(node, ast.BinOp):
+            waiting += [node.left, node.right]
+        elif isinstance(node, ast.Starred):
+            waiting.append(node.value)
     return found
 
 
-def tables_of_operations() -> Iterator[str]:
-    """The tables at the top of modules most of whose keys are operations of the array dialect."""
+def tables_in(tree: ast.Module) -> Iterator[str]:
+    """The tables of a module, and of its classes, most of whose keys are operations of the array dialect."""
     from xla2py.transpile.array.operations import OPERATIONS
 
+    bodies = [tree.body, *(each.body for each in tree.body if isinstance(each, ast.ClassDef))]
+    for statement in (each for body in bodies for each in body):
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+            target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+            keys = keys_of(statement.value)
+            hits = sum(key in OPERATIONS for key in keys)
+            if hits > 2 and 3 * hits > 2 * len(keys):
+                yield ast.unparse(target)
+
+
+def tables_of_operations() -> Iterator[str]:
+    """The tables outside of rows and of what targets support."""
     for folder in ("array", "compilation", "emission", "passes", "../targets"):
         for path in sorted((CHECKOUT / "transpile" / folder).resolve().rglob("*.py")):
             name = path.relative_to(CHECKOUT).as_posix()
-            if "array/operations/" in name or any(part in name for part in (*OTHER_TABLES, *SUPPORT)):
-                continue
-            for statement in ast.parse(path.read_text("utf-8")).body:
-                if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
-                    target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
-                    keys = keys_of(statement.value) if isinstance(target, ast.Name) else []
-                    hits = sum(key in OPERATIONS for key in keys)
-                    if hits > 2 and 3 * hits > 2 * len(keys):
-                        yield f"{name} {ast.unparse(target)}"
+            if "array/operations/" not in name and not any(part in name for part in (*OTHER_TABLES, *SUPPORT)):
+                yield from (f"{name} {table}" for table in tables_in(ast.parse(path.read_text("utf-8"))))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '_T = {"add": ("sum", "of", "many", "other", "words"), "maximum": "x", "multiply": "y"}',
+        '_T: dict[str, int] = {**dict.fromkeys(("add", "negate", "abs"), 1), **{"sqrt": 2}}',
+        '_T = frozenset("add negate abs".split()) | {"sqrt"}',
+        '_T = {name: 1 for name in ("add", "negate", "abs")}',
+        '_T = [*("add", "negate"), "abs"]',
+        'class C:\n    _T = {"add": 1, "negate": 2, "abs": 3}',
+    ],
+)
+def test_tables_are_found_however_they_are_spelled(text):
+    assert list(tables_in(ast.parse(text))) == ["_T"]
+
+
+def test_tables_of_other_words_are_none():
+    assert list(tables_in(ast.parse('_T = {"add": 1, "of": 2, "other": 3, "words": 4, "negate": 5, "abs": 6}'))) == []
 
 
 def test_what_is_known_of_an_operation_stands_in_its_row():
     assert set(tables_of_operations()) == set(TABLES)
     assert len(TABLES) <= 10
+
+
+ARCHITECTURE = (CHECKOUT / "docs" / "architecture.md").read_text("utf-8")
+FOLDERS = [line.split("|")[1:4] for line in ARCHITECTURE.splitlines() if line.startswith("| `")]
+
+
+def folder_of(module: str) -> str:
+    """The folder of a module in the words of the table: ``hlo`` for ``xla2py.transpile.hlo.parser``."""
+    parts = module.split(".")[1:]
+    return "".join(parts[1:2] if parts[:1] == ["transpile"] else parts[:1])
+
+
+def test_folders_import_what_the_document_says():
+    graph = grimp.build_graph("xla2py", exclude_type_checking_imports=False, cache_dir=None)
+    found: dict[str, set[str]] = {}
+    for module in graph.modules:
+        imported = map(folder_of, graph.find_modules_directly_imported_by(module))
+        found.setdefault(folder_of(module), set()).update(imported)
+    allowed = {
+        Path(re.findall(r"`(.+?)`", names)[0]).stem: set(re.findall(r"`(\w+)`", cell)) for names, _, cell in FOLDERS
+    }
+    for folder, named in allowed.items():
+        if folder != "commands":
+            assert found[folder] & allowed.keys() == named | (found[folder] & {folder}), folder
+
+
+def test_every_folder_is_in_the_document():
+    folders = {path.parent.name for path in (CHECKOUT / "transpile").glob("*/__init__.py")}
+    assert folders - {"explanations"} == {
+        name for names, *_ in FOLDERS for name in re.findall(r"`transpile/(\w+)/`", names)
+    }
+
+
+def test_what_the_document_names_is_there():
+    """Files and folders, and every word that stands between backquotes."""
+    text = re.sub(r"```.*?```", "", ARCHITECTURE, flags=re.DOTALL)
+    tops = [path for path in CHECKOUT.iterdir() if not path.name.startswith(".")]
+    paths = [each for top in tops for each in (top, *(top.rglob("*") if top.is_dir() else ()))]
+    code = "".join(
+        path.read_text("utf-8")
+        for path in paths
+        if path.suffix in (".py", ".toml", ".j2") or path.name == "Makefile"
+        if path.parts[len(CHECKOUT.parts)] not in ("generated", "tests")
+    )
+    words = set(re.findall(r"\w+", code)) | {word for path in paths for word in re.findall(r"\w+", path.name)}
+    named = [f"/{path.relative_to(CHECKOUT).as_posix()}{'/' if path.is_dir() else ''}" for path in paths]
+    missing = []
+    for word in set(re.findall(r"`([^`\n]+)`", text)):
+        if re.fullmatch(r"[\w./*]+(\.(py|toml|md|hlo)|/)", word):
+            pattern = re.compile(".*/" + re.escape(word).replace(r"\*", "[^/]*"))
+            missing += [] if any(map(pattern.fullmatch, named)) else [word]
+        elif not set(re.findall(r"[A-Za-z_]\w*", word)) <= words:
+            missing.append(word)
+    assert missing == []

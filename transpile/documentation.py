@@ -1,6 +1,7 @@
 """The generated documents of a checkout: ``python -m xla2py.transpile.documentation`` writes them again.
 
-``docs/builder.md`` comes from the builder's examples, ``docs/errors.md`` from the catalogue of errors,
+``docs/builder.md`` comes from the builder's examples, ``docs/edges.md`` from the table of edges, ``docs/errors.md``
+from the catalogue of errors,
 ``docs/operations.md`` from the table of opcodes and the targets, ``docs/reading.md`` from the programs of
 ``examples/by_hand``, the marked parts of ``README.md`` and ``docs/reading_the_output.md`` from operations, targets and
 example programs, and that of ``docs/targets.md`` from the example programs.
@@ -22,6 +23,7 @@ from .custom_calls_page import HEADINGS as CALLS_HEADINGS
 from .custom_calls_page import INTRODUCTION as CALLS_INTRODUCTION
 from .custom_calls_page import rows as custom_calls
 from .diagnostics import CATALOGUE, explanation_lines
+from .edges_page import page as edges_page
 from .emission import emit
 from .emission.coverage import UNSUPPORTED, coverage
 from .files import write_atomically
@@ -211,6 +213,7 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str
 
 PAGES: dict[str, Callable[[Path], str]] = {
     "docs/builder.md": lambda checkout: builder_page(),
+    "docs/edges.md": lambda checkout: edges_page(NOTICE),
     "docs/errors.md": errors_page,
     "docs/operations.md": operations_page,
     "docs/reading.md": lambda checkout: reading_page(checkout, NOTICE),

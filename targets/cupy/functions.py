@@ -113,7 +113,7 @@ def _update(node: Node) -> OwnCall:
     """CuPy's ``add.at`` goes by atomic functions, which it has for few dtypes."""
     index: tuple[Any, ...] = tuple(node.parameters["index"])
     where = index if len(index) > 1 else index[0]
-    found = _scattered(node, where, Ufunc(node.parameters["ufunc"]))
+    found = _scattered(node, where, node.parameters["ufunc"])
     return found or OwnCall("scatter_at", (Slot(0), where, Slot(1), node.parameters["ufunc"]))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ...transpile.array.node import Node
 from ...transpile.kernels.lines import Lines, is_splittable, reduced_axes
 from ..base import Kernels
-from ..element_rules import RULES, ElementTable, hides_elements
+from ..element_rules import RULES, ElementTable, ReductionTable, hides_elements
 
 _FLOATS = frozenset("f32 f64 f16 bf16".split())
 _INTEGERS = frozenset("s8 s16 s32 s64 u8 u16 u32 u64".split())
@@ -63,10 +63,8 @@ _MANY_BLOCKS = 264  # two for each multiprocessor of an H200
 _PART = 2**13  # elements, of a line that several blocks share, or more
 _MOST_PARTS = 1024
 _LONGEST_LINE = 2**30  # elements: steps beyond still have 32 bits
-_EXACT = frozenset(("max", "min"))
-_SUMS = frozenset(("sum", "prod"))
-_OF_SUMS = frozenset(("mean", "var", "std"))
 _PLACES = frozenset(("argmax", "argmin", "first_largest", "first_smallest"))
+_REDUCTIONS = ReductionTable(_FLOATS | _INTEGERS, _PLACES, _WIDE)
 
 
 def parts(lines: Lines) -> int:
@@ -95,25 +93,10 @@ def _is_of_few_columns(node: Node) -> bool:
 
 def reduces(node: Node) -> bool:
     """The threads of a block reduce its rows or columns, or parts of them."""
-    if len(node.operands) != 1 or node.element_type is None or not _is_reduction(node):
+    if len(node.operands) != 1 or node.element_type is None or not _REDUCTIONS.has(node):
         return False
     lines = Lines.along(node.operands[0].shape, reduced_axes(node))
     return lines is not None and lines.length <= _LONGEST_LINE
-
-
-def _is_reduction(node: Node) -> bool:
-    (operand,) = node.operands
-    if operand.element_type is None or operand.type.name not in _FLOATS | _INTEGERS:
-        return False
-    if node.parameters.get("function", node.opcode) in _PLACES:
-        return node.type.is_integral
-    is_widened = operand.type.is_integral and node.type.is_integral and node.type.bits > operand.type.bits
-    same = node.element_type is operand.element_type
-    return (
-        (node.opcode in _EXACT and same)
-        or (node.opcode in _SUMS and (same or is_widened))
-        or (node.opcode in _OF_SUMS and same and operand.type.name in _WIDE)
-    )
 
 
 def _declarations(*arguments: Any) -> Any:

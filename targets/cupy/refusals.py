@@ -15,12 +15,15 @@ def refuses(node: Node) -> str | None:
 
 # Functions of CuPy that give what NumPy's of the same name do.
 LIBRARY = frozenset(
-    "angle conj copysign diff full_like hypot nextafter log10 log2 pad repeat signbit tile trunc".split()
+    "angle conj copysign diff fmod full_like hypot linalg.cholesky linalg.eigh linalg.eigvalsh linalg.solve linalg.svd "
+    "nextafter log10 log2 pad repeat signbit tile trunc".split()
 )
 
 
 def _called_by_name(node: Node) -> str | None:
     function = node.parameters["function"]
+    if node.parameters["keywords"].get("upper"):
+        return f"cp.{function} has no upper"
     return None if function in LIBRARY else f"cp.{function} is not what np.{function} is"
 
 

@@ -33,4 +33,8 @@ def written(found: ChunkProgram) -> Program:
     for node in chunks.classes.nodes:
         if node.opcode in ("parameter", "item") and chunks.is_cut(node):
             main.function.chunks[node] = chunks.lengths_of(node)
-    return Program(program.module, [*program.functions[:-1], *main.block_functions.values(), main.function])
+    return Program(
+        program.module,
+        [*program.functions[:-1], *main.block_functions.values(), main.function],
+        edges=program.edges,
+    )

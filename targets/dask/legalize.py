@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from math import prod
-from typing import Any
 
 from ...transpile.array.graph import Graph
 from ...transpile.array.node import Node, Slot
@@ -68,10 +67,6 @@ def _along(graph: Graph, node: Node, axis: int, element_type: ElementType) -> No
     return graph.typed("arange", (), (size,), element_type, interval=(0, size - 1), stop=size, axis=axis)
 
 
-def _elementwise(graph: Graph, opcode: str, operands: Operands, like: Node, **parameters: Any) -> Node:
-    return graph.add(opcode, operands, shape=like.shape, element_type=like.element_type, **parameters)
-
-
 def _mask(graph: Graph, node: Node, direction: str, diagonal: int) -> Node:
     """Return where row + diagonal compares so with column, along the last two axes."""
     rows_at, columns_at = node.ndim - 2, node.ndim - 1
@@ -79,9 +74,9 @@ def _mask(graph: Graph, node: Node, direction: str, diagonal: int) -> Node:
     rows, columns = (_along(graph, node, axis, element_type) for axis in (rows_at, columns_at))
     shift = graph.literal(abs(diagonal), element_type)
     if diagonal > 0:
-        rows = _elementwise(graph, "add", (rows, shift), rows)
+        rows = graph.add("add", (rows, shift))
     elif diagonal < 0:
-        columns = _elementwise(graph, "add", (columns, shift), columns)
+        columns = graph.add("add", (columns, shift))
     rows = getitem(graph, rows, (FULL, NEW))
     return graph.typed("compare", (rows, columns), node.shape[rows_at:], PRED, direction=direction)
 
@@ -92,7 +87,7 @@ def _counts(graph: Graph, node: Node) -> Node:
     for axis in range(node.ndim):
         numbers, step = _along(graph, node, axis, U64), prod(node.shape[axis + 1 :])
         if step != 1:
-            numbers = _elementwise(graph, "multiply", (numbers, graph.literal(step, U64)), numbers)
+            numbers = graph.add("multiply", (numbers, graph.literal(step, U64)))
         parts.append(getitem(graph, numbers, (FULL, *[NEW] * (node.ndim - 1 - axis))))
     return reduce(lambda left, right: _sum(graph, left, right), parts)
 
@@ -109,7 +104,7 @@ def _matrix(direction: str) -> Rewrite:
 
     def rewritten(graph: Graph, node: Node, operands: Operands) -> Node:
         mask = _mask(graph, node, direction, node.parameters["diagonal"])
-        return mask if node.element_type is PRED else _elementwise(graph, "convert", (mask,), node)
+        return mask if node.element_type is PRED else graph.add("convert", (mask,), element_type=node.element_type)
 
     return rewritten
 
@@ -119,7 +114,7 @@ def _triangle(direction: str) -> Rewrite:
 
     def rewritten(graph: Graph, node: Node, operands: Operands) -> Node:
         mask, zero = _mask(graph, node, direction, node.parameters["diagonal"]), graph.literal(0, node.type)
-        return _elementwise(graph, "select", (mask, *operands, zero), node)
+        return graph.add("select", (mask, *operands, zero))
 
     return rewritten
 
@@ -132,7 +127,7 @@ def _on_diagonal(graph: Graph, node: Node, operands: Operands) -> Node:
         widths = ((max(0, diagonal), max(0, -diagonal)),)
         vector = graph.typed("pad", (vector, zero), node.shape[-1:], node.element_type, widths=widths)
     mask = _mask(graph, node, "EQ", diagonal)
-    return _elementwise(graph, "select", (mask, vector, zero), node)
+    return graph.add("select", (mask, vector, zero))
 
 
 def _trace(graph: Graph, node: Node, operands: Operands) -> Node:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...transpile.array.node import Node
-from ...transpile.array.operations.function_axes import convolution_axes
+from ...transpile.array.operations.windows import convolution_axes
 
 CONVOLUTIONS = ("convolution", "integer_convolution", "image_filter")
 
@@ -19,7 +19,7 @@ def contracted(node: Node) -> list[tuple[int, int]]:
         a, b = node.operands
         return [(a.ndim - 1, max(0, b.ndim - 2))]
     if is_convolution(node):
-        x, kernel, _ = convolution_axes(node)
+        x, kernel, _ = convolution_axes(node.parameters, node.ndim)
         return [] if "feature_groups" in node.parameters["keywords"] else [(x.index("C"), kernel.index("I"))]
     return []
 

@@ -9,8 +9,9 @@ OPERATIONS = frozenset("median std var".split())
 
 # Functions of the array library.
 LIBRARY = frozenset(
-    "bincount convolve correlate cross diff linalg.det linalg.norm linalg.slogdet nanargmax nanargmin nanmax nanmean "
-    "nanmin nanprod nanstd nansum nanvar pad polyval repeat tile".split()
+    "bincount convolve correlate cross diff linalg.cholesky linalg.det linalg.eigh linalg.eigvalsh linalg.norm "
+    "linalg.slogdet linalg.solve linalg.svd linalg.svdvals nanargmax nanargmin nanmax nanmean nanmin nanprod nanstd "
+    "nansum nanvar pad polyval repeat searchsorted tile".split()
 )
 
 # Functions of the prelude.

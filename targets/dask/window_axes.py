@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...transpile.array.node import Node
-from ...transpile.array.operations.function_axes import convolution_axes
+from ...transpile.array.operations.windows import convolution_axes
 from .product_axes import CONVOLUTIONS, contracted
 
 REDUCTIONS = ("reduce_window", "fold_windows", "select_and_scatter")
@@ -47,7 +47,7 @@ class Windows:
 def layout_of(node: Node) -> str:
     """A letter for each axis, as in the layout of a convolution."""
     if node.parameters["function"] in CONVOLUTIONS:
-        x, kernel, result = convolution_axes(node)
+        x, kernel, result = convolution_axes(node.parameters, node.ndim)
         return f"{x},{kernel}->{result}"
     letters = "".join(chr(ord("a") + k) for k in range(node.ndim))
     return f"{letters}->{letters}"
@@ -83,7 +83,7 @@ def summed_letters(node: Node, flags: tuple[bool, ...]) -> str:
     """The axes of a kernel whose ``flags`` are set along which parts of a convolution are added up."""
     if node.parameters["function"] not in CONVOLUTIONS or node.type.bits < 32:
         return ""
-    kernel = convolution_axes(node)[1]
+    kernel = convolution_axes(node.parameters, node.ndim)[1]
     can = {windows.letter for windows in windows_of(node) if windows.is_summed} | {"I" for _ in contracted(node)}
     return "".join(letter for letter, flag in zip(kernel, flags, strict=True) if flag and letter in can)
 

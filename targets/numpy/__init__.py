@@ -4,15 +4,17 @@ from ..base import TEMPLATES, Target
 from .functions import own_function
 from .kernels import KERNELS
 from .library import LIBRARY
+from .packages import scipy_function
 
 TARGET = Target(
     name="numpy",
     title="NumPy",
     namespace="np",
-    imports=("import numpy as np", "from numba import njit", "from numba import prange"),
+    imports=("import numpy as np", "from numba import njit", "from numba import prange", "import scipy.fft"),
     macros=TEMPLATES / "numpy",
     prelude=TEMPLATES / "numpy" / "prelude",
     own_function=own_function,
+    packages={"scipy": scipy_function},
     kernels=KERNELS,
     library=LIBRARY,
 )

@@ -1,5 +1,8 @@
 """Operations for which the prelude has a function that is faster on NumPy."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -7,41 +10,88 @@ from ...transpile.array.node import Node, Slot, Ufunc
 from ..base import OwnCall
 
 _LONG_ROW = 32  # elements that are combined at once rather than by the ufunc's ``at``
-
-
-_LEAST_UPDATES = 2**12  # elements for which Numba's loops are worth their start
-_SCATTERED = frozenset("s8 s16 s32 s64 u8 u16 u32 u64 f32 f64".split())
+_LEAST_ELEMENTS = 2**12  # elements for which Numba's loops are worth their start
+_NUMBERS = frozenset("s8 s16 s32 s64 u8 u16 u32 u64 f32 f64".split())
 _COMBINERS = frozenset("add multiply maximum minimum".split())
-_GENERATORS = {
-    "random_bits": "compiled_bits",
-    "random_uniform": "compiled_uniform",
-    "random_normal": "compiled_normal",
-}
+_MOST_WINDOWED = 2  # axes along which the loops of pools have windows
 
 
 def compiled_function(node: Node) -> OwnCall | None:
     """Return the call of the function with loops of Numba that stands for a node, or None."""
-    if max(prod(each.shape) for each in (node, *node.operands)) < _LEAST_UPDATES:
+    if max(prod(each.shape) for each in (node, *node.operands)) < _LEAST_ELEMENTS:
         return None
-    if node.opcode == "prelude" and node.parameters["function"] in _GENERATORS:
-        return OwnCall(_GENERATORS[node.parameters["function"]], node.parameters["arguments"])
-    return _scatter(node)
-
-
-def _scatter(node: Node) -> OwnCall | None:
     if node.opcode == "update_at":
         index: tuple[Any, ...] = node.parameters["index"]
         is_inside = all(each.interval is not None and each.interval[0] >= 0 for each in node.operands[2:])
         arguments = (Slot(0), index if len(index) > 1 else index[0], Slot(1), node.parameters["ufunc"])
-    elif node.opcode == "prelude" and node.parameters["function"] == "scatter_at":
-        arguments, is_inside = node.parameters["arguments"], True
-        index = arguments[1] if isinstance(arguments[1], tuple) else arguments[1:2]
-    else:
-        return None
+        return _scattered(node, arguments) if is_inside else None
+    rule = _CALLS.get(node.parameters["function"]) if node.opcode == "prelude" else None
+    return rule(node) if rule is not None else None
+
+
+def _generator(function: str) -> Callable[[Node], OwnCall | None]:
+    return lambda node: OwnCall(function, node.parameters["arguments"])
+
+
+def _scatter(node: Node) -> OwnCall | None:
+    return _scattered(node, node.parameters["arguments"])
+
+
+def _scattered(node: Node, arguments: tuple[Any, ...]) -> OwnCall | None:
+    index = arguments[1] if isinstance(arguments[1], tuple) else arguments[1:2]
     combiner = arguments[3].opcode if len(arguments) > 3 else "add"
-    is_known = combiner in _COMBINERS and node.type.name in _SCATTERED and node.operands[1].type is node.type
-    is_plain = all(isinstance(part, Slot) for part in index)
-    return OwnCall("scatter_in_order", arguments) if is_known and is_plain and is_inside else None
+    is_known = combiner in _COMBINERS and node.type.name in _NUMBERS and node.operands[1].type is node.type
+    if not is_known or not all(isinstance(part, Slot) for part in index):
+        return None
+    if node.operands[0].opcode == "zeros":
+        return OwnCall("scatter_on_zeros", (*arguments[1:3], node.shape, node.type, *arguments[3:]))
+    return OwnCall("scatter_in_order", arguments)
+
+
+def _pool(node: Node) -> OwnCall | None:
+    """Windows along one or two axes are gone through directly, if they are not much longer than their steps."""
+    keywords = node.parameters["keywords"]
+    combine, window = node.parameters["arguments"][2:4]
+    strides = keywords.get("strides", (1,) * len(window))
+    is_short = all(size <= 4 * stride + 8 for size, stride in zip(window, strides, strict=True))
+    is_known = node.type.name in _NUMBERS and combine in map(Ufunc, _COMBINERS) and "base_dilation" not in keywords
+    if not (is_known and is_short and 0 < _windowed(window, keywords) <= _MOST_WINDOWED):
+        return None
+    return OwnCall("compiled_pool", node.parameters["arguments"], tuple(keywords.items()))
+
+
+def _pool_gradient(node: Node) -> OwnCall | None:
+    keywords, window = node.parameters["keywords"], node.parameters["arguments"][2]
+    is_known = node.type.name in _NUMBERS and not set(keywords) - {"strides", "padding"}
+    if not (is_known and 0 < _windowed(window, keywords) <= _MOST_WINDOWED):
+        return None
+    return OwnCall("compiled_pool_gradient", node.parameters["arguments"], tuple(keywords.items()))
+
+
+def _windowed(window: tuple[int, ...], keywords: dict[str, Any]) -> int:
+    """Return along how many axes windows are more than elements."""
+    strides = keywords.get("strides", (1,) * len(window))
+    padding = keywords.get("padding", ((0, 0),) * len(window))
+    return sum(each != (1, 1, (0, 0)) for each in zip(window, strides, padding, strict=True))
+
+
+def _search(node: Node) -> OwnCall | None:
+    """Values of one type are looked for in a table that is not empty."""
+    table, values = node.operands
+    if table.type.name not in _NUMBERS or values.element_type is not table.element_type or not table.shape[0]:
+        return None
+    return OwnCall("compiled_search", node.parameters["arguments"], tuple(node.parameters["keywords"].items()))
+
+
+_CALLS: dict[str, Callable[[Node], OwnCall | None]] = {
+    "random_bits": _generator("compiled_bits"),
+    "random_uniform": _generator("compiled_uniform"),
+    "random_normal": _generator("compiled_normal"),
+    "scatter_at": _scatter,
+    "reduce_window": _pool,
+    "select_and_scatter": _pool_gradient,
+    "search_sorted": _search,
+}
 
 
 def own_function(node: Node) -> OwnCall | None:

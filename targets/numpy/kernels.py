@@ -10,13 +10,14 @@ from typing import Any
 from ...transpile.array.node import Node
 from ...transpile.kernels.lines import Lines, reduced_axes
 from ..base import Kernels
-from ..element_rules import RULES, ElementTable, called_function, has_one_type, hides_elements
+from ..element_rules import REDUCED, RULES, ElementTable, ReductionTable, called_function, has_one_type, hides_elements
 from .functions import compiled_function
 
 _FLOATS = frozenset(("f32", "f64"))
 _INTEGERS = frozenset("s8 s16 s32 s64 u8 u16 u32 u64".split())
 _NUMBERS = _FLOATS | _INTEGERS
 _ANY = _NUMBERS | {"pred"}
+NARROW = frozenset(("bf16", "f16"))  # as float32, rounded after every step
 _SIGNED = _FLOATS | frozenset("s8 s16 s32 s64".split())
 
 # The element types of the first operand of an operation.
@@ -50,40 +51,32 @@ def _shifts(node: Node) -> bool:
 
 _SHIFTS = dict.fromkeys("shift-left shift-right-logical shift-right-arithmetic".split(), _shifts)
 _TABLE = ElementTable(_ANY, _FIRST, _FUNCTIONS, RULES | _SHIFTS)
+_OF_NARROW = frozenset(
+    "add subtract multiply divide negate maximum minimum clamp abs square exponential exponential-minus-one log "
+    "log-plus-one sqrt sine cosine tanh power floor ceil round-nearest-even is-finite isnan compare select convert "
+    "concatenate stack roll pad".split()
+)
+_NARROW_TABLE = ElementTable(NARROW | {"f32", "pred"}, dict.fromkeys(_OF_NARROW, NARROW | {"f32", "pred"}), {}, RULES)
 
 
 def fuses(node: Node) -> bool:
     """Loops say what a node computes."""
+    if any(each.element_type is not None and each.type.name in NARROW for each in (node, *node.operands)):
+        in_loop = any(body.kind == "loop" for body in node.region.path())  # whose arrays must not be of bits
+        return not in_loop and _NARROW_TABLE.has(node)
     is_logical_shift = node.opcode == "prelude" and node.parameters["function"] == "shift_right_logical"
     return _TABLE.has(node) and (not is_logical_shift or _shifts(node))
 
 
-_EXTREMES = frozenset(("max", "min"))
-_SUMS = frozenset(("sum", "prod"))
-_OF_SUMS = frozenset(("mean", "var", "std"))
 _PLACES = frozenset(("argmax", "argmin"))
+_REDUCTIONS = ReductionTable(_NUMBERS, _PLACES, _FLOATS)
 
 
 def reduces(node: Node) -> bool:
     """Loops over lines compute a reduction."""
-    if len(node.operands) != 1 or node.element_type is None or not _is_reduction(node):
+    if len(node.operands) != 1 or node.element_type is None or not _REDUCTIONS.has(node):
         return False
     return Lines.along(node.operands[0].shape, reduced_axes(node)) is not None
-
-
-def _is_reduction(node: Node) -> bool:
-    (operand,) = node.operands
-    if operand.element_type is None or operand.type.name not in _NUMBERS:
-        return False
-    if node.opcode in _PLACES:
-        return node.type.is_integral
-    is_widened = operand.type.is_integral and node.type.is_integral and node.type.bits > operand.type.bits
-    same = node.element_type is operand.element_type
-    return (
-        (node.opcode in _EXTREMES and same)
-        or (node.opcode in _SUMS and (same or is_widened))
-        or (node.opcode in _OF_SUMS and same and operand.type.is_floating)
-    )
 
 
 _HUGE = 2**22  # bytes, from which on NumPy has the system hand out huge pages
@@ -102,10 +95,19 @@ def pays(nodes: Sequence[Node], saved: int, is_repeated: bool) -> bool:
     return saved > 0 or any(map(_is_slow_in_numpy, nodes))
 
 
+_MOVES = frozenset("select convert concatenate stack roll pad".split())
+
+
 def _is_slow_in_numpy(node: Node) -> bool:
-    """Tell whether NumPy has no loop of its own for a node, or looks for places column by column."""
+    """Tell whether NumPy has no loop of its own for a node, looks for places column by column, reduces axes that are
+    not side by side, or computes with narrow floats number by number."""
     if node.opcode in _PLACES:
         return reduced_axes(node) != (node.operands[0].ndim - 1,)
+    if node.opcode in REDUCED:
+        lines = Lines.along(node.operands[0].shape, reduced_axes(node))
+        return lines is not None and sum(part.is_reduced for part in lines.stretches) > 1
+    if node.type.name in NARROW and node.operation.is_elementwise and node.opcode not in _MOVES:
+        return True
     return node.opcode == "prelude" and called_function(node) in _LONG_IN_NUMPY
 
 
@@ -162,4 +164,5 @@ KERNELS = Kernels(
     refuses=refuses,
     requires=("numba", "scipy"),
     extra="fast",
+    read_sizes=True,
 )

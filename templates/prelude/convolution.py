@@ -48,13 +48,6 @@ def convolution(
     dtype = np.dtype(dtype or x.dtype)
     work = np.result_type(*map(working_dtype, (dtype, x.dtype, kernel.dtype)))
     x, kernel = x.astype(work, copy=False), kernel.astype(work, copy=False)
-    if input_dilation:
-        gaps = [0, *(step - 1 for step in input_dilation), 0]
-        x = pad(x, 0, [(0, 0)] * x.ndim, gaps)
-    if padding and min(map(min, padding)) < 0:
-        x = pad(x, 0, [(0, 0), *padding, (0, 0)])
-    elif padding:
-        x = np.pad(x, [(0, 0), *padding, (0, 0)])
     if reverse_kernel:
         flipped = [axis for axis, reverse in enumerate(reverse_kernel) if reverse]
         kernel = np.flip(kernel, tuple(flipped))
@@ -63,7 +56,17 @@ def convolution(
         groups = x.reshape(batch_groups, len(x) // batch_groups, *x.shape[1:])
         x = np.moveaxis(groups, 0, -2)
         x = x.reshape(*x.shape[:-2], batch_groups * x.shape[-1])
-    result = correlate(x, kernel, strides, kernel_dilation, feature_groups)
+    if input_dilation and not strides and not kernel_dilation:
+        result = correlate_phases(x, kernel, input_dilation, padding, feature_groups)
+    else:
+        if input_dilation:
+            gaps = [0, *(step - 1 for step in input_dilation), 0]
+            x = pad(x, 0, [(0, 0)] * x.ndim, gaps)
+        if padding and min(map(min, padding)) < 0:
+            x = pad(x, 0, [(0, 0), *padding, (0, 0)])
+        elif padding:
+            x = np.pad(x, [(0, 0), *padding, (0, 0)])
+        result = correlate(x, kernel, strides, kernel_dilation, feature_groups)
     if work != dtype:
         result = result.astype(dtype)
     if layout:
@@ -123,6 +126,7 @@ def correlate(
     axes, spans = tuple(range(1, x.ndim - 1)), window
     if dilation:
         spans = [(size - 1) * by + 1 for size, by in zip(window, dilation, strict=True)]
+    x = np.ascontiguousarray(x)  # read once for each tap
     windows = np.lib.stride_tricks.sliding_window_view(x, spans, axes)
     if dilation:
         taken = (slice(None, None, by) for by in dilation)
@@ -130,6 +134,8 @@ def correlate(
     if strides:
         windows = windows[:, *(slice(None, None, by) for by in strides)]
     windows = np.moveaxis(windows, x.ndim - 1, -1)  # [batch, *sizes, *window, channels]
+    if groups == 1 and taps > prod(sizes):  # as gradients of kernels
+        return correlate_by_rows(windows, kernel)
     matrix: np.ndarray = kernel.reshape(taps * depth, features)
     if groups > 1:
         matrix = matrix.reshape(taps, depth, groups, -1).transpose(2, 0, 1, 3)
@@ -152,6 +158,55 @@ def correlate(
                 products = columns.reshape(-1, taps * depth) @ matrix
             target[...] = products.reshape(target.shape)
     return result
+
+
+def correlate_phases(
+    x: np.ndarray,
+    kernel: np.ndarray,
+    dilation: Sequence[int],
+    padding: Sequence[tuple[int, int]] | None,
+    groups: int,
+) -> np.ndarray:
+    """The convolution of ``x`` with ``dilation - 1`` zeros between its elements, which
+    are left out: every ``dilation``-th number of the result meets the same taps.
+    """
+    padding = padding or ((0, 0),) * len(dilation)
+    axes = [*zip(x.shape[1:-1], kernel.shape, dilation, padding, strict=False)]
+    counts = [
+        max(0, max(n - 1, 0) * by + min(n, 1) + low + high - size + 1)
+        for n, size, by, (low, high) in axes
+    ]
+    result = np.zeros((len(x), *counts, kernel.shape[-1]), x.dtype)
+    for phase in np.ndindex(*dilation):
+        taken, edges, written = [], [], []
+        for at, count, (n, size, by, (low, _)) in zip(phase, counts, axes, strict=True):
+            before, first = divmod(low - at, by)  # the first tap that meets an element
+            taps, numbers = -(-(size - first) // by), -(-(count - at) // by)
+            taken.append(slice(first, None, by))
+            edges.append((before, numbers + taps - 1 - n - before))
+            written.append(slice(at, None, by))
+        target, part = result[:, *written], kernel[tuple(taken)]
+        if target.size and part.size:
+            image = pad(x, 0, [(0, 0), *edges, (0, 0)])
+            target[...] = correlate(image, part, None, None, groups)
+    return result
+
+
+def correlate_by_rows(windows: np.ndarray, kernel: np.ndarray) -> np.ndarray:
+    """``correlate`` of few ``windows`` [batch, *sizes, *window, channels], of which as
+    many rows at a time as stay in the cache.
+    """
+    features = kernel.shape[-1]
+    shape = windows.shape[: 1 - kernel.ndim]
+    row_bytes = prod(shape) * prod(kernel.shape[1:-1]) * windows.itemsize
+    rows = max(1, COLUMN_BYTES // row_bytes)
+    total = np.zeros((prod(shape), features), windows.dtype)
+    for row in range(0, len(kernel), rows):
+        part = kernel[row : row + rows]
+        columns = np.moveaxis(windows, len(shape), 0)[row : row + rows]
+        columns = np.moveaxis(columns, 0, len(shape)).reshape(prod(shape), -1)
+        total += columns @ part.reshape(-1, features)
+    return total.reshape(*shape, features)
 
 
 def depthwise(

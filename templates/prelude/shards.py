@@ -31,9 +31,9 @@ def shard_indices(
         for axis in reversed(mesh):
             position, place[axis] = divmod(position, mesh[axis])
         index = []
-        for size, names in zip(shape, sharding, strict=True):
+        for size, axes in zip(shape, dividing_axes(sharding), strict=True):
             number, parts = 0, 1
-            for axis in (names,) if isinstance(names, str) else names or ():
+            for axis in axes:
                 number, parts = number * mesh[axis] + place[axis], parts * mesh[axis]
             index.append(slice(number * size // parts, (number + 1) * size // parts))
         indices[device] = tuple(index)
@@ -42,8 +42,12 @@ def shard_indices(
 
 def part_counts(sharding: Sequence[Any], mesh: dict[str, int]) -> list[int]:
     """Return into how many parts a sharding divides each dimension."""
-    axes = [(names,) if isinstance(names, str) else names or () for names in sharding]
-    return [prod(mesh[axis] for axis in each) for each in axes]
+    return [prod(mesh[axis] for axis in axes) for axes in dividing_axes(sharding)]
+
+
+def dividing_axes(sharding: Sequence[Any]) -> list[tuple[str, ...]]:
+    """Return the axes that divide each dimension, the major one first."""
+    return [(axes,) if isinstance(axes, str) else axes or () for axes in sharding]
 
 
 def split_arrays(

@@ -1,6 +1,7 @@
 """Modules for any size: their text, their values at sizes that no text was made for, and what is refused."""
 
 import random
+import re
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +9,12 @@ import pytest
 
 jax = pytest.importorskip("jax")
 import jax.numpy as jnp  # noqa: E402
+from jax.scipy.integrate import trapezoid  # noqa: E402
 
 import xla2py  # noqa: E402
 from xla2py.transpile.emission.any_size.expressions import integer_expression  # noqa: E402
 from xla2py.transpile.equivalence.inputs import make_inputs, nest  # noqa: E402
+from xla2py.transpile.errors import UnsupportedError  # noqa: E402
 from xla2py.transpile.frontends.witnesses import Witnesses, free_sizes, parse_sizes  # noqa: E402
 
 KERNELS = '''"""Functions of arrays of any size."""
@@ -48,6 +51,24 @@ def median(x):
     return jnp.median(x, 0)
 
 
+def quantile(x):
+    return jnp.quantile(x, 0.3, axis=0)
+
+
+def marks(x):
+    return jnp.where(jnp.arange(len(x)) == 1, 7.0, x) * jnp.arange(4.0)[:, None]
+
+
+def places(x):
+    n = len(x)
+    weights = jnp.sin(jnp.arange(n) * 0.5 + 1) * jnp.cos(jnp.arange(n) * 0.5)
+    return jax.nn.softmax(x * n, -1) @ x.T, weights[:, None] * x.mean() + weights
+
+
+def steps(x):
+    return x * (2 if len(x) % 2 else 3)
+
+
 def table(x):
     return x + jnp.array([k * k % 7 for k in range(len(x))], x.dtype)
 '''
@@ -56,6 +77,9 @@ PROGRAMS = [
     "heads(f32[B,T,D], f32[D,D])",
     "running(f32[T,B,8], f32[B,8], f32[8,8])",
     "halves(f32[N])",
+    "median(f32[N,3])",
+    "quantile(f32[N,3])",
+    "marks(f32[N])",
 ]
 
 
@@ -88,6 +112,44 @@ def test_values_are_those_of_modules_for_each_size(program, kernels):
         ):
             assert found.dtype == expected.dtype
             np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("program", ["places(f32[N,K])", "running(f32[T,B,8], f32[B,8], f32[8,8])"])
+def test_loops_of_kernels_read_sizes_from_their_arguments(program, kernels):
+    from xla2py.transpile.frontends.witnesses import function_at_sizes
+
+    witnesses = function_at_sizes(f"any_size_kernels:{program}", Path())
+    emitted = xla2py.emit(witnesses, style="fused")
+    assert "@njit" in emitted.source and "(13" not in emitted.source.partition("def main")[0].partition("SIZES")[2]
+    generic = emitted.load()
+    for seed in range(5):
+        module = witnesses.at(sizes_of(generic, seed))
+        arguments = nest([parameter.shape for parameter in module.entry.parameters], make_inputs(module, seed))
+        own = xla2py.emit(module, format=False, nested=False).load().main(*arguments)
+        for found, expected in zip(
+            *(jax.tree_util.tree_leaves(each) for each in (generic.main(*arguments), own)), strict=True
+        ):
+            assert found.dtype == expected.dtype
+            np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-5)
+
+
+def test_what_no_argument_has_is_handed_to_a_kernel(kernels):
+    from xla2py.transpile.frontends.witnesses import function_at_sizes
+
+    source = xla2py.emit(function_at_sizes("any_size_kernels:places(f32[N,K])", Path()), style="fused").source
+    assert re.search(r"def \w+_kernel\(n\):", source) and re.search(r"= \w+_kernel\(n\)", source)
+
+
+@pytest.mark.parametrize("options", [{"threads": "2", "style": "fused"}, {"style": "fast", "target": "cupy"}])
+def test_what_hangs_on_sizes_is_refused_by_name(options):
+    with pytest.raises(UnsupportedError, match="XP426"):
+        xla2py.emit(xla2py.from_jax(jnp.sin, xla2py.array("N")), **options)
+
+
+@pytest.mark.parametrize("function", [lambda x: x * (1 / len(x)), trapezoid])
+def test_sizes_at_which_a_function_raises_are_not_among_those_of_its_module(function):
+    """At 0 one divides by it, and the other looks for a last element."""
+    assert xla2py.emit(xla2py.from_jax(function, xla2py.array("N"))).sizes["N"].start in (1, 2)
 
 
 def test_text_reads_sizes_from_its_arguments(kernels, xla2py):
@@ -144,7 +206,7 @@ def test_dumps_of_one_program_become_one_module(kernels, xla2py):
 @pytest.mark.parametrize(
     "arguments, code",
     [
-        (("any_size_kernels:median(f32[N,3])",), "XP424"),
+        (("any_size_kernels:steps(f32[N])",), "XP424"),
         (("any_size_kernels:table(f32[N])",), "XP424"),
         (("any_size_kernels:halves(f32[N])", "-t", "dask"), "XP426"),
         (("any_size_kernels:halves(f32[N])", "--nested"), "XP426"),
@@ -197,6 +259,34 @@ def test_the_command_in_the_head_makes_the_module_again(kernels, xla2py):
 def test_numbers_are_simple_expressions_of_sizes(values, text):
     found = integer_expression(values, {"N": (13, 18, 23), "M": (14, 25, 19)})
     assert found is not None and found.text == text
+
+
+@pytest.mark.parametrize(
+    "values, text, texts",
+    [
+        ((6, 9, 1), "N // 2", 3),
+        ((2, 3, 2), "N // 14 + 2", 4),  # what 13, 18 and 3 do not tell from a choice between two numbers
+        ((27, 37, 7), "2 * N + 1", 4),
+        ((65, 90, 15), "5 * N", 3),
+    ],
+)
+def test_what_fits_by_chance_needs_more_texts(values, text, texts):
+    found = integer_expression(values, {"N": (13, 18, 3)})
+    assert found is not None and (found.text, found.texts) == (text, texts)
+
+
+def test_a_division_by_one_of_several_numbers_is_none():
+    sizes = {"N": (13, 18, 2, 23)}
+    assert integer_expression((1, 2, 0, 2), sizes) is None  # by 8 or by 9
+    assert integer_expression((4, 6, 0, 7), sizes).text == "N // 3"
+
+
+def test_least_sizes_are_small_where_only_lines_are_longer_and_tables_short():
+    def marked(x):
+        mask = jnp.where(jnp.arange(len(x)) == 1, 7.0, 0.0)
+        return jnp.clip(jnp.cumsum(x), 0, len(x)) * mask + jnp.where(x > len(x), jnp.sin(x) * len(x), jnp.cos(x))
+
+    assert xla2py.emit(xla2py.from_jax(marked, xla2py.array("N"))).sizes == {"N": range(2, 2**63)}
 
 
 def test_names_in_shapes_are_sizes():

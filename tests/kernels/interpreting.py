@@ -59,7 +59,7 @@ def kernel_module(text: str) -> tuple[GeneratedModule, dict[str, Kernel]]:
     """A module in the style ``fast``, not formatted, and its kernels by name."""
     module = xla2py.load(text) if isinstance(text, str) else text
     compiled = compile(module, CUPY, Options(style=FAST))
-    written = write_module(compiled.program, compiled.target, Settings(checks=False))
+    written = write_module(compiled.program, compiled.target, Settings(checks=False, style=FAST))
     source = "\n\n\n".join(written.pieces)
     return GeneratedModule(source, "kernels", "cupy", written.constants, (), compiled.program), written.kernels
 

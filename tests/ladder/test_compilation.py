@@ -75,10 +75,13 @@ def test_kernels_of_windows_compile_and_divide_by_constants(compiler):
     assert counts == (8, 28, 28, 64)
     dtypes = {windows.pool_kernel: "ff", windows.choice_kernel: "f", windows.choosers_kernel: "if"}
     texts = {windows.pool_kernel: windows.POOLS[cupy.maximum], windows.choice_kernel: "#define STAYS >=\n"}
+    sources = []
     for kernel, letters in dtypes.items():
         made = cupy.ElementwiseKernel(*kernel.parts, preamble=texts.get(kernel, "") + geometry)
-        usage = compiled([elementwise_source(made, tuple(map(np.dtype, letters)))], compiler)
-        assert [one for one in usage if one.spilled_bytes or one.registers > MOST_REGISTERS] == []
+        sources.append(elementwise_source(made, tuple(map(np.dtype, letters))))
+    usage = compiled(sources, compiler)
+    assert len(usage) == len(sources) * len(ARCHITECTURES)
+    assert [one for one in usage if one.spilled_bytes or one.registers > MOST_REGISTERS] == []
 
 
 @compilers

@@ -123,3 +123,12 @@ def test_a_part_without_names_that_makes_no_argument_anew_is_a_part():
     text = re.sub(r", metadata=\{[^}]*\}", "", hlo(measured, WEIGHTS, MEANS, RATE))
     assert "update(" not in xla2py.emit(text, checks=False).source
     assert_agrees(text, *flat(RATE), without="repeats")
+
+
+def test_kernels_are_written_for_arrays_of_one_shape():
+    text = hlo(updates, WEIGHTS, MEANS, RATE)
+    assert_agrees(text, *flat(RATE), without="repeats")
+    emitted = xla2py.emit(text, style="fused", checks=False).load()
+    wanted = xla2py.emit(text, checks=False).load().main(*flat(RATE))
+    for given, other in zip(emitted.main(*flat(RATE)), wanted, strict=True):
+        np.testing.assert_allclose(given, other, rtol=1e-5)

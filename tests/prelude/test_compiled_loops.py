@@ -1,4 +1,4 @@
-"""Scatters and random numbers as loops of Numba: what the shared prelude gives, to the bit."""
+"""Scatters, windows, searches and random numbers as loops of Numba: what the shared prelude gives, to the bit."""
 
 import numpy as np
 import pytest
@@ -11,8 +11,11 @@ import jax
 import xla2py
 from xla2py.templates.numpy.prelude.generators import compiled_bits, compiled_uniform
 from xla2py.templates.numpy.prelude.scatters import COMBINERS, scatter_in_order
+from xla2py.templates.numpy.prelude.windows import compiled_pool, compiled_pool_gradient, compiled_search
 from xla2py.templates.prelude.indexing import scatter_at
 from xla2py.templates.prelude.keys import random_bits, random_uniform
+from xla2py.templates.prelude.ordering import search_sorted
+from xla2py.templates.prelude.windows import reduce_window, select_and_scatter
 
 RNG = np.random.default_rng(5)
 EDGES = np.array([-(2**31), -1, 0, 1, 2, 5, 6, 2**31 - 1], np.int32)
@@ -92,3 +95,101 @@ def test_the_inverse_error_function_joins_what_is_around_it():
     with np.errstate(all="ignore"):
         made = module.load(keep_compiled=False).main(x)
     np.testing.assert_allclose(made, jax.jit(quantiles)(x), rtol=2e-6)
+
+
+GEOMETRIES = [  # window, strides, padding, dilation
+    ((1, 2, 3, 1), (1, 2, 2, 1), None, None),
+    ((1, 3, 3, 1), None, ((0, 0), (1, 1), (0, 2), (0, 0)), None),
+    ((1, 1, 4, 1), (1, 1, 3, 1), ((0, 0), (0, 0), (3, 4), (0, 0)), None),
+    ((1, 1, 2, 3), None, ((0, 0), (0, 0), (5, 0), (0, 4)), (1, 1, 2, 1)),
+    ((2, 1, 2, 1), None, ((0, -1), (0, 0), (-2, 1), (0, 0)), None),
+    ((1, 1, 1, 9), None, None, None),  # longer than the axis: none fits
+    ((1, 1, 1, 1), (2, 1, 1, 1), None, None),
+]
+
+
+@pytest.mark.parametrize("combine", COMBINERS[1:])
+@pytest.mark.parametrize("kind", ["f4", "i1", "u8"])
+def test_pools_are_those_of_the_shared_prelude(combine, kind):
+    """To the bit, with NaN and zeros with signs, beyond edges and where numbers wrap."""
+    x = RNG.integers(-3, 120, (3, 5, 6, 4)).astype(kind)
+    if kind == "f4":
+        x[0, 0], x[1, 2, 3], x[2, 1] = -0.0, np.nan, -np.inf
+    least, most = (-np.inf, np.inf) if kind == "f4" else (np.iinfo(kind).min, np.iinfo(kind).max)
+    init = {np.add: 0, np.multiply: 1, np.maximum: least, np.minimum: most}[combine]
+    for window, strides, padding, dilation in GEOMETRIES:
+        sizes = {"strides": strides, "padding": padding, "window_dilation": dilation}
+        with np.errstate(all="ignore"):
+            expected = reduce_window(x, x.dtype.type(init), combine, window, **sizes)
+            made = compiled_pool(x, x.dtype.type(init), combine, window, **sizes)
+        assert (made.dtype, made.shape) == (expected.dtype, expected.shape)
+        assert np.array_equal(np.signbit(made), np.signbit(expected)) or np.isnan(expected).any()
+        assert np.array_equal(made, expected, equal_nan=kind == "f4")
+
+
+@pytest.mark.parametrize("kind", ["f4", "i2"])
+def test_pools_of_nothing_are_empty_or_what_they_begin_with(kind):
+    for shape, padding in (((0, 4, 4), None), ((2, 0, 4), ((0, 0), (2, 2), (0, 0)))):
+        x = np.zeros(shape, kind)
+        arguments = x, x.dtype.type(-7), np.maximum, (1, 2, 2)
+        assert np.array_equal(compiled_pool(*arguments, padding=padding), reduce_window(*arguments, padding=padding))
+
+
+@pytest.mark.parametrize("kind", ["f4", "i4"])
+def test_gradients_of_pools_are_those_of_the_shared_prelude(kind):
+    """Of equal elements the first is chosen, the last of NaN; windows of padding alone choose none."""
+    x = RNG.integers(-2, 3, (3, 6, 7, 4)).astype(kind)
+    if kind == "f4":
+        x[0, 2], x[1, 1:3, 4] = np.nan, -np.inf
+    for window, strides, padding, dilation in GEOMETRIES:
+        if dilation is None and (padding is None or min(map(min, padding)) >= 0):
+            sizes = {"strides": strides, "padding": padding}
+            counts = reduce_window(x, x.dtype.type(0), np.add, window, **sizes).shape
+            source = RNG.integers(-9, 9, counts).astype(kind)
+            expected = select_and_scatter(x, source, window, **sizes)
+            made = compiled_pool_gradient(x, source, window, **sizes)
+            assert np.array_equal(made, expected)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("kind", ["f4", "f8", "i4", "u1"])
+def test_searches_are_those_of_the_shared_prelude(side, kind):
+    """In tables that are not sorted, too, and among NaN."""
+    values = RNG.integers(0, 200, 2500).astype(kind).reshape(50, 50)
+    for size in (1, 2, 7, 100):
+        table = np.sort(RNG.integers(0, 200, size).astype(kind))
+        tables = [table, table[::-1]]
+        if table.dtype.kind == "f":
+            values[:3, :9] = [[np.nan], [np.inf], [-0.0]]
+            tables += [np.append(table, [np.nan] * 3), np.append(-0.0, table), np.full(3, np.nan, kind)]
+        for each in tables:
+            assert np.array_equal(compiled_search(each, values, side), search_sorted(each, values, side))
+
+
+def test_windows_and_searches_of_a_program_give_what_xla_gives():
+    def computed(images, change, table):
+        pooled, back = jax.vjp(pool, images)
+        sums = jax.lax.reduce_window(images, np.float32(0), jax.lax.add, (1, 3, 3, 1), (1, 1, 1, 1), "SAME")
+        return pooled, back(change)[0], sums, jax.numpy.searchsorted(table, images, side="right")
+
+    def pool(images):
+        return jax.lax.reduce_window(images, -np.inf, jax.lax.max, (1, 3, 3, 1), (1, 2, 2, 1), "SAME")
+
+    images = RNG.normal(size=(4, 17, 16, 8)).astype(np.float32)
+    arguments = images, RNG.normal(size=(4, 9, 8, 8)).astype(np.float32), np.sort(images.reshape(-1)[:4500])
+    module = xla2py.emit(xla2py.from_jax(computed, *arguments), style="fast")
+    for name in ("compiled_pool(", "compiled_pool_gradient(", "compiled_search("):
+        assert module.source.count(name) == (2 + (name == "compiled_pool(")), name
+    made = module.load(keep_compiled=False).main(*arguments)
+    for leaf, expected in zip(made, jax.jit(computed)(*arguments), strict=True):
+        np.testing.assert_allclose(leaf, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_means_of_blocks_are_one_pass():
+    def blocks(x):
+        return x.reshape(8, 16, 2, 16, 2, 4).mean((2, 4))
+
+    x = RNG.normal(size=(8, 32, 32, 4)).astype(np.float32)
+    module = xla2py.emit(xla2py.from_jax(blocks, x), style="fast")
+    assert module.source.count("@njit") == 1
+    np.testing.assert_allclose(module.load(keep_compiled=False).main(x), jax.jit(blocks)(x), rtol=1e-6, atol=1e-6)

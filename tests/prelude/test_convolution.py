@@ -52,6 +52,8 @@ OPTIONS = [
     {"padding": ((1, 1), (0, 2))},
     {"padding": ((-1, 2), (1, -2))},
     {"input_dilation": (2, 3)},
+    {"input_dilation": (2, 3), "padding": ((1, 3), (2, -4))},
+    {"input_dilation": (4, 1), "padding": ((-3, 0), (0, 1)), "reverse_kernel": (True, True)},
     {"kernel_dilation": (2, 1)},
     {"reverse_kernel": (True, False)},
     {"strides": (3, 2), "padding": ((2, 3), (-1, 4)), "input_dilation": (2, 1), "kernel_dilation": (1, 2)},
@@ -67,6 +69,31 @@ def test_windows_and_groups(agrees, options, feature_groups, batch_groups):
     check(agrees, x, kernel, feature_groups=feature_groups, batch_groups=batch_groups, **options)
     np.testing.assert_array_equal(x, before[0])
     np.testing.assert_array_equal(kernel, before[1])
+
+
+@pytest.mark.parametrize("column_bytes", [1, 1500, 1 << 18])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"padding": ((1, 1), (1, 1))},
+        {"kernel_dilation": (1, 2), "padding": ((0, 0), (5, 2))},
+        {"strides": (2, 1), "padding": ((2, 0), (1, 1))},
+        {"padding": ((0, -1), (0, 0)), "layout": "CHWN,IHWO->HWNC"},
+    ],
+    ids=str,
+)
+def test_windows_that_are_larger_than_the_result(agrees, monkeypatch, column_bytes, options):
+    monkeypatch.setattr("xla2py.templates.prelude.convolution.COLUMN_BYTES", column_bytes)
+    shape = (5, 7, 6, 3) if "layout" in options else (3, 7, 6, 5)
+    check(agrees, small(shape), small((5, 6, 5, 4)), **options)
+
+
+def test_zeros_between_elements_meet_nothing(agrees):
+    """So infinite taps give no NaN there."""
+    x, kernel = small((1, 4, 4, 2)), small((3, 3, 2, 2))
+    x[x == 0], kernel[1, 1, 0, 0] = 1, np.inf
+    for padding in (None, ((1, 1), (1, 1))):
+        check(agrees, x, kernel, input_dilation=(2, 2), padding=padding)
 
 
 @pytest.mark.parametrize("letters", ["W", "HW", "DHW"])

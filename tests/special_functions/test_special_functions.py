@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,9 @@ from xla2py.tests.passes.raising import hlo, main
 from xla2py.tests.targets.running import on_device, on_numpy
 from xla2py.transpile.equivalence.comparison import flatten
 from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+from xla2py.transpile.hlo.parser import parse_module
+from xla2py.transpile.hlo.printer import print_module
+from xla2py.transpile.passes.special_functions import special_functions
 
 jax = pytest.importorskip("jax")
 functions = pytest.importorskip("xla2py.tests.special_functions.functions")
@@ -188,3 +193,17 @@ def test_calls_of_calls_take_no_time():
     lines += ["c = pred[2] compare(p, w), direction=NE", "q = f32[2] call(p), to_apply=f59"]
     lines += ["ROOT r = f32[2] select(c, q, w)", "}"]
     assert "main" in xla2py.emit("\n".join(lines), format=False).source
+
+
+def test_what_comes_after_an_instruction_comes_after_its_call():
+    """Also where that was only a part of what the call takes the place of; the result is HLO again."""
+    module = parse_module(text_of("digamma", np.float32, *samples("digamma", np.float32)))
+    before, root = module.entry.instructions, module.entry.root
+    last = root.replace(name="last", opcode="negate", operands=(root,), attributes={"control-predecessors": before})
+    entry = replace(module.entry, instructions=(*before, last), root=last)
+    computations = tuple(entry if each is module.entry else each for each in module.computations)
+    found, _ = special_functions(replace(module, computations=computations, entry=entry), lambda node: True)
+    printed = print_module(found)
+    assert "xla2py.digamma" in printed and print_module(parse_module(printed)) == printed
+    (call,) = (each for each in found.entry.instructions if each.opcode == "custom-call")
+    assert call in found.entry.root["control-predecessors"]

@@ -43,6 +43,24 @@ def test_rows_are_numbers_and_columns_arrays():
     assert "total[j] += exp[i, j]" in columns
 
 
+def test_what_one_piece_needs_of_a_sum_waits_for_the_sum():
+    text = program(
+        "x = f32[1,64] parameter(0)",
+        "y = f32[1,25] parameter(1)",
+        "zero = f32[] constant(0)",
+        "total = f32[] reduce(x, zero), dimensions={0,1}, to_apply=sum",
+        "twice = f32[] add(total, total)",
+        "rest = f32[1,39] broadcast(twice), dimensions={}",
+        "joined = f32[1,64] concatenate(y, rest), dimensions={1}",
+        "last = f32[] reduce(joined, zero), dimensions={0,1}, to_apply=sum",
+        "first = f32[1,64] broadcast(twice), dimensions={}",
+        "ROOT r = (f32[], f32[1,64]) tuple(last, first)",
+    ).replace("ENTRY", COMBINERS + "ENTRY")
+    ones = [np.ones((1, 64), np.float32), np.ones((1, 25), np.float32)]
+    assert "else total" in emitted(text).source
+    assert differences(text, ones) == []
+
+
 def test_the_readable_lines_stand_in_the_kernel():
     source = emitted(softmax(8, 6)).source
     assert "    # exp = np.exp(x - x.max(axis=-1, keepdims=True))\n" in source

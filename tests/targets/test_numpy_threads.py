@@ -51,10 +51,9 @@ def test_threads_change_no_bit(name):
     assert "prange" not in one.source
     expected = results(one, [x])
     assert differences(text, [x], one) == []
-    for threads in (2, 4, "auto"):
-        module = emitted(text, threads)
-        assert "in prange(" in module.source
-        assert all(map(np.array_equal, results(module, [x]), expected))
+    assert all(map(np.array_equal, results(emitted(text, 4), [x]), expected))
+    module = emitted(text, "auto")
+    assert "in prange(" in module.source
     main, most = module.load(keep_compiled=False).main, numba.get_num_threads()
     for count in range(1, most + 1):
         numba.set_num_threads(count)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.tests.targets.chunked import Loaded, check_plan
+from xla2py.tests.targets.chunked import check_plan, kinds
 from xla2py.tests.targets.running import differences, leaves, on_dask, on_numpy, uneven
 from xla2py.transpile.equivalence.comparison import Budget
 from xla2py.transpile.equivalence.inputs import make_inputs
@@ -15,9 +15,6 @@ from xla2py.transpile.equivalence.xla_reference import run_hlo
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 
 EXAMPLES = Path(xla2py.__file__).parent / "examples/hlo"
-
-
-KINDS = {"numpy": np.copy, "loaded": Loaded, "dask": uneven}
 
 
 def convolution(x: str, kernel: str, result: str, window: str, labels: str = "b01f_01io->b01f", more: str = "") -> str:
@@ -100,10 +97,11 @@ def check(text: str, chunks: str, *written: str) -> None:
     assert "# one chunk: " not in generated.source
     module = generated.load()
     module.TILE_BYTES = module.WINDOW_BYTES = 1
-    for wanted in (leaves(xla2py.emit(text).load().main(*given)), run_hlo(text, *given)):
-        for made_of in KINDS.values():
-            found = dask.compute(*leaves(module.main(*map(made_of, given))), scheduler="sync")
-            assert differences(wanted, list(found)) == []
+    by_numpy, by_xla = leaves(xla2py.emit(text).load().main(*given)), run_hlo(text, *given)
+    for made_of in kinds(chunks):
+        found = list(dask.compute(*leaves(module.main(*map(made_of, given))), scheduler="sync"))
+        assert differences(by_numpy, found) == []
+        assert differences(by_xla, found) == []
 
 
 @pytest.mark.parametrize("chunks", ["3", "5"])

@@ -128,12 +128,13 @@ class Branch:
 class Program:
     """Functions, callees first; the last is the entry.
 
-    ``given`` is the module before rewrites of the HLO.
+    ``given`` is the module before rewrites of the HLO; ``edges`` names the rows of ``passes/edges.toml`` that it uses.
     """
 
     module: HloModule
     functions: list[Function]
     given: HloModule | None = None
+    edges: tuple[str, ...] = ()
 
     @property
     def original(self) -> HloModule:

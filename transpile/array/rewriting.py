@@ -68,13 +68,14 @@ def with_operands(graph: Graph, node: Node, operands: tuple[Node, ...], **change
 
 
 def called(graph: Graph, name: str, operands: tuple[Node, ...], like: Node, *more: Any, **keywords: Any) -> Node:
-    """A call on these operands, what follows them and keywords, of the shape and element type of ``like``: of
+    """A call on these operands, what follows them and keywords, in place of ``like``, whose interval holds for it: of
     ``np.hypot`` or another function of the array library, or of one of the prelude, ``sigmoid``. Literals become plain
-    numbers."""
+    numbers.
+    """
     opcode, function = ("library", name.removeprefix("np.")) if name.startswith("np.") else ("prelude", name)
     parameters = call_parameters(function, operands, *more, **keywords)
     given = tuple(operand for operand in operands if not operand.is_literal)
-    return graph.typed(opcode, given, like.shape, like.element_type, interval=like.interval, **parameters)
+    return graph.add(opcode, given, interval=like.interval, **parameters)
 
 
 def call_parameters(function: str, operands: Sequence[Node], *more: Any, **keywords: Any) -> dict[str, Any]:

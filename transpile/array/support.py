@@ -17,8 +17,10 @@ class Features:
     Functions of a program are called as such, unless the target has to see what they do. Arrays that are mutable may be
     written into. Free indices are integers of any type, and negative ones count from the end. Where slices are fast,
     combining strided ones takes less time than a reduction of lines of a few elements. Where they fit memory, what all
-    rounds of a loop need may be computed before it. With narrow products, those of two matrices of 16-bit floats are
-    accumulated in float32 and rounded once.
+    rounds of a loop need may be computed before it. Slices may start at any number, unless those of the library must be
+    brought to the host first. Indices that are trusted lie within their arrays: nothing guards them. With narrow
+    products, those of two matrices of 16-bit floats are accumulated in float32 and rounded once. Sizes are fixed unless
+    the program is one of several at other sizes.
     """
 
     functions_are_called: bool = True
@@ -26,7 +28,10 @@ class Features:
     indices_are_free: bool = True
     slices_are_fast: bool = True
     arrays_fit_memory: bool = True
+    starts_are_free: bool = True
+    indices_are_trusted: bool = False
     narrow_products: bool = False
+    sizes_are_fixed: bool = True
 
 
 @dataclass(frozen=True, slots=True)

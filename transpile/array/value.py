@@ -170,16 +170,9 @@ def arranged(graph: Graph, value: Value, dimensions: Sequence[int]) -> Node:
 
 def common_order(values: Sequence[Value]) -> list[int]:
     """The dimensions that any value maps: in the one order all full operands share, else in logical order."""
-    need = sorted({d for value in values for d, axis in enumerate(value.axes) if axis is not None})
-    orders = set()
-    for value in values:
-        held = [d for d, axis in enumerate(value.axes) if axis is not None]
-        if held:
-            orders.add(tuple(sorted(held, key=lambda d: value.axes[d] or 0)))
-    if len(orders) == 1:
-        (only,) = orders
-        return list(only)
-    return need
+    held = (sorted((axis, d) for d, axis in enumerate(value.axes) if axis is not None) for value in values)
+    orders = {tuple(d for _, d in order) for order in held if order}
+    return list(*orders) if len(orders) == 1 else sorted(set[int]().union(*orders))
 
 
 def materialise(graph: Graph, value: Value) -> Node:

@@ -141,10 +141,13 @@ def _emit(
     read: Callable[[], HloModule | Witnesses], jobs: Sequence[Job], options: dict[str, Any], deliver: Deliver
 ) -> int:
     """Emit one program for its targets; the exit code."""
+    from ..emission.shared_helpers import form_in
+
     module = read()
 
     def emit_for(job: Job) -> int:
-        generated = generate(module, job.target, shown_name(job.source), options)
+        helpers = options["helpers"] if job.destination is None else form_in(options["helpers"], job.destination.parent)
+        generated = generate(module, job.target, shown_name(job.source), {**options, "helpers": helpers})
         return deliver(generated, job.destination)
 
     return run_all([partial(emit_for, job) for job in jobs])

@@ -15,6 +15,7 @@ from ...targets.base import require_targets
 from ..settings import SETTINGS, load_settings
 from .modules import run_all
 from .options import Command, Group, choose, setting_options
+from .proofs import proved
 from .terminal import note, working, write_table
 
 if TYPE_CHECKING:
@@ -82,33 +83,44 @@ def add(source: str, output: str, **given: Any) -> int:
 
 @command.command(cls=Command)
 @modules_argument
+@click.option("--prove", is_flag=True, help="Run what was edited beside XLA on every kind of inputs.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", help="Default: text.")
-def check(modules: tuple[str, ...], output_format: str) -> int:
+def check(modules: tuple[str, ...], prove: bool, output_format: str) -> int:
     """Tell which modules are not what their sources give today; exit 1 where somebody has to act.
 
     States: fresh; stale generator (a newer xla2py writes it differently: nothing to do in haste); edited (no complaint
-    where the manifest says `edited = true`); stale source; conflict; missing.
+    where the manifest says `edited = true`); stale source; conflict; missing. With --prove, the exit code is 1 also
+    where an edited module gives other values than its source does on XLA, and 3 where that cannot be found out.
     """
     from ..vendoring import inspect_module
 
     found = []
 
+    proofs: list[str] = []
+
     def act(project: Project, module: VendoredModule) -> int:
         freshness = inspect_module(project, module)
         found.append(freshness)
-        return ACTION_NEEDED if freshness.needs_action else 0
+        proof, code = proved(project, module) if prove else ("", 0)
+        proofs.append(proof)
+        return ACTION_NEEDED if freshness.needs_action else code
 
     code = _each(modules, act)
     rows = [(f.module.output, f.state.value, f.is_edited, f.module.source) for f in found]
     if output_format == "json":
-        keys = ("output", "state", "edited", "source")
-        click.echo(json.dumps([dict(zip(keys, row, strict=True)) for row in rows], indent=2))
+        keys = ("output", "state", "edited", "source", *(["proof"] if prove else []))
+        told = [(*row, *([proof] if prove else [])) for row, proof in zip(rows, proofs, strict=True)]
+        click.echo(json.dumps([dict(zip(keys, row, strict=True)) for row in told], indent=2))
     elif rows:
         shown = [
             (output, state + " and edited" * (edited and state.startswith("stale")), source)
             for output, state, edited, source in rows
         ]
-        write_table(("module", "state", "source"), shown)
+        headings: tuple[str, ...] = ("module", "state", "source")
+        if prove:
+            headings = (*headings, "edits")
+            shown = [(*row, proof) for row, proof in zip(shown, proofs, strict=True)]  # type: ignore[misc]
+        write_table(headings, shown)
     return code
 
 

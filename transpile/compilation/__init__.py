@@ -11,6 +11,7 @@ from ..array.program import Program
 from ..array.support import Support
 from ..errors import Diagnostic, UnsupportedError
 from ..hlo.ir import HloModule
+from ..passes.edges import LIBRARY
 from .stages import (
     EMISSION_CHOICES,
     FAST,
@@ -103,7 +104,7 @@ def compile(
     refused = tuple(module_refusals(module, options.custom_calls))
     if refused:
         return Compilation(module, target, refused)
-    draft = Draft(module, target, options, module, _support(target, options))
+    draft = Draft(module, target, options, module, _support(target, options, sizes_are_fixed=not module.free_sizes))
     with _at_source(module):
         run_stages(draft, STAGES[:_FIRST_OF_TARGET], observe, begin)
     refused = tuple(program_refusals(draft.program, target))
@@ -116,10 +117,12 @@ def compile(
     return Compilation(module, target, (), draft.lowered, draft.plan)
 
 
-def _support(target: Target, options: Options) -> Support:
+def _support(target: Target, options: Options, *, sizes_are_fixed: bool) -> Support:
     """Return what a target supports in a style: where there are kernels, nothing that would stand in their way."""
     kernels = kernels_in(options.style, target)
-    return Support((target.refuses, *((kernels.refuses,) if kernels is not None else ())), target.features)
+    is_trusted = options.edges == LIBRARY and target.features.indices_are_free
+    features = replace(target.features, indices_are_trusted=is_trusted, sizes_are_fixed=sizes_are_fixed)
+    return Support((target.refuses, *((kernels.refuses,) if kernels is not None else ())), features)
 
 
 @contextmanager

@@ -16,9 +16,11 @@ from ..hlo.ir import HloModule
 from ..hlo.printer import print_module
 from ..kernels.verifier import verify_kernels
 from ..passes import PIPELINE, ArrayPass
+from ..passes.edges import LIBRARY, XLA, edges
 from ..passes.expansion import composed, expanding, is_expanded
 from ..passes.fusion import fuse
 from ..passes.inlining import inline_elementwise, inlining
+from ..passes.layers import layers
 from ..passes.outlining import Originals, outlining
 from ..passes.own_functions import own_functions
 from ..passes.repeats import repeats
@@ -41,7 +43,9 @@ class Options:
     ``disabled`` names stages to leave out, ``custom_calls`` a function ``module:function`` for custom-call targets;
     ``limits`` hold for programs in chunks, ``style`` is one of ``STYLES``, large kernels run in so many ``threads`` (a
     number, or ``auto``), and ``graph`` asks for a program that can be
-    captured as one CUDA graph. With ``debug`` the program is verified after every stage.
+    captured as one CUDA graph. With the ``edges`` of the library, its plain calls are used where they differ from HLO
+    on few inputs alone. With ``debug`` the program is verified after every stage. ``allow`` names packages that
+    modules may import.
     """
 
     disabled: tuple[str, ...] = ()
@@ -50,7 +54,9 @@ class Options:
     style: str = READABLE
     threads: str = "1"
     graph: bool = False
+    edges: str = XLA
     debug: bool = False
+    allow: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -154,6 +160,16 @@ def _over_functions(array_pass: ArrayPass) -> Stage:
     return Stage(array_pass.__name__, ARRAY, ARRAY, run)
 
 
+def _has_library_edges(draft: Draft) -> bool:
+    return draft.options.edges == LIBRARY
+
+
+def _use_library_edges(draft: Draft) -> None:
+    program = draft.program
+    used = [name for function in program.functions for name in edges(function, draft.support)]
+    program.edges = tuple(dict.fromkeys(used))
+
+
 def _inline(draft: Draft) -> None:
     inlining(draft.program)
 
@@ -163,18 +179,24 @@ def _calls_functions(draft: Draft) -> bool:
 
 
 def _merge_repeats(draft: Draft) -> None:
-    repeats(draft.program)
+    repeats(draft.program, of_one_shape=_writes_kernels(draft))
+
+
+def _merge_layers(draft: Draft) -> None:
+    layers(draft.program)
 
 
 def _has_own_functions(draft: Draft) -> bool:
-    return draft.target.own_function is not None or _writes_kernels(draft)
+    return draft.target.own_function is not None or _writes_kernels(draft) or bool(draft.options.allow)
 
 
 def _use_own_functions(draft: Draft) -> None:
-    kernels = kernels_in(draft.options.style, draft.target)
-    for owner in (kernels, draft.target):
-        if owner is not None and owner.own_function is not None:
-            own_functions(draft.program, owner.own_function)
+    target, kernels = draft.target, _kernels(draft)
+    imported = {*draft.options.allow, *(kernels.requires if kernels is not None else ())}
+    packages = [rule for name, rule in target.packages.items() if name in imported]
+    for own in (kernels.own_function if kernels is not None else None, *packages, target.own_function):
+        if own is not None:
+            own_functions(draft.program, own)
 
 
 def kernels_in(style: str, target: Target) -> Kernels | None:
@@ -184,12 +206,17 @@ def kernels_in(style: str, target: Target) -> Kernels | None:
     return replace(target.kernels, pays=lambda *_: True) if style == FUSED else target.kernels
 
 
+def _kernels(draft: Draft) -> Kernels | None:
+    kernels = kernels_in(draft.options.style, draft.target)
+    return kernels.at_any_size() if kernels is not None and draft.given.free_sizes else kernels
+
+
 def _writes_kernels(draft: Draft) -> bool:
-    return kernels_in(draft.options.style, draft.target) is not None
+    return _kernels(draft) is not None
 
 
 def _fuse(draft: Draft) -> None:
-    kernels = kernels_in(draft.options.style, draft.target)
+    kernels = _kernels(draft)
     assert kernels is not None
     inline_elementwise(draft.program, kernels.fuses)
     fuse(draft.program, kernels, draft.options.threads)
@@ -214,8 +241,10 @@ STAGES: tuple[Stage, ...] = (
     Stage("storage_types", HLO, HLO, _store_types, lambda draft: bool(draft.target.lacks), is_needed=True),
     Stage("to_array", HLO, ARRAY, _lower, is_needed=True, choices=LOWERING_CHOICES),
     *map(_over_functions, PIPELINE),
+    Stage("edges", ARRAY, ARRAY, _use_library_edges, _has_library_edges, is_needed=True),
     Stage("inlining", ARRAY, ARRAY, _inline),
     Stage("repeats", ARRAY, ARRAY, _merge_repeats, _calls_functions),
+    Stage("layers", ARRAY, ARRAY, _merge_layers, _calls_functions),
     Stage("own_functions", ARRAY, ARRAY, _use_own_functions, _has_own_functions, is_needed=True),
     Stage("kernels", ARRAY, ARRAY, _fuse, _writes_kernels, is_needed=True),
     Stage("chunks", ARRAY, ARRAY, _cut_into_chunks, _works_in_chunks, is_needed=True),

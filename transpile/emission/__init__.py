@@ -31,6 +31,7 @@ from .header import body_sha256, with_body_hash
 from .module import Settings, joined, write_module
 from .names import identifier
 from .result_trees import has_trees
+from .shared_helpers import OWN, helper_names, helpers_file, require_sharing
 
 _THREADS = re.compile("[1-9][0-9]{0,3}|auto")
 
@@ -56,7 +57,10 @@ def emit(
     chunks: str = "",
     style: str = "readable",
     threads: str | int = 1,
+    allow: Sequence[str] = (),
     graph: bool = False,
+    edges: str = "xla",
+    helpers: str = "own",
     debug: bool = False,
     observe: Callable[[str, str], None] | None = None,
     begin: Callable[[str], None] | None = None,
@@ -79,10 +83,13 @@ def emit(
     ``chunks`` how large a chunk is there: bytes (``"32MiB"``) or the number of elements along every axis that is cut
     (``"4096"``). ``style`` is ``readable``, or ``fast`` on targets that write kernels of their own (NumPy with Numba,
     CuPy): what joins between two arrays that must be stored becomes one kernel; in ``fused`` however small. Large ones
-    run in so many ``threads`` on NumPy; ``auto`` leaves the number to Numba. With ``graph`` the module offers
-    ``replay``: ``main`` as a CUDA graph (CuPy). ``debug`` verifies the program after each pass, which finds a bug in a
-    pass where it is. ``observe`` is called with the name of each pass and the program after it as text, ``begin`` with
-    the name of what is done next.
+    run in so many ``threads`` on NumPy; ``auto`` leaves the number to Numba. ``allow`` names packages that a module may
+    import where they are faster (``scipy`` on NumPy), as kernels may. With ``graph`` the module offers ``replay``:
+    ``main`` as a CUDA graph (CuPy). With ``edges="library"``, plain calls of the array library are used where these
+    differ from HLO only on singular, non-finite or out-of-range input (docs/edges.md). The functions that a module
+    copies are its ``own``, or in a file that those of a package import (``shared``), or of a folder (``beside``).
+    ``debug`` verifies the program after each pass, which finds a bug in a pass where it is. ``observe`` is called with
+    the name of each pass and the program after it as text, ``begin`` with the name of what is done next.
 
     Raises HloSyntaxError and HloVerificationError for bad input, UnsupportedError naming every instruction that the
     target cannot express, or a graph cannot hold, or of which no text is right at any size (XP424, XP426), UsageError
@@ -104,12 +111,14 @@ def emit(
     hooks = checked_hooks(custom_calls or {})
     require_style(style, chosen)
     require_threads(threads, style, chosen)
+    require_packages(allow, chosen)
     require_graphs(graph, chosen)
     annotate, constants = chosen_word("annotate", annotate), chosen_word("constants", constants)
+    edges, helpers = chosen_word("edges", edges), chosen_word("helpers", helpers)
+    require_sharing(helpers, style == READABLE and not graph and device_count(module) == 1)
     limits = Limits(memory, chunks) if chosen.arrange is not None else Limits()
-    compiled = compile(
-        module, chosen, Options(tuple(disable_passes), hooks, limits, style, str(threads), graph, debug), observe, begin
-    )
+    asked = Options(tuple(disable_passes), hooks, limits, style, str(threads), graph, edges, debug, tuple(allow))
+    compiled = compile(module, chosen, asked, observe, begin)
     compiled.require_support(*(captured_objects(module) if graph and nested else ()))
     settings = Settings(
         annotate=annotate,
@@ -120,9 +129,24 @@ def emit(
         releases="releases" not in disable_passes,
         cutting="cutting" not in disable_passes,
         graph=graph,
+        style=style,
+        helpers=helpers,
         source_name=_source_name(source, module, name),
         options=_options(
-            annotate, checks, format, constants, nested, disable_passes, hooks, limits, style, threads, graph
+            hooks,
+            limits,
+            disable_passes,
+            style=style,
+            threads=str(threads),
+            allow=",".join(allow),
+            graph=graph,
+            annotate=annotate,
+            checks="exact" if checks == SIZES else checks,
+            edges=edges,
+            helpers=helpers,
+            format=format,
+            constants=constants,
+            nested=nested,
         ),
         source_sha256=module_sha256(module, with_result_tree=nested),
     )
@@ -132,42 +156,36 @@ def emit(
     begin("formatting")
     text = joined(list(map(formatted, written.pieces)) if format else written.pieces)
     text, title = with_body_hash(text), identifier(module.name) or "module"
+    names = helper_names(text, chosen.name) if helpers != OWN else ()
     handed = known_functions(module) if device_count(module) == 1 else {}
     return GeneratedModule(
-        text, title, chosen.name, written.constants, written.functions, compiled.program, callbacks=handed
+        text,
+        title,
+        chosen.name,
+        written.constants,
+        written.functions,
+        compiled.program,
+        callbacks=handed,
+        helpers=helpers_file(names, chosen.name) if names else "",
+        shapes=written.shapes,
     )
 
 
-def _options(
-    annotate: str,
-    checks: str,
-    format: bool,
-    constants: str,
-    nested: bool,
-    disabled: Sequence[str],
-    hooks: Mapping[str, str],
-    limits: Limits,
-    style: str,
-    threads: str | int,
-    graph: bool,
-) -> str:
+def _options(hooks: Mapping[str, str], limits: Limits, disabled: Sequence[str], **chosen: str | bool) -> str:
     """Return what the command line adds to emit this module again; a folder of sources has no name that fits
     everywhere.
     """
-    given = [
-        "" if style == READABLE else f"--style {style}",
-        "" if str(threads) == "1" else f"--threads {threads}",
-        "--graph" if graph else "",
-        "" if annotate == "short" else f"--annotate {annotate}",
-        "" if checks in ("exact", SIZES) else "--no-checks" if checks == "none" else f"--checks {checks}",
-        "" if format else "--no-format",
-        "" if constants == "auto" else f"--constants {constants}",
-        "--nested" if nested else "",
-        *(f"--{name} {''.join(size.split())}" for name, size in limits.given()),
-        f"--disable-pass {','.join(disabled)}" if disabled else "",
-        *(f"--custom-call {target}={hook}" for target, hook in hooks.items() if target.replace("_", "").isalnum()),
-    ]
-    return "".join(f" {option}" for option in given if option)
+    given = [_option(name, value) for name, value in chosen.items() if value not in (SETTINGS[name].default, "")]
+    given += [f"--{name} {''.join(size.split())}" for name, size in limits.given()]
+    given += [f"--disable-pass {','.join(disabled)}"] if disabled else []
+    given += [f"--custom-call {target}={hook}" for target, hook in hooks.items() if target.replace("_", "").isalnum()]
+    return "".join(f" {option}" for option in given)
+
+
+def _option(name: str, value: str | bool) -> str:
+    if isinstance(value, bool):
+        return f"--{name}" if value else f"--no-{name}"
+    return f"--no-{name}" if SETTINGS[name].flags and value == "none" else f"--{name} {value}"
 
 
 def with_sources(module: HloModule, folder: Path) -> HloModule:
@@ -220,6 +238,15 @@ def require_threads(threads: str | int, style: str, target: Target) -> None:
     if kernels is None or kernels.parallel_from is None:
         message = f"modules for {target.title} in the style '{style}' have no threads of their own"
         raise UsageError(Diagnostic("XP418", message, hint="leave --threads out, or add: -t numpy --style fast"))
+
+
+def require_packages(allow: Sequence[str], target: Target) -> None:
+    """Raise UsageError (XP416) for a package that modules for a target have no use for."""
+    for name in checked_words("allow", allow):
+        if name not in target.packages:
+            known = f"one of: {', '.join(target.packages)}" if target.packages else "leave --allow out"
+            message = f"allow: modules for {target.title} have no use for '{name}'"
+            raise UsageError(Diagnostic("XP416", message, hint=known))
 
 
 def chosen_word(name: str, value: bool | str) -> str:

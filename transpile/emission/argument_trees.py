@@ -57,7 +57,12 @@ def leaf_paths(module: HloModule) -> list[Path | None]:
     """The path of each parameter that is a leaf of a tree, None for the others."""
     nameless = module.trees.nameless if module.trees is not None else ()
     found = [None if k in nameless else _path(parameter) for k, parameter in enumerate(module.entry.parameters)]
-    return [path if path is not None and _is_tree(path.root, found) else None for path in found]
+    leaves: dict[str, list[tuple[Key, ...]]] = {}  # by argument
+    for path in found:
+        if path is not None:
+            leaves.setdefault(path.root, []).append(path.keys)
+    trees = {root for root, own in leaves.items() if _is_tree(own)}
+    return [path if path is not None and path.root in trees else None for path in found]
 
 
 def captured_objects(module: HloModule) -> list[Diagnostic]:
@@ -91,11 +96,10 @@ def _key(part: re.Match[str]) -> Key | None:
     return None if word.startswith(".") or '"' in word else word
 
 
-def _is_tree(root: str, paths: Sequence[Path | None]) -> bool:
-    """Tell whether no leaf of the argument is a part of the way to another, and none comes twice."""
-    own = [path.keys for path in paths if path is not None and path.root == root]
-    inner = {keys[:size] for keys in own for size in range(len(keys))}
-    return len(set(own)) == len(own) and not inner.intersection(own)
+def _is_tree(leaves: Sequence[tuple[Key, ...]]) -> bool:
+    """Tell whether no leaf of an argument is a part of the way to another, and none comes twice."""
+    inner = {keys[:size] for keys in leaves for size in range(len(keys))}
+    return len(set(leaves)) == len(leaves) and not inner.intersection(leaves)
 
 
 def tree_of(leaves: Sequence[tuple[str, tuple[Key, ...], str]]) -> Tree:

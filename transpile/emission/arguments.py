@@ -80,7 +80,7 @@ class ArgumentWriter:
         names = argument_names(self.function.computation.parameters)
         if origin is not None:
             main, loop = self.writer.callers[0], self.function.loop
-            carried = main.wanted_names(self.function.block_of[0], loop) if loop is not None else {}
+            carried = main.wanted.of_carries(self.function.block_of[0], loop) if loop is not None else {}
             carries = {carry.parameter: name for carry, name in carried.items()}
             return [
                 carries[node]
@@ -89,7 +89,7 @@ class ArgumentWriter:
                 if node in self.function.parameters
                 else names[node.parameters["argument"]]
                 if "argument" in node.parameters
-                else (node.is_python_int and main.texts.get(node)) or main.name_of_argument(node)  # of a loop
+                else (node.is_python_int and main.texts.get(node)) or main.wanted.of_argument(node)  # of a loop
                 if node.opcode == "parameter"
                 else base_name(node, origin)
                 for node in self.function.sources
@@ -108,7 +108,7 @@ class ArgumentWriter:
             for node in caller.plan.nodes:
                 if node.opcode == "call" and node.parameters["function"] is self.function:
                     for names, operand in zip(given, node.operands, strict=True):
-                        names.append(caller.name_of_argument(operand))
+                        names.append(caller.wanted.of_argument(operand))
         return [common_words(names) or "x" for names in given]
 
     def prepare(self) -> str:

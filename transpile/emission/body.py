@@ -8,23 +8,23 @@ from functools import partial
 
 from ..array.in_place import is_own_array, may_change_in_place
 from ..array.node import Node, Region, literal_value
-from ..array.program import Carry, Function, Loop, Store, Tree, tree_nodes
+from ..array.program import Function, Loop, Store, Tree, tree_nodes
 from .arguments import ArgumentWriter
 from .chains import Chain, chains
 from .constants import ModuleConstants
-from .context_names import is_gradient
 from .control_flow import ControlFlowWriter
 from .expression import ATOM, PRIMARY, UFUNCS, WIDTH, Expression, Renderer
 from .fitting import Fitting
 from .lines import Line, WrittenFunction
 from .loop_compiler import LoopCompiler
 from .name_allocation import NameAllocation
-from .names import Names, base_name, is_argument
+from .named_results import NamedResults
+from .names import Names
 from .plan import Plan, plan, source_line
 from .result_trees import display, leaf_columns, mapped
 from .schedule import Body, Reads, Statement, schedule
 from .sources import SourceNames
-from .updates import updates
+from .wanted_names import WantedNames
 
 
 class FunctionWriter:
@@ -61,15 +61,14 @@ class FunctionWriter:
         self.indent = 1
         self.loop_compiler: LoopCompiler | None = None  # writes loops as functions, where the target compiles them
         self.items: dict[Node, dict[int, Node]] = {}
+        self.calls: dict[Function, list[Node]] = {}
         self._last_place: tuple[str, int] | None = None
         for node in self.plan.nodes:
+            if node.opcode == "call":
+                self.calls.setdefault(node.parameters["function"], []).append(node)
             if node.opcode == "item":
                 self.items.setdefault(node.operands[0], {})[node.parameters["index"]] = node
         self._promote_next_values()
-        self.suggestions = source_names.suggestions(
-            self.graph, self.plan.nodes, tree_nodes(function.results), self.plan.named - self.plan.user_names.keys()
-        )
-        self.updates = updates(function)
         self.reads = Reads(self.plan.named)
         self.changed_in_place: set[Node] = set()  # next values of carries that the loop need not copy
         self.kept: set[Node] = set()  # next values of carries that are written in place
@@ -83,6 +82,7 @@ class FunctionWriter:
         self.allocation = NameAllocation(self.plan, self.reads, names, tree_nodes(function.results))
         self.arguments = ArgumentWriter(self)
         self.fitting = Fitting(self)
+        self.wanted = WantedNames(self)
 
     def _promote_next_values(self) -> None:
         """Next values of carries get statements, so that they can be written in place."""
@@ -97,7 +97,7 @@ class FunctionWriter:
 
     def _name(self, node: Node) -> Expression:
         """The name of a new value: the author's, what it leaves, or what its operation suggests."""
-        return Expression(self.allocation.name(node, self.wanted_name(node)))
+        return Expression(self.allocation.name(node, self.wanted.of(node)))
 
     # -- the function
 
@@ -110,7 +110,7 @@ class FunctionWriter:
                 self.allocation.expect([chain.last])
         self.region(self.graph.root)
         together = 4 * self.indent + len("return ")
-        if together + len(self.tree_text(self.results)) > WIDTH:
+        if together + self.renderer.columns(self.tree_text(self.results)) > WIDTH:
             for node, columns in leaf_columns(self.results):
                 alone = node is self.results
                 taken = together if alone else 4 * self.indent + columns
@@ -145,7 +145,7 @@ class FunctionWriter:
         if place is None or place == self._last_place:
             return ""
         comment = f"{place[0].replace(chr(92), '/').rsplit('/', 1)[-1]}:{place[1]}"
-        if not comment.isprintable() or 4 * self.indent + len(text) + len(comment) + 4 > WIDTH:
+        if not comment.isprintable() or 4 * self.indent + self.renderer.columns(text) + len(comment) + 4 > WIDTH:
             return ""
         self._last_place = place
         return comment
@@ -233,52 +233,17 @@ class FunctionWriter:
         """The expression of a node that has a name, where only an array will do."""
         return self.renderer.as_array(node, self.value(node))
 
-    def wanted_name(self, node: Node) -> str:
-        own = self.plan.user_names.get(node)
-        call = node.operands[0] if node.opcode == "item" else node
-        if own is None and "carry" in node.parameters and "stands_for" in call.parameters:
-            loop = call.parameters["stands_for"]
-            return self.control_flow.wanted_names(loop, loop.parameters["loop"])[node.parameters["carry"]]
-        return own or self._updated_name(node) or self._name_in_call(node) or base_name(node, self.graph)
-
-    def _name_in_call(self, node: Node) -> str | None:
-        """Return what one of several results of a call is called in the function; else what the value leaves."""
-        if node.opcode == "item" and node.operands[0].opcode == "call":
-            return self.source_names.of_result(node.operands[0].parameters["function"], node.parameters["index"])
-        return self.suggestions.get(node)
-
-    def _updated_name(self, node: Node) -> str:
-        """``new_weight`` for what becomes of the argument ``weight``."""
-        before = self.updates.get(node)
-        return "" if before is None else f"new_{self.name_of_argument(before)}"
-
-    def wanted_names(self, node: Node, loop: Loop) -> dict[Carry, str]:
-        """Return what the carries of a loop would best be called."""
-        return self.control_flow.wanted_names(node, loop)
-
-    def name_of_argument(self, node: Node) -> str:
-        """Return what a function may call what it is given here."""
-        if node.is_literal or node.is_python_int:
-            return "x"
-        if node in self.arguments.leaf_names:
-            return self.arguments.leaf_names[node]
-        if node.opcode == "getitem" and node not in self.texts:
-            return self.name_of_argument(node.operands[0])
-        name = self.texts.get(node, "")
-        if is_argument(node):
-            return name
-        made = self.graph.results.get(node, ())
-        if made and all(map(is_gradient, made)):
-            return "gradient"
-        return name if name.isidentifier() else self.wanted_name(node)
-
     def taken(self, node: Node) -> int:
         """The columns of the line that assigns a node, but for its value."""
-        name = self.texts.get(node) or self.names.free(self.wanted_name(node))
+        name = self.texts.get(node) or self.names.free(self.wanted.of(node))
         return 4 * self.indent + len(name) + len(" = ")
 
     def _several(self, node: Node) -> None:
-        """A call with several results: one target each."""
+        """A call with several results: one target each, or one for all where they have names."""
+        named = self.renderer.named_results.get(node.parameters["function"]) if node.opcode == "call" else None
+        if named is not None:
+            self._named_results(node, named)
+            return
         targets = self.targets(node)
         targets = targets if len(targets) > 1 else [f"({targets[0]},)"]
         taken = 4 * self.indent + len(", ".join(targets)) + len(" = ")
@@ -286,9 +251,26 @@ class FunctionWriter:
         parts = list(self.items.get(node, {}).values())
         self.bind_results(parts if node.opcode == "kernel" else [], parts)
 
+    def _named_results(self, node: Node, named: NamedResults) -> None:
+        """``layer_0 = layer(x)``, with ``layer_0.scores`` for one of the results."""
+        function = node.parameters["function"]
+        calls = self.calls[function]
+        if not named.fields:
+            given = [[self.items[call][k] for call in calls if k in self.items[call]] for k in range(len(node.results))]
+            named.name_fields([self.wanted.of(part) for part in parts] for parts in given)
+        own = self.renderer.function_names[function]
+        name = self.names.fresh(f"{own}_{calls.index(node)}" if len(calls) > 1 else f"{own}_results")
+        taken = 4 * self.indent + len(name) + len(" = ")
+        self.assign([name], self.fitting.fitted(node, partial(self.value, node), taken), node)
+        parts = self.items.get(node, {})
+        for index, part in parts.items():
+            self.texts[part] = Expression(self.renderer.statement("field", name, named.fields[index]), PRIMARY)
+        self.bound(*parts.values())
+
     def bind_results(self, compiled: Sequence[Node], parts: Sequence[Node]) -> None:
-        """The last line has named results; numbers among those of ``compiled`` code get their types back."""
-        numbers = [(part, self.texts[part]) for part in compiled if not part.ndim and not part.is_python_int]
+        """The last line has named results; those of ``compiled`` code that are of another type get their own."""
+        named = [(part, self.texts[part]) for part in compiled if not part.is_python_int]
+        numbers = [(part, name) for part, name in named if self.renderer.statement("is_retyped", part)]
         typed = self.renderer.statement("typed_numbers", numbers) if numbers else ""
         behind = {part for part, _ in numbers} if typed else set()
         self.bound(*(part for part in parts if part not in behind))
@@ -315,9 +297,9 @@ class FunctionWriter:
         with.
         """
         if "carry" not in part.parameters:
-            return self.allocation.name(part, self.wanted_name(part), node)
+            return self.allocation.name(part, self.wanted.of(part), node)
         begun = node.operands[part.parameters["begins"]]
-        wanted = self.texts[begun] if begun.opcode == "empty" else self.wanted_name(part)
+        wanted = self.texts[begun] if begun.opcode == "empty" else self.wanted.of(part)
         return self.allocation.name(part, wanted, node)
 
     def _setitem(self, node: Node) -> None:
@@ -326,7 +308,7 @@ class FunctionWriter:
         takes_over = self._taken_over_by(before) is node
         name = self.texts[before] if takes_over else self.texts.get(node)
         if name is None:
-            name = Expression(self.names.fresh(self.wanted_name(self._last_change(node))))
+            name = Expression(self.names.fresh(self.wanted.of(self._last_change(node))))
         if not takes_over and node not in self.changed_in_place:
             source = self.text(before)
             is_new = is_own_array(before) and before not in self.plan.named

@@ -16,7 +16,7 @@ from ..array.graph import Graph
 from ..array.node import Node, Region
 from ..array.traversal import dependencies
 from ..hlo.function_words import own_parts, word_of
-from ..hlo.ir import HloModule, Instruction
+from ..hlo.ir import Computation, HloModule, Instruction
 from ..hlo.stack_frames import CallChains
 from .names import base_name
 from .sections import scope_parts
@@ -49,6 +49,9 @@ class Around(NamedTuple):
 
 _NOWHERE = Around(((), ()), "")  # around what a function returns
 
+# By the call or scope that they leave, and whether they are gradients: values, and the name that they have after it.
+_Values = dict[tuple[object, bool], list[tuple[Node, str]]]
+
 
 class ContextNames:
     """The names of a module's values after the calls and scopes around them."""
@@ -59,74 +62,24 @@ class ContextNames:
         traced = module.name.removeprefix("jit_")
         names = [frame.function_name for frame in self._chains.frames]
         self._own = own_parts(names, traced)
+        self._places = {each: computation for computation in module.computations for each in computation.instructions}
+        self._calls: dict[Computation, list[Instruction]] = {}
+        for instruction in self._places:
+            if instruction.opcode == "call":
+                self._calls.setdefault(instruction["to_apply"], []).append(instruction)
 
     def names(self, graph: Graph, nodes: Sequence[Node], results: Iterable[Node], named: set[Node]) -> dict[Node, str]:
         """Names for those of ``nodes``, the live nodes of a function, that have statements of their own."""
-        instructions = {node: origin for node in nodes if (origin := _instruction(graph, node)) is not None}
-        if not instructions:
-            return {}
-        users: dict[Node, list[Node | None]] = {}
-        for node in nodes:
-            for operand in dependencies(node):
-                users.setdefault(operand, []).append(node)
-        for node in results:
-            users.setdefault(node, []).append(None)
-        around = {node: levels for node, origin in instructions.items() if (levels := self._levels(origin)) is not None}
+        origins = {node: origin for node in nodes if (origin := _instruction(graph, node)) is not None}
+        around = {node: levels for node, origin in origins.items() if (levels := self._levels(origin)) is not None}
         if not around:
             return {}
-        common = _shared(around.values())
-        in_region: dict[Region, list[Around]] = {}
-        for node, levels in around.items():
-            in_region.setdefault(node.region, []).append(levels)
-        within = {region: _shared(given) for region, given in in_region.items()}
-        found: dict[Node, str] = {}
-        leaving: dict[tuple[object, bool], list[tuple[Node, str]]] = {}
-        inside: list[Node] = []
-        level: Level | None
-        for node in nodes:
-            if node not in named or node not in around or node.results or node.opcode == "item":
-                continue
-            gradient = is_gradient(instructions[node])
-            root = around[node].root
-            known = [u for u in users.get(node, ()) if u is None or (u in around and around[u].root == root)]
-            into = [around[user] for user in known if user is not None and is_gradient(instructions[user])]
-            others = [
-                _NOWHERE if user is None else around[user]
-                for user in known
-                if user is None or not is_gradient(instructions[user])
-            ]
-            level, name = None, ""
-            if all(operand.is_literal for operand in node.operands):
-                pass  # the same wherever it stands
-            elif gradient and into:  # it comes into what it is the gradient of
-                level, name = _left(into[-1], [around[node]], common), GRADIENT + "{}"
-            elif gradient:  # of a parameter
-                level, name = _innermost(around[node], common), "{}_gradient"
-            else:  # what gradients take is a factor of a derivative
-                level, name = _left(around[node], others, common), "{}"
-            if level is None:
-                inside.append(node)
-            else:
-                leaving.setdefault((level.key, gradient), []).append((node, name.format(level.word)))
-        last: dict[object, Node] = {}  # by call or scope: what it makes last, its value
-        for node in around:
-            if not is_gradient(instructions[node]):
-                last.update((level.key, node) for levels in around[node].kinds for level in levels)
-        for (key, gradient), values in leaving.items():
-            (node, name) = values[-1]
-            if gradient or node is last[key]:
-                found[node] = name
-                values.pop()
-            inside += [node for node, _ in values]
-        bases = {node: base_name(node, graph) for node in inside}
-        counts = Counter(bases.values())
-        for node, base in bases.items():
-            level = _innermost(around[node], within[node.region])
-            if counts[base] > 1 and level is not None and level.word != base:
-                name = f"{level.word}_{'gradient' if is_gradient(instructions[node]) else base}"
-                if len(name) <= _LONGEST:
-                    found[node] = name
-        return found
+        gradients = {node for node in around if is_gradient(origins[node])}
+        wanted = [n for n in nodes if n in named and n in around and not n.results and n.opcode != "item"]
+        left = _Leaving(around, gradients, _users(nodes, results))
+        leaving, inside = left.sorted(wanted)
+        found = left.last_values(leaving, inside)
+        return found | _told_apart(inside, graph, around, gradients)
 
     def of_function(self, instructions: Iterable[Instruction]) -> str:
         """The word of the innermost call or scope that is around all instructions of a function; empty for none."""
@@ -149,18 +102,120 @@ class ContextNames:
             return None
         chain = self._chains.of(instruction)
         if self._chains.frames and not chain:
-            return None
+            return self._in_calls(instruction)
         frames = [self._chains.frames[frame_id - 1] for frame_id in chain]
-        scopes: list[Level] = []
-        path: tuple[str, ...] = ()
-        for part in scope_parts(instruction.metadata.op_name):
-            path = (*path, part)
-            scopes.append(Level(path, word_of(part.rpartition(".")[2], self._own)))
+        scopes = self._scopes(instruction, ())
         calls = (
             Level(caller, word_of(frame.function_name, self._own))
             for caller, frame in zip(chain, frames[1:], strict=False)
         )
-        return Around((tuple(scopes), tuple(calls)), frames[0].function_name if frames else "")
+        return Around((scopes, tuple(calls)), frames[0].function_name if frames else "")
+
+    def _scopes(self, instruction: Instruction, path: tuple[object, ...]) -> Levels:
+        """The scopes that the name of an operation tells, within those of a path."""
+        found: list[Level] = []
+        for part in scope_parts(instruction.metadata.op_name) if instruction.metadata is not None else ():
+            path = (*path, part)
+            found.append(Level(path, word_of(part.rpartition(".")[2], self._own)))
+        return tuple(found)
+
+    def _in_calls(self, instruction: Instruction) -> Around | None:
+        """The levels around all calls of the computation that an instruction without a stack is in, that computation
+        and the instruction's own scopes.
+        """
+        computation = self._places.get(instruction)
+        around = [self._levels(call) for call in self._calls.get(computation, ())] if computation is not None else []
+        known = [levels for levels in around if levels is not None]
+        if computation is None or not known or len({levels.root for levels in known}) > 1 or len(known) < len(around):
+            return None
+        scopes, calls = (levels[:shared] for levels, shared in zip(known[0].kinds, _shared(known), strict=True))
+        function = Level(computation, "")  # mostly one of the tracer's library, which is no name for a value
+        return Around(((*scopes, *self._scopes(instruction, (computation,))), (*calls, function)), known[0].root)
+
+
+def _users(nodes: Sequence[Node], results: Iterable[Node]) -> dict[Node, list[Node | None]]:
+    """The users of each node; None stands for the caller, who gets the results."""
+    users: dict[Node, list[Node | None]] = {}
+    for node in nodes:
+        for operand in dependencies(node):
+            users.setdefault(operand, []).append(node)
+    for node in results:
+        users.setdefault(node, []).append(None)
+    return users
+
+
+class _Leaving:
+    """Finds the calls and scopes that values leave: those around a value that are not around what uses it."""
+
+    def __init__(self, around: dict[Node, Around], gradients: set[Node], users: dict[Node, list[Node | None]]) -> None:
+        self.around = around
+        self.gradients = gradients
+        self.users = users
+        self.common = _shared(around.values())
+
+    def sorted(self, nodes: Sequence[Node]) -> tuple[_Values, list[Node]]:
+        """Return the values that leave a call or a scope, each with its name after that, and those that stay inside."""
+        leaving: _Values = {}
+        inside: list[Node] = []
+        for node in nodes:
+            level, name = self._left(node)
+            if level is None:
+                inside.append(node)
+            else:
+                leaving.setdefault((level.key, node in self.gradients), []).append((node, name.format(level.word)))
+        return leaving, inside
+
+    def _left(self, node: Node) -> tuple[Level | None, str]:
+        """Return what a value leaves, and the form of its name."""
+        own = self.around[node]
+        known = [u for u in self.users.get(node, ()) if u is None or self._begins_alike(u, own)]
+        into = [self.around[user] for user in known if user is not None and user in self.gradients]
+        others = [_NOWHERE if user is None else self.around[user] for user in known if user not in self.gradients]
+        if all(operand.is_literal for operand in node.operands):
+            return None, ""  # the same wherever it stands
+        if node in self.gradients and into:  # it comes into what it is the gradient of
+            return _left(into[-1], [own], self.common), GRADIENT + "{}"
+        if node in self.gradients:  # of a parameter
+            return _innermost(own, self.common), "{}_gradient"
+        return _left(own, others, self.common), "{}"  # what gradients take is a factor of a derivative
+
+    def _begins_alike(self, user: Node, own: Around) -> bool:
+        return user in self.around and self.around[user].root == own.root
+
+    def last_values(self, leaving: _Values, inside: list[Node]) -> dict[Node, str]:
+        """Name the last value that leaves each call or scope after that; add the others to those that stay inside."""
+        last: dict[object, Node] = {}  # by call or scope: what it makes last, its value
+        for node, levels in self.around.items():
+            if node not in self.gradients:
+                last.update((level.key, node) for kind in levels.kinds for level in kind)
+        found: dict[Node, str] = {}
+        for (key, gradient), values in leaving.items():
+            (node, name) = values[-1]
+            if gradient or node is last[key]:
+                found[node] = name
+                values.pop()
+            inside += [node for node, _ in values]
+        return found
+
+
+def _told_apart(
+    inside: Iterable[Node], graph: Graph, around: dict[Node, Around], gradients: set[Node]
+) -> dict[Node, str]:
+    """Names after the innermost call or scope of those values that would be told apart by numbers."""
+    in_region: dict[Region, list[Around]] = {}
+    for node, levels in around.items():
+        in_region.setdefault(node.region, []).append(levels)
+    within = {region: _shared(given) for region, given in in_region.items()}
+    bases = {node: base_name(node, graph) for node in inside}
+    counts = Counter(bases.values())
+    found: dict[Node, str] = {}
+    for node, base in bases.items():
+        level = _innermost(around[node], within[node.region])
+        if counts[base] > 1 and level is not None and level.word != base:
+            name = f"{level.word}_{'gradient' if node in gradients else base}"
+            if len(name) <= _LONGEST:
+                found[node] = name
+    return found
 
 
 def is_gradient(instruction: Instruction) -> bool:

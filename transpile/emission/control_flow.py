@@ -120,7 +120,7 @@ class ControlFlowWriter:
         if start.isidentifier() and initial in self.writer.texts:
             allocation.hold(start, initial)
             wanted = wanted or start
-        name = allocation.name(chain.last, wanted or self.writer.wanted_name(chain.last))
+        name = allocation.name(chain.last, wanted or self.writer.wanted.of(chain.last))
         allocation.has_read(around)
         allocation.has_read(reads.of(chain.last))
         return Expression(name)
@@ -143,7 +143,7 @@ class ControlFlowWriter:
 
     def _name_carries(self, node: Node, loop: Loop) -> None:
         parts = self.writer.items.get(node, {})
-        wanted = self._source_names(node, loop)
+        wanted = self.writer.wanted.of_source(node, loop)
         for k, carry in enumerate(loop.carries):
             item = parts.get(k)
             name = self.writer.texts.get(item) if item is not None else None
@@ -152,37 +152,12 @@ class ControlFlowWriter:
                 if name is None or name != identifier(wanted[carry]):
                     name = Expression(self.writer.names.fresh(wanted[carry]))
             if name is None:
-                name = self._shared_name(node, carry) or Expression(self.writer.names.fresh(self._carry_name(carry)))
+                name = self._shared_name(node, carry) or Expression(
+                    self.writer.names.fresh(self.writer.wanted.of_carry(carry))
+                )
             self.writer.texts[carry.parameter] = name
             if item is not None:
                 self.writer.texts[item] = name
-
-    def wanted_names(self, node: Node, loop: Loop) -> dict[Carry, str]:
-        """Return what the carries of a loop would best be called."""
-        found = self._source_names(node, loop)
-        return {carry: found.get(carry) or self._wanted_name(carry) for carry in loop.carries}
-
-    def _wanted_name(self, carry: Carry) -> str:
-        """That of the argument, or of a loop's carry, that it begins with, or what its values suggest."""
-        (start,) = carry.initial.operands if carry.initial.opcode == "copy" else (carry.initial,)
-        name = self.writer.texts.get(start) if start.opcode == "parameter" else None
-        return name or self._carry_name(carry)
-
-    def _source_names(self, node: Node, loop: Loop) -> dict[Carry, str]:
-        """Return what the author calls the carried values and the stacked outputs."""
-        origin = self.writer.graph.origins.get(node)
-        if origin is None or origin.opcode != "while":
-            return {}
-        stores = {store.carry for store in loop.stores}
-        stacked = [carry for carry in loop.carries if carry in stores]
-        carries = [carry for carry in loop.carries if carry not in stores]
-        functions = self.writer.source_names.functions
-        together = functions.carried(origin, len(loop.carries))
-        if stacked and together is not None:  # arrays that the step itself fills
-            return dict(zip(loop.carries, together, strict=True))
-        found = zip(carries, functions.carried(origin, len(carries)) or [], strict=False)
-        outputs = zip(stacked, functions.stacked(origin, len(stacked), len(loop.carries)) or [], strict=False)
-        return dict([*found, *outputs])
 
     def _shared_name(self, node: Node, carry: Carry) -> Expression | None:
         """The initial value's own name, where nobody else reads it."""
@@ -201,16 +176,6 @@ class ControlFlowWriter:
         if initial.opcode != "parameter" and self.writer.allocation.is_lent(initial):
             return None  # its name is lent by a carry of the loop around
         return self.writer.texts[initial]
-
-    def _carry_name(self, carry: Carry) -> str:
-        if carry.initial in self.writer.arguments.leaf_names:
-            return self.writer.arguments.leaf_names[carry.initial]
-        following = carry.following
-        if following is None and carry.initial.opcode in ("empty", "copy"):
-            return "out"
-        if following is None or following.opcode in ("parameter", "item"):
-            return "state"
-        return self.writer.wanted_name(following)
 
     def _initialise(self, node: Node, loop: Loop) -> None:
         """Give the carries their initial values, together where that is one short line."""
@@ -242,7 +207,7 @@ class ControlFlowWriter:
         together = Expression(", ".join(value for _, value in pairs), 1)
         line = self.writer.renderer.statement("assign", [name for name, _ in pairs], together)
         independent = not any(mentions(value, names - {name}) for name, value in pairs)
-        if independent and (len(pairs) > 4 or 4 * self.writer.indent + len(line) > WIDTH):
+        if independent and (len(pairs) > 4 or 4 * self.writer.indent + self.writer.renderer.columns(line) > WIDTH):
             for group in self._grouped(pairs):
                 value = Expression(", ".join(value for _, value in group), 1) if len(group) > 1 else group[0][1]
                 self.writer.assign([name for name, _ in group], value, node)
@@ -255,8 +220,8 @@ class ControlFlowWriter:
         for name, value in pairs:
             last = groups[-1] if groups else []
             texts = [text for pair in [*last, (name, value)] for text in pair]
-            fits = 4 * self.writer.indent + sum(len(text) + 2 for text in texts) <= WIDTH
-            short = all(len(own) <= _SHORT for _, own in [*last, (name, value)])
+            fits = 4 * self.writer.indent + sum(self.writer.renderer.columns(text) + 2 for text in texts) <= WIDTH
+            short = all(self.writer.renderer.columns(own) <= _SHORT for _, own in [*last, (name, value)])
             if last and short and fits and len(last) < _MOST_TOGETHER:
                 last.append((name, value))
             else:

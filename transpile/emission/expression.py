@@ -6,6 +6,7 @@ Precedence levels, weakest first (Python's grammar): 2 conditional, 3 or, 4 and,
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -53,6 +54,8 @@ POWER = 14
 UNARY = 13
 SUM = 11
 
+_INTEGER = re.compile(r"\b(?<!\.)\d+\b(?!\.)")
+
 OWN = "own"  # the folder of a target's own macros, as templates call it
 
 
@@ -82,6 +85,8 @@ class CompiledTemplates(jinja2.FileSystemBytecodeCache):
         if bucket.code is None:
             with suppress(OSError):
                 super().load_bytecode(bucket)
+            if bucket.code is not None:
+                self.codes[bucket.key, bucket.checksum] = bucket.code
 
     def dump_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
         self.codes[bucket.key, bucket.checksum] = bucket.code
@@ -106,19 +111,24 @@ class Renderer:
         scalars: str = "",
         *,
         parenthesise_all: bool = False,
+        sizes_are_free: bool = False,
         beside: Renderer | None = None,
     ) -> None:
-        """``folder`` has the own macros; ``beside`` is a renderer of the same module, whose names this one shares."""
+        """``folder`` has the own macros; ``beside`` is a renderer of the same module, whose names this one shares.
+        Where ``sizes_are_free``, a line is as long at any.
+        """
         self.folder = folder
         self.namespace = namespace
         self.scalars = scalars or namespace  # what has the dtypes, inf and nan
         self.parenthesise_all = parenthesise_all
+        self.sizes_are_free: bool = sizes_are_free or (beside is not None and beside.sizes_are_free)
         self.function_names: dict[Function, str] = beside.function_names if beside else {}
         self.kernel_names: dict[Kernel, str] = beside.kernel_names if beside else {}
         self.used_prelude: dict[str, None] = beside.used_prelude if beside else {}
         self.prelude_calls: dict[str, dict[Node, None]] = {}  # the nodes that were written as calls of each function
         self.foreign_names: dict[ForeignName, str] = beside.foreign_names if beside else {}
         self.shared_channels: set[int | Instruction] = set()  # that several calls of collectives share
+        self.named_results: dict[Function, Any] = {}  # a class each for the results of functions with many
         self.resumable: set[Node] = set()  # loops that can go on from a snapshot
         self.environment = jinja2.Environment(
             loader=jinja2.ChoiceLoader(
@@ -191,6 +201,10 @@ class Renderer:
         for key, macro in vars(module).items():
             if callable(macro) and not key.startswith("_"):
                 self.macros[key.rstrip("_")] = (macro, levels.get(key, PRIMARY))
+
+    def columns(self, text: str) -> int:
+        """Return how long a text counts as: where sizes are free, every number like a name of one letter."""
+        return len(_INTEGER.sub("0", text) if self.sizes_are_free else text)
 
     def has(self, opcode: str) -> bool:
         return opcode.replace("-", "_") in self.macros

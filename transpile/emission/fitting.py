@@ -25,7 +25,7 @@ class Fitting:
         """
         while True:
             text = value()
-            fits = taken + len(text) <= WIDTH or (alone and self.is_sum_of_lines(node))
+            fits = taken + self.writer.renderer.columns(text) <= WIDTH or (alone and self.is_sum_of_lines(node))
             part = None if fits else self._part_to_cut(node) or self._view_to_cut(node, text)
             if part is None:
                 return text
@@ -50,7 +50,7 @@ class Fitting:
             terms.append(node.operands[1])
             node = node.operands[0]
         terms.append(node)
-        widest = max(len(self.writer.text(term)) for term in terms)
+        widest = max(self.writer.renderer.columns(self.writer.text(term)) for term in terms)
         return len(terms) > 2 and 4 * (self.writer.indent + 1) + len("+ ") + widest <= WIDTH
 
     def _part_to_cut(self, node: Node) -> Node | None:
@@ -65,7 +65,7 @@ class Fitting:
                 continue
             work = writer.plan.work.get(part, 0)
             if work and not part.is_python_int:
-                length = len(writer.value(part))
+                length = writer.renderer.columns(writer.value(part))
                 key = (writer.taken(part) + length <= WIDTH, work, length)
                 if key > best_key and (work > 1 or length >= _LONG):
                     best, best_key = part, key
@@ -77,5 +77,6 @@ class Fitting:
         views = [part for part in node.operands if part.operation.is_light and part not in self.writer.texts]
         if text.level >= PRIMARY or not views:
             return None
-        longest = max(views, key=lambda part: len(self.writer.text(part)))
-        return longest if len(self.writer.text(longest)) >= _LONG else None
+        lengths = {part: self.writer.renderer.columns(self.writer.text(part)) for part in views}
+        longest = max(lengths, key=lengths.__getitem__)
+        return longest if lengths[longest] >= _LONG else None

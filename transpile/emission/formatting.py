@@ -7,7 +7,7 @@ is too long. Each such statement goes there by itself, at its own depth.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from .expression import WIDTH
@@ -30,9 +30,14 @@ def formatted(text: str, before: str = "") -> str:
     if written is None and all(len(line) <= WIDTH for line in text.split("\n")):
         return text
     return "\n".join(
-        "\n".join(lines) if fits and (written is None or written.issuperset(lines)) else _wrapped("\n".join(lines))
+        "\n".join(lines) if fits and (written is None or _is_written(lines, written)) else _wrapped("\n".join(lines))
         for lines, fits in _statements(text.split("\n"))
     )
+
+
+def _is_written(lines: Sequence[str], written: Collection[str]) -> bool:
+    """Tell whether macros wrote a statement as it is; comments have no layout."""
+    return all(line in written or line.lstrip().startswith("#") for line in lines)
 
 
 def _statements(lines: Iterable[str]) -> Iterator[tuple[list[str], bool]]:

@@ -23,7 +23,7 @@ def function_text(writer: FunctionWriter, has_group: bool, is_of_blocks: bool) -
     One that ``has_group`` takes the group of replicas first; the arrays of one that ``is_of_blocks`` are blocks.
     """
     renderer, function, typed = writer.renderer, writer.function, writer.arguments.heads
-    result = result_type(writer.results)
+    result = renderer.named_results.get(function) or result_type(writer.results)
     if is_of_blocks:
         typed, result = [(name, in_blocks(kind)) for name, kind in typed], in_blocks(result)
     group = [(GROUP, GROUP_TYPE)] if has_group else []
@@ -31,8 +31,8 @@ def function_text(writer: FunctionWriter, has_group: bool, is_of_blocks: bool) -
         "define",
         renderer.function_names[function],
         [*group, *typed],
-        host_functions(function),
-        callback_names(function),
+        host_functions(writer.plan.nodes),
+        callback_names(writer.plan.nodes),
         result,
         function.chunks,
     )

@@ -17,8 +17,10 @@ import numpy as np
 from ..array.program import Program
 from ..files import write_atomically
 from .compiled_functions import is_compiled, kept_module, without_cache
+from .helper_modules import HelpersFile, add_helpers, as_in_package
 from .line_map import LineMap, map_lines
 from .lines import WrittenFunction
+from .shared_helpers import helper_names, stem
 from .sidecars import Sidecar, sidecars, storable
 
 
@@ -29,7 +31,9 @@ class GeneratedModule:
     ``functions`` says which values of the array dialect each statement computes, in the order of the text; those of
     the prelude are not among them. :func:`.places.statements` finds them in the source. ``sizes`` says what each free
     size may be, where the module is one for any size. ``callbacks`` are the functions that :meth:`load` hands to
-    ``main`` by name: those of a JAX function of this process.
+    ``main`` by name: those of a JAX function of this process. ``helpers`` is the text of the file beside the
+    module that it imports functions from, where it has none of its own. ``shapes`` are those of the parameters of
+    functions that are kernels.
     """
 
     source: str
@@ -40,6 +44,8 @@ class GeneratedModule:
     program: Program | None = field(default=None, compare=False)
     sizes: Mapping[str, range] = field(default_factory=dict)
     callbacks: Mapping[str, Callable[..., Any]] = field(default_factory=dict, compare=False)
+    helpers: str = ""
+    shapes: Mapping[str, Mapping[str, Sequence[int]]] = field(default_factory=dict, compare=False)
 
     def __repr__(self) -> str:
         return f"<GeneratedModule {self.name} for {self.target}: {len(self.source.splitlines())} lines>"
@@ -57,10 +63,10 @@ class GeneratedModule:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process gets the text and the constants only."""
-        return GeneratedModule, (self.source, self.name, self.target, self.constants)
+        return _restored, (self.source, self.name, self.target, self.constants, self.helpers)
 
     def save(self, path: str | os.PathLike[str]) -> list[Path]:
-        """Write the constants beside the source, then the source, each file in one step; the files written."""
+        """Write constants and helpers beside the source, then the source, each file in one step; the files written."""
         path = Path(path)
         files = list(self.sidecars(path))
         for sidecar in files:
@@ -68,9 +74,12 @@ class GeneratedModule:
         write_atomically(path, self.source.encode())
         return [path, *(sidecar.path for sidecar in files)]
 
-    def sidecars(self, path: Path) -> Iterator[Sidecar]:
-        """The files with constants that the module needs beside it where its source is at a path."""
-        return sidecars(self.constants, path)
+    def sidecars(self, path: Path) -> Iterator[Sidecar | HelpersFile]:
+        """The files with constants and helpers that the module needs beside it where its source is at a path."""
+        yield from sidecars(self.constants, path)
+        if self.helpers:
+            names = helper_names(self.source, self.target)
+            yield HelpersFile(path.with_name(f"{stem(self.target)}.py"), names, self.target)
 
     def load(self, *, keep_compiled: bool = True) -> ModuleType:
         """The module, imported from memory. Tracebacks and debuggers show its lines.
@@ -83,7 +92,10 @@ class GeneratedModule:
         else:
             module = ModuleType(self.name)
             module.__file__ = f"<xla2py generated {self.name} for {self.target} {id(self.source):x}>"
+        if self.helpers:
+            add_helpers(module, self.helpers, stem(self.target))
         source, filename = self.source if keep_compiled else without_cache(self.source), str(module.__file__)
+        source = as_in_package(source, self.target) if self.helpers else source
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
         exec(compile(source, filename, "exec", dont_inherit=True), module.__dict__)
         if self.callbacks:
@@ -93,3 +105,7 @@ class GeneratedModule:
             for function in ("constant", "mapped_constant"):
                 module.__dict__[function] = lambda name, _digest: stored[name]
         return module
+
+
+def _restored(source: str, name: str, target: str, constants: dict[str, np.ndarray], helpers: str) -> GeneratedModule:
+    return GeneratedModule(source, name, target, constants, helpers=helpers)

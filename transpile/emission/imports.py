@@ -7,19 +7,18 @@ import sys
 from collections.abc import Iterator
 
 from ...targets.base import Target
-from .constants import ModuleConstants
 
 
-def bound_names(target: Target) -> Iterator[tuple[str, str]]:
-    """Yield what the import statements of a target bind, with the statements."""
+def imported_names(target: Target) -> Iterator[tuple[str, str]]:
+    """Yield what the import statements of a target are used by, with the statements."""
     for line in target.imports:
         yield line.split()[-1], line
 
 
-def imports(target: Target, needed: set[str], texts: list[str], constants: ModuleConstants) -> list[str]:
-    """Standard library, then third party, as ruff sorts them."""
-    everything = "\n".join([*texts, *constants.lines])
-    lines = set(needed) | {line for name, line in bound_names(target) if re.search(rf"\b{name}[.(]", everything)}
+def imports(target: Target, needed: set[str], texts: list[str], helpers: str = "") -> list[str]:
+    """Standard library, then third party, then the import of ``helpers``, as ruff sorts them."""
+    everything = "\n".join(texts)
+    lines = set(needed) | {line for name, line in imported_names(target) if re.search(rf"\b{name}[.(]", everything)}
     if "ml_dtypes." in everything:
         lines.add("import ml_dtypes")
     if "np." in everything:
@@ -27,7 +26,8 @@ def imports(target: Target, needed: set[str], texts: list[str], constants: Modul
     merged = _merged(lines)
     standard = [line for line in merged if line.split()[1].split(".")[0] in sys.stdlib_module_names]
     third = [line for line in merged if line not in standard]
-    return [*standard, *([""] if standard and third else []), *third]
+    parts = [part for part in (standard, third, [helpers] if helpers else []) if part]
+    return [line for k, part in enumerate(parts) for line in ([""] if k else []) + part]
 
 
 def _merged(lines: set[str]) -> list[str]:

@@ -76,7 +76,7 @@ class KernelWriter(FunctionWriter):
     def _name(self, node: Node) -> Expression:
         if node.opcode == "read":
             return Expression(self.names.fresh(f"{self.texts[node.operands[0]]}_here"))
-        return Expression(self.names.fresh(self.wanted_name(node)))  # a name is declared once
+        return Expression(self.names.fresh(self.wanted.of(node)))  # a name is declared once
 
     def named(self, node: Node) -> Expression:
         """A new name for a node."""
@@ -144,7 +144,7 @@ class KernelLoops:
         parts = writer.items.get(node, {})
         for k, (carry, wanted) in enumerate(zip(loop.carries, carried_names(writer, node), strict=True)):
             item = parts.get(k)
-            name = Expression(writer.names.fresh(wanted or writer.wanted_name(carry.following)))
+            name = Expression(writer.names.fresh(wanted or writer.wanted.of(carry.following)))
             self._define(carry.parameter, name, writer.text(carry.initial), node)
             writer.texts[carry.parameter] = name
             if item is not None:
@@ -186,7 +186,7 @@ class KernelLoops:
         for test, branch in zip(reversed(tests), reversed(branches[:-1]), strict=True):
             text = writer.renderer.statement("select", node, test, writer.text(branch.results[0]), value)
             value = Expression(text, CHOICE)
-        return value if writer.taken(node) + len(value) <= WIDTH else None
+        return value if writer.taken(node) + writer.renderer.columns(value) <= WIDTH else None
 
     def _branch(self, node: Node, branch: Branch) -> None:
         """The lines of one way; what they name is known in them alone."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 from ...targets.base import Target
 from ..array.node import Node
@@ -16,6 +16,8 @@ from .loop_compiler import LoopCompiler
 from .names import Names, base_name, identifier
 from .prelude import Prelude
 from .sources import SourceNames
+
+Shape = Sequence[int]
 
 
 class Declarations:
@@ -33,6 +35,7 @@ class Declarations:
         self.texts: list[str] = []
         self.names: dict[Hashable, str] = {}  # of kernels, by what they compute
         self.kernels: dict[str, Kernel] = {}  # those that are written, by name
+        self.shapes: dict[str, dict[str, Shape]] = {}  # of the parameters of functions, where they are known
 
     def name_kernels(self, writer: FunctionWriter, module_names: Names) -> None:
         """Name the kernels that a function calls after their results, before the function is written.

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from ..array.node import Node
 from ..array.program import Function
 
+LARGE = 64 * 2**20  # bytes of an array that may be let go before its function ends
+
 
 @dataclass(slots=True)
 class Line:

@@ -11,8 +11,10 @@ import numpy as np
 
 from ...targets.base import Target, load_target
 from ..array.program import Program
+from ..compilation import READABLE, kernels_in
 from ..hlo.carriers import NARROW
 from ..hlo.custom_calls import callbacks
+from ..hlo.ir import Built
 from ..kernels.kernel import Kernel
 from .annotations import annotate
 from .argument_trees import tree_text
@@ -24,10 +26,11 @@ from .entry_point import entry_point
 from .expression import Renderer
 from .function_texts import function_text, in_written_order
 from .header import NUMPY, header
-from .imports import bound_names, imports
+from .imports import imported_names, imports
 from .kernels import Declarations
 from .lines import WrittenFunction
-from .module_names import brought_in, foreign_names, function_name, prelude_names
+from .module_names import brought_in, foreign_names, function_name, prelude_calls, prelude_names
+from .named_results import class_text, named_results
 from .names import Names
 from .parts import Part, Replay
 from .prelude import DEVICE, prelude
@@ -37,6 +40,7 @@ from .result_classes import ResultClasses
 from .result_trees import placed
 from .sections import add_sections
 from .sharded_arrays import SPLIT, ShardedArrays
+from .shared_helpers import OWN, divided, import_line
 from .signature import TREE, has_tree, kinds_of_types, result_type
 from .sources import SourceNames
 
@@ -56,6 +60,8 @@ class Settings:
     releases: bool = True  # of large arrays, by ``del``
     cutting: bool = True  # of prelude functions to their use
     graph: bool = False  # ``replay`` beside ``main``
+    style: str = READABLE
+    helpers: str = OWN  # where the functions of the prelude stand
     source_name: str = "<string>"
     source_sha256: str = ""
     options: str = ""  # what the command line to regenerate adds
@@ -67,13 +73,14 @@ class Written:
     """The text of a module before formatting, the arrays that go beside it, and what each line computes.
 
     ``pieces`` are what the program became, and each definition of the prelude that it uses; ``kernels`` those that it
-    declares, by name.
+    declares, by name, ``shapes`` those of the parameters of the functions that are kernels.
     """
 
     pieces: list[str]
     constants: dict[str, np.ndarray] = field(default_factory=dict)
     functions: list[WrittenFunction] = field(default_factory=list)
     kernels: dict[str, Kernel] = field(default_factory=dict)
+    shapes: dict[str, dict[str, Sequence[int]]] = field(default_factory=dict)
 
 
 def write_module(program: Program, target: Target, settings: Settings) -> Written:
@@ -101,7 +108,13 @@ class _ModuleWriter:
         self.parts.append(classes)
         self.result_tree = classes.tree
         all_in_parentheses = settings.parenthesise_all
-        self.renderer = Renderer(target.macros, target.namespace, target.scalars, parenthesise_all=all_in_parentheses)
+        self.renderer = Renderer(
+            target.macros,
+            target.namespace,
+            target.scalars,
+            parenthesise_all=all_in_parentheses,
+            sizes_are_free=bool(program.original.free_sizes),
+        )
         self.of_blocks = self.renderer  # block functions, and the constants that they share with main, are NumPy's
         if target.arrange is not None:
             numpy = load_target("numpy")
@@ -117,22 +130,23 @@ class _ModuleWriter:
 
     def written(self) -> Written:
         source_names = self.source_names
-        declarations = Declarations if self.target.kernels is None else self.target.kernels.declarations
+        written_kernels = kernels_in(self.settings.style, self.target)
+        declarations = Declarations if written_kernels is None else written_kernels.declarations
         kernels: Declarations = declarations(
             self.target, self.renderer, self.library, self.settings.annotate, source_names
         )
         functions = self._functions(kernels, source_names)
-        return Written(self._pieces(kernels), self.constants.sidecar, functions, kernels.kernels)
+        return Written(self._pieces(kernels), self.constants.sidecar, functions, kernels.kernels, kernels.shapes)
 
     # -- names
 
     def _reserved(self) -> set[str]:
         """The names that no value may have; functions, the user's own among them, get theirs here."""
-        program, renderer = self.program, self.renderer
-        reserved = (
-            prelude_names(program, self.target, [self.entry.check, self.entry.cast]) | set(HOST_FUNCTIONS) | {"chunks"}
-        )
-        reserved |= set(renderer.statement("own_names").split()) | {name for name, _ in bound_names(self.target)}
+        program, renderer, calls = self.program, self.renderer, prelude_calls(self.program)
+        reserved = prelude_names(program, calls, self.target, [self.entry.check, self.entry.cast])
+        reserved |= {*HOST_FUNCTIONS, "chunks"}
+        reserved |= {name.partition(".")[0] for name, _ in imported_names(self.target)}
+        reserved |= set(renderer.statement("own_names").split())
         reserved |= {found.name for found in callbacks(program.module)}
         for part in self.parts:
             renderer.used_prelude.update(dict.fromkeys(part.prelude_names))
@@ -141,13 +155,16 @@ class _ModuleWriter:
             renderer.shared_channels.update(self.replicas.channels)
             renderer.resumable.update(self.replicas.resumable)
         self.module_names = Names(reserved)
-        renderer.foreign_names.update((name, self.module_names.kept(name.name)) for name in foreign_names(program))
+        renderer.foreign_names.update((name, self.module_names.kept(name.name)) for name in foreign_names(calls))
         reserved |= set(renderer.foreign_names.values())
         for function in program.functions[:-1]:
             wanted = function_name(function, program, self.source_names.contexts)
             renderer.function_names[function] = self.module_names.fresh(wanted)
         renderer.function_names[program.entry] = self.entry.name
-        return reserved | set(renderer.function_names.values())
+        if self.target.arrange is None:
+            renderer.named_results.update(named_results(program, renderer, self.module_names))
+        classes = {named.class_name for named in renderer.named_results.values()}
+        return reserved | set(renderer.function_names.values()) | classes
 
     # -- functions
 
@@ -169,6 +186,8 @@ class _ModuleWriter:
             )
             if is_entry and self.result_tree is not None:
                 writer.results = placed(self.result_tree, function.results)
+            if function in self.renderer.named_results:
+                writer.results = Built("", self.renderer.named_results[function].class_name, function.results)
             named = writer.arguments.name(self.entry.paths if is_entry else ())
             kernels.name_kernels(writer, self.module_names)
             writer.loop_compiler = kernels.loop_compiler
@@ -213,24 +232,37 @@ class _ModuleWriter:
         missing = sorted(set(renderer.used_prelude) - set(self.library.definitions))
         assert not missing, f"the prelude has no {missing}"
         self._cut_prelude([*kernels.texts, *self.constants.lines])
-        definitions = self.library.closure(list(renderer.used_prelude))
+        definitions, helpers = divided(self.library.closure(list(renderer.used_prelude)), self.settings.helpers)
         shared = [definition.source for definition in definitions if definition.module == DEVICE]
-        functions = [self._function_text(writer) for writer in self.writers]
+        classes = [class_text(*item, renderer) for item in renderer.named_results.items()]
+        functions = [*classes, *(self._function_text(writer) for writer in self.writers)]
         functions += (text for part in self.parts for text in part.functions(renderer))
         types = self._types()
         typing = renderer.statement("typing_imports", any("Callable[" in text for text in functions)).splitlines()
+        used = {*renderer.used_prelude, *(use for definition in definitions for use in definition.uses)}
+        from_file = import_line(
+            self.settings.helpers, self.target.name, (each.name for each in helpers if each.name in used)
+        )
+        typing += [renderer.statement("result_class_imports")] if classes else []
         needed = {*self.library.imports_of(definitions), *renderer.foreign_imports(), *typing}
         told = self._narrow_dtypes([*functions, *self.constants.lines])
         settings, imported = (
             self.settings,
-            imports(self.target, needed, [*types, *told, *functions, *kernels.texts], self.constants),
+            imports(self.target, needed, [*types, *told, *functions, *kernels.texts, *self.constants.lines], from_file),
         )
         top = renderer.environment.get_template("module.py.j2").render(
             docstring=docstring(
                 program, self.parameters, self.replicas, self.result_tree, has_signature=bool(entry.check)
             ),
             header="\n".join(
-                header(self.target, imported, settings.source_name, settings.source_sha256, settings.options)
+                header(
+                    self.target,
+                    imported,
+                    settings.source_name,
+                    settings.source_sha256,
+                    settings.options,
+                    program.edges,
+                )
             ),
             imports=imported,
             needs_numpy=NUMPY in imported,
@@ -263,7 +295,7 @@ class _ModuleWriter:
 
     def _cut_prelude(self, others: list[str]) -> None:
         """Cut the prelude's functions to what the program's lines give them; blocks may be smaller than their nodes."""
-        if not self.settings.cutting or self.target.arrange is not None:
+        if not self.settings.cutting or self.target.arrange is not None or self.settings.helpers != OWN:
             return
         lines = [line for writer in self.writers for line in writer.lines]
         others = others + [text for part in self.parts for text in part.functions(self.renderer)]

@@ -20,26 +20,26 @@ _SAYS_NOTHING = re.compile(
 )
 
 
-def _calls(program: Program) -> Iterator[Node]:
-    for function in program.functions:
-        yield from (node for node in topological(roots(function)) if node.opcode == "prelude")
+def prelude_calls(program: Program) -> list[Node]:
+    """Return the calls of prelude functions, and of the user's own, in a program."""
+    return [node for function in program.functions for node in topological(roots(function)) if node.opcode == "prelude"]
 
 
-def foreign_names(program: Program) -> list[ForeignName]:
-    """The functions of the user's own that a program calls, each once."""
-    called = (node.parameters["function"] for node in _calls(program))
+def foreign_names(calls: Sequence[Node]) -> list[ForeignName]:
+    """Return the functions of the user's own that are called, each once."""
+    called = (node.parameters["function"] for node in calls)
     return list(dict.fromkeys(function for function in called if isinstance(function, ForeignName)))
 
 
-def prelude_names(program: Program, target: Target, checks: Sequence[str]) -> set[str]:
-    """Return the names that the prelude functions of a program bring into its module; ``checks`` are those that look at
-    the arguments.
+def prelude_names(program: Program, calls: Sequence[Node], target: Target, checks: Sequence[str]) -> set[str]:
+    """Return the names that the ``calls`` of prelude functions in a program bring into its module; ``checks`` are the
+    functions that look at the arguments.
     """
     called = {"check_arguments", "check_trees", "constant", "mapped_constant", "device_constant"}
     called.update(filter(None, checks))
     if program.entry.chunks:
         called.update(("in_chunks", "Tiled"))
-    for node in _calls(program):
+    for node in calls:
         called.update(_names_in([node.parameters[part] for part in ("function", "arguments", "keywords")]))
     return brought_in(sorted(called), target)
 

@@ -15,8 +15,9 @@ from ..array.program import Function, tree_nodes
 from ..hlo.carriers import NARROWING, WIDENING
 from ..hlo.element_types import PRED
 
-_OF_MODULES = "np ml_dtypes main Array Scalar Block Group SIGNATURE Any Callable Sequence Iterator Mapping".split()
-RESERVED = frozenset((*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *_OF_MODULES))
+_OF_MODULES = "np ml_dtypes main Array Scalar Block Group SIGNATURE".split()
+_OF_TYPING = "Any Callable Sequence Iterator Mapping NamedTuple".split()
+RESERVED = frozenset((*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *_OF_MODULES, *_OF_TYPING))
 _LONGEST = 72
 _TABLE = re.compile(r"TABLE_\d+")  # the constants of a module
 

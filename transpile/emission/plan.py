@@ -79,6 +79,8 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
         return True
     if made.work[node] == 0:
         return False
+    if any(user is not None and _starts_slice(user, node) for user in users):
+        return True
     if len(users) > 1:
         return not (node.opcode == "arange" and len(users) == 2)
     if users == [None] and node is made.only_result:
@@ -104,6 +106,13 @@ def _is_row(node: Node, made: Plan) -> bool:
         return False
     counted = all(operand.is_python_int for operand in node.operands[1:])
     return counted and all(item == FULL or isinstance(item, int | Slot) for item in node.parameters["index"])
+
+
+def _starts_slice(user: Node, node: Node) -> bool:
+    """``x[start : start + 3]`` names its start twice."""
+    items = user.parameters.get("index", ()) if user.opcode in ("getitem", "setitem") else ()
+    slots = (item[0] for item in items if isinstance(item, tuple) and isinstance(item[0], Slot))
+    return any(user.operands[slot.index] is node for slot in slots)
 
 
 def _is_compared_often(user: Node) -> bool:

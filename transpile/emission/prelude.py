@@ -16,7 +16,7 @@ from ...targets.base import TEMPLATES, Target
 SHARED = "prelude"  # the folder of what is written for NumPy
 NUMPY = "np"  # what it calls the library
 DEVICE = "device"  # the module with texts of C++: kernels, which come first, need them
-ON_HOST = frozenset(("sidecar",))  # modules that stay NumPy's everywhere: they read files
+ON_HOST = frozenset(("schur", "sidecar"))  # modules that stay NumPy's: they go step by step, or read files
 _DEFINED = re.compile(r"^(?:(?:def|class) (\w+)|(\w+)(?:: [^=\n]+)? = )", re.MULTILINE)  # at the top level
 
 
@@ -127,6 +127,12 @@ def prelude(target: Target | None = None) -> Prelude:
     if target is None or target.prelude is None:
         return _prelude(None, NUMPY, None)
     return _prelude(target.prelude, target.namespace, target.carried_over)
+
+
+@cache
+def names_in(folder: Path) -> frozenset[str]:
+    """Return the names that the modules of a folder define, found at sight."""
+    return frozenset(name for path in folder.glob("*.py") for name in Module(path, (0, 0)).names)
 
 
 @cache

@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING
 
 from ..array.node import Node
 from ..array.program import Loop
-from .lines import Line
+from .lines import LARGE, Line
 
 if TYPE_CHECKING:
     from .body import FunctionWriter
 
-LARGE = 64 * 2**20  # bytes
 _PART_TO_SAVE = 0.25  # of the peak
 _PART_TO_WASTE = 0.05  # of the peak, for fewer lines
 

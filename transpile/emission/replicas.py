@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..array.node import HostName, Node
 from ..array.operations import OPERATIONS
-from ..array.program import Function, Program, roots
+from ..array.program import Program, roots
 from ..array.traversal import nested_roots, topological
 from ..hlo.device_groups import device_count
 from ..hlo.ir import Instruction
@@ -101,19 +101,19 @@ def replicas_of(program: Program, runners: tuple[str, ...]) -> Replicas | None:
         tuple(sorted(classes)),
         shared,
         resumable,
-        tuple(host_functions(program.entry)),
+        tuple(host_functions(topological(roots(program.entry)))),
     )
 
 
-def host_functions(function: Function) -> list[str]:
-    """The functions of the host that a function calls."""
-    opcodes = {node.opcode for node in topological(roots(function))}
+def host_functions(nodes: Iterable[Node]) -> list[str]:
+    """Return the functions of the host that the live nodes of a function call."""
+    opcodes = {node.opcode for node in nodes}
     return [name for name in HOST_FUNCTIONS if name in opcodes]
 
 
-def callback_names(function: Function) -> list[str]:
-    """The functions that a function calls where it is handed them."""
-    arguments = (a for node in topological(roots(function)) for a in node.parameters.get("arguments", ()))
+def callback_names(nodes: Iterable[Node]) -> list[str]:
+    """Return the functions that the live nodes of a function call where it is handed them."""
+    arguments = (a for node in nodes for a in node.parameters.get("arguments", ()))
     return list(dict.fromkeys(argument.name for argument in arguments if isinstance(argument, HostName)))
 
 

@@ -8,7 +8,7 @@ from ..hlo.ir import HloModule
 from ..hlo.shapes import ArrayShape, Shape, dimension_texts
 from ..hlo.shardings import Sharding, ShardLayout
 from .expression import Renderer
-from .names import identifier
+from .names import Names, identifier
 from .parts import Part
 from .replicas import Replicas
 
@@ -55,12 +55,8 @@ class ShardedArrays(Part):
 
 def axis_names(layout: ShardLayout) -> dict[str, str]:
     """Return what the axes of a mesh are called in a text: as they are, where that is an identifier."""
-    names: dict[str, str] = {}
-    for axis in layout.mesh.axes:
-        base = identifier(axis) or "axis"
-        taken = set(names.values())
-        names[axis] = next(name for k in range(len(taken) + 1) if (name := f"{base}_{k}" if k else base) not in taken)
-    return names
+    names = Names(set())
+    return {axis: names.fresh(identifier(axis) or "axis") for axis in layout.mesh.axes}
 
 
 def _text(sharding: Sharding | None, axes: dict[str, str]) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 from ..hlo.ir import Computation, HloModule, Instruction
 from ..hlo.stack_frames import CallChains
@@ -25,7 +27,41 @@ _OPERATORS: dict[type[ast.operator], str] = {
 }
 # Of the functions that make loops: the arguments that are the step's function, and its parameter that is carried.
 _LOOPS = {"scan": ((0, "f"), 0), "fori_loop": ((2, "body_fun"), 1), "while_loop": ((1, "body_fun"), 0)}
+MOST_FILES = 32  # that are kept as read, for the next program
 _SEEN_THROUGH = frozenset(("bitcast", "broadcast", "reshape", "convert"))  # what a promotion adds between value and use
+
+
+@dataclass(slots=True)
+class _File:
+    """What one file has, by place: the names read there, also by opcode, the names that its value is taken into, and
+    which loop is made there; its functions by name.
+    """
+
+    definitions: dict[tuple[str, str], list[ast.FunctionDef]] = field(default_factory=dict)
+    expressions: dict[tuple[str, int, int], set[str]] = field(default_factory=dict)
+    operations: dict[tuple[str, int, int, str | None], set[str]] = field(default_factory=dict)
+    unpacked: dict[tuple[str, int, int], list[str]] = field(default_factory=dict)
+    loops: dict[tuple[str, int, int], tuple[str, ast.Call]] = field(default_factory=dict)
+
+
+@lru_cache(MOST_FILES)
+def _read(file_name: str, tree: ast.Module) -> _File:
+    file = _File()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            file.definitions.setdefault((file_name, node.name), []).append(node)
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
+            names = [part.id for part in _flat(node.targets[0]) if isinstance(part, ast.Name)]
+            file.unpacked[file_name, node.value.lineno, node.value.col_offset] = names
+        elif isinstance(node, ast.expr):
+            place = (file_name, node.lineno, node.col_offset)
+            file.expressions.setdefault(place, set()).update(_names_read(node))
+            if isinstance(node, ast.Call) and (made := _last_name(node.func)) in _LOOPS:
+                file.loops[place] = made, node
+            if isinstance(node, ast.BinOp):
+                opcode = _OPERATORS.get(type(node.op))
+                file.operations.setdefault((*place, opcode), set()).update(_names_read(node))
+    return file
 
 
 class SourceFunctions:
@@ -33,26 +69,12 @@ class SourceFunctions:
 
     def __init__(self, module: HloModule, trees: Mapping[str, ast.Module]) -> None:
         self.chains = CallChains(module)
-        self.definitions: dict[tuple[str, str], list[ast.FunctionDef]] = {}
-        self.expressions: dict[tuple[str, int, int], set[str]] = {}  # by place: the names read there
-        self.operations: dict[tuple[str, int, int, str | None], set[str]] = {}  # by place and opcode: the same
-        self.unpacked: dict[tuple[str, int, int], list[str]] = {}  # by place: the names that its value is taken into
-        self.loops: dict[tuple[str, int, int], tuple[str, ast.Call]] = {}  # by place: which loop is made there
-        for file_name, tree in trees.items():
-            for node in ast.walk(tree):
-                if isinstance(node, ast.FunctionDef):
-                    self.definitions.setdefault((file_name, node.name), []).append(node)
-                elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
-                    names = [part.id for part in _flat(node.targets[0]) if isinstance(part, ast.Name)]
-                    self.unpacked[file_name, node.value.lineno, node.value.col_offset] = names
-                elif isinstance(node, ast.expr):
-                    place = (file_name, node.lineno, node.col_offset)
-                    self.expressions.setdefault(place, set()).update(_names_read(node))
-                    if isinstance(node, ast.Call) and (made := _last_name(node.func)) in _LOOPS:
-                        self.loops[place] = made, node
-                    if isinstance(node, ast.BinOp):
-                        opcode = _OPERATORS.get(type(node.op))
-                        self.operations.setdefault((*place, opcode), set()).update(_names_read(node))
+        files = [_read(file_name, tree) for file_name, tree in trees.items()]
+        self.definitions = {key: found for file in files for key, found in file.definitions.items()}
+        self.expressions = {key: found for file in files for key, found in file.expressions.items()}
+        self.operations = {key: found for file in files for key, found in file.operations.items()}
+        self.unpacked = {key: found for file in files for key, found in file.unpacked.items()}
+        self.loops = {key: found for file in files for key, found in file.loops.items()}
 
     # -- parameters
 

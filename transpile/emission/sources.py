@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ..array.graph import Graph
 from ..array.node import Node
@@ -18,7 +19,7 @@ from ..array.traversal import dependencies, topological
 from ..hlo.ir import HloModule, Instruction
 from ..hlo.stack_frames import driver_frames
 from .context_names import GRADIENT, ContextNames, is_gradient
-from .source_functions import SourceFunctions
+from .source_functions import MOST_FILES, SourceFunctions
 from .source_lines import SourceLines
 
 Place = tuple[str, int, int]  # file, line from 1, column from 0
@@ -207,6 +208,7 @@ def _used_outside(
     return ((node, site) for node in nodes for site in sites.get(node, ()) if (node, site) in outside)
 
 
+@lru_cache(MOST_FILES)
 def parsed(text: str) -> ast.Module:
     """A file as a tree; an empty one for what is not Python."""
     try:
@@ -215,6 +217,7 @@ def parsed(text: str) -> ast.Module:
         return ast.Module([], [])
 
 
+@lru_cache(MOST_FILES)
 def targets(file_name: str, tree: ast.Module) -> Targets:
     """Return where the values of assignments and returns start in a file."""
     found: Targets = {}
@@ -228,6 +231,7 @@ def targets(file_name: str, tree: ast.Module) -> Targets:
     return found
 
 
+@lru_cache(MOST_FILES)
 def hints(file_name: str, tree: ast.Module) -> Targets:
     """Return where values start that a keyword, a key, an attribute or a tuple names, and what a lambda returns."""
     found: Targets = {}

@@ -22,8 +22,9 @@ def updates(function: Function) -> dict[Node, Node]:
     results = list(dict.fromkeys(tree_nodes(function.results)))
     kept = _states(function)
     found: dict[Node, Node] = {}
+    of_called: dict[Function, dict[Node, Node]] = {}
     for result in results if kept else ():
-        made_of = _call_argument(result) if result.opcode in ("call", "item") else _made_of(result, results)
+        made_of = _call_argument(result, of_called) if result.opcode in ("call", "item") else _made_of(result, results)
         candidates = [node for node in made_of if node in kept]
         if len(candidates) == 1:
             found[result] = candidates[0]
@@ -73,12 +74,16 @@ def _made_of(result: Node, results: Sequence[Node]) -> list[Node]:
     return list(found)
 
 
-def _call_argument(result: Node) -> list[Node]:
-    """Return what a call is given for the argument of the function that its result is the next value of."""
+def _call_argument(result: Node, of_called: dict[Function, dict[Node, Node]]) -> list[Node]:
+    """Return what a call is given for the argument of the function that its result is the next value of.
+
+    ``of_called`` keeps the updates of the functions that are called, many times for many results.
+    """
     call, index = (result.operands[0], result.parameters["index"]) if result.opcode == "item" else (result, 0)
     if call.opcode != "call":
         return []
     called: Function = call.parameters["function"]
-    inner = tree_nodes(called.results)
-    argument = updates(called).get(inner[index])
+    if called not in of_called:
+        of_called[called] = updates(called)
+    argument = of_called[called].get(tree_nodes(called.results)[index])
     return [] if argument is None else [call.operands[called.parameters.index(argument)]]

@@ -35,6 +35,7 @@ from .domains import parameter_domains
 from .inputs import nest
 from .judging import Judge
 from .known_differences import KnownDifference, of_the_references
+from .library_edges import edges_on, judged, reasons
 from .origins import find_origin
 from .participants import REFERENCES, Workers, failed_emission
 from .reach import MOST_DRAWS, Reach
@@ -181,6 +182,21 @@ class Checker:
         """Return what :meth:`check` finds, without a place in the report on all programs."""
         return self._examined(self._program(module), path, inputs)
 
+    def examine_module(
+        self, source: HloModule | Witnesses, generated: GeneratedModule, path: str = ""
+    ) -> tuple[ProgramReport, ...]:
+        """Return what becomes of a program in a module that is given, such as one that a person edited; where sizes are
+        free, at several. Its ``main`` takes arrays, not trees of them.
+        """
+        first = source if isinstance(source, HloModule) else source.modules[0]
+        program = _Program(first, print_module(first), {generated.target: generated}, {}, {})
+        if isinstance(source, HloModule):
+            return (self._examined(program, path),)
+        return tuple(
+            self._examined(replace(program, module=module, text=print_module(module)), f"{path} at {place}")
+            for place, module in programs_to_check(source, [generated])
+        )
+
     def _require_possible(self, inputs: Sequence[Array] | None) -> None:
         asked = {
             "arguments": inputs is not None,
@@ -287,9 +303,12 @@ class Checker:
         judge = Judge(self.workers, program.module, program.text, program.emitted, arrays, budgets * program.devices)
         with ThreadPoolExecutor(max(1, len(asked))) as pool:
             runs = tuple(pool.map(lambda name: program.failed.get(name) or judge.run(name), asked))
+        edges = {name: edges_on(program.emitted.get(name), campaign) for name in asked}
+        runs = tuple(judged(run, edges[run.participant]) for run in runs)
 
         def known(participant: str, against: str, leaves: Sequence[LeafResult]) -> tuple[str, ...]:
-            return self._known(program, participant, against, leaves)
+            found = self._known(program, participant, against, leaves)
+            return found or reasons((*edges[participant], *edges[against]))
 
         result = vote(runs, judge.compare, known)
         return Case(campaign, seed, runs, result.comparisons, result.accepted, result.wrong, arrays)

@@ -42,7 +42,7 @@ _FLUSHED = {"bf16", "f32", "f64"}  # the CPU's flush-to-zero reaches these: thei
 
 
 class Status(Enum):
-    """The verdict on a result, best first; the last three are those of runs that gave none."""
+    """The verdict on a result, best first; the last four are those of runs that gave none."""
 
     EQUAL = "equal"
     CLOSE = "close"
@@ -51,6 +51,7 @@ class Status(Enum):
     INF = "inf"  # an infinity on one side only, or of the other sign
     SHAPE = "shape"
     DTYPE = "dtype"
+    EDGE = "edge"  # the library refuses input that HLO has a result for, and was asked for its own edges
     UNSUPPORTED = "unsupported"
     TIMEOUT = "timeout"
     CRASH = "crash"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
-from ..hlo.ir import Computation, Instruction
+from ..hlo.ir import Computation, Instruction, with_called
 from .cases import ordered
 
 NOTES = frozenset(
@@ -55,21 +54,16 @@ def with_computation(root: Instruction, old: Computation, new: Computation) -> I
 
 def _calling(root: Instruction, made: dict[Computation, Computation]) -> Instruction:
     changes: dict[Instruction, Instruction] = {}
+
+    def exchange(old: Computation) -> Computation:
+        return made.get(old, old)
+
     for instruction in ordered(root):
-        attributes = {key: _mapped(value, made) for key, value in instruction.attributes.items()}
+        attributes = {key: with_called(value, exchange) for key, value in instruction.attributes.items()}
         operands = tuple(changes.get(operand, operand) for operand in instruction.operands)
         if operands != instruction.operands or any(attributes[k] is not v for k, v in instruction.attributes.items()):
             changes[instruction] = instruction.replace(attributes=attributes, operands=operands)
     return changes.get(root, root)
-
-
-def _mapped(value: Any, made: dict[Computation, Computation]) -> Any:
-    if isinstance(value, Computation):
-        return made.get(value, value)
-    if isinstance(value, tuple) and value and isinstance(value[0], Computation):
-        parts = tuple(made.get(part, part) for part in value)
-        return value if all(a is b for a, b in zip(parts, value, strict=True)) else parts
-    return value
 
 
 def without_notes(
@@ -77,8 +71,12 @@ def without_notes(
 ) -> dict[Instruction, Instruction]:
     """Instructions without metadata and notes, which call what takes the place of their computations."""
     made: dict[Instruction, Instruction] = {}
+
+    def exchange(old: Computation) -> Computation:
+        return computations.get(old, old)
+
     for instruction in instructions:
-        kept = {k: _mapped(v, computations) for k, v in instruction.attributes.items() if k not in NOTES}
+        kept = {k: with_called(v, exchange) for k, v in instruction.attributes.items() if k not in NOTES}
         operands = tuple(made[operand] for operand in instruction.operands)
         made[instruction] = instruction.replace(attributes=kept, operands=operands, metadata=None)
     return made

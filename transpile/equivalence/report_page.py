@@ -15,7 +15,12 @@ from ..pages.panes import Pane, make_panes, plain_panes
 from .comparison import Histogram, LeafResult, Status
 from .results import NOT_COMPARED, Case, CheckReport, Comparison, Origin, ProgramReport, Run
 
-TONES = {Status.EQUAL: "good", Status.CLOSE: "close", Status.UNSUPPORTED: "open"}  # all others are bad
+TONES = {  # all others are bad
+    Status.EQUAL: "good",
+    Status.CLOSE: "close",
+    Status.EDGE: "open",
+    Status.UNSUPPORTED: "open",
+}
 
 
 @dataclass(frozen=True, slots=True)

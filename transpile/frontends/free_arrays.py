@@ -58,7 +58,7 @@ def from_jax(fn: Any, *example_args: Any, **example_kwargs: Any) -> HloModule | 
         args, kwargs = _replaced((example_args, example_kwargs), sizes)
         try:
             return lower(fn, *args, **kwargs)
-        except (TypeError, ValueError, AssertionError) as error:
+        except (TypeError, ValueError, AssertionError, LookupError, ArithmeticError) as error:
             raise not_lowered("the function", error) from error
 
     return witnesses(tuple(free), at) if free else at({})

@@ -17,13 +17,13 @@ Assignment = Mapping[str, int]  # of a number to each free size
 Sizes = Mapping[str, Sequence[int]]  # what each free size is in each of several programs
 
 FEWEST = 3  # programs that tell what a number is an expression of
-_CHOSEN = (  # for each free size: odd and even, no two alike in a program, all of two digits, so that lines are as long
-    (13, 18, 23, 28),
-    (14, 25, 19, 22),
-    (15, 16, 29, 21),
-    (17, 20, 27, 31),
-    (19, 24, 14, 26),
-    (22, 27, 17, 30),
+_CHOSEN = (  # for each free size: odd and even, no two alike in a program; the last is read where no small ones help
+    (13, 18, 23),
+    (14, 25, 19),
+    (15, 16, 29),
+    (17, 20, 27),
+    (19, 24, 14),
+    (22, 27, 17),
 )
 MOST = len(_CHOSEN)  # sizes that can be free
 _FACTORS = (1, 2, 4, 8, 16, 64)  # for functions that only take multiples
@@ -35,14 +35,16 @@ NAME = re.compile(r"[A-Za-z]\w*")
 class Witnesses:
     """A program at several sizes; ``sizes`` has the numbers of each name in the order of ``modules``.
 
-    ``at`` reads it at others, where that is possible. ``command`` is what the command line says behind the first source
-    to read it again.
+    ``at`` reads it at others, where that is possible; where the sizes were chosen and not given, there are two, and
+    ``reserve`` is for where no smaller ones serve as the third. ``command`` is what the command line says behind the
+    first source to read it again.
     """
 
     modules: tuple[HloModule, ...]
     sizes: Mapping[str, tuple[int, ...]]
     at: Callable[[Assignment], HloModule] | None = None
     command: str = ""
+    reserve: Assignment | None = None
 
     def assignment(self, number: int) -> dict[str, int]:
         """The sizes of one of the modules."""
@@ -97,7 +99,7 @@ def witnesses(
     if len(names) > MOST:
         raise UsageError(Diagnostic("XP425", f"{len(names)} sizes are free; at most {MOST} can be"))
     chosen = dict(zip(names, _CHOSEN, strict=False))
-    problem: XlaToPythonError | None = None
+    at, problem = _remembered(at), None
     for factor in _FACTORS:
         try:
             at({name: numbers[0] * factor for name, numbers in chosen.items()})
@@ -105,9 +107,24 @@ def witnesses(
             problem = problem or error
             continue
         factors = _needed_factors(chosen, factor, at)
-        return _read({name: tuple(k * factors[name] for k in numbers) for name, numbers in chosen.items()}, at)
+        sizes = {name: tuple(k * factors[name] for k in numbers) for name, numbers in chosen.items()}
+        first = _read({name: numbers[:-1] for name, numbers in sizes.items()}, at)
+        return replace(first, reserve={name: numbers[-1] for name, numbers in sizes.items()})
     assert problem is not None
     raise problem
+
+
+def _remembered(at: Callable[[Assignment], HloModule]) -> Callable[[Assignment], HloModule]:
+    """Return ``at`` so that it reads the program at the same sizes once."""
+    known: dict[tuple[tuple[str, int], ...], HloModule] = {}
+
+    def read(sizes: Assignment) -> HloModule:
+        key = tuple(sorted(sizes.items()))
+        if key not in known:
+            known[key] = at(sizes)
+        return known[key]
+
+    return read
 
 
 def _read(sizes: Mapping[str, tuple[int, ...]], at: Callable[[Assignment], HloModule]) -> Witnesses:

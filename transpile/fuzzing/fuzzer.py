@@ -1,7 +1,7 @@
 """Random programs on all targets, beside XLA: what differs, in buckets, with the smallest program for each.
 
 Programs go to XLA in batches, as calls in one module, because compiling them one by one takes thirty times as long.
-What XLA on the CPU does not run, the interpreter judges; what that does not run either, the first target.
+What XLA on the CPU does not run is compared with the readable module for NumPy.
 The output folder has ``fuzz.json``, which says where to go on, and a folder for each bucket with the first program that
 fell into it: ``program.hlo``, ``inputs.npz`` and, in ``command.txt``, how to see it again.
 """
@@ -43,6 +43,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 BATCH = 40
 STATE = "fuzz.json"
+STAND_IN = "numpy"  # the target whose readable module is the reference of programs that XLA does not run
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +116,7 @@ def fuzz(progress: Progress, last_seed: int, workers: Workers, folder: Path) -> 
             for opcode in opcodes(program):
                 progress.drawn[opcode] = progress.drawn.get(opcode, 0) + 1
             for target in progress.targets:
-                verdict, findings, run = check_program(program, reference, target, workers, progress.style)
-                reference = run if reference.failure is not None else reference
+                verdict, findings = check_program(program, reference, target, workers, progress.style)
                 counts = Counter(progress.verdicts.get(target, {}))
                 counts[verdict.value] += 1
                 progress.verdicts[target] = dict(counts)
@@ -152,13 +152,23 @@ def _by_references(batch: Sequence[RandomProgram], workers: Workers) -> list[Run
 
 
 def _by_reference(program: RandomProgram, text: str, inputs: Sequence[Array], workers: Workers) -> Run:
-    return workers.run_reference("xla" if program.runs_on_xla else "interpreter", text, inputs)
+    """Return the results on XLA, or those of the readable module for NumPy where XLA does not run the program."""
+    if program.runs_on_xla:
+        run = workers.run_reference("xla", text, inputs)
+        if run.failure is None:
+            return run
+    module = load(text.encode())
+    try:
+        stand_in = emit(module, STAND_IN, format=False)
+    except Exception as error:  # a finding as well where NumPy is among the targets
+        return failed_emission(STAND_IN, error)
+    return Judge(workers, module, text, {STAND_IN: stand_in}, inputs, ()).run(STAND_IN)
 
 
 def check_program(
     program: RandomProgram, reference: Run, target: str, workers: Workers, style: str = READABLE
-) -> tuple[Status, list[Finding], Run]:
-    """The verdict on a target, what is wrong, one finding for each bucket, and the target's run."""
+) -> tuple[Status, list[Finding]]:
+    """Return the verdict on a target and what is wrong, one finding for each bucket."""
     return _findings(program, load(program.text.encode()), program.inputs, reference, target, workers, style)
 
 
@@ -170,7 +180,7 @@ def _findings(
     target: str,
     workers: Workers,
     style: str,
-) -> tuple[Status, list[Finding], Run]:
+) -> tuple[Status, list[Finding]]:
     emitted: dict[str, GeneratedModule] = {}
     judge = Judge(workers, module, print_module(module), emitted, inputs, budgets_for(module))
     try:
@@ -182,12 +192,13 @@ def _findings(
     else:
         run = judge.run(target)
     if run.failure is Status.UNSUPPORTED and target != "numpy":
-        return Status.UNSUPPORTED, [], run
+        return Status.UNSUPPORTED, []
     if run.failure is not None:
         text = f"{run.message}\n{run.traceback}"
-        return run.failure, [Finding(program, target, style, run.failure, bucket_of_failure(run), text)], run
-    if reference.failure is not None:
-        return Status.UNSUPPORTED, [], run
+        return run.failure, [Finding(program, target, style, run.failure, bucket_of_failure(run), text)]
+    is_itself = reference.participant == target and style == READABLE
+    if reference.failure is not None or is_itself:
+        return Status.UNSUPPORTED, []
     leaves = [_unless_known(leaf, module, reference, run) for leaf in _verdicts(program, judge, reference, run)]
     found: dict[Bucket, Finding] = {}
     for leaf in leaves:
@@ -195,7 +206,7 @@ def _findings(
             bucket = bucket_of_difference(module, leaf)
             is_rounded = leaf.path[:1] != () and leaf.path[0] in program.rounded
             found.setdefault(bucket, Finding(program, target, style, leaf.status, bucket, str(leaf), is_rounded))
-    return worst(leaf.status for leaf in leaves), list(found.values()), run
+    return worst(leaf.status for leaf in leaves), list(found.values())
 
 
 def _verdicts(program: RandomProgram, judge: Judge, expected: Run, actual: Run) -> Sequence[LeafResult]:
@@ -224,7 +235,7 @@ def _reduced(finding: Finding, workers: Workers) -> tuple[str, list[Array]]:
 
     def is_interesting(module: HloModule, inputs: list[Array]) -> bool:
         reference = _by_reference(program, print_module(module), inputs, workers)
-        verdict, _, _ = _findings(program, module, inputs, reference, finding.target, workers, finding.style)
+        verdict, _ = _findings(program, module, inputs, reference, finding.target, workers, finding.style)
         return verdict is finding.status
 
     try:

@@ -213,14 +213,19 @@ def largest_place(work: Lines) -> None:
     body.add("get-tuple-element", [both], "s32", sizes, value.size, "index=1")
 
 
+def _long_axis(work: Lines, value: Value) -> int | None:
+    """One of the axes that have several elements."""
+    places = [k for k, size in enumerate(value.dimensions) if size > 1]
+    return work.random.choice(places) if places else None
+
+
 def turned(work: Lines) -> None:
     """The ends of an axis change places."""
     part = work.any()
     value = part.value
-    places = [k for k, size in enumerate(value.dimensions) if size > 1]
-    if not places:
+    place = _long_axis(work, value)
+    if place is None:
         return
-    place = work.random.choice(places)
     middle = work.random.randrange(1, value.dimensions[place])
     ends = [_cut(work, value, place, middle, value.dimensions[place]), _cut(work, value, place, 0, middle)]
     if work.random.random() < 0.4 and value.type != "u8":
@@ -233,10 +238,9 @@ def shifted(work: Lines) -> None:
     """An axis without its last elements, padded at the front."""
     part = work.any()
     value = part.value
-    places = [k for k, size in enumerate(value.dimensions) if size > 1]
-    if not places:
+    place = _long_axis(work, value)
+    if place is None:
         return
-    place = work.random.choice(places)
     by = work.random.randrange(1, value.dimensions[place])
     cut = _cut(work, value, place, 0, value.dimensions[place] - by)
     filler = work.body.small_constant(value.type)

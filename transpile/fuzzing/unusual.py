@@ -1,4 +1,4 @@
-"""Operations that XLA on the CPU does not run: the interpreter judges some, and of the others targets are compared."""
+"""Operations that XLA on the CPU does not run: targets are compared with the readable module for NumPy."""
 
 from __future__ import annotations
 

@@ -108,11 +108,23 @@ class Instruction:
 
 
 def with_called(value: Any, exchange: Callable[[Computation], Computation]) -> Any:
-    """Return the value of an attribute with what ``exchange`` gives in place of each computation that it names."""
+    """Return the value of an attribute with what ``exchange`` gives in place of each computation that it names; the
+    value itself where these stay.
+    """
     if isinstance(value, Computation):
         return exchange(value)
     if isinstance(value, tuple) and value and isinstance(value[0], Computation):
-        return tuple(map(exchange, value))
+        parts = tuple(map(exchange, value))
+        return parts if any(new is not old for new, old in zip(parts, value, strict=True)) else value
+    return value
+
+
+def with_instructions(value: Any, made: Mapping[Instruction, Instruction]) -> Any:
+    """Return the value of an attribute with what was made of each instruction that it names, such as those that another
+    must come after; one of which nothing was made is left out.
+    """
+    if isinstance(value, tuple) and value and isinstance(value[0], Instruction):
+        return tuple(made[each] for each in value if each in made)
     return value
 
 
@@ -190,6 +202,8 @@ class HloModule:
     host_functions: tuple[Any, ...] = ()  # those of the tracing process, by the numbers that callbacks have in the text
     arguments: tuple[Any, ...] = ()  # arrays for the parameters, where the program came with those of one run
     notes: tuple[Diagnostic, ...] = ()  # what reading it left out
+    free_sizes: Mapping[str, int] = field(default_factory=_empty)  # here, where the program is read at several
+    free_numbers: frozenset[float] = frozenset()  # that follow from these: nothing is worked out with them
 
     @property
     def replica_count(self) -> int:
@@ -205,3 +219,20 @@ class HloModule:
 
     def __repr__(self) -> str:
         return f"<HloModule {self.name}: {len(self.computations)} computations>"
+
+
+def callees_first(*computations: Computation) -> list[Computation]:
+    """Computations and all that they reach, each once, as listed but callees before callers, without recursion."""
+    ordered: dict[Computation, None] = {}
+    stack = [(computation, False) for computation in reversed(computations)]
+    while stack:
+        computation, is_expanded = stack.pop()
+        if computation in ordered:
+            continue
+        if is_expanded:
+            ordered[computation] = None
+            continue
+        stack.append((computation, True))
+        called = [callee for instruction in computation.instructions for callee in instruction.called]
+        stack.extend((callee, False) for callee in reversed(called))
+    return list(ordered)

@@ -22,6 +22,8 @@ STRING = re.compile(r'"((?:[^"\\]++|\\[\s\S])*+)"')
 _UNTIL_NESTING = re.compile(r'[^"{}/]*+')
 _UNKNOWN_VALUE = re.compile(r'(?:[^\s,(){}"]++|"(?:[^"\\]++|\\[\s\S])*+")*+')
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|[\s\S])")
+_ESCAPED = re.compile(r'["\\\x00-\x1f]')
+_WRITTEN = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _FOUND = re.compile(r'%?[\w.\-]+|"[^"\n]{0,20}"?|->|<=|[\s\S]', re.ASCII)
 
@@ -203,8 +205,7 @@ def unescape(text: str) -> str:
 
 def escape(text: str) -> str:
     """A string as HLO writes it between quotes."""
-    text = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
-    return "".join(c if c >= " " else f"\\{ord(c):03o}" for c in text)
+    return _ESCAPED.sub(lambda match: _WRITTEN.get(match[0], f"\\{ord(match[0]):03o}"), text)
 
 
 def shorten(text: str) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 from .attributes import AttributeKind as K
 from .attributes import ReplicaGroups, Window
 from .header import HEADER_ATTRIBUTES
-from .ir import Computation, HloModule, Instruction, OpMetadata, StackFrame
+from .ir import Computation, HloModule, Instruction, OpMetadata, StackFrame, callees_first
 from .lexer import escape
 from .literal_printer import literal_text, shaped_literal_text
 from .literal_values import array_sha256
@@ -68,7 +68,7 @@ class _Printer:
         self._module = module
         self._literal_text = literal_text
         self._frames = module.stack_frames
-        self._computations = list(_callees_first([*module.computations, module.entry]))
+        self._computations = callees_first(*module.computations, module.entry)
         self._computation_names = _unique_names(self._computations)
         self._names: dict[int, str] = {}
         self._shapes: dict[int, str] = {}
@@ -159,27 +159,6 @@ def _file(path: str) -> str:
 
 
 # -- order and names
-
-
-def _callees_first(computations: Iterable[Computation]) -> Iterator[Computation]:
-    """The computations and all they call, each once, as listed but callees first."""
-    done: set[int] = set()
-    for computation in computations:
-        stack = [(computation, iter(_called(computation)))]
-        while stack:
-            current, called = stack[-1]
-            callee = next((c for c in called if id(c) not in done), None)
-            if callee is not None and id(current) not in done:
-                stack.append((callee, iter(_called(callee))))
-                continue
-            stack.pop()
-            if id(current) not in done:
-                done.add(id(current))
-                yield current
-
-
-def _called(computation: Computation) -> list[Computation]:
-    return [called for instruction in computation.instructions for called in instruction.called]
 
 
 def _unique_names(items: Iterable[Computation | Instruction]) -> dict[int, str]:

@@ -41,12 +41,13 @@ def verify(module: HloModule, source: SourceText | None = None) -> None:
 def _checks(module: HloModule) -> Iterator[tuple[Span | None, Callable[[], None]]]:
     """Every check with the place it is about, in the order of the text."""
     known, loops = {id(computation) for computation in module.computations}, loops_of(module)
+    sound: set[int] = set()  # the shapes that have been checked: many instructions share one
     for computation in module.computations:
         yield computation.span, partial(_check_parameter_numbers, computation)
         defined: set[int] = set()
         for instruction in computation.instructions:
             yield instruction.span, partial(_check_structure, instruction, defined, known)
-            yield instruction.span, partial(_check_instruction, instruction, module, loops)
+            yield instruction.span, partial(_check_instruction, instruction, module, loops, sound)
             defined.add(id(instruction))
         yield computation.span, partial(_check_root, computation, defined)
     yield module.entry.span, partial(_check_entry, module, known)
@@ -79,13 +80,15 @@ def _check_structure(instruction: Instruction, defined: set[int], known: set[int
             refuse("XP207", f"{instruction.name}: the computation {computation.name} is not part of the module")
 
 
-def _check_instruction(instruction: Instruction, module: HloModule, loops: Loops) -> None:
+def _check_instruction(instruction: Instruction, module: HloModule, loops: Loops, sound: set[int]) -> None:
     opcode = instruction.opcode
     if opcode not in OPCODES:
         refuse("XP200", f"there is no opcode {opcode!r}")
     require_operand_count(opcode, len(instruction.operands))
     _check_attributes(instruction)
-    _check_shape(instruction)
+    if id(instruction.shape) not in sound:
+        _check_shape(instruction)
+        sound.add(id(instruction.shape))
     check_second_half(instruction, loops)
     check_use(instruction, loops)
     operation = Operation(

@@ -53,7 +53,7 @@ def phases(kernel: Kernel, keeps: Callable[[Node], bool]) -> Phases:
     nodes = topological(results)
     level: dict[Node, int] = {}
     for node in nodes:
-        level[node] = max((level[operand] + (operand in kernel.reductions) for operand in node.operands), default=0)
+        level[node] = max((level[needed] + (needed in kernel.reductions) for needed in dependencies(node)), default=0)
     once = once_for_a_line(kernel, nodes)
     made = [Phase() for _ in range(max(level.values()) + 1)]
     for node in nodes:

@@ -94,16 +94,22 @@ SCALARS: dict[str, Function] = {
     "select": lambda which, a, b: a if which else b,
 }
 # Functions of the prelude: those of NumPy's, which tests hold to HLO.
+OF_INTEGERS: dict[str, Function] = {
+    function.__name__: function
+    for function in (
+        integers.int_divide,
+        integers.int_remainder,
+        integers.int_power,
+        integers.popcount,
+        integers.count_leading_zeros,
+        integers.mulhi,
+        integers.shift_right_logical,
+        integers.shift_right_arithmetic,
+    )
+}
 FUNCTIONS: dict[str, Function] = {
-    "int_divide": integers.int_divide,
-    "int_remainder": integers.int_remainder,
-    "int_power": integers.int_power,
-    "popcount": integers.popcount,
-    "count_leading_zeros": integers.count_leading_zeros,
-    "mulhi": integers.mulhi,
+    **OF_INTEGERS,
     "shift_left": lambda x, n: x.dtype.type(0) if not 0 <= n < 8 * x.dtype.itemsize else np.left_shift(x, n),
-    "shift_right_logical": integers.shift_right_logical,
-    "shift_right_arithmetic": integers.shift_right_arithmetic,
     "logistic": floats.logistic,
     "rsqrt": floats.rsqrt,
     "sign": floats.sign,

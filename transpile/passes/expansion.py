@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..hlo.builder.core import callees_first
 from ..hlo.custom_calls import CUSTOM_CALLS, definition_of
-from ..hlo.ir import Computation, HloModule, Instruction, with_called
+from ..hlo.ir import Computation, HloModule, Instruction, callees_first, with_called, with_instructions
 
 Originals = dict[Instruction, tuple[Instruction, ...]]
 
@@ -87,6 +86,4 @@ class _Expansion:
 
     def remapped(self, value: Any, values: dict[Instruction, Instruction]) -> Any:
         """An attribute with the new computations and instructions in it."""
-        if isinstance(value, tuple) and value and isinstance(value[0], Instruction):
-            return tuple(values[each] for each in value)
-        return with_called(value, self.made.__getitem__)
+        return with_called(with_instructions(value, values), self.made.__getitem__)

@@ -102,7 +102,8 @@ class _Operation:
         self.name = name
         self.parts = [_part(argument) for argument in tree.args]
         self.keywords = [(keyword.arg or "", _parameter(keyword.value)) for keyword in tree.keywords]
-        self._opcodes = [part.opcode for part in self.parts]
+        self._places = [k for k, part in enumerate(self.parts) if part.opcode is not None]
+        self._opcodes = [self.parts[k].opcode for k in self._places]
 
     def may_match(self, node: Node) -> bool:
         """Tell whether the node and its operands are the right operations: a cheap test that most nodes fail."""
@@ -114,10 +115,7 @@ class _Operation:
         return permutations(node.operands) if node.operation.is_commutative else (node.operands,)
 
     def _are_right(self, operands: tuple[Node, ...]) -> bool:
-        for opcode, operand in zip(self._opcodes, operands, strict=True):
-            if opcode is not None and opcode != operand.opcode:
-                return False
-        return True
+        return [operands[k].opcode for k in self._places] == self._opcodes
 
     def matches(self, node: Node, bound: Bindings) -> Iterator[Bindings]:
         if node.opcode != self.opcode or len(node.operands) != len(self.parts):

@@ -31,12 +31,18 @@ class Outline:
     @property
     def saving(self) -> int:
         """Operations that need not be read again, less the values that every call lists."""
-        count = len(self.found.copies)
         each = work(self.found.copies[0][label] for label in self.body)
         values = len(self.inputs) + len(self.outputs)
-        if each < _LEAST_WORK or values > _MOST_VALUES or not self.outputs:
-            return 0
-        return 2 * (count - 1) * each - count * values
+        return _saving(len(self.found.copies), each, values) if values <= _MOST_VALUES and self.outputs else 0
+
+
+def most_saved(found: Activations) -> int:
+    """Return a bound of what an outline of copies saves: all their work stays, for one value."""
+    return _saving(len(found.copies), work(found.copies[0].values()), 1)
+
+
+def _saving(copies: int, each: int, values: int) -> int:
+    return 2 * (copies - 1) * each - copies * values if each >= _LEAST_WORK else 0
 
 
 class Surroundings:
@@ -107,16 +113,18 @@ def _absorb(around: Surroundings, found: Activations, numbers: Numbers) -> None:
     copies, order = found.copies, around.order
     owner = {instruction: n for n, copy in enumerate(copies) for instruction in copy.values()}
     label_of = {instruction: label for copy in copies for label, instruction in copy.items()}
+    absorbed: set[Label] = set()
 
     def take(instruction: Instruction, number: int, label: Label) -> None:
         owner[instruction], label_of[instruction] = number, label
+        absorbed.add(label)
         copies[number][label] = instruction
 
     def is_free(instruction: Instruction) -> bool:
         return instruction not in owner and instruction.opcode in STRUCTURE and instruction is not around.root
 
     operands = (operand for instruction in list(owner) for operand in instruction.operands)
-    waiting = _Queue(operands, lambda instruction: -order[instruction])  # users before their operands
+    waiting = _Queue(filter(is_free, operands), lambda instruction: -order[instruction])  # users before their operands
     for instruction in waiting:
         if not is_free(instruction):
             continue
@@ -130,9 +138,9 @@ def _absorb(around: Surroundings, found: Activations, numbers: Numbers) -> None:
         if len(owners) == 1 and None not in owners and inner and instruction.operands:
             user, k = min(serving, key=lambda use: (repr(label_of[use[0]]), use[1]))
             take(instruction, owner[user], (*label_of[user], "operand", k))
-            waiting.extend(instruction.operands)
+            waiting.extend(filter(is_free, instruction.operands))
     users = (user for instruction in list(owner) for user, _ in around.users.get(instruction, []))
-    waiting = _Queue(users, order.__getitem__)
+    waiting = _Queue(filter(is_free, users), order.__getitem__)
     for instruction in waiting:
         if not is_free(instruction) or len(instruction.operands) != 1:
             continue
@@ -141,11 +149,11 @@ def _absorb(around: Surroundings, found: Activations, numbers: Numbers) -> None:
             (operand,) = instruction.operands
             label = (*label_of[operand], "of", instruction.opcode, instruction.shape)
             take(instruction, owner[operand], (*label, instruction.attributes.get("index")))
-            waiting.extend(user for user, _ in serving)
+            waiting.extend(user for user, _ in serving if is_free(user))
     common = set.intersection(*(set(copy) for copy in copies))
     differing = {
         label
-        for label in common
+        for label in common & absorbed  # the others are alike by their labels and what their group agrees in
         if len({(copy[label].opcode, copy[label].shape, numbers.of_attributes(copy[label])) for copy in copies}) > 1
     }
     for copy in copies:

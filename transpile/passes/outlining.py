@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Iterable, Sequence
+from bisect import insort
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
-from ..hlo.ir import Computation, HloModule, Instruction, OpMetadata, with_called
+from ..hlo.ir import Computation, HloModule, Instruction, OpMetadata, with_called, with_instructions
 from ..hlo.shapes import TupleShape
 from ..hlo.stack_frames import CallChains
 from .activations import Constants, Numbers, activations
-from .outlines import Outline, Surroundings, common_body, short
+from .outlines import Outline, Surroundings, common_body, most_saved, short
 
 _WORD = re.compile(r"[A-Za-z]\w*|\d+", re.ASCII)
 
@@ -76,13 +77,7 @@ class _Outlining:
         those functions.
         """
         while True:
-            around = Surroundings(computation)
-            outlines = [
-                common_body(around, found, self.constants, self.numbers)
-                for found in activations(computation, self.chains, self.numbers)
-            ]
-            worth = [outline for outline in reversed(outlines) if outline is not None and outline.saving > 0]
-            for outline in sorted(worth, key=lambda outline: -outline.saving):  # of equals the innermost function
+            for outline in self.outlines(computation):
                 function = self.function(outline)
                 called: dict[str, Computation] = {"to_apply": function}
                 replaced = self.with_calls(computation, outline, called)
@@ -93,6 +88,26 @@ class _Outlining:
             called["to_apply"] = self.outlined(function)
             self.made.append(called["to_apply"])
             computation = replaced
+
+    def outlines(self, computation: Computation) -> Iterator[Outline]:
+        """Yield the outlines worth it in a computation, those that save most first; of equals the innermost function.
+
+        An outline is worked out when no other is known to save more than it might.
+        """
+        around = Surroundings(computation)
+        found = list(activations(computation, self.chains, self.numbers))
+        waiting = sorted((most_saved(copies), k) for k, copies in enumerate(found))
+        ready: list[tuple[int, int]] = []
+        known: dict[int, Outline] = {}
+        while waiting or ready:
+            while waiting and (not ready or waiting[-1] > ready[-1]):
+                _, k = waiting.pop()
+                outline = common_body(around, found[k], self.constants, self.numbers)
+                if outline is not None and outline.saving > 0:
+                    known[k] = outline
+                    insort(ready, (outline.saving, k))
+            if ready:
+                yield known[ready.pop()[1]]
 
     # -- writing
 
@@ -211,6 +226,7 @@ class _Outlining:
         for old, new in replaced.items():
             replacing.setdefault(new, []).append(old)
         made: list[Instruction] = []
+        places: dict[Instruction, Instruction] = {}  # of all so far
         for instruction in instructions:
             new = instruction
             if not current.keys().isdisjoint(instruction.operands):
@@ -222,11 +238,15 @@ class _Outlining:
                         for k, v in new.attributes.items()
                     }
                 )
+            if "control-predecessors" in new.attributes:
+                attributes = {name: with_instructions(value, places) for name, value in new.attributes.items()}
+                new = new.replace(attributes=attributes)
             if new is not instruction:
                 self.stands_for_one(new, instruction)
                 current[instruction] = new
             for old in replacing.get(instruction, ()):
-                current[old] = new
+                current[old] = places[old] = new
+            places[instruction] = new
             made.append(new)
         return replace(computation, instructions=tuple(made), root=current.get(computation.root, computation.root))
 

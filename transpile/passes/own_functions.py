@@ -18,7 +18,7 @@ OwnFunction = Callable[[Node], OwnCall | None]
 def own_functions(program: Program, own_function: OwnFunction) -> None:
     """Put calls in place of the operations that a target has functions for."""
     for function in program.functions:
-        opcodes = {node.opcode for node in live_nodes(function)}
+        opcodes = {node.opcode for node in live_nodes(function) if own_function(node) is not None}
         rewrite(function, opcodes, partial(_called, function, own_function))
 
 
@@ -29,15 +29,15 @@ def _called(function: Function, own_function: OwnFunction, node: Node) -> Node |
     arguments = call.arguments or tuple(Slot(k) for k in range(len(node.operands)))
     used = sorted(_slots((arguments, *(value for _, value in call.keywords))))
     numbers = {slot: number for number, slot in enumerate(used)}
+    package: dict[str, Any] = {"package": call.package} if call.package else {}
     return function.graph.add(
-        "prelude",
+        "library" if call.package else "prelude",
         tuple(node.operands[slot] for slot in used),
-        shape=node.shape,
-        element_type=node.element_type,
         interval=node.interval,
         function=call.function,
         arguments=_numbered(arguments, numbers),
         keywords={key: _numbered(value, numbers) for key, value in call.keywords},
+        **package,
     )
 
 

@@ -9,74 +9,62 @@ the calls cost.
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable
+from dataclasses import replace
 from math import inf
 
-from ..array.graph import Graph
 from ..array.live import LiveNodes, live_nodes
 from ..array.node import Node
 from ..array.operations import CALLED_BY_NAME
 from ..array.program import Function, Program, roots
 from ..array.traversal import dependencies, topological
-from ..hlo.function_words import own_parts, word_of
+from ..hlo.function_words import own_parts
 from ..hlo.stack_frames import CallChains
+from .parts import Call, Part, function_of, in_a_circle, label_of, put_calls
 
 _LEAST_COPIES = 3
 _LEAST_WORK = 6  # operations of a part worth a name
 _MOST_VALUES = 12  # inputs and outputs
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Part:
-    """A connected part: its nodes in order, what they need from outside, and which of them are needed outside."""
-
-    nodes: list[Node]
-    inputs: list[Node]
-    outputs: list[int]
-    form: Hashable  # equal for parts that compute the same
-
-    @property
-    def values(self) -> int:
-        return len(self.inputs) + len(self.outputs)
-
-
-def repeats(program: Program) -> None:
-    """Write parts that are alike as calls of one function."""
+def repeats(program: Program, *, of_one_shape: bool = False) -> None:
+    """Write parts that are alike as calls of one function; where kernels are written for shapes, those
+    ``of_one_shape``.
+    """
     made: list[Function] = []
     chains = CallChains(program.module)
     names = [frame.function_name for frame in chains.frames]
     own = own_parts(names, program.module.name.removeprefix("jit_"))
     for function in program.functions:
-        calls: list[_Call] = []
-        for parts in _groups(function):
-            called = _function(function, parts)
-            called.label = _label(function.graph, parts, chains, own)
+        calls: list[Call] = []
+        for parts in _groups(function, of_one_shape):
+            called = function_of(function, parts)
+            called.label = label_of(function.graph, parts, chains, own)
             made.append(called)
-            calls += [_Call(part, called) for part in parts]
-        _put(function, calls)
+            calls += [Call(part, called) for part in parts]
+        put_calls(function, calls)
         made.append(function)
     program.functions[:] = made
 
 
-def _groups(function: Function) -> list[list[_Part]]:
+def _groups(function: Function, of_one_shape: bool) -> list[list[Part]]:
     """Parts that are alike and worth a function; all of them can be calls at once."""
     live, order = live_nodes(function), topological(roots(function))
-    found: dict[Hashable, list[_Part]] = {}
+    found: dict[Hashable, list[Part]] = {}
     for nodes in _connected(function, order):
         part = _part(nodes, live) if len(nodes) >= _LEAST_WORK else None
         if part is not None:
-            found.setdefault(part.form, []).append(part)
+            found.setdefault((part.form, nodes[0].shape if of_one_shape else None), []).append(part)
     place = {node: k for k, node in enumerate(order)}
     worth = filter(_is_worth_it, found.values())
     groups = [[part for part in parts if not _needs_itself(part, place)] for parts in worth]
     groups = [parts for parts in groups if _is_worth_it(parts)]
-    while groups and (entangled := _in_a_circle(function, groups)) is not None:
+    while groups and (entangled := in_a_circle(function, groups)) is not None:
         groups = [parts for parts in groups if entangled not in parts]
     return [_in_order(parts) for parts in groups]
 
 
-def _is_worth_it(parts: list[_Part]) -> bool:
+def _is_worth_it(parts: list[Part]) -> bool:
     if len(parts) < _LEAST_COPIES:
         return False
     work, values = len(parts[0].nodes), parts[0].values
@@ -85,7 +73,7 @@ def _is_worth_it(parts: list[_Part]) -> bool:
     return 2 * (len(parts) - 1) * work > len(parts) * values
 
 
-def _in_order(parts: list[_Part]) -> list[_Part]:
+def _in_order(parts: list[Part]) -> list[Part]:
     """Return the parts with the inputs as a person would list them: arguments of the program in its order, other
     arrays, scalars.
     """
@@ -129,7 +117,7 @@ def _connected(function: Function, order: list[Node]) -> list[list[Node]]:
     return list(together.values())
 
 
-def _part(nodes: list[Node], live: LiveNodes) -> _Part | None:
+def _part(nodes: list[Node], live: LiveNodes) -> Part | None:
     """A part by what it computes; None where shapes matter, or order is not clear."""
     shape = nodes[0].shape
     place = {node: k for k, node in enumerate(nodes)}
@@ -153,10 +141,10 @@ def _part(nodes: list[Node], live: LiveNodes) -> _Part | None:
     outputs = [
         k for k, node in enumerate(nodes) if live.is_root(node) or any(user not in place for user in live.users(node))
     ]
-    return _Part(nodes, list(inputs), outputs, (tuple(form), tuple(outputs)))
+    return Part(nodes, list(inputs), outputs, (tuple(form), tuple(outputs)))
 
 
-def _needs_itself(part: _Part, place: dict[Node, int]) -> bool:
+def _needs_itself(part: Part, place: dict[Node, int]) -> bool:
     """Something between two nodes of a part is not of it: no call can stand for all of them.
 
     ``place`` numbers the nodes of the function, operands first: what comes before all of a part needs none of it.
@@ -171,111 +159,3 @@ def _needs_itself(part: _Part, place: dict[Node, int]) -> bool:
         seen.update(needed)
         waiting += needed
     return False
-
-
-def _in_a_circle(function: Function, groups: list[list[_Part]]) -> _Part | None:
-    """A part that needs its own results by way of other parts, if all of them are calls; None where none does."""
-    part_of = {node: part for parts in groups for part in parts for node in part.nodes}
-    done: set[Node | _Part] = set()
-    open_parts: set[_Part] = set()
-    stack: list[tuple[Node | _Part, bool]] = [(root, False) for root in roots(function)]
-    while stack:
-        item, is_left = stack.pop()
-        item = part_of.get(item, item) if isinstance(item, Node) else item
-        if is_left:
-            done.add(item)
-            if isinstance(item, _Part):
-                open_parts.discard(item)
-        elif isinstance(item, _Part) and item in open_parts:
-            return item
-        elif item not in done:
-            if isinstance(item, _Part):
-                open_parts.add(item)
-            stack.append((item, True))
-            stack += ((node, False) for node in (item.inputs if isinstance(item, _Part) else dependencies(item)))
-    return None
-
-
-def _function(function: Function, parts: list[_Part]) -> Function:
-    """The function, over the inputs of the first part."""
-    first = parts[0]
-    graph = Graph()
-    made: dict[Node, Node] = {}
-    for number, node in enumerate(first.inputs):
-        made[node] = graph.parameter(node.shape, node.element_type, graph.root, argument=number)
-    for node in first.nodes:
-        operands = tuple(_carried(graph, made, operand) for operand in node.operands)
-        with graph.coming_from(function.graph.origins.get(node)):
-            made[node] = graph.typed(node.opcode, operands, node.shape, node.element_type, **node.parameters)
-        graph.results.setdefault(made[node], function.graph.results.get(node, []))
-    outputs = [made[first.nodes[k]] for k in first.outputs]
-    called = Function(function.computation, graph, results=tuple(outputs) if len(outputs) > 1 else outputs[0])
-    called.parameters = [made[node] for node in first.inputs]
-    called.repeated = tuple(tuple(part.inputs[k] for part in parts) for k in range(len(first.inputs)))
-    called.originals = function.originals
-    return called
-
-
-def _label(graph: Graph, parts: Sequence[_Part], chains: CallChains, own: Container[str]) -> str:
-    """What the function may be called: after the innermost function of the author's that all parts come from.
-
-    ``own`` are the names of the traced function, which all parts come from.
-    """
-    origins = [graph.origins[node] for part in parts for node in part.nodes if node in graph.origins]
-    frames = [chains.of(origin) for origin in origins]
-    label = ""
-    for level in zip(*frames, strict=False):
-        functions = {(chains.frames[frame - 1].file_name, chains.frames[frame - 1].function_name) for frame in level}
-        if len(functions) > 1:
-            break
-        label = next((word_of(name, own) for _, name in functions), "") or label
-    return f"part_of_{label}" if label else ""
-
-
-def _carried(graph: Graph, made: dict[Node, Node], operand: Node) -> Node:
-    if operand not in made:
-        made[operand] = graph.literal(operand.parameters["constant"].array, operand.type)
-    return made[operand]
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """A part, and the function that is called in its place."""
-
-    part: _Part
-    function: Function
-
-    @property
-    def nodes(self) -> list[Node]:
-        return self.part.nodes
-
-    @property
-    def inputs(self) -> list[Node]:
-        return self.part.inputs
-
-    @property
-    def outputs(self) -> list[Node]:
-        """The nodes that are needed outside."""
-        return [self.part.nodes[k] for k in self.part.outputs]
-
-    def node(self, graph: Graph, operands: Sequence[Node]) -> Node:
-        """The call on these operands."""
-        types = tuple((output.shape, output.element_type) for output in self.outputs)
-        if len(types) == 1:
-            ((shape, element_type),) = types
-            return graph.add("call", tuple(operands), shape=shape, element_type=element_type, function=self.function)
-        return graph.add("call", tuple(operands), results=types, function=self.function)
-
-
-def _put(function: Function, calls: Sequence[_Call]) -> None:
-    """Put calls in place of parts. Their numbers follow those of all other nodes, in the order of the parts."""
-    graph, live = function.graph, live_nodes(function)
-    for call in calls:
-        called = call.node(graph, [graph.current(node) for node in call.inputs])
-        given = [called]
-        if len(call.outputs) > 1:
-            given = [graph.add("item", (called,), index=index) for index in range(len(call.outputs))]
-        for output, new in zip(call.outputs, given, strict=True):
-            live.replace(output, new)
-    live.flush()
-    function.live = None  # calls stand where their first result was, which may be before what they need

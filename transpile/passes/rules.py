@@ -16,7 +16,6 @@ from ..array.graph import Graph
 from ..array.live import LiveNodes, live_nodes
 from ..array.node import Node
 from ..array.operations import operation as operation_of
-from ..array.operations.inference import broadcast
 from ..array.program import Function
 from ..array.rewriting import are_supported, call_parameters, rewrite
 from ..array.support import Support
@@ -112,7 +111,6 @@ def _built(graph: Graph, tree: ast.expr, element_type: ElementType, bound: Bindi
             parameters = call_parameters(function, operands, **parameters)
             operands = tuple(operand for operand in operands if not operand.is_literal)
         row = operation_of(opcode, parameters)
-        shape = None if row.shape is not None else broadcast(operands)
         result = None if row.element_type is not None else element_type
-        return graph.add(opcode, operands, shape=shape, element_type=result, **parameters)
+        return graph.add(opcode, operands, element_type=result, **parameters)
     return graph.literal(ast.literal_eval(tree), element_type)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .freshness import Freshness, State, inspect_module
+from .freshness import Freshness, State, as_edited, inspect_module, program_of, regenerate
 from .manifest import Project, VendoredModule, find_project, nearest_project
 from .update import Outcome, add_module, eject_module, update_module
 
@@ -13,9 +13,12 @@ __all__ = [
     "State",
     "VendoredModule",
     "add_module",
+    "as_edited",
     "eject_module",
     "find_project",
     "inspect_module",
     "nearest_project",
+    "program_of",
+    "regenerate",
     "update_module",
 ]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
 from ..emission import GeneratedModule, body_sha256, emit
+from ..emission.helper_modules import names_in_folder
+from ..emission.shared_helpers import form_in, helpers_file, stem
 from ..files import read_bytes
 from ..frontends import load_program
 from ..frontends.witnesses import Witnesses, free_sizes, function_at_sizes
@@ -71,14 +74,45 @@ def read_vendored(project: Project, module: VendoredModule) -> VendoredFile | No
 
 def regenerate(project: Project, module: VendoredModule) -> GeneratedModule:
     """Return what xla2py writes for a module now. Raises what ``load``, ``verify`` and ``emit`` raise."""
-    program: HloModule | Witnesses
-    if free_sizes(module.source):
-        program = function_at_sizes(module.source, project.folder)
-    else:
-        program = load_program(module.source, project.folder)
-        verify(program, program.source)
+    if module.is_helpers:
+        return generated_helpers(project, module)
+    program = program_of(project, module)
     options = emission_options({**project.settings.values, **module.options})
+    options["helpers"] = form_in(options["helpers"], project.place(module.output).parent)
     return emit(program, module.target, name=module.source, **options)
+
+
+def program_of(project: Project, module: VendoredModule) -> HloModule | Witnesses:
+    """The program that a module comes from. Raises what ``load`` and ``verify`` raise."""
+    if free_sizes(module.source):
+        return function_at_sizes(module.source, project.folder)
+    program = load_program(module.source, project.folder)
+    verify(program, program.source)
+    return program
+
+
+def as_edited(project: Project, module: VendoredModule) -> GeneratedModule | None:
+    """The module as it lies there, with constants, None where neither it nor its helpers were edited."""
+    file = read_vendored(project, module)
+    if file is None or module.is_helpers or has_conflicts(file.file.text):
+        return None
+    generated = regenerate(project, module)
+    helpers = ""
+    if generated.helpers:
+        place = file.path.with_name(f"{stem(module.target)}.py")
+        helpers = TextFile.decode(read_bytes(place), place).text
+        recorded = dict(_HEADER.findall(helpers))
+    is_edited = file.is_edited or (helpers != "" and recorded.get("body") != body_sha256(helpers))
+    if not is_edited:
+        return None
+    return replace(generated, source=file.file.text, helpers=helpers, functions=(), program=None)
+
+
+def generated_helpers(project: Project, module: VendoredModule, names: Collection[str] = ()) -> GeneratedModule:
+    """Return what the file of helpers is now: with ``names``, and with all that modules beside it import."""
+    place = project.place(module.output)
+    wanted = {*names, *names_in_folder(place.parent, module.target)}
+    return GeneratedModule(helpers_file(wanted, module.target), place.stem, module.target)
 
 
 def inspect_module(project: Project, module: VendoredModule) -> Freshness:

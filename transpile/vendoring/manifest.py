@@ -23,6 +23,7 @@ from ..settings import SETTINGS, Settings, Value, load_settings, pyproject_above
 from .text_files import TextFile
 
 OPTIONS = {name: setting for name, setting in SETTINGS.items() if name != "target"}
+HELPERS = "@helpers"  # the source of the file that modules import helpers from
 _HEADER = "[[tool.xla2py.module]]"
 _KEYS = ("source", "output", "target", "edited", *OPTIONS)
 
@@ -36,6 +37,11 @@ class VendoredModule:
     target: str = "numpy"
     edited: bool = False  # edits are there to stay: not a reason to complain
     options: Mapping[str, Value] = field(default_factory=dict)
+
+    @property
+    def is_helpers(self) -> bool:
+        """Tell whether it is the file with the helpers that modules beside it share."""
+        return self.source == HELPERS
 
 
 @dataclass(frozen=True, slots=True)

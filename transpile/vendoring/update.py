@@ -8,19 +8,21 @@ leaves the old module or the new one, each with its ancestor.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path, PurePosixPath
 
 from ..emission import GeneratedModule, body_sha256
 from ..emission.header import without_header
+from ..emission.helper_modules import require_names
+from ..emission.shared_helpers import helper_names, stem
 from ..errors import Diagnostic, UsageError
 from ..files import file_error, read_bytes, write_atomically
 from ..frontends.functions import is_reference
 from ..settings import Value
-from .freshness import VendoredFile, read_vendored, regenerate
-from .manifest import Project, VendoredModule, is_inside, relative_name, with_module, without_module
+from .freshness import VendoredFile, generated_helpers, read_vendored, regenerate
+from .manifest import HELPERS, Project, VendoredModule, is_inside, relative_name, with_module, without_module
 from .merge import has_conflicts, merge
 from .text_files import TextFile
 
@@ -72,24 +74,57 @@ def add_module(
         problem = "was edited since xla2py wrote it" if old.recorded else "was not written by xla2py"
         hint = "name another file with -o, or move this one away"
         raise UsageError(Diagnostic("XP403", f"{output} {problem}", hint=hint))
-    write_update(project, module, prepare_update(project, module))
+    update = prepare_update(project, module)
+    project = share_helpers(project, module, update.generated)
+    write_update(project, module, update)
     return with_module(project, module), module
 
 
 def update_module(project: Project, module: VendoredModule, *, discard_edits: bool = False) -> Outcome:
     """Write a module anew where something changed. Raises what :func:`prepare_update` raises."""
     update = prepare_update(project, module, discard_edits=discard_edits)
-    write_update(project, module, update)
+    write_update(share_helpers(project, module, update.generated), module, update)
     return update.outcome
 
 
-def prepare_update(project: Project, module: VendoredModule, *, discard_edits: bool = False) -> Update:
-    """Return what an update would write.
+def share_helpers(project: Project, module: VendoredModule, generated: GeneratedModule) -> Project:
+    """Have the file that a module imports its helpers from hold them, before the module is written, and list it.
+
+    Edits of the file are merged. One that is no longer listed is its owner's, and need only have the names. Raises
+    ``UsageError``: XP706 where that has not, or where the edits conflict with what is new.
+    """
+    if not generated.helpers:
+        return project
+    place = project.place(module.output).with_name(f"{stem(module.target)}.py")
+    names = helper_names(generated.source, module.target)
+    output = relative_name(project, place)
+    entry = next((each for each in project.modules if each.output == output), None)
+    shared = entry or VendoredModule(HELPERS, output, module.target)
+    old = read_vendored(project, shared)
+    if old is not None and entry is None and old.is_edited:
+        require_names(place, old.file.text, names)
+        return project
+    update = prepare_update(project, shared, names=names)
+    if update.conflicts:
+        message = f"{output} was edited where what {module.output} needs of it is new"
+        raise UsageError(
+            Diagnostic(
+                "XP706", message, hint="move what you wrote to a file of your own, or add the module with --helpers own"
+            )
+        )
+    write_update(project, shared, update)
+    return project if entry is not None else with_module(project, shared)
+
+
+def prepare_update(
+    project: Project, module: VendoredModule, *, discard_edits: bool = False, names: Collection[str] = ()
+) -> Update:
+    """Return what an update would write; ``names`` are what a file of helpers must have beside all others.
 
     Raises ``UsageError``: XP704 where marks of an earlier conflict are still in the file, XP705 where it was edited
     and what it was edited from is not known any more; and what reading and emitting the source raises.
     """
-    generated = regenerate(project, module)
+    generated = generated_helpers(project, module, names) if module.is_helpers else regenerate(project, module)
     old = read_vendored(project, module)
     if old is None:
         return Update(Outcome.CREATED, None, generated.source, generated)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....transpile.hlo.element_types import ElementType
 from .renderer import NumbaRenderer
 
 
@@ -17,8 +16,7 @@ class Buffers:
         self.lines: list[str] = []
         self.names: set[str] = set()
 
-    def make(self, name: str, shape: Sequence[int], element_type: ElementType) -> None:
+    def make(self, name: str, shape: Sequence[int], dtype: str) -> None:
         """Make an array, whatever is in it."""
         self.names.add(name)
-        dtype = self.renderer.dtype(element_type)
         self.lines.append(self.renderer.statement("new_array", name, tuple(shape), dtype))

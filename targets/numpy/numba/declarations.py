@@ -8,7 +8,7 @@ from ....transpile.emission.constants import ModuleConstants
 from ....transpile.emission.expression import Renderer
 from ....transpile.emission.kernels import Declarations, argument_names
 from ....transpile.emission.names import Names, own_name
-from ....transpile.emission.prelude import Prelude
+from ....transpile.emission.prelude import Prelude, names_in
 from ....transpile.emission.sources import SourceNames
 from ....transpile.kernels.kernel import Kernel
 from ...base import TEMPLATES, Target
@@ -31,9 +31,7 @@ class NumbaDeclarations(Declarations):
         super().__init__(target, renderer, library, annotate, source_names)
         self.renderer = NumbaRenderer(FOLDER, renderer)
         self.loops = self.loop_compiler = LoopWriter(renderer, self.renderer, annotate)
-        folder = target.prelude
-        own = {path.stem for path in folder.glob("*.py")} if folder is not None else set()
-        called = {name for name, definition in library.definitions.items() if definition.module in own}
+        called = names_in(target.prelude) if target.prelude is not None else set()
         self.reserved = {*called, *CASTS.values(), "njit", "prange"}
 
     def name_kernels(self, writer: FunctionWriter, module_names: Names) -> None:
@@ -44,6 +42,7 @@ class NumbaDeclarations(Declarations):
         super().add(writer, constants)
         self.texts += self.loops.texts
         self.loops.texts.clear()
+        self.shapes |= self.loops.shapes
 
     def wanted_name(self, result: Node, writer: FunctionWriter) -> str:
         if result is writer.plan.only_result and result not in writer.plan.user_names:
@@ -64,6 +63,8 @@ class NumbaDeclarations(Declarations):
         note = readable_lines(kernel, caller, self.caller_renderer, writer.parameters, writer.arrays)
         has_floats = any(n.element_type is not None and n.type.is_floating for n in writer.plan.nodes)
         name = self.caller_renderer.kernel_names[kernel]
+        parameters = zip(kernel.function.parameters, writer.parameters, strict=True)
+        self.shapes[name] = {parameter: node.shape for node, parameter in parameters}
         return self.caller_renderer.statement(
             "kernel_function",
             name,

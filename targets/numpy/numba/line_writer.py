@@ -49,7 +49,7 @@ class LineNestWriter(NestWriter):
     def name_results(self) -> None:
         for k, node in enumerate(self.results):
             is_own = node not in self.kernel.of_lines or self._is_own_place(k)
-            if is_own and node not in self.texts:
+            if is_own and self.is_stored_as_it_is(k) and node not in self.texts:
                 self.texts[node] = self.stored(k)
 
     def _is_own_place(self, number: int) -> bool:
@@ -106,7 +106,7 @@ class LineNestWriter(NestWriter):
     def _array_of(self, node: Node, axes: Sequence[int]) -> None:
         """A new array for a value at each place along some axes."""
         name = self.name_of_array(node, axes)
-        self.new_array(name, self._sizes(axes), node.type)
+        self.new_array(name, self._sizes(axes), self.renderer.dtype(node.type))
 
     def name_of_array(self, node: Node, axes: Sequence[int]) -> str:
         """The name of an array for a value, whose text becomes an element of it."""
@@ -144,8 +144,8 @@ class LineNestWriter(NestWriter):
         if not waiting:
             return
         count = self.open(self.columns)
-        for k, node in waiting:
-            self.line(self.renderer.statement("write_result", self.stored(k), self.text(node)), node)
+        for k, _ in waiting:
+            self.store(k)
         self.indent -= count
 
     # -- loops over a line
@@ -160,8 +160,8 @@ class LineNestWriter(NestWriter):
         for node in phase.reductions:
             self._accumulate(node, made[node])
         for k, node in enumerate(self.results):
-            if node in phase.results and self.texts.get(node) != self.stored(k):
-                self.line(self.renderer.statement("write_result", self.stored(k), self.text(node)), node)
+            if node in phase.results:
+                self.store(k)
         self.indent -= count
         for node in set(self.texts) - outside:
             self.earlier[node] = self.texts.pop(node)
@@ -175,7 +175,8 @@ class LineNestWriter(NestWriter):
         if node.opcode in ("max", "min"):
             return _KEYS[node.type.name]
         assert self.kernel.lines is not None
-        return F64 if self.kernel.lines.length > _LONG_LINE else node.type
+        is_long = self.renderer.sizes_are_free or self.kernel.lines.length > _LONG_LINE
+        return F64 if is_long else node.type
 
     def _begin(self, node: Node) -> Expression:
         """Write what folds a line before its first element, and return the text of what folds."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import dropwhile
 from typing import Any
 
 import numpy as np
 
 from ....transpile.array.in_place import is_view
-from ....transpile.array.node import Node, Region
+from ....transpile.array.node import Node, Region, Slot
 from ....transpile.array.traversal import body_and_captured, is_inside
+from ....transpile.array.value import FULL
 from ....transpile.emission.body import FunctionWriter
 from ....transpile.emission.expression import Expression, Renderer
 from ....transpile.emission.names import Names
@@ -35,7 +37,13 @@ class LoopRenderer(Renderer):
         is_number = not node.ndim and not node.is_python_int and not any(operand.ndim for operand in node.operands)
         if is_number and node.opcode != "kernel" and (fuses(node) or node.opcode == "scalar"):
             return self.elements.render(node, operands)
+        if node.opcode == "matmul":  # BLAS would copy what lies apart, and Numba warns of it
+            given = zip(node.operands, operands, strict=True)
+            operands = [self._together(text) if _lies_apart(operand) else text for operand, text in given]
         return super().render(node, operands)
+
+    def _together(self, text: Expression) -> Expression:
+        return Expression(self.elements.statement("together", text))
 
     def statement(self, name: str, *arguments: Any) -> str:
         return "" if name == "typed_numbers" else super().statement(name, *arguments)
@@ -58,6 +66,19 @@ class LoopRenderer(Renderer):
         return self.elements.typed_literal(value, from_dtype(value.dtype))
 
 
+def _lies_apart(node: Node) -> bool:
+    """Tell whether an array is a part of another whose elements, or rows, are not side by side."""
+    while node.ndim and is_view(node):
+        if node.opcode == "getitem":
+            rest = dropwhile(lambda item: isinstance(item, int | Slot), node.parameters["index"])
+            first = next(rest, FULL)
+            is_stretch = first == FULL or (isinstance(first, tuple) and first[2] in (None, 1))
+            if not is_stretch or any(item != FULL for item in rest):
+                return True
+        node = node.operands[0]
+    return False
+
+
 class LoopWriter:
     """Writes the functions of loops; ``texts`` are the finished ones."""
 
@@ -66,6 +87,7 @@ class LoopWriter:
         self.elements = elements
         self.annotate = annotate
         self.texts: list[str] = []
+        self.shapes: dict[str, dict[str, Sequence[int]]] = {}  # of the parameters of functions
         self.module_names: Names | None = None
         self.rounds: RoundWriter | None = None  # of the loop that is being written
 
@@ -79,13 +101,14 @@ class LoopWriter:
         parameters: list[str] = []
         for text, read in arguments:
             is_free = text.isidentifier() and text not in parameters
-            parameters.append(text if is_free else writer.names.fresh(writer.name_of_argument(read)))
+            parameters.append(text if is_free else writer.names.fresh(writer.wanted.of_argument(read)))
         writer.texts.update((read, Expression(name)) for read, name in zip(given, parameters, strict=True))
         results = [part for _, part in sorted(writer.items.get(node, {}).items())]
         lines = self._lines(writer, node)
         names = [writer.texts[part] for part in results]
         lines.append(self.elements.statement("return_results", names))
         own = self.module_names.fresh(f"{names[-1]}_loop")
+        self.shapes[own] = {parameter: read.shape for read, parameter in zip(given, parameters, strict=True)}
         body, _ = body_and_captured(node)
         has_floats = any(part.element_type is not None and part.type.is_floating for part in body)
         self.texts.append(self.renderer.statement("kernel_function", own, parameters, has_floats, False, [], lines))

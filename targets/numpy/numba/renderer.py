@@ -12,8 +12,9 @@ from ....transpile.array.node import Node
 from ....transpile.emission.expression import ATOM, PRIMARY, UNARY, Expression, Renderer
 from ....transpile.emission.kernel_renderer import KernelRenderer, start_value
 from ....transpile.emission.literals import number
-from ....transpile.hlo.element_types import ELEMENT_TYPES, ElementType
+from ....transpile.hlo.element_types import ELEMENT_TYPES, F32, U16, ElementType
 from ....transpile.kernels.index_maps import Map
+from ..kernels import NARROW
 
 # What kernels call NumPy's types, by which they make numbers.
 CASTS = {
@@ -27,7 +28,11 @@ CASTS = {
     "u64": "u64",
     "f32": "f32",
     "f64": "f64",
+    **dict.fromkeys(NARROW, "f32"),
 }
+# What gives a narrow float of narrow floats as it is.
+_EXACT = frozenset("negate abs maximum minimum clamp select floor ceil round-nearest-even read".split())
+_EXACT |= {"concatenate", "stack", "roll", "pad", "conditional", "item", "parameter", "literal"}
 # Numba computes these in 64 bits: what may leave the type of its operands is cut to it again.
 _WIDENED = frozenset("add subtract multiply negate not shift-left abs divide remainder square".split())
 
@@ -63,21 +68,43 @@ class NumbaRenderer(KernelRenderer):
             "counter": self.counters.get,
             "number": self.plain_number,
             "element": self.element,
+            "loaded": self.loaded,
         }
 
     def own_filters(self) -> dict[str, Any]:
-        return {"cast": self.type_name, "unsigned": self.unsigned}
+        return {"cast": self.type_name, "unsigned": self.unsigned, "kind": self.kind}
+
+    def kind(self, element_type: ElementType) -> str:
+        """Return the name of the type of numbers that an element is computed in."""
+        return F32.name if element_type.name in NARROW else element_type.name
 
     def type_name(self, element_type: ElementType) -> str:
         """``f32``."""
         if element_type.name == "pred":
             return self.dtype(element_type)
         name = CASTS[element_type.name]
-        self.used_casts[name] = element_type
+        self.used_casts[name] = F32 if element_type.name in NARROW else element_type
         return name
 
     def dtype(self, element_type: ElementType) -> str:
-        return self.caller.dtype(element_type)
+        """The dtype of numbers: narrow floats are float32."""
+        return self.caller.dtype(F32 if element_type.name in NARROW else element_type)
+
+    def stored_dtype(self, element_type: ElementType) -> str:
+        """The dtype of arrays that come from outside or go there: bits of narrow floats."""
+        return self.caller.dtype(U16 if element_type.name in NARROW else element_type)
+
+    def loaded(self, text: Expression, array: Node) -> Expression:
+        """Return the number that an element of an array from outside stands for."""
+        return self._by("float_of_", text, array.type) if array.ndim and array.type.name in NARROW else text
+
+    def stored(self, text: str, element_type: ElementType) -> str:
+        """Return what an array that goes outside has for a number."""
+        return self._by("bits_of_", text, element_type) if element_type.name in NARROW else text
+
+    def _by(self, prefix: str, text: str, element_type: ElementType) -> Expression:
+        function = self.called_function(f"{prefix}{element_type.name}")
+        return Expression(self.statement("cast", function, text), PRIMARY)
 
     def unsigned(self, element_type: ElementType) -> str:
         """``u32`` for ``s32``: the type with the same bits and no sign."""
@@ -91,6 +118,8 @@ class NumbaRenderer(KernelRenderer):
         text = super().render(node, operands)
         if node.type.is_integral and node.type.bits < 64 and node.opcode in _WIDENED:
             return self.cast(text, node.type)
+        if node.type.name in NARROW and node.opcode not in _EXACT:
+            return self._by("", text, node.type)
         return text
 
     def cast(self, text: str, element_type: ElementType) -> Expression:
@@ -111,7 +140,9 @@ class NumbaRenderer(KernelRenderer):
 
     def typed_literal(self, value: np.ndarray, element_type: ElementType) -> Expression:
         """A constant; integers have 64 bits until they are cut, as all that is computed of them."""
-        if element_type.name in ("f32", "u64"):
+        if element_type.name in NARROW:
+            value = np.asarray(value).astype(np.float32)
+        if element_type.name in ("f32", "u64", *NARROW):
             return self.cast(self.plain_number(value), element_type)
         text = self.statement("constant_number", self.plain_number(value), element_type)
         return Expression(text, UNARY if text.startswith("-") else ATOM)

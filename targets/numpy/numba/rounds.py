@@ -77,7 +77,7 @@ class RoundWriter(ControlFlowWriter):
             waiting.remove(chosen[0])
         for name, text, node in ready:
             if name not in self.buffers.names:
-                self.buffers.make(name, node.shape, node.type)
+                self.buffers.make(name, node.shape, self.elements.dtype(node.type))
             self._copy_into(name, text)
         self.give([(name, self._copy(node, text) if node.ndim else text) for name, text, node in waiting])
 
@@ -131,9 +131,9 @@ class RoundWriter(ControlFlowWriter):
             return row, row
         if name is not None and (nest.may_replace(number, name, inputs) or not _mentions(inputs, name)):
             return name, name
-        written = Expression(writer.names.fresh(f"next_{name}" if name else writer.wanted_name(part)))
+        written = Expression(writer.names.fresh(f"next_{name}" if name else writer.wanted.of(part)))
         if part.ndim:
-            self.buffers.make(written, part.shape, part.type)
+            self.buffers.make(written, part.shape, self.elements.dtype(part.type))
         writer.texts[part] = name or written
         return name or written, written
 

@@ -9,8 +9,8 @@ from ....transpile.array.traversal import topological
 from ....transpile.emission.control_flow import mentions
 from ....transpile.emission.expression import Expression
 from ....transpile.emission.kernel_writer import KernelWriter
-from ....transpile.hlo.element_types import ElementType
 from ....transpile.kernels.index_maps import identity
+from ..kernels import NARROW
 from .buffers import Buffers
 from .renderer import NumbaRenderer
 
@@ -75,14 +75,28 @@ class NestWriter(KernelWriter):
             if node in self.kernel.whole:
                 self.texts[node] = name if isinstance(name, Expression) else Expression(name)
             else:
-                self.texts[node] = self.renderer.element(name, identity(node.shape) if is_element else ())
+                element = self.renderer.element(name, identity(node.shape) if is_element else ())
+                self.texts[node] = self.renderer.loaded(element, node)
         if not self.kernel.has_loop:
             self.name_results()
 
     def name_results(self) -> None:
         """Have the elements of results written where they belong."""
         for k, node in enumerate(self.results):
-            self.texts.setdefault(node, self.stored(k))
+            if self.is_stored_as_it_is(k):
+                self.texts.setdefault(node, self.stored(k))
+
+    def is_stored_as_it_is(self, number: int) -> bool:
+        """Tell whether what is stored of a result is the number itself, and not its bits."""
+        return not self.kernel.shapes[number] or self.results[number].type.name not in NARROW
+
+    def store(self, number: int) -> None:
+        """Write a result where it belongs, unless it was computed there."""
+        node, place = self.results[number], self.stored(number)
+        text = self.texts.get(node) or self.text(node)
+        if text != place:
+            value = text if self.is_stored_as_it_is(number) else self.renderer.stored(text, node.type)
+            self.line(self.renderer.statement("write_result", place, value), node)
 
     def stored(self, number: int) -> Expression:
         """The element of a result that a step writes."""
@@ -98,18 +112,18 @@ class NestWriter(KernelWriter):
     def texts_of_lines(self) -> list[str]:
         return ["    " * (line.indent - 1) + self._commented(line) for line in self.lines]
 
-    def new_array(self, name: str, shape: Sequence[int], element_type: ElementType) -> None:
+    def new_array(self, name: str, shape: Sequence[int], dtype: str) -> None:
         """Make an array, whatever is in it."""
         if self.buffers is not None:
-            self.buffers.make(name, shape, element_type)
+            self.buffers.make(name, shape, dtype)
             return
-        self.line(self.renderer.statement("new_array", name, tuple(shape), self.renderer.dtype(element_type)))
+        self.line(self.renderer.statement("new_array", name, tuple(shape), dtype))
 
     def new_results(self) -> None:
         """Make the arrays of the results."""
         for number, (name, node) in enumerate(zip(self.arrays, self.results, strict=True)):
             if self.makes(number):
-                self.new_array(name, self.kernel.shapes[number], node.type)
+                self.new_array(name, self.kernel.shapes[number], self.renderer.stored_dtype(node.type))
 
     def makes(self, number: int) -> bool:
         """Tell whether the kernel makes the array of a result, which is no number."""
@@ -170,8 +184,6 @@ class NestWriter(KernelWriter):
         count = self.open_outermost()
         count += self.open(self.axes[1:])
         self.region(self.graph.root)
-        for k, node in enumerate(self.results):
-            place, text = self.stored(k), self.texts[node]
-            if text != place:
-                self.line(self.renderer.statement("write_result", place, text), node)
+        for k in range(len(self.results)):
+            self.store(k)
         self.indent -= count

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from ...prelude.keys import uniform_of
-from .mathematics import erf_inv_f32
+from .mathematics_f32 import erf_inv_f32
 
 
 @njit(error_model="numpy", nogil=True)

@@ -1,6 +1,7 @@
 """Scatters as loops of Numba, an update after the other."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,17 @@ def scatter_loop(
                 rows[row, j] = combined_number(rows[row, j], values[i, j], combiner)
 
 
+@njit(error_model="numpy", cache=True, nogil=True)
+def scatter_numbers_loop(
+    numbers: np.ndarray, places: np.ndarray, values: np.ndarray, combiner: int
+) -> None:
+    """``scatter_loop`` of rows of one number."""
+    for i in range(len(places)):
+        place = places[i]
+        if 0 <= place < len(numbers):
+            numbers[place] = combined_number(numbers[place], values[i], combiner)
+
+
 def scatter_in_order(
     x: np.ndarray, index: Any, values: Any, combine: Any = None
 ) -> Any:
@@ -47,8 +59,23 @@ def scatter_in_order(
     axes of ``x``.
     """
     result = x.copy(order="C")
+    scatter_by_loops(result, index, values, combine)
+    return result
+
+
+def scatter_on_zeros(
+    index: Any, values: Any, shape: Sequence[int], dtype: Any, combine: Any = None
+) -> Any:
+    """``scatter_in_order`` with an array of zeros as ``x``."""
+    result = np.zeros(shape, dtype)
+    scatter_by_loops(result, index, values, combine)
+    return result
+
+
+def scatter_by_loops(x: np.ndarray, index: Any, values: Any, combine: Any) -> None:
+    """``scatter_in_order`` in place."""
     indices = index if isinstance(index, tuple) else (index,)
-    window = x.shape[len(indices) :]
+    window, combiner = x.shape[len(indices) :], COMBINERS.index(combine)
     if len(indices) == 1:
         row = np.asarray(index)
     else:
@@ -57,8 +84,10 @@ def scatter_in_order(
         for i, n in zip(places, x.shape, strict=False):
             fits = (row >= 0) & (i >= 0) & (i < n)
             row = np.where(fits, row * n + i.astype(np.int64), -1)
-    kept = np.broadcast_to(values, row.shape + window)
-    shape = (-1, math.prod(window))
-    rows, updates = result.reshape(shape), kept.reshape(shape)
-    scatter_loop(rows, row.reshape(-1), updates, COMBINERS.index(combine))
-    return result
+    kept, size = np.broadcast_to(values, row.shape + window), math.prod(window)
+    if size == 1:
+        numbers, new = x.reshape(-1), kept.reshape(-1)
+        scatter_numbers_loop(numbers, row.reshape(-1), new, combiner)
+    else:
+        rows, updates = x.reshape((-1, size)), kept.reshape((-1, size))
+        scatter_loop(rows, row.reshape(-1), updates, combiner)

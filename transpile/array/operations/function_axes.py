@@ -7,8 +7,7 @@ from typing import Any
 
 from ..operation import AxesRule, AxisMap
 from . import axes
-
-_WINDOW_KEYWORDS = frozenset("strides padding base_dilation window_dilation".split())
+from .windows import convolved_axes, window_axes
 
 
 def _padded(node: Any) -> list[AxisMap]:
@@ -69,43 +68,6 @@ def _along_argument(place: int) -> AxesRule:
     return lambda node: axes.all_but(node, node.parameters["arguments"][place])
 
 
-def convolution_axes(node: Any) -> tuple[str, str, str]:
-    """A letter for each axis of the images, of the kernel and of the result, as in the layout of a ``convolution``."""
-    count = node.ndim - 2
-    spatial = "DHW"[-count:] if 0 < count <= 3 else "".join(chr(ord("a") + k) for k in range(count))
-    layout = node.parameters["keywords"].get("layout", f"N{spatial}C,{spatial}IO->N{spatial}C")
-    if "channels_first" in node.parameters["keywords"]:
-        layout = f"NC{spatial},OI{spatial}->NC{spatial}"
-    x, kernel, result = layout.replace("->", ",").split(",")
-    return x, kernel, result
-
-
-def _convolution(node: Any) -> list[AxisMap]:
-    """Batches and output channels are independent of each other, but for groups."""
-    keywords = node.parameters["keywords"]
-    x, kernel, result = convolution_axes(node)
-    grouped = "feature_groups" in keywords or "batch_groups" in keywords
-    batch = None if "batch_groups" in keywords else result.index("N")
-    return [
-        tuple(batch if letter == "N" else None for letter in x),
-        tuple(result.index("C") if letter == "O" and not grouped else None for letter in kernel),
-    ]
-
-
-def _windows(node: Any) -> list[AxisMap]:
-    """Axes along which windows have one element and do not move stay."""
-    arguments, keywords = node.parameters["arguments"], node.parameters["keywords"]
-    still = []
-    for axis, size in enumerate(arguments[-1]):
-        own = {key: keywords[key][axis] for key in _WINDOW_KEYWORDS & keywords.keys()}
-        still.append(size == 1 and tuple(own.pop("padding", (0, 0))) == (0, 0) and set(own.values()) <= {1})
-    shape = node.shape or (node.results[0][0] if node.results else ())
-    return [
-        tuple(axis if still[axis] else None for axis in range(operand.ndim)) if operand.ndim == len(shape) else ()
-        for operand in node.operands
-    ]
-
-
 # What ``axes`` in a row may be.
 WORDS: dict[str, Callable[[Any], list[AxisMap]]] = {
     "padded": _padded,
@@ -119,6 +81,6 @@ WORDS: dict[str, Callable[[Any], list[AxisMap]]] = {
     "along keyword": _along_keyword,
     "along argument 1": _along_argument(1),
     "along last argument": _along_argument(-1),
-    "convolution": _convolution,
-    "windows": _windows,
+    "convolution": convolved_axes,
+    "windows": window_axes,
 }

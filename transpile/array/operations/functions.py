@@ -10,11 +10,13 @@ A function brings its row in a file ``rows.toml`` beside it: ``softmax = { shape
 - ``count 1``: one axis of as many elements as an argument says; ``last axis 1``: that of the first operand with as many
   in its last axis;
 - ``elementwise``: that of all operands, broadcast; ``matmul``; ``reduction``: by the keywords ``axis`` and
-  ``keepdims``;
-- ``given``: by whoever makes the call.
+  ``keepdims``; or another word of ``function_shapes.py``;
+- ``given``: by whoever makes the call, where nothing says it.
 
 ``type`` is ``same`` (as the operands), ``real`` or ``complex`` (what belongs to them), the name of an element type,
-``argument 1`` (what stands among the arguments), or ``given``; a list of them for a function with several results.
+``argument 1`` (what stands among the arguments, else as the first operand), a word of ``function_shapes.py``, or
+``given``. Either is a list for a function with several results. ``results`` stands in place of both where one word says
+them together, such as those of a function that takes one array or several and returns as many.
 ``names`` are the default names of the results, ``axes`` is a word for the axis map where ``shape`` does not say it
 (``function_axes.py``), and ``discontinuous`` is a trait.
 """
@@ -33,7 +35,8 @@ from ...hlo.element_types import C64, C128, ELEMENT_TYPES, F64, ElementType
 from ..operation import AxisMap, Operand, Operation, Parameters, ResultsRule, Shape, ShapeRule, TypeRule
 from . import axes
 from .function_axes import WORDS
-from .inference import broadcast, broadcast_shapes, common_type, type_of_first
+from .function_shapes import RESULTS, SHAPES, TYPES, argument
+from .inference import broadcast, broadcast_shapes, common_type, reduced_shape, type_of_first
 from .parameters import ANY
 from .products import matmul_axes, matmul_shape
 
@@ -95,38 +98,58 @@ def _library() -> Mapping[str, Operation]:
 
 
 def _row(opcode: str, declared: Mapping[str, Any]) -> Operation:
-    word, types = declared["shape"], declared.get("type", "same")
-    names = tuple(declared.get("names", ()))
+    rules = _together(declared["results"]) if "results" in declared else _apart(declared)
+    word = declared.get("shape", "")
     maps = WORDS[declared["axes"]] if "axes" in declared else _axes_rule(word)
-    shares = "axes" in declared
-    if isinstance(types, list):
-        results = _results_rule(word, types)
-        return Operation(
-            opcode, ("*operands",), _CALL, results=results, axes=maps, shares_axes=shares, default_names=names
-        )
-    is_elementwise = word == "elementwise" or _is_elementwise(word)
     return Operation(
         opcode,
         ("*operands",),
         _CALL,
-        shape=_shape_rule(word),
-        element_type=common_type if is_elementwise and types == "same" else _type_rule(types),
         axes=maps,
-        shares_axes=shares,
-        default_names=names,
-        is_elementwise=is_elementwise,
+        shares_axes="axes" in declared,
+        default_names=tuple(declared.get("names", ())),
+        is_elementwise=word == "elementwise" or _is_elementwise(word),
         is_reduction=word == "reduction",
         is_discontinuous=declared.get("discontinuous", False),
         is_costly=opcode == "prelude",
         allocates=opcode == "library",  # a function of the prelude may give what it was given
+        **rules,
     )
+
+
+def _apart(declared: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the rules of a row that says shape and element type each by its own words."""
+    word, types = declared["shape"], declared.get("type", "same")
+    if isinstance(types, list):
+        return {"results": _results_rule(word, types)}
+    by_promotion = types == "same" and (word == "elementwise" or _is_elementwise(word))
+    return {"shape": _shape_rule(word), "element_type": common_type if by_promotion else _type_rule(types)}
+
+
+def _together(word: str) -> dict[str, Any]:
+    """Return the rules of a function that gives one array, or a tuple of several."""
+    rule = RESULTS[word]
+
+    def shape(operands: Sequence[Operand], parameters: Parameters) -> Shape | None:
+        found = rule(operands, parameters)
+        return None if isinstance(found, list) else found[0]
+
+    def element_type(operands: Sequence[Operand], parameters: Parameters) -> ElementType | None:
+        found = rule(operands, parameters)
+        return None if isinstance(found, list) else found[1]
+
+    def results(operands: Sequence[Operand], parameters: Parameters) -> tuple[Any, ...] | None:
+        found = rule(operands, parameters)
+        return tuple(found) if isinstance(found, list) else None
+
+    return {"shape": shape, "element_type": element_type, "results": results}
 
 
 # -- words for shapes
 
 
-def _is_elementwise(word: str) -> bool:
-    return "->" in word and not set(word) - set("(),->")
+def _is_elementwise(word: str | list[str]) -> bool:
+    return isinstance(word, str) and "->" in word and not set(word) - set("(),->")
 
 
 def _shape_rule(word: str) -> ShapeRule | None:
@@ -166,13 +189,11 @@ def _reduction(operands: Sequence[Operand], parameters: Parameters) -> Shape:
     shape, keywords = operands[0].shape, parameters["keywords"]
     axis = keywords.get("axis")
     given = range(len(shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    folded = {each % len(shape) for each in given}
-    if keywords.get("keepdims"):
-        return tuple(1 if each in folded else size for each, size in enumerate(shape))
-    return tuple(size for each, size in enumerate(shape) if each not in folded)
+    folded = [each % len(shape) for each in given]
+    return reduced_shape(shape, folded, bool(keywords.get("keepdims")))
 
 
-_SHAPES: dict[str, ShapeRule] = {"matmul": matmul_shape, "reduction": _reduction}
+_SHAPES: dict[str, ShapeRule] = {"matmul": matmul_shape, "reduction": _reduction, **SHAPES}
 _PLACED: dict[str, Callable[[int], ShapeRule]] = {
     "like": _like,
     "argument": _argument,
@@ -224,7 +245,7 @@ def _type_rule(word: str) -> TypeRule | None:
         return _TYPES[word]
     if word.startswith("argument "):
         number = int(word.removeprefix("argument "))
-        return lambda operands, parameters: parameters["arguments"][number]
+        return lambda operands, parameters: argument(parameters, number, None) or type_of_first(operands, parameters)
     element_type = ELEMENT_TYPES[word]
     return lambda operands, parameters: element_type
 
@@ -238,35 +259,49 @@ def _complex(operands: Sequence[Operand], parameters: Parameters) -> ElementType
     return C128 if operands[0].element_type is F64 else C64
 
 
-_TYPES: dict[str, TypeRule] = {"same": type_of_first, "real": _real, "complex": _complex}
+_TYPES: dict[str, TypeRule] = {"same": type_of_first, "real": _real, "complex": _complex, **TYPES}
 
 
-def _results_rule(word: str, types: Sequence[str]) -> ResultsRule | None:
-    """The rule for several results, where the row says all of their types; of one shape but for a signature's."""
+def _results_rule(word: str | list[str], types: Sequence[str]) -> ResultsRule | None:
+    """The rule for several results, where the row says all of their shapes and types; one shape may be that of all."""
     type_rules = [rule for rule in map(_type_rule, types) if rule is not None]
-    one_shape = None if "->" in word else _shape_rule(word)
-    signature = Signature(word) if "->" in word else None
-    if len(type_rules) < len(types) or (signature is None and one_shape is None):
+    shape_rules = _shape_rules(word, len(types))
+    if len(type_rules) < len(types) or shape_rules is None:
         return None
+    shapes_of, rules = shape_rules, type_rules
 
     def results(operands: Sequence[Operand], parameters: Parameters) -> tuple[tuple[Shape, Any], ...]:
-        if signature is not None:
-            shapes: list[Any] = list(signature.shapes(operands))
-        else:
-            assert one_shape is not None
-            shapes = [one_shape(operands, parameters)] * len(types)
-        found = [rule(operands, parameters) for rule in type_rules]
-        return tuple(zip(shapes, found, strict=True))
+        found = [rule(operands, parameters) for rule in rules]
+        return tuple(zip(shapes_of(operands, parameters), found, strict=True))
 
     return results
+
+
+def _shape_rules(
+    word: str | list[str], count: int
+) -> Callable[[Sequence[Operand], Parameters], Sequence[Shape]] | None:
+    """The rule for the shapes of several results: of a signature, of one word for all, or of a word for each."""
+    if isinstance(word, str) and "->" in word:
+        signature = Signature(word)
+        return lambda operands, parameters: signature.shapes(operands)
+    words = word if isinstance(word, list) else [word] * count
+    rules = [rule for rule in map(_shape_rule, words) if rule is not None]
+    if not rules:
+        return None
+
+    def shapes(operands: Sequence[Operand], parameters: Parameters) -> list[Shape]:
+        found = [rule(operands, parameters) for rule in rules]
+        return [shape for shape in found if shape is not None]
+
+    return shapes
 
 
 # -- axis maps
 
 
-def _axes_rule(word: str) -> Callable[[Any], list[AxisMap]]:
+def _axes_rule(word: str | list[str]) -> Callable[[Any], list[AxisMap]]:
     if word == "elementwise" or _is_elementwise(word):
         return axes.elementwise
-    if "->" in word:
+    if isinstance(word, str) and "->" in word:
         return Signature(word).axes
     return matmul_axes if word == "matmul" else axes.nothing

@@ -58,8 +58,12 @@ OPERATIONS.define("getitem", "x *indices", default_names=("part",), **_part)
 
 def _taken(operands: Sequence[Operand], parameters: Parameters) -> Shape:
     values, index = operands
-    at = parameters["axis"]
-    return (*values.shape[:at], *index.shape, *values.shape[at + 1 :])
+    return taken_shape(values.shape, index.shape, parameters["axis"])
+
+
+def taken_shape(values: Shape, index: Shape, axis: int) -> Shape:
+    """Return the shape of what an index takes along one axis of values."""
+    return (*values[:axis], *index, *values[axis + 1 :])
 
 
 def _taken_axes(node: Any) -> list[AxisMap]:

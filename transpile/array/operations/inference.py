@@ -50,10 +50,16 @@ def scalar(operands: Sequence[Operand], parameters: Parameters) -> Shape:
 def reduced(operands: Sequence[Operand], parameters: Parameters) -> Shape:
     """The shape without ``axes`` or ``axis``, which stay with one element under ``keepdims``."""
     axes = parameters["axes"] if "axes" in parameters else (parameters["axis"],)
-    shape = operands[0].shape
+    return reduced_shape(operands[0].shape, axes, bool(parameters.get("keepdims")))
+
+
+def reduced_shape(shape: Shape, axes: Sequence[int], keepdims: bool = False) -> Shape:
+    """The shape without some axes, which stay with one element under ``keepdims``. Raises ValueError where it has no
+    such axis.
+    """
     if axes and max(axes) >= len(shape):
         raise ValueError(f"{shape} has no axis {max(axes)}")
-    if parameters.get("keepdims"):
+    if keepdims:
         return tuple([1 if axis in axes else size for axis, size in enumerate(shape)])
     return tuple([size for axis, size in enumerate(shape) if axis not in axes])
 

@@ -101,17 +101,26 @@ OPERATIONS.define("argsort", "x", interval=_position, default_names=("order",), 
 # -- transforms
 
 
+def transformed_shape(shape: Shape, kind: str, lengths: Sequence[int]) -> Shape:
+    """Return the shape of the Fourier transform of signals of these lengths along the last axes."""
+    last = lengths[-1]
+    terms = last // 2 + 1 if last and kind.lower() == "rfft" else last
+    return (*shape[: len(shape) - len(lengths)], *lengths[:-1], terms)
+
+
+def transformed_type(own: ElementType | None, kind: str) -> ElementType | None:
+    """Return the element type of a Fourier transform."""
+    if kind.lower() == "rfft":
+        return C128 if own is F64 else C64
+    return (F64 if own is C128 else F32) if kind.lower() == "irfft" else own
+
+
 def _transformed(operands: Sequence[Operand], parameters: Parameters) -> Shape:
-    shape, lengths = operands[0].shape, parameters["lengths"]
-    sizes = (*lengths[:-1], lengths[-1] // 2 + 1) if parameters["kind"] == "rfft" else lengths
-    return (*shape[: len(shape) - len(lengths)], *sizes)
+    return transformed_shape(operands[0].shape, parameters["kind"], parameters["lengths"])
 
 
 def _spectrum(operands: Sequence[Operand], parameters: Parameters) -> ElementType | None:
-    own, kind = operands[0].element_type, parameters["kind"]
-    if kind == "rfft":
-        return C128 if own is F64 else C64
-    return (F64 if own is C128 else F32) if kind == "irfft" else own
+    return transformed_type(operands[0].element_type, parameters["kind"])
 
 
 def _transform_axes(node: Any) -> list[AxisMap]:

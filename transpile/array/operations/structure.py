@@ -137,6 +137,11 @@ def _reshaped_axes(node: Any) -> list[AxisMap]:
     return [tuple(found.get(axis) for axis in range(len(source)))]
 
 
+def _viewed(operands: Sequence[Operand], parameters: Parameters) -> Shape:
+    shape: Shape = operands[0].shape
+    return (*shape[:-1], parameters["size"]) if "size" in parameters else shape
+
+
 def _bits_axes(node: Any) -> list[AxisMap]:
     same = node.operands[0].type.dtype.itemsize == node.type.dtype.itemsize
     return axes.elementwise(node) if same else axes.nothing(node)
@@ -168,7 +173,16 @@ OPERATIONS.define("reshape", "x", axes=_reshaped_axes, is_view=True, default_nam
 OPERATIONS.define(
     "broadcast_to", "x", axes=axes.elementwise, is_view=True, default_names=("repeated",), **_same_elements
 )
-OPERATIONS.define("view", "x", axes=_bits_axes, is_view=True, is_known_on_host=True, default_names=("bits",))
+OPERATIONS.define(
+    "view",
+    "x",
+    parameters={"size": INT.optional},  # of the last axis, where the elements have another width
+    shape=_viewed,
+    axes=_bits_axes,
+    is_view=True,
+    is_known_on_host=True,
+    default_names=("bits",),
+)
 OPERATIONS.define(
     "scalar",
     "x",

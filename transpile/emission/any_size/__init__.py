@@ -8,25 +8,31 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ...compilation import kernels_in
 from ...errors import Diagnostic, UnsupportedError, XlaToPythonError
-from ...frontends.witnesses import MOST, Assignment, Witnesses
+from ...frontends.witnesses import MOST, Assignment, Witnesses, shown_sizes
+from ...hlo.ir import HloModule
 from ..entry_point import NO_CHECKS, SIZES
 from ..expression import Renderer
 from ..formatting import formatted
 from ..generated import GeneratedModule
 from ..header import with_new_body_hash
+from .expressions import FEWEST
+from .skeletons import numbers_that_differ, skeleton
 from .texts import Shapes, in_common
 
-_EQUAL = [(number,) * MOST for number in (1, 2, 3, 4, 6)]
-# What is tried below the smallest witnesses. Programs at equal sizes often share what others compute twice.
-_LEAST = (*_EQUAL[:3], (2, 3, 4, 5, 6, 7), *_EQUAL[3:], (5, 7, 6, 8, 4, 9))
+# What is tried below the smallest witnesses, until one serves. Programs at equal sizes often share what others compute
+# twice.
+_LEAST = ((2,) * MOST, (3, 4, 5, 6, 7, 8), (4,) * MOST, (6,) * MOST, (5, 7, 6, 8, 9, 10))
+_LESS = (1, 0)  # these are tried where 2 serves: one by one, until one does not
 _ENDLESS = 2**63
 _COMMAND = re.compile(r"^(# regenerate: .*)( -t \S+)(.*)$", re.MULTILINE)
 _SIGNATURE = re.compile(r"^SIGNATURE\b.*$", re.MULTILINE)
@@ -45,8 +51,16 @@ def emit_any_size(
     """
     _require_support(witnesses, options)
     checks = NO_CHECKS if options["checks"] == NO_CHECKS else SIZES
-    writer = _Writer(witnesses, emit, {**options, "checks": checks, "format": False, "observe": None})
-    return writer.module(options["format"], options["observe"])
+    given = {**options, "checks": checks, "format": False, "observe": None}
+    try:
+        return _Writer(witnesses, emit, given).module(options["format"], options["observe"])
+    except UnsupportedError as error:
+        # Numbers may follow from sizes in steps that are no short expression: these stay in the text.
+        writer = _Writer(witnesses, emit, given, works_out=False)
+        if writer.has_free_numbers():
+            with suppress(UnsupportedError):
+                return writer.module(options["format"], options["observe"])
+        raise error
 
 
 def _require_support(witnesses: Witnesses, options: Mapping[str, Any]) -> None:
@@ -54,7 +68,8 @@ def _require_support(witnesses: Witnesses, options: Mapping[str, Any]) -> None:
     devices = module.replica_count * module.num_partitions
     problems = {
         f"{target.title}, whose plans hang on sizes, has no modules for any size": target.arrange is not None,
-        "the fast style has no modules for any size": options["style"] != "readable",
+        f"{target.title} has no modules for any size in the style '{options['style']}'": not _reads_sizes(options),
+        "modules for any size run in one thread: leave --threads out": str(options["threads"]) != "1",
         "modules for any size take no trees: leave --nested out": options["nested"],
         "modules for any size have no replay: leave --graph out": options["graph"],
         "modules for any size cast nothing: leave --checks cast out": options["checks"] == "cast",
@@ -65,13 +80,29 @@ def _require_support(witnesses: Witnesses, options: Mapping[str, Any]) -> None:
         raise UnsupportedError(*(Diagnostic("XP426", message) for message in found))
 
 
+def _reads_sizes(options: Mapping[str, Any]) -> bool:
+    """Tell whether all functions of a style read sizes from their arguments."""
+    kernels = kernels_in(options["style"], options["target"])
+    return kernels is None or kernels.read_sizes
+
+
 @dataclass
 class _Writer:
-    """Writes one module for any size."""
+    """Writes one module for any size.
+
+    ``emitted`` are the modules for the sizes so far, ``sizes`` what each name is in them; ``text`` is what they have
+    in common, and so many are ``needed`` to show it. Where it
+    ``works_out`` nothing from numbers that follow from sizes, what they are computed with stays in the text.
+    """
 
     witnesses: Witnesses
     emit: Callable[..., GeneratedModule]
     options: Mapping[str, Any]
+    emitted: list[GeneratedModule] = field(default_factory=list)
+    sizes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    text: str = ""
+    needed: int = FEWEST
+    works_out: bool = True
 
     @cached_property
     def renderer(self) -> Renderer:
@@ -80,52 +111,88 @@ class _Writer:
 
     def module(self, is_formatted: bool, observe: Callable[[str, str], None] | None) -> GeneratedModule:
         """The module; ``observe`` is told the passes of the program at the first sizes."""
-        first, *others = self.witnesses.modules
-        emitted = [self.emit(first, **{**self.options, "observe": observe})]
-        emitted += [self.emit(module, **self.options) for module in others]
-        _require_equal_constants(emitted)
-        sizes = self.witnesses.sizes
-        labels = [self.witnesses.label(number) for number in range(len(emitted))]
-        text = in_common(_texts(emitted), sizes, _shapes(emitted), labels, self.renderer)
-        ranges = self._ranges(emitted, text)
+        for number, module in enumerate(self.witnesses.modules):
+            self._add(module, self.witnesses.assignment(number), observe=None if number else observe)
+        self._in_common()
+        self._add_least()
+        if not self.text:
+            self.text, _ = self._in_common()
+        ranges = {name: range(min(self.sizes[name]), _ENDLESS, step) for name, step in self.witnesses.steps.items()}
         line = self.renderer.statement("sizes", ranges)
-        text = _SIGNATURE.sub(lambda match: f"{match[0]}\n{line}", text, count=1)
-        text = _SHA.sub(f"# source sha256: {_digest(emitted)}", text, count=1)
+        text = _SIGNATURE.sub(lambda match: f"{match[0]}\n{line}", self.text, count=1)
+        text = _SHA.sub(f"# source sha256: {_digest(self.emitted)}", text, count=1)
 
         def command(match: re.Match[str]) -> str:
             others = match[3].replace(_UNFORMATTED, "") if is_formatted else match[3]
             return match[1] + self.witnesses.command + match[2] + others
 
-        text, own = _COMMAND.sub(command, text, count=1), emitted[0]
+        text, own = _COMMAND.sub(command, text, count=1), self.emitted[0]
         if is_formatted:
             text = formatted(text, own.source)
-        return GeneratedModule(with_new_body_hash(text), own.name, own.target, own.constants, sizes=ranges)
+        text = with_new_body_hash(text)
+        return GeneratedModule(text, own.name, own.target, own.constants, sizes=ranges, helpers=own.helpers)
 
-    def _ranges(self, emitted: list[GeneratedModule], text: str) -> dict[str, range]:
-        """Return what each size may be: from the least on at which the text is this one, multiples of what divides all
-        witnesses.
-        """
-        steps = self.witnesses.steps
-        smallest = {name: min(values) for name, values in self.witnesses.sizes.items()}
-        for numbers in _LEAST:
-            rows = zip(steps.items(), numbers, strict=False)
-            least = {name: min(-(-number // step) * step, smallest[name]) for (name, step), number in rows}
-            if self._has_text(least, emitted, text):
+    def _add(self, module: HloModule, sizes: Assignment, observe: Callable[[str, str], None] | None = None) -> None:
+        """Emit the program at some sizes."""
+        options = {**self.options, "observe": observe}
+        numbers = frozenset() if self.works_out else self._free_numbers(module)
+        self.emitted.append(self.emit(replace(module, free_sizes=dict(sizes), free_numbers=numbers), **options))
+        self.sizes = {name: (*self.sizes.get(name, ()), number) for name, number in sizes.items()}
+
+    def has_free_numbers(self) -> bool:
+        """Tell whether the program has numbers that follow from sizes."""
+        return bool(self._free_numbers(self.witnesses.modules[0]))
+
+    def _free_numbers(self, module: HloModule) -> frozenset[float]:
+        first, second, *_ = self.witnesses.modules
+        return numbers_that_differ(module, second if module is first else first)
+
+    def _add_least(self) -> None:
+        """Add the program at the least sizes at which it has the same text."""
+        smallest = {name: min(values) for name, values in self.sizes.items()}
+        seen: list[Assignment] = [smallest]
+        for numbers in _LEAST if self.witnesses.at is not None else ():
+            least = self._multiples(numbers, smallest)
+            if least not in seen and self._has_text(least):
                 break
+            seen.append(least)
         else:
-            least = smallest
-        return {name: range(least[name], _ENDLESS, step) for name, step in steps.items()}
+            numbers = ()
+        for number in _LESS if numbers == _LEAST[0] else ():
+            if not self._has_text(self._multiples((number,) * MOST, smallest)):
+                break
+        if len(self.emitted) < self.needed and self.witnesses.reserve is not None and self.witnesses.at is not None:
+            self._add(self.witnesses.at(self.witnesses.reserve), self.witnesses.reserve)
+            self.text = ""
 
-    def _has_text(self, tried: Assignment, emitted: list[GeneratedModule], text: str) -> bool:
-        """Tell whether the program has the text at other sizes, too."""
-        if self.witnesses.at is None:
-            return False
+    def _multiples(self, numbers: Sequence[int], most: Assignment) -> dict[str, int]:
+        """The least sizes from some numbers on that are possible."""
+        rows = zip(self.witnesses.steps.items(), numbers, strict=False)
+        return {name: min(-(-number // step) * step, most[name]) for (name, step), number in rows}
+
+    def _has_text(self, tried: Assignment) -> bool:
+        """Tell whether the program has the text at other sizes, too; then it is one of those that are in common."""
+        assert self.witnesses.at is not None
+        kept = list(self.emitted), self.sizes
         try:
-            more = [*emitted, self.emit(self.witnesses.at(tried), **self.options)]
-            sizes = {name: (*values, tried[name]) for name, values in self.witnesses.sizes.items()}
-            return in_common(_texts(more), sizes, _shapes(more), [""] * len(more), self.renderer) == text
+            module = self.witnesses.at(tried)
+            if skeleton(module) == skeleton(self.witnesses.modules[0]):
+                self._add(module, tried)
+                self.text, self.needed = self._in_common()
+                return True
         except XlaToPythonError:
-            return False
+            self.emitted, self.sizes = kept
+        return False
+
+    def _in_common(self) -> tuple[str, int]:
+        """Return the text that all have in common, and how many must show it.
+
+        Raises ``UnsupportedError`` (XP424) where they have none.
+        """
+        _require_equal_constants(self.emitted)
+        columns = zip(*self.sizes.values(), strict=True)
+        labels = [shown_sizes(dict(zip(self.sizes, column, strict=True))) for column in columns]
+        return in_common(_texts(self.emitted), self.sizes, _shapes(self.emitted), labels, self.renderer)
 
 
 def _require_equal_constants(emitted: list[GeneratedModule]) -> None:
@@ -144,13 +211,17 @@ def _texts(emitted: list[GeneratedModule]) -> list[str]:
 
 def _shapes(emitted: list[GeneratedModule]) -> dict[str, Shapes]:
     """The shapes of the arguments of each function, in each text."""
-    found: dict[str, dict[str, list[tuple[int, ...]]]] = {}
+    found: dict[str, dict[str, list[Sequence[int]]]] = {}
     for each in emitted:
         for function in each.functions:
             arguments = found.setdefault(function.name, {})
             for node, name in function.parameters.items():
                 if node.element_type is not None and name.isidentifier():
                     arguments.setdefault(name, []).append(node.shape)
+        for kernel, shapes in each.shapes.items():
+            found.setdefault(kernel, {})
+            for name, shape in shapes.items():
+                found.setdefault(kernel, {}).setdefault(name, []).append(shape)
     return {
         name: {argument: rows for argument, rows in arguments.items() if len(rows) == len(emitted)}
         for name, arguments in found.items()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, combinations_with_replacement
 
 from ...frontends.witnesses import Sizes
 
+FEWEST = 3  # texts that show an expression
+MORE = FEWEST + 1  # that show one with more to choose: its numbers fit fewer values by chance
 _HIGHEST_DEGREE = 3  # of products of sizes
 _CHEAPEST_OF_TWO = 10  # what the sum of two sizes costs
 ATOM, POWER, PRODUCT, SUM = 3, 2, 1, 0  # how tightly an expression binds
@@ -16,12 +18,18 @@ ATOM, POWER, PRODUCT, SUM = 3, 2, 1, 0  # how tightly an expression binds
 
 @dataclass(frozen=True, slots=True)
 class SizeExpression:
-    """The text of an expression, how tightly it binds, and what it costs to read; ``values`` has one for each text."""
+    """The text of an expression, how tightly it binds, and what it costs to read.
+
+    ``values`` has one for each text; so many ``texts`` must show it before it is believed. ``divisor`` is what it
+    divides by.
+    """
 
     text: str
     level: int
     cost: int
     values: tuple[int, ...]
+    texts: int = FEWEST
+    divisor: int = 1
 
     def within(self, level: int) -> str:
         """The text as an operand, in parentheses where it binds more weakly."""
@@ -32,7 +40,8 @@ def integer_expression(values: Sequence[int], sizes: Sizes) -> SizeExpression | 
     """The simplest expression of the sizes that has these values; None where none of the forms has.
 
     The forms are ``m``, ``m + c``, ``c * m``, ``c * m + d``, ``m // c``, ``m // c + d``, ``(m + d) // c``, ``c - m``
-    and the sum or the difference of two ``m``, where each ``m`` is a product of up to three sizes.
+    and the sum or the difference of two ``m``, where each ``m`` is a product of up to three sizes. A division by one of
+    several numbers is none: where the values show no more than that, they may be anything.
     """
     if len(set(values)) == 1:
         return SizeExpression(str(values[0]), ATOM if values[0] >= 0 else SUM, 0, tuple(values))
@@ -41,6 +50,8 @@ def integer_expression(values: Sequence[int], sizes: Sizes) -> SizeExpression | 
         if best is not None and best.cost <= product.cost:
             return best
         found = [form for form in _forms(product, values) if form.values == tuple(values)]
+        if len(values) >= MORE and len({form.divisor for form in found if form.divisor > 1}) > 1:
+            found = [form for form in found if form.divisor == 1]
         best = _cheapest(best, *found)
     if best is None or best.cost > _CHEAPEST_OF_TWO:
         best = _cheapest(best, *_of_two(products, values))
@@ -85,15 +96,17 @@ def _forms(product: SizeExpression, values: Sequence[int]) -> Iterator[SizeExpre
     slope, rest = _line(m, values)
     if slope not in (0, 1):
         times = tuple(slope * each for each in m)
-        yield _plus(SizeExpression(f"{slope} * {text}", PRODUCT, cost + 2 + _digits(slope), times), rest, 1)
+        line = SizeExpression(f"{slope} * {text}", PRODUCT, cost + 2 + _digits(slope), times, MORE if rest else FEWEST)
+        yield _plus(line, rest, 1)
     for divisor in _divisors(m, values):
         floor, weight = tuple(each // divisor for each in m), cost + 3 + _digits(divisor)
-        quotient = SizeExpression(f"{factor} // {divisor}", PRODUCT, weight, floor)
+        texts = FEWEST if divisor == 2 else MORE
+        quotient = SizeExpression(f"{factor} // {divisor}", PRODUCT, weight, floor, texts, divisor)
         yield _plus(quotient, values[0] - floor[0], 2)
         for shift in {*range(1, min(divisor, 5)), divisor - 1} - {0}:
             moved = tuple((each + shift) // divisor for each in m)
             shifted = f"({text} + {shift}) // {divisor}"
-            yield SizeExpression(shifted, PRODUCT, weight + 3 + _digits(shift), moved)
+            yield SizeExpression(shifted, PRODUCT, weight + 3 + _digits(shift), moved, texts, divisor)
 
 
 def _of_two(products: Sequence[SizeExpression], values: Sequence[int]) -> Iterator[SizeExpression]:
@@ -104,7 +117,8 @@ def _of_two(products: Sequence[SizeExpression], values: Sequence[int]) -> Iterat
             both = tuple(a + b if sign == "+" else a - b for a, b in pairs)
             offset = values[0] - both[0]
             if all(value - each == offset for value, each in zip(values, both, strict=True)):
-                made = SizeExpression(f"{left.text} {sign} {right.text}", SUM, left.cost + right.cost + 2, both)
+                texts = MORE if offset else FEWEST
+                made = SizeExpression(f"{left.text} {sign} {right.text}", SUM, left.cost + right.cost + 2, both, texts)
                 yield _plus(made, offset, 1)
 
 
@@ -114,7 +128,7 @@ def _plus(expression: SizeExpression, offset: int, cost: int) -> SizeExpression:
         return expression
     text = f"{expression.text} {'+' if offset > 0 else '-'} {abs(offset)}"
     values = tuple(each + offset for each in expression.values)
-    return SizeExpression(text, SUM, expression.cost + cost + _digits(offset), values)
+    return replace(expression, text=text, level=SUM, cost=expression.cost + cost + _digits(offset), values=values)
 
 
 def _digits(number: int) -> int:

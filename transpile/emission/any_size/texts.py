@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import re
 import tokenize
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import NoReturn
@@ -19,7 +19,7 @@ import numpy as np
 from ...errors import Diagnostic, UnsupportedError
 from ...frontends.witnesses import Sizes
 from ..expression import Renderer
-from .expressions import ATOM, POWER, PRODUCT, SUM, SizeExpression, integer_expression, number_expression
+from .expressions import ATOM, FEWEST, POWER, PRODUCT, SUM, SizeExpression, integer_expression, number_expression
 
 Shapes = Mapping[str, Sequence[Sequence[int]]]  # of the arguments of a function, in each of the texts
 
@@ -27,6 +27,8 @@ _SKIPPED = frozenset((tokenize.NL, tokenize.COMMENT))
 # An expression between these needs no parentheses.
 _BEFORE, _AFTER = frozenset(("(", "[", ",", ":", "=", "return")), frozenset(")],:")
 _NUMBERS = re.compile(r"\d+")
+_BLOCKS = ("def ", "class ", "@")
+_LEFT_OUT = "#"  # a comment
 _MOST_DIGITS = 9  # of a float32
 _CHECK = re.compile(r"\s+(check_sizes|.* = cast_\w+)\(")
 
@@ -38,6 +40,8 @@ class _Function:
     name: str
     taken: set[str]
     shapes: Shapes
+    line: int
+    at: int  # its first token
     local: dict[str, str] = field(default_factory=dict)
     needed: dict[str, None] = field(default_factory=dict)
 
@@ -60,14 +64,31 @@ class _Edit:
 
 def in_common(
     texts: Sequence[str], sizes: Sizes, shapes: Mapping[str, Shapes], labels: Sequence[str], renderer: Renderer
-) -> str:
-    """The text that is each of ``texts`` at its sizes.
+) -> tuple[str, int]:
+    """The text that is each of ``texts`` at its sizes, and how many texts must show what it says.
 
     ``sizes`` has a number for each text, ``shapes`` those of the arguments of each function by name. ``labels`` say
     in errors what the texts are. Raises ``UnsupportedError`` (XP424) at the first place that differs in more than
     numbers, or in numbers that no expression gives.
     """
-    return _Reader(texts, sizes, shapes, labels, renderer).text()
+    heads, rest = _apart(texts, shapes)
+    reader = _Reader(heads, sizes, shapes, labels, renderer)
+    return reader.text() + rest, reader.needed
+
+
+def _apart(texts: Sequence[str], functions: Iterable[str]) -> tuple[list[str], str]:
+    """The texts up to the last of the ``functions``, at least, and the rest that all have: most of a prelude."""
+    lines = [text.split("\n") for text in texts]
+    least = min(map(len, lines))
+    alike = next((k for k in range(1, least) if len({own[-k] for own in lines}) > 1), least) - 1
+    first = lines[0]
+    heads = tuple(f"def {name}(" for name in functions)
+    last = max((k for k, line in enumerate(first) if line.startswith(heads)), default=-1)
+    possible = range(max(len(first) - alike, last + 1), len(first))
+    starts = (k for k in possible if first[k].startswith(_BLOCKS))
+    start = next(starts, len(first))
+    shared = len(first) - start
+    return ["\n".join(own[: len(own) - shared]) for own in lines], "".join(f"\n{line}" for line in first[start:])
 
 
 class _Reader:
@@ -85,6 +106,7 @@ class _Reader:
         self.shapes = shapes
         self.edits: list[_Edit] = []
         self.functions: list[_Function] = []
+        self.needed = FEWEST  # texts
         self.integers: dict[tuple[object, ...], SizeExpression | None] = {}
 
     def text(self) -> str:
@@ -107,6 +129,8 @@ class _Reader:
                 self._refuse(row)
         if len({len(tokens) for tokens in plain}) > 1:
             self._refuse([tokens[-1] for tokens in plain])
+        self._read_comments()
+        self._hand_sizes(plain[0])
         return self._edited()
 
     # -- places
@@ -120,7 +144,7 @@ class _Reader:
                 break
             if token.type == tokenize.NAME:
                 inside.add(token.string)
-        self.functions.append(_Function(name, inside, self.shapes.get(name, {})))
+        self.functions.append(_Function(name, inside, self.shapes.get(name, {}), tokens[at].start[0], at))
 
     @staticmethod
     def _is_docstring(tokens: Sequence[tokenize.TokenInfo], at: int) -> bool:
@@ -142,7 +166,7 @@ class _Reader:
     ) -> None:
         """A number differs; ``before`` are the two tokens before it."""
         function = self.functions[-1] if self.functions else None
-        if function is None or not function.shapes:
+        if function is None or function.name not in self.shapes:
             self._refuse(row)
         names = {size: function.call(size) for size in self.sizes}
         local = {names[size]: values for size, values in self.sizes.items()}
@@ -164,10 +188,13 @@ class _Reader:
         """The expression of the sizes that has these values, looked for once."""
         key = (values, *sizes)
         if key not in self.integers:
-            self.integers[key] = integer_expression(values, sizes)
+            self.integers[key] = found = integer_expression(values, sizes)
+            self.needed = max(self.needed, found.texts if found is not None else FEWEST)
         return self.integers[key]
 
-    def _described(self, row: Sequence[tokenize.TokenInfo], *, are_names: bool = False) -> str:
+    def _described(
+        self, row: Sequence[tokenize.TokenInfo], sizes: Sizes | None = None, *, are_names: bool = False
+    ) -> str:
         """A string in which numbers are said by sizes: where they ``are_names``, by these alone."""
         strings = [token.string for token in row]
         skeletons = [_NUMBERS.sub("#", string) for string in strings]
@@ -175,7 +202,7 @@ class _Reader:
             self._refuse(row)
         parts = []
         for values in zip(*(map(int, _NUMBERS.findall(string)) for string in strings), strict=True):
-            found = self._integer(values, self.sizes)
+            found = self._integer(values, sizes or self.sizes)
             if found is None:
                 self._refuse(row)
             if are_names and found.level != ATOM:
@@ -183,12 +210,54 @@ class _Reader:
                 raise UnsupportedError(Diagnostic("XP424", message))
             parts.append(found.text)
         texts = iter(parts)
-        return re.sub("#", lambda _: next(texts), skeletons[0])
+        return _NUMBERS.sub(lambda _: next(texts), strings[0])
 
     def _refuse(self, row: Sequence[tokenize.TokenInfo]) -> NoReturn:
         lines = dict(zip((token.line.strip() for token in row), self.labels, strict=True))
         shown = ", ".join(f"`{line}` at {label}" for line, label in list(lines.items())[:2])
         raise UnsupportedError(Diagnostic("XP424", f"the text is not the same at all sizes: {shown}"))
+
+    def _read_comments(self) -> None:
+        """Have comments on lines of their own in functions say sizes by name; those that cannot are left out."""
+        rows = [[token for token in tokens if _is_line(token)] for tokens in self.tokens]
+        alike = len(set(map(len, rows))) == 1
+        for row in zip(*rows, strict=True) if alike else ():
+            if len({token.string for token in row}) > 1:
+                function = next(each for each in reversed(self.functions) if each.line < row[0].start[0])
+                local = {function.call(size): values for size, values in self.sizes.items()}
+                try:
+                    self._edit(row[0], self._described(row, local))
+                except UnsupportedError:
+                    self._edit(row[0], _LEFT_OUT)
+
+    def _hand_sizes(self, tokens: Sequence[tokenize.TokenInfo]) -> None:
+        """Give functions other than the last the sizes that none of their arguments has: those that call them do."""
+        for function in self.functions:
+            known = {size for shapes in function.shapes.values() for size in self._named_axes(shapes)}
+            missing = [size for size in function.needed if size not in known]
+            places = [at for at, token in enumerate(tokens) if token.string == function.name]
+            if not missing or not self._are_calls(tokens, places):
+                continue
+            for at in places:
+                caller = next(each for each in reversed(self.functions) if each.at < at)
+                names = [caller.call(size) for size in missing]
+                if caller is function:
+                    is_typed = any(token.string == ":" for token in tokens[at : _closing(tokens, at + 1)])
+                    names = [f"{name}: int" if is_typed else name for name in names]
+                else:
+                    caller.needed.update(dict.fromkeys(missing))
+                self._add_arguments(tokens, _closing(tokens, at + 1), names)
+            for size in missing:
+                del function.needed[size]
+
+    def _are_calls(self, tokens: Sequence[tokenize.TokenInfo], places: Sequence[int]) -> bool:
+        """Tell whether a function's name stands only where it is defined and, in later functions, called."""
+        return len(places) > 1 and all(tokens[at + 1].string == "(" for at in places)
+
+    def _add_arguments(self, tokens: Sequence[tokenize.TokenInfo], closing: int, names: Sequence[str]) -> None:
+        (line, column), before = tokens[closing].start, tokens[closing - 1].string
+        comma = "" if before == "(" else " " if before == "," else ", "
+        self.edits.append(_Edit(line, column, column, comma + ", ".join(names)))
 
     # -- the text
 
@@ -206,14 +275,14 @@ class _Reader:
 
     def _edited(self) -> str:
         lines: list[str] = self.texts[0].split("\n")
-        for edit in reversed(self.edits):
+        for edit in sorted(self.edits, key=lambda edit: (edit.line, edit.start), reverse=True):
             line = lines[edit.line - 1]
             lines[edit.line - 1] = line[: edit.start] + edit.text + line[edit.end :]
         for function in self.functions:
             if function.needed:
                 at = _body_begins(lines, function.name)
                 lines[at:at] = [f"    {binding}" for binding in self._bindings(function)]
-        return "\n".join(lines)
+        return "\n".join(line for line in lines if line.strip() != _LEFT_OUT)
 
     def _bindings(self, function: _Function) -> Iterator[str]:
         """The lines that read the sizes from the arguments, the fewest that do."""
@@ -253,6 +322,21 @@ def _needed_level(one_before: str, before: str, after: str) -> int:
     if is_last and before in ("+", "-") and (one_before[-1:].isalnum() or one_before in (")", "]")):
         return PRODUCT
     return ATOM if "**" in (before, after) or after == "." else POWER
+
+
+def _closing(tokens: Sequence[tokenize.TokenInfo], opening: int) -> int:
+    """The number of the token that closes a bracket."""
+    depth = 0
+    for at in range(opening, len(tokens)):
+        depth += (tokens[at].string in ("(", "[", "{")) - (tokens[at].string in (")", "]", "}"))
+        if not depth:
+            return at
+    raise AssertionError("a bracket is open")
+
+
+def _is_line(token: tokenize.TokenInfo) -> bool:
+    """Tell whether a token is a comment on a line of its own in a function."""
+    return token.type == tokenize.COMMENT and token.start[1] > 0 and not token.line[: token.start[1]].strip()
 
 
 def _kind(token: tokenize.TokenInfo) -> str:

@@ -1,7 +1,8 @@
 """Prelude functions cut to their use: partial evaluation of their syntax trees by what a module's calls give."""
 
-from .cut import Cut, cut
+from .cut import Cut
 from .facts import Call
+from .independent import cut
 from .uses import calls_of, without_arguments
 
 __all__ = ["Call", "Cut", "calls_of", "cut", "without_arguments"]

@@ -50,7 +50,7 @@ class _Use:
     is_whole: bool = False
 
 
-def cut(
+def cut_together(
     definitions: Mapping[str, Definition],
     used: Iterable[str],
     calls: Mapping[str, Sequence[Call]],

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import attribute_of, indexed, padded, result_of_method
 from .binding import as_tuple, bind
 from .facts import Array, Callback, Fact, Known, OneOf, Several, alternatives, elements_of, joined, truth, tuple_of
 
@@ -200,34 +201,17 @@ def _attribute(evaluator: Evaluator, node: ast.Attribute, names: Mapping[str, Fa
         return Known(found) if isinstance(found, type) and issubclass(found, np.generic) else None
     fact = evaluator._of(node.value, names)
     if isinstance(fact, Array):
-        return _of_array(fact, node.attr)
+        return attribute_of(fact, node.attr)
     if isinstance(fact, Known) and isinstance(fact.value, np.dtype) and node.attr in OF_DTYPES:
         return Known(getattr(fact.value, node.attr))
     return None
 
 
-def _of_array(array: Array, name: str) -> Fact:
-    """An attribute of an array."""
-    shape = array.shape
-    if name in ("dtype", "itemsize") and array.dtype is not None:
-        return Known(array.dtype if name == "dtype" else array.dtype.itemsize)
-    if shape is None:
-        return None
-    if name == "shape":
-        return tuple_of([None if n is None else Known(n) for n in shape])
-    if name == "ndim":
-        return Known(len(shape))
-    if name == "size" and None not in shape:
-        return Known(math.prod(n for n in shape if n is not None))
-    if name == "T":
-        return Array(array.dtype, shape[::-1])
-    return Array(array.dtype, (*shape[:-2], *shape[:-3:-1])) if name == "mT" else None
-
-
 def _subscript(evaluator: Evaluator, node: ast.Subscript, names: Mapping[str, Fact]) -> Fact:
     fact = evaluator._of(node.value, names)
     if isinstance(fact, Array):
-        return _indexed(evaluator, fact, node.slice, names)
+        items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        return indexed(fact, evaluator.elements(items, names))
     index = evaluator._of(node.slice, names)
     if not isinstance(index, Known):
         return None
@@ -245,29 +229,6 @@ def _slice(evaluator: Evaluator, node: ast.Slice, names: Mapping[str, Fact]) -> 
     return Known(slice(*values)) if len(values) == 3 else None
 
 
-def _indexed(evaluator: Evaluator, array: Array, index: ast.expr, names: Mapping[str, Fact]) -> Fact:
-    """An array behind an index of whole axes, numbers and new axes."""
-    items = index.elts if isinstance(index, ast.Tuple) else [index]
-    facts = evaluator.elements(items, names)
-    if facts is None or array.shape is None:
-        return Array(array.dtype, None)
-    left, shape = list(array.shape), list[int | None]()
-    if Known(...) in facts:
-        places = sum(fact != Known(None) for fact in facts) - 1
-        k = facts.index(Known(...))
-        facts[k : k + 1] = [Known(slice(None))] * (len(left) - places)
-    for fact in facts:
-        if not isinstance(fact, Known) or not isinstance(fact.value, slice | int | None):
-            return Array(array.dtype, None)
-        if fact.value is None:
-            shape.append(1)
-            continue
-        size = left.pop(0)
-        if isinstance(fact.value, slice):
-            shape.append(None if size is None else len(range(*fact.value.indices(size))))
-    return Array(array.dtype, (*shape, *left))
-
-
 def _call(evaluator: Evaluator, node: ast.Call, names: Mapping[str, Fact]) -> Fact:
     function = node.func
     if isinstance(function, ast.Name):
@@ -278,26 +239,16 @@ def _call(evaluator: Evaluator, node: ast.Call, names: Mapping[str, Fact]) -> Fa
     if of_library and function.attr in OF_LIBRARY:
         return _applied(evaluator, node, OF_LIBRARY[function.attr], names)
     if of_library and function.attr == "pad":
-        return _padded(evaluator, node, names)
+        return padded(*(evaluator._of(part, names) for part in node.args[:2]))
     if of_library and function.attr in OF_SAME_DTYPE:
         first = evaluator._of(node.args[0], names)
         return Array(first.dtype, None) if isinstance(first, Array) else None
     fact = evaluator._of(function.value, names)
     if isinstance(fact, Array):
-        return _method(evaluator, node, fact, function.attr, names)
+        return result_of_method(fact, function.attr, [evaluator._of(part, names) for part in node.args])
     if isinstance(fact, Known) and isinstance(fact.value, str) and function.attr in OF_WORDS:
         return _applied(evaluator, node, getattr(fact.value, function.attr), names)
     return None
-
-
-def _padded(evaluator: Evaluator, node: ast.Call, names: Mapping[str, Fact]) -> Fact:
-    """``np.pad`` of an array by so many elements before and behind along each axis."""
-    array, widths = (evaluator._of(part, names) for part in node.args[:2])
-    if not isinstance(array, Array) or array.shape is None:
-        return None
-    by = [sum(pair) for pair in widths.value] if isinstance(widths, Known) else [None] * len(array.shape)
-    shape = tuple(None if n is None or k is None else n + k for n, k in zip(array.shape, by, strict=True))
-    return Array(array.dtype, shape)
 
 
 def _called(evaluator: Evaluator, node: ast.Call, name: str, names: Mapping[str, Fact]) -> Fact:
@@ -307,8 +258,7 @@ def _called(evaluator: Evaluator, node: ast.Call, name: str, names: Mapping[str,
     if name == "isinstance" and first is not None:
         return _is_instance(first, ast.unparse(node.args[1]))
     if name == "pad":
-        is_shaped = isinstance(first, Array) and first.shape is not None
-        return Array(first.dtype, (None,) * len(first.shape)) if is_shaped else None  # type: ignore[union-attr,arg-type]
+        return padded(first, None)
     if name == "len":
         parts = elements_of(as_tuple(first))
         if parts is not None:
@@ -348,21 +298,6 @@ def _applied(evaluator: Evaluator, node: ast.Call, function: Callable[..., Any],
         return None
     result = function(*arguments, **{k: fact.value for k, fact in keywords.items() if isinstance(fact, Known)})
     return Known(tuple(result) if isinstance(result, Iterator) else result)
-
-
-def _method(evaluator: Evaluator, node: ast.Call, array: Array, name: str, names: Mapping[str, Fact]) -> Fact:
-    """Return what a method of an array gives."""
-    if name in ("copy", "conj"):
-        return array
-    if name == "astype" and node.args:
-        dtype = evaluator._of(node.args[0], names)
-        return Array(np.dtype(dtype.value) if isinstance(dtype, Known) else None, array.shape)
-    if name == "transpose":
-        order = evaluator._of(node.args[0], names) if len(node.args) == 1 else None
-        if isinstance(order, Known) and array.shape is not None:
-            return Array(array.dtype, tuple(array.shape[axis] for axis in order.value))
-        return Array(array.dtype, None if array.shape is None else (None,) * len(array.shape))
-    return Array(array.dtype, None) if name == "reshape" else None
 
 
 def _comprehension(evaluator: Evaluator, node: ast.ListComp | ast.GeneratorExp, names: Mapping[str, Fact]) -> Fact:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..element_types import C64, ELEMENT_TYPES, F32, PRED, S32, ElementType, from_dtype
-from ..ir import Computation, HloModule, Instruction
+from ..ir import Computation, HloModule, Instruction, callees_first
 from ..shape_inference import infer_shape, require_declared
 from ..shape_rules.common import array_parts, refuse, shape_text, sizes_text
 from ..shapes import ArrayShape, Shape, TupleShape
@@ -268,25 +268,6 @@ def _parameter_names(function: Callable[..., Any]) -> Iterator[str]:
     yield from names
     for number in itertools.count(len(names)):
         yield f"p{number}"
-
-
-def callees_first(entry: Computation) -> list[Computation]:
-    """All computations that ``entry`` reaches, callees before callers, without recursion."""
-    ordered: list[Computation] = []
-    done: set[int] = set()
-    stack: list[tuple[Computation, bool]] = [(entry, False)]
-    while stack:
-        computation, is_expanded = stack.pop()
-        if id(computation) in done:
-            continue
-        if is_expanded:
-            done.add(id(computation))
-            ordered.append(computation)
-            continue
-        stack.append((computation, True))
-        called = [callee for instruction in computation.instructions for callee in instruction.called]
-        stack.extend((callee, False) for callee in reversed(called))
-    return ordered
 
 
 def _legal_name(name: str) -> str:

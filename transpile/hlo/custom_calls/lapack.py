@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ..builder import Transpose, XlaBuilder, XlaOp
 from ..element_types import ELEMENT_TYPES, ElementType
+from ..shapes import ArrayShape
 from .call import Call, CustomCall
 from .fields import ConfigError, Field, flag, integer, letter
-from .signatures import spelled
+from .signatures import results_of, spelled
 
 _TYPES = {
     "s": ("f32", "f32", "c64"),
@@ -99,6 +101,23 @@ _ROUTINES: dict[str, CustomCall] = {
     ),
     "gtsv": CustomCall((f"{BANDS} T[*,n] T[*,n] T[*,n] T[*,n,k] s32[*]",), rule="gtsv"),
 }
+
+
+def lapack_results(
+    routine: str, operands: Sequence[tuple[tuple[int, ...], ElementType | None]], config: Mapping[str, Any]
+) -> list[tuple[tuple[int, ...], ElementType]]:
+    """The sizes and element types of what a routine gives for operands of these.
+
+    Raises ConfigError where it takes no such operands.
+    """
+    shapes = [ArrayShape(own, sizes) for sizes, own in operands if own is not None]
+    sizes: dict[str, int] = {}
+    if routine == "gesdd":
+        rows, columns = shapes[0].dimensions[-2:]
+        least = min(rows, columns)
+        sizes = dict(zip("pq", (least, least) if config.get("mode", "S") == "S" else (rows, columns), strict=True))
+    found = results_of(_ROUTINES[routine].signatures, shapes, sizes)
+    return [(shape.dimensions, shape.element_type) for shape in found]
 
 
 def lapack_name(routine: str, element_type: ElementType) -> str:

@@ -12,11 +12,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from ..element_types import C64, C128, F32, F64, ElementType
+from ..element_types import C64, C128, ELEMENT_TYPES, F32, F64, ElementType
 from ..ir import Instruction
 from ..shape_rules.common import shape_text
 from ..shapes import ArrayShape, Shape, TupleShape
@@ -65,8 +65,7 @@ class _Match:
         if len(name) > 1:
             return given.name == name
         if name in _DERIVED:
-            known = next((self.types[letter] for letter in _CLASSES if letter in self.types), None)
-            return known is not None and given is _DERIVED[name][_PRECISIONS[known]]
+            return any(letter in self.types for letter in _CLASSES) and given is self.known_type(name)
         return given in _CLASSES.get(name, (given,)) and self.types.setdefault(name, given) is given
 
     def _sizes(self, names: tuple[str, ...], given: tuple[int, ...]) -> bool:
@@ -85,13 +84,27 @@ class _Match:
         return len(names) == len(given) and all(map(self._size, names, given))
 
     def _size(self, name: str, given: int) -> bool:
+        known = self.known_size(name)
+        return given == (self.sizes.setdefault(name, given) if known is None else known)
+
+    def known_size(self, name: str) -> int | None:
+        """Return the size that a name stands for, or None where no array has said it yet."""
         if name.isdigit():
-            return given == int(name)
+            return int(name)
         if name.startswith("min("):
-            return given == min(self.sizes[part] for part in name[4:-1].split(","))
+            return min(self.sizes[part] for part in name[4:-1].split(","))
         if name.endswith("-1"):
-            return given == max(self.sizes[name[:-2]] - 1, 0)
-        return self.sizes.setdefault(name, given) == given
+            return max(self.sizes[name[:-2]] - 1, 0)
+        return self.sizes.get(name)
+
+    def known_type(self, name: str) -> ElementType:
+        """Return the element type that a name stands for, where an array has said it."""
+        if len(name) > 1:
+            return ELEMENT_TYPES[name]
+        if name in _DERIVED:
+            known = next(self.types[letter] for letter in _CLASSES if letter in self.types)
+            return _DERIVED[name][_PRECISIONS[known]]
+        return self.types[name]
 
 
 def require_columns(instruction: Instruction, signatures: Sequence[str]) -> None:
@@ -127,6 +140,27 @@ def matched(instruction: Instruction, signatures: Sequence[str], takes_dynamic: 
             return match.sizes
     call = f"{' '.join(map(shape_text, operands))} -> {' '.join(map(shape_text, results))}".strip()
     raise ConfigError(f"has the form {' or '.join(signatures)}, not {call}")
+
+
+def results_of(signatures: Sequence[str], operands: Sequence[ArrayShape], sizes: Mapping[str, int]) -> list[ArrayShape]:
+    """The arrays that the first signature gives that fits the operands; ``sizes`` are those that no operand says.
+
+    Raises ConfigError where none fits.
+    """
+    for signature in signatures:
+        taken, given = _parsed(signature)
+        match = _Match()
+        if match.side(taken, operands):
+            match.sizes |= sizes
+            return [_result(match, term) for term in given.terms]
+    raise ConfigError(f"takes {' or '.join(signatures)}, not {' '.join(map(shape_text, operands))}")
+
+
+def _result(match: _Match, term: _Term) -> ArrayShape:
+    names = term.sizes[1:] if term.sizes[:1] == (BATCH,) else term.sizes
+    found = [match.known_size(name) for name in names]
+    batch = (match.batch or ()) if len(names) < len(term.sizes) else ()
+    return ArrayShape(match.known_type(term.type), (*batch, *(size for size in found if size is not None)))
 
 
 def _results(shape: Shape) -> tuple[Shape, ...]:

@@ -32,8 +32,9 @@ _STEPS_OF_STRUCTURE = 3
 def constants(function: Function, supports: Support) -> None:
     """Write down what depends on no argument, and choose where a mask is known."""
     live = live_nodes(function)
-    values = _values(live)
-    wanted, graph = _wanted(live, values), function.graph
+    values = _values(live, sizes_are_fixed=supports.features.sizes_are_fixed)
+    fixed = supports.features.sizes_are_fixed
+    wanted, graph = _wanted(live, values, sizes_are_fixed=fixed), function.graph
 
     def rule(node: Node) -> Node | None:
         if node in wanted:
@@ -46,12 +47,13 @@ def constants(function: Function, supports: Support) -> None:
     rewrite(function, {node.opcode for node in wanted} | readers | {"select"}, rule, supports)
 
 
-def _values(live: LiveNodes) -> dict[Node, Array]:
+def _values(live: LiveNodes, *, sizes_are_fixed: bool) -> dict[Node, Array]:
     """Return the values of all nodes that depend on nothing but constants."""
     values: dict[Node, Array] = {}
     work = 0
     for node in live:
-        if node.stands_alone or any(operand not in values for operand in dependencies(node)):
+        is_free = node.opcode == "scalar" and not sizes_are_fixed  # such a number may be another
+        if is_free or node.stands_alone or any(operand not in values for operand in dependencies(node)):
             continue
         value = value_of(node, [values[operand] for operand in node.operands])
         work += 0 if value is None else value.size
@@ -62,7 +64,7 @@ def _values(live: LiveNodes) -> dict[Node, Array]:
     return values
 
 
-def _wanted(live: LiveNodes, values: Mapping[Node, Array]) -> set[Node]:
+def _wanted(live: LiveNodes, values: Mapping[Node, Array], *, sizes_are_fixed: bool) -> set[Node]:
     """Return the nodes to write as their values: those that what is left needs, as far as the text gets no longer."""
     chosen: set[Node] = set()
     left: set[Node] = set()  # those with a value that stay as they are
@@ -71,15 +73,16 @@ def _wanted(live: LiveNodes, values: Mapping[Node, Array]) -> set[Node]:
             continue
         if not (live.is_root(node) or any(user not in values or user in left for user in live.users(node))):
             continue
-        if _is_shorter(node, values):
+        if _is_shorter(node, values, sizes_are_fixed=sizes_are_fixed):
             chosen.add(node)
         else:
             left.add(node)
     return chosen
 
 
-def _is_shorter(node: Node, values: Mapping[Node, Array]) -> bool:
-    """Tell whether the value of a node is easier to read than how it is computed."""
+def _is_shorter(node: Node, values: Mapping[Node, Array], *, sizes_are_fixed: bool) -> bool:
+    """Tell whether the value of a node is easier to read than how it is computed; where sizes are not fixed, positions
+    stay, as there may be any number of them."""
     steps, leaves = _cone(node)
     value = values[node]
     if not steps:
@@ -88,7 +91,10 @@ def _is_shorter(node: Node, values: Mapping[Node, Array]) -> bool:
         return True
     if value.size > _LONGEST:
         return False
-    is_structure = any(map(_is_structure, leaves)) and len(steps) <= _STEPS_OF_STRUCTURE
+    has_structure = any(map(_is_structure, leaves))
+    if has_structure and not sizes_are_fixed:
+        return False
+    is_structure = has_structure and len(steps) <= _STEPS_OF_STRUCTURE
     if is_structure and (value.size > _FEW or all(step.opcode == "convert" for step in steps)):
         return False
     return sum(len(str(number)) + 2 for number in value.flat) <= max(_LINE, _OF_STEP * len(steps))

@@ -12,24 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from ....templates.prelude import conversion, floats, integers
+from ....templates.prelude import conversion, floats
 from ....templates.prelude.ranges import linspace
 from ...array.node import Constant, Node, Slot
 from ...hlo.element_types import ElementType
+from ...kernels.scalars import OF_INTEGERS
 from ..to_array.folding import fold
 
 Array = np.ndarray[Any, np.dtype[Any]]
 LARGEST = 4096  # elements of a value
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "int_divide": integers.int_divide,
-    "int_remainder": integers.int_remainder,
-    "int_power": integers.int_power,
-    "popcount": integers.popcount,
-    "count_leading_zeros": integers.count_leading_zeros,
-    "mulhi": integers.mulhi,
-    "shift_right_logical": integers.shift_right_logical,
-    "shift_right_arithmetic": integers.shift_right_arithmetic,
+    **OF_INTEGERS,
     "sign": floats.sign,
     "round_half_away": floats.round_half_away,
     "to_int": conversion.to_int,

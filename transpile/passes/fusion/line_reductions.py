@@ -10,8 +10,13 @@ from ...hlo.element_types import BF16, F16, F32, PRED, S8, S16, S32, U8, U16, El
 from ...kernels.index_maps import Index, Offset, Term
 from ...kernels.lines import Lines, reduced_axes
 
-_LARGEST, _SMALLEST = ("argmax", "max"), ("argmin", "min")
-_EXTREMES = {"argmax": _LARGEST, "argmin": _SMALLEST, "first_largest": _LARGEST, "first_smallest": _SMALLEST}
+# The folds for a place and for what is there, by the operation or the function.
+_EXTREMES = {
+    "argmax": ("argmax", "max"),
+    "argmin": ("argmin", "min"),
+    "first_largest": ("argmax", "max"),
+    "first_smallest": ("argmin", "min"),
+}
 _WIDE = {F16: F32, BF16: F32, S8: S32, U8: S32, S16: S32, U16: S32}
 
 

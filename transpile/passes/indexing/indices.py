@@ -29,16 +29,20 @@ def indices(function: Function, supports: Support) -> None:
         return
     uses = Uses(function)
     graph = function.graph
+    is_trusted = supports.features.indices_are_trusted
+
+    def is_guarded(node: Node) -> bool | None:
+        """Tell whether the node clamps its index by itself; None where nothing needs to."""
+        return None if is_trusted else node.parameters.get("clamped", False)
 
     def rule(node: Node) -> Node | None:
         if node.opcode in _TYPED and not node.parameters.get("plain") and _needs_no_type(node, uses(node)):
             is_convert = node.opcode == "convert"
             return node.operands[0] if is_convert else with_operands(graph, node, node.operands, plain=True)
-        is_clamped = node.parameters.get("clamped", False)
         changed = {
             place: index
             for place, size in index_places(node).items()
-            if (index := _index(graph, node.operands[place], size, uses, is_clamped)) is not None
+            if (index := _index(graph, node.operands[place], size, uses, is_guarded(node))) is not None
         }
         if not changed:
             return None
@@ -68,8 +72,8 @@ def _needs_no_type(node: Node, uses: list[Use]) -> bool:
     return stored or (source.type.is_integral and source.interval is not None and fits(source.interval, node.type))
 
 
-def _index(graph: Graph, given: Node, size: int, uses: Uses, is_clamped: bool) -> Node | None:
-    """The same index in fewer words; ``is_clamped`` where the user clamps it."""
+def _index(graph: Graph, given: Node, size: int, uses: Uses, is_clamped: bool | None) -> Node | None:
+    """The same index in fewer words; ``is_clamped`` where the user clamps it, None where nobody needs to."""
     if any(use.kind != "index" for use in uses(given)):
         return None
     found = pattern(CLAMPED).match(given) or pattern(WRAPPED).match(given)
@@ -83,6 +87,8 @@ def _index(graph: Graph, given: Node, size: int, uses: Uses, is_clamped: bool) -
     index: Node = found["i"]
     bounds = index.interval
     if bounds is not None and -size <= bounds[0] and bounds[1] < size:
+        return index
+    if is_clamped is None and "LAST" not in found:
         return index
     return _clamp(graph, index, size) if "LAST" in found or is_clamped else None
 

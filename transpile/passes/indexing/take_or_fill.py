@@ -40,7 +40,9 @@ def _single(graph: Graph, node: Node, found: Bindings) -> Node | None:
     tested = []
     for axis, index in enumerate(indices):
         clamped = _CLAMPED.match(index)
-        if clamped is not None and clamped["wrapped"] is wrapped:
+        if index is wrapped:  # trusted
+            tested.append(axis)
+        elif clamped is not None and clamped["wrapped"] is wrapped:
             if clamped["LAST"] is not found["LAST"] or not is_of_axis(found, x.shape[axis]):
                 return None
             tested.append(axis)
@@ -83,8 +85,6 @@ def _call(
     return graph.add(
         "prelude",
         operands,
-        shape=node.shape,
-        element_type=node.element_type,
         function=function,
         arguments=arguments,
         keywords=keywords,

@@ -66,8 +66,7 @@ def _result(graph: Graph, node: Node, call: Node, named: _Call) -> Node:
     keywords = named.keywords(call.parameters["keywords"])
     if len(named.parts) == 1:
         return called(graph, named.function, call.operands, node, **keywords)
-    results = tuple(call.results[part] for part in named.parts)
     parameters = call_parameters(named.function, call.operands, **keywords)
-    made = graph.add("prelude", call.operands, results=results, **parameters)
+    made = graph.add("prelude", call.operands, **parameters)
     index = named.parts.index(node.parameters["index"])
     return graph.add("item", (made,), interval=node.interval, index=index)

@@ -99,4 +99,4 @@ def _turned(graph: Graph, node: Node) -> Node:
     if node.opcode == "matmul":
         left, right = operands
         operands = permute(graph, right, _swap(right.ndim)), permute(graph, left, _swap(left.ndim))
-    return graph.add(node.opcode, operands, element_type=node.element_type, interval=node.interval, **node.parameters)
+    return graph.add(node.opcode, operands, interval=node.interval, **node.parameters)

@@ -197,22 +197,18 @@ def _call(graph: Graph, node: Node, users: dict[Node, list[Node | None]]) -> Nod
     mixed = {reader for item in items for reader in users[item]}
     together = len(items) == 2 and len(mixed) == 1 and all(r is not None and r.opcode == "xor" for r in mixed)
     if together and _counts_up(second, shape):
-        return _prelude(graph, "random_bits", (key,), (Slot(0), shape), shape)
+        return _prelude(graph, "random_bits", (key,), (Slot(0), shape))
     if len(shape) == 1 and _counts_up(second, shape) and not together:
-        return _prelude(graph, "split_key", (key,), (Slot(0), shape[0]), (*shape, 2))
+        return _prelude(graph, "split_key", (key,), (Slot(0), shape[0]))
     if second.ndim == 0 and prod(shape) == 1 and not together:
         if second.is_literal:
-            return _prelude(graph, "fold_in", (key,), (Slot(0), int(literal_value(second))), (2,))
-        return _prelude(graph, "fold_in", (key, second), (Slot(0), Slot(1)), (2,))
+            return _prelude(graph, "fold_in", (key,), (Slot(0), int(literal_value(second))))
+        return _prelude(graph, "fold_in", (key, second), (Slot(0), Slot(1)))
     return None
 
 
-def _prelude(
-    graph: Graph, name: str, operands: tuple[Node, ...], arguments: tuple[Any, ...], shape: tuple[int, ...]
-) -> Node:
-    return graph.add(
-        "prelude", operands, shape=shape, element_type=U32, function=name, arguments=arguments, keywords={}
-    )
+def _prelude(graph: Graph, name: str, operands: tuple[Node, ...], arguments: tuple[Any, ...]) -> Node:
+    return graph.add("prelude", operands, function=name, arguments=arguments, keywords={})
 
 
 def _counts_up(node: Node, shape: tuple[int, ...]) -> bool:

@@ -13,9 +13,8 @@ from dataclasses import replace
 from ...array.graph import Graph
 from ...array.rewriting import called
 from ...array.support import Support
-from ...hlo.builder.core import callees_first
 from ...hlo.custom_calls.special_functions import own_target
-from ...hlo.ir import Computation, HloModule, Instruction, with_called
+from ...hlo.ir import Computation, HloModule, Instruction, callees_first, with_called, with_instructions
 from ...hlo.shapes import ArrayShape
 from .library import Library, numbers_of
 from .terms import NAMED, Reading, Term
@@ -79,16 +78,21 @@ class _Naming:
         """A computation with calls in place of instructions, and without what only these needed."""
         gone = _gone(computation, calls)
         made: dict[Instruction, Instruction] = {}
+        places: dict[Instruction, Instruction] = {}  # what stands for those that are gone, too
         for old in computation.instructions:
             if old in gone:
                 continue
             new = calls.get(old, old)
-            if new.called:
-                new = new.replace(
-                    attributes={k: with_called(v, self.made.__getitem__) for k, v in new.attributes.items()}
-                )
+            if new.called or "control-predecessors" in new.attributes:
+                attributes = {
+                    name: with_called(with_instructions(value, places), self.made.__getitem__)
+                    for name, value in new.attributes.items()
+                }
+                new = new.replace(attributes=attributes)
             made[old] = new.on(tuple(made[operand] for operand in new.operands))
-            self.originals[made[old]] = (old, *(each for each, root in gone.items() if root is old))
+            whole = (old, *(each for each, root in gone.items() if root is old))
+            places.update(dict.fromkeys(whole, made[old]))
+            self.originals[made[old]] = whole
         return replace(computation, instructions=tuple(made.values()), root=made[computation.root])
 
 

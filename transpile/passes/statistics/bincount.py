@@ -30,8 +30,7 @@ def _counts(graph: Graph, node: Node, found: Bindings) -> Node | None:
             return None
         numbers = _cut(graph, numbers, size)
     places = size + (bounds[1] >= size)
-    like = graph.add("empty", (), shape=(places,), element_type=S64)
-    counted = called(graph, "np.bincount", (numbers,), like, minlength=places)
+    counted = called(graph, "np.bincount", (numbers,), node, minlength=places)
     kept = getitem(graph, counted, ((None, size, None),)) if places > size else counted
     return graph.add("convert", (kept,), element_type=node.element_type) if node.type is not S64 else kept
 

@@ -12,6 +12,7 @@ from ...array.program import Function, Loop
 from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...array.traversal import is_inside
+from ...hlo.element_types import U32
 from ..matching import Bindings, pattern
 from ..rules import Rule, apply_rules
 
@@ -19,7 +20,7 @@ _SIDES = {"LE": "left", "LT": "right"}
 _MIDDLES = ("add(low, divide(subtract(high, low), 2))", "add(low, shift_right_logical(subtract(high, low), 1))")
 _LOW = "select((goes_left := compare(wanted, there)), low, middle)"
 _HIGH = "select(goes_left, middle, high)"
-_ELEMENTS = ("take(table, place)", "getitem(table, clamp(0, place, LAST))")
+_ELEMENTS = ("take(table, place)", "getitem(table, clamp(0, place, LAST))", "getitem(table, place)")
 _KEY = 'prelude.total_order_key(select(isnan(x), nan, select(compare(x, 0, direction="EQ"), 0, x)))'
 
 
@@ -31,7 +32,6 @@ def _key(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return graph.add(
         "prelude",
         (x,),
-        element_type=node.element_type,
         function="total_order_key",
         arguments=(Slot(0),),
         keywords={},
@@ -50,14 +50,13 @@ def searches(function: Function, supports: Support) -> None:
         if node.opcode != "item" or node.operands[0].opcode != "loop" or node.parameters["index"] != 1:
             return None
         loop: Loop = node.operands[0].parameters["loop"]
-        found = _search(loop)
+        found = _search(loop, supports.features.indices_are_trusted)
         if found is None:
             return None
         table, values, side = found
         return graph.add(
             "prelude",
             (graph.current(table), graph.current(values)),
-            element_type=node.element_type,
             interval=(0, table.shape[0]),
             function="search_sorted",
             arguments=(Slot(0), Slot(1)),
@@ -67,8 +66,8 @@ def searches(function: Function, supports: Support) -> None:
     rewrite(function, ("item",), rule, supports)
 
 
-def _search(loop: Loop) -> tuple[Node, Node, str] | None:
-    """(array, values, side) of a loop that halves what is left of the array."""
+def _search(loop: Loop, is_trusted: bool) -> tuple[Node, Node, str] | None:
+    """(array, values, side) of a loop that halves what is left of the array; places are clamped, or trusted."""
     if len(loop.carries) != 2 or loop.stores or loop.effect is not None or loop.counter is None:
         return None
     low, high = loop.carries
@@ -84,7 +83,7 @@ def _search(loop: Loop) -> tuple[Node, Node, str] | None:
         halves is not None
         and {id(halves["low"]), id(bound["low"])} == {id(low.parameter)}
         and {id(halves["high"]), id(other["high"])} == {id(high.parameter)}
-        and low.parameter.type.is_unsigned
+        and low.parameter.type is U32
     )
     wanted = bound["wanted"]
     keys = [pattern(_KEY).match(each) for each in (there, wanted)]
@@ -100,7 +99,7 @@ def _search(loop: Loop) -> tuple[Node, Node, str] | None:
     size = table.shape[0] if table.ndim == 1 else 0
     ends = (_all(low.initial), _all(high.initial)) == (0, size)
     outside = not any(is_inside(node.region, loop.region) for node in (table, wanted))
-    clamped = there.opcode != "take" or there.parameters["clamped"]
+    clamped = is_trusted or there.opcode != "take" or there.parameters["clamped"]
     if "LAST" in element and int(literal_value(element["LAST"])) != size - 1:
         return None
     counted = (loop.start, loop.stop, loop.step) == (0, size.bit_length(), 1)

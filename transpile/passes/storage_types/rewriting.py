@@ -13,7 +13,7 @@ from typing import Any
 
 from ...hlo.carriers import carried_literal, carrier_type, half_type, narrowing, wide_type, widened, widening
 from ...hlo.element_types import ElementType
-from ...hlo.ir import Computation, Instruction, with_called
+from ...hlo.ir import Computation, Instruction, with_called, with_instructions
 from ...hlo.opcodes import OPCODES
 from ...hlo.shapes import ArrayShape, Shape, TupleShape
 from ..to_array import is_placement
@@ -98,7 +98,7 @@ class Carrying:
         shape = self.mapped(instruction.shape, wide_type)
         if instruction.opcode == "convert" and operands[0].shape == shape:
             return operands[0]
-        attributes = dict(instruction.attributes)
+        attributes = {name: with_instructions(value, self.values) for name, value in instruction.attributes.items()}
         if instruction.opcode == "constant" and self.is_narrow(instruction.shape):
             attributes["literal"] = widened(attributes["literal"])
         return self.add(instruction.replace(shape=shape, operands=operands, attributes=attributes))
@@ -120,7 +120,8 @@ class Carrying:
     def instruction(self, instruction: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
         """Return what stands for an instruction, on carriers."""
         attributes = {
-            name: with_called(value, self.carried.__getitem__) for name, value in instruction.attributes.items()
+            name: with_called(with_instructions(value, self.values), self.carried.__getitem__)
+            for name, value in instruction.attributes.items()
         }
         shapes = [instruction.shape, *(operand.shape for operand in instruction.operands)]
         if not any(map(self.is_narrow, shapes)):

@@ -254,7 +254,7 @@ def ragged_all_to_all(lowering: FunctionLowering, instruction: Instruction, *ope
     nodes = tuple(lowering.plain(value) for value in operands[:5])
     shape = ArrayShape(nodes[1].type, nodes[1].shape)
     if groups is None:
-        return lowering.call("copy_ragged_rows", nodes, shape.dimensions, shape.element_type)
+        return lowering.call("copy_ragged_rows", nodes)
     keywords = _of_groups(lowering, groups)
     (result,) = _collective(lowering, instruction, "ragged_all_to_all", nodes, [shape], **keywords)
     return result

@@ -79,7 +79,7 @@ def _matmul(lowering: FunctionLowering, a: Node, b: Node, shape: tuple[int, ...]
     if a.element_type is element_type and b.element_type is element_type and prod(shape) * a.shape[-1] < _MANY:
         return lowering.graph.add("matmul", (a, b))
     if a.ndim > 1 and b.ndim > 1:
-        return lowering.call("matmul", (a, b), shape, element_type, arguments=(Slot(0), Slot(1), element_type)).node
+        return lowering.call("matmul", (a, b), arguments=(Slot(0), Slot(1), element_type)).node
     wide = [converted(lowering, Value.of(node), element_type).node for node in (a, b)]
     return lowering.graph.add("matmul", (wide[0], wide[1]))
 
@@ -200,8 +200,6 @@ def ragged_dot(lowering: FunctionLowering, instruction: Instruction, lhs: Value,
     return lowering.call(
         "ragged_dot",
         nodes,
-        shape.dimensions,
-        shape.element_type,
         **keywords,
         **_numbers(instruction),
         dtype=shape.element_type,
@@ -215,6 +213,4 @@ def scaled_dot(lowering: FunctionLowering, instruction: Instruction, *operands: 
     shapes = tuple(operand.shape for operand in instruction.operands)
     order = scaled_dot_order(Operation(instruction.opcode, shapes, instruction.attributes))
     nodes = tuple(lowering.plain(operands[index]) for index in order)
-    return lowering.call(
-        "scaled_dot", nodes, shape.dimensions, shape.element_type, **_numbers(instruction), dtype=shape.element_type
-    )
+    return lowering.call("scaled_dot", nodes, **_numbers(instruction), dtype=shape.element_type)

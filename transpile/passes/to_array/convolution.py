@@ -41,7 +41,7 @@ def convolution(lowering: FunctionLowering, instruction: Instruction, x: Value, 
     if shape.element_type is not nodes[0].element_type:
         keywords["dtype"] = shape.element_type
     function = "integer_convolution" if shape.element_type.is_integral else "convolution"
-    return lowering.call(function, nodes, shape.dimensions, shape.element_type, **keywords)
+    return lowering.call(function, nodes, **keywords)
 
 
 def layout_text(numbers: ConvolutionDimensionNumbers) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from ...array.node import ForeignName, HostName, Node, PreludeName, Slot
 from ...array.value import Value
+from ...hlo.attributes import SliceDimension
 from ...hlo.carriers import NARROWING, WIDENING
 from ...hlo.custom_calls import CUSTOM_CALLS, PLACEMENTS, Call, complaint, read_call
 from ...hlo.custom_calls.special_functions import OWN_TARGETS, WITH_FLOAT64
@@ -19,6 +20,7 @@ from ...hlo.source import Diagnostic, UnsupportedError
 from .control import flattened, unflattened
 from .elementwise import converted
 from .lowering import FunctionLowering, Lowered, lowers
+from .structure import sliced
 
 # What the rewrite that carries narrow element types in bytes puts in; no text that is read may name it.
 _CARRIERS = {f"xla2py.{function}": function for function in NARROWING | WIDENING}
@@ -117,11 +119,10 @@ def _shape_argument(shape: Shape) -> Any:
 
 def _prelude(function: str, lowering: FunctionLowering, call: Call, *operands: Value) -> Lowered:
     """A prelude function of the operands and, by keyword, the configuration."""
-    nodes = tuple(lowering.plain(value) for value in operands)
+    nodes = _plain(lowering, operands)
     if isinstance(call.instruction.shape, TupleShape):
-        return lowering.call_many(function, nodes, call.instruction.element_shapes, **call.config)
-    shape = call.result()
-    return lowering.call(function, nodes, shape.dimensions, shape.element_type, **call.config)
+        return lowering.call_many(function, nodes, **call.config)
+    return lowering.call(function, nodes, **call.config)
 
 
 def _placement(lowering: FunctionLowering, call: Call, *operands: Lowered) -> Lowered:
@@ -138,12 +139,24 @@ def _placement(lowering: FunctionLowering, call: Call, *operands: Lowered) -> Lo
     return operands[0] if isinstance(instruction.shape, ArrayShape) or len(operands) == 1 else operands
 
 
+def _gesdd(lowering: FunctionLowering, call: Call, *operands: Value) -> Lowered:
+    """Singular values and vectors; where none of these are asked for, there may be less than all stand-ins for them."""
+    workspace, values, left, right, info = lowering.call_many("gesdd", _plain(lowering, operands), **call.config)
+    cut = [
+        sliced(lowering, part, tuple(SliceDimension(0, size) for size in call.result(index).dimensions))
+        for index, part in ((2, left), (3, right))
+    ]
+    return workspace, values, *cut, info
+
+
+def _plain(lowering: FunctionLowering, operands: Sequence[Value]) -> tuple[Node, ...]:
+    return tuple(lowering.plain(value) for value in operands)
+
+
 def _pivots_to_permutation(lowering: FunctionLowering, call: Call, pivots: Value) -> Value:
     shape = call.result()
     arguments = (Slot(0), shape.dimensions[-1])
-    return lowering.call(
-        "pivots_to_permutation", (lowering.plain(pivots),), shape.dimensions, shape.element_type, arguments=arguments
-    )
+    return lowering.call("pivots_to_permutation", (lowering.plain(pivots),), arguments=arguments)
 
 
 def _zeros(lowering: FunctionLowering, call: Call, *operands: Value) -> Value:
@@ -155,7 +168,7 @@ def _rng_seed(lowering: FunctionLowering, call: Call) -> Value:
     """64 random bits of the generator that ``rng`` draws from."""
     bounds = tuple(lowering.graph.literal(bound, U64) for bound in (0, 2**64 - 1))
     arguments = (Slot(0), Slot(1), (), U64, PreludeName("GENERATOR"))
-    return lowering.call_in_order("rng_uniform", bounds, call.result(), arguments)
+    return lowering.call_in_order("rng_uniform", bounds, arguments)
 
 
 def _pad_to_static(lowering: FunctionLowering, call: Call, operand: Value) -> Lowered:
@@ -196,6 +209,7 @@ def _callback(lowering: FunctionLowering, call: Call, *operands: Lowered) -> Low
 _RULES: dict[str, Callable[..., Lowered]] = {
     "placement": _placement,
     "callback": _callback,
+    "gesdd": _gesdd,
     "pivots_to_permutation": _pivots_to_permutation,
     "zeros": _zeros,
     "rng_seed": _rng_seed,

@@ -34,8 +34,6 @@ class Lowering(Protocol):
         self,
         function: str,
         operands: tuple[Node, ...],
-        shape: tuple[int, ...],
-        element_type: ElementType,
         *,
         arguments: tuple[Any, ...] | None = None,
     ) -> Value: ...
@@ -81,7 +79,7 @@ def _in_full(rule: Rule, lowering: Lowering, instruction: Instruction, values: l
     several = results if isinstance(results, tuple) else (results,)
     whole = tuple(
         replace(
-            lowering.call("extend", (lowering.plain(r),), v.shape, v.node.type, arguments=(Slot(0), v.shape)),
+            lowering.call("extend", (lowering.plain(r),), arguments=(Slot(0), v.shape)),
             sizes=sizes,
         )
         for r, v in zip(several, values, strict=True)
@@ -193,7 +191,7 @@ def cropped(lowering: Lowering, value: Value) -> Node:
     operands = (node, *sizes.values())
     slots = {d: Slot(1 + k) for k, d in enumerate(sizes)}
     arguments = (Slot(0), tuple(slots.get(d) for d in range(len(value.shape))))
-    return lowering.call("crop", operands, value.shape, node.type, arguments=arguments).node
+    return lowering.call("crop", operands, arguments=arguments).node
 
 
 def extended(lowering: Lowering, node: Node, shape: ArrayShape) -> Value:
@@ -205,7 +203,5 @@ def extended(lowering: Lowering, node: Node, shape: ArrayShape) -> Value:
         if is_dynamic:
             size = lowering.graph.add("axis_size", (node,), interval=(0, shape.dimensions[d]), axis=d)
             sizes.append((d, size))
-    whole = lowering.call(
-        "extend", (node,), shape.dimensions, shape.element_type, arguments=(Slot(0), shape.dimensions)
-    )
+    whole = lowering.call("extend", (node,), arguments=(Slot(0), shape.dimensions))
     return replace(whole, sizes=tuple(sizes))

@@ -39,7 +39,7 @@ def dynamic_reshape(lowering: FunctionLowering, instruction: Instruction, operan
     old_slots = {d: Slot(1 + k) for k, d in enumerate(old)}
     new_slots = tuple(Slot(1 + len(old) + k) for k in range(len(new_sizes)))
     arguments = (Slot(0), tuple(old_slots.get(d) for d in range(len(operand.shape))), new_slots, shape.dimensions)
-    result = lowering.call("dynamic_reshape", nodes, shape.dimensions, shape.element_type, arguments=arguments)
+    result = lowering.call("dynamic_reshape", nodes, arguments=arguments)
     dynamic = shape.dynamic or (False,) * shape.rank
     sizes = tuple((d, new_sizes[d].node) for d, is_dynamic in enumerate(dynamic) if is_dynamic)
     return replace(result, sizes=sizes)

@@ -162,7 +162,12 @@ def _literal(value: Value) -> np.ndarray | None:
 
 
 def _simpler_compare(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
-    if a.node is b.node and a.axes == b.axes and a.node.type.is_floating and instruction["type"] != "TOTALORDER":
+    if (
+        a.node is b.node
+        and a.axes == b.axes
+        and (a.node.type.is_floating or a.node.type.is_complex)
+        and instruction["type"] != "TOTALORDER"
+    ):
         return _compared_with_itself(lowering, instruction["direction"], a)
     direction = instruction["direction"]
     if a.node.element_type is PRED and b.node.is_literal and direction in ("EQ", "NE") and a.shape == b.shape:
@@ -358,9 +363,7 @@ def bitcast_convert(lowering: FunctionLowering, instruction: Instruction, operan
     node = lowering.plain(operand)
     packed = min(source.bits, shape.element_type.bits) < 8
     function = "bitcast_convert_packed" if packed else "bitcast_convert"
-    return lowering.call(
-        function, (node,), shape.dimensions, shape.element_type, arguments=(Slot(0), shape.element_type)
-    )
+    return lowering.call(function, (node,), arguments=(Slot(0), shape.element_type))
 
 
 def accumulated_type(element_type: ElementType) -> ElementType:

@@ -8,7 +8,7 @@ from ...array.node import Node, Slot
 from ...array.value import FULL, Value, arranged, common_order, permute
 from ...hlo.attributes import SliceDimension
 from ...hlo.ir import Instruction
-from .indexing import clamped, is_within
+from .indexing import clamped, fits
 from .lowering import FunctionLowering, lowers
 from .points import known, start_points, without_units
 from .structure import sliced
@@ -24,7 +24,6 @@ _NUMBERS = (
 
 @lowers("gather")
 def gather(lowering: FunctionLowering, instruction: Instruction, operand: Value, indices: Value) -> Value:
-    shape = instruction.array_shape
     if "gathers" not in lowering.module.options.disabled:
         taken = _by_index(lowering, instruction, operand, indices)
         if taken is not None:
@@ -34,7 +33,7 @@ def gather(lowering: FunctionLowering, instruction: Instruction, operand: Value,
         numbers["index_vector_dim"] = instruction["index_vector_dim"]
     nodes = (lowering.plain(operand), lowering.plain(indices))
     arguments = (Slot(0), Slot(1), instruction["slice_sizes"])
-    return lowering.call("gather", nodes, shape.dimensions, shape.element_type, arguments=arguments, **numbers)
+    return lowering.call("gather", nodes, arguments=arguments, **numbers)
 
 
 def _by_index(lowering: FunctionLowering, instruction: Instruction, operand: Value, indices: Value) -> Value | None:
@@ -107,7 +106,7 @@ def _indexed(
             "take",
             (node, lowering.strong(index[0])),
             axis=first,
-            clamped=not is_within(index[0], limits[0] - 1),
+            clamped=not fits(lowering, index[0], limits[0] - 1),
         )
     else:
         slots = tuple(Slot(1 + k) for k in range(len(index)))

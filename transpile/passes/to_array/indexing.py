@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...array.intervals import fits, type_interval
+from ...array import intervals
+from ...array.intervals import type_interval
 from ...array.node import Node, Slot, literal_value
 from ...array.value import FULL, Value, materialise, without_dimensions
 from ...hlo.attributes import SliceDimension
@@ -32,6 +33,20 @@ def is_within(start: Node, limit: int) -> bool:
     return start.interval is not None and start.interval[0] >= 0 and start.interval[1] <= limit
 
 
+def fits(lowering: FunctionLowering, start: Node, limit: int) -> bool:
+    """The start needs no clamp: it is within, or indices are trusted and nothing is known that says otherwise."""
+    if is_within(start, limit) or not lowering.module.options.support.features.indices_are_trusted:
+        return is_within(start, limit)
+    ends = type_interval(start.type) if start.element_type is not None else None
+    (low, high), (least, greatest) = start.interval or (0, limit), ends or (0, limit)
+    return low in (least, max(low, 0)) and high in (greatest, min(high, limit))
+
+
+def is_start(lowering: FunctionLowering, start: Node) -> bool:
+    """Slices may start there: at a Python int, or where starts are free at an integer that the size can be added to."""
+    return start.is_python_int or (lowering.module.options.support.features.starts_are_free and start.type.bits >= 32)
+
+
 @lowers("dynamic-slice")
 def dynamic_slice(lowering: FunctionLowering, instruction: Instruction, operand: Value, *indices: Value) -> Value:
     sizes = instruction["dynamic_slice_sizes"]
@@ -56,7 +71,7 @@ def dynamic_slice(lowering: FunctionLowering, instruction: Instruction, operand:
     chosen = tuple(scalars.get(d) or lowering.graph.integer(0) for d in range(len(sizes)))
     texts = tuple(Slot(1 + d) for d in range(len(sizes)))
     statics = tuple(sizes)
-    return _call_with_starts(lowering, "dynamic_slice", (node, *chosen), shape, (Slot(0), texts, statics))
+    return _call_with_starts(lowering, "dynamic_slice", (node, *chosen), (Slot(0), texts, statics))
 
 
 def _positions(
@@ -72,7 +87,7 @@ def _positions(
             found[d] = lowering.graph.integer(min(max(int(literal_value(start)), 0), limit))
         elif sizes[d] == 1:
             found[d] = clamped(lowering, start, shape[d])
-        elif start.is_python_int and is_within(start, limit):
+        elif is_start(lowering, start) and fits(lowering, start, limit):
             found[d] = start
         else:
             return None
@@ -83,15 +98,12 @@ def _call_with_starts(
     lowering: FunctionLowering,
     function: str,
     nodes: tuple[Node, ...],
-    shape: tuple[int, ...],
     arguments: tuple[Any, ...],
 ) -> Value:
     """Starts may stay Python ints: the prelude clamps any integer."""
     node = lowering.graph.add(
         "prelude",
         nodes,
-        shape=shape,
-        element_type=nodes[0].element_type,
         function=function,
         arguments=arguments,
         keywords={},
@@ -137,7 +149,7 @@ def _counts(operand: Value, starts: dict[int, Node]) -> bool:
     """``np.arange(n)[t]`` is ``t``."""
     if operand.node.opcode != "arange" or operand.axes != (0,) or not starts[0].is_python_int:
         return False
-    return starts[0].interval is not None and fits(starts[0].interval, operand.node.type)
+    return starts[0].interval is not None and intervals.fits(starts[0].interval, operand.node.type)
 
 
 def _without_slices(node: Node, starts: dict[int, Node], axes: Sequence[int | None]) -> tuple[Node, list[int]]:
@@ -172,9 +184,7 @@ def dynamic_update_slice(
     chosen = tuple(scalars.get(d) or lowering.graph.integer(0) for d in range(len(operand.shape)))
     slots = tuple(Slot(2 + d) for d in range(len(operand.shape)))
     arguments = (Slot(0), Slot(1), slots)
-    return _call_with_starts(
-        lowering, "dynamic_update_slice", (node, lowering.plain(update), *chosen), operand.shape, arguments
-    )
+    return _call_with_starts(lowering, "dynamic_update_slice", (node, lowering.plain(update), *chosen), arguments)
 
 
 def updated(lowering: FunctionLowering, node: Node, update: Value, starts: dict[int, Node]) -> Value:
@@ -194,7 +204,7 @@ def updated(lowering: FunctionLowering, node: Node, update: Value, starts: dict[
 
 def clamped(lowering: FunctionLowering, index: Node, size: int) -> Node:
     """An index moved into [0, size); itself where it is proved to be there."""
-    if is_within(index, size - 1):
+    if fits(lowering, index, size - 1):
         return index
     largest = type_interval(index.type)
     assert largest is not None

@@ -14,9 +14,8 @@ _TRANSPOSES = {"NO_TRANSPOSE": "N", "TRANSPOSE": "T", "ADJOINT": "C"}
 
 @lowers("cholesky")
 def cholesky(lowering: FunctionLowering, instruction: Instruction, a: Value) -> Value:
-    shape = instruction.array_shape
     keywords: dict[str, Any] = {} if instruction["lower"] else {"lower": False}
-    return lowering.call("cholesky", (lowering.plain(a),), shape.dimensions, shape.element_type, **keywords)
+    return lowering.call("cholesky", (lowering.plain(a),), **keywords)
 
 
 @lowers("triangular-solve")
@@ -45,23 +44,21 @@ def solve(
     left_side: bool,
 ) -> Value:
     """The prelude's triangular solve; what is usual is left out of the call."""
-    shape = instruction.array_shape
     given = {"lower": lower, "unit_diagonal": unit_diagonal, "transpose": transpose, "left_side": left_side}
     usual = {"lower": False, "unit_diagonal": False, "transpose": "N", "left_side": True}
     keywords: dict[str, Any] = {key: value for key, value in given.items() if value != usual[key]}
     nodes = (lowering.plain(a), lowering.plain(b))
-    return lowering.call("triangular_solve", nodes, shape.dimensions, shape.element_type, **keywords)
+    return lowering.call("triangular_solve", nodes, **keywords)
 
 
 @lowers("fft")
 def fft(lowering: FunctionLowering, instruction: Instruction, x: Value) -> Value:
     """NumPy's own transform where there is something to transform."""
-    shape = instruction.array_shape
     lengths, kind = instruction["fft_length"], instruction["fft_type"]
     node = lowering.plain(x)
     if not node.shape or 0 in node.shape or 0 in lengths:
         arguments = (Slot(0), kind, lengths)
-        return lowering.call("fourier_transform", (node,), shape.dimensions, shape.element_type, arguments=arguments)
+        return lowering.call("fourier_transform", (node,), arguments=arguments)
     own = kind != "IRFFT" or lengths[-1] == 2 * (node.shape[-1] - 1)
     return Value.of(
         lowering.graph.add(

@@ -200,6 +200,7 @@ class FunctionLowering(ValueMaker):
         dynamic = any(isinstance(operand, Value) and operand.sizes for operand in operands)
         result = dynamic_rule(rule, self, instruction, operands) if dynamic else rule(self, instruction, *operands)
         if isinstance(result, Value):
+            assert _fits(result, instruction.shape), f"{instruction} was lowered to {result}"
             self.graph.results.setdefault(result.node, []).append(instruction)
         if not self.module.options.axis_maps and isinstance(result, Value):
             return Value.of(materialise(self.graph, result))
@@ -241,11 +242,15 @@ def _spread(function: Function, result: Node) -> Node:
     return function.graph.add(
         "library",
         (like, result),
-        element_type=result.type,
         function="full_like",
         arguments=(Slot(0), Slot(1)),
         keywords=keywords,
     )
+
+
+def _fits(value: Value, shape: Shape) -> bool:
+    """Tell whether a value has the shape that HLO says; what only says where an array is may say anything."""
+    return not isinstance(shape, ArrayShape) or value.shape == shape.dimensions
 
 
 def _is_empty(instruction: Instruction) -> bool:

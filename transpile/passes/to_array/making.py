@@ -8,8 +8,6 @@ from typing import Any
 from ...array.graph import Graph
 from ...array.intervals import cut_interval, result_interval
 from ...array.node import Node, Slot, literal_value
-from ...array.operations import operation
-from ...array.operations.inference import broadcast
 from ...array.value import Value, arranged, common_order, materialise, strong
 from ...hlo.element_types import ElementType
 from ...hlo.shapes import ArrayShape, Shape
@@ -67,8 +65,7 @@ class ValueMaker:
                 return total
         nodes = self.strengthened(opcode, nodes)
         interval = cut_interval(nodes[0], element_type) if parameters.get("function") == "to_int" else None
-        shape = None if operation(opcode, parameters).shape is not None else broadcast(nodes)
-        return self.graph.add(opcode, nodes, shape=shape, element_type=element_type, interval=interval, **parameters)
+        return self.graph.add(opcode, nodes, element_type=element_type, interval=interval, **parameters)
 
     def strengthened(self, opcode: str, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
         """Python ints need one strong operand beside them that gives the result its dtype."""
@@ -91,33 +88,26 @@ class ValueMaker:
         self,
         function: str,
         operands: tuple[Node, ...],
-        shape: tuple[int, ...],
-        element_type: ElementType,
         *,
         arguments: tuple[Any, ...] | None = None,
-        pinned: bool = False,
         **keywords: Any,
     ) -> Value:
         """A call of a prelude function that gives one array of the logical shape.
 
         ``arguments`` are the positional arguments, operands as :class:`Slot`; by default the operands in order.
         """
-        given = {"shape": shape, "element_type": element_type, "pinned": pinned}
-        return Value.of(self._prelude(function, operands, arguments, keywords, **given))
+        return Value.of(self._prelude(function, operands, arguments, keywords))
 
     def call_many(
         self,
         function: str,
         operands: tuple[Node, ...],
-        shapes: Iterable[Shape],
         *,
         arguments: tuple[Any, ...] | None = None,
-        pinned: bool = False,
         **keywords: Any,
     ) -> tuple[Value, ...]:
         """A call of a prelude function that gives a tuple of arrays."""
-        results = tuple((s.dimensions, s.element_type) for s in shapes if isinstance(s, ArrayShape))
-        return self.items(self._prelude(function, operands, arguments, keywords, results=results, pinned=pinned))
+        return self.items(self._prelude(function, operands, arguments, keywords))
 
     def _prelude(
         self,
@@ -125,9 +115,8 @@ class ValueMaker:
         operands: tuple[Node, ...],
         arguments: tuple[Any, ...] | None,
         keywords: dict[str, Any],
-        **given: Any,
     ) -> Node:
-        """A call of a prelude function; what it gives is ``given``."""
+        """A call of a prelude function, whose row says what it gives."""
         operands = tuple(self.strong(node) for node in operands)
         return self.graph.add(
             "prelude",
@@ -135,7 +124,6 @@ class ValueMaker:
             function=function,
             arguments=self._arguments(operands, arguments),
             keywords=keywords,
-            **given,
         )
 
     @staticmethod
@@ -154,12 +142,11 @@ class ValueMaker:
             return (Value.of(node),)
         return self.items(self.graph.add_effect(opcode, operands, results=results, **parameters))
 
-    def call_in_order(
-        self, function: str, operands: tuple[Node, ...], shape: ArrayShape, arguments: tuple[Any, ...]
-    ) -> Value:
+    def call_in_order(self, function: str, operands: tuple[Node, ...], arguments: tuple[Any, ...]) -> Value:
         """A call of a prelude function that must run exactly once, where it stands."""
-        (value,) = self.effect("prelude", operands, [shape], function=function, arguments=arguments, keywords={})
-        return value
+        operands = tuple(self.strong(node) for node in operands)
+        made = self.graph.add_effect("prelude", operands, function=function, arguments=arguments, keywords={})
+        return Value.of(made)
 
     def items(self, node: Node) -> tuple[Value, ...]:
         """The results of a node that has several."""

@@ -42,10 +42,9 @@ def _called(
     function = instruction.opcode.replace("-", "_")
     keywords = _keywords(instruction, nodes[0].ndim)
     if isinstance(instruction.shape, TupleShape):
-        results = lowering.call_many(function, nodes, instruction.element_shapes, **keywords)
+        results = lowering.call_many(function, nodes, **keywords)
         return results[0].node.operands[0], *results
-    shape = instruction.array_shape
-    result = lowering.call(function, nodes, shape.dimensions, shape.element_type, **keywords)
+    result = lowering.call(function, nodes, **keywords)
     return result.node, result
 
 

@@ -18,10 +18,7 @@ def rng_bit_generator(lowering: FunctionLowering, instruction: Instruction, stat
     bits = shapes[-1]
     assert isinstance(bits, ArrayShape)
     arguments = (Slot(0), bits.dimensions, bits.element_type)
-    both = (instruction.operands[0].array_shape, bits)
-    results = lowering.call_many(
-        _GENERATORS[instruction["algorithm"]], (lowering.plain(state),), both, arguments=arguments
-    )
+    results = lowering.call_many(_GENERATORS[instruction["algorithm"]], (lowering.plain(state),), arguments=arguments)
     return results if len(shapes) == 2 else results[1]
 
 
@@ -30,10 +27,10 @@ def rng(lowering: FunctionLowering, instruction: Instruction, first: Value, seco
     shape = instruction.array_shape
     arguments = (Slot(0), Slot(1), shape.dimensions, shape.element_type, PreludeName("GENERATOR"))
     nodes = (lowering.plain(first), lowering.plain(second))
-    return lowering.call_in_order(instruction["distribution"], nodes, shape, arguments)
+    return lowering.call_in_order(instruction["distribution"], nodes, arguments)
 
 
 @lowers("rng-get-and-update-state")
 def rng_get_and_update_state(lowering: FunctionLowering, instruction: Instruction) -> Value:
     arguments = (PreludeName("RNG_STATE"), instruction["delta"])
-    return lowering.call_in_order("advance", (), instruction.array_shape, arguments)
+    return lowering.call_in_order("advance", (), arguments)

@@ -199,10 +199,9 @@ def general_reduce(
     slots = tuple(Slot(k) for k in range(2 * count))
     if isinstance(instruction.shape, TupleShape):
         arguments: tuple[Any, ...] = (slots[:count], slots[count:], combine, tuple(dimensions))
-        return lowering.call_many("fold_axes", nodes, instruction.element_shapes, arguments=arguments)
-    shape = instruction.array_shape
+        return lowering.call_many("fold_axes", nodes, arguments=arguments)
     arguments = (*slots, combine, tuple(dimensions))
-    return lowering.call("fold_axes", nodes, shape.dimensions, shape.element_type, arguments=arguments)
+    return lowering.call("fold_axes", nodes, arguments=arguments)
 
 
 @lowers("map")
@@ -215,7 +214,7 @@ def map_(lowering: FunctionLowering, instruction: Instruction, *operands: Value)
     function = lowering.function_of(instruction["to_apply"])
     nodes = tuple(lowering.plain(value) for value in operands)
     slots = tuple(Slot(k) for k in range(len(nodes)))
-    return lowering.call("map_elements", nodes, shape.dimensions, shape.element_type, arguments=(function, *slots))
+    return lowering.call("map_elements", nodes, arguments=(function, *slots))
 
 
 @lowers("scan")
@@ -232,4 +231,4 @@ def scan(lowering: FunctionLowering, instruction: Instruction, *operands: Value)
         {"reverse": True} if instruction["is_reverse"] else {}
     )
     arguments = (function, slots[:count], slots[count:])
-    return lowering.call_many("scan", nodes, shapes, arguments=arguments, **keywords)
+    return lowering.call_many("scan", nodes, arguments=arguments, **keywords)

@@ -13,7 +13,7 @@ from ...hlo.attributes import SliceDimension
 from ...hlo.ir import Instruction
 from ...hlo.shapes import ArrayShape
 from .elementwise import apply
-from .indexing import is_within, updated
+from .indexing import fits, is_start, updated
 from .lowering import FunctionLowering, Lowered, lowers
 from .points import known, start_points
 from .structure import sliced
@@ -47,10 +47,10 @@ def scatter(lowering: FunctionLowering, instruction: Instruction, *operands: Val
         shape = instruction.element_shapes[0]
         assert isinstance(shape, ArrayShape)
         arguments: tuple[Any, ...] = (*slots, combine) if combine is not None else slots
-        result = lowering.call("scatter", nodes, shape.dimensions, shape.element_type, arguments=arguments, **numbers)
+        result = lowering.call("scatter", nodes, arguments=arguments, **numbers)
         return result if instruction.shape is shape else (result,)
     arguments = (slots[:count], slots[count], slots[count + 1 :], combine)
-    return lowering.call_many("scatter", nodes, instruction.element_shapes, arguments=arguments, **numbers)
+    return lowering.call_many("scatter", nodes, arguments=arguments, **numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class _Scatter:
             fixed = known(self.points[d]) if d in self.points else 0
             if fixed is not None:
                 node = self.lowering.graph.integer(fixed)
-            if not is_within(node, limit - size) or not (size == 1 or node.is_python_int):
+            if not fits(self.lowering, node, limit - size) or not (size == 1 or is_start(self.lowering, node)):
                 return None
             if size != limit:
                 starts[d] = node
@@ -144,10 +144,10 @@ class _Scatter:
         if not values.is_literal:  # unit dimensions of the operand that the updates lack
             missing = [FULL if self.window_places[d] is not None else NEW for d in rest]
             values = getitem(graph, values, [FULL] * len(need) + missing)
-        fits = all(is_within(node, shape[d] - 1) for d, node in zip(indexed, index, strict=True))
+        all_fit = all(fits(lowering, node, shape[d] - 1) for d, node in zip(indexed, index, strict=True))
         node = permute(graph, lowering.plain(self.operand), [*indexed, *rest])
         slots = tuple(Slot(2 + k) for k in range(len(index)))
-        if fits:
+        if all_fit:
             opcode = "setitem" if combine is None else "update_at"
             extra: dict[str, Any] = {} if combine is None else {"ufunc": combine}
             made = graph.add(opcode, (node, values, *index), index=slots, **extra)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from ...array.node import Node, Slot
 from ...array.value import FULL, Value, getitem
-from ...hlo.element_types import ELEMENT_TYPES, S8, S32, U8, ElementType
+from ...hlo.element_types import S8, S32, U8
 from ...hlo.ir import Instruction
-from ...hlo.shapes import ArrayShape, TupleShape
+from ...hlo.shapes import TupleShape
 from .comparators import SortKey, sort_keys
 from .elementwise import converted, is_sub_byte
 from .lowering import FunctionLowering, Lowered, lowers
@@ -99,7 +99,7 @@ def _by_keys(
         axis,
     )
     operands = (*key_nodes, *nodes)
-    return list(lowering.call_many("sort_by_keys", operands, instruction.element_shapes, arguments=arguments))
+    return list(lowering.call_many("sort_by_keys", operands, arguments=arguments))
 
 
 def _key_node(lowering: FunctionLowering, node: Node, key: SortKey) -> Node:
@@ -110,7 +110,7 @@ def _key_node(lowering: FunctionLowering, node: Node, key: SortKey) -> Node:
     element_type = value.node.type
     if element_type.is_floating:
         function = "total_order_key" if key.order == "total" else "sort_key"
-        value = lowering.call(function, (value.node,), node.shape, _integers_like(element_type))
+        value = lowering.call(function, (value.node,))
     elif is_sub_byte(element_type):
         value = converted(lowering, value, S8 if element_type.is_signed else U8)
     if not key.descending:
@@ -118,17 +118,12 @@ def _key_node(lowering: FunctionLowering, node: Node, key: SortKey) -> Node:
     return lowering.elementwise("not", value.node.type, value, shape=node.shape).node
 
 
-def _integers_like(element_type: ElementType) -> ElementType:
-    """The type of the prelude's keys: as wide as the float, bytes as 32 bits."""
-    return ELEMENT_TYPES[f"s{element_type.bits if element_type.bits >= 16 else 32}"]
-
-
 def _by_comparator(
     lowering: FunctionLowering, instruction: Instruction, nodes: tuple[Node, ...], axis: int
 ) -> list[Value]:
     function = lowering.function_of(instruction["to_apply"])
     arguments = (tuple(Slot(k) for k in range(len(nodes))), axis, function)
-    return list(lowering.call_many("sort_with", nodes, instruction.element_shapes, arguments=arguments))
+    return list(lowering.call_many("sort_with", nodes, arguments=arguments))
 
 
 @lowers("topk")
@@ -138,6 +133,5 @@ def topk(lowering: FunctionLowering, instruction: Instruction, operand: Value) -
 
 def top_k(lowering: FunctionLowering, instruction: Instruction, operand: Value, k: int, *, largest: bool) -> Lowered:
     """(values, indices) of the k largest or smallest along the last dimension, ties to the lower index."""
-    shapes = [shape for shape in instruction.element_shapes if isinstance(shape, ArrayShape)]
     arguments = (Slot(0), k) if largest else (Slot(0), k, False)
-    return lowering.call_many("top_k", (lowering.plain(operand),), shapes, arguments=arguments)
+    return lowering.call_many("top_k", (lowering.plain(operand),), arguments=arguments)

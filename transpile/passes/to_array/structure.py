@@ -40,6 +40,9 @@ def _constant(lowering: FunctionLowering, literal: Any, shape: Any) -> Lowered:
         words = _constant(lowering, bits, ArrayShape(from_dtype(bits.dtype), shape.dimensions))
         return lowering.elementwise("view", element_type, words, shape=shape.dimensions)
     if literal.ndim == 0:
+        if element_type.is_floating and float(literal) in lowering.module.module.free_numbers:
+            number = lowering.graph.integer(int(literal))
+            return Value.of(lowering.graph.add("scalar", (number,), element_type=element_type))
         return Value.of(lowering.graph.literal(literal, element_type))
     raw = np.ascontiguousarray(literal)
     if not raw.size:
@@ -188,8 +191,6 @@ def pad(lowering: FunctionLowering, instruction: Instruction, operand: Value, fi
     return lowering.call(
         "pad",
         (node, value),
-        shape.dimensions,
-        shape.element_type,
         arguments=(Slot(0), Slot(1), tuple((part.low, part.high) for part in padding)),
         interior=tuple(part.interior for part in padding),
     )
@@ -206,8 +207,6 @@ def _edge_pad(
             return lowering.call(
                 "pad",
                 (lowering.plain(operand), lowering.plain(filling)),
-                shape.dimensions,
-                shape.element_type,
                 arguments=(Slot(0), Slot(1), tuple((p.low, p.high) for p in padding)),
             )
         cut.append(SliceDimension(start, stop))
@@ -264,7 +263,8 @@ def _through_buffer(lowering: FunctionLowering, instruction: Instruction, operan
     order = source.layout_or_default.minor_to_major[::-1]
     flat = lowering.plain(reshaped(lowering, _permuted(operand, order), (source.size,)))
     count = source.size * source.element_type.bits // result.element_type.bits
-    viewed = lowering.graph.add("view", (flat,), shape=(count,), element_type=result.element_type)
+    wider: dict[str, Any] = {"size": count} if count != source.size else {}
+    viewed = lowering.graph.add("view", (flat,), element_type=result.element_type, **wider)
     major = result.layout_or_default.minor_to_major[::-1]
     arranged = reshaped(lowering, Value.of(viewed), tuple(result.dimensions[d] for d in major))
     return _permuted(arranged, [major.index(d) for d in range(result.rank)])

@@ -38,11 +38,9 @@ def reduce_window(lowering: FunctionLowering, instruction: Instruction, *operand
     sizes = tuple(dimension.size for dimension in window)
     keywords = window_keywords(window)
     if opcode is not None and is_identity(operands[1].node, opcode):
-        (shape,) = (shape for shape in instruction.element_shapes if isinstance(shape, ArrayShape))
+        (_shape,) = (shape for shape in instruction.element_shapes if isinstance(shape, ArrayShape))
         arguments: tuple[Any, ...] = (Slot(0), Slot(1), lowering.combiner(computation), sizes)
-        pooled = lowering.call(
-            "reduce_window", nodes, shape.dimensions, shape.element_type, arguments=arguments, **keywords
-        )
+        pooled = lowering.call("reduce_window", nodes, arguments=arguments, **keywords)
         return (pooled,) if isinstance(instruction.shape, TupleShape) else pooled
     slots = tuple(Slot(k) for k in range(2 * count))
     function = "fold_windows"
@@ -52,11 +50,10 @@ def reduce_window(lowering: FunctionLowering, instruction: Instruction, *operand
         function, last = "cumulative", last[:1]
         keywords = {"axis": running[0], **({"reverse": True} if running[1] else {})}
     if not isinstance(instruction.shape, TupleShape):
-        shape = instruction.array_shape
         arguments = (*slots, *last)
-        return lowering.call(function, nodes, shape.dimensions, shape.element_type, arguments=arguments, **keywords)
+        return lowering.call(function, nodes, arguments=arguments, **keywords)
     arguments = (slots[:count], slots[count:], *last)
-    return lowering.call_many(function, nodes, instruction.element_shapes, arguments=arguments, **keywords)
+    return lowering.call_many(function, nodes, arguments=arguments, **keywords)
 
 
 def window_keywords(window: Window) -> dict[str, Any]:
@@ -133,7 +130,6 @@ def _blocks(lowering: FunctionLowering, opcode: str, array: Value, initial: Valu
 def select_and_scatter(
     lowering: FunctionLowering, instruction: Instruction, operand: Value, source: Value, initial: Value
 ) -> Lowered:
-    shape = instruction.array_shape
     window: Window = instruction["window"]
     if not window:
         return lowering.computation(instruction["scatter"], [initial, source])
@@ -150,9 +146,7 @@ def select_and_scatter(
     else:
         keywords = {"init": Slot(2)} | keywords
     arguments = (Slot(0), Slot(1), tuple(d.size for d in window))
-    return lowering.call(
-        "select_and_scatter", nodes, shape.dimensions, shape.element_type, arguments=arguments, **keywords
-    )
+    return lowering.call("select_and_scatter", nodes, arguments=arguments, **keywords)
 
 
 def _comparison(lowering: FunctionLowering, computation: Computation) -> Any:

@@ -1,0 +1,117 @@
+"""Layers become calls of one function by what they compute, without any word of where they come from."""
+
+import re
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.tests.passes.raising import assert_agrees
+
+jax = pytest.importorskip("jax")
+jnp = pytest.importorskip("jax.numpy")
+WIDTH = 4
+rng = np.random.default_rng(5)
+
+
+def parameters(count):
+    def array(*shape):
+        return (0.5 * rng.normal(size=shape)).astype(np.float32)
+
+    return [[array(WIDTH, WIDTH), array(WIDTH), array(WIDTH), array(WIDTH)] for _ in range(count)]
+
+
+def layer(x, weight, bias, scale, offset):
+    centred = x - x.mean(axis=-1, keepdims=True)
+    normal = centred / jnp.sqrt(jnp.square(centred).mean(axis=-1, keepdims=True) + 1e-3) * scale + offset
+    return x + jnp.tanh(normal @ weight + bias)
+
+
+def loss(layers, x):
+    for each in layers:
+        x = layer(x, *each)
+    return jnp.square(x).sum()
+
+
+def sgd(layers, x):
+    return jax.tree.map(lambda p, g: p - 0.1 * g, layers, jax.grad(loss)(layers, x))
+
+
+def momentum(layers, speeds, x):
+    speeds = jax.tree.map(lambda v, g: 0.9 * v + g, speeds, jax.grad(loss)(layers, x))
+    return jax.tree.map(lambda p, v: p - 0.1 * v, layers, speeds), speeds
+
+
+def bare(function, *arguments):
+    """The text of a program without metadata."""
+    return jax.jit(function).lower(*arguments).as_text("hlo")
+
+
+def statements(text, **options):
+    return xla2py.emit(text, checks=False, format=False, **options).source.count(" = ")
+
+
+X = rng.normal(size=(3, WIDTH)).astype(np.float32)
+
+
+@pytest.mark.parametrize("function", [loss, sgd])
+def test_a_deep_model_is_as_long_as_a_shallow_one(function):
+    texts = {depth: bare(function, parameters(depth), X) for depth in (3, 9)}
+    more = statements(texts[9]) - statements(texts[3])
+    assert more <= 2 * 6 + 6  # a call for each layer, and one for its gradient
+    assert statements(texts[9]) < statements(texts[9], disable_passes=["layers"]) / 2
+
+
+@pytest.mark.parametrize(("function", "count"), [(loss, 1), (sgd, 1), (momentum, 2)])
+def test_values_are_those_of_the_long_form_to_the_bit(function, count):
+    text = bare(function, *[parameters(5)] * count, X)
+    given = [*[array for each in parameters(5) for array in each] * count, X]
+    short = xla2py.emit(text, checks=False).load().main(*given)
+    long = xla2py.emit(text, checks=False, disable_passes=["layers"]).load().main(*given)
+    for one, other in zip(jax.tree.leaves(short), jax.tree.leaves(long), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert_agrees(text, *given, without="layers")
+
+
+def test_a_layer_is_a_function_that_each_layer_calls():
+    source = xla2py.emit(bare(loss, parameters(4), X), checks=False).source
+    assert source.count("def layer") == 1
+    assert source.count("= layer(") + source.count("return layer(") >= 3
+    assert source.count("np.tanh(") == 1
+
+
+def unlike(layers, x):
+    for number, (weight, bias, scale, offset) in enumerate(layers):
+        x = jnp.tanh(x @ weight + bias) * scale + offset * number
+        x = (jnp.sin, jnp.cos, jnp.exp, jnp.arctan)[number](x)
+    return x
+
+
+def test_layers_that_differ_stay():
+    text = bare(unlike, parameters(4), X)
+    assert "def layer" not in xla2py.emit(text, checks=False, disable_passes=["repeats"]).source
+
+
+def crossing(layers, x):
+    """A layer that needs the last result of all: no call can stand for it."""
+    outs = []
+    for each in layers:
+        x = layer(x, *each)
+        outs.append(x)
+    return [layer(out, *each) * outs[-1] for out, each in zip(outs, layers, strict=True)]
+
+
+@pytest.mark.parametrize("depth", [3, 4, 7])
+def test_what_needs_later_layers_is_computed_after_them(depth):
+    text = bare(crossing, parameters(depth), X)
+    given = [*[array for each in parameters(depth) for array in each], X]
+    assert_agrees(text, *given, without="layers")
+    xla2py.emit(text, checks=False, debug=True)
+
+
+def test_many_results_have_names():
+    source = xla2py.emit(bare(momentum, parameters(4), parameters(4), X), checks=False).source
+    assert "Results(NamedTuple):" in source
+    (name, *_) = [line.split()[1].split("(")[0] for line in source.splitlines() if "(NamedTuple):" in line]
+    assert f"-> {name}:" in source and f"return {name}(" in source
+    assert re.search(r"\b(layer\w*_0) = layer", source) and re.search(r"\blayer\w*_0\.\w", source)

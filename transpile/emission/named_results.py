@@ -1,0 +1,79 @@
+"""Functions that give many arrays give them names: ``layer_0.scores`` in place of the fifth of twelve targets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ..array.node import Node
+from ..array.program import Function, Program, roots
+from ..array.traversal import topological
+from .expression import Renderer
+from .lines import LARGE
+from .names import Names, common_words
+from .signature import result_type
+
+_MOST_TARGETS = 6  # results that a statement lists
+_OF_TUPLES = {"count", "index"}  # attributes that any tuple has
+_NEW = "new_"
+
+
+@dataclass(slots=True)
+class NamedResults:
+    """The class of a function's results; the first caller that is written names its ``fields``."""
+
+    class_name: str
+    fields: tuple[str, ...] = ()
+
+    def name_fields(self, wanted: Iterable[Sequence[str]]) -> None:
+        """Name the fields by the words that each result is called by, in all calls."""
+        names = Names(_OF_TUPLES)
+        self.fields = tuple(names.fresh(_word(given)) for given in wanted)
+
+
+def _word(given: Sequence[str]) -> str:
+    word = common_words(given) or "value"
+    is_new = given and all(name.startswith(_NEW) for name in given)
+    return _NEW + word.removeprefix(_NEW) if is_new else word
+
+
+def named_results(program: Program, renderer: Renderer, names: Names) -> dict[Function, NamedResults]:
+    """The functions of a program that have a class for their results.
+
+    Loops take their results apart, and so does what may let go of large arrays one by one.
+    """
+    in_bodies: set[Function] = set()
+    called: set[Function] = set()
+    for caller in program.functions:
+        for node in topological(roots(caller)):
+            if node.opcode == "call":
+                (called if node.region is caller.graph.root else in_bodies).add(node.parameters["function"])
+    return {
+        function: NamedResults(names.fresh(_class_name(renderer.function_names[function])))
+        for function in program.functions[:-1]
+        if function in called - in_bodies and _has_many(function)
+    }
+
+
+def _has_many(function: Function) -> bool:
+    results = function.results
+    return (
+        isinstance(results, tuple)
+        and len(results) > _MOST_TARGETS
+        and all(isinstance(node, Node) and _bytes(node) < LARGE for node in results)
+    )
+
+
+def _bytes(node: Node) -> int:
+    return 0 if node.element_type is None else math.prod(node.shape) * node.element_type.dtype.itemsize
+
+
+def _class_name(function_name: str) -> str:
+    return "".join(word.capitalize() for word in function_name.split("_")) + "Results"
+
+
+def class_text(function: Function, named: NamedResults, renderer: Renderer) -> str:
+    """The definition of the class of a function's results."""
+    fields = list(zip(named.fields, result_type(function.results), strict=True))
+    return renderer.statement("result_class", named.class_name, renderer.function_names[function], fields)

@@ -1,0 +1,100 @@
+"""What the values of a function would best be called, before names are told apart."""
+
+from __future__ import annotations
+
+from ..array.node import Node
+from ..array.program import Carry, Loop, tree_nodes
+from .context_names import is_gradient
+from .names import base_name, is_argument
+from .updates import updates
+from .writing import Writing
+
+
+class WantedNames:
+    """Finds the name that a value should have: the author's, what it leaves, or what its operation suggests."""
+
+    def __init__(self, writer: Writing) -> None:
+        self.writer = writer
+        plan, results = writer.plan, tree_nodes(writer.function.results)
+        self.suggestions = writer.source_names.suggestions(
+            writer.graph, plan.nodes, results, plan.named - plan.user_names.keys()
+        )
+        self.updates = updates(writer.function)
+
+    def of(self, node: Node) -> str:
+        """Return what a value would best be called."""
+        writer = self.writer
+        own = writer.plan.user_names.get(node)
+        call = node.operands[0] if node.opcode == "item" else node
+        if own is None and "carry" in node.parameters and "stands_for" in call.parameters:
+            loop = call.parameters["stands_for"]
+            return self.of_carries(loop, loop.parameters["loop"])[node.parameters["carry"]]
+        return own or self._updated(node) or self._in_call(node) or base_name(node, writer.graph)
+
+    def _in_call(self, node: Node) -> str | None:
+        """Return what one of several results of a call is called in the function; else what the value leaves."""
+        if node.opcode == "item" and node.operands[0].opcode == "call":
+            return self.writer.source_names.of_result(node.operands[0].parameters["function"], node.parameters["index"])
+        return self.suggestions.get(node)
+
+    def _updated(self, node: Node) -> str:
+        """``new_weight`` for what becomes of the argument ``weight``."""
+        before = self.updates.get(node)
+        return "" if before is None else f"new_{self.of_argument(before)}"
+
+    def of_argument(self, node: Node) -> str:
+        """Return what a function may call what it is given here."""
+        writer = self.writer
+        if node.is_literal or node.is_python_int:
+            return "x"
+        if node in writer.arguments.leaf_names:
+            return writer.arguments.leaf_names[node]
+        if node.opcode == "getitem" and node not in writer.texts:
+            return self.of_argument(node.operands[0])
+        name = writer.texts.get(node, "")
+        if is_argument(node):
+            return name
+        made = writer.graph.results.get(node, ())
+        if made and all(map(is_gradient, made)):
+            return "gradient"
+        return name if name.isidentifier() else self.of(node)
+
+    # -- loops
+
+    def of_carries(self, node: Node, loop: Loop) -> dict[Carry, str]:
+        """Return what the carries of a loop would best be called."""
+        found = self.of_source(node, loop)
+        return {carry: found.get(carry) or self._of_beginning(carry) for carry in loop.carries}
+
+    def of_source(self, node: Node, loop: Loop) -> dict[Carry, str]:
+        """Return what the author calls the carried values and the stacked outputs."""
+        origin = self.writer.graph.origins.get(node)
+        if origin is None or origin.opcode != "while":
+            return {}
+        stores = {store.carry for store in loop.stores}
+        stacked = [carry for carry in loop.carries if carry in stores]
+        carries = [carry for carry in loop.carries if carry not in stores]
+        functions = self.writer.source_names.functions
+        together = functions.carried(origin, len(loop.carries))
+        if stacked and together is not None:  # arrays that the step itself fills
+            return dict(zip(loop.carries, together, strict=True))
+        found = zip(carries, functions.carried(origin, len(carries)) or [], strict=False)
+        outputs = zip(stacked, functions.stacked(origin, len(stacked), len(loop.carries)) or [], strict=False)
+        return dict([*found, *outputs])
+
+    def _of_beginning(self, carry: Carry) -> str:
+        """That of the argument, or of a loop's carry, that it begins with, or what its values suggest."""
+        (start,) = carry.initial.operands if carry.initial.opcode == "copy" else (carry.initial,)
+        name = self.writer.texts.get(start) if start.opcode == "parameter" else None
+        return name or self.of_carry(carry)
+
+    def of_carry(self, carry: Carry) -> str:
+        """Return what a carry would best be called that has no name of the author's."""
+        if carry.initial in self.writer.arguments.leaf_names:
+            return self.writer.arguments.leaf_names[carry.initial]
+        following = carry.following
+        if following is None and carry.initial.opcode in ("empty", "copy"):
+            return "out"
+        if following is None or following.opcode in ("parameter", "item"):
+            return "state"
+        return self.of(following)

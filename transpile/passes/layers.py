@@ -1,0 +1,102 @@
+"""Layers: what a program does again and again, each time on what it gave the last time, becomes one function.
+
+A Python loop over layers is traced into as many copies. Before the compiler works on them the stack tables tell them
+apart (``outlining``); in other texts, and for all that a layer's gradient and its optimiser do, only what they compute
+does. Here copies are grown from anchors: like nodes, each of which needs the last one. Everything around them that
+is alike in all copies joins, step by step, so that the time grows with the number of nodes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from ..array.graph import Graph
+from ..array.node import Node
+from ..array.program import Function, Program
+from ..hlo.function_words import own_parts
+from ..hlo.stack_frames import CallChains
+from .layer_copies import Copies, Surroundings
+from .layer_cuts import cuts
+from .parts import Call, Part, function_of, label_of, put_calls
+
+_LEAST_COPIES = 3
+_LEAST_WORK = 6  # operations of a layer worth a name
+_MOST_LENGTHS = 4  # numbers of copies that are tried
+_MOST_ANCHORS = 4  # anchors that are tried for each number of copies
+_MOST_CUTS = 2  # places that are tried to cut copies anew
+_MOST_LOST = 0.95  # of what copies save, for fewer values that go over, or more copies
+_MOST_ROUNDS = 8  # functions that one function is taken apart into
+
+Anchors = tuple[Node, ...]
+
+
+def layers(program: Program) -> None:
+    """Write the layers of a program as calls of functions."""
+    chains = CallChains(program.module)
+    own = own_parts([frame.function_name for frame in chains.frames], program.module.name.removeprefix("jit_"))
+    made: list[Function] = []
+    for function in program.functions:
+        for _ in range(_MOST_ROUNDS):
+            parts = _best(function)
+            if not parts:
+                break
+            called = function_of(function, parts)
+            called.label = _label(function.graph, parts, chains, own)
+            made.append(called)
+            put_calls(function, [Call(part, called) for part in parts])
+        made.append(function)
+    program.functions[:] = made
+
+
+def _label(graph: Graph, parts: list[Part], chains: CallChains, own: frozenset[str]) -> str:
+    """``block``, after the author's function, and ``d_block`` where it runs backward; else ``layer``."""
+    label = label_of(graph, parts, chains, own).removeprefix("part_of_") or "layer"
+    origins = [graph.origins[node] for node in parts[0].nodes if node in graph.origins]
+    is_gradient = any(origin.metadata is not None and "transpose(" in origin.metadata.op_name for origin in origins)
+    return f"d_{label}" if is_gradient and not label.startswith("d_") else label
+
+
+def _best(function: Function) -> list[Part]:
+    """The parts that save the reader most; none where nothing is worth a function."""
+    around = Surroundings(function)
+    best: Copies | None = None
+    found: list[Part] = []
+    most = 0
+    for anchors in _anchors(around):
+        copies = Copies.grown(around, anchors)
+        if copies is not None and copies.work >= _LEAST_WORK:
+            parts = copies.parts()
+            saving = copies.saving(parts)
+            has_more = best is not None and len(anchors) > len(best.rows[0])
+            if saving > (_MOST_LOST * most if has_more else most):
+                best, found, most = copies, parts, saving
+    return _recut(around, best, found, most) if best is not None else []
+
+
+def _recut(around: Surroundings, best: Copies, found: list[Part], most: int) -> list[Part]:
+    """The same copies from where fewest values go over from one to the next, if they save about as much."""
+    for anchors in cuts(best)[:_MOST_CUTS]:
+        copies = Copies.grown(around, anchors)
+        if copies is None or copies.work < _LEAST_WORK:
+            continue
+        parts = copies.parts()
+        if parts[0].values < found[0].values and copies.saving(parts) > _MOST_LOST * most:
+            found = parts
+    return found
+
+
+def _anchors(around: Surroundings) -> Iterator[Anchors]:
+    """Like nodes to begin with, each of which may need the last one; those that stand in what has been grown are left
+    out.
+    """
+    classes = around.classes(_LEAST_COPIES)
+    weights = Counter(dict.fromkeys(map(len, classes), 0))
+    for anchors in classes:
+        weights[len(anchors)] += len(anchors)
+    for length, _ in weights.most_common(_MOST_LENGTHS):
+        tried = 0
+        for anchors in classes:
+            if len(anchors) == length and tried < _MOST_ANCHORS and not around.has_grown(anchors):
+                tried += 1
+                yield anchors

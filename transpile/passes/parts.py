@@ -1,0 +1,156 @@
+"""Parts of a function that are alike become calls of one function."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Hashable, Sequence
+from dataclasses import dataclass
+
+from ..array.graph import Graph
+from ..array.live import live_nodes
+from ..array.node import Node
+from ..array.program import Function, roots
+from ..array.traversal import dependencies
+from ..hlo.function_words import word_of
+from ..hlo.stack_frames import CallChains
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Part:
+    """A connected part: its nodes in order, what they need from outside, and which of them are needed outside."""
+
+    nodes: list[Node]
+    inputs: list[Node]
+    outputs: list[int]
+    form: Hashable  # equal for parts that compute the same
+
+    @property
+    def values(self) -> int:
+        return len(self.inputs) + len(self.outputs)
+
+
+def in_a_circle(function: Function, groups: list[list[Part]]) -> Part | None:
+    """A part that needs its own results by way of other parts, if all of them are calls; None where none does."""
+    part_of = {node: part for parts in groups for part in parts for node in part.nodes}
+    done: set[Node | Part] = set()
+    open_parts: set[Part] = set()
+    stack: list[tuple[Node | Part, bool]] = [(root, False) for root in roots(function)]
+    while stack:
+        item, is_left = stack.pop()
+        item = part_of.get(item, item) if isinstance(item, Node) else item
+        if is_left:
+            done.add(item)
+            if isinstance(item, Part):
+                open_parts.discard(item)
+        elif isinstance(item, Part) and item in open_parts:
+            return item
+        elif item not in done:
+            if isinstance(item, Part):
+                open_parts.add(item)
+            stack.append((item, True))
+            stack += ((node, False) for node in (item.inputs if isinstance(item, Part) else dependencies(item)))
+    return None
+
+
+def function_of(function: Function, parts: list[Part]) -> Function:
+    """The function, over the inputs of the first part."""
+    first = parts[0]
+    graph = Graph()
+    made: dict[Node, Node] = {}
+    for number, node in enumerate(first.inputs):
+        made[node] = graph.parameter(node.shape, node.element_type, graph.root, argument=number)
+    for node in first.nodes:
+        operands = tuple(_carried(graph, made, operand) for operand in node.operands)
+        with graph.coming_from(function.graph.origins.get(node)):
+            made[node] = _again(graph, node, operands)
+        graph.results.setdefault(made[node], function.graph.results.get(node, []))
+    outputs = [made[first.nodes[k]] for k in first.outputs]
+    called = Function(function.computation, graph, results=tuple(outputs) if len(outputs) > 1 else outputs[0])
+    called.parameters = [made[node] for node in first.inputs]
+    called.repeated = tuple(tuple(part.inputs[k] for part in parts) for k in range(len(first.inputs)))
+    called.originals = function.originals
+    return called
+
+
+def label_of(graph: Graph, parts: Sequence[Part], chains: CallChains, own: Container[str]) -> str:
+    """What the function may be called: after the innermost function of the author's that all parts come from.
+
+    ``own`` are the names of the traced function, which all parts come from.
+    """
+    origins = [graph.origins[node] for part in parts for node in part.nodes if node in graph.origins]
+    frames = [chains.of(origin) for origin in origins]
+    label = ""
+    for level in zip(*frames, strict=False):
+        functions = {(chains.frames[frame - 1].file_name, chains.frames[frame - 1].function_name) for frame in level}
+        if len(functions) > 1:
+            break
+        label = next((word_of(name, own) for _, name in functions), "") or label
+    return f"part_of_{label}" if label else ""
+
+
+def is_leaf(node: Node) -> bool:
+    """Tell whether a node stands in a function as it does outside: a literal, ``np.arange(n)`` and the like."""
+    return not node.operands and node.opcode != "parameter" and not node.stands_alone and node.element_type is not None
+
+
+def _carried(graph: Graph, made: dict[Node, Node], operand: Node) -> Node:
+    if operand not in made:
+        made[operand] = _again(graph, operand, ())
+    return made[operand]
+
+
+def _again(graph: Graph, node: Node, operands: tuple[Node, ...]) -> Node:
+    """The same operation on other operands."""
+    return graph.typed(
+        node.opcode,
+        operands,
+        node.shape,
+        node.element_type,
+        python_int=node.is_python_int,
+        results=node.results,
+        interval=node.interval,
+        pinned=node.stands_alone,
+        **node.parameters,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A part, and the function that is called in its place."""
+
+    part: Part
+    function: Function
+
+    @property
+    def nodes(self) -> list[Node]:
+        return self.part.nodes
+
+    @property
+    def inputs(self) -> list[Node]:
+        return self.part.inputs
+
+    @property
+    def outputs(self) -> list[Node]:
+        """The nodes that are needed outside."""
+        return [self.part.nodes[k] for k in self.part.outputs]
+
+    def node(self, graph: Graph, operands: Sequence[Node]) -> Node:
+        """The call on these operands."""
+        types = tuple((output.shape, output.element_type) for output in self.outputs)
+        if len(types) == 1:
+            ((shape, element_type),) = types
+            return graph.add("call", tuple(operands), shape=shape, element_type=element_type, function=self.function)
+        return graph.add("call", tuple(operands), results=types, function=self.function)
+
+
+def put_calls(function: Function, calls: Sequence[Call]) -> None:
+    """Put calls in place of parts. Their numbers follow those of all other nodes, in the order of the parts."""
+    graph, live = function.graph, live_nodes(function)
+    for call in calls:
+        called = call.node(graph, [graph.current(node) for node in call.inputs])
+        given = [called]
+        if len(call.outputs) > 1:
+            given = [graph.add("item", (called,), index=index) for index in range(len(call.outputs))]
+        for output, new in zip(call.outputs, given, strict=True):
+            live.replace(output, new)
+    live.flush()
+    function.live = None  # calls stand where their first result was, which may be before what they need
