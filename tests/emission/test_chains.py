@@ -138,7 +138,7 @@ def test_it_can_be_left_out():
 
 def test_every_call_belongs_to_the_loop():
     text = jax.jit(rows).lower(X, WEIGHTS, SCALES).as_text("hlo", debug_info=True)
-    emitted = xla2py.emit(text, disable_passes=["outlining"])
+    emitted = xla2py.emit(text, disable_passes=["layers", "outlining"])
     calls = xla2py.emit(text)
     assert len(emitted.line_map().statements) > len(calls.line_map().statements)
     head = next(n for n, line in enumerate(calls.source.splitlines(), 1) if "for i in" in line)

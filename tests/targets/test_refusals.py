@@ -59,7 +59,7 @@ def macros(folder: str) -> set[str]:
     for path in (TEMPLATES / folder).glob("*.j2"):
         for found in re.finditer(r"macro (\w+)\(node\b([^)]*)\)", path.read_text(encoding="utf-8")):
             names.add(found[1].rstrip("_"))
-    parts = "modulo reduction listed recut guarded narrowed as_array constant mask ddof typed"
+    parts = "modulo reduction listed recut guarded narrowed as_array constant mask ddof typed is_retyped"
     return names - set(parts.split())
 
 

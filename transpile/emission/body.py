@@ -6,14 +6,15 @@ import re
 from collections.abc import Sequence
 from functools import partial
 
-from ..array.in_place import is_own_array, may_change_in_place
+from ..array.in_place import may_change_in_place
 from ..array.node import Node, Region, literal_value
 from ..array.program import Function, Loop, Store, Tree, tree_nodes
 from .arguments import ArgumentWriter
 from .chains import Chain, chains
+from .changes import ChangeWriter
 from .constants import ModuleConstants
 from .control_flow import ControlFlowWriter
-from .expression import ATOM, PRIMARY, UFUNCS, WIDTH, Expression, Renderer
+from .expression import ATOM, PRIMARY, WIDTH, Expression, Renderer
 from .fitting import Fitting
 from .lines import Line, WrittenFunction
 from .loop_compiler import LoopCompiler
@@ -73,16 +74,12 @@ class FunctionWriter:
         self.changed_in_place: set[Node] = set()  # next values of carries that the loop need not copy
         self.kept: set[Node] = set()  # next values of carries that are written in place
         self.written_rows: set[Node] = set()  # rows of stacked outputs that are computed where they belong
-        self.changes = {  # by changed array: the change after it, where nothing else reads the array
-            node.operands[0]: node
-            for node in self.plan.nodes
-            if node.operation.changes and node.operands[0].operation.changes and self.plan.uses[node.operands[0]] == 1
-        }
         self.control_flow = ControlFlowWriter(self)
         self.allocation = NameAllocation(self.plan, self.reads, names, tree_nodes(function.results))
         self.arguments = ArgumentWriter(self)
         self.fitting = Fitting(self)
         self.wanted = WantedNames(self)
+        self.changes = ChangeWriter(self)
 
     def _promote_next_values(self) -> None:
         """Next values of carries get statements, so that they can be written in place."""
@@ -181,7 +178,7 @@ class FunctionWriter:
 
     def statement(self, statement: Statement) -> None:
         if isinstance(statement, Store):
-            self._store(statement)
+            self.changes.store(statement)
         elif statement in self.chains:
             if statement is self.chains[statement].last:
                 self.control_flow.chain(self.chains[statement])
@@ -191,7 +188,7 @@ class FunctionWriter:
         elif statement.opcode == "conditional":
             self.control_flow.conditional(statement)
         elif statement.operation.changes:
-            self._setitem(statement)
+            self.changes.setitem(statement)
         elif self._is_inline(statement) and self.loop_compiler is not None:
             self.loop_compiler.kernel(self, statement)
         elif statement.results:
@@ -301,58 +298,6 @@ class FunctionWriter:
         begun = node.operands[part.parameters["begins"]]
         wanted = self.texts[begun] if begun.opcode == "empty" else self.wanted.of(part)
         return self.allocation.name(part, wanted, node)
-
-    def _setitem(self, node: Node) -> None:
-        """A changed copy: ``y = x.copy()``, ``y[i] = value`` or ``np.add.at(y, i, value)``."""
-        before = node.operands[0]
-        takes_over = self._taken_over_by(before) is node
-        name = self.texts[before] if takes_over else self.texts.get(node)
-        if name is None:
-            name = Expression(self.names.fresh(self.wanted.of(self._last_change(node))))
-        if not takes_over and node not in self.changed_in_place:
-            source = self.text(before)
-            is_new = is_own_array(before) and before not in self.plan.named
-            copied = source if is_new else Expression(self.renderer.statement("copy", before, source), PRIMARY)
-            self.assign([name], copied, node)
-        self.texts[node] = name
-        self.allocation.hold(name, node)
-        value = node.operands[1] if node.opcode == "update_at" else self._stored(node.operands[1])
-        operands = [name, self.value_text(value), *map(self.index_text, node.operands[2:])]
-        index = self.renderer.index_of(node.parameters["index"], operands, node.ndim)
-        if node.opcode == "update_at":
-            ufunc = UFUNCS[node.parameters["ufunc"].opcode]
-            places = f"({index})" if len(node.operands) > 3 else index
-            self.line(self.renderer.statement("update_at", ufunc, name, places, operands[1]), node)
-        else:
-            self.line(self.renderer.statement("store", name, index, operands[1]), node)
-        self.bound(node)
-
-    def _taken_over_by(self, node: Node) -> Node | None:
-        """The change of an array that this body made for itself, and that nothing else looks at."""
-        change = self.changes.get(node)
-        if change is None or change.region is not node.region or change in self.kept or node in self.changed_in_place:
-            return None
-        return change
-
-    def _last_change(self, node: Node) -> Node:
-        """The last of changes that are made to one array, which it is named after."""
-        while (change := self._taken_over_by(node)) is not None:
-            node = change
-        return node
-
-    def _store(self, store: Store) -> None:
-        """``out[t] = value``."""
-        if store.value in self.written_rows:
-            return
-        operands = ["", self.value_text(self._stored(store.value)), *map(self.index_text, store.indices)]
-        index = self.renderer.index_of(store.index, operands, store.carry.parameter.ndim)
-        target = self.texts[store.carry.parameter]
-        self.line(self.renderer.statement("store", target, index, operands[1]), store.value)
-        self.lines[-1].after[store.result] = target
-
-    def _stored(self, node: Node) -> Node:
-        """Return the value to be stored without the axes that a store broadcasts by itself."""
-        return node.operands[0] if node.opcode == "broadcast_to" and node not in self.texts else node
 
     def value_text(self, node: Node) -> Expression:
         """A stored value: a bare number takes the dtype of what it is stored in."""

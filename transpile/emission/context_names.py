@@ -16,7 +16,7 @@ from ..array.graph import Graph
 from ..array.node import Node, Region
 from ..array.traversal import dependencies
 from ..hlo.function_words import own_parts, word_of
-from ..hlo.ir import Computation, HloModule, Instruction
+from ..hlo.ir import HloModule, Instruction
 from ..hlo.stack_frames import CallChains
 from .names import base_name
 from .sections import scope_parts
@@ -62,11 +62,6 @@ class ContextNames:
         traced = module.name.removeprefix("jit_")
         names = [frame.function_name for frame in self._chains.frames]
         self._own = own_parts(names, traced)
-        self._places = {each: computation for computation in module.computations for each in computation.instructions}
-        self._calls: dict[Computation, list[Instruction]] = {}
-        for instruction in self._places:
-            if instruction.opcode == "call":
-                self._calls.setdefault(instruction["to_apply"], []).append(instruction)
 
     def names(self, graph: Graph, nodes: Sequence[Node], results: Iterable[Node], named: set[Node]) -> dict[Node, str]:
         """Names for those of ``nodes``, the live nodes of a function, that have statements of their own."""
@@ -102,35 +97,23 @@ class ContextNames:
             return None
         chain = self._chains.of(instruction)
         if self._chains.frames and not chain:
-            return self._in_calls(instruction)
+            return None
         frames = [self._chains.frames[frame_id - 1] for frame_id in chain]
-        scopes = self._scopes(instruction, ())
+        scopes = self._scopes(instruction)
         calls = (
             Level(caller, word_of(frame.function_name, self._own))
             for caller, frame in zip(chain, frames[1:], strict=False)
         )
         return Around((scopes, tuple(calls)), frames[0].function_name if frames else "")
 
-    def _scopes(self, instruction: Instruction, path: tuple[object, ...]) -> Levels:
-        """The scopes that the name of an operation tells, within those of a path."""
+    def _scopes(self, instruction: Instruction) -> Levels:
+        """The scopes that the name of an operation tells."""
         found: list[Level] = []
+        path: tuple[str, ...] = ()
         for part in scope_parts(instruction.metadata.op_name) if instruction.metadata is not None else ():
             path = (*path, part)
             found.append(Level(path, word_of(part.rpartition(".")[2], self._own)))
         return tuple(found)
-
-    def _in_calls(self, instruction: Instruction) -> Around | None:
-        """The levels around all calls of the computation that an instruction without a stack is in, that computation
-        and the instruction's own scopes.
-        """
-        computation = self._places.get(instruction)
-        around = [self._levels(call) for call in self._calls.get(computation, ())] if computation is not None else []
-        known = [levels for levels in around if levels is not None]
-        if computation is None or not known or len({levels.root for levels in known}) > 1 or len(known) < len(around):
-            return None
-        scopes, calls = (levels[:shared] for levels, shared in zip(known[0].kinds, _shared(known), strict=True))
-        function = Level(computation, "")  # mostly one of the tracer's library, which is no name for a value
-        return Around(((*scopes, *self._scopes(instruction, (computation,))), (*calls, function)), known[0].root)
 
 
 def _users(nodes: Sequence[Node], results: Iterable[Node]) -> dict[Node, list[Node | None]]:

@@ -23,12 +23,12 @@ from ..errors import Diagnostic, UnsupportedError, UsageError
 from ..frontends import load
 from ..frontends.witnesses import Witnesses
 from ..hlo.device_groups import device_count
-from ..hlo.ir import HloModule, Instruction
+from ..hlo.ir import HloModule
 from ..hlo.printer import print_module
-from ..hlo.shapes import ArrayShape
 from ..hlo.verifier import verify
 from .budgets import budgets_for
 from .campaigns import CAMPAIGNS, campaign_inputs
+from .comparable import elements, no_plain_call
 from .comparison import Budget, LeafResult, Status
 from .dependence import computed_by
 from .domains import parameter_domains
@@ -40,7 +40,6 @@ from .origins import find_origin
 from .participants import REFERENCES, Workers, failed_emission
 from .reach import MOST_DRAWS, Reach
 from .reduced_cases import reduce_case
-from .reference_process import DEVICES
 from .results import Case, CheckReport, Origin, ProgramReport, ReducedCase, Run
 from .sizes import programs_to_check
 from .voting import vote
@@ -222,7 +221,7 @@ class Checker:
         refusals = dict.fromkeys((*plan.references, *plan.targets), reason) if (reason := no_plain_call(module)) else {}
         if "interpreter" in plan.references and device_count(module) > 1:
             refusals["interpreter"] = "it has one device"
-        elif "interpreter" in plan.references and (size := _size(module)) > MOST_INTERPRETED:
+        elif "interpreter" in plan.references and (size := elements(module)) > MOST_INTERPRETED:
             refusals["interpreter"] = f"{size} elements in all are too many for the interpreter"
         for target in plan.targets:
             try:
@@ -369,26 +368,6 @@ class _Program:
     def devices(self) -> int:
         """Return how many run it together."""
         return device_count(self.module)
-
-
-def no_plain_call(module: HloModule) -> str:
-    """Why a program is not a function of arrays, so that nothing can be compared; empty where it is one."""
-    devices = device_count(module)
-    host = sorted({i.opcode for i in module.instructions() if _is_of_host(i, devices)})
-    if host:
-        return f"the program talks to its host: {', '.join(host)}"
-    return f"the program runs on {devices} devices, more than {DEVICES}" if devices > DEVICES else ""
-
-
-def _is_of_host(instruction: Instruction, devices: int) -> bool:
-    """Tell whether it talks to the host. What is sent and received may go between devices, where there are several."""
-    if instruction.opcode in ("send", "recv"):
-        return devices == 1 or bool(instruction.attributes.get("is_host_transfer"))
-    return instruction.opcode in ("infeed", "outfeed")
-
-
-def _size(module: HloModule) -> int:
-    return sum(i.shape.size for i in module.instructions() if isinstance(i.shape, ArrayShape))
 
 
 def environment(targets: Sequence[str] = ()) -> dict[str, str]:

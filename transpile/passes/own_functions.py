@@ -33,6 +33,8 @@ def _called(function: Function, own_function: OwnFunction, node: Node) -> Node |
     return function.graph.add(
         "library" if call.package else "prelude",
         tuple(node.operands[slot] for slot in used),
+        shape=node.shape,
+        element_type=node.element_type,
         interval=node.interval,
         function=call.function,
         arguments=_numbered(arguments, numbers),

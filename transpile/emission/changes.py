@@ -1,0 +1,81 @@
+"""Changes of arrays as statements: copies that are changed, and rows that a loop stores."""
+
+from __future__ import annotations
+
+from ..array.in_place import is_own_array
+from ..array.node import Node
+from ..array.program import Store
+from .expression import PRIMARY, UFUNCS, Expression
+from .writing import Writing
+
+
+class ChangeWriter:
+    """Writes the changes of a function's arrays."""
+
+    def __init__(self, writer: Writing) -> None:
+        self.writer = writer
+        plan = writer.plan
+        self._after = {  # by changed array: the change after it, where nothing else reads the array
+            node.operands[0]: node
+            for node in plan.nodes
+            if node.operation.changes and node.operands[0].operation.changes and plan.uses[node.operands[0]] == 1
+        }
+
+    def setitem(self, node: Node) -> None:
+        """A changed copy: ``y = x.copy()``, ``y[i] = value`` or ``np.add.at(y, i, value)``."""
+        writer = self.writer
+        before = node.operands[0]
+        takes_over = self._taken_over_by(before) is node
+        name = writer.texts[before] if takes_over else writer.texts.get(node)
+        if name is None:
+            name = Expression(writer.names.fresh(writer.wanted.of(self._last_change(node))))
+        if not takes_over and node not in writer.changed_in_place:
+            source = writer.text(before)
+            is_new = is_own_array(before) and before not in writer.plan.named
+            copied = source if is_new else Expression(writer.renderer.statement("copy", before, source), PRIMARY)
+            writer.assign([name], copied, node)
+        writer.texts[node] = name
+        writer.allocation.hold(name, node)
+        value = node.operands[1] if node.opcode == "update_at" else self._stored(node.operands[1])
+        operands = [name, writer.value_text(value), *map(writer.index_text, node.operands[2:])]
+        index = writer.renderer.index_of(node.parameters["index"], operands, node.ndim)
+        if node.opcode == "update_at":
+            ufunc = UFUNCS[node.parameters["ufunc"].opcode]
+            places = f"({index})" if len(node.operands) > 3 else index
+            writer.line(writer.renderer.statement("update_at", ufunc, name, places, operands[1]), node)
+        else:
+            writer.line(writer.renderer.statement("store", name, index, operands[1]), node)
+        writer.bound(node)
+
+    def _taken_over_by(self, node: Node) -> Node | None:
+        """The change of an array that this body made for itself, and that nothing else looks at."""
+        change = self._after.get(node)
+        if (
+            change is None
+            or change.region is not node.region
+            or change in self.writer.kept
+            or node in self.writer.changed_in_place
+        ):
+            return None
+        return change
+
+    def _last_change(self, node: Node) -> Node:
+        """The last of changes that are made to one array, which it is named after."""
+        while (change := self._taken_over_by(node)) is not None:
+            node = change
+        return node
+
+    def store(self, store: Store) -> None:
+        """``out[t] = value``."""
+        writer = self.writer
+        if store.value in writer.written_rows:
+            return
+        operands = ["", writer.value_text(self._stored(store.value)), *map(writer.index_text, store.indices)]
+        index = writer.renderer.index_of(store.index, operands, store.carry.parameter.ndim)
+        target = writer.texts[store.carry.parameter]
+        writer.line(writer.renderer.statement("store", target, index, operands[1]), store.value)
+        writer.lines[-1].after[store.result] = target
+
+    def _stored(self, node: Node) -> Node:
+        """Return the value to be stored without the axes that a store broadcasts by itself."""
+        return node.operands[0] if node.opcode == "broadcast_to" and node not in self.writer.texts else node
