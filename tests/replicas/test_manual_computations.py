@@ -126,7 +126,16 @@ def test_workers_compute_what_devices_compute(folder, tmp_path, eight_workers, n
 def test_the_text_of_one_device_is_the_authors(folder):
     source = xla2py.emit((folder / "tensor_parallel.lowered.hlo").read_text()).source
     assert '"x": "float32[8, 32]", "up": "float32[32, 16]"' in source
-    assert "gelu(x @ up) @ down" in source and "groups=((0, 1, 2, 3), (4, 5, 6, 7))" in source
+    assert "gelu(x @ up) @ down" in source and "groups=MODEL_GROUPS" in source
+
+
+def test_groups_and_rings_have_the_names_of_axes_at_the_top(folder):
+    programs = ("several_slices", "ring_attention", "halo")
+    of_slices, of_ring, halo = (xla2py.emit((folder / f"{p}.lowered.hlo").read_text()).source for p in programs)
+    assert "\nMODEL_GROUPS = ((0, 1), (2, 3), (4, 5), (6, 7))\nDATA_GROUPS = ((0, 2), (1, 3), (4, 6)," in of_slices
+    assert of_slices.count("groups=") == 3 and "groups=SLICE_GROUPS" in of_slices
+    assert of_ring.count("DATA_RING = ((0, 1), (1, 2),") == 1 and of_ring.count("collective_permute(k, DATA_RING)") == 1
+    assert "RING" not in halo and halo.count("(6, 7))") == 1  # a line of devices, not a ring, sent along once
 
 
 def test_what_is_computed_around_is_computed_on_whole_arrays(folder):

@@ -119,6 +119,16 @@ def test_the_loops_run_on_a_cluster(small, workers, tmp_path):
         np.testing.assert_array_equal(np.stack(results), expected)
 
 
+def test_groups_of_several_calls_are_named_once():
+    second = "t = f32[3] all-reduce(s), replica_groups=[8,8]<=[8,8]T(1,0), to_apply=add"
+    twice = PROGRAM.replace(
+        "  ROOT r = f32[3] collective-permute(s)", f"  {second}\n  ROOT r = f32[3] collective-permute(t)"
+    )
+    source = xla2py.emit(twice.replace("PAIRS", "{{0,1}}")).source
+    assert source.count("GROUPS = [range(i, i + 64, 8) for i in range(8)]") == 1
+    assert source.count("groups=GROUPS") == 2 and source.count("range(i, i + 64, 8)") == 1
+
+
 def test_thousands_of_devices_take_few_lines():
     text = PROGRAM.replace("64", "2048").replace("[8,8]<=[8,8]T(1,0)", "[64,32]<=[2048]").replace("PAIRS", "{{0,1}}")
     for target in ("numpy", "cupy", "dask"):

@@ -128,6 +128,7 @@ class Renderer:
         self.prelude_calls: dict[str, dict[Node, None]] = {}  # the nodes that were written as calls of each function
         self.foreign_names: dict[ForeignName, str] = beside.foreign_names if beside else {}
         self.shared_channels: set[int | Instruction] = set()  # that several calls of collectives share
+        self.named_devices: dict[DeviceGroups | DevicePairs, str] = {}  # which constants list groups and pairs
         self.named_results: dict[Function, Any] = {}  # a class each for the results of functions with many
         self.resumable: set[Node] = set()  # loops that can go on from a snapshot
         self.environment = jinja2.Environment(
@@ -150,6 +151,7 @@ class Renderer:
             index=self.index,
             arguments=self.arguments,
             literal=lambda item: self.argument(item, ()),
+            device_list=self.device_list,
             shared_channels=self.shared_channels,
             called_function=self.called_function,
             function_name=self.function_names.__getitem__,
@@ -327,12 +329,8 @@ class Renderer:
             return self.dtype(item)
         if isinstance(item, Constant):
             return number(item.array, self.scalars)
-        if isinstance(item, DeviceGroups):
-            groups = counted_groups(item.lists)
-            return self.argument(item.lists, ()) if groups is None else self.statement("device_groups", groups)
-        if isinstance(item, DevicePairs):
-            pairs = counted_pairs(item.lists)
-            return self.argument(item.lists, ()) if pairs is None else self.statement("device_pairs", pairs)
+        if isinstance(item, DeviceGroups | DevicePairs):
+            return self.named_devices.get(item) or self.device_list(item)
         if isinstance(item, tuple | list):
             inner = ", ".join(self.argument(part, operands) for part in item)
             return f"({inner},)" if len(item) == 1 else f"({inner})"
@@ -340,6 +338,14 @@ class Renderer:
             return quoted(item)
         assert item is None or isinstance(item, bool | int | float), f"no text for the argument {item!r}"
         return repr(item)
+
+    def device_list(self, item: DeviceGroups | DevicePairs) -> str:
+        """Groups or pairs of devices as the lists that they are, or as the loops that make them."""
+        if isinstance(item, DeviceGroups):
+            groups = counted_groups(item.lists)
+            return self.argument(item.lists, ()) if groups is None else self.statement("device_groups", groups)
+        pairs = counted_pairs(item.lists)
+        return self.argument(item.lists, ()) if pairs is None else self.statement("device_pairs", pairs)
 
 
 UFUNCS = {

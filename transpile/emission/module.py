@@ -30,16 +30,17 @@ from .imports import imported_names, imports
 from .kernels import Declarations
 from .lines import WrittenFunction
 from .module_names import brought_in, foreign_names, function_name, prelude_calls, prelude_names
+from .named_devices import named_devices
 from .named_results import class_text, named_results
 from .names import Names
 from .parts import Part, Replay
 from .prelude import DEVICE, prelude
 from .releases import release
-from .replicas import HOST_FUNCTIONS, replicas_of
+from .replicas import HOST_FUNCTIONS, collectives, replicas_of
 from .result_classes import ResultClasses
 from .result_trees import placed
 from .sections import add_sections
-from .sharded_arrays import SPLIT, ShardedArrays
+from .sharded_arrays import SPLIT, ShardedArrays, axis_names
 from .shared_helpers import OWN, divided, import_line
 from .signature import TREE, has_tree, kinds_of_types, result_type
 from .sources import SourceNames
@@ -98,9 +99,12 @@ class _ModuleWriter:
         self.library = prelude(target)
         self.replicas = replicas_of(program, target.runners)
         self.parts: list[Part] = [Replay()] if settings.graph else []
-        self.parts += [self.replicas] if self.replicas is not None else []
         self.parameters: list[str] = []
         layout = program.original.layout
+        if self.replicas is not None:
+            mesh, axes = (None, {}) if layout is None else (layout.mesh, axis_names(layout))
+            self.devices = named_devices(list(collectives(program)), mesh, axes)
+            self.parts += [self.replicas, self.devices]
         if self.replicas is not None and layout is not None and SPLIT in self.library.definitions:
             self.parts.append(ShardedArrays(layout, self.replicas, self.parameters))
         self.entry = entry_point(program, self.replicas, settings.nested, settings.checks)
@@ -154,6 +158,7 @@ class _ModuleWriter:
         if self.replicas is not None:
             renderer.shared_channels.update(self.replicas.channels)
             renderer.resumable.update(self.replicas.resumable)
+            renderer.named_devices.update(self.devices.by_name)
         self.module_names = Names(reserved)
         renderer.foreign_names.update((name, self.module_names.kept(name.name)) for name in foreign_names(calls))
         reserved |= set(renderer.foreign_names.values())
@@ -245,6 +250,7 @@ class _ModuleWriter:
         )
         typing += [renderer.statement("result_class_imports")] if classes else []
         needed = {*self.library.imports_of(definitions), *renderer.foreign_imports(), *typing}
+        named = [line for part in self.parts for line in part.constants(renderer)]
         told = self._narrow_dtypes([*functions, *self.constants.lines])
         settings, imported = (
             self.settings,
@@ -273,6 +279,7 @@ class _ModuleWriter:
                 *([""] if types and self.constants.lines else []),
                 *self.constants.lines,
                 *told,
+                *(["", *named] if named else []),
                 *(["", self._signature()] if entry.check else []),
                 *(["", self.chunks] if self.chunks else []),
             ],

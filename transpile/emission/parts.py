@@ -25,6 +25,10 @@ class Part:
         """Return what the module offers because of it, beside the program's own function."""
         return ()
 
+    def constants(self, renderer: Renderer) -> list[str]:
+        """Return the constants that stand at the top, which functions of the program name."""
+        return []
+
     def functions(self, renderer: Renderer) -> list[str]:
         """Return what stands behind the functions of the program."""
         return []

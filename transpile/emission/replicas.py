@@ -85,7 +85,7 @@ def replicas_of(program: Program, runners: tuple[str, ...]) -> Replicas | None:
     module = program.module
     if device_count(module) == 1:
         return None
-    nodes = list(_calls(program))
+    nodes = list(collectives(program))
     methods = {node.parameters.get("method", node.opcode) for node in nodes}
     classes = sorted({_CLASSES[method] for method in methods}) or ["Replica"]
     uses = Counter(node.parameters["channel"] for node in nodes if node.opcode == "collective")
@@ -135,7 +135,8 @@ def _communicates(node: Node) -> bool:
     return node.operation.has_effect and not node.operation.asks_host
 
 
-def _calls(program: Program) -> Iterator[Node]:
+def collectives(program: Program) -> Iterator[Node]:
+    """Yield the nodes that exchange something with other replicas."""
     for function in program.functions:
         for node in topological(roots(function)):
             if _communicates(node):

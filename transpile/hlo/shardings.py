@@ -37,6 +37,12 @@ class Mesh:
     def count(self) -> int:
         return self.devices.size
 
+    def groups(self, axes: Sequence[int]) -> Groups:
+        """Return the devices along some axes, group by group; in each the first of these axes is the major one."""
+        others = [axis for axis in range(self.devices.ndim) if axis not in axes]
+        size = prod(self.devices.shape[axis] for axis in axes)
+        return tuple(map(tuple, self.devices.transpose(*others, *axes).reshape(-1, size).tolist()))
+
 
 @dataclass(frozen=True)
 class Sharding:
@@ -66,10 +72,7 @@ class Sharding:
 
     def groups(self, dimension: int) -> Groups:
         """The devices that have all parts of a dimension together, in the order of the parts."""
-        axes = self._axes(dimension)
-        others = [axis for axis in range(self.mesh.devices.ndim) if axis not in axes]
-        listed = self.mesh.devices.transpose(*others, *axes).reshape(-1, self.parts(dimension))
-        return tuple(map(tuple, listed.tolist()))
+        return self.mesh.groups(self._axes(dimension))
 
     def places(self, dimension: int) -> tuple[int, ...]:
         """Return for each device by its number, which part of a dimension it has."""
