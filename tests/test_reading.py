@@ -49,7 +49,7 @@ def test_at_least_fourteen_programs_are_written_by_hand():
 
 # The most that is let pass today, (median, any): a change may lower these, and must not raise them above GOALS again
 # where they are below.
-WHOLE_FILES = (3.8, 9.0)
+WHOLE_FILES = (2.9, 7.7)
 REACHED = {"with sources": (1.0, 1.5), "without": (1.0, 1.5)}
 
 
@@ -67,14 +67,15 @@ def test_what_is_counted():
     text = '''"""Doc."""
 import numpy as np
 
-__all__ = ["main"]
-SIGNATURE = {"x": "float32[2]"}
 TABLE = np.array([1, 2])
 
 
 def main(x):
     """Doc."""
-    check_arguments(locals(), SIGNATURE)
+    check_arguments("float32", (2,), x=x)
+    check_arguments(
+        "float32", (3,), y=y
+    )
     # a comment
     for i in range(3):  # file.py:3
         if x[i] > 0:

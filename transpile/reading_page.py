@@ -70,15 +70,18 @@ def measure(source: str) -> Measure:
         statements += sum(_counts(node) for node in within)
         names = (node.func.id for node in within if isinstance(node, ast.Call) and isinstance(node.func, ast.Name))
         helpers |= {name for name in names if name in prelude().definitions} - {"check_arguments"}
-        counted.update(range(part.lineno, (part.end_lineno or part.lineno) + 1))
+        counted.update(_lines(part))
+        counted.difference_update(
+            line for node in within if isinstance(node, ast.Expr) and _checks(node) for line in _lines(node)
+        )
     texts = [lines[number - 1].split("  # ")[0].strip() for number in sorted(counted)]
-    texts = [text for text in texts if text and not text.startswith(("#", "check_arguments("))]
+    texts = [text for text in texts if text and not text.startswith("#")]
     return Measure(statements, len(texts), sum(map(len, texts)), len(helpers), len(lines))
 
 
 def _program(tree: ast.Module) -> Iterator[ast.stmt]:
     """The functions and tables of a module that are no part of the prelude."""
-    library = {*prelude().definitions, "__all__", "SIGNATURE", "Array", "Scalar"}
+    library = {*prelude().definitions, "Array", "Scalar"}
     for statement in tree.body:
         if isinstance(statement, ast.FunctionDef):
             names = {statement.name}
@@ -95,11 +98,17 @@ def _counts(node: ast.AST) -> bool:
     """A statement, but for ``def main``, docstrings and the check of arguments."""
     if not isinstance(node, ast.stmt) or (isinstance(node, ast.FunctionDef) and node.name == "main"):
         return False
-    if not isinstance(node, ast.Expr):
-        return True
-    call = node.value
-    checks = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "check_arguments"
-    return not checks and not isinstance(call, ast.Constant)
+    return not isinstance(node, ast.Expr) or not (_checks(node) or isinstance(node.value, ast.Constant))
+
+
+def _checks(statement: ast.Expr) -> bool:
+    """Tell whether a statement is a check of arguments."""
+    call = statement.value
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "check_arguments"
+
+
+def _lines(node: ast.stmt) -> range:
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 
 def readings(checkout: Path = CHECKOUT) -> list[Reading]:

@@ -9,14 +9,13 @@ from typing import Any
 dtype_name = cache(str)  # to work one out takes longer than to add small arrays
 
 
-def check_arguments(arguments: dict[str, Any], signature: dict[str, str]) -> None:
-    """Raise TypeError for the first argument that is not what ``signature`` says."""
-    for name, expected in signature.items():
-        found = type(value := arguments[name]).__name__
-        if hasattr(value, "dtype"):
-            found = f"{dtype_name(value.dtype)}{list(value.shape)}"
-        if found != expected:
-            raise TypeError(f"{name}: expected {expected}, got {found}")
+def check_arguments(dtype: str, shape: tuple[int, ...], /, **arguments: Any) -> None:
+    """Raise TypeError for the first argument that has another dtype or shape."""
+    for name, value in arguments.items():
+        found, size = getattr(value, "dtype", type(value)), getattr(value, "shape", ())
+        if found != dtype or size != shape:
+            given = f"{getattr(found, '__name__', found)}{list(size)}"
+            raise TypeError(f"{name}: expected {dtype}{list(shape)}, got {given}")
 
 
 def check_tuples(arguments: dict[str, Any], signature: dict[str, str]) -> None:
@@ -99,9 +98,9 @@ def describe(value: Any) -> str:
     return type(value).__name__
 
 
-def cast_floats(arguments: dict[str, Any], signature: dict[str, str]) -> list[Any]:
-    """The arguments that ``signature`` names, floats in the dtypes that it says."""
-    return [with_floats(arguments[name], signature[name]) for name in signature]
+def cast_floats(dtype: str, *arguments: Any) -> list[Any]:
+    """The arguments, in the float dtype ``dtype`` those that are floats."""
+    return [with_floats(value, dtype) for value in arguments]
 
 
 def with_floats(value: Any, expected: str) -> Any:

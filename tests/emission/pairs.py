@@ -89,7 +89,7 @@ def shown(source: str) -> str:
                 head = slice(statement.lineno - start, statement.body[0].lineno - start)
                 shown_lines[head] = untyped(statement).splitlines()
             pieces.append("\n".join(shown_lines))
-    return re.sub(r"\n    check_arguments\(.*\)(?=\n)", "", "\n".join(pieces))
+    return re.sub(r"\n    check_arguments\((?:.*\)|\n(?:        .*\n)+    \))(?=\n)", "", "\n".join(pieces))
 
 
 def untyped(function: ast.FunctionDef) -> str:

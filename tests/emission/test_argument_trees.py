@@ -178,16 +178,16 @@ def test_results_of_text_and_without_the_option_are_flat():
     [
         (lambda x: {"w": x + 1}, "dict[str, Array]"),
         (lambda x: {"w": x + 1, "n": x.sum()}, "dict[str, Scalar | Array]"),
-        (lambda x: [(x + 1, x.sum())], "list[tuple[Array, Scalar]]"),
-        (lambda x: {"w": x + 1, "more": {}}, "dict[str, Tree]"),
+        (lambda x: [(x + 1, x.sum())], "list[tuple[Array, Any]]"),
+        (lambda x: {"w": x + 1, "more": {}}, "dict[str, Any]"),
         (lambda x: (x + 1,), "tuple[Array]"),
-        (lambda x: {3: x + 1}, "Tree"),
+        (lambda x: {3: x + 1}, "Any"),
     ],
 )
 def test_types_of_results(returned, annotation):
     x = np.ones(3, np.float32)
     emitted = xla2py.emit(xla2py.from_jax(returned, x), nested=True)
-    assert f"def main(x: Array) -> {annotation}:" in emitted.source
+    assert re.search(rf"def main\(x: (Array|np.ndarray \| Any)\) -> {re.escape(annotation)}:", emitted.source)
     found = emitted.load().main(x)
     assert jax.tree.structure(found) == jax.tree.structure(returned(x))
 
@@ -213,7 +213,9 @@ def test_objects_that_nothing_makes_again_are_plain_tuples():
 
 def test_another_tree_is_another_source():
     headers = [
-        re.search("source sha256: .*", xla2py.emit(xla2py.from_jax(f, np.ones(3, np.float32)), nested=nested).source)[0]
+        re.search(r"source sha256: \w+", xla2py.emit(xla2py.from_jax(f, np.ones(3, np.float32)), nested=nested).source)[
+            0
+        ]
         for nested in (False, True)
         for f in (jax.jit(lambda x: {"a": x}), jax.jit(lambda x: {"b": x}))
     ]

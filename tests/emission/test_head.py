@@ -33,21 +33,22 @@ def nested(*paths):
     return "ENTRY main {\n" + "\n".join(lines) + "\nROOT y = f32[2] add(p0, p1)\n}"
 
 
-def test_what_the_signature_says_the_docstring_does_not():
+def test_what_the_check_says_the_docstring_does_not():
     source = xla2py.emit(ADD).source
     assert source.startswith('"""Scaled; returns float32[4]."""\n')
-    assert 'SIGNATURE = {"x": "float32[4]", "n": "int32[]"}' in source
+    check = '    check_arguments("float32", (4,), x=x)\n    check_arguments("int32", (), n=n)\n'
+    assert check in source and "SIGNATURE" not in source
     unchecked = xla2py.emit(ADD, checks="none").source
     assert unchecked.startswith('"""Scaled.\n\nx: float32[4]\nn: int32[]\nreturns: float32[4]\n"""\n')
     assert "SIGNATURE" not in unchecked and unchecked == xla2py.emit(ADD, checks=False).source
 
 
 def test_the_header_names_what_is_needed():
-    assert " for NumPy 2.0 or newer.\n" in xla2py.emit(ADD).source
+    assert " for NumPy 2.0 or newer. License: yours; copied functions: 0BSD.\n" in xla2py.emit(ADD).source
     narrow = ADD.replace("f32", "bf16")
-    assert " for NumPy 2.0 or newer and ml_dtypes.\n" in xla2py.emit(narrow).source
-    assert " for CuPy.\n" in xla2py.emit(ADD, "cupy").source
-    assert " for Dask and NumPy 2.0 or newer.\n" in xla2py.emit(ADD, "dask").source
+    assert " for NumPy 2.0 or newer and ml_dtypes. " in xla2py.emit(narrow).source
+    assert " for CuPy. " in xla2py.emit(ADD, "cupy").source
+    assert " for Dask and NumPy 2.0 or newer. " in xla2py.emit(ADD, "dask").source
 
 
 @pytest.mark.parametrize(("version", "is_refused"), [("1.26.4", True), ("2.0.0", False), ("10.1.0rc1", False)])
@@ -112,3 +113,21 @@ def test_floats_in_objects_are_cast(made):
 def test_a_word_that_is_no_choice_is_refused_by_name(option):
     with pytest.raises(UsageError, match=f"XP416.*{option}.*'x' is not one of"):
         xla2py.emit(ADD, **{option: "x"})
+
+
+def test_arguments_of_one_type_are_checked_together():
+    text = "ENTRY main {\n dtype = f32[2] parameter(0)\n shape = f32[2] parameter(1)\n"
+    main = (emitted := xla2py.emit(text + "ROOT y = f32[2] add(dtype, shape)\n}")).load().main
+    assert '    check_arguments("float32", (2,), dtype=dtype, shape=shape)\n' in emitted.source
+    assert np.array_equal(main(X[:2], X[:2]), 2 * X[:2])
+    with pytest.raises(TypeError, match=r"shape: expected float32\[2\], got float32\[3\]"):
+        main(X[:2], X[:3])
+
+
+def test_a_type_that_is_named_once_has_no_name():
+    source = xla2py.emit("ENTRY main {\n x = f32[3] parameter(0)\n c = f32[] constant(0)\n" + NO_ADD, "cupy").source
+    assert "def main(x: cp.ndarray | Any) -> tuple[()]:" in source
+    assert "Array" not in source and "TypeAlias" not in source
+
+
+NO_ADD = " ROOT r = () tuple()\n}"

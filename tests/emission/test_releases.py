@@ -158,7 +158,7 @@ ENTRY main {{
         patch.setattr(releases, "_PART_TO_WASTE", 0)
         source = xla2py.emit(text).source
     (main,) = [part for part in ast.parse(source).body if getattr(part, "name", "") == "main"]
-    assert [ast.unparse(part) for part in main.body[3:-2]] == [
+    assert [ast.unparse(part) for part in main.body[4:-2]] == [
         "for _ in range(5):\n    total = total * exp + exp",
         "del exp",
         "dot = total @ total",

@@ -83,7 +83,7 @@ def test_large_constants_do_not_go_through_text():
     table = module.entry.root.operands[1]["literal"]
     np.testing.assert_array_equal(table, np.arange(5000, dtype=np.float32))
     assert not table.flags.owndata and not table.flags.writeable
-    one, two = (xla2py.emit(m, name="m").source.partition("# body sha256")[2] for m in (module, text))
+    one, two = (xla2py.emit(m, name="m").source.partition(", body sha256")[2] for m in (module, text))
     assert one == two
 
 

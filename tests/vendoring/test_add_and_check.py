@@ -1,6 +1,7 @@
 """``xla2py vendor add`` and ``check``: the manifest, and what states a module can be in."""
 
 import json
+import re
 import shutil
 import stat
 import sys
@@ -22,14 +23,28 @@ def state(xla2py, *arguments: str) -> tuple[int, str]:
 
 def test_add_writes_the_module_and_only_adds_to_pyproject(project, xla2py):
     text = (project / "src/ours/scale.py").read_text(encoding="utf-8")
-    assert "from kernels/scale.hlo for NumPy" in text
+    assert "# regenerate: xla2py emit kernels/scale.hlo -t numpy\n" in text
     assert "return x * 2 + 1" in text
-    assert "# license: yours" in text
+    assert " License: yours;" in text
     manifest = (project / "pyproject.toml").read_text(encoding="utf-8")
     assert manifest.startswith(PYPROJECT)
     entries = tomllib.loads(manifest)["tool"]["xla2py"]["module"]
     assert entries == [{"source": "kernels/scale.hlo", "output": "src/ours/scale.py"}]
     assert state(xla2py) == (0, "fresh")
+
+
+def test_headers_with_whole_hashes_are_read(project, xla2py):
+    path = project / "src/ours/scale.py"
+    text = path.read_text(encoding="utf-8")
+    older = re.sub(
+        r"# source sha256: (\w+), body sha256: (\w+)\n",
+        lambda found: f"# source sha256: {found[1]:0<64}\n# body sha256: {found[2]:0<64}\n# license: yours\n",
+        text,
+    )
+    path.write_text(older, encoding="utf-8")
+    assert state(xla2py) == (0, "fresh")
+    path.write_text(older.replace("x * 2", "2 * x"), encoding="utf-8")
+    assert state(xla2py) == (1, "edited")
 
 
 def test_options_of_add_are_those_of_updates(project, xla2py):

@@ -224,13 +224,13 @@ def _compare(generated: GeneratedModule, destination: Path | None, *, show: bool
 
 def require_unedited(path: Path) -> None:
     """Raise ``UsageError`` (XP403) where a file holds something that is not as xla2py wrote it."""
-    from ..emission import body_sha256
+    from ..emission.header import body_sha256, recorded_hashes
 
     text = read_bytes(path).decode("utf-8", "replace") if path.is_file() else ""
     if not text:
         return
-    recorded = re.search(r"^# body sha256: ([0-9a-f]{64})$", text, re.MULTILINE)
-    if recorded and recorded[1] == body_sha256(text):
+    recorded = recorded_hashes(text).get("body", "")
+    if recorded == body_sha256(text):
         return
     problem = "was edited since xla2py wrote it" if recorded else "was not written by xla2py"
     hint = "write to another file, see the difference with --diff, or overwrite it with --force"

@@ -1,4 +1,4 @@
-"""The description of an emitted module: its docstring, and the ``SIGNATURE`` that its arguments are checked by."""
+"""The description of an emitted module: its docstring, and what its arguments are checked by."""
 
 from __future__ import annotations
 
@@ -46,12 +46,21 @@ def signature(program: Program, names: list[str], paths: Sequence[Path | None]) 
     return tree_of(leaves)
 
 
+def arrays_by_type(program: Program, names: list[str]) -> dict[tuple[str, tuple[int, ...]], list[str]]:
+    """Return the names of the arguments that are arrays, by dtype and shape."""
+    found: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+    for name, parameter in zip(names, program.entry.computation.parameters, strict=True):
+        if isinstance(shape := parameter.shape, ArrayShape):
+            found.setdefault((str(shape.element_type.dtype), tuple(shape.dimensions)), []).append(name)
+    return found
+
+
 def docstring(
-    program: Program, names: list[str], replicas: Replicas | None, tree: ResultTree, *, has_signature: bool
+    program: Program, names: list[str], replicas: Replicas | None, tree: ResultTree, *, is_checked: bool
 ) -> str:
     """Return the docstring of a module: what it is, what goes in, what comes out.
 
-    In a module that ``has_signature`` only those arguments are listed of which there is more to say than stands there.
+    Where the arguments are checked, only those are listed of which there is more to say than the check does.
     """
     title = identifier(program.module.name.removeprefix("jit_")).replace("_", " ").strip() or "module"
     title = f"{title[0].upper()}{title[1:]}"
@@ -66,7 +75,7 @@ def docstring(
     groups: list[tuple[list[str], str]] = []
     for name, (parameter, given) in zip(names, pairs, strict=True):
         shape = type_text(parameter.shape, given.shape)
-        if has_signature and shape == type_text(parameter.shape):
+        if is_checked and shape == type_text(parameter.shape):
             continue
         if groups and groups[-1][1] == shape:
             groups[-1][0].append(name)

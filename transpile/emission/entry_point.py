@@ -12,6 +12,7 @@ from .replicas import ENTRY, Replicas
 from .result_trees import fitting
 
 CAST, NO_CHECKS = "cast", "none"  # what is said about arguments of other shapes and dtypes, apart from "exact"
+CHECK_ARRAYS = "check_arguments"  # the function that checks arrays of one dtype and shape
 SIZES = "sizes"  # of modules for any size: names stand for sizes
 
 
@@ -34,6 +35,11 @@ class EntryPoint:
     def takes_trees(self) -> bool:
         """Tell whether some argument is a tree of arrays."""
         return any(path is not None for path in self.paths)
+
+    @property
+    def has_signature(self) -> bool:
+        """Tell whether a constant of the module says what the arguments are."""
+        return self.check not in ("", CHECK_ARRAYS) or self.cast == "cast_trees"
 
 
 def entry_point(program: Program, replicas: Replicas | None, nested: bool, checks: str) -> EntryPoint:
@@ -58,4 +64,4 @@ def _check(program: Program, has_trees: bool) -> str:
         return "" if has_trees else "check_bounded_arguments"
     if has_trees:
         return "check_trees"
-    return "check_tuples" if any(isinstance(shape, TupleShape) for shape in shapes) else "check_arguments"
+    return "check_tuples" if any(isinstance(shape, TupleShape) for shape in shapes) else CHECK_ARRAYS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import linecache
-import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,10 +12,8 @@ from types import ModuleType
 
 from ..errors import Diagnostic, UsageError
 from ..files import read_bytes, write_atomically
-from .header import body_sha256
+from .header import body_sha256, recorded_hashes
 from .shared_helpers import defined_names, helper_names, helpers_file, stem
-
-_BODY = re.compile(r"^# body sha256: ([0-9a-f]{64})$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +34,7 @@ class HelpersFile:
         Raises ``UsageError`` (XP706) where it has not.
         """
         text = self._text() if self.path.is_file() else ""
-        recorded = _BODY.search(text)
-        if not text.strip() or (recorded and recorded[1] == body_sha256(text)):
+        if not text.strip() or recorded_hashes(text).get("body") == body_sha256(text):
             names = {*self.names, *names_in_folder(self.path.parent, self.target)}
             write_atomically(self.path, helpers_file(names, self.target).encode())
         else:

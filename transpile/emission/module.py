@@ -21,8 +21,8 @@ from .argument_trees import tree_text
 from .body import FunctionWriter
 from .constants import ModuleConstants
 from .cutting import calls_of, cut, without_arguments
-from .description import docstring, signature
-from .entry_point import entry_point
+from .description import arrays_by_type, docstring, signature
+from .entry_point import CHECK_ARRAYS, entry_point
 from .expression import Renderer
 from .function_texts import function_text, in_written_order
 from .header import NUMPY, header
@@ -42,7 +42,7 @@ from .result_trees import placed
 from .sections import add_sections
 from .sharded_arrays import SPLIT, ShardedArrays, axis_names
 from .shared_helpers import OWN, divided, import_line
-from .signature import TREE, has_tree, kinds_of_types, result_type
+from .signature import TREE, has_tree, kinds_of_types, result_type, typing_imports, without_lone_types
 from .sources import SourceNames
 
 _ML_DTYPE = re.compile(r"\bml_dtypes\.\w+")
@@ -216,18 +216,32 @@ class _ModuleWriter:
     def _begin_entry(self, writer: FunctionWriter, named: list[str]) -> None:
         """Write what stands before the program's own work: checks, leaves of trees, chunks of arguments."""
         self.parameters[:] = named
-        if self.entry.cast:
-            arguments = list(signature(self.program, named, self.entry.paths))
-            writer.line(self.renderer.statement("cast_arguments", arguments, self.entry.cast))
-            self.renderer.used_prelude[self.entry.cast] = None
-        if self.entry.check:
-            writer.line(self.renderer.statement("check_arguments", self.entry.check))
-            self.renderer.used_prelude[self.entry.check] = None
+        lines = self._checks(named)
+        for text in lines:
+            writer.line(text)
+        self.renderer.used_prelude.update((name, None) for name in (self.entry.cast, self.entry.check) if name)
         if self.target.arrange is not None:
             writer.arguments.unpack_trees()
         self.chunks = writer.arguments.prepare()
         if self.chunks:
             self.renderer.used_prelude["in_chunks"] = None
+
+    def _checks(self, named: list[str]) -> list[str]:
+        """Return the lines that cast the arguments to what the program takes, and those that check them."""
+        entry, renderer = self.entry, self.renderer
+        alike = arrays_by_type(self.program, named)
+        lines: list[str] = []
+        if entry.cast == "cast_trees":
+            lines.append(renderer.statement("cast_trees", list(signature(self.program, named, entry.paths))))
+        elif entry.cast:
+            for dtype in dict.fromkeys(dtype for dtype, _ in alike if "float" in dtype):
+                names = [name for (own, _), group in alike.items() if own == dtype for name in group]
+                lines.append(renderer.statement("cast_floats", names, dtype))
+        if entry.check == CHECK_ARRAYS:
+            lines += (renderer.statement(entry.check, names, *each) for each, names in alike.items())
+        elif entry.check:
+            lines.append(renderer.statement("check_signature", entry.check))
+        return lines
 
     # -- the whole text
 
@@ -242,8 +256,8 @@ class _ModuleWriter:
         classes = [class_text(*item, renderer) for item in renderer.named_results.items()]
         functions = [*classes, *(self._function_text(writer) for writer in self.writers)]
         functions += (text for part in self.parts for text in part.functions(renderer))
-        types = self._types()
-        typing = renderer.statement("typing_imports", any("Callable[" in text for text in functions)).splitlines()
+        types, functions = without_lone_types(self._types(), functions)
+        typing = typing_imports(renderer, [*types, *functions])
         used = {*renderer.used_prelude, *(use for definition in definitions for use in definition.uses)}
         from_file = import_line(
             self.settings.helpers, self.target.name, (each.name for each in helpers if each.name in used)
@@ -256,9 +270,10 @@ class _ModuleWriter:
             self.settings,
             imports(self.target, needed, [*types, *told, *functions, *kernels.texts, *self.constants.lines], from_file),
         )
+        public = [name for part in self.parts for name in part.public]
         top = renderer.environment.get_template("module.py.j2").render(
             docstring=docstring(
-                program, self.parameters, self.replicas, self.result_tree, has_signature=bool(entry.check)
+                program, self.parameters, self.replicas, self.result_tree, is_checked=bool(entry.check)
             ),
             header="\n".join(
                 header(
@@ -272,15 +287,15 @@ class _ModuleWriter:
             ),
             imports=imported,
             needs_numpy=NUMPY in imported,
-            public=[entry.name, *(name for part in self.parts for name in part.public)],
+            public=[entry.name, *public] if public else [],  # nothing is hidden where main is all
             module_constants=[
-                "",
+                *([] if types and imported[-1] == NUMPY else [""]),
                 *types,
                 *([""] if types and self.constants.lines else []),
                 *self.constants.lines,
                 *told,
                 *(["", *named] if named else []),
-                *(["", self._signature()] if entry.check else []),
+                *(["", self._signature()] if entry.has_signature else []),
                 *(["", self.chunks] if self.chunks else []),
             ],
         )

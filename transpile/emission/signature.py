@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,11 +11,14 @@ from ..array.node import Node
 from ..array.program import Function, Program, Tree
 from ..hlo.ir import Built
 from ..hlo.shapes import ArrayShape, Shape, TupleShape
+from .expression import Renderer
 
 ARRAY, SCALAR = "array", "scalar"
 BLOCK = "block"  # a piece of an array that functions of a target with chunks get
 TREE = "tree"  # an argument that holds others
 GROUP = "group"  # what replicas talk through
+
+_ALIAS = re.compile(r"(\w+)(?:: TypeAlias)? = (.*?)(?:  # .*)?")
 
 # What a value is: ARRAY, SCALAR where its rank is 0, None for a token, a tuple of such, or something that holds them.
 Type = Any
@@ -93,3 +98,23 @@ def kinds_of_types(program: Program, has_blocks: bool) -> list[str]:
         elif item is not None:
             stack += item
     return sorted(found)
+
+
+def without_lone_types(types: Sequence[str], functions: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Write types that functions name once, in no union, in their place; return the other types, and the functions."""
+    kept: list[str] = []
+    text = "\0".join(functions)
+    for line in types:
+        alias = _ALIAS.fullmatch(line)
+        uses = re.findall(rf"(?:\| )?\b{alias[1]}\b(?: \|)?", text) if alias is not None else []
+        if alias is None or uses != [alias[1]]:
+            kept.append(line)
+        else:
+            text = re.sub(rf"\b{alias[1]}\b", alias[2], text)
+    return kept, text.split("\0")
+
+
+def typing_imports(renderer: Renderer, texts: Sequence[str]) -> list[str]:
+    """The imports that the types in texts need."""
+    lines: list[str] = renderer.statement("typing_imports").splitlines()
+    return [line for line in lines if any(re.search(rf"\b{line.split()[-1]}\b", text) for text in texts)]

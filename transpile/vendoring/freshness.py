@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
 from ..emission import GeneratedModule, body_sha256, emit
+from ..emission.header import recorded_hashes
 from ..emission.helper_modules import names_in_folder
 from ..emission.shared_helpers import form_in, helpers_file, stem
 from ..files import read_bytes
@@ -20,8 +20,6 @@ from ..settings import emission_options
 from .manifest import Project, VendoredModule
 from .merge import has_conflicts
 from .text_files import TextFile
-
-_HEADER = re.compile(r"^# (source|body) sha256: ([0-9a-f]{64})$", re.MULTILINE)
 
 
 class State(Enum):
@@ -69,7 +67,7 @@ def read_vendored(project: Project, module: VendoredModule) -> VendoredFile | No
     if not path.exists():
         return None
     file = TextFile.decode(read_bytes(path), path)
-    return VendoredFile(path, file, dict(_HEADER.findall(file.text)))
+    return VendoredFile(path, file, recorded_hashes(file.text))
 
 
 def regenerate(project: Project, module: VendoredModule) -> GeneratedModule:
@@ -101,7 +99,7 @@ def as_edited(project: Project, module: VendoredModule) -> GeneratedModule | Non
     if generated.helpers:
         place = file.path.with_name(f"{stem(module.target)}.py")
         helpers = TextFile.decode(read_bytes(place), place).text
-        recorded = dict(_HEADER.findall(helpers))
+        recorded = recorded_hashes(helpers)
     is_edited = file.is_edited or (helpers != "" and recorded.get("body") != body_sha256(helpers))
     if not is_edited:
         return None
@@ -123,7 +121,7 @@ def inspect_module(project: Project, module: VendoredModule) -> Freshness:
         return Freshness(module, State.MISSING)
     if has_conflicts(file.file.text):
         return Freshness(module, State.CONFLICT, is_edited=True)
-    now = dict(_HEADER.findall(generated.source))
+    now = recorded_hashes(generated.source)
     is_edited = file.is_edited
     if file.recorded.get("source") != now["source"]:
         return Freshness(module, State.STALE_SOURCE, is_edited)

@@ -12,6 +12,16 @@ def dtype_name(dtype: Any) -> str:
     return str(dtype).rpartition(".")[2]
 
 
+def check_arguments(dtype: str, shape: tuple[int, ...], /, **arguments: Any) -> None:
+    """Raise TypeError for the first argument that has another dtype or shape."""
+    for name, value in arguments.items():
+        found = type(value).__name__
+        if hasattr(value, "dtype"):
+            found = f"{dtype_name(value.dtype)}{list(value.shape)}"
+        if found != (expected := f"{dtype}{list(shape)}"):
+            raise TypeError(f"{name}: expected {expected}, got {found}")
+
+
 def with_floats(value: Any, expected: str) -> Any:
     """``value``, in the dtype that ``expected`` says if both are floats."""
     dtype, given = expected.partition("[")[0], str(getattr(value, "dtype", ""))

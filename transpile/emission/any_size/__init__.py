@@ -24,7 +24,7 @@ from ..entry_point import NO_CHECKS, SIZES
 from ..expression import Renderer
 from ..formatting import formatted
 from ..generated import GeneratedModule
-from ..header import with_new_body_hash
+from ..header import recorded_hashes, with_new_body_hash, with_source_hash
 from .expressions import FEWEST
 from .skeletons import numbers_that_differ, skeleton
 from .texts import Shapes, in_common
@@ -37,7 +37,6 @@ _ENDLESS = 2**63
 _COMMAND = re.compile(r"^(# regenerate: .*)( -t \S+)(.*)$", re.MULTILINE)
 _SIGNATURE = re.compile(r"^SIGNATURE\b.*$", re.MULTILINE)
 _UNFORMATTED = " --no-format"
-_SHA = re.compile(r"^# source sha256: ([0-9a-f]{64})$", re.MULTILINE)
 
 
 def emit_any_size(
@@ -120,7 +119,7 @@ class _Writer:
         ranges = {name: range(min(self.sizes[name]), _ENDLESS, step) for name, step in self.witnesses.steps.items()}
         line = self.renderer.statement("sizes", ranges)
         text = _SIGNATURE.sub(lambda match: f"{match[0]}\n{line}", self.text, count=1)
-        text = _SHA.sub(f"# source sha256: {_digest(self.emitted)}", text, count=1)
+        text = with_source_hash(text, _digest(self.emitted))
 
         def command(match: re.Match[str]) -> str:
             others = match[3].replace(_UNFORMATTED, "") if is_formatted else match[3]
@@ -206,7 +205,7 @@ def _require_equal_constants(emitted: list[GeneratedModule]) -> None:
 
 def _texts(emitted: list[GeneratedModule]) -> list[str]:
     """The texts, whose hashes of sources are no difference."""
-    return [_SHA.sub("# source sha256: " + "0" * 64, each.source) for each in emitted]
+    return [with_source_hash(each.source, "0" * 16) for each in emitted]
 
 
 def _shapes(emitted: list[GeneratedModule]) -> dict[str, Shapes]:
@@ -229,5 +228,5 @@ def _shapes(emitted: list[GeneratedModule]) -> dict[str, Shapes]:
 
 
 def _digest(emitted: list[GeneratedModule]) -> str:
-    hashes = [match[1] for each in emitted if (match := _SHA.search(each.source))]
+    hashes = (recorded_hashes(each.source)["source"] for each in emitted)
     return hashlib.sha256("".join(hashes).encode()).hexdigest()

@@ -155,7 +155,7 @@ class _Reader:
     def _is_in_signature(tokens: Sequence[tokenize.TokenInfo], at: int) -> bool:
         """Tell whether a string stands in SIGNATURE."""
         statement = at
-        while statement and tokens[statement - 1].type != tokenize.NEWLINE:
+        while statement and tokens[statement - 1].type not in (tokenize.NEWLINE, tokenize.DEDENT):
             statement -= 1
         return tokens[statement].string == "SIGNATURE"
 
