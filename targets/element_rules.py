@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..transpile.array.node import Node, Slot
 from ..transpile.hlo.element_types import PRED
+from ..transpile.kernels.gathers import gather_of
 
 Kinds = frozenset[str]  # names of element types
 Rule = Callable[[Node], bool]
@@ -27,6 +28,8 @@ class ElementTable:
 
     def has(self, node: Node) -> bool:
         """The language says what a node computes."""
+        if gather_of(node) is not None:
+            return node.type.name in self.kinds
         types = [each.element_type for each in (node, *node.operands)]
         if not node.operands or not all(kind is not None and kind.name in self.kinds for kind in types):
             return False

@@ -196,7 +196,7 @@ GIVEN = {
         **dict.fromkeys(("parameter", "infeed", "from_host", "prelude call_back"), OUTSIDE),
         **dict.fromkeys(("outfeed", "send", "to_host"), "nothing comes of it"),
         "collective": DEVICES,
-        **dict.fromkeys(("kernel", "read"), OPEN),
+        **dict.fromkeys(("kernel", "read", "gather", "guarded_gather"), OPEN),
     },
 }
 

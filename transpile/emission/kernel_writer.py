@@ -110,9 +110,7 @@ class KernelWriter(FunctionWriter):
 
     def texts_of_lines(self) -> list[str]:
         """The lines, source places behind them."""
-        needs_index = any(
-            node.opcode == "read" or not {"places", "tests"}.isdisjoint(node.parameters) for node in self.plan.nodes
-        )
+        needs_index = any(not {"at", "places", "tests"}.isdisjoint(node.parameters) for node in self.plan.nodes)
         needs_index &= not self.kernel.by_lines
         first = [self.renderer.statement("number_of_element")] if needs_index else []
         return first + ["    " * (line.indent - 1) + self._commented(line) for line in self.lines]

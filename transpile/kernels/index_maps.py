@@ -24,6 +24,7 @@ class Index:
 
 
 Map = tuple[Index, ...]  # one for each axis of an array
+ANYWHERE: Map = (Index(axis=-1),)  # an array that is read where computed indices say; equal to no other
 
 VIEWS = frozenset(("expand", "getitem", "transpose", "broadcast_to"))
 

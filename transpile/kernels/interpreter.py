@@ -142,6 +142,18 @@ class Interpreter:
             raise IndexError(f"{node!r} reads place {place} of {len(array)}")
         return array[place]
 
+    def _gather(self, node: Node, at: int, values: Values) -> Any:
+        array, *indices = node.operands
+        if node.opcode == "guarded_gather":
+            which, fill, *indices = indices
+            if not values[which]:
+                return values[fill]
+        place = place_of(node.parameters["at"], at)
+        place += sum(int(values[i]) * stride for i, stride in zip(indices, node.parameters["strides"], strict=True))
+        if not 0 <= place < len(self.arrays[array]):
+            raise IndexError(f"{node!r} reads place {place} of {len(self.arrays[array])}")
+        return self.arrays[array][place]
+
     def _index(self, node: Node, at: int, values: Values) -> Any:
         row, *column = (place_of(offset, at) for offset in node.parameters["places"])
         if node.opcode == "arange":
@@ -195,6 +207,7 @@ _RULES = {
     "parameter": Interpreter._parameter,
     "literal": Interpreter._literal,
     "read": Interpreter._read,
+    **dict.fromkeys(("gather", "guarded_gather"), Interpreter._gather),
     **dict.fromkeys(("arange", "tri", "eye"), Interpreter._index),
     **dict.fromkeys(("mean", "var", "std"), Interpreter._quotient),
     "conditional": Interpreter._conditional,

@@ -32,6 +32,10 @@ _PLACED = {
     "parameter": KernelOperation(),
     "literal": KernelOperation(parameters=("constant",)),
     "read": KernelOperation(1, ("at", "indices"), is_like_operand=True),
+    # An array and computed indices along axes of these ``strides``, beside what ``at`` says; ``indices`` has None for
+    # these axes. ``guarded_gather`` has a truth and a number behind the array: where that is false, the number.
+    "gather": KernelOperation(None, ("at", "indices", "strides"), is_like_operand=True),
+    "guarded_gather": KernelOperation(None, ("at", "indices", "strides"), is_like_operand=True),
     "arange": KernelOperation(parameters=("places", "indices")),
     "tri": KernelOperation(parameters=("places", "indices", "diagonal")),
     "eye": KernelOperation(parameters=("places", "indices", "diagonal")),

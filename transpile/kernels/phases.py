@@ -101,7 +101,7 @@ def once_for_a_line(kernel: Kernel, nodes: Iterable[Node]) -> set[Node]:
 
 def _places(node: Node) -> Iterator[Offset]:
     """The places that a node asks for: where it reads, its indices, and which piece an element is of."""
-    if node.opcode == "read":
+    if "at" in node.parameters:
         yield node.parameters["at"]
     yield from node.parameters.get("places", ())
     yield from (each.place for test in node.parameters.get("tests", ()) for each in test)
@@ -111,6 +111,6 @@ def _from_memory(nodes: Iterable[Node], once: set[Node]) -> set[Node]:
     """Return what is read for each element, or computed of that; the rest follows from the number of the element."""
     found: set[Node] = set()
     for node in nodes:
-        if node not in once and (node.opcode == "read" or any(operand in found for operand in node.operands)):
+        if node not in once and ("at" in node.parameters or any(operand in found for operand in node.operands)):
             found.add(node)
     return found

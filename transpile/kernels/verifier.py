@@ -97,7 +97,7 @@ def _node_problems(kernel: Kernel, node: Node) -> Iterator[str]:
     for needed in node.operands:
         if not is_inside(node.region, needed.region):
             yield f"{needed!r} is not in scope"
-        if needed in kernel.whole and node.opcode != "read":
+        if needed in kernel.whole and "at" not in node.parameters:
             yield f"the array {needed!r} is no element"
     yield from _RULES.get(node.opcode, _no_problems)(kernel, node)
     if node.opcode in REDUCTIONS:
@@ -117,6 +117,20 @@ def _read_problems(kernel: Kernel, node: Node) -> Iterator[str]:
         yield f"{array!r} is read elsewhere, and given by element"
     if node.region is kernel.function.graph.root or node.region.kind == "loop":  # a branch does not run everywhere
         yield from _place_problems(node.parameters["at"], kernel.loop, prod(array.shape))
+
+
+def _gather_problems(kernel: Kernel, node: Node) -> Iterator[str]:
+    array, *indices = node.operands
+    if node.opcode == "guarded_gather":
+        _, fill, *indices = indices
+        if fill.element_type is not node.element_type:
+            yield f"it is filled with {fill!r}"
+    if array not in kernel.whole:
+        yield f"{array!r} is read elsewhere, and given by element"
+    if len(indices) != len(node.parameters["strides"]):
+        yield f"{len(indices)} indices are given for {len(node.parameters['strides'])} axes"
+    if any(not index.type.is_integral for index in indices):
+        yield "an index is no integer"
 
 
 def _place_problems(at: Offset, loop: tuple[int, ...], size: int) -> Iterator[str]:
@@ -150,4 +164,9 @@ def _loop_problems(kernel: Kernel, node: Node) -> Iterator[str]:
             yield f"{carry.parameter!r} does not keep its type"
 
 
-_RULES = {"read": _read_problems, "conditional": _conditional_problems, "loop": _loop_problems}
+_RULES = {
+    "read": _read_problems,
+    **dict.fromkeys(("gather", "guarded_gather"), _gather_problems),
+    "conditional": _conditional_problems,
+    "loop": _loop_problems,
+}

@@ -37,7 +37,9 @@ CTYPES = {
 }
 # What C++ computes in a wider type: rounded or cut after every operation, as libraries of arrays do.
 _NARROW = frozenset("s8 u8 s16 u16 f16 bf16".split())
-_EXACT = frozenset("select maximum minimum clamp square read prelude convert arange and or xor".split())
+_EXACT = frozenset(
+    "select maximum minimum clamp square read gather guarded_gather prelude convert arange and or xor".split()
+)
 
 
 class CudaRenderer(KernelRenderer):

@@ -13,7 +13,7 @@ from ....transpile.emission.expression import ATOM, PRIMARY, UNARY, Expression, 
 from ....transpile.emission.kernel_renderer import KernelRenderer, start_value
 from ....transpile.emission.literals import number
 from ....transpile.hlo.element_types import ELEMENT_TYPES, F32, U16, ElementType
-from ....transpile.kernels.index_maps import Map
+from ....transpile.kernels.index_maps import Index
 from ..kernels import NARROW
 
 # What kernels call NumPy's types, by which they make numbers.
@@ -31,8 +31,8 @@ CASTS = {
     **dict.fromkeys(NARROW, "f32"),
 }
 # What gives a narrow float of narrow floats as it is.
-_EXACT = frozenset("negate abs maximum minimum clamp select floor ceil round-nearest-even read".split())
-_EXACT |= {"concatenate", "stack", "roll", "pad", "conditional", "item", "parameter", "literal"}
+_EXACT = frozenset("negate abs maximum minimum clamp select floor ceil round-nearest-even read gather".split())
+_EXACT |= {"guarded_gather", "concatenate", "stack", "roll", "pad", "conditional", "item", "parameter", "literal"}
 # Numba computes these in 64 bits: what may leave the type of its operands is cut to it again.
 _WIDENED = frozenset("add subtract multiply negate not shift-left abs divide remainder square".split())
 
@@ -126,9 +126,11 @@ class NumbaRenderer(KernelRenderer):
         """The number of a text in exactly this type."""
         return Expression(self.statement("cast", self.type_name(element_type), text), PRIMARY)
 
-    def element(self, array: str, indices: Map) -> Expression:
-        """Return an element of an array or of a row of one, or what stands for an array of rank 0."""
-        places = iter([self.statement("place", index) for index in indices])
+    def element(self, array: str, indices: Sequence[Index | None], computed: Sequence[str] = ()) -> Expression:
+        """Return an element of an array or of a row of one, or what stands for an array of rank 0; where there is no
+        index, the ``computed`` ones are in order."""
+        given = iter(computed)
+        places = iter([next(given) if index is None else self.statement("place", index) for index in indices])
         if isinstance(array, Row):
             texts = [next(places) if item is None else item for item in array.items]
             return Expression(self.statement("item", array.array, [*texts, *places]), PRIMARY)

@@ -12,6 +12,7 @@ from ....transpile.emission.kernel_writer import KernelWriter
 from ....transpile.kernels.index_maps import identity
 from ..kernels import NARROW
 from .buffers import Buffers
+from .outer_indices import outer_indices
 from .renderer import NumbaRenderer
 
 COUNTERS = "ijkmnp"  # no l, which looks like 1
@@ -181,8 +182,13 @@ class NestWriter(KernelWriter):
 
     def write_nest(self) -> None:
         """Write the loops."""
+        waiting = outer_indices(self.plan.nodes, self.kernel, self.axes)
         count = self.open_outermost()
-        count += self.open(self.axes[1:])
+        for depth, axis in enumerate(self.axes[1:], 1):
+            for node in waiting.get(depth, ()):
+                self.statement(node)
+                self.plan.named.discard(node)
+            count += self.open([axis])
         self.region(self.graph.root)
         for k in range(len(self.results)):
             self.store(k)

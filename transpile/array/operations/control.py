@@ -101,6 +101,8 @@ OPERATIONS.define(
 
 OPERATIONS.define("kernel", "*arrays", axes=axes.nothing, allocates=True)
 OPERATIONS.define("read", "x", axes=axes.nothing, is_light=True)
+OPERATIONS.define("gather", "x *indices", axes=axes.nothing, default_names=("taken",))
+OPERATIONS.define("guarded_gather", "x which fill *indices", axes=axes.nothing, default_names=("taken",))
 
 
 # -- one of several results

@@ -13,9 +13,11 @@ from ...array.node import Node, Region
 from ...array.program import Branch, Function
 from ...array.traversal import topological
 from ...array.value import strong
-from ...kernels.index_maps import Index, Map, Test, bounds, identity, offset
+from ...kernels.gathers import gather_of
+from ...kernels.index_maps import ANYWHERE, Index, Map, Test, bounds, identity, offset
 from ...kernels.kernel import Kernel
 from ...kernels.lines import Lines, reduced_axes
+from .gathering import Gathering
 from .line_reductions import LineReductions
 from .reading import is_generated, read_by
 from .regions import FusedRegion, Piece
@@ -193,9 +195,16 @@ class KernelBuilder:
     def _copy(self, node: Node, made: dict[Node, Node]) -> Node:
         """A node over the copies of its operands, and what is read of others."""
         graph = self.graph
-        operands = tuple(made[source] if source in made else self._read(source, at) for source, at in self._reads(node))
+        operands = tuple(
+            self.inputs[source] if at == ANYWHERE else made[source] if source in made else self._read(source, at)
+            for source, at in self._reads(node)
+        )
         with graph.standing_for(node, self.caller.origins.get(node)):
-            if node in self.region.reductions:
+            gather = gather_of(node)
+            if gather is not None:
+                array = self.inputs[gather.array]
+                copy = Gathering(graph, self.region.loop).add(node, gather, array, operands[1:], self.region.at[node])
+            elif node in self.region.reductions:
                 copy = self._reduced(node, operands)
             else:
                 loop, parameters = self.region.loop, node.parameters

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...array.node import Node
+from ...kernels.gathers import gather_of
 from ...kernels.index_maps import Index, Map, broadcast, identity, is_view, piece, pieces, through
 from ...kernels.lines import reduced_axes
 
@@ -18,6 +19,11 @@ def read_by(node: Node, at: Map, reduced: bool) -> Iterator[tuple[Node, Map]]:
     """Return what an operation reads if it is computed at ``at``, and where: behind views. A reduction reads whole
     rows.
     """
+    gather = gather_of(node)
+    if gather is not None:
+        for number, (operand, place) in enumerate(gather.read_at(at)):
+            yield (operand, place) if number == 0 else _behind_views(operand, place)
+        return
     joins = node.operation.joins
     operands = pieces(node) if joins else node.operands
     for number, operand in enumerate(operands):
@@ -25,9 +31,13 @@ def read_by(node: Node, at: Map, reduced: bool) -> Iterator[tuple[Node, Map]]:
             place = piece(node, number, at)
         else:
             place = identity(operand.shape) if reduced else broadcast(operand, node, at)
-        while is_view(operand):
-            place, operand = through(operand, place), operand.operands[0]
-        yield operand, place
+        yield _behind_views(operand, place)
+
+
+def _behind_views(operand: Node, place: Map) -> tuple[Node, Map]:
+    while is_view(operand):
+        place, operand = through(operand, place), operand.operands[0]
+    return operand, place
 
 
 def of_lines(node: Node) -> Map:

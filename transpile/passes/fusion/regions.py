@@ -17,6 +17,7 @@ from ....targets.base import Kernels
 from ...array.node import Node, Region
 from ...array.program import Function, Loop, roots
 from ...array.traversal import dependencies, is_inside, topological
+from ...kernels.gathers import gather_of
 from ...kernels.index_maps import Index, Map, identity, is_view, pieces
 from ...kernels.lines import Lines, is_splittable, reduced_axes
 from .reading import is_generated, of_lines, read_by
@@ -148,6 +149,7 @@ class RegionFinder:
         """Return what something else reads than operations that may join, directly or behind views."""
         users: dict[Node, list[Node]] = {}
         outside: set[Node] = set(roots(self.function))
+        outside |= {gather.array for gather in map(gather_of, self.fusible) if gather is not None}
         for node in self.nodes:
             for needed in dependencies(node):
                 users.setdefault(needed, []).append(node)

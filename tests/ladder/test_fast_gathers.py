@@ -1,0 +1,62 @@
+"""The style ``fast`` of CuPy: gathers in kernels."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax")
+pytest.importorskip("cupy", reason="CuPy is not installed")
+
+import xla2py
+from xla2py.targets.cupy.twin.modules import to_device, to_host, twin
+from xla2py.tests.kernels.gathered import PROGRAMS, expected
+from xla2py.tests.kernels.interpreting import by_interpreter
+from xla2py.tests.ladder.running import needs_compiler
+from xla2py.transpile.equivalence.comparison import flatten
+
+
+def source(name, style="fast"):
+    function, arguments = PROGRAMS[name]
+    return xla2py.emit(xla2py.from_jax(function, *arguments), "cupy", style=style, debug=True)
+
+
+def same(found, wanted):
+    for result, other in zip(found, wanted, strict=True):
+        assert result.dtype == other.dtype
+        np.testing.assert_allclose(np.asarray(result, np.float64), np.asarray(other, np.float64), 2e-6, 2e-6)
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_kernels_gather_what_xla_does(name):
+    with twin():
+        found = to_host(source(name, "fused").load().main(*to_device(list(PROGRAMS[name][1]))))
+    same([array for _, array in flatten(found)], expected(name))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_interpreter_gathers_what_xla_does(name):
+    function, arguments = PROGRAMS[name]
+    same(by_interpreter(xla2py.from_jax(function, *arguments), arguments), expected(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("filled", "? x[chosen * 40 + at % 40] : not_a_number()"),
+        ("along an axis", "x[at / 3 * 40 + chosen]"),
+        ("rows", "= table[(clipped < 0 ? clipped + 9 : clipped) * 40 + column];"),
+        ("two indices", "* 40 + "),
+        ("clamped", "= smaller<int>(larger<int>("),
+    ],
+)
+def test_a_gather_is_the_read_of_an_element(name, said):
+    text = source(name).source
+    assert said in text
+    assert text.count("_kernel = ") == 1
+    assert "cp.take" not in text and "_or_fill(" not in text
+
+
+def test_what_is_gathered_of_is_stored():
+    text = source("of what is computed", "fused").source
+    assert text.count("_kernel = ") == 2
+    assert "raw float32 exp" in text
