@@ -6,6 +6,7 @@ import operator
 import sys
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -15,6 +16,7 @@ import cloudpickle
 import numpy as np
 
 from .replica import ReplicaError, ReplicaLost, ReplicaTimeout
+from .replica_chunks import arrays_left, futures_of, left_on_worker, nearest
 from .replica_snapshots import newest_snapshots
 from .replica_threads import require_one_each, results_of
 from .replica_transport import Seat, run_seated
@@ -174,6 +176,20 @@ class Run:
             time.sleep(0.02)
         return results_of(gathering.result())
 
+    def left(self, futures: Sequence[Any]) -> list[Any]:
+        """The results as dask arrays, by device: they stay on the workers. Raises what
+        ``results`` does.
+        """
+        code = [[pickled_whole(left_on_worker)]] * len(futures)
+        leave = self.submit("replica-leave", cloudpickle.loads, code)
+        each = [
+            (left, future, self.client.id)
+            for left, future in zip(leave, futures, strict=True)
+        ]
+        told = self.submit("replica-left", operator.call, each)
+        self.wait(told)
+        return [arrays_left(self.client, *one) for one in self.results(told)]
+
 
 # What a failure is a consequence of, the cause first; before them comes whatever else a
 # program raises.
@@ -198,6 +214,7 @@ def on_workers(
     every: int,
     retries: int,
     rejoin: float | None,
+    gather: bool,
 ) -> list[Any]:
     """Run a program with one replica on each of as many workers; the results, by
     device.
@@ -205,7 +222,9 @@ def on_workers(
     Nothing is left behind: neither tasks nor connections. ``timeout`` is the longest,
     in seconds, that a replica waits for another. Where a replica is lost, the run
     begins again from the newest snapshots, up to ``retries`` times, if there are enough
-    workers within ``rejoin`` seconds. Raises ReplicaLost, ReplicaMismatch and
+    workers within ``rejoin`` seconds. Dask arrays among the arguments are computed, and
+    a replica takes the worker that has most of its own; results stay on the workers, as
+    dask arrays, unless ``gather``. Raises ReplicaLost, ReplicaMismatch and
     ReplicaTimeout, or what a replica has raised.
     """
     count = counts[0] * counts[1]
@@ -213,12 +232,13 @@ def on_workers(
     carry_constants(replica.__globals__)
     make_seat = pickled_whole(Seat)
     program = pickled_whole(partial(run_seated, replica, group, counts))
+    replica_args, held = futures_of(client, replica_args)
     given = [
-        (list(arguments), {name: feed[device] for name, feed in feeds.items()})
+        (arguments, {name: feed[device] for name, feed in feeds.items()})
         for device, arguments in enumerate(replica_args)
     ]
     folders: list[str] = []
-    addresses = placed(client, count, workers, timeout)
+    addresses = placed(client, count, workers, timeout, held)
     while True:
         run = Run(client, addresses, timeout)
         begin = newest_snapshots(folders, count)
@@ -234,7 +254,7 @@ def on_workers(
             work = [(made[d], seats[d], run.addresses, *given[d]) for d in range(count)]
             running = run.submit("replica", operator.call, work)
             run.wait(running)
-            return run.results(running)
+            return run.results(running) if gather else run.left(running)
         except ReplicaLost as error:
             if snapshot is None or len(folders) > retries:
                 raise
@@ -244,7 +264,7 @@ def on_workers(
         patience = timeout if run.is_restarted else 1.0
         patience = patience if rejoin is None else rejoin
         try:
-            addresses = placed(client, count, workers, patience)
+            addresses = placed(client, count, workers, patience, held)
         except ReplicaTimeout as error:
             lost.add_note(f"no other worker came within {patience:g} s: {error}")
             raise lost from None
@@ -282,16 +302,23 @@ def threads_of(client: Any) -> dict[str, int]:
 
 
 def placed(
-    client: Any, count: int, workers: Sequence[str] | None, timeout: float
+    client: Any,
+    count: int,
+    workers: Sequence[str] | None,
+    timeout: float,
+    held: Sequence[Counter[str]],
 ) -> list[str]:
-    """A worker for each device: others as long as there are any, and one thread for
-    each replica.
+    """A worker for each device: others as long as there are any, those first that have
+    bytes of its arguments, and one thread for each replica.
     """
     deadline = time.monotonic() + timeout
+    total = sum(held, Counter[str]())
     while True:
         free = {
             a: n
-            for a, n in sorted(threads_of(client).items())
+            for a, n in sorted(
+                threads_of(client).items(), key=lambda w: (-total[w[0]], w)
+            )
             if workers is None or a in workers
         }
         rounds = range(max(free.values(), default=0))
@@ -299,7 +326,7 @@ def placed(
             address for k in rounds for address, threads in free.items() if threads > k
         ][:count]
         if len(chosen) == count:
-            return chosen
+            return nearest(chosen, held)
         if time.monotonic() > deadline:
             raise ReplicaTimeout(
                 f"{count} replicas need as many worker threads; "

@@ -5,7 +5,7 @@ where the last axis runs first. A sharding names for each dimension the axes tha
 it, the major one first: ``("data", None)``, ``(("data", "model"), None)``.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -82,13 +82,24 @@ def join_arrays(
     by_result = list(zip(*results, strict=True)) if is_tuple else [results]
     joined = []
     for shards, sharding in zip(by_result, shardings, strict=True):
-        array = shards[0]
-        if sharding is not None:
-            counts = part_counts(sharding, mesh)
-            sizes = zip(array.shape, counts, strict=True)
-            array = np.empty([size * count for size, count in sizes], array.dtype)
-            indices = shard_indices(array.shape, sharding, mesh, devices)
-            for index, shard in zip(indices, shards, strict=True):
-                array[index] = shard
-        joined.append(array)
+        if sharding is None or not sharding:
+            joined.append(shards[0])
+            continue
+        counts = part_counts(sharding, mesh)
+        places = shard_indices(counts, sharding, mesh, devices)
+        parts = {
+            tuple(number.start for number in place): shard
+            for place, shard in zip(places, shards, strict=True)
+        }
+        joined.append(np.block(nested_parts(parts, counts, ())))
     return tuple(joined) if is_tuple else joined[0]
+
+
+def nested_parts(
+    parts: Mapping[tuple[int, ...], Any], counts: Sequence[int], place: tuple[int, ...]
+) -> Any:
+    """Return what ``np.block`` joins: the parts, by their places, in nested lists."""
+    if len(place) == len(counts):
+        return parts[place]
+    numbers = range(counts[len(place)])
+    return [nested_parts(parts, counts, (*place, number)) for number in numbers]
