@@ -70,9 +70,10 @@ class Kernels:
     nothing is raised to it, or None. Where they ``take_any_shape``, those that ask for no place compute arrays of
     other shapes, too. A result with ``bytes_by_caller`` and more is an array that the caller makes and a kernel
     fills. Loops over ``parallel_from`` elements and more may run in several threads, where a target has these.
-    Where they ``read_sizes``, from the shapes of their arguments, they may be of any. They need the packages that
-    ``requires`` names, which an ``extra`` of this distribution installs. ``declarations`` makes what writes the
-    kernels of a module
+    ``any_size`` are the fields that are others where sizes are free; None where kernels cannot be written for any.
+    Where kernels are strings in the text of a module, ``language()`` says how sizes stand in them
+    (:class:`transpile.emission.any_size.kernel_strings.Language`). They need the packages that ``requires`` names,
+    which an ``extra`` of this distribution installs. ``declarations`` makes what writes the kernels of a module
     (:class:`transpile.emission.kernels.Declarations`).
     """
 
@@ -91,14 +92,13 @@ class Kernels:
     parallel_from: int | None = None
     requires: tuple[str, ...] = ()
     extra: str = ""
-    read_sizes: bool = False
+    any_size: Mapping[str, Any] | None = field(default=None, hash=False)
+    language: Callable[[], Any] | None = None
 
     def at_any_size(self) -> Kernels:
         """Return the kernels of a program whose sizes are free: as for large arrays, without what only these have."""
         pays = self.pays
-        return replace(
-            self, pays=lambda nodes, saved, _: pays(nodes, saved, True), bytes_by_caller=None, parallel_from=None
-        )
+        return replace(self, **{"pays": lambda nodes, saved, _: pays(nodes, saved, True), **(self.any_size or {})})
 
     def missing(self) -> tuple[str, ...]:
         """The packages that kernels need and that are not installed."""

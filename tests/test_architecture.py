@@ -133,7 +133,7 @@ STATEMENT = re.compile(
 )
 # Texts like statements in what writes modules, and why they are none that is written.
 READ = {
-    "transpile/emission/any_size/texts.py": "where a function begins",
+    "transpile/emission/any_size/places.py": "where a function begins",
     "transpile/emission/body.py": "lines that macros wrote are read again",
     "transpile/emission/cutting/blocks.py": "functions of the prelude are written again from their own text",
     "transpile/emission/cutting/cleaning.py": "functions of the prelude are written again from their own text",

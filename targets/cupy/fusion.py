@@ -99,6 +99,23 @@ def reduces(node: Node) -> bool:
     return lines is not None and lines.length <= _LONGEST_LINE
 
 
+def _whole(lines: Lines) -> int:
+    """Lines of any length are not cut: how many parts there should be is not known."""
+    return 1
+
+
+def _reduces_several(node: Node) -> bool:
+    """Lines of any length are reduced by kernels where there are several: of one, the library makes parts."""
+    if not reduces(node):
+        return False
+    lines = Lines.along(node.operands[0].shape, reduced_axes(node))
+    return lines is not None and lines.count > 1
+
+
+def _language() -> Any:
+    return import_module(f"{__package__}.cuda.sizes").CUDA
+
+
 def _declarations(*arguments: Any) -> Any:
     """Return the writer of kernels in CUDA C++; it stands above the targets, and is imported where a module has
     kernels.
@@ -116,4 +133,6 @@ KERNELS = Kernels(
     most_arguments=32,  # they take up to 4 KB
     refuses=hides_elements,
     take_any_shape=True,
+    any_size={"parts": _whole, "reduces": _reduces_several},
+    language=_language,
 )

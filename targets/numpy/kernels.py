@@ -164,5 +164,5 @@ KERNELS = Kernels(
     refuses=refuses,
     requires=("numba", "scipy"),
     extra="fast",
-    read_sizes=True,
+    any_size={"bytes_by_caller": None, "parallel_from": None},
 )

@@ -1,5 +1,7 @@
 """Random programs whose sizes are free."""
 
+import pytest
+
 from xla2py.transpile.emission import emit
 from xla2py.transpile.fuzzing import any_size
 from xla2py.transpile.fuzzing.free_sizes import STEPS, names_of, program_at
@@ -43,9 +45,17 @@ def test_modules_for_any_size_agree_with_those_for_each(xla2py):
     assert code == 0 and out.splitlines()[0] == "4 programs, 4 agree at every size, 0 do not"
 
 
+@pytest.mark.parametrize("style", ["readable", "fused"])
+def test_modules_of_cupy_for_any_size_agree_with_those_of_numpy(style, xla2py):
+    pytest.importorskip("cupy", reason="CuPy is not installed")
+    options = ("-t", "cupy", "--style", style)
+    code, out, _ = xla2py("fuzz", "--any-size", "--first-seed", "3", "--seeds", "2", *options)
+    assert code == 0 and out.splitlines()[0] == "2 programs, 2 agree at every size, 0 do not"
+
+
 def test_a_wrong_value_is_told_with_its_seed(xla2py, monkeypatch):
-    def broken(source, **options):
-        emitted = emit(source, **options)
+    def broken(source, *target, **options):
+        emitted = emit(source, *target, **options)
         is_generic = bool(emitted.sizes)
         text = emitted.source.replace("\n    return ", "\n    return 1 + ", 1) if is_generic else emitted.source
         return emitted.__class__(text, emitted.name, emitted.target, sizes=emitted.sizes)
@@ -56,5 +66,6 @@ def test_a_wrong_value_is_told_with_its_seed(xla2py, monkeypatch):
 
 
 def test_options_that_do_not_count_are_refused(xla2py):
-    code, _, err = xla2py("fuzz", "--any-size", "--ops", "add")
-    assert code == 2 and "--any-size" in err
+    for options in (("--ops", "add"), ("-t", "numpy,cupy")):
+        code, _, err = xla2py("fuzz", "--any-size", *options)
+        assert code == 2 and "--any-size" in err

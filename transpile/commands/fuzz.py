@@ -50,9 +50,9 @@ def command(
     element type, pattern), the first program that fell into it, its inputs, and the command that shows it. The same
     command again goes on where it stopped. Exit code 1 where anything was found.
 
-    With --any-size, programs have one to three free sizes, and the module for any size is compared with the one for
-    each of five, for NumPy. Nothing is written; of the other options, --seeds, --first-seed, --style and the limits
-    are taken.
+    With --any-size, programs have one to three free sizes, and the module for any size is compared with NumPy's for
+    each of five. Nothing is written; of the other options, --seeds, --first-seed, --style, one --target and the
+    limits are taken.
     """
     from ..emission import require_style
     from ..equivalence.checking import named_campaigns
@@ -62,9 +62,12 @@ def command(
     from ..hlo.opcodes import OPCODES
 
     if any_size:
-        if ops or target != ("numpy",) or campaigns != ("ordinary",):
-            raise click.UsageError("--any-size draws operations and inputs of its own, for NumPy")
-        return _any_size(range(first_seed, first_seed + seeds), style, Limits(timeout, memory_limit * MIB))
+        if ops or len(target) != 1 or campaigns != ("ordinary",):
+            raise click.UsageError("--any-size draws operations and inputs of its own, for one target")
+        (name,) = require_targets(target)
+        require_style(style, load_target(name))
+        note_twins(target)
+        return _any_size(range(first_seed, first_seed + seeds), style, name, Limits(timeout, memory_limit * MIB))
     unknown = sorted(set(ops or ()) - set(OPCODES))
     if unknown:
         raise UsageError(Diagnostic("XP606", f"there is no operation '{unknown[0]}'", hint="'xla2py ops' lists them"))
@@ -83,7 +86,7 @@ def command(
     return DIFFERS if progress.buckets else 0
 
 
-def _any_size(seeds: range, style: str, limits: Limits) -> int:
+def _any_size(seeds: range, style: str, target: str, limits: Limits) -> int:
     """Compare the programs of seeds at several sizes, and tell what came of it."""
     from ..equivalence.participants import Workers
     from ..fuzzing.any_size import Tally, compare_any_size
@@ -91,7 +94,7 @@ def _any_size(seeds: range, style: str, limits: Limits) -> int:
     tally = Tally()
     with Workers(limits) as workers, counting(len(seeds), "programs") as advance:
         for seed in seeds:
-            compare_any_size(seed, workers, tally, style)
+            compare_any_size(seed, workers, tally, style, target)
             advance(f"seed {seed}, {len(tally.wrong)} wrong")
     click.echo(f"{len(seeds)} programs, {tally.agreeing} agree at every size, {len(tally.wrong)} do not")
     for cause, count in tally.refusals.most_common():

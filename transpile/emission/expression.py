@@ -157,6 +157,7 @@ class Renderer:
             function_name=self.function_names.__getitem__,
             kernel_name=self.kernel_names.__getitem__,
             as_array=self.as_array,
+            sizes_are_free=self.sizes_are_free,
             **self.own_globals(),
         )
         self.environment.tests["scalar_expression"] = is_scalar_expression

@@ -31,11 +31,11 @@ class Tally:
     wrong: dict[int, str] = field(default_factory=dict)
 
 
-def compare_any_size(seed: int, workers: Workers, tally: Tally, style: str = READABLE) -> None:
-    """Compare the program of a seed at several sizes: for NumPy, the module for any size with the one for these."""
+def compare_any_size(seed: int, workers: Workers, tally: Tally, style: str = READABLE, target: str = "numpy") -> None:
+    """Compare the program of a seed at several sizes: the module for any size of a target with NumPy's for these."""
     try:
         found = witnesses(names_of(seed), lambda sizes: program_at(seed, sizes))
-        generic = emit(found, style=style, format=False)
+        generic = emit(found, target, style=style, format=False)
     except UnsupportedError as error:
         tally.refusals[_cause(error)] += 1
         return
@@ -47,7 +47,7 @@ def compare_any_size(seed: int, workers: Workers, tally: Tally, style: str = REA
         except XlaToPythonError:
             continue
         arguments = nest([parameter.shape for parameter in module.entry.parameters], make_inputs(module, seed))
-        runs = [workers.run_generated(each, arguments) for each in (emit(module, style=style, format=False), generic)]
+        runs = [workers.run_generated(each, arguments) for each in (emit(module, format=False), generic)]
         failed = next((run for run in runs if run.failure is not None), None)
         leaves = [] if failed else compare(list(runs[0].results), list(runs[1].results), budgets_for(module))
         differing = [str(leaf) for leaf in leaves if not leaf.status.is_good]

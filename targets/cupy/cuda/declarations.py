@@ -19,7 +19,7 @@ from ....transpile.emission.prelude import Prelude
 from ....transpile.emission.sources import SourceNames
 from ....transpile.kernels.kernel import Kernel
 from ...base import TEMPLATES, Target
-from .launches import launched
+from .launches import launched, launched_at_any_size
 from .line_writer import LineWriter
 from .renderer import CudaRenderer
 from .words import DOUBLE_WORDS, WORDS
@@ -49,7 +49,9 @@ class CudaDeclarations(Declarations):
             words |= {"row", "column", "inside", "k"}
         if _kinds(kernel) & {"f64", "c64", "c128"}:
             words |= DOUBLE_WORDS
-        self.renderer.launch, found = launched(kernel) if kernel.by_lines else (None, None)
+        launch = launched_at_any_size if self.caller_renderer.sizes_are_free else launched
+        self.renderer.launch, found = launch(kernel) if kernel.by_lines else (None, None)
+        self.shapes[self.caller_renderer.kernel_names[kernel]] = {}  # sizes are handed to it
         given_to_all = kernel, self.renderer, Names(words), self.annotate, constants, self.source_names
         writer = KernelWriter(*given_to_all) if found is None else LineWriter(*given_to_all, found)
         writer.name_arguments(*argument_names(node, caller))
@@ -68,7 +70,8 @@ class CudaDeclarations(Declarations):
     def _of_lines(self, writer: LineWriter) -> str:
         """The declaration of a kernel whose threads compute lines together."""
         kernel, renderer = writer.kernel, writer.renderer
-        self.caller_renderer.used_prelude["RowKernel"] = None
+        class_name = "SizedRowKernel" if self.caller_renderer.sizes_are_free else "RowKernel"
+        self.caller_renderer.used_prelude[class_name] = None
         pairs: list[tuple[Node, str, bool]] = [(n, writer.texts[n], False) for n in kernel.function.parameters]
         pairs += [(node, name, True) for node, name in zip(writer.results, writer.written_names, strict=True)]
         return self.caller_renderer.statement(

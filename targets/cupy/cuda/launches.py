@@ -20,7 +20,8 @@ _SHORT_SHARE, _LONGEST_SHARE = 8, 16  # elements of a line that a thread keeps
 class Launch:
     """``width`` threads share a line, ``together`` lines a block; each keeps ``each`` elements, or none if that is 0.
 
-    ``in_loops`` tells whether threads go over their shares in loops; otherwise each has one element.
+    ``in_loops`` tells whether threads go over their shares in loops; otherwise each has one element. Where
+    ``sizes_are_free``, lines may be of any length and count.
     """
 
     lines: Lines
@@ -29,6 +30,7 @@ class Launch:
     each: int
     in_loops: bool
     parts: int = 1  # of a line, each for a block
+    sizes_are_free: bool = False
 
     @property
     def threads(self) -> int:
@@ -51,9 +53,14 @@ class Launch:
         return (self.blocks, self.parts) if self.parts > 1 else (self.blocks,)
 
     @property
+    def has_spare_lines(self) -> bool:
+        """The last block may have fewer lines than the others."""
+        return self.together > 1 if self.sizes_are_free else self.lines.count % self.together != 0
+
+    @property
     def has_spare_threads(self) -> bool:
         """There are threads without an element. In loops those without a line do what the threads of the last do."""
-        return not self.in_loops and (self.width != self.lines.length or self.lines.count % self.together != 0)
+        return not self.in_loops and (self.width != self.lines.length or self.has_spare_lines)
 
 
 def launched(kernel: Kernel) -> tuple[Launch, Phases]:
@@ -68,6 +75,14 @@ def launched(kernel: Kernel) -> tuple[Launch, Phases]:
     if each > _LONGEST_SHARE or kernel.parts > 1 or not 0 < each * found.words <= _MOST_KEPT:
         each, found = 0, phases(kernel, nothing)
     return Launch(lines, width, together, each, in_loops=True, parts=kernel.parts), found
+
+
+def launched_at_any_size(kernel: Kernel) -> tuple[Launch, Phases]:
+    """The threads of a kernel whose lines may be of any length: those of a block go over each line in loops."""
+    assert kernel.lines is not None
+    together = 1 if kernel.lines.are_rows else _WARP
+    width = _SMALL_BLOCK if kernel.lines.are_rows else _LARGEST_BLOCK // _WARP
+    return Launch(kernel.lines, width, together, 0, in_loops=True, sizes_are_free=True), phases(kernel, nothing)
 
 
 def _short_rows(lines: Lines) -> Launch:

@@ -55,6 +55,7 @@ class CudaRenderer(KernelRenderer):
         return super().own_globals() | {
             "ctypes": CTYPES,
             "launch": lambda: self.launch,
+            "index_type": CTYPES["s64" if self.sizes_are_free else "s32"],
             "device": self.device,
             "shared_function": self.shared_function,
         }
@@ -102,7 +103,7 @@ class CudaRenderer(KernelRenderer):
         if kind == "pred":
             return self.statement("truth", bool(value))
         if element_type.is_integral:
-            return self.statement("whole_number", kind, int(value))
+            return self.statement("whole_number", kind, int(value), self.sizes_are_free and element_type.bits <= 32)
         if element_type.is_complex:
             part = {"c64": "f32", "c128": "f64"}[kind]
             return self.statement("complex_number", kind, *(self._real(x, part) for x in (value.real, value.imag)))

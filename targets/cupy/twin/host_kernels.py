@@ -97,7 +97,10 @@ class ElementwiseKernel:
         count = self.real.nin
         if len(arguments) not in (count, self.real.nargs):
             raise TypeError(f"{self.name} takes {count} arguments")
-        values = [operand(each) for each in arguments]
+        values = [
+            _size(param, each) if isinstance(each, int) else operand(each)
+            for param, each in zip(self.params, arguments, strict=False)
+        ]
         for value in values:
             if not isinstance(value, np.ndarray | np.generic):
                 raise TypeError(f"{self.name} of a bare {type(value).__name__}")
@@ -163,6 +166,11 @@ class ElementwiseKernel:
             f"    long long i = order ? n - 1 - at : at;\n    {' '.join(elements)}\n"
             f"    {{ {self.operation}; }}\n  }}\n  return is_read_outside;\n}}\n"
         )
+
+
+def _size(param: Any, number: int) -> Any:
+    """A whole number as a kernel gets it: where its parameter says of which type it is, or else as it is."""
+    return number if param.dtype is None or param.raw else np.dtype(param.dtype).type(number)
 
 
 def _flushing(dtypes: Iterable[str]) -> str:

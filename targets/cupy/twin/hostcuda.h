@@ -167,7 +167,7 @@ template <class Body> static int hostcuda_launch(int gx, int gy, int gz, int bx,
       Fiber &f = fibers[k];
       f.thread = {k % bx, k / bx % by, k / bx / by}; f.warp = k / 32; f.lane = k % 32; f.done = false;
       warp_barriers[f.warp].alive++;
-      void **top = (void **)(stacks + STACK * (k + 1)) - 2;
+      void **top = (void **)(stacks + STACK * (k + 1)) - 3;  // as a call would leave it: 8 beside a multiple of 16
       *--top = (void *)start_fiber;
       for (int r = 0; r < 6; r++) *--top = nullptr;
       f.pointer = top; order[k] = k;

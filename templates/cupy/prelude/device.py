@@ -2,7 +2,7 @@
 whole rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import cupy as cp
@@ -200,4 +200,36 @@ class RowKernel:
         made = [cp.empty(shape, dtype=dtype) for shape, dtype in self.results]
         given = [cp.ascontiguousarray(array) for array in arrays]
         self.kernel(self.grid, (self.threads,), (*given, *made))
+        return made[0] if len(made) == 1 else tuple(made)
+
+
+class SizedRowKernel:
+    """A kernel whose threads compute rows or columns, as many `lines` as the sizes say;
+    `results` are (shape, dtype).
+    """
+
+    def __init__(
+        self,
+        source: str,
+        name: str,
+        *,
+        lines: Callable[..., int],
+        lines_of_a_block: int,
+        threads: int,
+        results: Callable[..., Sequence[tuple[tuple[int, ...], Any]]],
+    ) -> None:
+        self.kernel = cp.RawKernel(source, name)
+        self.lines = lines
+        self.lines_of_a_block = lines_of_a_block
+        self.threads = threads
+        self.results = results
+
+    def __call__(self, *arguments: Any) -> Any:
+        """New arrays with the results, of sizes and arrays; a tuple of several."""
+        sizes = [each for each in arguments if isinstance(each, int)]
+        arrays = arguments[len(sizes) :]
+        made = [cp.empty(shape, dtype=dtype) for shape, dtype in self.results(*sizes)]
+        given = [cp.ascontiguousarray(array) for array in arrays]
+        grid = (-(-self.lines(*sizes) // self.lines_of_a_block),)
+        self.kernel(grid, (self.threads,), (*sizes, *given, *made))
         return made[0] if len(made) == 1 else tuple(made)

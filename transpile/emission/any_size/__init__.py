@@ -26,6 +26,7 @@ from ..formatting import formatted
 from ..generated import GeneratedModule
 from ..header import recorded_hashes, with_new_body_hash, with_source_hash
 from .expressions import FEWEST
+from .kernel_strings import Language
 from .skeletons import numbers_that_differ, skeleton
 from .texts import Shapes, in_common
 
@@ -80,9 +81,9 @@ def _require_support(witnesses: Witnesses, options: Mapping[str, Any]) -> None:
 
 
 def _reads_sizes(options: Mapping[str, Any]) -> bool:
-    """Tell whether all functions of a style read sizes from their arguments."""
+    """Tell whether the functions of a style can take any sizes."""
     kernels = kernels_in(options["style"], options["target"])
-    return kernels is None or kernels.read_sizes
+    return kernels is None or kernels.any_size is not None
 
 
 @dataclass
@@ -117,7 +118,7 @@ class _Writer:
         if not self.text:
             self.text, _ = self._in_common()
         ranges = {name: range(min(self.sizes[name]), _ENDLESS, step) for name, step in self.witnesses.steps.items()}
-        line = self.renderer.statement("sizes", ranges)
+        line = self.renderer.statement("free_sizes", ranges)
         text = _SIGNATURE.sub(lambda match: f"{match[0]}\n{line}", self.text, count=1)
         text = with_source_hash(text, _digest(self.emitted))
 
@@ -191,7 +192,12 @@ class _Writer:
         _require_equal_constants(self.emitted)
         columns = zip(*self.sizes.values(), strict=True)
         labels = [shown_sizes(dict(zip(self.sizes, column, strict=True))) for column in columns]
-        return in_common(_texts(self.emitted), self.sizes, _shapes(self.emitted), labels, self.renderer)
+        texts, shapes = _texts(self.emitted), _shapes(self.emitted)
+        return in_common(texts, self.sizes, shapes, labels, self.renderer, self._language())
+
+    def _language(self) -> Language | None:
+        kernels = kernels_in(self.options["style"], self.options["target"])
+        return kernels.language() if kernels is not None and kernels.language is not None else None
 
 
 def _require_equal_constants(emitted: list[GeneratedModule]) -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import io
 import re
 import tokenize
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, zip_longest
 from typing import NoReturn
 
 import numpy as np
@@ -19,18 +19,16 @@ import numpy as np
 from ...errors import Diagnostic, UnsupportedError
 from ...frontends.witnesses import Sizes
 from ..expression import Renderer
-from .expressions import ATOM, FEWEST, POWER, PRODUCT, SUM, SizeExpression, integer_expression, number_expression
+from .expressions import ATOM, FEWEST, SizeExpression, integer_expression, number_expression
+from .kernel_strings import Language, declaration, kernel_in_common
+from .places import apart, body_begins, closing_bracket, is_comment_line, kind_of, needed_level
 
 Shapes = Mapping[str, Sequence[Sequence[int]]]  # of the arguments of a function, in each of the texts
 
 _SKIPPED = frozenset((tokenize.NL, tokenize.COMMENT))
-# An expression between these needs no parentheses.
-_BEFORE, _AFTER = frozenset(("(", "[", ",", ":", "=", "return")), frozenset(")],:")
 _NUMBERS = re.compile(r"\d+")
-_BLOCKS = ("def ", "class ", "@")
 _LEFT_OUT = "#"  # a comment
 _MOST_DIGITS = 9  # of a float32
-_CHECK = re.compile(r"\s+(check_sizes|.* = cast_\w+)\(")
 
 
 @dataclass(slots=True)
@@ -42,6 +40,7 @@ class _Function:
     shapes: Shapes
     line: int
     at: int  # its first token
+    is_declared: bool = False  # a kernel whose text is a string: it is handed all sizes
     local: dict[str, str] = field(default_factory=dict)
     needed: dict[str, None] = field(default_factory=dict)
 
@@ -63,32 +62,22 @@ class _Edit:
 
 
 def in_common(
-    texts: Sequence[str], sizes: Sizes, shapes: Mapping[str, Shapes], labels: Sequence[str], renderer: Renderer
+    texts: Sequence[str],
+    sizes: Sizes,
+    shapes: Mapping[str, Shapes],
+    labels: Sequence[str],
+    renderer: Renderer,
+    language: Language | None = None,
 ) -> tuple[str, int]:
     """The text that is each of ``texts`` at its sizes, and how many texts must show what it says.
 
     ``sizes`` has a number for each text, ``shapes`` those of the arguments of each function by name. ``labels`` say
-    in errors what the texts are. Raises ``UnsupportedError`` (XP424) at the first place that differs in more than
-    numbers, or in numbers that no expression gives.
+    in errors what the texts are, ``language`` is that of kernels which are strings. Raises ``UnsupportedError``
+    (XP424) at the first place that differs in more than numbers, or in numbers that no expression gives.
     """
-    heads, rest = _apart(texts, shapes)
-    reader = _Reader(heads, sizes, shapes, labels, renderer)
+    heads, rest = apart(texts, shapes)
+    reader = _Reader(heads, sizes, shapes, labels, renderer, language)
     return reader.text() + rest, reader.needed
-
-
-def _apart(texts: Sequence[str], functions: Iterable[str]) -> tuple[list[str], str]:
-    """The texts up to the last of the ``functions``, at least, and the rest that all have: most of a prelude."""
-    lines = [text.split("\n") for text in texts]
-    least = min(map(len, lines))
-    alike = next((k for k in range(1, least) if len({own[-k] for own in lines}) > 1), least) - 1
-    first = lines[0]
-    heads = tuple(f"def {name}(" for name in functions)
-    last = max((k for k, line in enumerate(first) if line.startswith(heads)), default=-1)
-    possible = range(max(len(first) - alike, last + 1), len(first))
-    starts = (k for k in possible if first[k].startswith(_BLOCKS))
-    start = next(starts, len(first))
-    shared = len(first) - start
-    return ["\n".join(own[: len(own) - shared]) for own in lines], "".join(f"\n{line}" for line in first[start:])
 
 
 class _Reader:
@@ -99,8 +88,10 @@ class _Reader:
         shapes: Mapping[str, Shapes],
         labels: Sequence[str],
         renderer: Renderer,
+        language: Language | None,
     ) -> None:
         self.renderer = renderer
+        self.language = language
         self.texts, self.sizes, self.labels = texts, sizes, labels
         self.tokens = [list(tokenize.generate_tokens(io.StringIO(text).readline)) for text in texts]
         self.shapes = shapes
@@ -112,11 +103,13 @@ class _Reader:
     def text(self) -> str:
         plain = [[token for token in tokens if token.type not in _SKIPPED] for tokens in self.tokens]
         for at, row in enumerate(zip(*plain, strict=False)):
-            if len({(token.type, _kind(token)) for token in row}) > 1:
+            if len({(token.type, kind_of(token)) for token in row}) > 1:
                 self._refuse(row)
             first = row[0]
             if first.type == tokenize.NAME and first.string == "def" and first.start[1] == 0:
                 self._begin(plain[0], at)
+            elif self._is_declaration(plain[0], at):
+                self._begin_declaration(plain[0], at)
             if len({token.string for token in row}) == 1:
                 continue
             if first.type == tokenize.NUMBER:
@@ -125,6 +118,8 @@ class _Reader:
                 self._edit(first, self._described(row))
             elif first.type == tokenize.STRING and self._is_in_signature(plain[0], at):
                 self._edit(first, self._described(row, are_names=True))
+            elif first.type == tokenize.STRING and self.functions and self.functions[-1].is_declared:
+                self._kernel(row)
             else:
                 self._refuse(row)
         if len({len(tokens) for tokens in plain}) > 1:
@@ -145,6 +140,21 @@ class _Reader:
             if token.type == tokenize.NAME:
                 inside.add(token.string)
         self.functions.append(_Function(name, inside, self.shapes.get(name, {}), tokens[at].start[0], at))
+
+    def _is_declaration(self, tokens: Sequence[tokenize.TokenInfo], at: int) -> bool:
+        """Tell whether a kernel is declared, whose text is a string."""
+        first = tokens[at]
+        is_known = self.language is not None and first.string in self.shapes
+        return is_known and first.start[1] == 0 and tokens[at + 1].string == "="
+
+    def _begin_declaration(self, tokens: Sequence[tokenize.TokenInfo], at: int) -> None:
+        """A kernel begins: words of its language and of its text are taken."""
+        assert self.language is not None
+        end = closing_bracket(tokens, next(k for k in range(at, len(tokens)) if tokens[k].string == "("))
+        strings = (token.string for token in tokens[at:end] if token.type == tokenize.STRING)
+        inside = {*self.language.reserved, *re.findall(r"[^\W\d]\w*", "\n".join(strings))}
+        name = tokens[at].string
+        self.functions.append(_Function(name, inside, {}, tokens[at].start[0], at, is_declared=True))
 
     @staticmethod
     def _is_docstring(tokens: Sequence[tokenize.TokenInfo], at: int) -> bool:
@@ -179,9 +189,28 @@ class _Reader:
             found = number_expression([float(string) for string in strings], local, dtype)
         if found is None:
             self._refuse(row)
-        text = found.within(_needed_level(before[0].string, before[1].string, after.string))
+        text = found.within(needed_level(before[0].string, before[1].string, after.string))
         self._edit(row[0], text)
         words = set(re.findall(r"[^\W\d]\w*", text))
+        function.needed.update((size, None) for size, name in names.items() if name in words)
+
+    def _kernel(self, row: Sequence[tokenize.TokenInfo]) -> None:
+        """The string of a kernel differs."""
+        assert self.language is not None
+        function = self.functions[-1]
+        names = {size: function.call(size) for size in self.sizes}
+        local = {names[size]: values for size, values in self.sizes.items()}
+        texts = [token.string.split("\n") for token in row]
+        written = []
+        for lines in zip_longest(*texts, fillvalue=""):
+            text = kernel_in_common(
+                lines, local, lambda values: self._integer(values, local), self.language, needed_level
+            )
+            if text is None:
+                self._refuse(row, lines)
+            written.append(text)
+        self._edit(row[0], "\n".join(written))
+        words = set(re.findall(r"[^\W\d]\w*", "\n".join(written)))
         function.needed.update((size, None) for size, name in names.items() if name in words)
 
     def _integer(self, values: tuple[int, ...], sizes: Sizes) -> SizeExpression | None:
@@ -212,14 +241,16 @@ class _Reader:
         texts = iter(parts)
         return _NUMBERS.sub(lambda _: next(texts), strings[0])
 
-    def _refuse(self, row: Sequence[tokenize.TokenInfo]) -> NoReturn:
-        lines = dict(zip((token.line.strip() for token in row), self.labels, strict=True))
+    def _refuse(self, row: Sequence[tokenize.TokenInfo], of_kernel: Sequence[str] = ()) -> NoReturn:
+        """Raise ``UnsupportedError`` for what differs: the lines of ``row``, or those of a kernel among them."""
+        own = of_kernel or [token.line for token in row]
+        lines = dict(zip((line.strip() for line in own), self.labels, strict=True))
         shown = ", ".join(f"`{line}` at {label}" for line, label in list(lines.items())[:2])
         raise UnsupportedError(Diagnostic("XP424", f"the text is not the same at all sizes: {shown}"))
 
     def _read_comments(self) -> None:
         """Have comments on lines of their own in functions say sizes by name; those that cannot are left out."""
-        rows = [[token for token in tokens if _is_line(token)] for tokens in self.tokens]
+        rows = [[token for token in tokens if is_comment_line(token)] for tokens in self.tokens]
         alike = len(set(map(len, rows))) == 1
         for row in zip(*rows, strict=True) if alike else ():
             if len({token.string for token in row}) > 1:
@@ -233,6 +264,9 @@ class _Reader:
     def _hand_sizes(self, tokens: Sequence[tokenize.TokenInfo]) -> None:
         """Give functions other than the last the sizes that none of their arguments has: those that call them do."""
         for function in self.functions:
+            if function.is_declared:
+                self._hand_to_kernel(function, tokens)
+                continue
             known = {size for shapes in function.shapes.values() for size in self._named_axes(shapes)}
             missing = [size for size in function.needed if size not in known]
             places = [at for at, token in enumerate(tokens) if token.string == function.name]
@@ -242,13 +276,28 @@ class _Reader:
                 caller = next(each for each in reversed(self.functions) if each.at < at)
                 names = [caller.call(size) for size in missing]
                 if caller is function:
-                    is_typed = any(token.string == ":" for token in tokens[at : _closing(tokens, at + 1)])
+                    is_typed = any(token.string == ":" for token in tokens[at : closing_bracket(tokens, at + 1)])
                     names = [f"{name}: int" if is_typed else name for name in names]
                 else:
                     caller.needed.update(dict.fromkeys(missing))
-                self._add_arguments(tokens, _closing(tokens, at + 1), names)
+                self._add_arguments(tokens, closing_bracket(tokens, at + 1), names)
             for size in missing:
                 del function.needed[size]
+
+    def _hand_to_kernel(self, kernel: _Function, tokens: Sequence[tokenize.TokenInfo]) -> None:
+        """Have the calls of a kernel give it sizes before anything else."""
+        for at, token in enumerate(tokens):
+            if token.string == kernel.name and at != kernel.at:
+                caller = next(each for each in reversed(self.functions) if each.at < at)
+                caller.needed.update(kernel.needed)
+                names = ", ".join(caller.call(size) for size in self._needed(kernel))
+                line, column = tokens[at + 1].end
+                comma = ", " if names and tokens[at + 2].string != ")" else ""
+                self.edits.append(_Edit(line, column, column, names + comma))
+
+    def _needed(self, kernel: _Function) -> list[str]:
+        """The sizes that a kernel is handed, in the order of the signature."""
+        return [size for size in self.sizes if size in kernel.needed]
 
     def _are_calls(self, tokens: Sequence[tokenize.TokenInfo], places: Sequence[int]) -> bool:
         """Tell whether a function's name stands only where it is defined and, in later functions, called."""
@@ -278,9 +327,14 @@ class _Reader:
         for edit in sorted(self.edits, key=lambda edit: (edit.line, edit.start), reverse=True):
             line = lines[edit.line - 1]
             lines[edit.line - 1] = line[: edit.start] + edit.text + line[edit.end :]
+        ends = [*(each.line for each in self.functions[1:]), len(lines) + 1]
+        for function, end in reversed(list(zip(self.functions, ends, strict=True))):
+            if function.is_declared:
+                own = slice(function.line - 1, end - 1)
+                lines[own] = declaration(lines[own], [function.local[size] for size in self._needed(function)])
         for function in self.functions:
-            if function.needed:
-                at = _body_begins(lines, function.name)
+            if function.needed and not function.is_declared:
+                at = body_begins(lines, function.name)
                 lines[at:at] = [f"    {binding}" for binding in self._bindings(function)]
         return "\n".join(line for line in lines if line.strip() != _LEFT_OUT)
 
@@ -312,48 +366,3 @@ class _Reader:
         by_axis = {axis: function.call(size) for size, axis in axes.items()}
         names = [by_axis.get(axis, "_") for axis in range(last + 1)]
         return self.renderer.statement("sizes_of", names, argument, len(names) == rank)
-
-
-def _needed_level(one_before: str, before: str, after: str) -> int:
-    """Return how tightly an expression must bind between these tokens to need no parentheses."""
-    is_last = after in _AFTER or not after.strip()
-    if is_last and before in _BEFORE:
-        return SUM
-    if is_last and before in ("+", "-") and (one_before[-1:].isalnum() or one_before in (")", "]")):
-        return PRODUCT
-    return ATOM if "**" in (before, after) or after == "." else POWER
-
-
-def _closing(tokens: Sequence[tokenize.TokenInfo], opening: int) -> int:
-    """The number of the token that closes a bracket."""
-    depth = 0
-    for at in range(opening, len(tokens)):
-        depth += (tokens[at].string in ("(", "[", "{")) - (tokens[at].string in (")", "]", "}"))
-        if not depth:
-            return at
-    raise AssertionError("a bracket is open")
-
-
-def _is_line(token: tokenize.TokenInfo) -> bool:
-    """Tell whether a token is a comment on a line of its own in a function."""
-    return token.type == tokenize.COMMENT and token.start[1] > 0 and not token.line[: token.start[1]].strip()
-
-
-def _kind(token: tokenize.TokenInfo) -> str:
-    """Return what must be the same in all texts."""
-    return "" if token.type in (tokenize.NUMBER, tokenize.STRING) else token.string
-
-
-def _body_begins(lines: Sequence[str], name: str) -> int:
-    """The line of the first statement of a function behind its docstring and its checks."""
-    start = next(k for k, line in enumerate(lines) if line.startswith(f"def {name}("))
-    at = next(k for k in range(start, len(lines)) if lines[k].endswith(":")) + 1
-    if lines[at].strip().startswith('"""'):
-        quotes = lines[at].count('"""')
-        while quotes < 2:
-            at += 1
-            quotes += lines[at].count('"""')
-        at += 1
-    while _CHECK.match(lines[at]):
-        at += 1
-    return at

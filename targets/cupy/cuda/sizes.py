@@ -1,0 +1,52 @@
+"""Sizes in the C++ of kernels: they are handed over as numbers of 64 bits, before the arrays."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from ....transpile.emission.any_size.expressions import POWER, PRODUCT, SizeExpression, number_expression
+from .words import DOUBLE_WORDS, WORDS
+
+_ROOT = re.compile(r"(\w+|\([^()]*\))\*\*0\.5")
+_CONSTANT = re.compile(r"(-?[\d.]+(?:e[+-]?\d+)?)(?= [/*] )")
+_TYPES = {"u": "unsigned", "ull": "unsigned long long"}
+_NARROW = ("float16", "bfloat16")
+
+
+class CudaSizes:
+    """Writes numbers that follow from sizes in C++."""
+
+    reserved = WORDS | DOUBLE_WORDS | {"row", "column", "inside", "step", "there"}
+
+    def integer(self, found: SizeExpression, level: int, kind: str, before: str) -> str:
+        """A whole number: without a sign, and in a narrow float, it is converted."""
+        kind = "float" if before in _NARROW else _TYPES.get(kind, "")
+        text = found.within(POWER if kind else level).replace(" // ", " / ")
+        return f"({kind}){text}" if kind else text
+
+    def real(self, values: Sequence[float], names: dict[str, Sequence[int]], level: int, kind: str) -> str | None:
+        """A float, which rounds as if it had been worked out in float64; None where it would not."""
+        is_double = kind == ""
+        found = number_expression(values, names, np.float64 if is_double else np.float32)
+        if found is None:
+            return None
+        constant, has_root = _CONSTANT.match(found.text), "**0.5" in found.text
+        if is_double or (constant is not None and has_root):
+            text = _ROOT.sub(r"sqrt((double)\1)", found.text)
+            text = _CONSTANT.sub(lambda match: _with_point(match[1]), text, count=1)
+            return f"(float)({text})" if not is_double else f"({text})" if found.level < level else text
+        if constant is not None and float(np.float32(constant[1])) != float(constant[1]):
+            return None
+        text = _ROOT.sub(lambda match: f"sqrtf({match[1].strip('()')})", found.text)
+        text = _CONSTANT.sub(lambda match: f"{_with_point(match[1])}f", text, count=1)
+        return f"({text})" if found.level < min(level, POWER) and found.level <= PRODUCT else text
+
+
+def _with_point(number: str) -> str:
+    return number if re.search("[.e]", number) else f"{number}.0"
+
+
+CUDA = CudaSizes()

@@ -1,0 +1,96 @@
+"""Kernels that are strings in the text of a module: where sizes stand in them, and how they are handed to them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from ..expression import WIDTH
+from .expressions import SizeExpression
+
+_TOKENS = re.compile(r"//[^\n]*|\d+(?:\.\d*)?(?:e[+-]?\d+)?[a-z]*|[^\W\d]\w*|\s+|.", re.DOTALL)
+_NUMBER = re.compile(r"(\d[\d.]*(?:e[+-]?\d+)?)([a-z]*)")
+_TYPED = re.compile(r"\(int\)(-?\d+)(?![\w.])")
+# What a kernel takes before its own arguments, once for each size that it needs: ``long long FREE_SIZE``.
+_FREE_SIZE = re.compile(r"(lambda )?((?:\w+ )*)\bFREE_SIZE\b(, ?)?")
+_LEFT_OVER = re.compile(r'\s*("")?')
+
+
+class Language(Protocol):
+    """The language of kernels: names that a size cannot have there, and how numbers are written."""
+
+    reserved: frozenset[str]
+
+    def integer(self, found: SizeExpression, level: int, kind: str, before: str) -> str:
+        """The text of a whole number where a literal with the suffix ``kind`` stood behind ``before``."""
+
+    def real(self, values: Sequence[float], names: dict[str, Sequence[int]], level: int, kind: str) -> str | None:
+        """The text of other numbers, by the ``names`` of sizes; None where no expression has the values."""
+
+
+def kernel_in_common(
+    strings: Sequence[str],
+    names: dict[str, Sequence[int]],
+    integer: Callable[[tuple[int, ...]], SizeExpression | None],
+    language: Language,
+    needed_level: Callable[[str, str, str], int],
+) -> str | None:
+    """The string of a kernel in which numbers that differ are expressions of sizes, or None where it has none.
+
+    ``integer`` finds the expression of whole numbers; ``needed_level`` says how tightly one must bind between tokens.
+    """
+    rows = [_TOKENS.findall(string) for string in strings]
+    if len(set(map(len, rows))) > 1:
+        return None
+    parts: list[str] = []
+    seen = ["", ""]  # the last tokens but space
+    for at, row in enumerate(zip(*rows, strict=True)):
+        text = row[0]
+        if len(set(row)) > 1:
+            numbers = [match for token in row if (match := _NUMBER.fullmatch(token))]
+            kind = numbers[0][2] if numbers else ""
+            if len(numbers) < len(row) or any(number[2] != kind for number in numbers):
+                return None
+            after = next((token for token in rows[0][at + 1 :] if not token.isspace()), ";")
+            level = needed_level(seen[-2], seen[-1], ")" if after == ";" else after)
+            values = [float(number[1]) for number in numbers]
+            are_whole = all(value.is_integer() for value in values)
+            found = integer(tuple(map(int, values))) if are_whole else None
+            if found is not None:
+                text = language.integer(found, level, kind, before=seen[-2] if seen[-1] == "(" else "")
+            else:
+                written = language.real(values, names, level, kind)
+                if written is None:
+                    return None
+                text = written
+        parts.append(text)
+        if not row[0].isspace():
+            seen.append(row[0])
+    return "".join(parts)
+
+
+def declaration(lines: Sequence[str], sizes: Sequence[str]) -> list[str]:
+    """The lines of the declaration of a kernel that takes ``sizes``."""
+    found: list[str] = []
+    for line in lines:
+        written = _with_sizes(_TYPED.sub(r"\1", line), sizes)
+        if found and found[-1].endswith(', "') and len(found[-1]) + len(line.strip()) - 2 < WIDTH:
+            found.append(found.pop()[:-1] + line.strip()[1:])  # two strings that are one
+        elif written is not None:
+            found.append(written)
+    return found
+
+
+def _with_sizes(line: str, sizes: Sequence[str]) -> str | None:
+    """A line in which a kernel may take ``sizes``, None where nothing is left of it."""
+
+    def each(match: re.Match[str]) -> str:
+        head, kind, comma = (part or "" for part in match.groups())
+        named = ", ".join(f"{kind}{size}" for size in sizes)
+        return f"{head if sizes else head.rstrip()}{named}{comma if sizes else ''}"
+
+    if "FREE_SIZE" not in line:
+        return line
+    found = _FREE_SIZE.sub(each, line)
+    return None if _LEFT_OVER.fullmatch(found) else found
