@@ -4,11 +4,12 @@ import ast
 import re
 from pathlib import Path
 
+import black
 import numpy as np
 import pytest
 
 import xla2py
-from xla2py.transpile.emission.cutting import Call, cut
+from xla2py.transpile.emission.cutting import Call, cut, with_short_docstrings
 from xla2py.transpile.emission.cutting.facts import Array, Known
 from xla2py.transpile.emission.prelude import Definition, prelude
 from xla2py.transpile.equivalence.inputs import make_inputs
@@ -199,3 +200,21 @@ def test_heads_that_fit_a_line_are_one_line():
         print(first_of_the_two, second_of_the_two)'''
     text, _ = cut_text(source, Call((None, None)))
     assert "    for first_of_the_two, second_of_the_two in zip(x, y, strict=True):\n" in text
+
+
+def test_docstrings_are_cut_to_what_a_function_does():
+    source = 'def f(x):\n    """Do it\n    well.\n\n    With care.\n    """\n    return x\n'
+    assert with_short_docstrings(source) == 'def f(x):\n    """Do it\n    well.\n    """\n    return x\n'
+    assert with_short_docstrings(source.replace("\n    well", "")) == 'def f(x):\n    """Do it."""\n    return x\n'
+    for definition in prelude().definitions.values():
+        short = with_short_docstrings(definition.source)
+        assert ast.dump(without_docstrings(short)) == ast.dump(without_docstrings(definition.source))
+        assert short == definition.source or short.strip() == black.format_str(short, mode=black.Mode()).strip()
+
+
+def without_docstrings(source):
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
+            node.body[0] = ast.Pass()
+    return tree

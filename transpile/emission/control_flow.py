@@ -276,7 +276,7 @@ class ControlFlowWriter:
         for statement in body.statements:
             self.writer.statement(statement)
         condition = self.writer.text(loop.condition)  # type: ignore[arg-type]
-        self.writer.line(self.writer.renderer.statement("break_unless", condition))
+        self.writer.line(self.writer.renderer.statement("unless", condition))
         self.writer.indent += 1
         self.writer.line(self.writer.renderer.statement("leave_loop"))
         self.writer.indent -= 1
@@ -311,7 +311,9 @@ class ControlFlowWriter:
         predicate = self.writer.text(which)
         boolean = which.element_type is not None and which.element_type.name == "pred"
         order = [1, 0] if boolean else range(len(branches))
+        heads: list[int] = []
         for position, k in enumerate(order):
+            heads.append(len(self.writer.lines))
             last = position == len(branches) - 1
             if last and len(branches) > 1:
                 self.writer.line(self.writer.renderer.statement("otherwise"))
@@ -322,6 +324,17 @@ class ControlFlowWriter:
                 if not position:
                     self.writer.bound(*self.writer.items.get(node, {}).values())
             self._branch(branches[k], targets)
+        if len(branches) > 1:
+            self._leave_out_empty(heads, predicate if boolean else None)
+
+    def _leave_out_empty(self, heads: list[int], predicate: Expression | None) -> None:
+        """Leave out a last branch that does nothing; of two by a ``predicate`` also the first."""
+        lines, nothing = self.writer.lines, self.writer.renderer.statement("nothing")
+        if lines[heads[-1] + 1].text == nothing:
+            del lines[heads[-1] :]
+        elif predicate is not None and lines[heads[0] + 1].text == nothing:
+            lines[heads[0]].text = self.writer.renderer.statement("unless", predicate)
+            del lines[heads[0] + 1 : heads[1] + 1]
 
     def _branch(self, branch: Branch, targets: list[str]) -> None:
         self.writer.indent += 1

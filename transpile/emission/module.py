@@ -20,7 +20,7 @@ from .annotations import annotate
 from .argument_trees import tree_text
 from .body import FunctionWriter
 from .constants import ModuleConstants
-from .cutting import calls_of, cut, without_arguments
+from .cutting import calls_of, cut, with_short_docstrings, without_arguments
 from .description import arrays_by_type, docstring, signature
 from .entry_point import CHECK_ARRAYS, entry_point
 from .expression import Renderer
@@ -300,6 +300,8 @@ class _ModuleWriter:
             ],
         )
         behind = [definition.source for definition in definitions if definition.module != DEVICE]
+        if settings.cutting and settings.helpers == OWN:
+            behind = list(map(with_short_docstrings, behind))
         behind += (text for part in self.parts for text in part.behind(renderer))
         return [top, *shared, *kernels.shared(), *kernels.texts, *functions, *behind]
 
