@@ -1,13 +1,17 @@
 """The sizes of the examples that are free, by the number that stands in the shapes of their arguments.
 
-``python examples/any_size.py [NAME ..]`` compares the modules with XLA at some ten sizes each.
+``python examples/any_size.py [NAME ..]`` compares the modules with XLA at some ten sizes each, ``--table`` writes the
+table of them in ``docs/any_size.md`` again.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -22,6 +26,7 @@ FREE = {
     "bidirectional_gru": {10: "T", 3: "B", 8: "D", 6: "F"},
     "black_scholes": {1000: "N"},
     "cholesky_regression": {100: "N", 8: "D", 5: "M"},
+    "cnn_train_step": {10: "C"},
     "conjugate_gradient": {48: "N"},
     "cross_entropy": {12: "B", 5000: "V"},
     "fft_convolution": {3: "B"},
@@ -43,6 +48,11 @@ FREE = {
     "transformer_block": {2: "B", 32: "T"},
     "viterbi": {50: "T", 6: "S", 10: "O"},
 }
+WHY_NONE = {
+    "adaptive_ode": "the equation has two unknowns and four parameters",
+    "mandelbrot": "no argument is an array: the size of the picture stands in the function",
+}
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "any_size.md"
 
 
 def with_free_sizes(name: str) -> Any:
@@ -66,7 +76,46 @@ def emitted(name: str) -> Any:
     return replace(generated, source=re.sub("^# regenerate: .*$", command, generated.source, flags=re.MULTILINE))
 
 
+def statements(source: str, functions: set[str]) -> int:
+    """Count the statements of some functions of a module; that arguments are checked is none."""
+    found = [each for each in ast.parse(source).body if getattr(each, "name", "") in functions]
+    inside = (each for function in found for each in ast.walk(function) if isinstance(each, ast.stmt))
+    return sum(not isinstance(each, ast.FunctionDef) and "check_" not in ast.unparse(each) for each in inside)
+
+
+def row(name: str) -> tuple[str, int, int]:
+    """Return the least sizes of an example, and the statements of its modules for any size and for one."""
+    generic = emitted(name)
+    jax.clear_caches()
+    one = xla2py.emit(with_free_sizes(name).modules[0], nested=False)
+    functions = {each.name for each in one.functions}
+    sizes = ", ".join(f"{size} ≥ {own.start}" for size, own in generic.sizes.items())
+    return sizes, statements(generic.source, functions), statements(one.source, functions)
+
+
+def table() -> Iterator[str]:
+    """The lines of the table of all examples."""
+    yield from ("| example | sizes | statements | of the module for one size |", "|---|---|---|---|")
+    counts = [row(name) for name in FREE]
+    for name, (sizes, generic, one) in zip(FREE, counts, strict=True):
+        yield f"| [{name}](../generated/any_size/{name}.py) | {sizes} | {generic} | {one} |"
+    yield from (f"| {name} | none: {reason} | | |" for name, reason in WHY_NONE.items())
+    both = [sum(column) for column in zip(*((generic, one) for _, generic, one in counts), strict=True)]
+    yield f"| all | | {both[0]} | {both[1]} ({both[0] / both[1]:.2f} times) |"
+
+
+def page() -> str:
+    """The page on modules for any size, its table written again."""
+    text = PAGE.read_text(encoding="utf-8")
+    before, begin, rest = text.partition("<!-- examples:begin -->\n")
+    _, end, after = rest.partition("<!-- examples:end -->")
+    return before + begin + "\n".join(table()) + "\n" + end + after
+
+
 def main() -> int:
+    if sys.argv[1:] == ["--table"]:
+        PAGE.write_text(page(), encoding="utf-8")
+        return 0
     wrong = 0
     for name in sys.argv[1:] or FREE:
         report = xla2py.check(with_free_sizes(name))

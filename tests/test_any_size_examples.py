@@ -1,6 +1,7 @@
 """Every example whose sizes can be free is one module for all of them, which gives what XLA gives for each."""
 
 import importlib
+import re
 import sys
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from xla2py.transpile.hlo.printer import print_module  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "examples"))
-examples = importlib.import_module("any_size")
+examples, lower = (importlib.import_module(name) for name in ("any_size", "lower"))
 sys.path.remove(str(ROOT / "examples"))
 
 # On random matrices these amplify a rounding: there the module for these sizes alone is what counts.
@@ -49,6 +50,18 @@ def test_one_module_for_all_sizes(name):
                 expected = jax.tree_util.tree_leaves(own.main(*arguments))
             wrong = [leaf for leaf in compare(expected, leaves) if not leaf.status.is_good]
         assert not wrong, f"at {sizes}: {wrong[0]}"
+
+
+def test_every_example_has_a_row_with_its_sizes_or_the_reason():
+    rows = [line.split("|")[1:-1] for line in examples.PAGE.read_text("utf-8").splitlines() if line.startswith("|")]
+    cells = {re.sub(r"\[|\].*", "", row[0]).strip(): [cell.strip() for cell in row[1:]] for row in rows}
+    assert set(examples.FREE) | set(examples.WHY_NONE) == set(lower.NAMES)
+    assert set(cells) - {"example", "---", "all"} == set(lower.NAMES)
+    for name in ("attention", "viterbi"):
+        sizes, generic, one = examples.row(name)
+        assert cells[name] == [sizes, str(generic), str(one)], "python examples/any_size.py --table"
+    generic, one = (sum(int(cells[name][k]) for name in examples.FREE) for k in (1, 2))
+    assert generic <= 1.1 * one
 
 
 def test_the_gallery_has_no_other_modules_for_any_size():
