@@ -73,6 +73,15 @@ def is_within(index: Node, low: int, stop: int) -> bool:
     return index.interval is not None and low <= index.interval[0] and index.interval[1] < stop
 
 
+def counted_axis(index: Node, size: int, count: int) -> int | None:
+    """The axis, of ``count`` to which indices are broadcast, along which an index counts from 0 to ``size`` - 1; None
+    for an index that does anything else."""
+    longer = [axis for axis, length in enumerate(index.shape) if length != 1]
+    source = index.operands[0] if index.opcode == "expand" else index
+    is_whole = source.opcode == "arange" and source.ndim == 1 and source.shape == (size,) and len(longer) == 1
+    return longer[0] + count - index.ndim if is_whole else None
+
+
 def gather_of(node: Node) -> Gather | None:
     """What an operation gathers; None for another operation, and for one that kernels cannot do."""
     found = _FORMS[node.opcode](node) if node.opcode in _FORMS else None

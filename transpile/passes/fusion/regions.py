@@ -185,7 +185,7 @@ class RegionFinder:
         reads = [read for read in self._read_by(node, own) if read[0].region is node.region]
         latest = begin
         for source, at in reads:
-            leaves = source in self.fusible and not (self._is_like(source, at, loop) or self._is_number(source, loop))
+            leaves = source in self.fusible and not (self._is_like(source, at, loop) or self._is_shorter(source, loop))
             latest = max(latest, stage[source] + leaves)
         joined: dict[FusedRegion, None] = {}
         for source, at in reads:
@@ -244,10 +244,11 @@ class RegionFinder:
             return False
         return region.loop == loop and region.at[source] == at
 
-    def _is_number(self, source: Node, loop: tuple[int, ...]) -> bool:
-        """The source is of a region of single numbers, which come before arrays of their stage and wait for none."""
+    def _is_shorter(self, source: Node, loop: tuple[int, ...]) -> bool:
+        """The source is of a region over fewer elements, which comes before longer ones of its stage, and so waits for
+        none of them: what it reads without a later stage is shorter still."""
         region = self.region_of.get(source)
-        return region is not None and prod(region.loop) == 1 < prod(loop)
+        return region is not None and prod(region.loop) < prod(loop)
 
     def _join(self, node: Node, loop: tuple[int, ...], own: Map, joined: list[FusedRegion]) -> None:
         region = joined[0] if joined else FusedRegion(loop, node.region)
