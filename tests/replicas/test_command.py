@@ -3,6 +3,7 @@
 import numpy as np
 
 from xla2py.tests.replicas.programs import SeveralDevices, entry
+from xla2py.tests.replicas.test_annotations import PROGRAM as ANNOTATED
 
 
 def test_run_gives_each_replica_arguments_of_its_own(xla2py, tmp_path):
@@ -26,3 +27,11 @@ def test_a_module_for_several_replicas_says_so(xla2py, tmp_path):
     assert "g.all_reduce(x, np.add, groups=((0, 2), (1, 3)))" in out
     assert "class Group(AllReduce):" in out
     assert "AllGather" not in out
+
+
+def test_emit_says_where_the_program_of_one_device_is_found(xla2py, tmp_path):
+    (tmp_path / "annotated.hlo").write_text(ANNOTATED)
+    code, _, refusal = xla2py("emit", "--devices", "spmd", str(tmp_path / "annotated.hlo"))
+    assert code != 0 and "XP362" in refusal and "lowered.compile().as_text()" in refusal
+    (tmp_path / "local.hlo").write_text("HloModule p, num_partitions=2\nENTRY e { ROOT x = f32[2] parameter(0) }")
+    assert xla2py("emit", "--devices", "spmd", str(tmp_path / "local.hlo"))[0] == 0

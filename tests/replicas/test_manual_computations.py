@@ -125,7 +125,7 @@ def test_workers_compute_what_devices_compute(folder, tmp_path, eight_workers, n
 
 def test_the_text_of_one_device_is_the_authors(folder):
     source = xla2py.emit((folder / "tensor_parallel.lowered.hlo").read_text()).source
-    assert '"x": "float32[8, 32]", "up": "float32[32, 16]"' in source
+    assert 'check_arguments("float32", (8, 32), x=x)' in source and "(32, 16), up=up)" in source
     assert "gelu(x @ up) @ down" in source and "groups=MODEL_GROUPS" in source
 
 

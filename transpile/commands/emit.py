@@ -18,7 +18,10 @@ from ..errors import Diagnostic, UsageError, XlaToPythonError
 from ..files import read_bytes
 from ..frontends.functions import is_reference
 from ..frontends.witnesses import Witnesses
+from ..hlo.device_groups import device_count
 from ..hlo.ir import HloModule
+from ..hlo.shardings import AFTER_PARTITIONER
+from ..hlo.source import UnsupportedError
 from ..settings import SETTINGS, load_settings
 from .modules import expanded, readers, run_all, shown_name
 from .options import Command, choose, is_debugging, setting_options, sizes_option
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
 STALE = 1
 STDOUT = "-"
+SPMD = "spmd"  # one program for all devices
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,11 @@ class Job:
 @setting_options(*SETTINGS)
 @click.option("-o", "--output", metavar="FILE|DIR", help="Where to write; a folder for several results; - is stdout.")
 @sizes_option
+@click.option(
+    "--devices",
+    type=click.Choice([SPMD]),
+    help="Emit only what one device of several computes; of programs of whole arrays, say how to get that.",
+)
 @click.option("--diff", is_flag=True, help="Write nothing; show how files would change, exit 1 if they would.")
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if a file is missing or would change.")
 @click.option("--force", is_flag=True, help="Overwrite files that were edited or that xla2py did not write.")
@@ -56,6 +65,7 @@ def command(
     files: tuple[str, ...],
     output: str | None,
     sizes: tuple[str, ...],
+    devices: str | None,
     diff: bool,
     check: bool,
     force: bool,
@@ -83,6 +93,8 @@ def command(
         raise UsageError(Diagnostic("XP642", f"{html} cannot show {len(jobs)} results"))
     if print_after is not None:
         options["observe"] = _printing(print_after)
+    if devices == SPMD:
+        programs = {source: partial(_partitioned, source, read) for source, read in programs.items()}
     _note_limits(options, {job.target for job in jobs})
     deliver = partial(_compare, show=diff) if diff or check else partial(_save, force=force)
     if html is not None:
@@ -93,6 +105,16 @@ def command(
             for source, read in programs.items()
         ]
     )
+
+
+def _partitioned(source: str, read: Callable[[], HloModule | Witnesses]) -> HloModule | Witnesses:
+    """Read a program for several devices. Raises UnsupportedError (XP362) for one of whole arrays."""
+    module = read()
+    if isinstance(module, HloModule) and device_count(module) == 1:
+        tells = "annotates how its arrays are divided, and" if module.layout is not None else "is for one device: it"
+        message = f"{shown_name(source)} {tells} computes whole arrays"
+        raise UnsupportedError(Diagnostic("XP362", message, hint=AFTER_PARTITIONER))
+    return module
 
 
 def _note_limits(options: dict[str, Any], targets: set[str]) -> None:

@@ -67,7 +67,7 @@ def docstring(
     lines = [f"{title}.", ""]
     if replicas is not None:
         lines += [replicas.summary(), ""]
-    layout = program.original.layout if replicas is not None else None
+    layout = program.original.layout
     if layout is not None:
         lines += [*(line for each in layout_lines(layout, names, program.original) for line in _wrapped(each)), ""]
     declared = program.original.entry

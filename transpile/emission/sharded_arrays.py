@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ..hlo.device_groups import device_count
 from ..hlo.ir import HloModule
 from ..hlo.shapes import ArrayShape, Shape, dimension_texts
 from ..hlo.shardings import Sharding, ShardLayout
@@ -69,22 +70,28 @@ def _text(sharding: Sharding | None, axes: dict[str, str]) -> str:
 
 
 def layout_lines(layout: ShardLayout, names: Sequence[str], module: HloModule) -> Iterator[str]:
-    """Yield the lines of a docstring that say how arrays are divided: w: float32[8, 32], rows over `data`."""
+    """Yield the lines of a docstring that say how arrays are divided: w: float32[8, 32], rows over `data`.
+
+    A module of one device computes whole arrays: it only asks for that.
+    """
+    is_whole = device_count(module) == 1
     axes = axis_names(layout)
     sizes = [f"`{axes[name]}` ({n})" for name, n in zip(layout.mesh.axes, layout.mesh.devices.shape, strict=True)]
     noun = "axis" if len(sizes) == 1 else "axes"
-    yield f"Whole arrays are divided along the {noun} {' and '.join(sizes)} of a mesh:"
+    beginning = "Whole arrays, annotated to be divided" if is_whole else "Whole arrays are divided"
+    ending = "" if is_whole else " of a mesh"
+    yield f"{beginning} along the {noun} {' and '.join(sizes)}{ending}:"
     for name, parameter, sharding in zip(names, module.entry.parameters, layout.parameters, strict=True):
         if sharding is not None and isinstance(parameter.shape, ArrayShape):
-            yield f"{name}: {_described(parameter.shape, sharding, axes)}"
+            yield f"{name}: {_described(parameter.shape, sharding, axes, is_whole)}"
     shapes: Sequence[Shape] = module.entry.root.element_shapes
     for k, (shape, result) in enumerate(zip(shapes, layout.results or (None,) * len(shapes), strict=True)):
         if result is not None and isinstance(shape, ArrayShape):
-            yield f"{f'result {k}' if len(shapes) > 1 else 'result'}: {_described(shape, result, axes)}"
+            yield f"{f'result {k}' if len(shapes) > 1 else 'result'}: {_described(shape, result, axes, is_whole)}"
 
 
-def _described(shape: ArrayShape, sharding: Sharding, axes: dict[str, str]) -> str:
-    whole = ArrayShape(shape.element_type, sharding.whole(shape.dimensions))
+def _described(shape: ArrayShape, sharding: Sharding, axes: dict[str, str], is_whole: bool) -> str:
+    whole = shape if is_whole else ArrayShape(shape.element_type, sharding.whole(shape.dimensions))
     words = _DIMENSIONS.get(len(whole.dimensions), tuple(f"axis {d}" for d in range(len(whole.dimensions))))
     divided = [
         f"{word} over {' and '.join(f'`{axes[name]}`' for name in names)}"

@@ -20,7 +20,7 @@ from .hlo_proto import read_literal, snapshot_arguments
 from .jax import lower, not_lowered, of_lowered, with_trees
 from .jaxlib_conversion import to_hlo
 from .manual_computations import of_one_device
-from .shard_layouts import layout_of_compiled, with_layout
+from .shard_layouts import as_whole, layout_of_compiled, with_layout
 from .sniffing import Kind, sniff
 
 _TEXT = re.compile(
@@ -72,7 +72,8 @@ def of_object(found: Any, examples: Sequence[Any] = (), name: str | None = None)
         if hasattr(found, "mlir_module_serialized"):  # Exported
             return with_trees(_from_bytes(bytes(found.mlir_module_serialized), name), found)
         if hasattr(found, "compiler_ir"):  # Lowered
-            return of_lowered(found, name)
+            module = of_lowered(found, name)
+            return module if module.num_partitions > 1 else as_whole(module)
         if hasattr(found, "runtime_executable"):  # Compiled
             module = with_trees(_from_bytes(str(found.as_text()).encode(), name), found)
             return replace(module, layout=layout_of_compiled(module, found) or module.layout)
@@ -106,16 +107,21 @@ def _from_bytes(content: bytes, name: str) -> HloModule:
             Diagnostic("XP142", "this is a jaxpr, not HLO", Span(0, 1), SourceText(_decode(content, name), name), hint)
         )
     if kind is Kind.HLO_TEXT:
-        return with_layout(of_one_device(parse_module(SourceText(_decode(content, name), name))))
+        return _divided(parse_module(SourceText(_decode(content, name), name)))
     converted = to_hlo(content, kind, name)
     text = converted.text
     if kind is Kind.STABLEHLO_TEXT:  # lines of the text itself, where it has no locations
         text = text.replace('source_file="-"', f'source_file="{escape(Path(name).name)}"')
     literals = {instruction: read_literal(literal) for instruction, literal in converted.literals.items()}
-    module = with_layout(of_one_device(parse_module(SourceText(text, name), literals)))
+    module = _divided(parse_module(SourceText(text, name), literals))
     if kind is Kind.HLO_SNAPSHOT:
         module = replace(module, arguments=snapshot_arguments(memoryview(content)))
     return module
+
+
+def _divided(module: HloModule) -> HloModule:
+    """Return a program for several devices as what each of them computes, where it says that, with its layout."""
+    return with_layout(of_one_device(as_whole(module)))
 
 
 def _in_utf8(content: bytes) -> bytes:

@@ -1,19 +1,23 @@
-"""The layout of a partitioned program's whole arrays among its devices: from its text, or from JAX."""
+"""How a program's whole arrays are divided among devices: from its text, or from JAX."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 from ..hlo.attributes import Raw
 from ..hlo.ir import HloModule, Instruction
 from ..hlo.shapes import ArrayShape, Shape, TupleShape
-from ..hlo.shardings import ShardLayout, shard_layout
+from ..hlo.shardings import ShardLayout, parse_meshes, shard_layout
 from ..hlo.tilings import parse_tiling, shardings_of
 from .jax import required_jax
 
+_DEVICES = re.compile(r"devices=\[((?:\d{1,9},){0,32}\d{1,9})\]")
+_MANUAL = {"xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape", "SPMDFullToShardShape", "SPMDShardToFullShape"}
+_REPLICATED = "{replicated}"
 _ELEMENT = re.compile(r"\{(?:[^{}]|\{[^{}]*\})*\}")
 
 
@@ -22,13 +26,40 @@ def with_layout(module: HloModule) -> HloModule:
     if module.layout is not None or module.num_partitions == 1 or module.replica_count > 1:
         return module
     parameters = [(parameter.shape, _sharding_text(parameter)) for parameter in module.entry.parameters]
+    found = _layout(parameters, _results(module), module.num_partitions, {})
+    return module if found is None else replace(module, layout=found)
+
+
+def as_whole(module: HloModule) -> HloModule:
+    """Return a program from before XLA's partitioner, whose arrays are whole, as that of one device, with the layout
+    that its annotations ask for; any other module as it is.
+    """
+    calls = {i.attributes.get("custom_call_target") for i in module.instructions()}
+    texts = [_sharding_text(i) for i in (*module.entry.parameters, module.entry.root)]
+    attributes = [i.attributes.get("frontend_attributes") for i in module.entry.parameters]
+    is_annotated = bool(calls & {"Sharding", "xla.sdy.FuncResultSharding"}) or any(
+        isinstance(each, Raw) and "xla.sdy.sharding" in each.text for each in attributes
+    )
+    counts = [prod(map(int, found[1].split(","))) for text in texts if (found := _DEVICES.search(text))]
+    is_told = is_annotated if module.num_partitions > 1 else is_annotated or bool(counts)
+    if not is_told or module.replica_count > 1 or calls & _MANUAL:
+        return module
+    header = module.header.get("frontend_attributes")
+    meshes = list(parse_meshes(header.text).values()) if isinstance(header, Raw) else []
+    mesh = dict(zip(meshes[0].axes, meshes[0].devices.shape, strict=True)) if len(meshes) == 1 else {}
+    parameters = [(p.shape, _sharding_text(p) or _REPLICATED) for p in module.entry.parameters]
+    layout = _layout(parameters, _results(module), counts[0], mesh) if counts else None
+    kept = {name: value for name, value in module.header.items() if name != "num_partitions"}
+    return replace(module, header=kept, layout=layout)
+
+
+def _results(module: HloModule) -> list[tuple[Shape, str]]:
+    """Return the shapes of the results and the texts of their shardings; nothing where they are not told."""
     root = module.entry.root
     shapes = list(root.shape.elements) if isinstance(root.shape, TupleShape) else [root.shape]
     text = _sharding_text(root)
     texts = _ELEMENT.findall(text[1:-1]) if isinstance(root.shape, TupleShape) else [text]
-    results = list(zip(shapes, texts, strict=True)) if text and len(texts) == len(shapes) else []
-    found = _layout(parameters, results, module.num_partitions, {})
-    return module if found is None else replace(module, layout=found)
+    return list(zip(shapes, texts, strict=True)) if text and len(texts) == len(shapes) else []
 
 
 def _layout(

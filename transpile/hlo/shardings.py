@@ -18,6 +18,9 @@ import numpy.typing as npt
 from .device_groups import Groups
 from .replica_groups import MAX_DEVICES
 
+AFTER_PARTITIONER = (  # what helps who has a program from before it
+    "take it after XLA's partitioner: lowered.compile().as_text(), or --xla_dump_hlo_pass_re=spmd-partitioning"
+)
 _MESH = re.compile(r"([\w.\-]+)\s*=\s*#sdy\.mesh<\[([^\]]*)\](?:,\s*device_ids=\[([\d,\s]*)\])?>")
 _AXIS = re.compile(r'"([^"]*)"\s*=\s*(\d{1,9})')
 _SHARDING = re.compile(r"<@([\w.\-]+),\s*\[([^\]]*)\](?:,\s*(?:replicated|unreduced)=\{[^{}]*\})*>")

@@ -16,6 +16,7 @@ from ...hlo.custom_calls.special_functions import OWN_TARGETS, WITH_FLOAT64
 from ...hlo.element_types import F64, S32, U64
 from ...hlo.ir import Instruction
 from ...hlo.shapes import ArrayShape, Shape, TupleShape, leaves
+from ...hlo.shardings import AFTER_PARTITIONER
 from ...hlo.source import Diagnostic, UnsupportedError
 from .control import flattened, unflattened
 from .elementwise import converted
@@ -132,10 +133,7 @@ def _placement(lowering: FunctionLowering, call: Call, *operands: Lowered) -> Lo
     given = [value.shape for value in flattened(operands)]
     if wanted[: len(given)] != given[: len(wanted)]:
         message = f"{instruction.name} divides arrays among devices: the program is still to be partitioned"
-        hint = (
-            "take it after XLA's partitioner: lowered.compile().as_text(), or --xla_dump_hlo_pass_re=spmd-partitioning"
-        )
-        raise UnsupportedError(Diagnostic("XP362", message, instruction.span, hint=hint))
+        raise UnsupportedError(Diagnostic("XP362", message, instruction.span, hint=AFTER_PARTITIONER))
     return operands[0] if isinstance(instruction.shape, ArrayShape) or len(operands) == 1 else operands
 
 
