@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 import xla2py
@@ -72,3 +73,13 @@ def test_pieces_of_one_array_are_exchanged_by_one_call(dimension, bounds, part, 
         assert "all_to_all_of_tuple" not in xla2py.emit(apart).source
     for text in (whole, apart):
         assert xla2py.check(text.encode()).is_good
+
+
+def test_an_array_beside_its_reverse_is_no_array_in_pieces():
+    x = np.arange(2, dtype=np.float32)
+    text = (
+        "ENTRY main { x = f32[2,1] parameter(0)  y = f32[1,2] reshape(x)  z = f32[1,2] reverse(y), dimensions={0,1}\n"
+    )
+    made = xla2py.load(text + "ROOT r = f32[1,6] concatenate(z, z, y), dimensions={1} }")
+    found = xla2py.emit(made).load().main(x[:, None])
+    np.testing.assert_array_equal(found, np.float32([[1, 0, 1, 0, 0, 1]]))

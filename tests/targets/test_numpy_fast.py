@@ -359,6 +359,34 @@ ENTRY main { a = u32[] parameter(0)
     assert [type(each) for each in made] == [np.uint32, np.float32]
 
 
+def test_unsigned_numbers_of_a_loop_meet_no_signed_constants():
+    """Numba would make floats of the two."""
+    text = """HloModule m
+below { t = (s32[], u8[], u8[], u8[]) parameter(0)
+  i = s32[] get-tuple-element(t), index=0
+  n = s32[] constant(40)
+  ROOT r = pred[] compare(i, n), direction=LT }
+advance { t = (s32[], u8[], u8[], u8[]) parameter(0)
+  i = s32[] get-tuple-element(t), index=0
+  a = u8[] get-tuple-element(t), index=1
+  b = u8[] get-tuple-element(t), index=2
+  c = u8[] get-tuple-element(t), index=3
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  bit = u8[] constant(64)
+  x = u8[] or(c, bit)
+  y = u8[] maximum(c, b)
+  z = u8[] xor(a, y)
+  ROOT r = (s32[], u8[], u8[], u8[]) tuple(j, z, x, y) }
+ENTRY main { a = u8[] parameter(0)
+  zero = s32[] constant(0)
+  t = (s32[], u8[], u8[], u8[]) tuple(zero, a, a, a)
+  w = (s32[], u8[], u8[], u8[]) while(t), condition=below, body=advance
+  ROOT r = u8[] get-tuple-element(w), index=1 }
+"""
+    assert differences(text, [np.uint8(5)]) == []
+
+
 def test_a_loop_with_what_numba_lacks_stays_where_it_is():
     module = xla2py.emit("HloModule m\n" + ROUNDS.replace("f32", "bf16"), style="fast", format=False)
     assert "njit" not in module.source

@@ -74,7 +74,8 @@ class Fitting:
 
     def _view_to_cut(self, node: Node, text: Expression) -> Node | None:
         """The longer operand of an operator, which black would break inside of its call."""
-        views = [part for part in node.operands if part.operation.is_light and part not in self.writer.texts]
+        light = [part for part in node.operands if part.operation.is_light and not part.is_literal]
+        views = [part for part in light if part not in self.writer.texts]
         if text.level >= PRIMARY or not views:
             return None
         lengths = {part: self.writer.renderer.columns(self.writer.text(part)) for part in views}

@@ -60,10 +60,12 @@ class LoopRenderer(Renderer):
         return {"is_compiled": True}
 
     def typed_literal(self, value: np.ndarray, element_type: ElementType) -> Expression:
+        if element_type.is_unsigned:  # beside a number without a type it would be signed, and beside that a float
+            return self.elements.cast(self.elements.plain_number(value), element_type)
         return self.elements.typed_literal(value, element_type)
 
     def weak_literal(self, value: np.ndarray) -> Expression:
-        return self.elements.typed_literal(value, from_dtype(value.dtype))
+        return self.typed_literal(value, from_dtype(value.dtype))
 
 
 def _lies_apart(node: Node) -> bool:

@@ -205,6 +205,8 @@ class RegionFinder:
         alike = self.siblings.setdefault((loop, reduced_axes(node), node.region, stage), [])
         others = dict.fromkeys(self.region_of[other] for other in alike)
         alike.append(node)
+        if any(region.axes not in ((), reduced_axes(node)) for region in joined):
+            return []  # it is one that goes on
         size = sum(len(region.at) for region in joined)
         origins = self._origins(loop, node.operands).union(*(self._origins(loop, region.at) for region in joined))
         for region in others:
@@ -232,7 +234,7 @@ class RegionFinder:
             if region is None or not region.axes or source in region.unfinished or region.body is not node.region:
                 continue
             place = region.at[source]
-            own = _beside(node, at, place) if place != identity(region.loop) else None
+            own = _beside(node, source, at, place) if place != identity(region.loop) else None
             if own is not None:
                 yield region.loop, own
         yield node.shape, identity(node.shape)
@@ -363,15 +365,17 @@ def _is_of_lines(own: Map, joined: Sequence[FusedRegion]) -> bool:
     return bool(axes) and all(index.axis not in axes for index in own)
 
 
-def _beside(node: Node, at: Map, place: Map) -> Map | None:
-    """Return where an operation is in a loop, if it reads at ``at`` what is at ``place`` in the loop, an element of
-    each line; None if it has more elements than lines.
+def _beside(node: Node, source: Node, at: Map, place: Map) -> Map | None:
+    """Return where an operation is in a loop, if it reads at ``at`` a ``source``, which is at ``place`` in the loop, an
+    element of each line; None if it has more elements than lines, or fewer.
     """
     own: list[Index | None] = [None] * node.ndim
-    for index, where in zip(at, place, strict=True):
+    for index, where, size in zip(at, place, source.shape, strict=True):
         if index.axis is None or index != Index(0, 1, index.axis):
             if index != where:
                 return None
+        elif node.shape[index.axis] != size:
+            return None
         else:
             own[index.axis] = where
     filled = [Index() if where is None and size == 1 else where for where, size in zip(own, node.shape, strict=True)]

@@ -32,7 +32,7 @@ def pieces_of(graph: Graph, values: Sequence[Value]) -> Pieces | None:
     source, indices = nodes[0].operands[0], [node.parameters["index"] for node in nodes]
     first = indices[0]
     cut = [axis for axis, items in enumerate(zip(*indices, strict=False)) if len(set(items)) > 1]
-    if len({len(index) for index in indices}) != 1 or len(cut) != 1 or NEW in first:
+    if len({len(index) for index in indices}) != 1 or len(cut) != 1 or any(NEW in index for index in indices):
         return None
     (axis,) = cut
     taken = [_taken(index[axis], source.shape[axis]) for index in indices]
@@ -53,7 +53,9 @@ def pieces_of(graph: Graph, values: Sequence[Value]) -> Pieces | None:
 
 def _taken(item: Any, size: int) -> range:
     """The elements that an item of an index takes of an axis."""
-    return range(item, item + 1) if isinstance(item, int) else range(size)[slice(*item)]
+    if isinstance(item, int):
+        return range(item, item + 1)
+    return range(size) if item == FULL else range(size)[slice(*item)]
 
 
 def joined(graph: Graph, values: Sequence[Value], dimension: int) -> Value | None:

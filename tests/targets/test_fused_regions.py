@@ -1,0 +1,49 @@
+"""What joins in one kernel, and what must not: the fused styles of NumPy and CuPy beside XLA."""
+
+import pytest
+
+pytest.importorskip("jax")
+
+import xla2py
+from xla2py.tests.ladder.fast_programs import COMBINERS, program
+from xla2py.tests.ladder.running import needs_compiler
+from xla2py.transpile.equivalence.checking import Checker, Plan
+
+LEAST = "least { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] minimum(a, b) }\n"
+A_WHOLE_SUM_BESIDE_A_MINIMUM_OF_LINES = program(
+    "x = f32[6,5] parameter(0)",
+    "y = f32[6,5] parameter(1)",
+    "zero = f32[] constant(0)",
+    "whole = f32[] reduce(x, zero), dimensions={0,1}, to_apply=sum",
+    "lines = f32[6] reduce(y, zero), dimensions={1}, to_apply=sum",
+    "spread = f32[6,5] broadcast(lines), dimensions={0}",
+    "rest = f32[6,5] subtract(spread, x)",
+    "smallest = f32[] reduce(rest, zero), dimensions={0,1}, to_apply=least",
+    "ROOT r = (f32[], f32[]) tuple(whole, smallest)",
+)
+FEWER_RESULTS_THAN_LINES = program(
+    "x = f32[4,3] parameter(0)",
+    "zero = f32[] constant(0)",
+    "one = f32[] constant(1)",
+    "lines = f32[4] reduce(x, zero), dimensions={1}, to_apply=sum",
+    "first = f32[2] slice(lines), slice={[0:2]}",
+    "ROOT r = f32[2] clamp(zero, first, one)",
+)
+COMPLEX_LITERALS = program(
+    "chosen = pred[] parameter(0)",
+    "zero = c64[] constant((0, 0))",
+    "one = c64[] constant((1, 0))",
+    "ROOT r = c64[] select(chosen, zero, one)",
+)
+
+
+@needs_compiler
+@pytest.mark.parametrize("target", ["numpy", "cupy"])
+@pytest.mark.parametrize("text", [A_WHOLE_SUM_BESIDE_A_MINIMUM_OF_LINES, FEWER_RESULTS_THAN_LINES, COMPLEX_LITERALS])
+def test_what_joins_gives_what_xla_gives(text, target):
+    pytest.importorskip({"numpy": "numba", "cupy": "cupy"}[target])
+    text = text.replace("ENTRY", COMBINERS + LEAST + "ENTRY")
+    with Checker(Plan((target,), options={"style": "fused"})) as checker:
+        checker.check(xla2py.load(text))
+        report = checker.report()
+    assert report.is_good, report
