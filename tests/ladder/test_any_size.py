@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 jax = pytest.importorskip("jax")
-pytest.importorskip("cupy", reason="CuPy is not installed")
+cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 import jax.numpy as jnp  # noqa: E402
 
 import xla2py  # noqa: E402
 from xla2py.targets.cupy.cuda.sizes import CUDA  # noqa: E402
 from xla2py.targets.cupy.twin.modules import to_device, to_host, twin  # noqa: E402
+from xla2py.tests.ladder.device_compiler import COMPILERS, compiled, elementwise_source, missing  # noqa: E402
 from xla2py.tests.ladder.running import needs_compiler  # noqa: E402
 from xla2py.transpile.emission.any_size.expressions import ATOM, POWER, SUM, integer_expression  # noqa: E402
 from xla2py.transpile.emission.any_size.kernel_strings import declaration  # noqa: E402
@@ -70,6 +71,29 @@ def test_values_are_those_of_numpy_at_each_size(function, style):
         for one, other in zip(*(jax.tree_util.tree_leaves(each) for each in (found, expected)), strict=True):
             assert one.dtype == other.dtype
             np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-6)
+
+
+def source_of(kernel):
+    """The CUDA C++ of a kernel of a module, which may have the name of another's."""
+    if isinstance(kernel, cupy.ElementwiseKernel):
+        text = elementwise_source(kernel, tuple(np.dtype(parameter.dtype) for parameter in kernel.in_params))
+    else:
+        text = kernel.kernel.code
+    return text.replace('extern "C" ', "")
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_kernels_compile_for_gpus_and_spill_nothing(compiler):
+    if missing(compiler):
+        pytest.skip(missing(compiler))
+    sources = []
+    for function in PROGRAMS:
+        namespace = {"__name__": function.__name__}
+        exec(xla2py.emit(witnesses(function), "cupy", style="fused").source, namespace)
+        names = [name for name in namespace if name.endswith("_kernel")]
+        sources += [source_of(namespace[name]) for name in names]
+    usages = compiled(sources, compiler)
+    assert len(sources) > len(PROGRAMS) and usages and not any(usage.spilled_bytes for usage in usages)
 
 
 def test_kernels_are_handed_the_sizes_that_they_compute_with():
