@@ -19,6 +19,7 @@ from ..passes import PIPELINE, ArrayPass
 from ..passes.edges import LIBRARY, XLA, edges
 from ..passes.expansion import composed, expanding, is_expanded
 from ..passes.fusion import fuse
+from ..passes.fusion.early_gathers import early_gathers
 from ..passes.fusion.one_hots import one_hots
 from ..passes.inlining import inline_elementwise, inlining
 from ..passes.layers import layers
@@ -192,6 +193,13 @@ def _choose_one_hots(draft: Draft) -> None:
         one_hots(function)
 
 
+def _gather_early(draft: Draft) -> None:
+    kernels = _kernels(draft)
+    assert kernels is not None
+    for function in draft.program.functions:
+        early_gathers(function, kernels.fuses)
+
+
 def _has_own_functions(draft: Draft) -> bool:
     return draft.target.own_function is not None or _writes_kernels(draft) or bool(draft.options.allow)
 
@@ -252,6 +260,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("repeats", ARRAY, ARRAY, _merge_repeats, _calls_functions),
     Stage("layers", ARRAY, ARRAY, _merge_layers, _calls_functions),
     Stage("one_hots", ARRAY, ARRAY, _choose_one_hots, _writes_kernels),
+    Stage("early_gathers", ARRAY, ARRAY, _gather_early, _writes_kernels),
     Stage("own_functions", ARRAY, ARRAY, _use_own_functions, _has_own_functions, is_needed=True),
     Stage("kernels", ARRAY, ARRAY, _fuse, _writes_kernels, is_needed=True),
     Stage("chunks", ARRAY, ARRAY, _cut_into_chunks, _works_in_chunks, is_needed=True),

@@ -1,0 +1,114 @@
+"""Gathers of what is computed element by element: the operands are gathered in place of the result, which is no array
+then. The elements of a log-softmax that labels choose need its logits there, and a peak and a sum of each row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+from ...array.graph import Graph
+from ...array.live import live_nodes
+from ...array.node import Node, Slot
+from ...array.program import Function
+from ...array.rewriting import rewrite
+from ...array.value import FULL, NEW, getitem
+from ...hlo.element_types import PRED
+from ...kernels.gathers import Gather, counted_axis, gather_of, index_type, is_within
+
+_FEWER = 4  # elements are taken of so many, or more
+_MOST_OPERATIONS = 8  # that are computed of what is gathered
+
+
+def early_gathers(function: Function, fuses: Callable[[Node], bool]) -> None:
+    """Move gathers of single elements, filled in where they are outside, before what only they read."""
+    live = live_nodes(function)
+
+    def rule(node: Node) -> Node | None:
+        gather = gather_of(node)
+        if gather is None or gather.fill is None or len(gather.indices) != gather.array.ndim:
+            return None
+        array = gather.array
+        is_own = live.count(array) == 1 and array.region is node.region
+        if not is_own or prod(node.shape) * _FEWER > prod(array.shape):
+            return None
+        return _Moved(function.graph, node, gather, fuses).made()
+
+    rewrite(function, ("prelude",), rule)
+
+
+class _Moved:
+    """One gather, made of gathers of what its array is computed of."""
+
+    def __init__(self, graph: Graph, node: Node, gather: Gather, fuses: Callable[[Node], bool]) -> None:
+        self.graph, self.node, self.gather, self.fuses = graph, node, gather, fuses
+        self.shape = gather.array.shape
+        self.counted = {
+            axis: counted_axis(index, self.shape[axis], node.ndim) for axis, index in gather.indices.items()
+        }
+        self.operations = self.arrays = 0
+        self.places: tuple[Node, ...] = ()
+
+    def made(self) -> Node | None:
+        array = self.gather.array
+        if not self._is_computed(array) or not self._fits(array):
+            return None
+        tests: list[Node] = []
+        self.places = tuple(self._place(axis, index, tests) for axis, index in self.gather.indices.items())
+        value = self._gathered(array)
+        for test in tests:
+            value = self.graph.add("select", (test, value, self.graph.literal(self.gather.fill, self.node.type)))
+        return value
+
+    def _is_computed(self, x: Node) -> bool:
+        return x.operation.is_elementwise and not x.operation.joins and gather_of(x) is None and self.fuses(x)
+
+    def _fits(self, x: Node) -> bool:
+        """All that an array is computed of can be gathered, and is one array at most that may have to be stored."""
+        if not x.ndim or self._of_rows(x) is not None:
+            return True
+        if x.shape != self.shape:
+            return False
+        if not self._is_computed(x):
+            self.arrays += x.opcode != "parameter"
+            return self.arrays <= 1
+        self.operations += 1
+        is_whole = any(operand.shape == self.shape for operand in x.operands)
+        return self.operations <= _MOST_OPERATIONS and is_whole and all(map(self._fits, x.operands))
+
+    def _of_rows(self, x: Node) -> list[int] | None:
+        """The axes of the result along which an operand counts with the index, where it has no other; else None."""
+        own = range(len(self.shape) - x.ndim, len(self.shape))
+        axes = [self.counted[axis] for axis, size in zip(own, x.shape, strict=True) if size != 1]
+        found = [axis for axis in axes if axis is not None]
+        return found if len(found) == len(axes) and found == sorted(set(found)) else None
+
+    def _place(self, axis: int, index: Node, tests: list[Node]) -> Node:
+        """An index within its axis; what it is tested for is added to ``tests``."""
+        size, kind, graph = self.shape[axis], index_type(index), self.graph
+        if is_within(index, 0, size):
+            return index
+        place = index if index.type is kind else graph.add("convert", (index,), element_type=kind)
+        first, last = graph.literal(0, kind), graph.literal(size - 1, kind)
+        if index.type.is_signed:
+            behind = graph.add("add", (place, graph.literal(size, kind)))
+            place = graph.add("select", (graph.add("compare", (place, first), direction="LT"), behind, place))
+        is_inside = [graph.add("compare", (place, first), direction="GE")] if index.type.is_signed else []
+        is_inside.append(graph.add("compare", (place, last), direction="LE"))
+        tests.append(is_inside[0] if len(is_inside) == 1 else graph.add("and", tuple(is_inside)))
+        assert tests[-1].type is PRED
+        return graph.add("clamp", (first, place, last), interval=(0, size - 1))
+
+    def _gathered(self, x: Node) -> Node:
+        graph = self.graph
+        if not x.ndim:
+            return x
+        along = self._of_rows(x)
+        if along is not None:
+            part = getitem(graph, x, [FULL if size != 1 else 0 for size in x.shape])
+            missing = [FULL if axis in along else NEW for axis in range(min(along, default=0), self.node.ndim)]
+            return getitem(graph, part, missing) if along and NEW in missing else part
+        if not self._is_computed(x):
+            return graph.add("advanced_index", (x, *self.places), index=tuple(map(Slot, range(1, x.ndim + 1))))
+        operands = tuple(map(self._gathered, x.operands))
+        return graph.typed(x.opcode, operands, self.node.shape, x.element_type, **x.parameters)
