@@ -21,6 +21,7 @@ from .algebra.remainders import remainders
 from .algebra.squares import squares
 from .algebra.ufuncs import ufuncs
 from .constants.constants import constants
+from .indexing.counted_places import counted_places
 from .indexing.indices import indices
 from .indexing.reshapes import reshapes
 from .indexing.take_or_fill import take_or_fill
@@ -106,6 +107,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     pools,
     take_or_fill,
     indices,
+    counted_places,
     aranges,
     constants,
     promotions,

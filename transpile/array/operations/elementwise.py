@@ -64,8 +64,16 @@ _define(
     interval=of_operands(intervals.product),
 )
 _define("subtract", "x y", "difference", promotes=True, **_counting, interval=of_operands(intervals.difference))
-_define("divide", "x y", "ratio", promotes=True, is_costly=True, interval=of_operands(intervals.quotient))
-_define("remainder", "x y", "rest", is_costly=True, interval=of_operands(intervals.rest))
+_define(
+    "divide",
+    "x y",
+    "ratio",
+    promotes=True,
+    is_costly=True,
+    python_int=_is_count,
+    interval=of_operands(intervals.quotient),
+)
+_define("remainder", "x y", "rest", is_costly=True, python_int=_is_count, interval=of_operands(intervals.rest))
 _define("power", "x y", "power", is_costly=True)
 _define("maximum", "x y", "larger", is_idempotent=True, is_commutative=True, interval=of_either(intervals.larger))
 _define("minimum", "x y", "smaller", is_idempotent=True, is_commutative=True, interval=of_either(intervals.smaller))

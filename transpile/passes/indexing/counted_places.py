@@ -1,0 +1,56 @@
+"""Places that a loop counts: ``x[i // 2]``, where HLO's counter has a type, which a library's index needs not have."""
+
+from __future__ import annotations
+
+from ...array.graph import Graph
+from ...array.intervals import fits
+from ...array.node import Node, literal_value
+from ...array.operations import OPERATIONS
+from ...array.program import Function
+from ...array.rewriting import rewrite, with_operands
+from ...array.support import Support
+from ..users import index_places
+
+_INDEXED = tuple(name for name, row in OPERATIONS.items() if row.takes_positions)
+_CUT = ("divide", "remainder")  # towards 0, as Python does where nothing is negative
+
+
+def counted_places(function: Function, supports: Support) -> None:
+    """Write indices that are worked out from counters as Python ints."""
+    graph = function.graph
+
+    def rule(node: Node) -> Node | None:
+        changed = {
+            place: index
+            for place in index_places(node)
+            if not (given := node.operands[place]).is_python_int
+            and not given.is_literal
+            and (index := _python_int(graph, given)) is not None
+        }
+        operands = tuple(changed.get(place, operand) for place, operand in enumerate(node.operands))
+        return with_operands(graph, node, operands) if changed else None
+
+    rewrite(function, _INDEXED, rule, supports)
+
+
+def _python_int(graph: Graph, node: Node) -> Node | None:
+    """The same integer as a Python int, None where it is worked out from anything but Python ints and literals."""
+    if node.is_python_int:
+        return node
+    if node.ndim or node.element_type is None or not node.type.is_integral:
+        return None
+    if node.is_literal:
+        return graph.integer(int(literal_value(node)))
+    if node.opcode == "scalar":
+        (counter,) = node.operands
+        return counter if counter.interval is not None and fits(counter.interval, node.type) else None
+    if node.operation.python_int is None or len(node.operands) != 2:
+        return None
+    parts = [_python_int(graph, part) for part in node.operands]
+    numbers = tuple(part for part in parts if part is not None and part.interval is not None)
+    if len(numbers) < len(parts):
+        return None
+    if node.opcode in _CUT and (numbers[0].interval[0] < 0 or numbers[1].interval[0] <= 0):  # type: ignore[index]
+        return None
+    number = graph.add(node.opcode, numbers, element_type=node.type)
+    return number if number.interval is not None else None  # it might wrap around
