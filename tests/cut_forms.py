@@ -2,10 +2,12 @@
 
 import inspect
 from collections.abc import Callable
+from copy import deepcopy
 from functools import cache, wraps
 from typing import Any
 
 import numpy as np
+import pytest
 
 from xla2py.transpile.emission.cutting import Call, cut
 from xla2py.transpile.emission.cutting.facts import Array, Callback, Fact, Known, tuple_of
@@ -53,18 +55,54 @@ def cut_form(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-class CutModule:
-    """A module of the prelude whose functions run as they are cut."""
+def both_forms(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the prelude that also runs as it is cut to each of its calls, where it must do the same."""
+    form = cut_form(function)
+
+    @wraps(function)
+    def run(*arguments: Any, **keywords: Any) -> Any:
+        copied = deepcopy((arguments, keywords))
+        try:
+            results = function(*arguments, **keywords)
+        except Exception as error:
+            with pytest.raises(type(error)):
+                form(*copied[0], **copied[1])
+            raise
+        of_cut = form(*copied[0], **copied[1])
+        if inspect.isgenerator(results):
+            of_cut, results = list(of_cut), list(results)
+        assert_identical(of_cut, results)
+        return results
+
+    return run
+
+
+def assert_identical(actual: Any, expected: Any) -> None:
+    """The same bits, dtypes and shapes in the same tuples."""
+    assert type(actual) is type(expected)
+    if isinstance(expected, tuple | list):
+        assert len(actual) == len(expected)
+        for pair in zip(actual, expected, strict=True):
+            assert_identical(*pair)
+    elif isinstance(expected, np.ndarray | np.generic):
+        assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
+        assert actual.tobytes() == expected.tobytes()
+    else:
+        assert actual == expected
+
+
+class ModuleInBothForms:
+    """A module of the prelude whose functions run in both forms."""
 
     def __init__(self, module: Any) -> None:
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
-        return replaced(getattr(self._module, name))
+        return in_both_forms(getattr(self._module, name))
 
 
-def replaced(value: Any) -> Any:
-    """A function or module of the prelude in its cut form, anything else as it is."""
+def in_both_forms(value: Any) -> Any:
+    """A function or module of the prelude that runs in both forms, anything else as it is."""
     if inspect.isfunction(value) and value.__module__.startswith(PRELUDE):
-        return cut_form(value)
-    return CutModule(value) if inspect.ismodule(value) and value.__name__.startswith(PRELUDE) else value
+        return both_forms(value)
+    return ModuleInBothForms(value) if inspect.ismodule(value) and value.__name__.startswith(PRELUDE) else value

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xla2py.tests.cut_forms import replaced
+from xla2py.tests.cut_forms import in_both_forms
 from xla2py.transpile.equivalence.xla_reference import run_hlo
 from xla2py.transpile.hlo.element_types import from_dtype
 
@@ -87,22 +87,17 @@ def agrees() -> Callable[..., None]:
     return check
 
 
-# The tests that run on functions as they are, and on those that are cut to each call: of functions with options.
+# The tests whose functions also run as they are cut to each call: functions with options.
 CUT = frozenset(
     f"test_{name}" for name in ("convolution", "indexing", "lapack", "linalg", "normalization", "ordering", "windows")
 )
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if metafunc.module.__name__.rpartition(".")[2] in CUT:
-        metafunc.parametrize("form", ["whole", "cut"], indirect=True, scope="module")
-
-
 @pytest.fixture(scope="module", autouse=True)
-def form(request: pytest.FixtureRequest) -> Iterator[None]:
-    """The functions of the prelude in the form that a test runs on."""
+def cut_forms(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Functions of the prelude that a test calls run as they are and as they are cut."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in list(vars(request.module).items()) if getattr(request, "param", "") == "cut" else ():
-            if replaced(value) is not value:
-                patch.setattr(request.module, name, replaced(value))
+        for name, value in list(vars(request.module).items()):
+            if request.module.__name__.rpartition(".")[2] in CUT and in_both_forms(value) is not value:
+                patch.setattr(request.module, name, in_both_forms(value))
         yield
