@@ -36,10 +36,19 @@ COMPLEX_LITERALS = program(
     "ROOT r = c64[] select(chosen, zero, one)",
 )
 
+ELEMENTS_AS_THEY_ARE = program(
+    "x = f32[4] parameter(0)",
+    "nothing = s32[0,4] parameter(1)",
+    "ROOT r = f32[4] gather(x, nothing), offset_dims={}, collapsed_slice_dims={}, start_index_map={}, "
+    "operand_batching_dims={0}, start_indices_batching_dims={1}, index_vector_dim=0, slice_sizes={1}",
+)
+
 
 @needs_compiler
 @pytest.mark.parametrize("target", ["numpy", "cupy"])
-@pytest.mark.parametrize("text", [A_WHOLE_SUM_BESIDE_A_MINIMUM_OF_LINES, FEWER_RESULTS_THAN_LINES, COMPLEX_LITERALS])
+@pytest.mark.parametrize(
+    "text", [A_WHOLE_SUM_BESIDE_A_MINIMUM_OF_LINES, FEWER_RESULTS_THAN_LINES, COMPLEX_LITERALS, ELEMENTS_AS_THEY_ARE]
+)
 def test_what_joins_gives_what_xla_gives(text, target):
     pytest.importorskip({"numpy": "numba", "cupy": "cupy"}[target])
     text = text.replace("ENTRY", COMBINERS + LEAST + "ENTRY")

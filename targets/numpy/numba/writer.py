@@ -24,7 +24,7 @@ class NestWriter(KernelWriter):
     renderer: NumbaRenderer
 
     def prepare(self) -> None:
-        self.plan.named -= {node for node in self.plan.nodes if node.opcode == "read"}
+        self.plan.named -= {n for n in self.plan.nodes if n.opcode == "read" and n not in self.results}
         self.axes = [axis for axis, size in enumerate(self.kernel.loop) if size > 1]
         self.counters: dict[int, str] = {}
         self.parameters: list[str] = []
