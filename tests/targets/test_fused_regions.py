@@ -36,6 +36,15 @@ COMPLEX_LITERALS = program(
     "ROOT r = c64[] select(chosen, zero, one)",
 )
 
+A_SUM_OF_COLUMNS_THAT_IS_A_PART_OF_ANOTHER = program(
+    "x = f32[2,3] parameter(0)",
+    "y = f32[2,3] parameter(1)",
+    "zero = f32[] constant(0)",
+    "both = f32[2,3] multiply(x, y)",
+    "columns = f32[3] reduce(both, zero), dimensions={0}, to_apply=sum",
+    "whole = f32[] reduce(both, zero), dimensions={0,1}, to_apply=sum",
+    "ROOT r = (f32[3], f32[]) tuple(columns, whole)",
+)
 ELEMENTS_AS_THEY_ARE = program(
     "x = f32[4] parameter(0)",
     "nothing = s32[0,4] parameter(1)",
@@ -47,7 +56,14 @@ ELEMENTS_AS_THEY_ARE = program(
 @needs_compiler
 @pytest.mark.parametrize("target", ["numpy", "cupy"])
 @pytest.mark.parametrize(
-    "text", [A_WHOLE_SUM_BESIDE_A_MINIMUM_OF_LINES, FEWER_RESULTS_THAN_LINES, COMPLEX_LITERALS, ELEMENTS_AS_THEY_ARE]
+    "text",
+    [
+        A_WHOLE_SUM_BESIDE_A_MINIMUM_OF_LINES,
+        A_SUM_OF_COLUMNS_THAT_IS_A_PART_OF_ANOTHER,
+        FEWER_RESULTS_THAN_LINES,
+        COMPLEX_LITERALS,
+        ELEMENTS_AS_THEY_ARE,
+    ],
 )
 def test_what_joins_gives_what_xla_gives(text, target):
     pytest.importorskip({"numpy": "numba", "cupy": "cupy"}[target])

@@ -86,7 +86,9 @@ class LineNestWriter(NestWriter):
         return self.outer[:1]
 
     def makes(self, number: int) -> bool:
-        return super().makes(number) and not self._begins_filled(self.results[number])
+        node = self.results[number]
+        is_filled = self._begins_filled(node) and self.results.index(node) == number  # two results may be one sum
+        return super().makes(number) and not is_filled
 
     def _arrays_of_lines(self) -> None:
         """Make arrays for what is kept of elements, and for what columns have."""
