@@ -1,13 +1,13 @@
 """Operations along an axis that is cut: each chunk does its part."""
 
 from functools import partial
-from operator import itemgetter
 from typing import Any
 
 import dask.array as da
 import numpy as np
 
 from .chunked import as_chunked, slices_along
+from .chunked_tasks import part_of
 from .ordering import top_k
 from .tiles import TILE_BYTES, block_of
 
@@ -24,7 +24,7 @@ def top_k_in_chunks(
     merge, merged = partial(best_of, k=k, largest=largest), index[:-1] + "z"
     pairs = da.blockwise(merge, merged, best, index, new_axes={"z": k}, meta=meta)
     values, indices = (
-        pairs.map_blocks(itemgetter(part), meta=np.empty(0, dtype))
+        pairs.map_blocks(part_of, number=part, meta=np.empty(0, dtype))
         for part, dtype in enumerate((x.dtype, np.int32))
     )
     return values, indices

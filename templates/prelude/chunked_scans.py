@@ -4,7 +4,6 @@ on from those of the chunks before it.
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from operator import itemgetter
 from typing import Any
 from uuid import uuid4
 
@@ -12,7 +11,7 @@ import dask.array as da
 import numpy as np
 
 from .chunked import Chunked, as_chunked
-from .chunked_tasks import array_of_tasks
+from .chunked_tasks import array_of_tasks, part_of
 from .tiles import MEMORY, TILE_BYTES, block_of
 from .windows import running_totals
 
@@ -115,7 +114,7 @@ def scan_in_chunks(
         meta=meta,
     )
     return tuple(
-        results.map_blocks(itemgetter(k), meta=np.empty(0, x.array.dtype))
+        results.map_blocks(part_of, number=k, meta=np.empty(0, x.array.dtype))
         for k, x in enumerate(arrays)
     )
 

@@ -3,14 +3,16 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import accumulate
-from operator import itemgetter
+from math import prod
 from typing import Any
 
 import dask.array as da
 import numpy as np
 
+from .chunked_tasks import part_of
 from .ordering import sort_with
 from .tiles_in_files import Stored
+from .tiles_recut import recut, whole_along
 
 SAMPLES = 64  # of each sorted chunk that are compared at a time
 ROUNDS = 64  # of comparing; 5 or so are needed
@@ -20,7 +22,7 @@ Order = Callable[..., np.ndarray]  # gives the stable order of keys along the la
 
 def sort_in_chunks(x: da.Array, axis: int) -> da.Array:
     """``np.sort(x, axis)``, stable."""
-    return sort_and_merge(order_by_keys, (x,), axis, 1)[0]
+    return in_order(order_by_keys, (x,), axis, 1)[0]
 
 
 def argsort_in_chunks(x: da.Array, dtype: Any, axis: int) -> da.Array:
@@ -29,7 +31,7 @@ def argsort_in_chunks(x: da.Array, dtype: Any, axis: int) -> da.Array:
     shape[axis] = x.shape[axis]
     places = da.arange(x.shape[axis], dtype=dtype, chunks=(x.chunks[axis],))
     places = da.broadcast_to(places.reshape(shape), x.shape, x.chunks)
-    return sort_and_merge(order_by_keys, (x, places), axis, 1)[1]
+    return in_order(order_by_keys, (x, places), axis, 1)[1]
 
 
 def sort_by_keys_in_chunks(
@@ -37,7 +39,7 @@ def sort_by_keys_in_chunks(
 ) -> tuple[da.Array, ...]:
     """``sort_by_keys`` of lazy arrays."""
     arrays = (*keys, *operands)
-    return sort_and_merge(order_by_keys, arrays, axis, len(keys))[len(keys) :]
+    return in_order(order_by_keys, arrays, axis, len(keys))[len(keys) :]
 
 
 def sort_with_in_chunks(
@@ -45,7 +47,30 @@ def sort_with_in_chunks(
 ) -> tuple[da.Array, ...]:
     """``sort_with`` of lazy arrays."""
     order = partial(order_by_comparing, less)
-    return sort_and_merge(order, operands, axis, len(operands))
+    return in_order(order, operands, axis, len(operands))
+
+
+def in_order(
+    order: Order, arrays: Sequence[da.Array], axis: int, keys: int
+) -> tuple[da.Array, ...]:
+    """The arrays in the ``order`` of the first ``keys`` of them.
+
+    Where a chunk has room for a line, chunks are cut anew so that a task sorts whole
+    lines.
+    """
+    chunks = arrays[0].chunks
+    room = prod(map(max, chunks))
+    if sum(chunks[axis]) > room:
+        return sort_and_merge(order, arrays, axis, keys)
+    letters, lines = "ijklmnopqr"[: arrays[0].ndim], whole_along(chunks, axis, room)
+    pairs = [part for x in arrays for part in (recut(x, lines), letters)]
+    sort = partial(sorted_lines, order, axis, keys)
+    found = da.blockwise(sort, letters, *pairs, meta=np.empty(0, object))
+    results = (
+        found.map_blocks(part_of, number=k, meta=np.empty((0,) * x.ndim, x.dtype))
+        for k, x in enumerate(arrays)
+    )
+    return tuple(recut(result, chunks) for result in results)
 
 
 def sort_and_merge(
@@ -81,7 +106,7 @@ def sort_and_merge(
         meta=meta,
     )
     return tuple(
-        results.map_blocks(itemgetter(k), meta=np.empty(0, x.dtype))
+        results.map_blocks(part_of, number=k, meta=np.empty(0, x.dtype))
         for k, x in enumerate(arrays)
     )
 
@@ -99,11 +124,20 @@ def order_by_comparing(
     return sort_with((*keys, places), -1, lambda *pairs: less(*pairs[:-2]))[-1]
 
 
-def sorted_run(order: Order, axis: int, keys: int, *blocks: np.ndarray) -> SortedRun:
-    """A sorted chunk, in files."""
+def sorted_lines(
+    order: Order, axis: int, keys: int, *blocks: np.ndarray
+) -> tuple[np.ndarray, ...]:
+    """Blocks of whole lines, sorted."""
     rows = [np.moveaxis(x, axis, -1) for x in blocks]
     places = order(*rows[:keys])
-    return tuple(Stored(np.take_along_axis(x, places, -1)) for x in rows)
+    taken = (np.take_along_axis(x, places, -1) for x in rows)
+    return tuple(np.moveaxis(x, -1, axis) for x in taken)
+
+
+def sorted_run(order: Order, axis: int, keys: int, *blocks: np.ndarray) -> SortedRun:
+    """A sorted chunk, in files, with its lines along the last axis."""
+    found = sorted_lines(order, axis, keys, *blocks)
+    return tuple(Stored(np.moveaxis(x, axis, -1)) for x in found)
 
 
 def start_in_runs(

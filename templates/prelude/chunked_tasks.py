@@ -18,3 +18,10 @@ def array_of_tasks(
     lazy: list[Any] = [x for x in given if isinstance(x, da.Array)]
     graph = HighLevelGraph.from_collections(name, tasks, lazy)
     return da.Array(graph, name, chunks, meta=np.empty((0,) * len(chunks), dtype))
+
+
+def part_of(found: Any, number: int) -> Any:
+    """One of several results of a task, which may be alone in lists."""
+    while isinstance(found, list):
+        (found,) = found
+    return found[number]

@@ -12,12 +12,12 @@ further down is multiplied by the Q of that triangle.
 
 from collections.abc import Callable
 from functools import partial
-from operator import itemgetter
 from typing import Any
 
 import dask.array as da
 import numpy as np
 
+from .chunked_tasks import part_of
 from .householder import geqrf
 from .lapack import svd, svdvals
 from .tiles_in_files import Stored
@@ -80,7 +80,7 @@ def below_first_rows(
     both = da.concatenate([a[:n], triangle]).rechunk((2 * n, n))
     meta, letters = np.empty(0, a.dtype), "kl"[: len(shape)]
     found = da.blockwise(factor, "ij", both, "ij", meta=np.empty(0, object))
-    first = found.map_blocks(itemgetter(0), meta=meta)
+    first = found.map_blocks(part_of, number=0, meta=meta)
     other = da.blockwise(
         partial(part_of, number=1),
         letters,
@@ -103,7 +103,12 @@ def triangle_and_product(a: da.Array) -> tuple[da.Array, Product]:
     parts = da.blockwise(factored, "ij", a, "ij", meta=np.empty(0, object))
     sizes = tuple(min(size, n) for size in rows)
     triangles = da.blockwise(
-        itemgetter(1), "ij", parts, "ij", adjust_chunks={"i": sizes}, meta=meta
+        partial(part_of, number=1),
+        "ij",
+        parts,
+        "ij",
+        adjust_chunks={"i": sizes},
+        meta=meta,
     )
 
     def product(right: da.Array) -> da.Array:
@@ -139,10 +144,3 @@ def product_with(part: Any, right: np.ndarray) -> np.ndarray:
     ((q, _),) = part
     result: np.ndarray = q.read() @ right
     return result
-
-
-def part_of(found: Any, number: int) -> Any:
-    """One of several results, which may be alone in lists."""
-    while isinstance(found, list):
-        (found,) = found
-    return found[number]
