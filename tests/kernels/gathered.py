@@ -60,6 +60,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     ),
     "two indices": (lambda x, i, j: jnp.exp(x[i, j]), [TABLE, indices(9, 6, 1), indices(40, 5)]),
     "two indices, rows": (lambda x, i, j: x[i, j] * 2, [floats(4, 5, 6), indices(4, 3), indices(5, 3)]),
+    "an order that keeps no type": (lambda k, x: lax.sort((k, x), 0, num_keys=1)[1], [floats(9, 4), floats(9, 4)]),
     "narrow indices": (lambda x, at: x[at] * 2, [floats(50), indices(50, 30, dtype=np.int8)]),
     "indices without a sign": (lambda x, at: jnp.take(x, at) * 2, [floats(20), indices(20, 30, dtype=np.uint32)]),
     "narrow floats": (narrow, [TABLE.astype(ml_dtypes.bfloat16), indices(9, 6)]),

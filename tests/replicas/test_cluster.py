@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import importlib.util
 import signal
 import threading
@@ -71,6 +72,7 @@ def assert_clean(workers) -> None:
 
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
+        gc.collect()  # errors hold what their frames hold
         left = workers.leftovers() + [p for found in workers.client.run(peers).values() for p in found]
         if not left:
             return

@@ -9,6 +9,7 @@ from ..array.graph import frozen
 from ..array.node import Node
 from ..array.program import Function, tree_nodes
 from ..array.traversal import topological
+from ..hlo.element_types import S64, U64, ElementType
 from .index_maps import Map
 from .lines import Lines
 
@@ -85,3 +86,10 @@ class Kernel:
         ]
         results = tuple(number[node] for node in tree_nodes(self.function.results))
         return self.loop, self.lines, self.parts, tuple(map(tuple, self.shapes)), results, tuple(parts)
+
+
+def given_type(node: Node) -> ElementType | None:
+    """The type in which an array is handed to a kernel: the library's own, where nothing asks for another."""
+    if node.element_type is None or not node.parameters.get("plain"):
+        return node.element_type
+    return S64 if node.type.is_signed else U64

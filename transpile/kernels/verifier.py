@@ -12,7 +12,7 @@ from ..array.node import Node
 from ..array.program import Branch, Function, Loop, roots, tree_nodes
 from ..array.traversal import is_inside, topological
 from .index_maps import Offset
-from .kernel import Kernel
+from .kernel import Kernel, given_type
 from .operations import REDUCTIONS, element_type_of, is_of_elements, kernel_operation
 from .phases import once_for_a_line
 
@@ -49,7 +49,7 @@ def _signature_problems(kernel: Kernel, results: list[Node]) -> Iterator[str]:
     if len(parameters) != len(inputs):
         yield f"{len(inputs)} arrays are given for {len(parameters)} parameters"
     for parameter, given in zip(parameters, inputs, strict=False):
-        if (parameter.shape, parameter.element_type) != (given.shape, given.element_type):
+        if (parameter.shape, parameter.element_type) != (given.shape, given_type(given)):
             yield f"{parameter!r} stands for {given!r}"
         if parameter not in kernel.whole and parameter.shape not in (kernel.loop, ()):
             yield f"{parameter!r} has no element for each of the loop's"

@@ -15,7 +15,7 @@ from ...array.traversal import topological
 from ...array.value import strong
 from ...kernels.gathers import gather_of
 from ...kernels.index_maps import ANYWHERE, Index, Map, Test, bounds, identity, offset
-from ...kernels.kernel import Kernel
+from ...kernels.kernel import Kernel, given_type
 from ...kernels.lines import Lines, reduced_axes
 from .gathering import Gathering
 from .line_reductions import LineReductions
@@ -110,7 +110,7 @@ class KernelBuilder:
         kernel.lines, kernel.parts = Lines.along(region.loop, region.axes), region.parts
         elsewhere = {source for source, at in reads if kernel.lines or (source.ndim and not self._is_own(source, at))}
         for node in region.inputs:
-            self.inputs[node] = self.graph.parameter(node.shape, node.element_type, self.graph.root)
+            self.inputs[node] = self.graph.parameter(node.shape, given_type(node), self.graph.root)
         kernel.whole = {self.inputs[node] for node in region.inputs if node in elsewhere}
         kernel.inputs, kernel.outputs = list(region.inputs), list(region.outputs)
         kernel.function.parameters = list(self.inputs.values())
@@ -231,13 +231,15 @@ class KernelBuilder:
         with graph.standing_for(source, None):
             if is_generated(source):
                 return self._generated(source, at)
-            parameter = self.inputs[source]
-            if parameter not in self.kernel_made.whole:
-                return parameter
-            place = offset(at, source.shape, loop)
-            return graph.typed(
-                "read", (parameter,), loop, source.element_type, interval=source.interval, at=place, indices=at
-            )
+            given = self.inputs[source]
+            if given in self.kernel_made.whole:
+                place = offset(at, source.shape, loop)
+                given = graph.typed(
+                    "read", (given,), loop, given.element_type, interval=source.interval, at=place, indices=at
+                )
+            if given.element_type is source.element_type:
+                return given
+            return graph.typed("convert", (given,), loop, source.element_type, interval=source.interval)
 
     def _generated(self, source: Node, at: Map) -> Node:
         """An element of an array that follows from its index."""
