@@ -40,7 +40,7 @@ contract: $(VENV)/.ready-to-test
 	$(BIN)/lint-imports
 
 pytest: $(VENV)/.ready-to-test
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 docs: $(VENV)/.ready-to-test
 	$(BIN)/python -m xla2py.tests.operations.write_coverage

@@ -3,6 +3,7 @@ what goes from step to step goes from task to task.
 """
 
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 from uuid import uuid4
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from .chunked import Chunked, as_chunked, spans_of
 from .chunked_neighbours import block_key
-from .chunked_tasks import array_of_tasks, part_of
+from .chunked_tasks import array_of_tasks
 from .tiles import block_of
 
 
@@ -49,17 +50,17 @@ def loop_in_chunks(
         steps = range(span.start, span.stop) if numbered else None
         tasks[name, k] = (steps_of_chunk, function, steps, before, blocks)
         if starts:
-            tasks[carried, k] = (part_of, (name, k), 0)
+            tasks[carried, k] = (itemgetter(0), (name, k))
             before = (carried, k)
     needed, ones = [*starts, *pieces, *shared], ((1,) * len(lengths),)
     done = array_of_tasks(name, tasks, needed, ones, object)
     results = []
     for at, x in enumerate(starts):
-        last = {(0,) * x.ndim: (part_of, before, at)}
+        last = {(0,) * x.ndim: (itemgetter(at), before)}
         results.append(array_of_parts(done, last, x, x.chunks))
     for at, (x, axis) in enumerate(zip(out, axes[count:], strict=True)):
         parts = {
-            key_of(x, axis, k)[1:]: (part_of, (name, k), at + 1)
+            key_of(x, axis, k)[1:]: (itemgetter(at + 1), (name, k))
             for k in range(len(lengths))
         }
         results.append(
