@@ -78,7 +78,7 @@ def both_forms(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def assert_identical(actual: Any, expected: Any) -> None:
-    """The same bits, dtypes and shapes in the same tuples."""
+    """Check that two results have the same bits, dtypes and shapes, in the same tuples."""
     assert type(actual) is type(expected)
     if isinstance(expected, tuple | list):
         assert len(actual) == len(expected)

@@ -1,4 +1,4 @@
-"""What SciPy computes faster than NumPy, where a module may import it."""
+"""Calls of SciPy in place of NumPy's where a module may import it: SciPy computes these faster."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def test_constants_are_generated_and_views_are_views():
     assert OPERATIONS["add"].is_commutative and not OPERATIONS["subtract"].is_commutative
 
 
-# What whoever makes a node says of its type, as nothing else does.
+# Why some operations are told their types and shapes, and do not infer them.
 ASKED_FOR = "the type is what is asked for"
 SIZES = "the sizes are what is asked for"
 OUTSIDE = "what comes from outside of the function has the type that HLO says"

@@ -1,4 +1,4 @@
-"""What tests of the language share."""
+"""Fixtures that the tests of the language share."""
 
 import pytest
 

@@ -29,7 +29,7 @@ PROGRAMS = [
     (lambda z: (jnp.conj(z) * z, jnp.angle(z)), (Z,)),
 ]
 
-# What HLO defines more exactly than the library is the library's plain call on request.
+# Programs that call the library's functions by their plain names only with ``edges="library"``.
 PLAIN = [
     (lambda x, y: (jnp.fmod(x, y), jnp.linalg.solve(x, y), jnp.linalg.svd(x)), (ROWS[:, :4], ROWS[:, 2:])),
     (lambda x: (jnp.linalg.cholesky(x), jnp.linalg.eigh(x)), (np.eye(4, dtype=np.float32),)),

@@ -32,7 +32,7 @@ PROGRAMS = {
     "a scalar": (lambda x, at, y: chosen(x * y, at) + 1, [LOGITS, LABELS, np.float32(3)]),
     "integers": (lambda x, at: chosen(x * 3 + 1, at) * 2, [indices(99, 12, 50), LABELS]),
 }
-# What is gathered of is an array anyway, not much longer, or of a column's index.
+# Gathers that stay where they are: their array is stored anyway, not much longer, or depends on a column's index.
 OTHERS = {
     "used twice": (lambda x, at: (y := jnp.exp(x), chosen(y, at)), [LOGITS, LABELS]),
     "few": (lambda x, at: jnp.take_along_axis(jnp.exp(x), at, 1), [LOGITS, indices(50, 12, 25)]),

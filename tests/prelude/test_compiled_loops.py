@@ -137,7 +137,7 @@ def test_pools_of_nothing_are_empty_or_what_they_begin_with(kind):
 
 @pytest.mark.parametrize("kind", ["f4", "i4"])
 def test_gradients_of_pools_are_those_of_the_shared_prelude(kind):
-    """Of equal elements the first is chosen, the last of NaN; windows of padding alone choose none."""
+    """A window chooses the first of equal elements and the last NaN; one of padding alone chooses none."""
     x = RNG.integers(-2, 3, (3, 6, 7, 4)).astype(kind)
     if kind == "f4":
         x[0, 2], x[1, 1:3, 4] = np.nan, -np.inf
@@ -154,7 +154,7 @@ def test_gradients_of_pools_are_those_of_the_shared_prelude(kind):
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("kind", ["f4", "f8", "i4", "u1"])
 def test_searches_are_those_of_the_shared_prelude(side, kind):
-    """In tables that are not sorted, too, and among NaN."""
+    """The searches agree in tables that are not sorted, too, and among NaN."""
     values = RNG.integers(0, 200, 2500).astype(kind).reshape(50, 50)
     for size in (1, 2, 7, 100):
         table = np.sort(RNG.integers(0, 200, size).astype(kind))

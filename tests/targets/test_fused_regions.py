@@ -1,5 +1,7 @@
 """What joins in one kernel, and what must not: the fused styles of NumPy and CuPy beside XLA."""
 
+from contextlib import ExitStack
+
 import pytest
 
 pytest.importorskip("jax")
@@ -53,6 +55,16 @@ ELEMENTS_AS_THEY_ARE = program(
 )
 
 
+@pytest.fixture(scope="module")
+def checkers():
+    """For each target a checker, whose processes serve all tests."""
+    with ExitStack() as stack:
+        yield {
+            target: stack.enter_context(Checker(Plan((target,), options={"style": "fused"})))
+            for target in ("numpy", "cupy")
+        }
+
+
 @needs_compiler
 @pytest.mark.parametrize("target", ["numpy", "cupy"])
 @pytest.mark.parametrize(
@@ -65,10 +77,9 @@ ELEMENTS_AS_THEY_ARE = program(
         ELEMENTS_AS_THEY_ARE,
     ],
 )
-def test_what_joins_gives_what_xla_gives(text, target):
+def test_what_joins_gives_what_xla_gives(text, target, checkers):
     pytest.importorskip({"numpy": "numba", "cupy": "cupy"}[target])
     text = text.replace("ENTRY", COMBINERS + LEAST + "ENTRY")
-    with Checker(Plan((target,), options={"style": "fused"})) as checker:
-        checker.check(xla2py.load(text))
-        report = checker.report()
+    checkers[target].check(xla2py.load(text))
+    report = checkers[target].report()
     assert report.is_good, report

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any
@@ -11,6 +11,7 @@ from .graph import Graph
 from .intervals import narrowed
 from .live import LiveNodes, live_nodes
 from .node import Node, Slot
+from .operation import Interval
 from .program import Function
 from .support import Support
 from .traversal import dependencies
@@ -64,7 +65,7 @@ def with_operands(graph: Graph, node: Node, operands: tuple[Node, ...], **change
     bodies and effects."""
     if operands == node.operands and not changed:
         return node
-    return _copied(graph, node, operands, {**node.parameters, **changed})
+    return copied(graph, node, operands, narrowed(node, operands), {**node.parameters, **changed})
 
 
 def called(graph: Graph, name: str, operands: tuple[Node, ...], like: Node, *more: Any, **keywords: Any) -> Node:
@@ -96,8 +97,10 @@ def along(reduction: Node) -> dict[str, Any]:
     return {**keywords, "keepdims": True} if reduction.parameters.get("keepdims") else keywords
 
 
-def _copied(graph: Graph, node: Node, operands: tuple[Node, ...], parameters: dict[str, Any]) -> Node:
-    interval = narrowed(node, operands)
+def copied(
+    graph: Graph, node: Node, operands: tuple[Node, ...], interval: Interval | None, parameters: Mapping[str, Any]
+) -> Node:
+    """The same operation on other operands, whose values are within an interval."""
     return graph.typed(
         node.opcode,
         operands,

@@ -9,6 +9,7 @@ from ..array.graph import Graph
 from ..array.live import live_nodes
 from ..array.node import Node
 from ..array.program import Function, roots
+from ..array.rewriting import copied
 from ..array.traversal import dependencies
 from ..hlo.function_words import word_of
 from ..hlo.stack_frames import CallChains
@@ -61,7 +62,7 @@ def function_of(function: Function, parts: list[Part]) -> Function:
     for node in first.nodes:
         operands = tuple(_carried(graph, made, operand) for operand in node.operands)
         with graph.coming_from(function.graph.origins.get(node)):
-            made[node] = _again(graph, node, operands)
+            made[node] = copied(graph, node, operands, node.interval, node.parameters)
         graph.results.setdefault(made[node], function.graph.results.get(node, []))
     outputs = [made[first.nodes[k]] for k in first.outputs]
     called = Function(function.computation, graph, results=tuple(outputs) if len(outputs) > 1 else outputs[0])
@@ -94,23 +95,8 @@ def is_leaf(node: Node) -> bool:
 
 def _carried(graph: Graph, made: dict[Node, Node], operand: Node) -> Node:
     if operand not in made:
-        made[operand] = _again(graph, operand, ())
+        made[operand] = copied(graph, operand, (), operand.interval, operand.parameters)
     return made[operand]
-
-
-def _again(graph: Graph, node: Node, operands: tuple[Node, ...]) -> Node:
-    """The same operation on other operands."""
-    return graph.typed(
-        node.opcode,
-        operands,
-        node.shape,
-        node.element_type,
-        python_int=node.is_python_int,
-        results=node.results,
-        interval=node.interval,
-        pinned=node.stands_alone,
-        **node.parameters,
-    )
 
 
 @dataclass(frozen=True, slots=True)

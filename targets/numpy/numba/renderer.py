@@ -30,7 +30,7 @@ CASTS = {
     "f64": "f64",
     **dict.fromkeys(NARROW, "f32"),
 }
-# What gives a narrow float of narrow floats as it is.
+# Operations on narrow floats whose results are narrow floats already: nothing has to be rounded.
 _EXACT = frozenset("negate abs maximum minimum clamp select floor ceil round-nearest-even read gather".split())
 _EXACT |= {"guarded_gather", "concatenate", "stack", "roll", "pad", "conditional", "item", "parameter", "literal"}
 # Numba computes these in 64 bits: what may leave the type of its operands is cut to it again.
