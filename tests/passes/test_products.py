@@ -50,6 +50,13 @@ def test_attention(form):
     assert_agrees(text, Q, W, without="products")
 
 
+def test_attention_of_narrow_floats():
+    q, w = Q.astype(jnp.bfloat16), W.astype(jnp.bfloat16)
+    text = hlo(lambda q, w: jnp.einsum("bhqk,bkhd->bqhd", w, q), q, w)
+    assert "w.astype(np.float32) @ q.astype(np.float32).transpose(0, 2, 1, 3)" in main(text)
+    assert_agrees(text, q, w, without="products")
+
+
 def test_empty_products():
     a, b = np.zeros((3, 0), np.float32), np.zeros((0, 5), np.float32)
     assert_agrees(hlo(lambda a, b: (b.T @ a.T).T, a, b), a, b, without="products")

@@ -99,4 +99,5 @@ def _turned(graph: Graph, node: Node) -> Node:
     if node.opcode == "matmul":
         left, right = operands
         operands = permute(graph, right, _swap(right.ndim)), permute(graph, left, _swap(left.ndim))
-    return graph.add(node.opcode, operands, interval=node.interval, **node.parameters)
+    own = node.element_type
+    return graph.add(node.opcode, operands, element_type=own, interval=node.interval, **node.parameters)
