@@ -1,29 +1,61 @@
 """Two numbers of which a mask leaves one 0, added up: the mask chooses between them.
 
-Gradients of ``np.where`` are made of such sums. ``x + 0`` is taken as ``x``, as XLA does.
+Gradients of ``np.where`` are made of such sums. Of floats the sum is never -0, as one part is +0: where the choice may
+be -0 and somebody can tell, 0 is added to it.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
+from ...array.graph import Graph
+from ...array.live import LiveNodes, live_nodes
+from ...array.node import Node, literal_value
 from ...array.program import Function
 from ...array.support import Support
 from ...hlo.element_types import PRED, ElementType
+from ..matching import Bindings
 from ..rules import Rule, apply_rules
+from .magnitudes import has_no_sign
+
+# What computes the same from -0 as from +0, and what does where another operand is a number but 0.
+_BLIND = frozenset("abs compare cosine exponential is-finite logistic square".split())
+_BLIND_BESIDE_NUMBERS = frozenset(("add", "subtract"))
+
+_FIRST, _SECOND = "(a := select(m, x, ZERO))", "(b := select(m, ZERO, {}))"
 
 
 def _is_number(element_type: ElementType) -> bool:
     return element_type is not PRED
 
 
-_FIRST, _SECOND = "(a := select(m, x, 0))", "(b := select(m, 0, {}))"
+def _tells_signs(user: Node) -> bool:
+    """Tell whether -0 in place of +0 may change what a node computes."""
+    if user.opcode in _BLIND:
+        return user.parameters.get("type") == "TOTALORDER"
+    numbers = [literal_value(operand) for operand in user.operands if operand.is_literal]
+    return user.opcode not in _BLIND_BESIDE_NUMBERS or not any(number != 0 for number in numbers)
 
-RULES = tuple(
-    Rule(f"add({parts})", given, once=("a", "b"), when=_is_number)
-    for second, given in (("x", "x"), ("y", "select(m, x, y)"))
-    for parts in (f"{_FIRST}, {_SECOND.format(second)}", f"{_SECOND.format(second)}, {_FIRST}")
-)
+
+def _rules(live: LiveNodes) -> tuple[Rule, ...]:
+    def choice(graph: Graph, node: Node, found: Bindings) -> Node | None:
+        zero = literal_value(found["ZERO"])
+        if zero != 0 or np.signbit(zero.real) or np.signbit(zero.imag):
+            return None
+        first, second = found["x"], found.get("y", found["x"])
+        chosen = first if second is first else graph.add("select", (found["m"], first, second))
+        is_exact = node.type.is_integral or (has_no_sign(first) and has_no_sign(second))
+        if is_exact or not (live.is_root(node) or any(map(_tells_signs, live.users(node)))):
+            return chosen
+        return graph.add("add", (chosen, found["ZERO"]))
+
+    return tuple(
+        Rule(f"add({parts})", choice, once=("a", "b"), when=_is_number)
+        for second in ("x", "y")
+        for parts in (f"{_FIRST}, {_SECOND.format(second)}", f"{_SECOND.format(second)}, {_FIRST}")
+    )
 
 
 def choices(function: Function, supports: Support) -> None:
     """Raise sums of what a mask leaves to what it chooses."""
-    apply_rules(function, RULES, supports)
+    apply_rules(function, _rules(live_nodes(function)), supports)

@@ -14,7 +14,7 @@ from ..rules import Rule, apply_rules, is_full_float
 _DEEPEST = 8  # operations that are looked through
 
 
-def _is_not_negative(node: Node, depth: int = _DEEPEST) -> bool:
+def has_no_sign(node: Node, depth: int = _DEEPEST) -> bool:
     """Every element is NaN, or a number without a sign: -0 has one."""
     rule = _SIGNS.get(node.opcode)
     return rule is not None and rule(node, depth)
@@ -28,11 +28,11 @@ def _always(node: Node, depth: int) -> bool:
 
 
 def _of_operands(node: Node, depth: int) -> bool:
-    return depth > 0 and all(_is_not_negative(operand, depth - 1) for operand in node.operands)
+    return depth > 0 and all(has_no_sign(operand, depth - 1) for operand in node.operands)
 
 
 def _of_first(node: Node, depth: int) -> bool:
-    return depth > 0 and _is_not_negative(node.operands[0], depth - 1)
+    return depth > 0 and has_no_sign(node.operands[0], depth - 1)
 
 
 def _of_product(node: Node, depth: int) -> bool:
@@ -61,7 +61,7 @@ _SIGNS: dict[str, Sign] = {
 
 def _itself(graph: Graph, node: Node, found: Bindings) -> Node | None:
     x: Node = found["x"]
-    return x if is_full_float(x.type) and _is_not_negative(x) else None
+    return x if is_full_float(x.type) and has_no_sign(x) else None
 
 
 RULES = (
