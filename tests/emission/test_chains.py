@@ -66,7 +66,7 @@ def test_a_list_in_a_tree():
         return x
 
     text = body(model, layers, X, nested=True)
-    assert "x = layer(x, layers[i]['weight'], layers[i]['scale'])" in text
+    assert "x = layer(x, layers[i])" in text
     assert text.count("layer(") == 1
     assert body(model, layers, X).count("layer(") == COUNT  # each has a name of its own
 

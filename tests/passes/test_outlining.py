@@ -89,10 +89,13 @@ def test_so_are_the_gradients_of_a_layer(function):
 
 def test_what_a_function_leaves_to_its_gradient_has_its_name_in_both():
     program = xla2py.emit(hlo(trained, *arguments(3)), checks=False).source
-    given = re.search(r"^def d_layer\(([^)]*)\)", program, re.MULTILINE)[1]
+    gradient = re.search(r"^def d_layer\([^)]*layer_results: LayerResults.*?\n\n\n", program, re.MULTILINE | re.DOTALL)[
+        0
+    ]
     left = re.search(r"^class LayerResults\(NamedTuple\):\n(.*?)\n\n\n", program, re.MULTILINE | re.DOTALL)[1]
     for name in ("tanh", "root", "difference", "ratio"):
-        assert all(re.search(rf"\b{name}(_\d+)?\b", names) for names in (given, left))
+        assert re.search(rf"\blayer_results\.{name}(_\d+)?\b", gradient)
+        assert re.search(rf"\b{name}(_\d+)?\b", left)
 
 
 def normalised(x, offset, scale):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ..array.node import Node
+from .argument_groups import paths_of
 from .argument_names import argument_names
 from .argument_trees import Path
 from .chains import Leaf
@@ -39,6 +40,11 @@ class ArgumentWriter:
 
         The texts that stand for the parameters.
         """
+        renderer = self.writer.renderer
+        groups = renderer.argument_groups.get(self.function, ())
+        objects = {group.word: renderer.named_results[group.maker] for group in groups if group.maker is not None}
+        if groups:
+            paths = paths_of(groups, len(self.function.parameters), renderer.field_names)
         parameters: list[str] = []
         roots: dict[str, str] = {}
         types = parameter_types(self.function)
@@ -52,7 +58,7 @@ class ArgumentWriter:
             else:
                 if path.root not in roots:
                     roots[path.root] = self.names.fresh(path.root)
-                    self.heads.append((roots[path.root], TREE))
+                    self.heads.append((roots[path.root], objects.get(path.root, TREE)))
                 name = path.text(roots[path.root])
                 self.texts[node] = Expression(name, PRIMARY)
                 self.leaf_names[node] = wanted

@@ -23,6 +23,7 @@ from ..array.scalars import is_scalar_expression
 from ..hlo.element_types import ElementType
 from ..hlo.ir import Instruction
 from ..kernels.kernel import Kernel
+from .argument_groups import Groups, given_texts
 from .device_lists import counted_groups, counted_pairs
 from .literals import number
 from .texts import (
@@ -130,6 +131,7 @@ class Renderer:
         self.shared_channels: set[int | Instruction] = set()  # that several calls of collectives share
         self.named_devices: dict[DeviceGroups | DevicePairs, str] = {}  # which constants list groups and pairs
         self.named_results: dict[Function, Any] = {}  # a class each for the results of functions with many
+        self.argument_groups: Groups = {}  # what functions take in place of parts of it
         self.resumable: set[Node] = set()  # loops that can go on from a snapshot
         self.environment = jinja2.Environment(
             loader=jinja2.ChoiceLoader(
@@ -157,6 +159,7 @@ class Renderer:
             function_name=self.function_names.__getitem__,
             kernel_name=self.kernel_names.__getitem__,
             as_array=self.as_array,
+            call_arguments=self.call_arguments,
             sizes_are_free=self.sizes_are_free,
             **self.own_globals(),
         )
@@ -312,6 +315,16 @@ class Renderer:
         parts = [self.argument(item, operands) for item in node.parameters["arguments"]]
         parts += [f"{key}={self.argument(value, operands)}" for key, value in node.parameters["keywords"].items()]
         return ", ".join(parts)
+
+    def call_arguments(self, node: Node, operands: Sequence[Expression]) -> list[str]:
+        """The arguments of a call of one of the program's functions."""
+        texts = [self.as_array(*pair) for pair in zip(node.operands, operands, strict=True)]
+        return given_texts(self.argument_groups.get(node.parameters["function"], ()), texts, self.field_names)
+
+    def field_names(self, function: Function) -> Sequence[str]:
+        """The names of the results of a function that gives an object."""
+        fields: Sequence[str] = self.named_results[function].fields
+        return fields
 
     def argument(self, item: Any, operands: Sequence[str]) -> str:
         """One static or dynamic argument. Only values of our own making reach the text; strings are quoted."""

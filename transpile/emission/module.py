@@ -17,6 +17,7 @@ from ..hlo.custom_calls import callbacks
 from ..hlo.ir import Built
 from ..kernels.kernel import Kernel
 from .annotations import annotate
+from .argument_groups import argument_groups
 from .argument_trees import tree_text
 from .body import FunctionWriter
 from .constants import ModuleConstants
@@ -168,6 +169,9 @@ class _ModuleWriter:
         renderer.function_names[program.entry] = self.entry.name
         if self.target.arrange is None:
             renderer.named_results.update(named_results(program, renderer, self.module_names))
+            makers = {function: renderer.function_names[function] for function in renderer.named_results}
+            order = in_written_order(program)
+            renderer.argument_groups.update(argument_groups(program, self.entry.paths, makers, order))
         classes = {named.class_name for named in renderer.named_results.values()}
         return reserved | set(renderer.function_names.values()) | classes
 

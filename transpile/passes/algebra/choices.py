@@ -42,7 +42,8 @@ def _rules(live: LiveNodes) -> tuple[Rule, ...]:
         zero = literal_value(found["ZERO"])
         if zero != 0 or np.signbit(zero.real) or np.signbit(zero.imag):
             return None
-        first, second = found["x"], found.get("y", found["x"])
+        first: Node = found["x"]
+        second: Node = found.get("y", first)
         chosen = first if second is first else graph.add("select", (found["m"], first, second))
         is_exact = node.type.is_integral or (has_no_sign(first) and has_no_sign(second))
         if is_exact or not (live.is_root(node) or any(map(_tells_signs, live.users(node)))):

@@ -1,0 +1,185 @@
+"""Arguments that are parts of one tree are handed over as the tree: ``layer(params["layers"][3], x)``.
+
+A function of the program has the leaves that it reads, and results of other calls, as parameters of their own. Where
+every call gives for some of them what stands at the same places of one tree, or of one object with named results, the
+emitted function takes that instead, and its body reads ``params["norm"]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..array.node import Node
+from ..array.program import Function, Program, roots
+from ..array.traversal import topological
+from .argument_trees import Key, Path
+from .names import Names
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A result, by its number, of a function that gives an object with named results."""
+
+    function: Function
+    index: int
+
+
+Steps = tuple[Key | Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """What parts are taken from: ``key`` tells trees apart, ``maker`` is the function that gave an object."""
+
+    key: Hashable
+    word: str
+    maker: Function | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The part of ``root`` at the end of ``steps``."""
+
+    root: Root
+    steps: Steps
+
+    def before(self, size: int) -> tuple[Hashable, Steps]:
+        """Return what is left without the last ``size`` steps."""
+        return self.root.key, self.steps[: len(self.steps) - size]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One argument in place of parameters: the steps to each of them, by their numbers.
+
+    ``word`` is what it would be called; ``maker`` the function whose named results it is, None for a tree.
+    """
+
+    word: str
+    parts: Mapping[int, Steps]
+    maker: Function | None
+
+
+Groups = dict[Function, tuple[Group, ...]]
+FieldNames = Callable[[Function], Sequence[str]]  # those of a function's results
+
+
+def argument_groups(
+    program: Program, paths: Sequence[Path | None], makers: Mapping[Function, str], order: Sequence[Function]
+) -> Groups:
+    """Return what the functions of a program take in place of parts of it.
+
+    ``paths`` are those of the entry's parameters; ``makers`` the functions with named results, and what each is called;
+    ``order`` has callers before what they call.
+    """
+    nodes = {function: topological(roots(function)) for function in program.functions}
+    calls: dict[Function, list[Node]] = {}
+    for node in (node for function in order for node in nodes[function] if node.opcode == "call"):
+        calls.setdefault(node.parameters["function"], []).append(node)
+    handed_on = {function for each in nodes.values() for node in each for function in _handed_on(node)}
+    places: dict[Node, Place] = {}
+    sizes: dict[Hashable, int] = {}  # leaves of each argument of the entry
+    for node, path in zip(program.entry.parameters, paths, strict=False):
+        if path is not None:
+            places[node] = Place(Root(path.root, path.root), path.keys)
+            sizes[path.root] = sizes.get(path.root, 0) + 1
+    groups: Groups = {}
+    for function in order:
+        if function in calls and function not in handed_on and not function.block_of:
+            found = groups[function] = tuple(_grouped(calls[function], places, sizes))
+            for number, group in enumerate(found):
+                root = Root((function, number), group.word, group.maker)
+                places.update((function.parameters[k], Place(root, steps)) for k, steps in group.parts.items())
+        for node in nodes[function]:
+            maker = node.operands[0].parameters.get("function") if node.opcode == "item" else None
+            if isinstance(maker, Function) and maker in makers:
+                root = Root(node.operands[0], f"{makers[maker]}_results", maker)
+                places[node] = Place(root, (Field(maker, node.parameters["index"]),))
+    return groups
+
+
+def _handed_on(node: Node) -> Iterator[Function]:
+    """The functions that a node gives to others, who call them with what they like."""
+    arguments = (*node.parameters.get("arguments", ()), *node.parameters.get("keywords", {}).values())
+    yield from (argument for argument in arguments if isinstance(argument, Function))
+
+
+def _grouped(calls: Sequence[Node], places: Mapping[Node, Place], sizes: Mapping[Hashable, int]) -> Iterator[Group]:
+    """The largest groups first, and of these the ones whose trees are smallest."""
+    given = {
+        number: [places[operand] for operand in operands]
+        for number, operands in enumerate(zip(*(call.operands for call in calls), strict=True))
+        if all(operand in places for operand in operands)
+    }
+    candidates: dict[tuple[tuple[Hashable, Steps], ...], dict[int, int]] = {}
+    for number, found in given.items():
+        for size in range(1, _shared_steps(found) + 1):
+            candidates.setdefault(tuple(place.before(size) for place in found), {})[number] = size
+    names = Names(set())
+    taken: set[int] = set()
+    while True:
+        left = {key: [number for number in members if number not in taken] for key, members in candidates.items()}
+        left = {key: members for key, members in left.items() if len(members) > 1 and _is_tidy(key, members, sizes)}
+        if not left:
+            return
+        key = max(left, key=lambda each: (len(left[each]), len(each[0][1])))
+        taken.update(left[key])
+        found = given[left[key][0]]
+        size = candidates[key][left[key][0]]
+        parts = {number: given[number][0].steps[-candidates[key][number] :] for number in left[key]}
+        maker = found[0].root.maker if not found[0].before(size)[1] else None
+        yield Group(names.fresh(_word(found, size)), parts, maker)
+
+
+def _shared_steps(places: Sequence[Place]) -> int:
+    """The number of last steps that all places have in common."""
+    shortest = min(len(place.steps) for place in places)
+    first = places[0].steps
+    differing = (k for k in range(1, shortest + 1) if any(place.steps[-k] != first[-k] for place in places))
+    return next(differing, shortest + 1) - 1
+
+
+def _is_tidy(key: tuple[tuple[Hashable, Steps], ...], members: Sequence[int], sizes: Mapping[Hashable, int]) -> bool:
+    """Tell whether a tree is about what is read of it: a whole argument of the entry may be much more."""
+    return all(steps or 2 * len(members) >= sizes.get(root, 0) for root, steps in key)
+
+
+def _word(places: Sequence[Place], size: int) -> str:
+    """``params`` for ``params["layers"][3]``, ``mu`` for ``state[0].mu["layers"][3]``."""
+    ways = [(place.root.word, *place.before(size)[1]) for place in places]
+    attributes = [
+        steps[0][1:] for steps in zip(*ways, strict=False) if len(set(steps)) == 1 and _is_attribute(steps[0])
+    ]
+    words = {place.root.word for place in places}
+    return attributes[-1] if attributes else words.pop() if len(words) == 1 else "tree"
+
+
+def _is_attribute(step: Key | Field) -> bool:
+    return isinstance(step, str) and step.startswith(".")
+
+
+def paths_of(groups: Sequence[Group], count: int, fields: FieldNames) -> list[Path | None]:
+    """Return where each of ``count`` parameters is in the arguments that a function takes in place of them."""
+    paths: list[Path | None] = [None] * count
+    for group in groups:
+        for number, steps in group.parts.items():
+            paths[number] = Path(group.word, _keys(steps, fields))
+    return paths
+
+
+def given_texts(groups: Sequence[Group], operands: Sequence[str], fields: FieldNames) -> list[str]:
+    """Return the arguments of a call whose ``operands`` have these texts: of a group, what its parts are parts of."""
+    texts: list[str | None] = list(operands)
+    for group in groups:
+        first = min(group.parts)
+        steps = Path("", _keys(group.parts[first], fields)).text("")
+        assert operands[first].endswith(steps), f"{operands[first]} is no part at the end of {steps}"
+        texts[first] = operands[first].removesuffix(steps)
+        for number in group.parts:
+            texts[number] = texts[number] if number == first else None
+    return [text for text in texts if text is not None]
+
+
+def _keys(steps: Steps, fields: FieldNames) -> tuple[Key, ...]:
+    return tuple(f".{fields(step.function)[step.index]}" if isinstance(step, Field) else step for step in steps)
