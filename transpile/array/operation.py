@@ -88,6 +88,7 @@ class Operation:
     promotes: bool = False  # the library converts its operands to one type before it computes
     is_discontinuous: bool = False  # a number that is a little larger may give quite another
     rounds: Callable[[float], int] | None = None  # how it rounds one number to a whole one
+    is_blind_to_minus: bool = False  # it gives the same for -0 as for 0
     is_costly: bool = False  # it takes many times the time of an addition
     is_product: bool = False  # it multiplies its operands and sums over axes of both
     is_reduction: bool = False  # it folds axes of its operand

@@ -96,7 +96,7 @@ _define("shift-right-arithmetic", "x count", "shifted")
 
 _define("negate", "x", "negative", is_known_on_host=True)
 _define("not", "x", "mask", is_known_on_host=True)
-_define("abs", "x", "magnitude", element_type=_real)
+_define("abs", "x", "magnitude", element_type=_real, is_blind_to_minus=True)
 _define("sign", "x", is_discontinuous=True)
 _define("floor", "x", is_discontinuous=True, rounds=floor)
 _define("ceil", "x", is_discontinuous=True, rounds=ceil)
@@ -104,14 +104,14 @@ _define("round-nearest-even", "x", "rounded", is_discontinuous=True, rounds=roun
 _define("sqrt", "x", "root", is_costly=True)
 _define("cbrt", "x", "root", is_costly=True)
 _define("rsqrt", "x", "scale", is_costly=True)
-_define("square", "x", "square")
-_define("exponential", "x", "exp", is_costly=True)
+_define("square", "x", "square", is_blind_to_minus=True)
+_define("exponential", "x", "exp", is_costly=True, is_blind_to_minus=True)
 _define("exponential-minus-one", "x", "expm1", is_costly=True)
 _define("log", "x", is_costly=True)
 _define("log-plus-one", "x", "log1p", is_costly=True)
-_define("logistic", "x", "gate", is_costly=True)
+_define("logistic", "x", "gate", is_costly=True, is_blind_to_minus=True)
 _define("sine", "x", "sin", is_costly=True)
-_define("cosine", "x", "cos", is_costly=True)
+_define("cosine", "x", "cos", is_costly=True, is_blind_to_minus=True)
 _define("tan tanh sinh cosh acos acosh asin asinh atanh", "x", is_costly=True)
 
 _define(
@@ -121,10 +121,11 @@ _define(
     element_type=pred,
     parameters={"direction": WORD, "type": WORD.optional},
     is_known_on_host=True,
+    is_blind_to_minus=True,
     promotes=True,
     is_discontinuous=True,
 )
-_define("is-finite", "x", "finite", element_type=pred)
+_define("is-finite", "x", "finite", element_type=pred, is_blind_to_minus=True)
 _define("isnan", "x", "missing", element_type=pred)
 _define("select", "mask x y", "chosen", element_type=_chosen, promotes=True, interval=intervals.chosen)
 _define("clamp", "low x high", "clipped", interval=of_operands(intervals.clamped))

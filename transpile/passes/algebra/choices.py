@@ -18,10 +18,6 @@ from ..matching import Bindings
 from ..rules import Rule, apply_rules
 from .magnitudes import has_no_sign
 
-# What computes the same from -0 as from +0, and what does where another operand is a number but 0.
-_BLIND = frozenset("abs compare cosine exponential is-finite logistic square".split())
-_BLIND_BESIDE_NUMBERS = frozenset(("add", "subtract"))
-
 _FIRST, _SECOND = "(a := select(m, x, ZERO))", "(b := select(m, ZERO, {}))"
 
 
@@ -30,11 +26,15 @@ def _is_number(element_type: ElementType) -> bool:
 
 
 def _tells_signs(user: Node) -> bool:
-    """Tell whether -0 in place of +0 may change what a node computes."""
-    if user.opcode in _BLIND:
+    """Tell whether -0 in place of +0 may change what a node computes; parts of complex numbers meet in products."""
+    if user.element_type is None or any(operand.element_type is None for operand in user.operands):
+        return True
+    if any(operand.type.is_complex for operand in user.operands):
+        return True
+    if user.operation.is_blind_to_minus:
         return user.parameters.get("type") == "TOTALORDER"
     numbers = [literal_value(operand) for operand in user.operands if operand.is_literal]
-    return user.opcode not in _BLIND_BESIDE_NUMBERS or not any(number != 0 for number in numbers)
+    return user.opcode not in ("add", "subtract") or not any(number != 0 for number in numbers)
 
 
 def _rules(live: LiveNodes) -> tuple[Rule, ...]:
