@@ -114,11 +114,9 @@ def tree_of(leaves: Sequence[tuple[str, tuple[Key, ...], str]]) -> Tree:
     return tree
 
 
-def tree_text(tree: Tree) -> str:
-    """Such a tree as a dict display."""
-    keys = (key if isinstance(key, int) else _quoted(key) for key in tree)
-    parts = (_quoted(part) if isinstance(part, str) else tree_text(part) for part in tree.values())
-    return f"{{{', '.join(f'{key}: {part}' for key, part in zip(keys, parts, strict=True))}}}"
+def quoted_key(key: Key) -> str:
+    """A key of such a tree as a literal."""
+    return str(key) if isinstance(key, int) else _quoted(key)
 
 
 def _quoted(word: str) -> str:

@@ -15,6 +15,7 @@ from .names import identifier
 from .replicas import Replicas
 from .result_trees import display, placed
 from .sharded_arrays import layout_lines
+from .shared_trees import like_arguments
 
 _QUOTES = '"""' * 2
 
@@ -56,7 +57,13 @@ def arrays_by_type(program: Program, names: list[str]) -> dict[tuple[str, tuple[
 
 
 def docstring(
-    program: Program, names: list[str], replicas: Replicas | None, tree: ResultTree, *, is_checked: bool
+    program: Program,
+    names: list[str],
+    paths: Sequence[Path | None],
+    replicas: Replicas | None,
+    tree: ResultTree,
+    *,
+    is_checked: bool,
 ) -> str:
     """Return the docstring of a module: what it is, what goes in, what comes out.
 
@@ -85,7 +92,9 @@ def docstring(
         lines += _wrapped(f"{', '.join(group)}: {shape}")
     root, given = program.entry.computation.root, declared.root
     each = list(map(type_text, root.element_shapes, given.element_shapes))
-    results = ", ".join(each) if tree is None else display(placed(tree, each))
+    results = ", ".join(each)
+    if tree is not None:
+        results = display(like_arguments(placed(tree, each), signature(program, names, paths)))
     one_line = f"{title}; returns {results}."
     is_short = len(lines) == 2 and len(one_line) <= WIDTH - len(_QUOTES)
     lines = [one_line, ""] if is_short else [*lines, *_wrapped(f"returns: {results}")]

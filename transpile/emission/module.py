@@ -18,7 +18,6 @@ from ..hlo.ir import Built
 from ..kernels.kernel import Kernel
 from .annotations import annotate
 from .argument_groups import argument_groups
-from .argument_trees import tree_text
 from .body import FunctionWriter
 from .constants import ModuleConstants
 from .cutting import calls_of, cut, with_short_docstrings, without_arguments
@@ -43,6 +42,7 @@ from .result_trees import placed
 from .sections import add_sections
 from .sharded_arrays import SPLIT, ShardedArrays, axis_names
 from .shared_helpers import OWN, divided, import_line
+from .shared_trees import signature_constants
 from .signature import TREE, has_tree, kinds_of_types, result_type, typing_imports, without_lone_types
 from .sources import SourceNames
 
@@ -277,7 +277,12 @@ class _ModuleWriter:
         public = [name for part in self.parts for name in part.public]
         top = renderer.environment.get_template("module.py.j2").render(
             docstring=docstring(
-                program, self.parameters, self.replicas, self.result_tree, is_checked=bool(entry.check)
+                program,
+                self.parameters,
+                entry.paths,
+                self.replicas,
+                self.result_tree,
+                is_checked=bool(entry.check),
             ),
             header="\n".join(
                 header(
@@ -299,7 +304,7 @@ class _ModuleWriter:
                 *self.constants.lines,
                 *told,
                 *(["", *named] if named else []),
-                *(["", self._signature()] if entry.has_signature else []),
+                *(self._signature() if entry.has_signature else []),
                 *(["", self.chunks] if self.chunks else []),
             ],
         )
@@ -309,10 +314,11 @@ class _ModuleWriter:
         behind += (text for part in self.parts for text in part.behind(renderer))
         return [top, *shared, *kernels.shared(), *kernels.texts, *functions, *behind]
 
-    def _signature(self) -> str:
-        """The constant that the check of arguments reads."""
-        tree = signature(self.program, self.parameters, self.entry.paths)
-        return self.renderer.statement("signature", tree_text(tree))
+    def _signature(self) -> list[str]:
+        """The constant that the check of arguments reads, and the parts that it has several times."""
+        tree, statement = signature(self.program, self.parameters, self.entry.paths), self.renderer.statement
+        lines = signature_constants(tree, self.module_names.fresh, are_shared=not self.renderer.sizes_are_free)
+        return [text for line in lines for text in ("", statement("signature", *line))]
 
     def _narrow_dtypes(self, texts: list[str]) -> list[str]:
         """Return what the library must be told of the dtypes of at most a byte that are named in texts."""
