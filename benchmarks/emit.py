@@ -1,7 +1,7 @@
 """How long emitting large programs takes, beside XLA's own compilation: ``python benchmarks/emit.py [NAME ..]``.
 
-Every program is emitted in a process of its own; shown are its CPU seconds, and its peak memory. ``--write`` puts the
-table into ``docs/speed.md``.
+Every program is emitted in a process of its own; shown are its CPU seconds, and its peak memory. ``--write`` puts
+them into the table of ``docs/speed.md``.
 """
 
 import argparse
@@ -20,6 +20,8 @@ from xla2py.transpile.hlo.verifier import verify
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "speed.md"
 BEGIN, END = "<!-- emission: begin (python benchmarks/emit.py --write) -->", "<!-- emission: end -->"
 HEADER = ("program", "instructions", "MB", "without black", "with black", "XLA compiles", "peak MB")
+HEAD = f"| {' | '.join(HEADER)} |", f"|---|{'---:|' * (len(HEADER) - 1)}"
+NAMES = [*PROGRAMS, *map(str, CHAINS)]
 SMALL = "ENTRY main { x = f32[2] parameter(0) ROOT y = f32[2] negate(x) }"
 
 
@@ -54,20 +56,17 @@ def figures(name: str) -> dict[str, float]:
     return found
 
 
-def table(names: list[str]) -> str:
-    """The figures of programs as a table of Markdown."""
-    lines = [f"| {' | '.join(HEADER)} |", f"|---|{'---:|' * (len(HEADER) - 1)}"]
-    for name in names:
-        command = [sys.executable, __file__, "--one", name]
-        found = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
-        label = f"chain of {int(name):,}" if name.isdigit() else name
-        cells = [label, f"{found['instructions']:,}", *map(found.get, HEADER[2:])]
-        line = " | ".join(
-            "" if c is None else c if isinstance(c, str) else f"{c:.2f}" if c < 100 else f"{c:.0f}" for c in cells
-        )
-        lines.append(f"| {line} |")
-        print(lines[-1], file=sys.stderr, flush=True)
-    return "\n".join(lines)
+def label(name: str) -> str:
+    """What the table calls a program."""
+    return f"chain of {int(name):,}" if name.isdigit() else name
+
+
+def row(name: str) -> str:
+    """The figures of a program, measured in a process of its own, as a row of Markdown."""
+    command = [sys.executable, __file__, "--one", name]
+    found = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+    cells = [label(name), f"{found['instructions']:,}", *(_shown(found.get(column)) for column in HEADER[2:])]
+    return f"| {' | '.join(cells)} |"
 
 
 def _shown(figure: float | None) -> str:
@@ -76,19 +75,24 @@ def _shown(figure: float | None) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", default=[*PROGRAMS, *map(str, CHAINS)])
-    parser.add_argument("--write", action="store_true", help="put the table into docs/speed.md")
+    parser.add_argument("names", nargs="*", default=NAMES)
+    parser.add_argument("--write", action="store_true", help="put the figures into the table of docs/speed.md")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
         print(json.dumps(figures(given.names[0])))
         return
-    text = table(given.names)
-    print(text)
+    page = PAGE.read_text("utf-8")
+    before, rest = page.split(BEGIN)
+    written, after = rest.split(END)
+    rows = {line.split(" | ")[0].removeprefix("| "): line for line in written.strip().splitlines()[2:]}
+    print(*HEAD, sep="\n")
+    for name in given.names:
+        rows[label(name)] = row(name)
+        print(rows[label(name)], flush=True)
     if given.write:
-        page = PAGE.read_text("utf-8")
-        before, rest = page.split(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}", "utf-8")
+        lines = [*HEAD, *(rows[name] for name in map(label, NAMES) if name in rows)]
+        PAGE.write_text("\n".join([before + BEGIN, *lines, END + after]), "utf-8")
 
 
 if __name__ == "__main__":
