@@ -29,7 +29,7 @@ class Surroundings:
         self.live = live_nodes(function)
         self.order = topological(roots(function))
         self.place = {node: k for k, node in enumerate(self.order)}
-        self.needs = {node: dependencies(node) for node in self.order}
+        self.needs = [tuple([self.place[part] for part in dependencies(node)]) for node in self.order]  # places
         root = function.graph.root
         self._numbers: dict[Hashable, int] = {}
         self.members = {node for node in self.order if node.region is root and _is_movable(node)}
@@ -43,9 +43,9 @@ class Surroundings:
         for _ in range(_ROUNDS):
             self.hashes.append(self._refined(self.hashes[-1]))
         self._grown: set[tuple[int, Node]] = set()
-        self._depths: dict[Node, int] = {}
-        for node in self.order:
-            self._depths[node] = 1 + max([self._depths[part] for part in self.needs[node]], default=0)
+        self._depths: list[int] = []
+        for needs in self.needs:
+            self._depths.append(1 + max([self._depths[part] for part in needs], default=0))
 
     def _number(self, value: Hashable) -> int:
         return self._numbers.setdefault(value, len(self._numbers))
@@ -72,7 +72,8 @@ class Surroundings:
 
     def may_be_chain(self, nodes: Row) -> bool:
         """Tell whether each is deeper than the last one: what needs another is."""
-        return all(self._depths[before] < self._depths[node] for before, node in pairwise(nodes))
+        depths = [self._depths[self.place[node]] for node in nodes]
+        return all(before < depth for before, depth in pairwise(depths))
 
     def note_grown(self, rows: Iterable[Row]) -> None:
         """Nodes that stand in copies, of so many, need not be begun with again."""
@@ -82,23 +83,26 @@ class Surroundings:
         """Tell whether copies of so many have been grown to a node."""
         return (len(row), row[0]) in self._grown
 
-    def steps(self, anchors: Row) -> tuple[dict[Node, int], dict[Node, int]] | None:
-        """For each node the number of the last anchor that it needs (0 for none), and of the first anchor that needs it
-        (one too many for none); anchors count from 1. None where they are no chain.
+    def steps(self, anchors: Row) -> tuple[list[int], list[int]] | None:
+        """For each place the number of the last anchor that its node needs (0 for none), and of the first anchor that
+        needs it (one too many for none); anchors count from 1. None where they are no chain.
         """
-        number = {node: k for k, node in enumerate(anchors, 1)}
-        needs: dict[Node, int] = {}
-        for node in self.order:
-            needs[node] = max([needs[part] for part in self.needs[node]], default=0)
-            if node in number:
-                if needs[node] != number[node] - 1:
+        number = {self.place[node]: k for k, node in enumerate(anchors, 1)}
+        needs = [0] * len(self.order)
+        for place in range(min(number), len(self.order)):
+            last = 0
+            for part in self.needs[place]:
+                last = max(last, needs[part])
+            if place in number:
+                if last != number[place] - 1:
                     return None
-                needs[node] = number[node]
-        needed: dict[Node, int] = {}
-        for node in reversed(self.order):
-            own = needed[node] = number.get(node, needed.get(node, len(anchors) + 1))
-            for part in self.needs[node]:
-                needed[part] = min(own, needed.get(part, own))
+                last = number[place]
+            needs[place] = last
+        needed = [len(anchors) + 1] * len(self.order)
+        for place in range(max(number), -1, -1):
+            own = needed[place] = number.get(place, needed[place])
+            for part in self.needs[place]:
+                needed[part] = min(own, needed[part])
         return needs, needed
 
 
@@ -130,8 +134,8 @@ class Copies:
     owner: dict[Node, tuple[int, int]] = field(default_factory=dict)  # row, copy
 
     @classmethod
-    def grown(cls, around: Surroundings, anchors: Row) -> Copies | None:
-        """The largest copies around some anchors; None where these are no chain."""
+    def grown(cls, around: Surroundings, anchors: Row, least_work: int) -> Copies | None:
+        """The largest copies around some anchors; None where these are no chain, or the copies do too little work."""
         steps = around.steps(anchors)
         if steps is None:
             return None
@@ -139,10 +143,10 @@ class Copies:
         copies._add(anchors)
         for fits in (copies._is_behind, copies._is_ahead):
             copies._grow(partial(fits, *steps))
-        if not copies._settle():
+        if copies.work >= least_work and not copies._settle():  # which leaves less, and looks at the whole function
             return None
         around.note_grown(copies.rows)
-        return copies
+        return copies if copies.work >= least_work else None
 
     def _grow(self, fits: Callable[[Row], bool]) -> None:
         """Add all rows beside rows, as long as they are alike in all copies and fit."""
@@ -180,14 +184,15 @@ class Copies:
             and all(node in members and node not in self.owner for node in row)
         )
 
-    @staticmethod
-    def _is_behind(needs: dict[Node, int], needed: dict[Node, int], row: Row) -> bool:
+    def _is_behind(self, needs: list[int], needed: list[int], row: Row) -> bool:
         """Tell whether all nodes need the anchors of their copies, and no later ones."""
-        return all(needs[node] == copy for copy, node in enumerate(row, 1))
+        place = self.around.place
+        return all(needs[place[node]] == copy for copy, node in enumerate(row, 1))
 
-    def _is_ahead(self, needs: dict[Node, int], needed: dict[Node, int], row: Row) -> bool:
+    def _is_ahead(self, needs: list[int], needed: list[int], row: Row) -> bool:
         """Tell whether the nodes need no anchors of their copies, and nothing of an earlier copy needs them."""
-        if not all(needs[node] < copy <= needed[node] for copy, node in enumerate(row, 1)):
+        place = self.around.place
+        if not all(needs[place[node]] < copy <= needed[place[node]] for copy, node in enumerate(row, 1)):
             return False
         return all(
             self.owner.get(user, (-1, copy))[1] == copy
@@ -230,18 +235,22 @@ class Copies:
     def _entangled(self) -> set[int]:
         """The rows that need, from outside, what is made of their own copy or of a later one."""
         found: set[int] = set()
-        latest: dict[Node, int] = {}  # copy that a node needs
-        for node in self.around.order:
-            number, copy = self.owner.get(node, (-1, -1))
-            if number in found:
-                number = copy = -1
-            for part in self.around.needs[node]:
-                inside = number >= 0 and self.owner.get(part, (-1, -1))[1] == copy and part in latest
-                inside = inside and self.owner[part][0] not in found
-                if number >= 0 and not inside and latest[part] >= copy:
-                    found.add(number)
-                    number = copy = -1
-            latest[node] = max([copy, *(latest[part] for part in self.around.needs[node])])
+        owner = {self.around.place[node]: at for node, at in self.owner.items()}
+        latest = [-1] * len(self.around.order)  # copy that a node needs
+        for place in range(min(owner, default=0), max(owner, default=-1) + 1):
+            needs = self.around.needs[place]
+            number, copy = owner.get(place, (-1, -1))
+            if number in found or any(
+                latest[part] >= copy and (owner.get(part, (-1, -1))[1] != copy or owner[part][0] in found)
+                for part in needs
+                if number >= 0
+            ):
+                found.add(number)
+                copy = -1
+            last = copy
+            for part in needs:
+                last = max(last, latest[part])
+            latest[place] = last
         return found
 
     def _torn(self) -> set[int]:

@@ -64,8 +64,8 @@ def _best(function: Function) -> list[Part]:
     found: list[Part] = []
     most = 0
     for anchors in _anchors(around):
-        copies = Copies.grown(around, anchors)
-        if copies is not None and copies.work >= _LEAST_WORK:
+        copies = Copies.grown(around, anchors, _LEAST_WORK)
+        if copies is not None:
             parts = copies.parts()
             saving = copies.saving(parts)
             has_more = best is not None and len(anchors) > len(best.rows[0])
@@ -77,8 +77,8 @@ def _best(function: Function) -> list[Part]:
 def _recut(around: Surroundings, best: Copies, found: list[Part], most: int) -> list[Part]:
     """The same copies from where fewest values go over from one to the next, if they save about as much."""
     for anchors in cuts(best)[:_MOST_CUTS]:
-        copies = Copies.grown(around, anchors)
-        if copies is None or copies.work < _LEAST_WORK:
+        copies = Copies.grown(around, anchors, _LEAST_WORK)
+        if copies is None:
             continue
         parts = copies.parts()
         if parts[0].values < found[0].values and copies.saving(parts) > _MOST_LOST * most:
