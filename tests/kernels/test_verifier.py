@@ -12,7 +12,7 @@ from xla2py.transpile.array.traversal import topological
 from xla2py.transpile.compilation import FAST, Options, compile
 from xla2py.transpile.fuzzing.families import random_program
 from xla2py.transpile.hlo.element_types import F64
-from xla2py.transpile.kernels.index_maps import Offset, Term
+from xla2py.transpile.kernels.index_maps import Index, Offset, Term
 from xla2py.transpile.kernels.lines import Lines
 from xla2py.transpile.kernels.verifier import InvalidKernelError, verify_kernel
 from xla2py.transpile.passes.fusion import regions
@@ -91,6 +91,11 @@ FAULTS = {
     "a fold of elements": (LINES, lambda k: k.reductions.clear(), "differs between the elements of a line"),
     "a result of lines that has an element for each": (LINES, lambda k: k.of_lines.clear(), "is stored as (4,)"),
     "an element for a line": (LINES, all_of_lines, "differs between the elements"),
+    "lines in another order": (
+        LINES,
+        lambda k: k.at.__setitem__(0, (Index(0, 1, 1), Index(0, 1, 0))),
+        "in the order of lines",
+    ),
     "a test too few": (
         JOINED,
         lambda k: result(k).parameters.__setitem__("tests", ()),

@@ -53,6 +53,15 @@ ELEMENTS_AS_THEY_ARE = program(
     "ROOT r = f32[4] gather(x, nothing), offset_dims={}, collapsed_slice_dims={}, start_index_map={}, "
     "operand_batching_dims={0}, start_indices_batching_dims={1}, index_vector_dim=0, slice_sizes={1}",
 )
+LINES_THAT_ARE_TURNED_ROUND = program(
+    "x = f32[3,4,5] parameter(0)",
+    "y = f32[3] parameter(1)",
+    "zero = f32[] constant(0)",
+    "lines = f32[3,4] reduce(x, zero), dimensions={2}, to_apply=sum",
+    "turned = f32[4,3] transpose(lines), dimensions={1,0}",
+    "spread = f32[4,3] broadcast(y), dimensions={1}",
+    "ROOT r = f32[4,3] subtract(spread, turned)",
+)
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +84,7 @@ def checkers():
         FEWER_RESULTS_THAN_LINES,
         COMPLEX_LITERALS,
         ELEMENTS_AS_THEY_ARE,
+        LINES_THAT_ARE_TURNED_ROUND,
     ],
 )
 def test_what_joins_gives_what_xla_gives(text, target, checkers):

@@ -34,6 +34,12 @@ def identity(shape: Sequence[int]) -> Map:
     return tuple(Index() if size == 1 else Index(0, 1, axis) for axis, size in enumerate(shape))
 
 
+def is_in_order(at: Map) -> bool:
+    """Tell whether the elements of an array come in the order in which a loop comes to them."""
+    axes = [index.axis for index in at if index.axis is not None]
+    return axes == sorted(axes)
+
+
 def is_view(node: Node) -> bool:
     """A node that only selects and orders elements of its operand, in a way known before the program runs."""
     if node.opcode not in VIEWS or len(node.operands) != 1:

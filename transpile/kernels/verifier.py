@@ -11,7 +11,7 @@ from math import prod
 from ..array.node import Node
 from ..array.program import Branch, Function, Loop, roots, tree_nodes
 from ..array.traversal import is_inside, topological
-from .index_maps import Offset
+from .index_maps import Offset, is_in_order
 from .kernel import Kernel, given_type
 from .operations import REDUCTIONS, element_type_of, is_of_elements, kernel_operation
 from .phases import once_for_a_line
@@ -72,7 +72,7 @@ def _line_problems(kernel: Kernel, nodes: list[Node], results: list[Node]) -> It
             yield f"{lines.count} lines of {lines.length} elements are not all of the loop's"
         once = once_for_a_line(kernel, nodes)
     of_a_line = kernel.parts * (lines.count if lines is not None else 0)
-    for node, shape in zip(results, kernel.shapes, strict=False):
+    for node, shape, at in zip(results, kernel.shapes, kernel.at, strict=False):
         if node not in kernel.of_lines:
             if prod(shape) != elements:
                 yield f"{node!r} has {elements} elements, and is stored as {shape}"
@@ -80,6 +80,8 @@ def _line_problems(kernel: Kernel, nodes: list[Node], results: list[Node]) -> It
             yield f"{node!r} differs between the elements of a line, of which each gives one"
         elif prod(shape) != of_a_line:
             yield f"{node!r} has {of_a_line} elements, one for each line or part of one, and is stored as {shape}"
+        elif not is_in_order(at):
+            yield f"{node!r} does not have its elements in the order of lines"
 
 
 def _node_problems(kernel: Kernel, node: Node) -> Iterator[str]:

@@ -18,7 +18,7 @@ from ...array.node import Node, Region
 from ...array.program import Function, Loop, roots
 from ...array.traversal import dependencies, is_inside, topological
 from ...kernels.gathers import gather_of
-from ...kernels.index_maps import Index, Map, identity, is_view, pieces
+from ...kernels.index_maps import Index, Map, identity, is_in_order, is_view, pieces
 from ...kernels.lines import Lines, is_splittable, reduced_axes
 from .reading import is_generated, of_lines, read_by
 
@@ -367,7 +367,7 @@ def _is_of_lines(own: Map, joined: Sequence[FusedRegion]) -> bool:
 
 def _beside(node: Node, source: Node, at: Map, place: Map) -> Map | None:
     """Return where an operation is in a loop, if it reads at ``at`` a ``source``, which is at ``place`` in the loop, an
-    element of each line; None if it has more elements than lines, or fewer.
+    element of each line; None if it has more elements than lines, or fewer, or has them in another order.
     """
     own: list[Index | None] = [None] * node.ndim
     for index, where, size in zip(at, place, source.shape, strict=True):
@@ -379,7 +379,8 @@ def _beside(node: Node, source: Node, at: Map, place: Map) -> Map | None:
         else:
             own[index.axis] = where
     filled = [Index() if where is None and size == 1 else where for where, size in zip(own, node.shape, strict=True)]
-    return None if None in filled else tuple(index for index in filled if index is not None)
+    found = tuple(index for index in filled if index is not None)
+    return found if len(found) == node.ndim and is_in_order(found) else None
 
 
 def _read_from_around(nodes: Iterable[Node]) -> dict[Region, dict[Node, None]]:
