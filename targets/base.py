@@ -204,7 +204,8 @@ class Phase:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The plan of a program in chunks: phases, how often its large arguments are read, bytes held at most: where chunks
-    of arguments must be loaded, and where these are files that are mapped into memory.
+    of arguments must be loaded, and where these are files that are mapped into memory. ``layout`` is what the same
+    program at other sizes is arranged alike by.
     """
 
     phases: tuple[Phase, ...]
@@ -212,6 +213,7 @@ class Plan:
     peak_bytes: int
     mapped_peak_bytes: int
     chunks: tuple[tuple[str, tuple[int, ...]], ...]  # argument: the sizes of its chunks, -1 for a whole axis
+    layout: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +224,8 @@ class Target:
     ``refuses(node)`` gives the reason why the target does not support a node, ``refuses_function(function)`` why a
     function cannot be written as a whole, or None. ``scalars`` is what dtypes, scalars, ``inf`` and ``nan`` are called
     by, where that is not the library itself. ``arrange`` gives a program the form in which the target runs it in
-    chunks, within limits of memory, and tells what that will be like. ``features`` tells what its arrays have beside
+    chunks, within limits of memory, and tells what that will be like; ``arrange(.., layout)`` does it as in the layout
+    of another plan. ``features`` tells what its arrays have beside
     operations. Constant arrays of up to ``largest_folded`` elements are written where they are used, larger ones once,
     at the top of the module. ``runners`` run a program of several replicas, which is written as for the target
     ``replicas`` where that is another. ``prelude`` is the folder of prelude functions of its own, with their rows
@@ -244,7 +247,7 @@ class Target:
     refuses: Refuses = field(default=_supports_everything)
     refuses_function: Callable[[Function], str | None] = field(default=_supports_every_function)
     features: Features = field(default_factory=Features)
-    arrange: Callable[[Program, Limits], tuple[Program, Plan]] | None = None
+    arrange: Callable[..., tuple[Program, Plan]] | None = None
     scalars: str = ""
     largest_folded: int = 8
     runners: tuple[str, ...] = ("run_local",)

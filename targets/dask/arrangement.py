@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...transpile.array.program import Program
 from ..base import Limits, Plan
 from .block_phases import BlockPhase
 from .block_writing import write_blocks
+from .chunk_layout import ChunkLayout
 from .chunk_program import ChunkProgram, chunk_program
 from .main_writer import MainWriter
 
 
-def arrange(program: Program, limits: Limits) -> tuple[Program, Plan]:
-    """``main`` over chunks with its block functions, and how that will run.
+def arrange(program: Program, limits: Limits, layout: ChunkLayout | None = None) -> tuple[Program, Plan]:
+    """``main`` over chunks with its block functions, and how that will run; in the chunks of a ``layout`` where there
+    is one.
 
     Raises UnsupportedError (XP740) where no chunks are small enough for ``limits.memory``, UsageError (XP741) for a
-    size that is none.
+    size that is none, UnsupportedError (XP424) where the program is not that of the layout.
     """
-    found = chunk_program(program, limits)
-    return written(found), found.plan
+    found = chunk_program(program, limits, layout)
+    return written(found), replace(found.plan, layout=found.layout)
 
 
 def written(found: ChunkProgram) -> Program:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...transpile.array.node import Node
 from ...transpile.array.program import Function, Loop, roots
 from ...transpile.array.traversal import body_and_captured, topological
 from .axis_maps import axis_maps
+from .nodes import shape_of
 from .scans import Scan, scan_of
 
 Axis = tuple[Node, int]
@@ -15,15 +18,19 @@ class AxisClasses:
     """A union-find of axes, with what is known of a function before chunks are chosen.
 
     ``nodes`` come operands first, ``axis_maps`` are those of each node, and ``scans`` are the loops that go through
-    arrays in steps which the bytes of ``memory`` have room for.
+    arrays in steps which the bytes of ``memory`` have room for. Where sizes are free, ``planned`` are the shapes of the
+    nodes at those that the plan is made for: how many bytes something has is decided by these.
     """
 
-    def __init__(self, function: Function, memory: int | None = None) -> None:
+    def __init__(
+        self, function: Function, memory: int | None = None, planned: Sequence[tuple[int, ...]] | None = None
+    ) -> None:
         needed = topological(roots(function))
         loops: list[Loop] = [node.parameters["loop"] for node in needed if node.opcode == "loop"]
         # What a loop only writes is not needed by its body, but cut all the same.
         carried = dict.fromkeys(carry.parameter for loop in loops for carry in loop.carries)
         self.nodes = list(carried | dict.fromkeys(needed))
+        self._planned = dict(zip(self.nodes, planned, strict=False)) if planned is not None else {}
         self.axis_maps = {node: axis_maps(node) for node in self.nodes}
         self.scans: dict[Node, Scan] = {}
         self._items: dict[tuple[Node, int], list[Node]] = {}
@@ -32,9 +39,13 @@ class AxisClasses:
             if node.opcode == "item":
                 self._items.setdefault((node.operands[0], node.parameters["index"]), []).append(node)
             if node.opcode == "loop":
-                scan = scan_of(node, *body_and_captured(node), memory)
+                scan = scan_of(node, *body_and_captured(node), self.planned_shape, memory)
                 if scan is not None:
                     self.scans[node] = scan
+
+    def planned_shape(self, node: Node) -> tuple[int, ...]:
+        """The shape of an array at the sizes that the plan is made for."""
+        return self._planned.get(node) or shape_of(node)
 
     def items(self, node: Node, index: int) -> list[Node]:
         """The nodes that read one of the results of a node."""

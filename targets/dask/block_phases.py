@@ -78,7 +78,7 @@ class BlockPhase:
         again = [node for node, key in self.trace.order if symbol.cut not in key]
         if any(node.results or "branches" in node.parameters for node in again):
             return None
-        if sum(prod(shape_of(node)) for node in again) > WHOLE_ELEMENTS:
+        if sum(prod(self.trace.chunks.classes.planned_shape(node)) for node in again) > WHOLE_ELEMENTS:
             return None
         ways = [_joined(root, symbol) for root in self.roots]
         joined = tuple(way for way in ways if way is not None)

@@ -10,6 +10,7 @@ from ...transpile.array.program import Function, Program, tree_nodes
 from ...transpile.errors import Diagnostic, UnsupportedError
 from ..base import Limits, Plan
 from .axis_classes import AxisClasses
+from .chunk_layout import ChunkLayout, Round
 from .chunk_sizes import REUSED_BYTES, choose_chunk_sizes
 from .chunks import Chunks
 from .estimates import PROCESS_BYTES, estimated
@@ -29,12 +30,14 @@ SMALLEST_CHUNK_BYTES = 1 << 16
 class ChunkProgram:
     """A program over arrays in ``chunks``: its phases, how each array is made, and the ``plan`` that is shown to users.
 
-    Everything that is said of it and everything that is written reads this value.
+    Everything that is said of it and everything that is written reads this value. By its ``layout`` the same program
+    at other sizes can be cut alike.
     """
 
     program: Program
     schedule: Schedule
     plan: Plan
+    layout: ChunkLayout
 
     @property
     def chunks(self) -> Chunks:
@@ -42,25 +45,45 @@ class ChunkProgram:
         return self.schedule.chunks
 
 
-def chunk_program(program: Program, limits: Limits) -> ChunkProgram:
-    """Choose the largest chunks with which a program keeps to its limit.
+def chunk_program(program: Program, limits: Limits, layout: ChunkLayout | None = None) -> ChunkProgram:
+    """Choose the largest chunks with which a program keeps to its limit, or take those of a ``layout`` that was chosen
+    for it at other sizes.
 
     It does wherever its arguments come from, or if no chunks are small enough for that, where these are files. What
     cannot be computed block by block and is to be cut is rewritten to what can.
 
     Raises UnsupportedError (XP740) where no chunks are small enough for ``limits.memory``, UsageError (XP741) for a
-    size that is none.
+    size that is none, UnsupportedError (XP424) where the program is not that of the layout.
     """
     without_computed_stores(program.entry)
+    if layout is not None:
+        return _repeated(program, limits, layout)
+    rounds: list[Round] = []
     while True:
-        found = _chosen(program, limits)
+        found = _chosen(program, limits, rounds)
         if found is not None:
             return found
 
 
-def _chosen(program: Program, limits: Limits) -> ChunkProgram | None:
-    """The program in the largest chunks that keep to the limit; None if it had to be rewritten for them."""
-    function, memory = program.entry, size_in_bytes(limits.memory) if limits.memory else None
+def _repeated(program: Program, limits: Limits, layout: ChunkLayout) -> ChunkProgram:
+    """The program in the chunks of a layout, rewritten for them as it was for the layout."""
+    function, memory = program.entry, _bytes(limits)
+    for earlier in layout.rounds[:-1]:
+        legalized(function, earlier.applied(function, memory)[0])
+    schedule = scheduled(function, *layout.rounds[-1].applied(function, memory))
+    return ChunkProgram(program, schedule, estimated(function, schedule), layout)
+
+
+def _bytes(limits: Limits) -> int | None:
+    return size_in_bytes(limits.memory) if limits.memory else None
+
+
+def _chosen(program: Program, limits: Limits, rounds: list[Round]) -> ChunkProgram | None:
+    """The program in the largest chunks that keep to the limit; None if it had to be rewritten for them.
+
+    ``rounds`` are the chunks for which it was rewritten before; those that it is rewritten for now are added.
+    """
+    function, memory = program.entry, _bytes(limits)
     classes = classified(function, memory)
     length = chunk_length(limits.chunks)
     target = size_in_bytes(limits.chunks) if limits.chunks and length is None else CHUNK_BYTES
@@ -68,10 +91,12 @@ def _chosen(program: Program, limits: Limits) -> ChunkProgram | None:
     for_files: ChunkProgram | None = None
     while True:
         chunks, choices = propagated(classes, choose_chunk_sizes(classes, length, target, reused))
+        this = Round.of(chunks, choices)
         if legalized(function, chunks):
+            rounds.append(this)
             return None
         schedule = scheduled(function, chunks, choices)
-        found = ChunkProgram(program, schedule, estimated(function, schedule))
+        found = ChunkProgram(program, schedule, estimated(function, schedule), ChunkLayout((*rounds, this)))
         if memory is None or found.plan.peak_bytes <= memory:
             return found
         if for_files is None and found.plan.mapped_peak_bytes <= memory:

@@ -54,11 +54,13 @@ class Chunks:
         return tuple(found)
 
     def length(self, node: Node, axis: int) -> int:
-        """Return how many elements the longest chunk of an axis has."""
-        size = shape_of(node)[axis]
-        return (
-            min(size, self.lengths.get(self.classes.find(node, axis), size)) if self.is_cut_along[node][axis] else size
-        )
+        """Return how many elements the longest chunk of an axis has, at the sizes that the plan is made for; of an axis
+        that is not cut, how many it has here.
+        """
+        if not self.is_cut_along[node][axis]:
+            return shape_of(node)[axis]
+        size = self.classes.planned_shape(node)[axis]
+        return min(size, self.lengths.get(self.classes.find(node, axis), size))
 
     def lengths_of(self, node: Node) -> tuple[int, ...]:
         """The lengths of chunks along each axis, -1 for a whole one."""

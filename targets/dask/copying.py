@@ -36,6 +36,7 @@ class Copier:
                 interval=node.interval,
             )
             self.function.parameters.append(parameter)
+            self.function.cut[parameter] = tuple(symbol.is_cut for symbol in source.index)
             self.made[place] = parameter
         for node, key in self.trace.order:
             operands = tuple(self.made[place] for place in self.trace.operands[node, key][: len(node.operands)])

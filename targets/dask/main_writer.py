@@ -77,13 +77,16 @@ class MainWriter:
             with self.at(region) as graph:
                 return graph.typed("read", (node,), node.shape, node.element_type, pinned=True, way=way)
         to_file = way == "in_files" or (way == "pieces" and node in self.kept)
-        if not to_file or not self.chunks.is_cut(node) or not _is_large(node):
+        if not to_file or not self.chunks.is_cut(node) or not self._is_large(node):
             return made
         with self.at(region) as graph:
             return graph.typed(
                 "prelude", (made,), node.shape, node.element_type,
                 function="in_files", arguments=(Slot(0),), keywords={},
             )  # fmt: skip
+
+    def _is_large(self, node: Node) -> bool:
+        return prod(self.chunks.classes.planned_shape(node)) * node.type.dtype.itemsize > HELD_BYTES
 
     def block_function(self, function: Function) -> Function:
         """A block function, or one before it that does the same."""
@@ -149,7 +152,3 @@ class MainWriter:
         if isinstance(tree, tuple):
             return tuple(self._mapped(part) for part in tree)
         return self.given(tree, self.graph.root) if isinstance(tree, Node) else tree
-
-
-def _is_large(node: Node) -> bool:
-    return prod(node.shape) * node.type.dtype.itemsize > HELD_BYTES

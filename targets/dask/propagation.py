@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -17,9 +17,12 @@ from .strategy import ArrayStrategy, Strategy
 Choices = Mapping[Node, Strategy]
 
 
-def classified(function: Function, memory: int | None) -> AxisClasses:
-    """The classes of the axes of a function, for a program that may use so many bytes of memory."""
-    classes = AxisClasses(function, memory)
+def classified(function: Function, memory: int | None, planned: Sequence[tuple[int, ...]] | None = None) -> AxisClasses:
+    """The classes of the axes of a function, for a program that may use so many bytes of memory.
+
+    ``planned`` are the shapes of its nodes at the sizes that the plan is made for, where these are others.
+    """
+    classes = AxisClasses(function, memory, planned)
     for node in classes.nodes:
         for strategy in STRATEGIES:
             for left, right in strategy.same_chunks(node, classes):

@@ -5,14 +5,14 @@ Where nothing else that such a loop reads is cut, tasks do the steps of one chun
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from math import prod
 
 from ...transpile.array.node import Node, Slot
 from ...transpile.array.program import Carry, Loop
 from ...transpile.array.traversal import dependencies
 from ...transpile.array.value import FULL, NEW
-from .nodes import bytes_of
 
 LARGEST_STEP = 128 << 20  # bytes of an array that a step reads, computes or writes
 SHARE = 8  # of the memory that it may take
@@ -44,11 +44,17 @@ class Scan:
         yield from ((carry.parameter, axis) for carry, axis in self.written.items())
 
 
-def scan_of(node: Node, body: list[Node], captured: list[Node], memory: int | None = None) -> Scan | None:
+def scan_of(
+    node: Node,
+    body: list[Node],
+    captured: list[Node],
+    planned_shape: Callable[[Node], tuple[int, ...]],
+    memory: int | None = None,
+) -> Scan | None:
     """Return what a loop goes through that has the nodes of ``body`` inside and reads those ``captured`` from outside.
 
     None where it goes through no array, forwards or backwards, or where it works on arrays that are larger than those
-    or large for the bytes of ``memory`` that there are.
+    or large for the bytes of ``memory`` that there are, in their ``planned_shape``.
     """
     loop: Loop = node.parameters["loop"]
     numbers = range(loop.start, loop.stop, loop.step)
@@ -70,12 +76,17 @@ def scan_of(node: Node, body: list[Node], captured: list[Node], memory: int | No
         if axis is not None and is_whole and store.carry.parameter.shape[axis] == count:
             found.written[store.carry] = axis
     found.readers = frozenset(reader for source in found.read for reader in readers[source])
-    rows = [part for part, _ in found.axes]
+    rows = {part: _bytes(part, planned_shape(part)) for part, _ in found.axes}
+    steps = [rows[part] // planned_shape(part)[axis] for part, axis in found.axes]
     whole = [carry.parameter for carry in found.carried] + [part for part in (*body, *captured) if part not in rows]
-    largest = max([*map(bytes_of, whole), *(bytes_of(part) // count for part in rows)], default=0)
-    longest = max(map(bytes_of, rows), default=0)
+    largest = max([*(_bytes(part, planned_shape(part)) for part in whole), *steps], default=0)
+    longest = max(rows.values(), default=0)
     allowed = LARGEST_STEP if memory is None else min(LARGEST_STEP, memory // SHARE)
     return found if largest <= min(longest, allowed) else None
+
+
+def _bytes(node: Node, shape: tuple[int, ...]) -> int:
+    return prod(shape) * node.type.dtype.itemsize if node.element_type is not None else 0
 
 
 def start_of(carry: Carry) -> Node:

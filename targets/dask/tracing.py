@@ -167,7 +167,7 @@ class Trace:
         lengths = self.chunks.lengths
         sizes = [
             min(size, lengths.get(cut[0], size)) if cut is not None else size
-            for size, cut in zip(node.shape, key, strict=False)
+            for size, cut in zip(self.chunks.classes.planned_shape(node), key, strict=False)
         ]
         return int(prod(sizes)) * node.element_type.dtype.itemsize
 

@@ -66,7 +66,8 @@ sizes_option = click.option(
     "--sizes",
     metavar="NAME=N,N,N",
     multiple=True,
-    help="FILEs are one program at these numbers of a size that is free; at least three, one for each FILE.",
+    help="FILEs are one program at these numbers of a size that is free; at least three, one for each FILE. "
+    "A single number is what chunks are planned for.",
 )
 
 

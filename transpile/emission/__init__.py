@@ -168,6 +168,7 @@ def emit(
         callbacks=handed,
         helpers=helpers_file(names, chosen.name) if names else "",
         shapes=written.shapes,
+        plan=compiled.plan,
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...targets.base import Plan
 from ..array.program import Program
 from ..files import write_atomically
 from .compiled_functions import is_compiled, kept_module, without_cache
@@ -33,7 +34,7 @@ class GeneratedModule:
     size may be, where the module is one for any size. ``callbacks`` are the functions that :meth:`load` hands to
     ``main`` by name: those of a JAX function of this process. ``helpers`` is the text of the file beside the
     module that it imports functions from, where it has none of its own. ``shapes`` are those of the parameters of
-    functions that are kernels.
+    functions that are kernels. ``plan`` is how it runs in chunks, on targets where modules do.
     """
 
     source: str
@@ -46,6 +47,7 @@ class GeneratedModule:
     callbacks: Mapping[str, Callable[..., Any]] = field(default_factory=dict, compare=False)
     helpers: str = ""
     shapes: Mapping[str, Mapping[str, Sequence[int]]] = field(default_factory=dict, compare=False)
+    plan: Plan | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         return f"<GeneratedModule {self.name} for {self.target}: {len(self.source.splitlines())} lines>"

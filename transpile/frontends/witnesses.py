@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
 
@@ -36,8 +36,9 @@ class Witnesses:
     """A program at several sizes; ``sizes`` has the numbers of each name in the order of ``modules``.
 
     ``at`` reads it at others, where that is possible; where the sizes were chosen and not given, there are two, and
-    ``reserve`` is for where no smaller ones serve as the third. ``command`` is what the command line says behind the
-    first source to read it again.
+    ``reserve`` is for where no smaller ones serve as the third. ``planned`` are the sizes that chunks are planned for
+    on targets that work in these, and none where nobody said them. ``command`` is what the command line says behind
+    the first source to read it again.
     """
 
     modules: tuple[HloModule, ...]
@@ -45,10 +46,28 @@ class Witnesses:
     at: Callable[[Assignment], HloModule] | None = None
     command: str = ""
     reserve: Assignment | None = None
+    planned: Assignment = field(default_factory=dict)
+
+    def planned_for(self, **sizes: int) -> Witnesses:
+        """The program, to be planned for other sizes: ``planned_for(N=10_000_000)`` has chunks that suit so many rows.
+
+        Raises ``UsageError`` (XP425) where these are not all of its sizes, or one is none.
+        """
+        _require_names(sizes, tuple(self.sizes))
+        if wrong := [f"{name}={number}" for name, number in sizes.items() if number < 1]:
+            raise UsageError(Diagnostic("XP425", f"{wrong[0]} is no size"))
+        command = _option({name: (number,) for name, number in sizes.items()})
+        return replace(self, planned=dict(sizes), command=command)
 
     def assignment(self, number: int) -> dict[str, int]:
         """The sizes of one of the modules."""
         return {name: values[number] for name, values in self.sizes.items()}
+
+    def program(self, sizes: Assignment) -> HloModule:
+        """The program at some sizes, which must be those of one of the modules where it cannot be read at others."""
+        if self.at is not None:
+            return self.at(sizes)
+        return next(module for number, module in enumerate(self.modules) if self.assignment(number) == sizes)
 
     def label(self, number: int) -> str:
         """The sizes of one of the modules, to be read."""
@@ -73,16 +92,31 @@ def free_sizes(reference: str) -> tuple[str, ...]:
 
 
 def function_at_sizes(reference: str, folder: Path, sizes: Mapping[str, tuple[int, ...]] | None = None) -> Witnesses:
-    """The programs of ``module:function(f32[B,T,64])`` at chosen sizes, or at those of ``sizes``.
+    """The programs of ``module:function(f32[B,T,64])`` at chosen sizes, or at those of ``sizes``; where these have one
+    number each, it is planned for them.
 
     Raises what :func:`.functions.load_function` raises, and ``UsageError`` (XP425) for sizes of other names.
     """
-    names = free_sizes(reference)
-    if sizes and set(sizes) != set(names):
-        message = f"sizes are given for {', '.join(sizes)}, and the free ones are {', '.join(names) or 'none'}"
-        raise UsageError(Diagnostic("XP425", message))
-    found = witnesses(names, lambda chosen: load_function(_at(reference, chosen), folder), sizes)
+    names, planned = free_sizes(reference), are_planned(sizes or {})
+    if sizes:
+        _require_names(sizes, names)
+    chosen = None if planned else sizes
+    found = witnesses(names, lambda chosen: load_function(_at(reference, chosen), folder), chosen)
+    if planned:
+        return found.planned_for(**{name: number for name, (number,) in (sizes or {}).items()})
     return replace(found, command=_option(sizes) if sizes else "")
+
+
+def are_planned(sizes: Mapping[str, Sequence[int]]) -> bool:
+    """Tell whether sizes are what chunks are planned for, and not those of several programs."""
+    return bool(sizes) and all(len(numbers) == 1 for numbers in sizes.values())
+
+
+def _require_names(sizes: Collection[str], names: Sequence[str]) -> None:
+    """Raise ``UsageError`` (XP425) for sizes of other names than those that are free."""
+    if set(sizes) != set(names):
+        given, free = ", ".join(sizes) or "none", ", ".join(names) or "none"
+        raise UsageError(Diagnostic("XP425", f"sizes are given for {given}, and the free ones are {free}"))
 
 
 def witnesses(
@@ -155,7 +189,7 @@ def files_at_sizes(
     Raises ``UsageError`` (XP425) where there are not as many as numbers.
     """
     numbers = len(next(iter(sizes.values())))
-    if numbers != len(modules):
+    if numbers != len(modules) or numbers < FEWEST:
         message = f"there are {len(modules)} programs and {numbers} numbers of each size"
         raise UsageError(Diagnostic("XP425", message))
     others = "".join(f" {quote(name)}" for name in names[1:])
@@ -167,7 +201,7 @@ def _option(sizes: Mapping[str, tuple[int, ...]]) -> str:
 
 
 def parse_sizes(words: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """Numbers by name, of words such as ``B=3,5,7``.
+    """Numbers by name, of words such as ``B=3,5,7``; or one for each name, which is what chunks are planned for.
 
     Raises ``UsageError`` (XP425) for words that give none, too few, or numbers that do not tell the names apart.
     """
@@ -179,6 +213,8 @@ def parse_sizes(words: Sequence[str]) -> dict[str, tuple[int, ...]]:
             message = f"'{word}' gives no sizes to a name"
             raise UsageError(Diagnostic("XP425", message, hint="for example B=3,5,7, each above 1"))
         found[name] = tuple(map(int, parts))
+    if are_planned(found):
+        return found
     counts = {len(numbers) for numbers in found.values()}
     if len(counts) > 1 or min(counts, default=FEWEST) < FEWEST:
         raise UsageError(Diagnostic("XP425", f"each size has as many numbers as the others, at least {FEWEST}"))

@@ -20,6 +20,7 @@ from .free_sizes import names_of, program_at
 
 SIZES_OF_EACH = 5
 _LARGEST = 40  # of a size: arrays have up to three axes of it
+_CHUNKS = "5"  # elements of a chunk, on targets that work in these: few sizes are multiples of it
 
 
 @dataclass(slots=True)
@@ -35,7 +36,7 @@ def compare_any_size(seed: int, workers: Workers, tally: Tally, style: str = REA
     """Compare the program of a seed at several sizes: the module for any size of a target with NumPy's for these."""
     try:
         found = witnesses(names_of(seed), lambda sizes: program_at(seed, sizes))
-        generic = emit(found, target, style=style, format=False)
+        generic = emit(found, target, style=style, format=False, chunks=_CHUNKS)
     except UnsupportedError as error:
         tally.refusals[_cause(error)] += 1
         return

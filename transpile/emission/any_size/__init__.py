@@ -11,13 +11,17 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from ....targets.base import Target
+from ...array.node import Node
+from ...array.program import Function
 from ...compilation import kernels_in
-from ...errors import Diagnostic, UnsupportedError, XlaToPythonError
+from ...errors import Diagnostic, UnsupportedError, UsageError, XlaToPythonError
 from ...frontends.witnesses import MOST, Assignment, Witnesses, shown_sizes
 from ...hlo.ir import HloModule
 from ..entry_point import NO_CHECKS, SIZES
@@ -35,6 +39,8 @@ from .texts import Shapes, in_common
 _LEAST = ((2,) * MOST, (3, 4, 5, 6, 7, 8), (4,) * MOST, (6,) * MOST, (5, 7, 6, 8, 9, 10))
 _LESS = (1, 0)  # these are tried where 2 serves: one by one, until one does not
 _ENDLESS = 2**63
+_MANY = 1_000_000  # elements along an axis
+_CHUNKS = 8  # of an axis where nothing but their length is known
 _COMMAND = re.compile(r"^(# regenerate: .*)( -t \S+)(.*)$", re.MULTILINE)
 _SIGNATURE = re.compile(r"^SIGNATURE\b.*$", re.MULTILINE)
 _UNFORMATTED = " --no-format"
@@ -52,11 +58,12 @@ def emit_any_size(
     _require_support(witnesses, options)
     checks = NO_CHECKS if options["checks"] == NO_CHECKS else SIZES
     given = {**options, "checks": checks, "format": False, "observe": None}
+    planned = {} if options["target"].arrange is None else _sizes_to_plan_for(witnesses, options)
     try:
-        return _Writer(witnesses, emit, given).module(options["format"], options["observe"])
+        return _Writer(witnesses, emit, given, planned).module(options["format"], options["observe"])
     except UnsupportedError as error:
         # Numbers may follow from sizes in steps that are no short expression: these stay in the text.
-        writer = _Writer(witnesses, emit, given, works_out=False)
+        writer = _Writer(witnesses, emit, given, planned, works_out=False)
         if writer.has_free_numbers():
             with suppress(UnsupportedError):
                 return writer.module(options["format"], options["observe"])
@@ -67,7 +74,6 @@ def _require_support(witnesses: Witnesses, options: Mapping[str, Any]) -> None:
     target, module = options["target"], witnesses.modules[0]
     devices = module.replica_count * module.num_partitions
     problems = {
-        f"{target.title}, whose plans hang on sizes, has no modules for any size": target.arrange is not None,
         f"{target.title} has no modules for any size in the style '{options['style']}'": not _reads_sizes(options),
         "modules for any size run in one thread: leave --threads out": str(options["threads"]) != "1",
         "modules for any size take no trees: leave --nested out": options["nested"],
@@ -78,6 +84,29 @@ def _require_support(witnesses: Witnesses, options: Mapping[str, Any]) -> None:
     found = [message for message, is_so in problems.items() if is_so]
     if found:
         raise UnsupportedError(*(Diagnostic("XP426", message) for message in found))
+
+
+def _sizes_to_plan_for(witnesses: Witnesses, options: Mapping[str, Any]) -> Assignment:
+    """Return the sizes that chunks are planned for: those of the largest program where there are no others to choose
+    from; where chunks have a number of elements, some that are larger.
+
+    Raises ``UsageError`` (XP425) where nobody says which they are.
+    """
+    sizes = dict(witnesses.planned)
+    if witnesses.at is None:
+        count = range(len(witnesses.modules))
+        return max((witnesses.assignment(number) for number in count), key=lambda own: prod(own.values()))
+    if not sizes and options["chunks"].isdigit():
+        sizes = dict.fromkeys(witnesses.sizes, int(options["chunks"]) * _CHUNKS)
+    for name, step in witnesses.steps.items() if sizes else ():  # equal sizes would have another program
+        while list(sizes.values()).count(sizes[name]) > 1 or sizes[name] % step:
+            sizes[name] += 1
+    if not sizes:
+        example = " ".join(f"--sizes {name}={_MANY}" for name in witnesses.sizes)
+        message = f"chunks of {options['target'].title} are planned for sizes, and none are given"
+        hint = f"for example {example}, or planned_for(..) in Python; or chunks of a number of elements"
+        raise UsageError(Diagnostic("XP425", message, hint=hint))
+    return sizes
 
 
 def _reads_sizes(options: Mapping[str, Any]) -> bool:
@@ -91,13 +120,15 @@ class _Writer:
     """Writes one module for any size.
 
     ``emitted`` are the modules for the sizes so far, ``sizes`` what each name is in them; ``text`` is what they have
-    in common, and so many are ``needed`` to show it. Where it
+    in common, and so many are ``needed`` to show it. At all sizes the program is
+    arranged as at those that it is ``planned`` for, on targets that arrange it. Where it
     ``works_out`` nothing from numbers that follow from sizes, what they are computed with stays in the text.
     """
 
     witnesses: Witnesses
     emit: Callable[..., GeneratedModule]
     options: Mapping[str, Any]
+    planned: Assignment
     emitted: list[GeneratedModule] = field(default_factory=list)
     sizes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     text: str = ""
@@ -111,6 +142,8 @@ class _Writer:
 
     def module(self, is_formatted: bool, observe: Callable[[str, str], None] | None) -> GeneratedModule:
         """The module; ``observe`` is told the passes of the program at the first sizes."""
+        if self.planned:
+            self.options = {**self.options, "target": self._arranging()}
         for number, module in enumerate(self.witnesses.modules):
             self._add(module, self.witnesses.assignment(number), observe=None if number else observe)
         self._in_common()
@@ -132,11 +165,24 @@ class _Writer:
         text = with_new_body_hash(text)
         return GeneratedModule(text, own.name, own.target, own.constants, sizes=ranges, helpers=own.helpers)
 
+    def _arranging(self) -> Target:
+        """The target, which arranges the program as at the sizes that are planned for."""
+        target: Target = self.options["target"]
+        assert target.arrange is not None
+        plan = self._emitted(self.witnesses.program(self.planned), self.planned).plan
+        assert plan is not None
+        return replace(target, arrange=partial(target.arrange, layout=plan.layout))
+
+    def _emitted(
+        self, module: HloModule, sizes: Assignment, observe: Callable[[str, str], None] | None = None
+    ) -> GeneratedModule:
+        numbers = frozenset() if self.works_out else self._free_numbers(module)
+        given = replace(module, free_sizes=dict(sizes), free_numbers=numbers)
+        return self.emit(given, **{**self.options, "observe": observe})
+
     def _add(self, module: HloModule, sizes: Assignment, observe: Callable[[str, str], None] | None = None) -> None:
         """Emit the program at some sizes."""
-        options = {**self.options, "observe": observe}
-        numbers = frozenset() if self.works_out else self._free_numbers(module)
-        self.emitted.append(self.emit(replace(module, free_sizes=dict(sizes), free_numbers=numbers), **options))
+        self.emitted.append(self._emitted(module, sizes, observe))
         self.sizes = {name: (*self.sizes.get(name, ()), number) for name, number in sizes.items()}
 
     def has_free_numbers(self) -> bool:
@@ -161,9 +207,13 @@ class _Writer:
         for number in _LESS if numbers == _LEAST[0] else ():
             if not self._has_text(self._multiples((number,) * MOST, smallest)):
                 break
+        self._add_what_is_needed()
+
+    def _add_what_is_needed(self) -> None:
+        """Add the program at further sizes where those so far do not tell enough."""
         if len(self.emitted) < self.needed and self.witnesses.reserve is not None and self.witnesses.at is not None:
             self._add(self.witnesses.at(self.witnesses.reserve), self.witnesses.reserve)
-            self.text = ""
+            self.text, self.needed = self._in_common()
 
     def _multiples(self, numbers: Sequence[int], most: Assignment) -> dict[str, int]:
         """The least sizes from some numbers on that are possible."""
@@ -173,15 +223,16 @@ class _Writer:
     def _has_text(self, tried: Assignment) -> bool:
         """Tell whether the program has the text at other sizes, too; then it is one of those that are in common."""
         assert self.witnesses.at is not None
-        kept = list(self.emitted), self.sizes
+        kept = list(self.emitted), self.sizes, self.text, self.needed
         try:
             module = self.witnesses.at(tried)
             if skeleton(module) == skeleton(self.witnesses.modules[0]):
                 self._add(module, tried)
                 self.text, self.needed = self._in_common()
+                self._add_what_is_needed()
                 return True
         except XlaToPythonError:
-            self.emitted, self.sizes = kept
+            self.emitted, self.sizes, self.text, self.needed = kept
         return False
 
     def _in_common(self) -> tuple[str, int]:
@@ -216,13 +267,13 @@ def _texts(emitted: list[GeneratedModule]) -> list[str]:
 
 def _shapes(emitted: list[GeneratedModule]) -> dict[str, Shapes]:
     """The shapes of the arguments of each function, in each text."""
-    found: dict[str, dict[str, list[Sequence[int]]]] = {}
+    found: dict[str, dict[str, list[Sequence[int | None]]]] = {}
     for each in emitted:
         for function in each.functions:
             arguments = found.setdefault(function.name, {})
             for node, name in function.parameters.items():
                 if node.element_type is not None and name.isidentifier():
-                    arguments.setdefault(name, []).append(node.shape)
+                    arguments.setdefault(name, []).append(_known_shape(each, function.function, node))
         for kernel, shapes in each.shapes.items():
             found.setdefault(kernel, {})
             for name, shape in shapes.items():
@@ -231,6 +282,13 @@ def _shapes(emitted: list[GeneratedModule]) -> dict[str, Shapes]:
         name: {argument: rows for argument, rows in arguments.items() if len(rows) == len(emitted)}
         for name, arguments in found.items()
     }
+
+
+def _known_shape(module: GeneratedModule, function: Function, node: Node) -> tuple[int | None, ...]:
+    """The shape of an argument; None for axes of which a function is given a block, or may be."""
+    may_be_block = module.plan is not None and module.program is not None and function is not module.program.entry
+    cut = function.cut.get(node, (may_be_block,) * node.ndim)
+    return tuple(None if is_cut else size for size, is_cut in zip(node.shape, cut, strict=True))
 
 
 def _digest(emitted: list[GeneratedModule]) -> str:

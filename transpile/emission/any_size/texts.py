@@ -19,11 +19,12 @@ import numpy as np
 from ...errors import Diagnostic, UnsupportedError
 from ...frontends.witnesses import Sizes
 from ..expression import Renderer
+from .block_calls import Insertion, handed
 from .expressions import ATOM, FEWEST, SizeExpression, integer_expression, number_expression
 from .kernel_strings import Language, declaration, kernel_in_common
 from .places import apart, body_begins, closing_bracket, is_comment_line, kind_of, needed_level
 
-Shapes = Mapping[str, Sequence[Sequence[int]]]  # of the arguments of a function, in each of the texts
+Shapes = Mapping[str, Sequence[Sequence[int | None]]]  # of the arguments of a function, in each of the texts
 
 _SKIPPED = frozenset((tokenize.NL, tokenize.COMMENT))
 _NUMBERS = re.compile(r"\d+")
@@ -270,19 +271,21 @@ class _Reader:
             known = {size for shapes in function.shapes.values() for size in self._named_axes(shapes)}
             missing = [size for size in function.needed if size not in known]
             places = [at for at, token in enumerate(tokens) if token.string == function.name]
-            if not missing or not self._are_calls(tokens, places):
+            if not missing or len(places) < 2:
                 continue
+            insertions: list[Insertion] = []
             for at in places:
                 caller = next(each for each in reversed(self.functions) if each.at < at)
                 names = [caller.call(size) for size in missing]
                 if caller is function:
-                    is_typed = any(token.string == ":" for token in tokens[at : closing_bracket(tokens, at + 1)])
+                    is_typed = tokens[closing_bracket(tokens, at + 1) + 1].string == "->"
                     names = [f"{name}: int" if is_typed else name for name in names]
-                else:
-                    caller.needed.update(dict.fromkeys(missing))
-                self._add_arguments(tokens, closing_bracket(tokens, at + 1), names)
-            for size in missing:
-                del function.needed[size]
+                found = handed(tokens, at, names)
+                if found is None:
+                    break
+                insertions += found
+            else:
+                self._hand(function, missing, places, insertions)
 
     def _hand_to_kernel(self, kernel: _Function, tokens: Sequence[tokenize.TokenInfo]) -> None:
         """Have the calls of a kernel give it sizes before anything else."""
@@ -299,14 +302,17 @@ class _Reader:
         """The sizes that a kernel is handed, in the order of the signature."""
         return [size for size in self.sizes if size in kernel.needed]
 
-    def _are_calls(self, tokens: Sequence[tokenize.TokenInfo], places: Sequence[int]) -> bool:
-        """Tell whether a function's name stands only where it is defined and, in later functions, called."""
-        return len(places) > 1 and all(tokens[at + 1].string == "(" for at in places)
-
-    def _add_arguments(self, tokens: Sequence[tokenize.TokenInfo], closing: int, names: Sequence[str]) -> None:
-        (line, column), before = tokens[closing].start, tokens[closing - 1].string
-        comma = "" if before == "(" else " " if before == "," else ", "
-        self.edits.append(_Edit(line, column, column, comma + ", ".join(names)))
+    def _hand(
+        self, function: _Function, missing: Sequence[str], places: Sequence[int], insertions: Sequence[Insertion]
+    ) -> None:
+        """Have those that call a function at some places give it the sizes."""
+        for at in places:
+            caller = next(each for each in reversed(self.functions) if each.at < at)
+            if caller is not function:
+                caller.needed.update(dict.fromkeys(missing))
+        self.edits += (_Edit(line, column, column, text) for (line, column), text in insertions)
+        for size in missing:
+            del function.needed[size]
 
     # -- the text
 
@@ -353,7 +359,7 @@ class _Reader:
             for size in axes:
                 del missing[size]
 
-    def _named_axes(self, shapes: Sequence[Sequence[int]]) -> list[str | None]:
+    def _named_axes(self, shapes: Sequence[Sequence[int | None]]) -> list[str | None]:
         """The free size that each axis of an argument has, where it is one itself."""
         columns = list(zip(*shapes, strict=True))
         return [next((size for size, own in self.sizes.items() if tuple(own) == column), None) for column in columns]

@@ -1,0 +1,67 @@
+"""The chunks of a program by the places of its nodes, so that the same program at other sizes can be cut alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ...transpile.array.node import Node
+from ...transpile.array.program import Function
+from ...transpile.errors import Diagnostic, UnsupportedError
+from .axis_classes import Axis
+from .chunks import Chunks
+from .nodes import name_of, shape_of
+from .propagation import Choices, classified, propagated
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One choice of chunks for a function.
+
+    ``names``, ``shapes`` and ``strategies`` are those of its nodes, operands first; ``lengths`` has the number of a
+    node, one of its axes, and how long the chunks of its class are.
+    """
+
+    names: tuple[str, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    strategies: tuple[str, ...]
+    lengths: tuple[tuple[int, int, int], ...]
+
+    @classmethod
+    def of(cls, chunks: Chunks, choices: Choices) -> Round:
+        """The choice that gives these chunks."""
+        nodes = chunks.classes.nodes
+        numbers = {node: number for number, node in enumerate(nodes)}
+        return cls(
+            tuple(map(name_of, nodes)),
+            tuple(map(shape_of, nodes)),
+            tuple(choices[node].name for node in nodes),
+            tuple((numbers[node], axis, length) for (node, axis), length in chunks.lengths.items()),
+        )
+
+    def applied(self, function: Function, memory: int | None) -> tuple[Chunks, Choices]:
+        """The chunks of the same function at other sizes.
+
+        Raises UnsupportedError (XP424) where it is not the same, or something is done in another way.
+        """
+        classes = classified(function, memory, self.shapes)
+        if tuple(map(name_of, classes.nodes)) != self.names:
+            raise UnsupportedError(Diagnostic("XP424", "the program does not compute the same at all sizes"))
+        lengths: Mapping[Axis, int] = {classes.find(classes.nodes[k], axis): n for k, axis, n in self.lengths}
+        chunks, choices = propagated(classes, lengths)
+        for node, name in zip(classes.nodes, self.strategies, strict=True):
+            if choices[node].name != name:
+                raise UnsupportedError(_other(node, name, choices[node].name))
+        return chunks, choices
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkLayout:
+    """The choices of chunks for a program, one after the other: it is rewritten for each but the last."""
+
+    rounds: tuple[Round, ...]
+
+
+def _other(node: Node, planned: str, found: str) -> Diagnostic:
+    message = f"{name_of(node)} is done as {planned} at the sizes that are planned for, and as {found} at others"
+    return Diagnostic("XP424", message)
