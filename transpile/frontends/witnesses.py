@@ -17,14 +17,15 @@ Assignment = Mapping[str, int]  # of a number to each free size
 Sizes = Mapping[str, Sequence[int]]  # what each free size is in each of several programs
 
 FEWEST = 3  # programs that tell what a number is an expression of
-_CHOSEN = (  # for each free size: odd and even, no two alike in a program; the last is read where no small ones help
-    (13, 18, 23),
-    (14, 25, 19),
-    (15, 16, 29),
-    (17, 20, 27),
-    (19, 24, 14),
-    (22, 27, 17),
+_CHOSEN = (  # for each free size: odd and even, no two alike in a program; the last two where no small ones help
+    (13, 18, 23, 97),
+    (14, 25, 19, 88),
+    (15, 16, 29, 83),
+    (17, 20, 27, 78),
+    (19, 24, 14, 73),
+    (22, 27, 17, 102),
 )
+_READ = 2  # of these at once
 MOST = len(_CHOSEN)  # sizes that can be free
 _FACTORS = (1, 2, 4, 8, 16, 64)  # for functions that only take multiples
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
@@ -36,7 +37,7 @@ class Witnesses:
     """A program at several sizes; ``sizes`` has the numbers of each name in the order of ``modules``.
 
     ``at`` reads it at others, where that is possible; where the sizes were chosen and not given, there are two, and
-    ``reserve`` is for where no smaller ones serve as the third. ``planned`` are the sizes that chunks are planned for
+    ``reserves`` are for where smaller ones do not tell enough. ``planned`` are the sizes that chunks are planned for
     on targets that work in these, and none where nobody said them. ``command`` is what the command line says behind
     the first source to read it again.
     """
@@ -45,7 +46,7 @@ class Witnesses:
     sizes: Mapping[str, tuple[int, ...]]
     at: Callable[[Assignment], HloModule] | None = None
     command: str = ""
-    reserve: Assignment | None = None
+    reserves: tuple[Assignment, ...] = ()
     planned: Assignment = field(default_factory=dict)
 
     def planned_for(self, **sizes: int) -> Witnesses:
@@ -142,8 +143,9 @@ def witnesses(
             continue
         factors = _needed_factors(chosen, factor, at)
         sizes = {name: tuple(k * factors[name] for k in numbers) for name, numbers in chosen.items()}
-        first = _read({name: numbers[:-1] for name, numbers in sizes.items()}, at)
-        return replace(first, reserve={name: numbers[-1] for name, numbers in sizes.items()})
+        first = _read({name: numbers[:_READ] for name, numbers in sizes.items()}, at)
+        others = zip(*(numbers[_READ:] for numbers in sizes.values()), strict=True)
+        return replace(first, reserves=tuple(dict(zip(sizes, numbers, strict=True)) for numbers in others))
     assert problem is not None
     raise problem
 

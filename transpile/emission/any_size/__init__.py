@@ -29,10 +29,9 @@ from ..expression import Renderer
 from ..formatting import formatted
 from ..generated import GeneratedModule
 from ..header import recorded_hashes, with_new_body_hash, with_source_hash
-from .expressions import FEWEST
 from .kernel_strings import Language
 from .skeletons import numbers_that_differ, skeleton
-from .texts import Shapes, in_common
+from .texts import Common, Shapes, in_common
 
 # What is tried below the smallest witnesses, until one serves. Programs at equal sizes often share what others compute
 # twice.
@@ -40,6 +39,7 @@ _LEAST = ((2,) * MOST, (3, 4, 5, 6, 7, 8), (4,) * MOST, (6,) * MOST, (5, 7, 6, 8
 _LESS = (1, 0)  # these are tried where 2 serves: one by one, until one does not
 _ENDLESS = 2**63
 _MANY = 1_000_000  # elements along an axis
+_MOST_DOUBTS = 8  # that are settled, each by a program more
 _CHUNKS = 8  # of an axis where nothing but their length is known
 _COMMAND = re.compile(r"^(# regenerate: .*)( -t \S+)(.*)$", re.MULTILINE)
 _SIGNATURE = re.compile(r"^SIGNATURE\b.*$", re.MULTILINE)
@@ -104,7 +104,7 @@ def _sizes_to_plan_for(witnesses: Witnesses, options: Mapping[str, Any]) -> Assi
     if not sizes:
         example = " ".join(f"--sizes {name}={_MANY}" for name in witnesses.sizes)
         message = f"chunks of {options['target'].title} are planned for sizes, and none are given"
-        hint = f"for example {example}, or planned_for(..) in Python; or chunks of a number of elements"
+        hint = f"say so: {example}, planned_for(..) in Python, or --chunks with a number of elements"
         raise UsageError(Diagnostic("XP425", message, hint=hint))
     return sizes
 
@@ -119,10 +119,9 @@ def _reads_sizes(options: Mapping[str, Any]) -> bool:
 class _Writer:
     """Writes one module for any size.
 
-    ``emitted`` are the modules for the sizes so far, ``sizes`` what each name is in them; ``text`` is what they have
-    in common, and so many are ``needed`` to show it. At all sizes the program is
-    arranged as at those that it is ``planned`` for, on targets that arrange it. Where it
-    ``works_out`` nothing from numbers that follow from sizes, what they are computed with stays in the text.
+    ``emitted`` are the modules for the sizes so far, ``sizes`` what each name is in them; ``common`` is what they have
+    in common. At all sizes the program is arranged as at those that it is ``planned`` for, on targets that arrange it.
+    Where it ``works_out`` nothing from numbers that follow from sizes, what they are computed with stays in the text.
     """
 
     witnesses: Witnesses
@@ -131,8 +130,7 @@ class _Writer:
     planned: Assignment
     emitted: list[GeneratedModule] = field(default_factory=list)
     sizes: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    text: str = ""
-    needed: int = FEWEST
+    common: Common = field(default_factory=lambda: Common(""))
     works_out: bool = True
 
     @cached_property
@@ -146,13 +144,11 @@ class _Writer:
             self.options = {**self.options, "target": self._arranging()}
         for number, module in enumerate(self.witnesses.modules):
             self._add(module, self.witnesses.assignment(number), observe=None if number else observe)
-        self._in_common()
+        self.common = self._in_common()
         self._add_least()
-        if not self.text:
-            self.text, _ = self._in_common()
         ranges = {name: range(min(self.sizes[name]), _ENDLESS, step) for name, step in self.witnesses.steps.items()}
         line = self.renderer.statement("free_sizes", ranges)
-        text = _SIGNATURE.sub(lambda match: f"{match[0]}\n{line}", self.text, count=1)
+        text = _SIGNATURE.sub(lambda match: f"{match[0]}\n{line}", self.common.text, count=1)
         text = with_source_hash(text, _digest(self.emitted))
 
         def command(match: re.Match[str]) -> str:
@@ -210,10 +206,29 @@ class _Writer:
         self._add_what_is_needed()
 
     def _add_what_is_needed(self) -> None:
-        """Add the program at further sizes where those so far do not tell enough."""
-        if len(self.emitted) < self.needed and self.witnesses.reserve is not None and self.witnesses.at is not None:
-            self._add(self.witnesses.at(self.witnesses.reserve), self.witnesses.reserve)
-            self.text, self.needed = self._in_common()
+        """Add the program at further sizes where those so far do not tell enough.
+
+        Raises ``UnsupportedError`` (XP424) where there are no more.
+        """
+        for sizes in self.witnesses.reserves:
+            if len(self.emitted) < self.common.needed:
+                self._add(self.witnesses.program(sizes), sizes)
+                self.common = self._in_common()
+        for _ in range(_MOST_DOUBTS if self.witnesses.at is not None else 0):
+            if self.common.doubt is not None:
+                further = {**self.witnesses.assignment(0), self.common.doubt.size: self.common.doubt.number}
+                self._add(self.witnesses.program(further), further)
+                self.common = self._in_common()
+        if (doubt := self.common.doubt) is not None:
+            message = (
+                f"`{doubt.expression}` is not the only expression of {doubt.size} that has the numbers of all texts"
+            )
+            hint = f"a program at {doubt.size} = {doubt.number} would tell more"
+            raise UnsupportedError(Diagnostic("XP424", message, hint=hint))
+        if len(self.emitted) < self.common.needed:
+            message = f"the text has numbers of which {len(self.emitted)} sizes do not tell enough"
+            hint = f"{self.common.needed} sizes would tell more"
+            raise UnsupportedError(Diagnostic("XP424", message, hint=hint))
 
     def _multiples(self, numbers: Sequence[int], most: Assignment) -> dict[str, int]:
         """The least sizes from some numbers on that are possible."""
@@ -223,20 +238,20 @@ class _Writer:
     def _has_text(self, tried: Assignment) -> bool:
         """Tell whether the program has the text at other sizes, too; then it is one of those that are in common."""
         assert self.witnesses.at is not None
-        kept = list(self.emitted), self.sizes, self.text, self.needed
+        kept = list(self.emitted), self.sizes, self.common
         try:
             module = self.witnesses.at(tried)
             if skeleton(module) == skeleton(self.witnesses.modules[0]):
                 self._add(module, tried)
-                self.text, self.needed = self._in_common()
+                self.common = self._in_common()
                 self._add_what_is_needed()
                 return True
         except XlaToPythonError:
-            self.emitted, self.sizes, self.text, self.needed = kept
+            self.emitted, self.sizes, self.common = kept
         return False
 
-    def _in_common(self) -> tuple[str, int]:
-        """Return the text that all have in common, and how many must show it.
+    def _in_common(self) -> Common:
+        """Return the text that all have in common.
 
         Raises ``UnsupportedError`` (XP424) where they have none.
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, combinations_with_replacement
@@ -12,6 +13,8 @@ from ...frontends.witnesses import Sizes
 FEWEST = 3  # texts that show an expression
 MORE = FEWEST + 1  # that show one with more to choose: its numbers fit fewer values by chance
 _HIGHEST_DEGREE = 3  # of products of sizes
+_FARTHEST = 4  # that a size is moved before it is divided
+_DOUBTED = 100  # numbers that may tell divisions apart
 _CHEAPEST_OF_TWO = 10  # what the sum of two sizes costs
 ATOM, POWER, PRODUCT, SUM = 3, 2, 1, 0  # how tightly an expression binds
 
@@ -20,8 +23,9 @@ ATOM, POWER, PRODUCT, SUM = 3, 2, 1, 0  # how tightly an expression binds
 class SizeExpression:
     """The text of an expression, how tightly it binds, and what it costs to read.
 
-    ``values`` has one for each text; so many ``texts`` must show it before it is believed. ``divisor`` is what it
-    divides by.
+    ``values`` has one for each text; so many ``texts`` must show it before it is believed. A division is that of a size
+    and ``shift`` by ``divisor``, to which ``offset`` is added. Where others have these values, too, ``doubt`` is a size
+    and a number of it at which they have not.
     """
 
     text: str
@@ -30,6 +34,9 @@ class SizeExpression:
     values: tuple[int, ...]
     texts: int = FEWEST
     divisor: int = 1
+    shift: int = 0
+    offset: int = 0
+    doubt: tuple[str, int] | None = None
 
     def within(self, level: int) -> str:
         """The text as an operand, in parentheses where it binds more weakly."""
@@ -39,9 +46,10 @@ class SizeExpression:
 def integer_expression(values: Sequence[int], sizes: Sizes) -> SizeExpression | None:
     """The simplest expression of the sizes that has these values; None where none of the forms has.
 
-    The forms are ``m``, ``m + c``, ``c * m``, ``c * m + d``, ``m // c``, ``m // c + d``, ``(m + d) // c``, ``c - m``
-    and the sum or the difference of two ``m``, where each ``m`` is a product of up to three sizes. A division by one of
-    several numbers is none: where the values show no more than that, they may be anything.
+    The forms are ``m``, ``m + c``, ``c * m``, ``c * m + d``, ``m // c``, ``(m + c - 1) // c``, ``c - m`` and the sum or
+    the difference of two ``m``, where each ``m`` is a product of up to three sizes; ``m // c + d`` and ``(m + d) // c``
+    for one size. Where several divisions of a size have these values, there is a doubt; divisions of a product by one
+    of several numbers are none, as the values may be anything.
     """
     if len(set(values)) == 1:
         return SizeExpression(str(values[0]), ATOM if values[0] >= 0 else SUM, 0, tuple(values))
@@ -50,12 +58,35 @@ def integer_expression(values: Sequence[int], sizes: Sizes) -> SizeExpression | 
         if best is not None and best.cost <= product.cost:
             return best
         found = [form for form in _forms(product, values) if form.values == tuple(values)]
-        if len(values) >= MORE and len({form.divisor for form in found if form.divisor > 1}) > 1:
-            found = [form for form in found if form.divisor == 1]
+        if len(values) >= FEWEST:
+            found = _with_doubts(product, found) if product.level == ATOM else _without_doubts(found)
         best = _cheapest(best, *found)
     if best is None or best.cost > _CHEAPEST_OF_TWO:
         best = _cheapest(best, *_of_two(products, values))
     return best
+
+
+def _without_doubts(found: Sequence[SizeExpression]) -> list[SizeExpression]:
+    """Expressions without divisions by one of several numbers."""
+    are_many = len({form.divisor for form in found if form.divisor > 1}) > 1
+    return [form for form in found if form.divisor == 1 or not are_many]
+
+
+def _with_doubts(size: SizeExpression, found: Sequence[SizeExpression]) -> list[SizeExpression]:
+    """Expressions of one size with what tells its divisions apart: the number at which the fewest of them agree."""
+    divisions = [form for form in found if form.divisor > 1]
+    step, most = math.gcd(*size.values) or 1, max(size.values)
+    if len(divisions) < 2:
+        return list(found)
+    numbers = range(most + step, most + step * (_DOUBTED + 1), step)
+    agreeing, number = min((_most_alike(divisions, number), number) for number in numbers)
+    doubt = (size.text, number) if agreeing < len(divisions) else None
+    return [replace(form, doubt=doubt) if form.divisor > 1 else form for form in found]
+
+
+def _most_alike(divisions: Sequence[SizeExpression], number: int) -> int:
+    """Return how many divisions of a size have the same value at a number."""
+    return max(Counter((number + form.shift) // form.divisor + form.offset for form in divisions).values())
 
 
 def _cheapest(*forms: SizeExpression | None) -> SizeExpression | None:
@@ -102,11 +133,12 @@ def _forms(product: SizeExpression, values: Sequence[int]) -> Iterator[SizeExpre
         floor, weight = tuple(each // divisor for each in m), cost + 3 + _digits(divisor)
         texts = FEWEST if divisor == 2 else MORE
         quotient = SizeExpression(f"{factor} // {divisor}", PRODUCT, weight, floor, texts, divisor)
-        yield _plus(quotient, values[0] - floor[0], 2)
-        for shift in {*range(1, min(divisor, 5)), divisor - 1} - {0}:
+        farthest = _FARTHEST if product.level == ATOM else 0  # with products too much would fit
+        yield _plus(quotient, values[0] - floor[0], 2) if farthest else quotient
+        for shift in {*range(-farthest, min(divisor, farthest + 1)), divisor - 1} - {0}:
             moved = tuple((each + shift) // divisor for each in m)
-            shifted = f"({text} + {shift}) // {divisor}"
-            yield SizeExpression(shifted, PRODUCT, weight + 3 + _digits(shift), moved, texts, divisor)
+            shifted = f"({text} {'+' if shift > 0 else '-'} {abs(shift)}) // {divisor}"
+            yield SizeExpression(shifted, PRODUCT, weight + 3 + _digits(shift), moved, texts, divisor, shift)
 
 
 def _of_two(products: Sequence[SizeExpression], values: Sequence[int]) -> Iterator[SizeExpression]:
@@ -128,7 +160,8 @@ def _plus(expression: SizeExpression, offset: int, cost: int) -> SizeExpression:
         return expression
     text = f"{expression.text} {'+' if offset > 0 else '-'} {abs(offset)}"
     values = tuple(each + offset for each in expression.values)
-    return replace(expression, text=text, level=SUM, cost=expression.cost + cost + _digits(offset), values=values)
+    cost += expression.cost + _digits(offset)
+    return replace(expression, text=text, level=SUM, cost=cost, values=values, offset=expression.offset + offset)
 
 
 def _digits(number: int) -> int:

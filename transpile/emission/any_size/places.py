@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from .expressions import ATOM, POWER, PRODUCT, SUM
 
 # An expression between these needs no parentheses.
-_BEFORE, _AFTER = frozenset(("(", "[", ",", ":", "=", "return")), frozenset(")],:")
+_COMPARED = frozenset(("<", "<=", ">", ">=", "==", "!="))
+_BEFORE, _AFTER = _COMPARED | frozenset(("(", "[", ",", ":", "=", "return")), _COMPARED | frozenset(")],:")
 _CHECK = re.compile(r"\s+(check_sizes|.* = cast_\w+)\(")
 _BLOCKS = ("def ", "class ", "@")
 

@@ -62,6 +62,24 @@ class _Edit:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """An expression beside which others have the same values; at a ``number`` of one size they have not."""
+
+    size: str
+    number: int
+    expression: str
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """The text that several have in common, how many must show what it says, and whether there is a doubt about it."""
+
+    text: str
+    needed: int = FEWEST
+    doubt: Doubt | None = None
+
+
 def in_common(
     texts: Sequence[str],
     sizes: Sizes,
@@ -69,8 +87,8 @@ def in_common(
     labels: Sequence[str],
     renderer: Renderer,
     language: Language | None = None,
-) -> tuple[str, int]:
-    """The text that is each of ``texts`` at its sizes, and how many texts must show what it says.
+) -> Common:
+    """The text that is each of ``texts`` at its sizes.
 
     ``sizes`` has a number for each text, ``shapes`` those of the arguments of each function by name. ``labels`` say
     in errors what the texts are, ``language`` is that of kernels which are strings. Raises ``UnsupportedError``
@@ -78,7 +96,7 @@ def in_common(
     """
     heads, rest = apart(texts, shapes)
     reader = _Reader(heads, sizes, shapes, labels, renderer, language)
-    return reader.text() + rest, reader.needed
+    return Common(reader.text() + rest, reader.needed, reader.doubt)
 
 
 class _Reader:
@@ -99,6 +117,7 @@ class _Reader:
         self.edits: list[_Edit] = []
         self.functions: list[_Function] = []
         self.needed = FEWEST  # texts
+        self.doubt: Doubt | None = None
         self.integers: dict[tuple[object, ...], SizeExpression | None] = {}
 
     def text(self) -> str:
@@ -220,6 +239,9 @@ class _Reader:
         if key not in self.integers:
             self.integers[key] = found = integer_expression(values, sizes)
             self.needed = max(self.needed, found.texts if found is not None else FEWEST)
+            if found is not None and found.doubt is not None:
+                name, number = found.doubt
+                self.doubt = Doubt(list(self.sizes)[list(sizes).index(name)], number, found.text)
         return self.integers[key]
 
     def _described(
