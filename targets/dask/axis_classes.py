@@ -14,6 +14,16 @@ from .scans import Scan, scan_of
 Axis = tuple[Node, int]
 
 
+def nodes_of(function: Function) -> list[Node]:
+    """The nodes of a function that may be cut, operands first: also what a loop only writes, which its body does not
+    need.
+    """
+    needed = topological(roots(function))
+    loops: list[Loop] = [node.parameters["loop"] for node in needed if node.opcode == "loop"]
+    carried = dict.fromkeys(carry.parameter for loop in loops for carry in loop.carries)
+    return list(carried | dict.fromkeys(needed))
+
+
 class AxisClasses:
     """A union-find of axes, with what is known of a function before chunks are chosen.
 
@@ -25,12 +35,8 @@ class AxisClasses:
     def __init__(
         self, function: Function, memory: int | None = None, planned: Sequence[tuple[int, ...]] | None = None
     ) -> None:
-        needed = topological(roots(function))
-        loops: list[Loop] = [node.parameters["loop"] for node in needed if node.opcode == "loop"]
-        # What a loop only writes is not needed by its body, but cut all the same.
-        carried = dict.fromkeys(carry.parameter for loop in loops for carry in loop.carries)
-        self.nodes = list(carried | dict.fromkeys(needed))
-        self._planned = dict(zip(self.nodes, planned, strict=False)) if planned is not None else {}
+        self.nodes = nodes_of(function)
+        self._planned = dict(zip(self.nodes, planned, strict=True)) if planned is not None else {}
         self.axis_maps = {node: axis_maps(node) for node in self.nodes}
         self.scans: dict[Node, Scan] = {}
         self._items: dict[tuple[Node, int], list[Node]] = {}

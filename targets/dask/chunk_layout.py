@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ...transpile.array.node import Node
 from ...transpile.array.program import Function
 from ...transpile.errors import Diagnostic, UnsupportedError
-from .axis_classes import Axis
+from .axis_classes import Axis, nodes_of
 from .chunks import Chunks
 from .nodes import name_of, shape_of
 from .propagation import Choices, classified, propagated
+
+Form = tuple[str, int, tuple[int, ...]]  # what a node computes, of how many axes, and the numbers of its operands
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
     """One choice of chunks for a function.
 
-    ``names``, ``shapes`` and ``strategies`` are those of its nodes, operands first; ``lengths`` has the number of a
+    ``forms``, ``shapes`` and ``strategies`` are those of its nodes, operands first; ``lengths`` has the number of a
     node, one of its axes, and how long the chunks of its class are.
     """
 
-    names: tuple[str, ...]
+    forms: tuple[Form, ...]
     shapes: tuple[tuple[int, ...], ...]
     strategies: tuple[str, ...]
     lengths: tuple[tuple[int, int, int], ...]
@@ -33,7 +35,7 @@ class Round:
         nodes = chunks.classes.nodes
         numbers = {node: number for number, node in enumerate(nodes)}
         return cls(
-            tuple(map(name_of, nodes)),
+            _forms(nodes),
             tuple(map(shape_of, nodes)),
             tuple(choices[node].name for node in nodes),
             tuple((numbers[node], axis, length) for (node, axis), length in chunks.lengths.items()),
@@ -44,9 +46,9 @@ class Round:
 
         Raises UnsupportedError (XP424) where it is not the same, or something is done in another way.
         """
-        classes = classified(function, memory, self.shapes)
-        if tuple(map(name_of, classes.nodes)) != self.names:
+        if _forms(nodes_of(function)) != self.forms:
             raise UnsupportedError(Diagnostic("XP424", "the program does not compute the same at all sizes"))
+        classes = classified(function, memory, self.shapes)
         lengths: Mapping[Axis, int] = {classes.find(classes.nodes[k], axis): n for k, axis, n in self.lengths}
         chunks, choices = propagated(classes, lengths)
         for node, name in zip(classes.nodes, self.strategies, strict=True):
@@ -60,6 +62,13 @@ class ChunkLayout:
     """The choices of chunks for a program, one after the other: it is rewritten for each but the last."""
 
     rounds: tuple[Round, ...]
+
+
+def _forms(nodes: Sequence[Node]) -> tuple[Form, ...]:
+    """Return what must be the same at all sizes."""
+    numbers = {node: number for number, node in enumerate(nodes)}
+    rows = ((name_of(x), len(shape_of(x)), tuple(numbers[operand] for operand in x.operands)) for x in nodes)
+    return tuple(rows)
 
 
 def _other(node: Node, planned: str, found: str) -> Diagnostic:
