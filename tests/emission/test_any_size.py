@@ -15,6 +15,7 @@ import xla2py  # noqa: E402
 from xla2py.transpile.emission.any_size.expressions import integer_expression  # noqa: E402
 from xla2py.transpile.equivalence.inputs import make_inputs, nest  # noqa: E402
 from xla2py.transpile.errors import UnsupportedError  # noqa: E402
+from xla2py.transpile.frontends import load  # noqa: E402
 from xla2py.transpile.frontends.witnesses import Witnesses, files_at_sizes, free_sizes, parse_sizes  # noqa: E402
 
 KERNELS = '''"""Functions of arrays of any size."""
@@ -144,6 +145,13 @@ def test_what_no_argument_has_is_handed_to_a_kernel(kernels):
 def test_what_hangs_on_sizes_is_refused_by_name(options):
     with pytest.raises(UnsupportedError, match="XP426"):
         xla2py.emit(xla2py.from_jax(jnp.sin, xla2py.array("N")), **options)
+
+
+def test_programs_of_several_devices_are_refused_by_name():
+    text = "HloModule m, replica_count=2\nENTRY e {{ x = f32[{0}] parameter(0)\n ROOT y = f32[{0}] add(x, x) }}"
+    programs = files_at_sizes([load(text.format(number)) for number in (3, 5, 7)], {"N": (3, 5, 7)})
+    with pytest.raises(UnsupportedError, match="XP426: programs of several devices have no modules for any size"):
+        xla2py.emit(programs)
 
 
 @pytest.mark.parametrize("function", [lambda x: x * (1 / len(x)), trapezoid])

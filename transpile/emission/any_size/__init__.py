@@ -36,7 +36,7 @@ from .texts import Common, Shapes, in_common
 # What is tried below the smallest witnesses, until one serves. Programs at equal sizes often share what others compute
 # twice.
 _LEAST = ((2,) * MOST, (3, 4, 5, 6, 7, 8), (4,) * MOST, (6,) * MOST, (5, 7, 6, 8, 9, 10))
-_LESS = (1, 0)  # these are tried where 2 serves: one by one, until one does not
+_LESS = 1  # is tried where 2 serves; at 0, JAX traces no more than the shape of the result
 _ENDLESS = 2**63
 _MANY = 1_000_000  # elements along an axis
 _MOST_DOUBTS = 8  # that are settled, each by a program more
@@ -200,9 +200,8 @@ class _Writer:
             seen.append(least)
         else:
             numbers = ()
-        for number in _LESS if numbers == _LEAST[0] else ():
-            if not self._has_text(self._multiples((number,) * MOST, smallest)):
-                break
+        if numbers == _LEAST[0]:
+            self._has_text(self._multiples((_LESS,) * MOST, smallest))
         self._add_what_is_needed()
 
     def _add_what_is_needed(self) -> None:
