@@ -96,7 +96,7 @@ def _sizes_to_plan_for(witnesses: Witnesses, options: Mapping[str, Any]) -> Assi
     if witnesses.at is None:
         count = range(len(witnesses.modules))
         return max((witnesses.assignment(number) for number in count), key=lambda own: prod(own.values()))
-    if not sizes and options["chunks"].isdigit():
+    if not sizes and options["chunks"].isdecimal():
         sizes = dict.fromkeys(witnesses.sizes, int(options["chunks"]) * _CHUNKS)
     for name, step in witnesses.steps.items() if sizes else ():  # equal sizes would have another program
         while list(sizes.values()).count(sizes[name]) > 1 or sizes[name] % step:
