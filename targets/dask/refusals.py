@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...transpile.array.node import Node
 from .nodes import bytes_of, name_of
 
-OPERATIONS = frozenset("median std var".split())
+OPERATIONS = frozenset("median range std var".split())
 
 # Functions of the array library.
 LIBRARY = frozenset(

@@ -184,7 +184,7 @@ OPEN = "a target decides what its kernels and chunks give"
 GIVEN = {
     "element_type": {
         **dict.fromkeys(("convert", "view", "scalar", "retype"), ASKED_FOR),
-        **dict.fromkeys(("literal", "array", "arange", "tri", "eye", "empty"), ASKED_FOR),
+        **dict.fromkeys(("literal", "array", "arange", "range", "tri", "eye", "empty"), ASKED_FOR),
         **dict.fromkeys(("argmax", "argmin", "argsort"), "the type of indices is what is asked for"),
         "integer": "a Python int has none",
     },

@@ -48,6 +48,7 @@ from .shapes.aranges import aranges
 from .shapes.differences import differences
 from .shapes.linspaces import linspaces
 from .shapes.paddings import paddings
+from .shapes.ranges import ranges, tables
 from .shapes.rolls import rolls
 from .shapes.tilings import tilings
 from .statistics.bincount import bincount
@@ -108,7 +109,9 @@ PIPELINE: tuple[ArrayPass, ...] = (
     take_or_fill,
     indices,
     counted_places,
+    ranges,
     aranges,
     constants,
+    tables,
     promotions,
 )

@@ -32,6 +32,10 @@ def _positions(operands: Sequence[Operand], parameters: Parameters, result: Elem
     return 0, max(parameters["stop"] - 1, 0)
 
 
+def _in_range(operands: Sequence[Operand], parameters: Parameters) -> Shape:
+    return (len(range(parameters["start"], parameters["stop"], parameters["step"])),)
+
+
 def _of_constant(operands: Sequence[Operand], parameters: Parameters) -> Shape:
     shape: Shape = parameters["constant"].array.shape
     return shape
@@ -78,6 +82,14 @@ OPERATIONS.define(
     parameters={"stop": INT},
     shape=_counted,
     interval=_positions,
+    default_names=("positions",),
+    is_generated=True,
+    allocates=True,
+)
+OPERATIONS.define(
+    "range",
+    parameters={"start": INT, "stop": INT, "step": INT},
+    shape=_in_range,
     default_names=("positions",),
     is_generated=True,
     allocates=True,

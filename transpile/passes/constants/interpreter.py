@@ -117,6 +117,9 @@ _RULES: dict[str, Callable[..., Array | None]] = {
     "literal": _constant,
     "array": _constant,
     "arange": lambda node: np.arange(node.parameters["stop"], dtype=node.type.dtype),
+    "range": lambda node: np.arange(
+        *(node.parameters[name] for name in ("start", "stop", "step")), dtype=node.type.dtype
+    ),
     "zeros": lambda node, fill: np.full(node.shape, fill),
     "ones": lambda node, fill: np.full(node.shape, fill),
     "full": lambda node, fill: np.full(node.shape, fill),
