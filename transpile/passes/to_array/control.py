@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...array.graph import Graph
-from ...array.node import Node
+from ...array.node import Node, literal_value
 from ...array.program import Branch, Function, tree_nodes
 from ...array.traversal import dependencies
 from ...array.value import Value
@@ -133,9 +133,25 @@ def conditional(lowering: FunctionLowering, instruction: Instruction, which: Val
             result = lowering.computation(computation, [argument])
             results = [lowering.plain(value) for value in flattened(result)]
         branches.append(Branch(region, results, graph.effects.get(region)))
+    # What all branches give is no choice: a loop may carry it round unchanged.
+    common = [_common(graph, alike) for alike in zip(*(branch.results for branch in branches), strict=True)]
+    for branch in branches:
+        branch.results = [own for own, same in zip(branch.results, common, strict=True) if same is None]
     has_effect = any(branch.effect is not None for branch in branches)
-    node = placed(graph, "conditional", (which.node,), has_effect, branches=tuple(branches))
-    return unflattened(instruction.shape, iter(lowering.items(node)))
+    given: Iterator[Value] = iter(())
+    if has_effect or None in common:
+        node = placed(graph, "conditional", (which.node,), has_effect, branches=tuple(branches))
+        given = iter(lowering.items(node))
+    return unflattened(instruction.shape, (Value.of(same) if same is not None else next(given) for same in common))
+
+
+def _common(graph: Graph, given: Sequence[Node]) -> Node | None:
+    """Return what all branches give, None where they give different things."""
+    first = given[0]
+    if all(node.is_literal and node.type is first.type for node in given):
+        texts = {literal_value(node).tobytes() for node in given}
+        return graph.literal(literal_value(first), first.type) if len(texts) == 1 else None
+    return first if len(set(given)) == 1 else None
 
 
 def placed(graph: Graph, opcode: str, operands: tuple[Node, ...], has_effect: bool, **parameters: Any) -> Node:
