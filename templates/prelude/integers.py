@@ -5,23 +5,27 @@ types of ml_dtypes narrower than a byte (int2, int4, uint2, uint4) work too: the
 wrap; other NumPy operations on them return int8, which `.astype` wraps back.
 """
 
+from typing import Any
+
 import numpy as np
 
 
-def int_divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def int_divide(a: Any, b: Any) -> np.ndarray:
     """`a / b` rounded toward zero (`//` rounds down); all bits set where `b` is 0."""
     with np.errstate(divide="ignore", over="ignore"):
         quotient = (a - np.fmod(a, b)) // b
-    return np.where(b == 0, ~b, quotient).astype(a.dtype)
+    result: np.ndarray = np.where(b == 0, ~b, quotient)
+    return result.astype(a.dtype)
 
 
-def int_remainder(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def int_remainder(a: Any, b: Any) -> np.ndarray:
     """The remainder with the sign of `a`, as `np.fmod`; but `a` where `b` is 0."""
     with np.errstate(divide="ignore"):
-        return np.where(b == 0, a, np.fmod(a, b)).astype(a.dtype)
+        rest: np.ndarray = np.where(b == 0, a, np.fmod(a, b))
+    return rest.astype(a.dtype)
 
 
-def int_power(base: np.ndarray, exponent: np.ndarray) -> np.ndarray:
+def int_power(base: Any, exponent: Any) -> np.ndarray:
     """`base**exponent`; with a negative exponent 1 or -1 for those bases, else 0."""
     negative = exponent < 0
     with np.errstate(over="ignore"):
@@ -30,13 +34,13 @@ def int_power(base: np.ndarray, exponent: np.ndarray) -> np.ndarray:
     return np.where(vanishes, 0, power).astype(base.dtype)
 
 
-def shift_right_logical(x: np.ndarray, amount: np.ndarray) -> np.ndarray:
+def shift_right_logical(x: Any, amount: Any) -> np.ndarray:
     """`x >> amount` that shifts zeros into signed integers too."""
     shifted: np.ndarray = unsigned_bits(x) >> unsigned_bits(amount)
     return shifted.astype(x.dtype)
 
 
-def shift_right_arithmetic(x: np.ndarray, amount: np.ndarray) -> np.ndarray:
+def shift_right_arithmetic(x: Any, amount: Any) -> np.ndarray:
     """`x >> amount` that repeats the top bit of unsigned integers too."""
     width = x.dtype.name.strip("uint")  # "4" of uint4
     signed, signed_amount = (y.astype(f"i{y.dtype.itemsize}") for y in (x, amount))
