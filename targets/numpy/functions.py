@@ -12,7 +12,7 @@ from ..base import OwnCall
 _LONG_ROW = 32  # elements that are combined at once rather than by the ufunc's ``at``
 _LEAST_ELEMENTS = 2**12  # elements for which Numba's loops are worth their start
 _NUMBERS = frozenset("s8 s16 s32 s64 u8 u16 u32 u64 f32 f64".split())
-_COMBINERS = frozenset("add multiply maximum minimum".split())
+COMBINERS = frozenset("add multiply maximum minimum".split())
 _MOST_WINDOWED = 2  # axes along which the loops of pools have windows
 
 
@@ -40,7 +40,7 @@ def _scatter(node: Node) -> OwnCall | None:
 def _scattered(node: Node, arguments: tuple[Any, ...]) -> OwnCall | None:
     index = arguments[1] if isinstance(arguments[1], tuple) else arguments[1:2]
     combiner = arguments[3].opcode if len(arguments) > 3 else "add"
-    is_known = combiner in _COMBINERS and node.type.name in _NUMBERS and node.operands[1].type is node.type
+    is_known = combiner in COMBINERS and node.type.name in _NUMBERS and node.operands[1].type is node.type
     if not is_known or not all(isinstance(part, Slot) for part in index):
         return None
     if node.operands[0].opcode == "zeros":
@@ -54,7 +54,7 @@ def _pool(node: Node) -> OwnCall | None:
     combine, window = node.parameters["arguments"][2:4]
     strides = keywords.get("strides", (1,) * len(window))
     is_short = all(size <= 4 * stride + 8 for size, stride in zip(window, strides, strict=True))
-    is_known = node.type.name in _NUMBERS and combine in map(Ufunc, _COMBINERS) and "base_dilation" not in keywords
+    is_known = node.type.name in _NUMBERS and combine in map(Ufunc, COMBINERS) and "base_dilation" not in keywords
     if not (is_known and is_short and 0 < _windowed(window, keywords) <= _MOST_WINDOWED):
         return None
     return OwnCall("compiled_pool", node.parameters["arguments"], tuple(keywords.items()))

@@ -12,6 +12,7 @@ from ...transpile.kernels.lines import Lines, reduced_axes
 from ..base import Kernels
 from ..element_rules import REDUCED, RULES, ElementTable, ReductionTable, called_function, has_one_type, hides_elements
 from .functions import compiled_function
+from .round_functions import round_function
 
 _FLOATS = frozenset(("f32", "f64"))
 _INTEGERS = frozenset("s8 s16 s32 s64 u8 u16 u32 u64".split())
@@ -62,10 +63,13 @@ _NARROW_TABLE = ElementTable(NARROW | {"f32", "pred"}, dict.fromkeys(_OF_NARROW,
 def fuses(node: Node) -> bool:
     """Loops say what a node computes."""
     if any(each.element_type is not None and each.type.name in NARROW for each in (node, *node.operands)):
-        in_loop = any(body.kind == "loop" for body in node.region.path())  # whose arrays must not be of bits
-        return not in_loop and _NARROW_TABLE.has(node)
+        return not _is_in_loop(node) and _NARROW_TABLE.has(node)  # arrays of loops must not be of bits
     is_logical_shift = node.opcode == "prelude" and node.parameters["function"] == "shift_right_logical"
     return _TABLE.has(node) and (not is_logical_shift or _shifts(node))
+
+
+def _is_in_loop(node: Node) -> bool:
+    return any(body.kind == "loop" for body in node.region.path())
 
 
 _PLACES = frozenset(("argmax", "argmin"))
@@ -113,7 +117,8 @@ def _is_slow_in_numpy(node: Node) -> bool:
 
 # What may stand beside kernels in a loop that is one function: numbers, places in arrays, products by BLAS.
 _IN_LOOPS = frozenset(
-    "parameter item literal integer scalar retype getitem setitem transpose expand copy empty full zeros ones".split()
+    "parameter item literal integer scalar retype getitem setitem transpose expand reshape copy empty full zeros "
+    "ones".split()
 )
 _OF_COUNTERS = frozenset("add subtract multiply".split())
 
@@ -142,6 +147,8 @@ def refuses(node: Node) -> str | None:
     """The reason why kernels could not join a node with what is around it, or None."""
     if node.opcode == "roll" and not isinstance(node.parameters["axis"], int):
         return "kernels roll along one axis at a time"
+    if node.opcode == "library" and node.parameters["function"] == "linalg.norm" and _is_in_loop(node):
+        return "it hides a sum that the kernels of a loop compute"
     return hides_elements(node)
 
 
@@ -157,6 +164,7 @@ KERNELS = Kernels(
     pays=pays,
     compiles=compiles,
     own_function=compiled_function,
+    round_function=round_function,
     most_elements=2**62,
     most_arguments=32,
     bytes_by_caller=_HUGE,

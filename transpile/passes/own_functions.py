@@ -18,8 +18,13 @@ OwnFunction = Callable[[Node], OwnCall | None]
 def own_functions(program: Program, own_function: OwnFunction) -> None:
     """Put calls in place of the operations that a target has functions for."""
     for function in program.functions:
-        opcodes = {node.opcode for node in live_nodes(function) if own_function(node) is not None}
-        rewrite(function, opcodes, partial(_called, function, own_function))
+        own_functions_of(function, own_function)
+
+
+def own_functions_of(function: Function, own_function: OwnFunction) -> None:
+    """``own_functions`` of one function of a program."""
+    opcodes = {node.opcode for node in live_nodes(function) if own_function(node) is not None}
+    rewrite(function, opcodes, partial(_called, function, own_function))
 
 
 def _called(function: Function, own_function: OwnFunction, node: Node) -> Node | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ....transpile.array.in_place import is_view
+from ....transpile.array.in_place import is_own_array, is_view
 from ....transpile.array.node import Node, Region, Slot
 from ....transpile.array.traversal import body_and_captured, is_inside
 from ....transpile.array.value import FULL
@@ -40,6 +40,8 @@ class LoopRenderer(Renderer):
         if node.opcode == "matmul":  # BLAS would copy what lies apart, and Numba warns of it
             given = zip(node.operands, operands, strict=True)
             operands = [self._together(text) if _lies_apart(operand) else text for operand, text in given]
+        if node.opcode == "reshape" and not is_own_array(node.operands[0]):  # Numba's must be side by side
+            operands = [self._together(operands[0])]
         return super().render(node, operands)
 
     def _together(self, text: Expression) -> Expression:

@@ -20,8 +20,8 @@ def mixed(x0: Any, x1: Any, rotation: int) -> tuple[Any, Any]:
 
 
 @njit(error_model="numpy", nogil=True)
-def threefry_word(key0: Any, key1: Any, x0: Any, x1: Any) -> Any:
-    """The Threefry-2x32 cipher of a pair of uint32, the two words as one by ``^``."""
+def threefry_pair(key0: Any, key1: Any, x0: Any, x1: Any) -> tuple[Any, Any]:
+    """The Threefry-2x32 cipher of a pair of uint32."""
     key2 = np.uint32(key0 ^ key1 ^ np.uint32(0x1BD11BDA))
     x0, x1 = np.uint32(x0 + key0), np.uint32(x1 + key1)
     for k, first, second in (
@@ -37,6 +37,13 @@ def threefry_word(key0: Any, key1: Any, x0: Any, x1: Any) -> Any:
         x0, x1 = mixed(x0, x1, c)
         x0, x1 = mixed(x0, x1, d)
         x0, x1 = np.uint32(x0 + first), np.uint32(x1 + second + k)
+    return x0, x1
+
+
+@njit(error_model="numpy", nogil=True)
+def threefry_word(key0: Any, key1: Any, x0: Any, x1: Any) -> Any:
+    """The two words of ``threefry_pair`` as one by ``^``."""
+    x0, x1 = threefry_pair(key0, key1, x0, x1)
     return x0 ^ x1
 
 
@@ -62,14 +69,20 @@ def compiled_uniform(
     return uniform_of(compiled_bits(key, shape), low, high)
 
 
+@njit(error_model="numpy", nogil=True)
+def normal_of_word(bits: Any) -> Any:
+    """A standard normal float32 from a uint32."""
+    low = np.float32(-0.99999994)
+    fraction = np.uint32(bits >> 9 | 0x3F800000).view(np.float32) - np.float32(1)
+    uniform = max(low, fraction * np.float32(2) + low)
+    return erf_inv_f32(uniform) * np.float32(1.4142135)
+
+
 @njit(error_model="numpy", cache=True, nogil=True)
 def normal_loop(bits: np.ndarray, normal: np.ndarray) -> None:
     """Fill ``normal`` with standard normal float32, each from one uint32."""
-    low = np.float32(-0.99999994)
     for i in range(len(bits)):
-        fraction = np.uint32(bits[i] >> 9 | 0x3F800000).view(np.float32) - np.float32(1)
-        uniform = max(low, fraction * np.float32(2) + low)
-        normal[i] = erf_inv_f32(uniform) * np.float32(1.4142135)
+        normal[i] = normal_of_word(bits[i])
 
 
 def compiled_normal(key: np.ndarray, shape: Sequence[int]) -> np.ndarray:

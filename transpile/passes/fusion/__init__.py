@@ -56,4 +56,4 @@ def fuse(program: Program, kernels: Kernels, parallel: str) -> None:
             live_nodes(function).flush()
             function.live = None  # kernels stand where their first result was, which may be before what they need
             kernel_loops(function)
-        mark_compiled(loops, kernels)
+        mark_compiled(function, loops, kernels)

@@ -8,6 +8,7 @@ from ....targets.base import Kernels
 from ...array.node import Node, Region
 from ...array.program import Function, Loop, roots
 from ...array.traversal import body_and_captured, is_inside, topological
+from ..own_functions import own_functions_of
 
 _FEWEST_ROUNDS = 4
 
@@ -16,7 +17,7 @@ def compiled_loops(function: Function, kernels: Kernels) -> list[Node]:
     """The loops that may be compiled, none inside another, before anything is fused."""
 
     def fits(node: Node) -> bool:
-        return kernels.compiles(node) or kernels.fuses(node) or kernels.reduces(node)
+        return _is_beside_kernels(node, kernels) or kernels.fuses(node) or kernels.reduces(node)
 
     return list(_outermost(function, fits))
 
@@ -47,12 +48,22 @@ def _compiles(node: Node, fits: Callable[[Node], bool]) -> bool:
     )
 
 
-def mark_compiled(loops: list[Node], kernels: Kernels) -> None:
-    """Have those of the loops compiled of which nothing but kernels and numbers is left."""
+def _is_beside_kernels(node: Node, kernels: Kernels) -> bool:
+    return kernels.compiles(node) or kernels.round_function(node) is not None
+
+
+def mark_compiled(function: Function, loops: list[Node], kernels: Kernels) -> None:
+    """Have those of the loops compiled of which nothing but kernels, numbers and calls is left."""
+    called: list[Node] = []
     for node in loops:
         body, _ = body_and_captured(node)
         loop: Loop = node.parameters["loop"]
-        loop.is_compiled = all(kernels.compiles(part) or part.opcode == "kernel" for part in body)
+        loop.is_compiled = all(part.opcode == "kernel" or _is_beside_kernels(part, kernels) for part in body)
         for part in body:
             if loop.is_compiled and part.opcode == "kernel":
                 part.parameters["kernel"].is_inline = True
+            elif loop.is_compiled and kernels.round_function(part) is not None:
+                called.append(part)
+    if called:
+        wanted = frozenset(called)
+        own_functions_of(function, lambda node: kernels.round_function(node) if node in wanted else None)

@@ -134,12 +134,16 @@ class RegionFinder:
         return found
 
     def _in_conditions(self) -> set[Node]:
-        """Return what stands in the head of a loop, where people look for it."""
+        """Return what stands in the head of a loop, where people look for it; not the reductions of loops that are
+        compiled as a whole."""
         found: set[Node] = set()
         loops: list[Loop] = [node.parameters["loop"] for node in self.nodes if node.opcode == "loop"]
         stack = [(loop.condition, loop.region) for loop in loops if loop.condition is not None]
         while stack:
             node, body = stack.pop()
+            is_compiled = any(is_inside(body, compiled) for compiled in self.compiled)
+            if is_compiled and self.kernels.reduces(node) and self._has_elements(node):
+                continue
             if node not in found and node.region is body and not node.ndim:
                 found.add(node)
                 stack += [(operand, body) for operand in node.operands]

@@ -1,0 +1,80 @@
+"""Top k and sorts as loops of Numba, for arrays that are too small for NumPy's."""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+
+@njit(error_model="numpy", nogil=True)
+def place_in_order(x: Any, i: int, is_float: bool, largest: bool) -> Any:
+    """An int64 that is the greater, the earlier element ``i`` of value ``x`` comes in
+    top k: floats are in total order, and of equal numbers the first comes first.
+    """
+    bits = np.int64(np.float32(x).view(np.int32)) if is_float else np.int64(x)
+    key = bits ^ (bits >> 63 & 0x7FFFFFFF) if is_float else bits
+    return ((key if largest else ~key) << 31) + (0x7FFFFFFF - i)
+
+
+@njit(error_model="numpy", nogil=True)
+def sift(heap: np.ndarray, size: int) -> None:
+    """Move the first of the ``heap`` down to where the numbers below it are greater."""
+    moved, at = heap[0], 0
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= moved:
+            break
+        heap[at] = heap[child]
+        at = child
+    heap[at] = moved
+
+
+@njit(error_model="numpy", nogil=True)
+def top_k_of_rows(
+    x: np.ndarray, k: int, is_float: bool, largest: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """The first ``k`` along the last axis, and their indices."""
+    shape = (*x.shape[:-1], k)
+    values, indices = np.empty(shape, x.dtype), np.empty(shape, np.int32)
+    rows = np.ascontiguousarray(x).reshape((-1, x.shape[-1]))
+    best, places = values.reshape((-1, k)), indices.reshape((-1, k))
+    heap = np.empty(k, np.int64)  # the best so far, the last of them first
+    for row in range(len(rows)):
+        heap[:] = np.iinfo(np.int64).min
+        for i in range(rows.shape[1]):
+            new = place_in_order(rows[row, i], i, is_float, largest)
+            if new > heap[0]:
+                heap[0] = new
+                sift(heap, k)
+        for end in range(k - 1, -1, -1):
+            place = 0x7FFFFFFF - (heap[0] & 0x7FFFFFFF)
+            best[row, end], places[row, end] = rows[row, place], place
+            heap[0] = heap[end]
+            sift(heap, end)
+    return values, indices
+
+
+@njit(error_model="numpy", cache=True, nogil=True)
+def small_top_k(
+    x: np.ndarray, k: int, largest: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
+    """The `k` largest or smallest along the last axis of float32, in order, and their
+    indices, as ``top_k``.
+    """
+    return top_k_of_rows(x, k, True, largest)
+
+
+@njit(error_model="numpy", cache=True, nogil=True)
+def small_top_k_of_integers(
+    x: np.ndarray, k: int, largest: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
+    """``small_top_k`` of integers of up to 32 bits."""
+    return top_k_of_rows(x, k, False, largest)
+
+
+@njit(error_model="numpy", cache=True, nogil=True)
+def small_sort(x: np.ndarray) -> np.ndarray:
+    """``x`` in order along the last axis, NaN behind all else."""
+    return np.sort(x)

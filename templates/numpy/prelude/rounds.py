@@ -1,0 +1,165 @@
+"""Random numbers, scatters and searches that loops of Numba call in their rounds."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from .generators import normal_of_word, threefry_loop, threefry_pair, threefry_word
+from .scatters import scatter_loop, scatter_numbers_loop
+from .windows import search_loop
+
+
+@njit(error_model="numpy", cache=True, nogil=True)
+def compiled_split(key: np.ndarray, count: int) -> np.ndarray:
+    """``count`` new keys [count, 2], as ``jax.random.split``."""
+    keys = np.empty((count, 2), np.uint32)
+    for i in range(count):
+        words = threefry_pair(key[0], key[1], np.uint32(0), np.uint32(i))
+        keys[i, 0], keys[i, 1] = words
+    return keys
+
+
+@njit(error_model="numpy", cache=True, nogil=True)
+def compiled_fold_in(key: np.ndarray, data: Any) -> np.ndarray:
+    """A new key that depends on a number, as ``jax.random.fold_in``."""
+    new = np.empty(2, np.uint32)
+    new[0], new[1] = threefry_pair(key[0], key[1], np.uint32(0), np.uint32(data))
+    return new
+
+
+@njit(error_model="numpy", nogil=True)
+def uniform_of_word(bits: Any, low: Any, high: Any) -> Any:
+    """A float32 in [low, high) from the upper bits of a uint32."""
+    fraction = np.uint32(bits >> 9 | 0x3F800000).view(np.float32) - np.float32(1)
+    span = np.float32(high) - np.float32(low)
+    return max(np.float32(low), np.float32(fraction * span) + np.float32(low))
+
+
+@njit(error_model="numpy", cache=True, nogil=True)
+def small_bits(key: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    """uint32 of a shape, as ``jax.random.bits``."""
+    bits = np.empty(shape, np.uint32)
+    threefry_loop(key, bits.reshape(-1))
+    return bits
+
+
+@njit(error_model="numpy", cache=True, nogil=True)
+def small_uniform(
+    key: np.ndarray, shape: Sequence[int], low: float = 0, high: float = 1
+) -> np.ndarray:
+    """float32 in [low, high), as ``jax.random.uniform``."""
+    uniform = np.empty(shape, np.float32)
+    numbers = uniform.reshape(-1)
+    for i in range(len(numbers)):
+        word = threefry_word(key[0], key[1], np.uint32(i >> 32), np.uint32(i))
+        numbers[i] = uniform_of_word(word, low, high)
+    return uniform
+
+
+@njit(error_model="numpy", cache=True, nogil=True)
+def small_normal(key: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    """float32 of the standard normal distribution, as ``jax.random.normal``."""
+    normal = np.empty(shape, np.float32)
+    numbers = normal.reshape(-1)
+    for i in range(len(numbers)):
+        word = threefry_word(key[0], key[1], np.uint32(i >> 32), np.uint32(i))
+        numbers[i] = normal_of_word(word)
+    return normal
+
+
+@njit(error_model="numpy", cache=True, nogil=True)
+def one_word(key: np.ndarray) -> Any:
+    """A uint32, as ``jax.random.bits``."""
+    return threefry_word(key[0], key[1], np.uint32(0), np.uint32(0))
+
+
+@njit(error_model="numpy", cache=True, nogil=True)
+def one_uniform(key: np.ndarray, low: float = 0, high: float = 1) -> Any:
+    """A float32 in [low, high), as ``jax.random.uniform``."""
+    return uniform_of_word(one_word(key), low, high)
+
+
+@njit(error_model="numpy", cache=True, nogil=True)
+def one_normal(key: np.ndarray) -> Any:
+    """A float32 of the standard normal distribution, as ``jax.random.normal``."""
+    return normal_of_word(one_word(key))
+
+
+@njit(error_model="numpy", nogil=True)
+def combined_in_order(
+    x: np.ndarray, places: np.ndarray, values: np.ndarray, combiner: int
+) -> np.ndarray:
+    """A copy of ``x`` with ``values`` combined in at ``x[places]``, one after the
+    other; those outside of ``x`` are left out.
+    """
+    result = x.copy()
+    updates = np.ascontiguousarray(values)
+    if x.ndim == 1:
+        scatter_numbers_loop(result, places, updates, combiner)
+    else:
+        rows = result.reshape((len(x), -1))
+        scatter_loop(rows, places, updates.reshape((len(places), -1)), combiner)
+    return result
+
+
+@njit(error_model="numpy", cache=True, nogil=True)
+def scatter_set(x: np.ndarray, places: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """``x`` with the last of the ``values`` at each of the ``places``."""
+    return combined_in_order(x, places, values, 0)
+
+
+@njit(error_model="numpy", cache=True, nogil=True)
+def scatter_add(x: np.ndarray, places: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """``x`` with ``values`` added at ``places``."""
+    return combined_in_order(x, places, values, 1)
+
+
+@njit(error_model="numpy", cache=True, nogil=True)
+def scatter_multiply(
+    x: np.ndarray, places: np.ndarray, values: np.ndarray
+) -> np.ndarray:
+    """``x``, multiplied by ``values`` at ``places``."""
+    return combined_in_order(x, places, values, 2)
+
+
+@njit(error_model="numpy", cache=True, nogil=True)
+def scatter_maximum(
+    x: np.ndarray, places: np.ndarray, values: np.ndarray
+) -> np.ndarray:
+    """The greater of ``x`` and ``values`` at ``places``."""
+    return combined_in_order(x, places, values, 3)
+
+
+@njit(error_model="numpy", cache=True, nogil=True)
+def scatter_minimum(
+    x: np.ndarray, places: np.ndarray, values: np.ndarray
+) -> np.ndarray:
+    """The lesser of ``x`` and ``values`` at ``places``."""
+    return combined_in_order(x, places, values, 4)
+
+
+@njit(error_model="numpy", nogil=True)
+def small_search(table: np.ndarray, values: np.ndarray, is_left: bool) -> np.ndarray:
+    """Return where each of ``values`` belongs in the sorted ``table`` [n]."""
+    places, halvings = np.empty(values.shape, np.uint32), 0
+    while len(table) >> halvings:
+        halvings += 1
+    wanted = np.ascontiguousarray(values).reshape(-1)
+    search_loop(table, wanted, places.reshape(-1), halvings, is_left)
+    return places
+
+
+@njit(error_model="numpy", cache=True, nogil=True)
+def search_before(table: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return where each of ``values`` belongs in the sorted ``table`` [n], before what
+    equals it, as ``search_sorted``.
+    """
+    return small_search(table, values, True)
+
+
+@njit(error_model="numpy", cache=True, nogil=True)
+def search_behind(table: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """``search_before``, but behind what equals a value."""
+    return small_search(table, values, False)

@@ -1,0 +1,201 @@
+"""Loops that Numba compiles as a whole, with calls of random numbers, scatters, searches and orders in their rounds."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax")
+pytest.importorskip("numba", reason="Numba is not installed")
+
+import jax
+
+import xla2py
+from xla2py.templates.numpy.prelude import ordering, rounds
+from xla2py.templates.prelude import indexing, keys
+from xla2py.templates.prelude.ordering import search_sorted, top_k
+from xla2py.tests.targets.numpy_fast import kernels
+from xla2py.transpile.emission.generated import GeneratedModule
+
+jnp, lax = jax.numpy, jax.lax
+RNG = np.random.default_rng(21)
+KEY = np.array([7, 2**31 + 3], np.uint32)
+FLOATS = np.array([3, -0.0, np.nan, 0.0, 3, -np.inf, np.inf, -np.nan, -1, 3, np.nan, -0.0], np.float32)
+
+
+def compiled(function: Callable[..., Any], *arguments: Any, tolerance: float = 2e-6) -> GeneratedModule:
+    """The module of a function whose loop is one of Numba's and gives what XLA gives."""
+    module = xla2py.emit(xla2py.from_jax(function, *arguments), style="fast", format=False, checks=False, debug=True)
+    assert any(name.endswith("_loop") and f"= {name}(" in module.source for name in kernels(module))
+    with np.errstate(all="ignore"):
+        made = module.load(keep_compiled=False).main(*arguments)
+    for leaf, expected in zip(jax.tree.leaves(made), jax.tree.leaves(jax.jit(function)(*arguments)), strict=True):
+        assert (leaf.dtype, leaf.shape) == (expected.dtype, expected.shape)
+        np.testing.assert_allclose(leaf, np.asarray(expected), rtol=tolerance, atol=tolerance)
+    return module
+
+
+def same_bits(made: Any, expected: Any) -> bool:
+    return made.dtype == expected.dtype and made.tobytes() == expected.tobytes()
+
+
+# -- random numbers
+
+
+def test_small_arrays_of_random_numbers_are_those_of_the_shared_prelude():
+    for key in (KEY, np.zeros(2, np.uint32)):
+        assert same_bits(rounds.compiled_split(key, 3), keys.split_key(key, 3))
+        assert same_bits(rounds.compiled_fold_in(key, np.int32(-5)), keys.fold_in(key, np.int32(-5)))
+        for shape in ((5,), (1,), (0,), (2, 3)):
+            assert same_bits(rounds.small_bits(key, shape), keys.random_bits(key, shape))
+            assert same_bits(rounds.small_uniform(key, shape, -2, 0.5), keys.random_uniform(key, shape, -2, 0.5))
+            np.testing.assert_allclose(rounds.small_normal(key, shape), keys.random_normal(key, shape), 1e-5, 1e-6)
+        assert rounds.one_word(key) == keys.random_bits(key, ())
+        assert rounds.one_uniform(key, 3, 4) == keys.random_uniform(key, (), 3, 4)
+        assert rounds.one_normal(key) == pytest.approx(keys.random_normal(key, ()), rel=1e-5)
+
+
+def test_a_walk_draws_in_its_rounds():
+    def metropolis(key, x):
+        def step(carry, key):
+            x, energy, taken = carry
+            first, second = jax.random.split(key)
+            moved = x + 0.5 * jax.random.normal(first, x.shape)
+            new = 0.5 * (moved * moved).sum()
+            goes = jax.random.uniform(second) < jnp.exp(energy - new)
+            chosen = jax.random.bits(first, (3,))
+            return (jnp.where(goes, moved, x), jnp.where(goes, new, energy), taken + goes), (x, chosen)
+
+        split = jax.random.split(jax.random.wrap_key_data(key), 30)
+        return lax.scan(step, (x, 0.5 * (x * x).sum(), 0), split)
+
+    module = compiled(metropolis, KEY, RNG.normal(size=4).astype(np.float32), tolerance=1e-4)
+    assert "one_uniform(" in module.source
+    assert "small_normal(" in module.source
+
+
+# -- scatters
+
+
+@pytest.mark.parametrize("kind", ["f4", "u1"])
+def test_scatters_in_order_are_those_of_the_shared_prelude(kind):
+    """Also to the same place, outside, of rows, with NaN, and where numbers wrap."""
+    places = np.concatenate([RNG.integers(-2, 6, 20), [-(2**31), 2**31 - 1]]).astype(np.int32)
+    functions = {
+        None: rounds.scatter_set,
+        np.add: rounds.scatter_add,
+        np.multiply: rounds.scatter_multiply,
+        np.maximum: rounds.scatter_maximum,
+        np.minimum: rounds.scatter_minimum,
+    }
+    for row in ((), (3,)):
+        x = RNG.integers(0, 100, (5, *row)).astype(kind)
+        values = RNG.integers(0, 200, (22, *row)).astype(kind)
+        if kind == "f4":
+            values[3], values[5], x[1] = np.nan, -0.0, -0.0
+        else:
+            values[3:5] = np.iinfo(kind).max
+        for combine, function in functions.items():
+            with np.errstate(all="ignore"):
+                expected = indexing.scatter_at(x, places, values, combine)
+            made = function(np.asfortranarray(x), places, values[::-1][::-1])
+            assert np.array_equal(made, expected, equal_nan=kind == "f4")
+
+
+def test_ranks_of_pages_are_scattered_in_rounds():
+    def ranks(source, target, x):
+        def step(_, ranks):
+            added = jnp.zeros(9).at[target].add(ranks[source] * 0.5)
+            return (added + x).at[target[:3]].min(ranks[:3])
+
+        return lax.fori_loop(0, 12, step, x)
+
+    source, target = RNG.integers(-12, 12, (2, 40)).astype(np.int32)
+    module = compiled(ranks, source, target, RNG.normal(size=9).astype(np.float32), tolerance=1e-5)
+    assert "scatter_add(" in module.source
+    assert "scatter_minimum(" in module.source
+
+
+# -- searches and orders
+
+
+def test_searches_are_those_of_the_shared_prelude():
+    table = np.array([-np.inf, -1, 0, 0, 2, np.nan], np.float32)
+    for values in (FLOATS, FLOATS.reshape(3, 4).T, FLOATS[:1]):
+        assert same_bits(rounds.search_before(table, values), search_sorted(table, values))
+        assert same_bits(rounds.search_behind(table, values), search_sorted(table, values, side="right"))
+    assert same_bits(
+        rounds.search_before(np.arange(5), np.arange(-1, 7)), search_sorted(np.arange(5), np.arange(-1, 7))
+    )
+
+
+@pytest.mark.parametrize("largest", [True, False])
+def test_the_first_k_are_those_of_the_shared_prelude(largest):
+    """To the bit: NaN with signs, zeros with signs, and equal numbers."""
+    for x, k in ((FLOATS, 5), (FLOATS.reshape(3, 4), 4), (FLOATS.reshape(3, 2, 2), 1), (FLOATS[:1], 1)):
+        made, expected = ordering.small_top_k(x, k, largest), top_k(x, k, largest)
+        assert all(map(same_bits, made, expected))
+    for kind in ("i1", "i4", "u4"):
+        x = np.array([[5, 0, 5, 0, 9], [1, 1, 1, 1, 1]]).astype(kind)
+        x[0, 1], x[0, 3] = np.iinfo(kind).max, np.iinfo(kind).min
+        for k in (1, 4, 5):
+            made, expected = ordering.small_top_k_of_integers(x, k, largest), top_k(x, k, largest)
+            assert all(map(same_bits, made, expected))
+
+
+def test_a_beam_is_sorted_cut_and_searched_in_rounds():
+    def beam(scores, costs):
+        def step(scores, cost):
+            best, places = lax.top_k((scores[:, None] + cost).reshape(-1), 4)
+            ordered = jnp.sort(best * jnp.array([1, -1, 2, -2]))
+            return best - best[0], (places, jnp.searchsorted(ordered, scores), ordered)
+
+        return lax.scan(step, scores, costs)
+
+    costs = RNG.integers(-3, 3, (9, 4, 5)).astype(np.float32)
+    source = compiled(beam, costs[0, :, 0], costs).source
+    assert all(f"{name}(" in source for name in ("small_top_k", "small_sort", "search_before"))
+
+
+# -- what else a round may have
+
+
+def test_the_head_of_a_loop_reduces():
+    def roots(x):
+        def goes_on(carry):
+            y, i = carry
+            return (jnp.abs(y * y - x).max() > 1e-4) & (i < 40)
+
+        return lax.while_loop(goes_on, lambda c: (0.5 * (c[0] + x / c[0]), c[1] + 1), (x + 1, 0))
+
+    compiled(roots, RNG.uniform(1, 9, 30).astype(np.float32))
+    y, count = (
+        xla2py.emit(xla2py.from_jax(roots, np.full(3, np.nan, np.float32)), style="fast")
+        .load()
+        .main(np.full(3, np.nan, np.float32))
+    )
+    assert np.isnan(y).all()
+    assert count == 0  # NaN is not greater
+
+
+def test_norms_are_sums_of_rounds():
+    def power(matrix, x):
+        return lax.fori_loop(0, 30, lambda _, x: (matrix @ x) / jnp.linalg.norm(matrix @ x), x)
+
+    matrix = RNG.uniform(0, 1, (6, 6)).astype(np.float32)
+    assert "linalg" not in compiled(power, matrix, matrix[0], tolerance=1e-5).source
+
+
+def test_reshapes_of_what_is_not_side_by_side():
+    def turned(x):
+        def step(i, x):
+            flat = x.T.reshape(-1)
+            return 0.5 * x + flat.reshape(x.shape) * flat[i]
+
+        return lax.fori_loop(0, 5, step, x)
+
+    x = RNG.normal(size=(3, 4)).astype(np.float32)
+    module = compiled(turned, x, tolerance=1e-5)
+    made = module.load(keep_compiled=False).main(np.asfortranarray(x))
+    np.testing.assert_allclose(made, jax.jit(turned)(x), 1e-5, 1e-5)
