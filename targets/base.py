@@ -44,7 +44,7 @@ def _whole(lines: Lines) -> int:
     return 1
 
 
-def _compiles_nothing(node: Node) -> bool:
+def _does_nothing(node: Node) -> bool:
     return False
 
 
@@ -60,21 +60,22 @@ def _saves_an_array(nodes: Sequence[Node], saved: int, is_repeated: bool) -> boo
 class Kernels:
     """The way a target writes kernels (``transpile/kernels``).
 
-    ``fuses(node)`` says whether they compute an operation element by element, ``reduces(node)`` whether along lines;
-    ``parts(lines)`` is into how many parts each line is cut, whose results the library reduces again. A loop has fewer
-    than ``most_elements``, a kernel at most ``most_arguments``; ``pays(nodes, saved, is_repeated)`` says whether it is
-    worth to have one for these operations, which saves so many arrays that would be stored without it, and stands in
-    the body of a loop or not. ``compiles(node)`` says whether what a loop calls beside kernels may be in a loop that
-    is a function of its own, ``own_function(node)`` is the call that stands for a node where kernels are written,
-    ``round_function(node)`` the one in a loop that is such a function. ``refuses(node)`` gives the reason why a node
-    would stand in the way of kernels, so that nothing is raised to it, or None. Where they ``take_any_shape``, those
-    that ask for no place compute arrays of other shapes, too. A result with ``bytes_by_caller`` and more is an array
-    that the caller makes and a kernel fills. Loops over ``parallel_from`` elements and more may run in several
-    threads, where a target has these. ``any_size`` are the fields that are others where sizes are free; None where
-    kernels cannot be written for any. Where kernels are strings in the text of a module, ``language()`` says how sizes
-    stand in them (:class:`transpile.emission.any_size.kernel_strings.Language`). They need the packages that
-    ``requires`` names, which an ``extra`` of this distribution installs. ``declarations`` makes what writes the
-    kernels of a module (:class:`transpile.emission.kernels.Declarations`).
+    ``fuses(node)`` says whether they compute an operation element by element, ``reduces(node)`` whether along lines,
+    ``runs(node)`` whether they keep the running total of lines; ``parts(lines)`` is into how many parts each line is
+    cut, whose results the library reduces again. A loop has fewer than ``most_elements``, a kernel at most
+    ``most_arguments``; ``pays(nodes, saved, is_repeated)`` says whether it is worth to have one for these operations,
+    which saves so many arrays that would be stored without it, and stands in the body of a loop or not.
+    ``compiles(node)`` says whether what a loop calls beside kernels may be in a loop that is a function of its own,
+    ``own_function(node)`` is the call that stands for a node where kernels are written, ``round_function(node)`` the
+    one in a loop that is such a function. ``refuses(node)`` gives the reason why a node would stand in the way of
+    kernels, so that nothing is raised to it, or None. Where they ``take_any_shape``, those that ask for no place
+    compute arrays of other shapes, too. A result with ``bytes_by_caller`` and more is an array that the caller makes
+    and a kernel fills. Loops over ``parallel_from`` elements and more may run in several threads, where a target has
+    these. ``any_size`` are the fields that are others where sizes are free; None where kernels cannot be written for
+    any. Where kernels are strings in the text of a module, ``language()`` says how sizes stand in them
+    (:class:`transpile.emission.any_size.kernel_strings.Language`). They need the packages that ``requires`` names,
+    which an ``extra`` of this distribution installs. ``declarations`` makes what writes the kernels of a module
+    (:class:`transpile.emission.kernels.Declarations`).
     """
 
     fuses: Callable[[Node], bool]
@@ -82,7 +83,8 @@ class Kernels:
     declarations: Callable[..., Any]
     parts: Callable[[Lines], int] = _whole
     pays: Callable[[Sequence[Node], int, bool], bool] = _saves_an_array
-    compiles: Callable[[Node], bool] = _compiles_nothing
+    runs: Callable[[Node], bool] = _does_nothing
+    compiles: Callable[[Node], bool] = _does_nothing
     own_function: Callable[[Node], OwnCall | None] = _has_no_function
     round_function: Callable[[Node], OwnCall | None] = _has_no_function
     most_elements: int = 2**31

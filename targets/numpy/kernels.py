@@ -83,6 +83,12 @@ def reduces(node: Node) -> bool:
     return Lines.along(node.operands[0].shape, reduced_axes(node)) is not None
 
 
+def runs(node: Node) -> bool:
+    """Loops over lines keep a running total, in the type of the elements."""
+    is_running = node.opcode in ("cumsum", "cumprod", "cummax", "cummin")
+    return is_running and node.element_type is node.operands[0].element_type and node.type.name in _NUMBERS
+
+
 _HUGE = 2**22  # bytes, from which on NumPy has the system hand out huge pages
 _FOR_THREADS = 2**17  # elements: below, to start threads takes longer than they save
 _LEAST_ELEMENTS = 2**12  # of the arrays of a region that is computed once
@@ -103,8 +109,10 @@ _MOVES = frozenset("select convert concatenate stack roll pad".split())
 
 
 def _is_slow_in_numpy(node: Node) -> bool:
-    """Tell whether NumPy has no loop of its own for a node, looks for places column by column, reduces axes that are
-    not side by side, or computes with narrow floats number by number."""
+    """Tell whether NumPy has no loop of its own for a node or a slow one: for running totals, for places column by
+    column, for axes that are not side by side, or with narrow floats number by number."""
+    if runs(node):
+        return True
     if node.opcode in _PLACES:
         return reduced_axes(node) != (node.operands[0].ndim - 1,)
     if node.opcode in REDUCED:
@@ -161,6 +169,7 @@ KERNELS = Kernels(
     fuses,
     reduces,
     _declarations,
+    runs=runs,
     pays=pays,
     compiles=compiles,
     own_function=compiled_function,

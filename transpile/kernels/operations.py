@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..array import operations as array_operations
 from ..array.node import Node
 from ..hlo.element_types import ElementType
 
@@ -50,10 +51,16 @@ _CONTROL = {
 _FOLDS = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
 _FOLDS |= {"argmax": "minimum", "argmin": "minimum"}
 REDUCTIONS = {name: KernelOperation(1, (), is_like_operand=True, folds=fold) for name, fold in _FOLDS.items()}
+# Over the elements of a line up to each, in the order of the axis, or ``backwards``: all of a loop go one way.
+RUNNING = {
+    name: KernelOperation(1, ("axis",), is_like_operand=True, folds=fold)
+    for fold, name in array_operations.RUNNING.items()
+}
+REDUCTION_OF = {name: array_operations.REDUCTIONS[row.folds] for name, row in RUNNING.items()}  # of all elements
 # Of a sum over a line and the count of its elements.
 _QUOTIENTS = {name: KernelOperation(1, ("count",), is_like_operand=True) for name in ("mean", "var", "std")}
 
-OPERATIONS: dict[str, KernelOperation] = {**_PLACED, **_CONTROL, **REDUCTIONS, **_QUOTIENTS}
+OPERATIONS: dict[str, KernelOperation] = {**_PLACED, **_CONTROL, **REDUCTIONS, **RUNNING, **_QUOTIENTS}
 
 
 def kernel_operation(node: Node) -> KernelOperation | None:

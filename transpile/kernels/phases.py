@@ -14,6 +14,7 @@ from ..array.program import tree_nodes
 from ..array.traversal import dependencies, topological
 from .index_maps import Offset
 from .kernel import Kernel
+from .operations import RUNNING
 
 _WORD = 32  # bits
 
@@ -94,6 +95,7 @@ def once_for_a_line(kernel: Kernel, nodes: Iterable[Node]) -> set[Node]:
     assert kernel.lines is not None
     for node in nodes:
         differs = any(kernel.lines.is_along(t.divisor, t.modulus) for place in _places(node) for t in place.terms)
+        differs = differs or node.opcode in RUNNING
         if node in kernel.reductions or (not differs and all(needed in found for needed in dependencies(node))):
             found.add(node)
     return found

@@ -13,7 +13,8 @@ from ..array.program import Branch, Function, Loop, roots, tree_nodes
 from ..array.traversal import is_inside, topological
 from .index_maps import Offset, is_in_order
 from .kernel import Kernel, given_type
-from .operations import REDUCTIONS, element_type_of, is_of_elements, kernel_operation
+from .lines import Lines
+from .operations import REDUCTIONS, RUNNING, element_type_of, is_of_elements, kernel_operation
 from .phases import once_for_a_line
 
 
@@ -102,11 +103,14 @@ def _node_problems(kernel: Kernel, node: Node) -> Iterator[str]:
         if needed in kernel.whole and "at" not in node.parameters:
             yield f"the array {needed!r} is no element"
     yield from _RULES.get(node.opcode, _no_problems)(kernel, node)
-    if node.opcode in REDUCTIONS:
-        if node not in kernel.reductions:
-            yield "it folds a line, and is not among the reductions"
-        if node.region is not kernel.function.graph.root:
-            yield "it folds a line where not all elements of it come by"
+    if node.opcode in REDUCTIONS and node not in kernel.reductions:
+        yield "it folds a line, and is not among the reductions"
+    if node.opcode in RUNNING and kernel.lines != Lines.along(kernel.loop, (node.parameters["axis"],)):
+        yield "it runs along another axis than the lines"
+    if node.opcode in RUNNING and kernel.parts > 1:
+        yield "it runs along lines that are cut"
+    if node.opcode in (*REDUCTIONS, *RUNNING) and node.region is not kernel.function.graph.root:
+        yield "it folds a line where not all elements of it come by"
 
 
 def _no_problems(kernel: Kernel, node: Node) -> Iterator[str]:

@@ -9,6 +9,7 @@ from ....transpile.emission.expression import Expression
 from ....transpile.hlo.element_types import F64, S32, S64, ElementType
 from ....transpile.kernels.index_maps import Index, Map
 from ....transpile.kernels.kernel import Kernel
+from ....transpile.kernels.operations import REDUCTION_OF, RUNNING
 from ....transpile.kernels.phases import Phase, phases
 from .writer import NestWriter
 
@@ -42,14 +43,19 @@ class LineNestWriter(NestWriter):
         self.plan.named.update(x for node in inside for x in node.operands if x in once)
         self.plan.named.update(once & set(self.results))
         self.earlier: dict[Node, Expression] = {}  # names in loops that have ended
+        self.totals: dict[Node, Expression] = {}  # of columns, up to the last element
 
     def _is_kept(self, node: Node) -> bool:
-        return node.opcode in _COSTLY or (node in self.results and node not in self.kernel.of_lines)
+        return (
+            node.opcode in _COSTLY
+            or node.opcode in RUNNING
+            or (node in self.results and node not in self.kernel.of_lines)
+        )
 
     def name_results(self) -> None:
         for k, node in enumerate(self.results):
             is_own = node not in self.kernel.of_lines or self._is_own_place(k)
-            if is_own and self.is_stored_as_it_is(k) and node not in self.texts:
+            if is_own and node.opcode not in RUNNING and self.is_stored_as_it_is(k) and node not in self.texts:
                 self.texts[node] = self.stored(k)
 
     def _is_own_place(self, number: int) -> bool:
@@ -101,6 +107,10 @@ class LineNestWriter(NestWriter):
                 for node in (*own, *phase.reductions):
                     if node not in self.texts and not self._begins_filled(node):
                         self._array_of(node, self.columns)
+                for node in _running(phase):
+                    name = self._name_of_total(node)
+                    self.new_array(name, self._sizes(self.columns), self.renderer.dtype(node.type))
+                    self.totals[node] = self.renderer.element(name, _own(self.columns))
 
     def _ordered(self, nodes: Iterable[Node]) -> list[Node]:
         return sorted(nodes, key=self.positions.__getitem__)
@@ -154,10 +164,13 @@ class LineNestWriter(NestWriter):
 
     def _loop(self, phase: Phase) -> None:
         made = {node: self._begin(node) for node in phase.reductions}
+        totals = {node: self._begin_total(node) for node in _running(phase)}
         outside = set(self.texts) | self.phases.kept
-        count = self.open(self.inner)
+        count = self._open_line(totals)
         for node in phase.inside:
-            if node in self.plan.named and node.opcode not in ("parameter", "read"):
+            if node in totals:
+                self._run(node, totals[node])
+            elif node in self.plan.named and node.opcode not in ("parameter", "read"):
                 self.statement(node)
         for node in phase.reductions:
             self._accumulate(node, made[node])
@@ -170,9 +183,21 @@ class LineNestWriter(NestWriter):
         for node in phase.reductions:
             self._end(node, made[node])
 
+    def _open_line(self, totals: Iterable[Node]) -> int:
+        """Begin loops over a line, from its end on if totals go backwards."""
+        backwards = {node.parameters["axis"] for node in totals if node.parameters.get("backwards")}
+        for axis in self.inner:
+            if axis in backwards:
+                counter, last = self.counters[axis], self.kernel.loop[axis] - 1
+                self.line(self.renderer.statement("for_range", counter, last, -1, -1))
+                self.indent += 1
+            else:
+                self.open([axis])
+        return len(self.inner)
+
     def _accumulator_type(self, node: Node) -> ElementType:
         """A row may be folded in another type: extremes as whole numbers, long sums in float64."""
-        if self.columns or not node.type.is_floating:
+        if self.columns or not node.type.is_floating or REDUCTION_OF.get(node.opcode) in ("max", "min"):
             return node.type
         if node.opcode in ("max", "min"):
             return _KEYS[node.type.name]
@@ -210,11 +235,53 @@ class LineNestWriter(NestWriter):
 
         self.line(self.fitting.fitted(node, line, 4 * self.indent, alone=False), node)
 
+    def _name_of_total(self, node: Node) -> Expression:
+        return self._name(node) if node not in self.texts else Expression(self.names.fresh(self.wanted.of(node)))
+
+    def _begin_total(self, node: Node) -> Expression:
+        """Write what runs along a line before its first element, and return the text of it."""
+        kind = self._accumulator_type(node)
+        start = self.renderer.cast(self.renderer.start(REDUCTION_OF[node.opcode], kind), kind)
+        if not self.columns:
+            is_wide = kind is not node.type
+            name = (
+                Expression(self.names.fresh(f"{self.wanted.of(node)}_wide")) if is_wide else self._name_of_total(node)
+            )
+            self.line(self.renderer.statement("define_value", "", name, start))
+            return name
+        count = self.open(self.columns)
+        self.line(self.renderer.statement("write_result", self.totals[node], start))
+        self.indent -= count
+        return self.totals[node]
+
+    def _run(self, node: Node, total: Expression) -> None:
+        """Write the step from the total before an element to that with it."""
+        (x,) = node.operands
+
+        def line() -> Expression:
+            reduction = REDUCTION_OF[node.opcode]
+            return Expression(self.renderer.statement("run", node, reduction, total, self.text(x), not self.columns))
+
+        self.line(self.fitting.fitted(node, line, 4 * self.indent, alone=False), node)
+        is_wide = self._accumulator_type(node) is not node.type
+        if not is_wide and node not in self.texts:
+            self.texts[node] = total
+            return
+        value = self.renderer.statement("sum_of", node, total) if is_wide else total
+        if node not in self.texts:
+            self.texts[node] = self._name(node)
+        self.line(self.renderer.statement("write_result", self.texts[node], value))
+
     def _end(self, node: Node, made: Expression) -> None:
         if made != self.texts[node]:
             macro = "of_key" if node.opcode in ("max", "min") else "sum_of"
             value = self.renderer.statement(macro, node, made)
             self.line(self.renderer.statement("define_value", "", self.texts[node], value), node)
+
+
+def _running(phase: Phase) -> list[Node]:
+    """What keeps a total for each element, in the order of the computation."""
+    return [node for node in phase.inside if node.opcode in RUNNING]
 
 
 def _own(axes: Iterable[int]) -> Map:

@@ -90,7 +90,13 @@ for _name, _folds, _noun in (
     ("cummin", "minimum", "low"),
 ):
     OPERATIONS.define(
-        _name, "x", folds=_folds, default_names=(f"running_{_noun}",), element_type=type_of_first, widens=True, **_along
+        _name,
+        "x",
+        folds=_folds,
+        default_names=(f"running_{_noun}",),
+        element_type=type_of_first,
+        widens=True,
+        **{**_along, "parameters": {"axis": AXIS, "backwards": FLAG.optional}},  # backwards: within kernels only
     )
 OPERATIONS.define(
     "sort", "x", element_type=type_of_first, interval=interval_of_first, default_names=("ordered",), **_along

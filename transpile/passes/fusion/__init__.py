@@ -14,6 +14,7 @@ from ...array.live import live_nodes
 from ...array.program import Function, Program, roots
 from ...array.traversal import topological
 from ...kernels.kernel import Kernel
+from .backwards import turn_around, turn_back
 from .building import KernelBuilder, call_kernel
 from .compiled_loops import compiled_loops, mark_compiled
 from .loops import kernel_loops
@@ -44,6 +45,7 @@ def fuse(program: Program, kernels: Kernels, parallel: str) -> None:
         if function in handed:
             continue
         split_variances(function, kernels)
+        turn_around(function, kernels)
         loops = compiled_loops(function, kernels)
         regions = RegionFinder(function, kernels, loops).found()
         kernels_made = [KernelBuilder(function, region).kernel() for region in regions]
@@ -56,4 +58,5 @@ def fuse(program: Program, kernels: Kernels, parallel: str) -> None:
             live_nodes(function).flush()
             function.live = None  # kernels stand where their first result was, which may be before what they need
             kernel_loops(function)
+        turn_back(function)
         mark_compiled(function, loops, kernels)

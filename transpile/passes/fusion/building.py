@@ -17,6 +17,7 @@ from ...kernels.gathers import gather_of
 from ...kernels.index_maps import ANYWHERE, Index, Map, Test, bounds, identity, offset
 from ...kernels.kernel import Kernel, given_type
 from ...kernels.lines import Lines, reduced_axes
+from .backwards import forwards, is_backwards
 from .gathering import Gathering
 from .line_reductions import LineReductions
 from .reading import is_generated, read_by
@@ -137,6 +138,9 @@ class KernelBuilder:
             if node not in made:
                 with graph.standing_for(node, self.caller.origins.get(node)):
                     operands = tuple(made[operand] for operand in node.operands)
+                    if is_backwards(node):
+                        made[node] = forwards(graph, node, *operands)
+                        continue
                     made[node] = graph.typed(
                         node.opcode, operands, node.shape, node.element_type, interval=node.interval, **node.parameters
                     )

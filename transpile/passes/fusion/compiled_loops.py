@@ -17,7 +17,7 @@ def compiled_loops(function: Function, kernels: Kernels) -> list[Node]:
     """The loops that may be compiled, none inside another, before anything is fused."""
 
     def fits(node: Node) -> bool:
-        return _is_beside_kernels(node, kernels) or kernels.fuses(node) or kernels.reduces(node)
+        return _is_beside_kernels(node, kernels) or kernels.fuses(node) or kernels.reduces(node) or kernels.runs(node)
 
     return list(_outermost(function, fits))
 

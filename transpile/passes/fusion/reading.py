@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from ...array.node import Node
+from ...array.node import Node, Region
 from ...kernels.gathers import gather_of
-from ...kernels.index_maps import Index, Map, broadcast, identity, is_view, piece, pieces, through
+from ...kernels.index_maps import Index, Map, broadcast, identity, is_in_order, is_view, piece, pieces, through
 from ...kernels.lines import reduced_axes
 
 
@@ -47,3 +47,33 @@ def of_lines(node: Node) -> Map:
     if node.ndim == len(shape):
         return tuple(Index() if axis in axes else index for axis, index in enumerate(whole))
     return tuple(index for axis, index in enumerate(whole) if axis not in axes)
+
+
+def beside(node: Node, source: Node, at: Map, place: Map) -> Map | None:
+    """Return where an operation is in a loop, if it reads at ``at`` a ``source``, which is at ``place`` in the loop, an
+    element of each line; None if it has more elements than lines, or fewer, or has them in another order.
+    """
+    own: list[Index | None] = [None] * node.ndim
+    for index, where, size in zip(at, place, source.shape, strict=True):
+        if index.axis is None or index != Index(0, 1, index.axis):
+            if index != where:
+                return None
+        elif node.shape[index.axis] != size:
+            return None
+        else:
+            own[index.axis] = where
+    filled = [Index() if where is None and size == 1 else where for where, size in zip(own, node.shape, strict=True)]
+    found = tuple(index for index in filled if index is not None)
+    return found if len(found) == node.ndim and is_in_order(found) else None
+
+
+def read_from_around(nodes: Iterable[Node]) -> dict[Region, dict[Node, None]]:
+    """Return for each body inside another what it reads that is computed around it."""
+    found: dict[Region, dict[Node, None]] = {}
+    for node in nodes:
+        for needed in node.operands:
+            for region in node.region.path():
+                if region is needed.region or region.parent is None:
+                    break
+                found.setdefault(region, {}).setdefault(needed)
+    return found

@@ -18,9 +18,10 @@ from ...array.node import Node, Region
 from ...array.program import Function, Loop, roots
 from ...array.traversal import dependencies, is_inside, topological
 from ...kernels.gathers import gather_of
-from ...kernels.index_maps import Index, Map, identity, is_in_order, is_view, pieces
+from ...kernels.index_maps import Map, identity, is_view, pieces
 from ...kernels.lines import Lines, is_splittable, reduced_axes
-from .reading import is_generated, of_lines, read_by
+from .backwards import is_backwards
+from .reading import beside, is_generated, of_lines, read_by, read_from_around
 
 _MOST_OPERATIONS = 128  # that join as likes, and as many more that only these read
 
@@ -39,7 +40,7 @@ class FusedRegion:
     outputs: list[Node] = field(default_factory=list)
     inputs: list[Node] = field(default_factory=list)
     reductions: set[Node] = field(default_factory=set)
-    axes: tuple[int, ...] = ()  # of the loop, along which reductions go
+    axes: tuple[int, ...] = ()  # of the loop, along which reductions, and what is running, go
     parts: int = 1  # that the target cuts each line along these axes in
     unfinished: set[Node] = field(default_factory=set)  # reductions of which lines, or parts of lines, give parts
     pieces: dict[Node, Piece] = field(default_factory=dict)  # what is computed for a part of the elements alone
@@ -54,17 +55,19 @@ class RegionFinder:
         self.function = function
         self.kernels = kernels
         self.compiled = [node.parameters["loop"].region for node in compiled]
-        self.around = _read_from_around(topological(roots(function)))
+        self.around = read_from_around(topological(roots(function)))
         self.nodes = topological(roots(function), self._needed)
         self.on_host = self._on_host()
         apart = self.on_host | self._in_conditions()
         alive = [node for node in self.nodes if node not in apart and self._has_elements(node)]
         self.reductions = {node for node in alive if kernels.reduces(node) and self._has_lines(node)}
-        self.fusible = self.reductions | {node for node in alive if kernels.fuses(node)}
+        self.running = {node for node in alive if kernels.runs(node) and self._runs_along_whole(node)}
+        self.fusible = self.reductions | self.running | {node for node in alive if kernels.fuses(node)}
         # Numbers of the host are computed in a kernel where it alone reads them.
         self.absorbed = self.fusible | {
             node for node in self.on_host if self._has_elements(node) and kernels.fuses(node)
         }
+        self.along = self.reductions | self.running  # which take the elements of a line together
         self.read_outside = self._read_outside()
         self.readers: dict[Node, list[tuple[Node, Map]]] = {}
         for node in self.nodes:
@@ -105,6 +108,11 @@ class RegionFinder:
         """A reduction has something to reduce, and the parts of its lines, where they are cut, can be put together."""
         lines = Lines.along(node.operands[0].shape, reduced_axes(node))
         return lines is not None and (self.kernels.parts(lines) == 1 or is_splittable(node))
+
+    def _runs_along_whole(self, node: Node) -> bool:
+        """What runs along an axis has something to run along, and its lines are not cut."""
+        lines = Lines.along(node.shape, reduced_axes(node))
+        return lines is not None and self.kernels.parts(lines) == 1
 
     def _parts(self, loop: tuple[int, ...], axes: tuple[int, ...]) -> int:
         lines = Lines.along(loop, axes)
@@ -198,8 +206,12 @@ class RegionFinder:
         axes = {region.axes for region in joined if region.axes}
         if node in self.reductions and not (len(axes) == 1 and self._goes_on(node, *axes)):
             axes.add(reduced_axes(node))
+        if node in self.running:
+            axes.add(reduced_axes(node))
+        together = {node}.union(*(region.at for region in joined))
+        ways = {is_backwards(other) for other in together & self.running}
         joins = any(other.operation.joins for region in joined for other in region.at)
-        if len(axes) + joins > 1 or sum(len(region.at) for region in joined) >= _MOST_OPERATIONS:
+        if len(axes) + joins > 1 or len(ways) > 1 or sum(len(region.at) for region in joined) >= _MOST_OPERATIONS:
             return latest + 1, []
         return latest, list(joined)
 
@@ -232,13 +244,13 @@ class RegionFinder:
         if node in self.reductions:
             yield node.operands[0].shape, of_lines(node)
             return
-        reads = () if node.operation.joins else self._read_by(node, identity(node.shape))
+        reads = () if node.operation.joins or node in self.running else self._read_by(node, identity(node.shape))
         for source, at in reads:
             region = self.region_of.get(source)
             if region is None or not region.axes or source in region.unfinished or region.body is not node.region:
                 continue
             place = region.at[source]
-            own = _beside(node, source, at, place) if place != identity(region.loop) else None
+            own = beside(node, source, at, place) if place != identity(region.loop) else None
             if own is not None:
                 yield region.loop, own
         yield node.shape, identity(node.shape)
@@ -270,6 +282,8 @@ class RegionFinder:
             region.axes = region.axes or reduced_axes(node)
             if region.axes != reduced_axes(node) or self._parts(loop, region.axes) > 1:
                 region.unfinished.add(node)
+        if node in self.running:
+            region.axes = reduced_axes(node)
         self.region_of[node] = region
 
     def _join_rounds(self) -> None:
@@ -289,7 +303,7 @@ class RegionFinder:
         for node in self.nodes:
             if not is_inside(node.region, loop.region) or node.opcode == "parameter" or node in self.on_host:
                 continue
-            if node not in self.fusible or node in self.reductions or node.shape != shape:
+            if node not in self.fusible or node in self.along or node.shape != shape:
                 return False
             for source, at in self._read_by(node, identity(shape)):
                 if source.region is loop.region and source not in self.on_host and at != identity(shape):
@@ -300,7 +314,7 @@ class RegionFinder:
 
     def _join_what_one_reads(self) -> None:
         for node in reversed(self.nodes):
-            if node not in self.absorbed or node in self.reductions or node in self.read_outside:
+            if node not in self.absorbed or node in self.along or node in self.read_outside:
                 continue
             places: dict[tuple[Map, Piece | None], None] = {}
             regions: dict[FusedRegion | None, None] = {}
@@ -367,33 +381,3 @@ def _is_of_lines(own: Map, joined: Sequence[FusedRegion]) -> bool:
     """An operation at ``own`` has an element for each of the lines along which these regions reduce, or fewer."""
     axes = {axis for region in joined for axis in region.axes}
     return bool(axes) and all(index.axis not in axes for index in own)
-
-
-def _beside(node: Node, source: Node, at: Map, place: Map) -> Map | None:
-    """Return where an operation is in a loop, if it reads at ``at`` a ``source``, which is at ``place`` in the loop, an
-    element of each line; None if it has more elements than lines, or fewer, or has them in another order.
-    """
-    own: list[Index | None] = [None] * node.ndim
-    for index, where, size in zip(at, place, source.shape, strict=True):
-        if index.axis is None or index != Index(0, 1, index.axis):
-            if index != where:
-                return None
-        elif node.shape[index.axis] != size:
-            return None
-        else:
-            own[index.axis] = where
-    filled = [Index() if where is None and size == 1 else where for where, size in zip(own, node.shape, strict=True)]
-    found = tuple(index for index in filled if index is not None)
-    return found if len(found) == node.ndim and is_in_order(found) else None
-
-
-def _read_from_around(nodes: Iterable[Node]) -> dict[Region, dict[Node, None]]:
-    """Return for each body inside another what it reads that is computed around it."""
-    found: dict[Region, dict[Node, None]] = {}
-    for node in nodes:
-        for needed in node.operands:
-            for region in node.region.path():
-                if region is needed.region or region.parent is None:
-                    break
-                found.setdefault(region, {}).setdefault(needed)
-    return found

@@ -1,0 +1,64 @@
+"""Running totals from the last element on: in kernels a loop that goes backwards, elsewhere flips around a total."""
+
+from __future__ import annotations
+
+from ....targets.base import Kernels
+from ...array.graph import Graph
+from ...array.live import live_nodes
+from ...array.node import Node
+from ...array.operations import RUNNING
+from ...array.program import Function
+from ...array.rewriting import copied, rewrite
+from ...array.value import FULL, getitem
+
+_FLIP = (None, None, -1)
+
+
+def is_backwards(node: Node) -> bool:
+    """Tell whether a running total begins with the last element."""
+    return bool(node.parameters.get("backwards"))
+
+
+def turn_around(function: Function, kernels: Kernels) -> None:
+    """Have totals of flipped arrays whose flips alone are read go backwards, where kernels may compute them."""
+    live = live_nodes(function)
+
+    def rule(node: Node) -> Node | None:
+        (total, *indices) = node.operands
+        if indices or total.opcode not in _NAMES or not kernels.runs(total) or live.count(total) > 1:
+            return None
+        if node.parameters["index"] != _flipped(total) or total.region is not node.region:
+            return None
+        graph = function.graph
+        (x,) = total.operands
+        return copied(graph, total, (getitem(graph, x, _flipped(total)),), total.interval, _parameters(total, True))
+
+    rewrite(function, ("getitem",), rule)
+
+
+def turn_back(function: Function) -> None:
+    """Have totals that are in no kernel begin with the first element again."""
+
+    def rule(node: Node) -> Node | None:
+        return forwards(function.graph, node, node.operands[0]) if is_backwards(node) else None
+
+    rewrite(function, _NAMES, rule)
+
+
+def forwards(graph: Graph, node: Node, x: Node) -> Node:
+    """A total of ``x`` that goes backwards, spelt by flips."""
+    flip = _flipped(node)
+    total = copied(graph, node, (getitem(graph, x, flip),), node.interval, _parameters(node, False))
+    return getitem(graph, total, flip)
+
+
+_NAMES = frozenset(RUNNING.values())
+
+
+def _flipped(node: Node) -> tuple[object, ...]:
+    return tuple(_FLIP if axis == node.parameters["axis"] else FULL for axis in range(node.ndim))
+
+
+def _parameters(node: Node, backwards: bool) -> dict[str, object]:
+    own = {name: value for name, value in node.parameters.items() if name != "backwards"}
+    return own | ({"backwards": True} if backwards else {})
