@@ -29,6 +29,7 @@ from ..expression import Renderer
 from ..formatting import formatted
 from ..generated import GeneratedModule
 from ..header import recorded_hashes, with_new_body_hash, with_source_hash
+from .expressions import FEWEST
 from .kernel_strings import Language
 from .skeletons import numbers_that_differ, skeleton
 from .texts import Common, Shapes, in_common
@@ -43,6 +44,8 @@ _MOST_DOUBTS = 8  # that are settled, each by a program more
 _CHUNKS = 8  # of an axis where nothing but their length is known
 _COMMAND = re.compile(r"^(# regenerate: .*)( -t \S+)(.*)$", re.MULTILINE)
 _SIGNATURE = re.compile(r"^SIGNATURE\b.*$", re.MULTILINE)
+_COMMENT = re.compile(r"#.*")
+_NUMBER = re.compile(r"\d+(\.\d*)?(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?")
 _UNFORMATTED = " --no-format"
 
 
@@ -144,7 +147,8 @@ class _Writer:
             self.options = {**self.options, "target": self._arranging()}
         for number, module in enumerate(self.witnesses.modules):
             self._add(module, self.witnesses.assignment(number), observe=None if number else observe)
-        self.common = self._in_common()
+        if len(self.emitted) >= FEWEST or not self._are_alike():
+            self.common = self._in_common()
         self._add_least()
         ranges = {name: range(min(self.sizes[name]), _ENDLESS, step) for name, step in self.witnesses.steps.items()}
         line = self.renderer.statement("free_sizes", ranges)
@@ -242,12 +246,21 @@ class _Writer:
             module = self.witnesses.at(tried)
             if skeleton(module) == skeleton(self.witnesses.modules[0]):
                 self._add(module, tried)
-                self.common = self._in_common()
-                self._add_what_is_needed()
-                return True
+                if self._are_alike():
+                    self.common = self._in_common()
+                    self._add_what_is_needed()
+                    return True
+                self.emitted, self.sizes, self.common = kept
         except XlaToPythonError:
             self.emitted, self.sizes, self.common = kept
         return False
+
+    def _are_alike(self) -> bool:
+        """Tell whether the last text may have as much in common with the first as it needs to: quicker than to unify
+        them. What differs in kernels that are strings is not seen.
+        """
+        first, last = (_without_numbers(self.emitted[at].source) for at in (0, -1))
+        return self._language() is not None or first == last
 
     def _in_common(self) -> Common:
         """Return the text that all have in common.
@@ -263,6 +276,11 @@ class _Writer:
     def _language(self) -> Language | None:
         kernels = kernels_in(self.options["style"], self.options["target"])
         return kernels.language() if kernels is not None and kernels.language is not None else None
+
+
+def _without_numbers(source: str) -> list[str]:
+    """The words of a text but its comments, with the same number in place of each."""
+    return _NUMBER.sub("0", _COMMENT.sub("", source)).split()
 
 
 def _require_equal_constants(emitted: list[GeneratedModule]) -> None:
