@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from xla2py.benchmarks import cpu
+from xla2py.benchmarks import collectives, cpu
 from xla2py.benchmarks.cpu_kit import arrays, models
 
 
@@ -38,3 +38,13 @@ def test_the_page_has_a_place_for_the_table():
 def test_variants_of_a_program_agree(name):
     calls = cpu.variants(name)
     assert {"readable", "by hand", "jax.jit"} <= calls.keys()
+
+
+def test_collectives_are_compared_on_processes(capsys):
+    """The processes of the ring check what it gives."""
+    collectives.compared(2, ["1KiB", "1MiB"], ["all_reduce", "all_gather"], 1, None)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[1:3] for line in lines] == [
+        [c, s] for c in ("all_reduce", "all_gather") for s in ("1KiB", "1MiB")
+    ]
+    assert ["times raw TCP" in line for line in lines] == [True, True, False, False]

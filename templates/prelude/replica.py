@@ -2,9 +2,10 @@
 
 A device is one partition of one replica, ``replica_id * partitions + partition_id``, as
 in XLA. Everything that devices exchange goes through one method,
-:meth:`Replica.exchange`; the network below it has two: ``post`` a message, which never
-waits, and ``take`` one, which does. Source: the operation-semantics seed; XLA's
-CollectiveOpGroupMode.
+:meth:`Replica.exchange`, or its two halves; the network below has them, too: ``post`` a
+message, which never waits for who takes it, and ``take`` one, which waits for who posts
+it. What is posted may be written again when the network is ``settle``d. Source: the
+operation-semantics seed; XLA's CollectiveOpGroupMode.
 """
 
 import sys
@@ -68,23 +69,47 @@ class Replica:
         has to be the same on both sides. Raises ReplicaMismatch where it is not,
         ReplicaLost and ReplicaTimeout where nothing comes.
         """
-        # Copies: the sender may write into its own.
-        copies = {id(array): array.copy() for array in send.values()}
+        kept = {id(array): self.unchanging(array) for array in send.values()}
         for peer, array in send.items():
-            key = channel, self.sent[peer, channel]
-            self.network.post(self.device, peer, key, tag, copies[id(array)])
-            self.sent[peer, channel] += 1
-            self.last[peer] = tag
-        arrays = {}
-        for peer in receive:
-            key = channel, self.received[peer, channel]
-            self.received[peer, channel] += 1
-            theirs, arrays[peer] = self.network.take(self.device, peer, key, tag)
-            if theirs != tag:
-                message = f"replica {self.device} does {tag}, "
-                message += f"but replica {peer} does {theirs}"
-                raise ReplicaMismatch(message)
+            self.post(peer, kept[id(array)], tag, channel)
+        arrays = {peer: self.take(peer, tag, channel) for peer in receive}
+        self.network.settle()
         return arrays
+
+    def unchanging(self, array: Any) -> Any:
+        """Return an array as it is now, to be posted: a copy where those who take it
+        see the same memory, as this device may write into its own.
+        """
+        return array.copy() if self.network.shares_memory else array
+
+    def post(self, peer: int, array: Any, tag: str, channel: int | None = None) -> None:
+        """Send an array without waiting; it stays as it is until the network is
+        settled.
+        """
+        key = channel, self.sent[peer, channel]
+        self.network.post(self.device, peer, key, tag, array)
+        self.sent[peer, channel] += 1
+        self.last[peer] = tag
+
+    def expect(self, peer: int, ahead: int, array: Any) -> None:
+        """Offer memory for what a device sends, the next message or one further
+        ``ahead``. It is used where that comes later and fits, until the network is
+        settled.
+        """
+        self.network.expect(peer, (None, self.received[peer, None] + ahead), array)
+
+    def take(self, peer: int, tag: str, channel: int | None = None) -> Any:
+        """Return the next array that a device has sent. Raises what ``exchange``
+        does.
+        """
+        key = channel, self.received[peer, channel]
+        self.received[peer, channel] += 1
+        theirs, array = self.network.take(self.device, peer, key, tag)
+        if theirs != tag:
+            message = f"replica {self.device} does {tag}, "
+            message += f"but replica {peer} does {theirs}"
+            raise ReplicaMismatch(message)
+        return array
 
     def members(self, groups: Sequence[Sequence[int]] | None) -> Sequence[int]:
         """The devices of the group that this one is in, in order; none where it is in

@@ -17,9 +17,12 @@ from .ragged import copy_ragged_rows, rows_of_runs
 from .replica import Replica
 
 SLICED_FROM = 32768  # bytes
+PIECE = 1 << 20  # bytes of what is combined while the next is under way
 
 
 class AllReduce(Replica):
+    room: Any = None  # bytes, for pieces of large arrays that arrive
+
     def all_reduce(
         self,
         x: Any,
@@ -33,11 +36,87 @@ class AllReduce(Replica):
         tag, members = self.tag("all_reduce", x, channel), self.members(groups)
         if x.nbytes <= SLICED_FROM or len(members) == 1:
             return reduce(combine, self.swapped([x] * len(members), members, tag))
-        # Large arrays: each combines one slice of them, and all gather the slices.
-        slices = self.swapped(np.array_split(x.reshape(-1), len(members)), members, tag)
-        combined = reduce(combine, slices)
-        parts = self.swapped([combined] * len(members), members, tag)
-        return np.concatenate(parts).reshape(x.shape)
+        reduced = self.reduced_in_slices(x.reshape(-1), combine, members, tag)
+        return reduced.reshape(x.shape)
+
+    def reduced_in_slices(
+        self,
+        x: Any,
+        combine: Callable[[Any, Any], Any],
+        members: Sequence[int],
+        tag: str,
+    ) -> Any:
+        """Each member combines one slice of a large array, and all gather the slices:
+        so nobody sends or receives more than twice the array.
+
+        Slices go in pieces: while one is combined, the next ones are on their way.
+        """
+        result = np.empty_like(x)
+        count = -(-x.nbytes // (len(members) * PIECE))
+        given, made = (
+            {
+                member: np.array_split(part, count)
+                for member, part in zip(
+                    members, np.array_split(array, len(members)), strict=True
+                )
+            }
+            for array in (x, result)
+        )
+        own_given, own_made = given[self.device], made[self.device]
+        others = [member for member in members if member != self.device]
+        room = self.room_for(2 * len(others), own_given[0])
+        for place, member in enumerate(others):
+            for k, piece in enumerate(own_given[:2]):
+                self.expect(member, k, room[2 * place + k, : piece.size])
+            for k, piece in enumerate(made[member]):
+                self.expect(member, count + k, piece)
+        for k in range(count):
+            for member in others:
+                self.post(member, given[member][k], tag)
+        for k in range(count):
+            parts = [
+                self.take(member, tag) if member != self.device else own_given[k]
+                for member in members
+            ]
+            combine_into(own_made[k], combine, parts)
+            for place, member in enumerate(others):
+                for piece in own_given[k + 2 : k + 3]:
+                    self.expect(member, 1, room[2 * place + k % 2, : piece.size])
+            combined = self.unchanging(own_made[k])
+            for member in others:
+                self.post(member, combined, tag)
+        for k in range(count):
+            for member in others:
+                place_in(made[member][k], self.take(member, tag))
+        self.network.settle()
+        return result
+
+    def room_for(self, count: int, piece: Any) -> Any:
+        """Return memory for so many arrays like a flat one. It stays for other calls:
+        large memory that is new costs more than what is done in it.
+        """
+        size = count * piece.nbytes
+        if self.room is None or self.room.nbytes < size:
+            self.room = np.empty(size, np.uint8)
+        return self.room[:size].view(piece.dtype).reshape(count, -1)
+
+
+def combine_into(
+    out: Any, combine: Callable[[Any, Any], Any], parts: Sequence[Any]
+) -> None:
+    """Combine arrays, the first two first, in the memory of another one."""
+    if not isinstance(combine, np.ufunc):
+        out[...] = reduce(combine, parts)
+        return
+    combined = parts[0]
+    for part in parts[1:]:
+        combined = combine(combined, part, out=out)
+
+
+def place_in(out: Any, array: Any) -> None:
+    """Let ``out`` have the elements of an array that is it, or another one."""
+    if array is not out:
+        out[...] = array
 
 
 class ReduceScatter(Replica):

@@ -12,6 +12,8 @@ from .replica import ReplicaMismatch, ReplicaStopped
 class Threads:
     """The network between replicas that are threads of one process."""
 
+    shares_memory = True
+
     def __init__(self, count: int) -> None:
         self.count = count
         self.snapshots = None
@@ -26,6 +28,12 @@ class Threads:
         with self.changed:
             self.messages[target, source, key] = tag, array
             self.changed.notify_all()
+
+    def expect(self, source: int, key: Any, out: Any) -> None:
+        """Arrays are handed over without copying them to memory that is offered."""
+
+    def settle(self) -> None:
+        """What has been posted has been handed over as it is."""
 
     def take(self, target: int, source: int, key: Any, tag: str) -> tuple[str, Any]:
         """Wait for a message; its tag and its array. Raises ReplicaError as soon as it

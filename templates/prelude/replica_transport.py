@@ -1,23 +1,23 @@
 """A replica's place on a worker of a dask.distributed cluster.
 
-The replicas talk to each other over the cluster's own communication layer, hence with
-its addresses and its security: a peer connects to a worker where that listens anyway,
-and one message makes a lasting connection of it. What arrives is an array's header and
-its bytes; nothing of it is unpickled.
+The replicas talk to each other over the cluster's own connections, hence with its
+addresses and its security: a peer connects to a worker where that listens anyway, and
+one message makes a lasting link of the connection.
 """
 
 import asyncio
+import selectors
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
 from distributed import get_worker
-from distributed.comm import CommClosedError, connect
+from distributed.comm import connect
 from distributed.core import Status
-from distributed.protocol import Serialized
 
 from .replica import (
     ReplicaError,
@@ -26,13 +26,16 @@ from .replica import (
     ReplicaStopped,
     ReplicaTimeout,
 )
+from .replica_links import Link, octets_of, ready, taken_over
 from .replica_snapshots import Snapshots
 
 
 class Seat:
-    """The place of one replica on its worker: the connections to the others, and what
-    has arrived on them.
+    """The place of one replica on its worker: the links to the others, and what has
+    arrived on them.
     """
+
+    shares_memory = False
 
     def __init__(
         self,
@@ -42,19 +45,20 @@ class Seat:
         timeout: float,
         snapshots: tuple[str, int, dict[int, str]] | None,
     ) -> None:
-        self.token, self.device, self.timeout = token, device, timeout
+        self.token, self.device, self.count = token, device, count
+        self.timeout = timeout
         self.snapshots = None if snapshots is None else Snapshots(*snapshots)
         self.worker: Any = get_worker()
         self.key: Any = None  # of the task that runs here
         self.loop = self.worker.loop.asyncio_loop
-        self.changed = threading.Condition()
         self.messages: dict[Any, tuple[str, Any]] = {}
         # Who sends no more: what that means to who waits.
         self.gone: dict[int, tuple[type[ReplicaError], str]] = {}
-        self.outgoing: dict[int, asyncio.Queue[Any]] = {
-            peer: asyncio.Queue() for peer in range(count)
-        }
-        self.connected: list[asyncio.Task[None]] = []
+        self.links: dict[int, Link] = {}
+        self.using = threading.Lock()  # the links
+        self.selector = selectors.DefaultSelector()
+        self.end: str | None = None  # how the replica has ended
+        self.closed = asyncio.Event()
         seats = self.worker.__dict__.setdefault("replica_seats", WeakValueDictionary())
         seats[token, device] = self
         self.worker.handlers["join_replica"] = joining(seats)
@@ -65,103 +69,186 @@ class Seat:
         """Connect to the devices before this one; those behind it connect to here."""
         arguments = self.worker.security.get_connection_args("worker")
         for peer, address in enumerate(addresses[: self.device]):
+            names = {"token": self.token, "device": peer, "source": self.device}
             try:
                 comm = await connect(
                     address, timeout=self.timeout, deserialize=False, **arguments
                 )
+                await comm.write({"op": "join_replica", "reply": False, **names})
+                link = await asyncio.wait_for(taken_over(comm, True), self.timeout)
+                self.add(peer, link)
             except OSError as error:
                 raise ReplicaLost(
                     f"replica {self.device} cannot reach replica {peer} at {address}"
                 ) from error
-            names = {"token": self.token, "device": peer, "source": self.device}
-            await comm.write({"op": "join_replica", "reply": False, **names})
-            self.connected.append(asyncio.create_task(self.serve(peer, comm)))
 
-    async def serve(self, peer: int, comm: Any) -> None:
-        """Read and write on a connection until either side closes it."""
-        comm.allow_offload = False
-        writing = asyncio.create_task(self.write(peer, comm))
-        try:
-            while True:
-                self.arrived(peer, await comm.read())
-        except OSError:
-            self.leave(peer, ReplicaLost, "was lost")
-        except Exception as error:  # a message can be anything
-            self.leave(peer, ReplicaLost, f"sent what is no array ({error!r})")
-        finally:
-            writing.cancel()
+    async def join(self, peer: int, comm: Any) -> None:
+        """Hold the connection of a device behind this one until this one has ended."""
+        if peer in self.links or peer not in range(self.device + 1, self.count):
             comm.abort()
-
-    async def write(self, peer: int, comm: Any) -> None:
-        """Send what is waiting for a peer; None is the end."""
-        while (message := await self.outgoing[peer].get()) is not None:
-            try:
-                await comm.write(message)
-            except CommClosedError:
-                return  # the reader has noticed
-        await comm.close()
-
-    def arrived(self, peer: int, message: Mapping[str, Any]) -> None:
-        """Keep an array, or that the peer has ended."""
-        if "end" in message:
-            ended = ReplicaMismatch, "has ended"
-            failed = ReplicaStopped, "failed"
-            self.leave(peer, *(ended if message["end"] == "well" else failed))
             return
-        frames = [memoryview(frame) for frame in message["data"].frames]
-        data = frames[0] if len(frames) == 1 else bytearray().join(frames)
-        array = np.frombuffer(data, np.dtype(message["dtype"]))
-        array = array.reshape(message["shape"])
-        with self.changed:
-            self.messages[peer, tuple(message["key"])] = message["tag"], array[()]
-            self.changed.notify_all()
+        comm.deserialize = False
+        try:
+            link = await asyncio.wait_for(taken_over(comm, False), self.timeout)
+        except OSError:
+            comm.abort()
+            return
+        if self.end is None:
+            self.add(peer, link)
+            await self.closed.wait()
+        else:
+            await self.finish(link)
 
-    def leave(self, peer: int, kind: type[ReplicaError], reason: str) -> None:
-        """A peer sends no more; the first reason stands."""
-        with self.changed:
-            self.gone.setdefault(peer, (kind, reason))
-            self.changed.notify_all()
+    def add(self, peer: int, link: Link) -> None:
+        """Give the replica's thread a link."""
+        self.links[peer] = link
+        self.selector.register(link.socket, selectors.EVENT_READ, peer)
+
+    def send_later(self, peer: int) -> None:
+        """Go on sending as soon as there is room."""
+        number = self.links[peer].socket.fileno()
+        if number >= 0:
+            self.loop.add_writer(number, self.send_rest, peer, number)
+
+    def send_rest(self, peer: int, number: int) -> None:
+        """Send what there is room for now, unless the replica's thread does."""
+        self.loop.remove_writer(number)
+        if self.end is None and self.using.acquire(blocking=False):
+            self.send(peer)
+            self.using.release()
+            if self.links[peer].outgoing:
+                self.send_later(peer)
+
+    async def leave(self, end: str) -> None:
+        """Tell the others how this replica has ended, behind all it has sent, and close
+        the links.
+        """
+        self.end = end
+        await asyncio.gather(*map(self.finish, self.links.values()))
+        self.selector.close()
+        self.closed.set()
+
+    async def finish(self, link: Link) -> None:
+        """Send the rest and the end on a link, and close it."""
+        link.put({"end": self.end})
+        with suppress(OSError, ValueError):  # the peer has gone, or the worker goes
+            link.send()
+            while link.outgoing:
+                await ready(self.loop.add_writer, self.loop.remove_writer, link.socket)
+                link.send()
+        await link.close()
 
     # -- on the replica's thread
 
     def post(self, source: int, target: int, key: Any, tag: str, array: Any) -> None:
-        """Send an array, which nobody writes into any more, without waiting."""
+        """Send an array without waiting for the others to take it. It is read until
+        ``settle``.
+        """
         if target == self.device:
-            with self.changed:
-                self.messages[target, key] = tag, array
+            self.messages[target, key] = tag, array.copy()
             return
-        with self.changed:
+        self.wait(lambda: target in self.links, target, tag)
+        head = {"key": key, "tag": tag, "dtype": str(array.dtype), "shape": array.shape}
+        with self.using:
             self.require_peer(target, tag)
-        flat = np.ascontiguousarray(array).reshape(-1)
-        data = Serialized({}, [flat.view(np.uint8).data] if flat.size else [])
-        shape = list(array.shape)
-        message = {
-            "key": list(key),
-            "tag": tag,
-            "dtype": str(array.dtype),
-            "shape": shape,
-            "data": data,
-        }
-        self.loop.call_soon_threadsafe(self.outgoing[target].put_nowait, message)
+            self.links[target].put(head, octets_of(np.ascontiguousarray(array)))
+            self.send(target)
+
+    def settle(self) -> None:
+        """Let the arrays be written again that have been posted: what is not sent yet
+        is copied, and sent by the event loop while the replica computes.
+        """
+        for peer, link in list(self.links.items()):
+            link.offered.clear()
+            if link.outgoing:
+                with self.using:
+                    self.send(peer)
+                    link.own()
+                self.loop.call_soon_threadsafe(self.send_later, peer)
+
+    def expect(self, source: int, key: Any, out: Any) -> None:
+        """Offer memory for a message that has not begun to arrive."""
+        if source in self.links:
+            self.links[source].offered[key] = out
 
     def take(self, target: int, source: int, key: Any, tag: str) -> tuple[str, Any]:
         """Wait for a message; its tag and its array."""
-        deadline = time.monotonic() + self.timeout
-        with self.changed:
-            while (source, key) not in self.messages:
-                self.require_peer(source, tag)
+        self.wait(lambda: (source, key) in self.messages, source, tag)
+        return self.messages.pop((source, key))
+
+    def wait(self, is_there: Callable[[], bool], peer: int, tag: str) -> None:
+        """Send and receive until something is there that comes from a peer. Raises
+        ReplicaTimeout where nothing does for too long.
+        """
+        deadline, received = time.monotonic() + self.timeout, 0
+        with self.using:
+            while not is_there():
+                self.require_peer(peer, tag)
                 if self.is_given_up():
                     raise ReplicaStopped(f"replica {self.device} was given up in {tag}")
-                remaining = deadline - time.monotonic()
-                if remaining <= 0:
+                link, now = self.links.get(peer), time.monotonic()
+                if link is not None and link.received > received:
+                    deadline, received = now + self.timeout, link.received
+                if now >= deadline:
                     message = f"replica {self.device} waited {self.timeout:g} s "
-                    message += f"for replica {source} in {tag}"
+                    message += f"for replica {peer} in {tag}"
                     raise ReplicaTimeout(message)
-                self.changed.wait(min(remaining, 0.2))
-            return self.messages.pop((source, key))
+                self.make_progress(min(deadline - now, 0.2))
+
+    def make_progress(self, patience: float) -> None:
+        """Send and receive what is possible; where nothing is, wait for that."""
+        pending = [p for p, link in list(self.links.items()) if link.is_pending()]
+        for peer in pending:
+            self.receive(peer)
+        if not self.selector.get_map():
+            time.sleep(min(patience, 0.01))
+            return
+        for key, events in self.selector.select(0 if pending else patience):
+            if events & selectors.EVENT_WRITE:
+                self.send(key.data)
+            if events & selectors.EVENT_READ:
+                self.receive(key.data)
+
+    def send(self, peer: int) -> None:
+        """Send what there is room for; watch for more of it while that is not all."""
+        link = self.links[peer]
+        try:
+            link.send()
+        except OSError:
+            link.outgoing.clear()  # what the peer has sent before it went tells why
+        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if link.outgoing else 0)
+        if (
+            peer not in self.gone
+            and self.selector.get_key(link.socket).events != events
+        ):
+            self.selector.modify(link.socket, events, peer)
+
+    def receive(self, peer: int) -> None:
+        """Keep what has come from a peer: arrays, or that it has ended."""
+        link = self.links[peer]
+        try:
+            for head, array in link.receive():
+                if "end" in head:
+                    ended = ReplicaMismatch, "has ended"
+                    failed = ReplicaStopped, "failed"
+                    self.lose(peer, *(ended if head["end"] == "well" else failed))
+                else:
+                    self.messages[peer, tuple(head["key"])] = head["tag"], array
+        except OSError:
+            self.lose(peer, ReplicaLost, "was lost")
+        except Exception as error:  # a message can be anything
+            self.lose(peer, ReplicaLost, f"sent what is no array ({error!r})")
+
+    def lose(self, peer: int, kind: type[ReplicaError], reason: str) -> None:
+        """A peer sends no more; the first reason stands."""
+        if peer not in self.gone:
+            self.gone[peer] = kind, reason
+            self.selector.unregister(self.links[peer].socket)
 
     def require_peer(self, peer: int, tag: str) -> None:
         """Raise where a peer has gone."""
+        if peer in self.links and self.links[peer].socket.fileno() < 0:
+            self.lose(peer, ReplicaLost, "was lost")  # this worker closes
         if peer in self.gone:
             kind, reason = self.gone[peer]
             raise kind(
@@ -174,12 +261,8 @@ class Seat:
         return task is None or task.state in ("cancelled", "resumed")
 
     def close(self, end: str) -> None:
-        """Tell the others how this replica has ended; the connections close behind
-        that.
-        """
-        for queue in self.outgoing.values():
-            self.loop.call_soon_threadsafe(queue.put_nowait, {"end": end})
-            self.loop.call_soon_threadsafe(queue.put_nowait, None)
+        """Let the event loop take leave of the others."""
+        asyncio.run_coroutine_threadsafe(self.leave(end), self.loop)
 
 
 def joining(seats: Mapping[tuple[str, int], Seat]) -> Callable[..., Any]:
@@ -192,8 +275,7 @@ def joining(seats: Mapping[tuple[str, int], Seat]) -> Callable[..., Any]:
         if seat is None:
             comm.abort()
         else:
-            comm.deserialize = False
-            await seat.serve(source, comm)
+            await seat.join(source, comm)
         return Status.dont_reply
 
     return join

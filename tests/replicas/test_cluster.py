@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import importlib.util
 import signal
+import struct
 import threading
 import time
 from pathlib import Path
@@ -224,46 +224,116 @@ def test_large_constants_travel_and_are_checked(workers, tmp_path):
         run()
 
 
-@pytest.mark.parametrize("message", ["no mapping", {"data": 5}, {"data": None, "key": [[]], "dtype": "O"}], ids=str)
-def test_a_peer_that_sends_no_array_ends_the_run(workers, tmp_path, message):
-    """Who knows the token; without it, there is no connection."""
-    module, inputs = imported(SeveralDevices("", ENDLESS), tmp_path), SeveralDevices("", ENDLESS).inputs()
+def test_who_does_not_know_the_token_or_takes_a_place_that_is_taken_is_refused(workers, tmp_path):
+    module = imported(SeveralDevices("", ENDLESS), tmp_path)
     refused: list = []
 
     def seats(dask_worker):
-        return list(dask_worker.__dict__.get("replica_seats", {}).keys())
-
-    before = {seat for found in workers.client.run(seats).values() for seat in found}
+        known = dask_worker.__dict__.get("replica_seats", {})
+        return [key for key, seat in known.items() if len(seat.links) == seat.count - 1 and seat.end is None]
 
     async def attack(address, token, device):
-        names = {"op": "join_replica", "reply": False, "device": device, "source": (device + 1) % 4}
-        stranger = await connect(address)
-        await stranger.write({**names, "token": "0" * 32})
-        with pytest.raises(CommClosedError):
-            await stranger.read()
-        refused.append(address)
-        comm = await connect(address)
-        await comm.write({**names, "token": token})
-        await comm.write(message)
-        await asyncio.sleep(0.2)
-        comm.abort()
+        names = {"token": token, "device": device, "source": (device + 1) % 4}
+        for wrong in ({"token": "0" * 32}, {"device": 9}, {"source": 9}, {"source": "1"}, {}):
+            stranger = await connect(address)
+            await stranger.write({"op": "join_replica", "reply": False, **names, **wrong})
+            with pytest.raises(CommClosedError):
+                await stranger.read()
+            refused.append(wrong)
 
     def strike():
         found = []
         while not found:
-            time.sleep(0.5)
             known = workers.client.run(seats)
-            found = [(address, seat) for address, own in known.items() for seat in own if seat not in before]
+            found = [(address, seat) for address, own in known.items() for seat in own]
         address, (token, device) = found[0]
         workers.client.sync(attack, address, token, device)
+        workers.kill(workers.workers()[0])
 
-    striking = threading.Thread(target=strike)
-    striking.start()
-    with pytest.raises(module.ReplicaLost, match="sent what is no array"):
-        module.run_replicas(workers.client, inputs, timeout=30)
-    striking.join()
-    assert refused
+    error, _ = interrupted(workers, module, strike)
+    assert isinstance(error, module.ReplicaLost)
+    assert "was lost" in str(error)
+    assert len(refused) == 5
     assert_clean(workers)
+
+
+def message(head: bytes, size: int = 0) -> bytes:
+    return struct.pack("!IQ", len(head), size) + head
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"x" * 100,
+        message(b"no JSON"),
+        message(b"[1]"),
+        message(b'{"key": [null, 0], "tag": "t", "dtype": "O", "shape": [1]}', 8),
+        message(b'{"key": [null, 0], "tag": "t", "dtype": "float32", "shape": [-1]}', 8),
+        message(b'{"key": [null, 0], "tag": "t", "dtype": "float32", "shape": [3]}', 8),
+        message(b'{"key": [[]], "tag": "t", "dtype": "float32", "shape": []}', 4) + b"1234",
+    ],
+    ids=range(7),
+)
+def test_a_replica_that_sends_no_array_ends_the_run(workers, tmp_path, garbage):
+    module = imported(next(programs.control()), tmp_path)
+
+    def replica(g, x):
+        if g.device == 3:
+            g.network.links[0].socket.send(garbage)
+        return g.all_reduce(x, np.add)
+
+    arguments = [[np.ones(3, np.float32)]] * 4
+    with pytest.raises(module.ReplicaLost, match="replica 3 sent what is no array"):
+        run_as_replica(workers.client, module, replica, arguments)
+    assert_clean(workers)
+
+
+def run_as_replica(client, module, replica, arguments):
+    """What a program of one's own gives in place of a module's."""
+    counts = len(arguments), 1
+    return module.on_workers(replica, module.Group, counts, client, arguments, {}, None, 30, None, 1, 0, None, True)
+
+
+def test_what_a_replica_sends_before_it_computes_arrives_meanwhile(workers, tmp_path):
+    """More than connections hold; and it may write into the array at once."""
+    module = imported(next(programs.control()), tmp_path)
+
+    def replica(g, x):
+        started = time.monotonic()
+        if g.device == 0:
+            g.exchange({1: x}, (), "transfer")
+            x[:] = 7
+            time.sleep(3)
+        if g.device == 1:
+            x = g.exchange({}, [0], "transfer")[0]
+        return time.monotonic() - started, x[::1000]
+
+    given = np.arange(1 << 23, dtype=np.float32)
+    results = run_as_replica(workers.client, module, replica, [[given], [given], [given[:1]], [given[:1]]])
+    assert results[1][0] < 2.5 < results[0][0]
+    np.testing.assert_array_equal(results[1][1], given[::1000])
+
+
+@pytest.mark.parametrize("size", [1, 50_001, 1_500_007])
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "bfloat16"])
+def test_large_sums_have_the_same_bits_everywhere(workers, tmp_path, size, dtype):
+    module = imported(next(programs.control()), tmp_path)
+    groups = [[2, 0, 3], [1]]
+
+    def replica(g, x, combine):
+        return [g.all_reduce(x, combine), g.all_reduce(x, np.maximum, groups), x]
+
+    generator = np.random.default_rng(size)
+    given = [(10 * generator.standard_normal(size)).astype(dtype) for _ in range(4)]
+    add = np.add if dtype != "bool" else lambda a, b: a ^ b
+    arguments = [[x, add] for x in given]
+    results = run_as_replica(workers.client, module, replica, arguments)
+    local = module.in_threads(replica, module.Group, 4, 1, arguments, {})
+    assert_same_bits([tuple(result) for result in results], [tuple(result) for result in local])
+    for device, (total, largest, own) in enumerate(results):
+        np.testing.assert_array_equal(total, add(add(add(given[0], given[1]), given[2]), given[3]), strict=True)
+        assert (largest == (given[1] if device == 1 else np.maximum.reduce([given[k] for k in groups[0]]))).all()
+        np.testing.assert_array_equal(own, given[device])
 
 
 def test_the_error_of_a_replica_is_raised_as_it_is(workers, tmp_path):

@@ -93,3 +93,14 @@ def test_a_closed_client_is_an_error_that_says_so(client, tmp_path):
     module = imported(summing("negate"), tmp_path)
     with pytest.raises(module.ReplicaError, match="the client is closed"):
         module.run_replicas(closed, summing("negate").inputs())
+
+
+def test_workers_within_the_process_of_the_client(tmp_path):
+    """They are connected by no sockets."""
+    program = SeveralDevices("", entry("ROOT r = f32[400,800] all-reduce(x), to_apply=add", sizes="400,800"), 2)
+    module, inputs = imported(program, tmp_path), program.inputs()
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with LocalCluster(**options) as made, Client(made, set_as_default=False) as client:
+        assert all(address.startswith("inproc://") for address in client.nthreads())
+        for _ in range(2):
+            assert_same_bits(module.run_replicas(client, inputs, timeout=30), module.run_local(inputs))

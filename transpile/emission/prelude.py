@@ -17,7 +17,7 @@ SHARED = "prelude"  # the folder of what is written for NumPy
 NUMPY = "np"  # what it calls the library
 DEVICE = "device"  # the module with texts of C++: kernels, which come first, need them
 ON_HOST = frozenset(("schur", "sidecar"))  # modules that stay NumPy's: they go step by step, or read files
-_DEFINED = re.compile(r"^(?:(?:def|class) (\w+)|(\w+)(?:: [^=\n]+)? = )", re.MULTILINE)  # at the top level
+_DEFINED = re.compile(r"^(?:(?:(?:async )?def|class) (\w+)|(\w+)(?:: [^=\n]+)? = )", re.MULTILINE)  # at the top level
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ def _add_import(statement: ast.Import | ast.ImportFrom, imports: dict[str, str])
 
 
 def _names(statement: ast.stmt) -> list[str]:
-    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return [statement.name]
     if isinstance(statement, ast.Assign):
         return [target.id for target in statement.targets if isinstance(target, ast.Name) and target.id != "__all__"]

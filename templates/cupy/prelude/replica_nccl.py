@@ -1,12 +1,12 @@
 """Replicas as processes, each with a GPU of its own, that talk over NCCL."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import cupy as cp
 
 from ...prelude.replica import Replica
-from ...prelude.replica_collectives import SLICED_FROM
 
 
 class OverNccl(Replica):
@@ -77,19 +77,19 @@ class OverNccl(Replica):
         nccl.groupEnd()
         self.outgoing.clear()
 
-    def all_reduce(
-        self, x: Any, combine: Callable[[Any, Any], Any], *places: Any, **named: Any
+    def reduced_in_slices(
+        self,
+        x: Any,
+        combine: Callable[[Any, Any], Any],
+        members: Sequence[int],
+        tag: str,
     ) -> Any:
         """Combine in slices of one size, as all that replicas exchange has."""
-        members = self.members(
-            named["groups"] if "groups" in named else places[0] if places else None
-        )
-        missing = -x.size % max(len(members), 1)
-        reduced: Callable[..., Any] = super().all_reduce  # type: ignore[misc]
-        if x.nbytes <= SLICED_FROM or not missing:
-            return reduced(x, combine, *places, **named)
-        padded = cp.concatenate([x.reshape(-1), cp.zeros(missing, dtype=x.dtype)])
-        return reduced(padded, combine, *places, **named)[: x.size].reshape(x.shape)
+        padding = cp.zeros(-x.size % len(members), dtype=x.dtype)
+        slices = cp.split(cp.concatenate([x, padding]), len(members))
+        combined = reduce(combine, self.swapped(slices, members, tag))
+        parts = self.swapped([combined] * len(members), members, tag)
+        return cp.concatenate(parts)[: x.size]
 
 
 def octets(array: Any) -> Any:

@@ -1,0 +1,285 @@
+"""Collectives of replicas on workers, beside a ring of raw TCP sockets and MPI.
+
+    python benchmarks/collectives.py [--workers 2 4] [--sizes 1KiB 1MiB 64MiB] [--rounds 3] [COLLECTIVE...]
+
+Every replica is a process on this machine. The ring is what one would write by hand for an all-reduce: each process
+sends to the next one and adds what comes. MPI is mpi4py's, of a Python that has it (``--mpi path/to/python``).
+Variants take turns, and of all rounds the least and the median milliseconds of a call are printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import select
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "collective_permute")
+LEAST_SECONDS = 0.3  # of the calls that are timed together
+ADD = "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b) }\n"
+
+
+def times_of(call: Callable[[], Any], size: int) -> list[float]:
+    """The seconds of each of so many calls, the same number in all processes, after a few that are not counted."""
+    count = int(max(5, min(300, 2e8 * LEAST_SECONDS / (size + 1e5))))
+    seconds = []
+    for _ in range(count + count // 4 + 1):
+        started = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - started)
+    return seconds[count // 4 + 1 :]
+
+
+# -- replicas on workers
+
+
+def replica_call(g: Any, collective: str, size: int) -> Callable[[], Any]:
+    """One call of a collective; ``size`` is the bytes of its operand on each replica."""
+    x = np.arange(size // 4, dtype=np.float32)
+    ring = [(device, (device + 1) % g.count) for device in range(g.count)]
+    arguments = {"all_reduce": [np.add], "reduce_scatter": [np.add], "collective_permute": [ring]}
+    return partial(getattr(g, collective), x, *arguments.get(collective, []))
+
+
+def timed_replica(g: Any, collective: str, size: int) -> list[float]:
+    """The body that runs in place of an emitted one."""
+    return times_of(replica_call(g, collective, size), size)
+
+
+def module_text(count: int) -> str:
+    """HLO that uses every collective, so that the module's group has all of them."""
+    size = 4 * count
+    return f"""HloModule collectives, replica_count={count}
+{ADD}ENTRY main {{
+  x = f32[{size}] parameter(0)
+  a = f32[{size}] all-reduce(x), to_apply=add
+  b = f32[4] reduce-scatter(a), dimensions={{0}}, to_apply=add
+  c = f32[{size}] all-gather(b), dimensions={{0}}
+  d = f32[{size}] all-to-all(c), dimensions={{0}}
+  ROOT e = f32[{size}] collective-permute(d), source_target_pairs={{{{0,1}}}}
+}}
+"""
+
+
+class Workers:
+    """A cluster of worker processes, and the module whose replicas run on it."""
+
+    def __init__(self, count: int) -> None:
+        from distributed import Client, LocalCluster
+
+        import xla2py
+
+        self.count = count
+        self.module: Any = xla2py.emit(module_text(count), "dask").load()
+        self.cluster = LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=":0")  # type: ignore[no-untyped-call]
+        self.client = Client(self.cluster, set_as_default=False)  # type: ignore[no-untyped-call]
+
+    def times(self, collective: str, size: int) -> list[float]:
+        """The slowest replica's seconds of each call."""
+        arguments = [[collective, size]] * self.count
+        counts, options = (self.count, 1), ({}, None, 60.0, None, 1, 0, None, True)
+        every = self.module.on_workers(timed_replica, self.module.Group, counts, self.client, arguments, *options)
+        return [max(seconds) for seconds in zip(*every, strict=True)]
+
+    def close(self) -> None:
+        self.client.close()  # type: ignore[no-untyped-call]
+        self.cluster.close()  # type: ignore[no-untyped-call]
+
+
+# -- a ring of sockets
+
+
+class Ring:
+    """One process of a ring: a socket to the next one, one from the one before."""
+
+    def __init__(self, rank: int, ports: Sequence[int]) -> None:
+        self.rank, self.count = rank, len(ports)
+        with socket.create_server(("127.0.0.1", ports[rank])) as server:
+            print("listening", flush=True)
+            sys.stdin.readline()  # all are
+            self.next = socket.create_connection(("127.0.0.1", ports[(rank + 1) % self.count]))
+            self.before = server.accept()[0]
+        for one in (self.next, self.before):
+            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            one.setblocking(False)
+
+    def shift(self, outgoing: np.ndarray, incoming: np.ndarray) -> None:
+        """Send one array and fill another, both at the same time."""
+        send, receive = (memoryview(x).cast("B") for x in (outgoing, incoming))
+        while send or receive:
+            readable, writable, _ = select.select([self.before] if receive else [], [self.next] if send else [], [])
+            if readable:
+                receive = receive[self.before.recv_into(receive) :]
+            if writable:
+                send = send[self.next.send(send) :]
+
+    def all_reduce(self, x: np.ndarray) -> np.ndarray:
+        """The sum of all, slice by slice around the ring."""
+        total = x.copy()
+        slices = np.array_split(total, self.count)
+        room = np.empty_like(slices[0])
+        for step in range(self.count - 1):
+            here = slices[(self.rank - step - 1) % self.count]
+            self.shift(slices[(self.rank - step) % self.count], room[: here.size])
+            here += room[: here.size]
+        for step in range(self.count - 1):
+            self.shift(slices[(self.rank - step + 1) % self.count], slices[(self.rank - step) % self.count])
+        return total
+
+
+def ring_process(rank: int, ports: Sequence[int]) -> None:
+    """Time what stdin asks for, a size in bytes a line."""
+    ring = Ring(rank, ports)
+    for line in sys.stdin:
+        x = np.arange(int(line) // 4, dtype=np.float32)
+        np.testing.assert_array_equal(ring.all_reduce(x), x * ring.count)
+        print(json.dumps(times_of(partial(ring.all_reduce, x), x.nbytes)), flush=True)
+
+
+class Rings:
+    """The processes of a ring."""
+
+    def __init__(self, count: int) -> None:
+        ports = [free_port() for _ in range(count)]
+        command = [sys.executable, __file__, "--ring"]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self.processes: list[Any] = [
+            subprocess.Popen([*command, str(rank), json.dumps(ports)], **pipes)  # type: ignore[call-overload]
+            for rank in range(count)
+        ]
+        for process in self.processes:
+            process.stdout.readline()
+        self.ask("")
+
+    def ask(self, line: str) -> None:
+        for process in self.processes:
+            process.stdin.write(line + "\n")
+            process.stdin.flush()
+
+    def times(self, collective: str, size: int) -> list[float] | None:
+        """The slowest process's seconds of each call; None of what it cannot do."""
+        if collective != "all_reduce":
+            return None
+        self.ask(str(size))
+        every = [json.loads(process.stdout.readline()) for process in self.processes]
+        return [max(seconds) for seconds in zip(*every, strict=True)]
+
+    def close(self) -> None:
+        for process in self.processes:
+            process.stdin.close()
+            process.wait()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
+# -- MPI
+
+
+def mpi_process(collective: str, size: int) -> None:
+    """Time one collective; the first process prints the slowest one's seconds of each call."""
+    from mpi4py import MPI
+
+    world: Any = MPI.COMM_WORLD
+    x = np.arange(size // 4, dtype=np.float32)
+    count, rank = world.size, world.rank
+    calls: dict[str, Callable[[], Any]] = {
+        "all_reduce": lambda: world.Allreduce(x, np.empty_like(x)),
+        "all_gather": lambda: world.Allgather(x, np.empty(x.size * count, x.dtype)),
+        "reduce_scatter": lambda: world.Reduce_scatter_block(x, np.empty(x.size // count, x.dtype)),
+        "all_to_all": lambda: world.Alltoall(x, np.empty_like(x)),
+        "collective_permute": lambda: world.Sendrecv(
+            x, (rank + 1) % count, recvbuf=np.empty_like(x), source=(rank - 1) % count
+        ),
+    }
+    every = world.gather(times_of(calls[collective], size))
+    if every is not None:
+        print(json.dumps([max(seconds) for seconds in zip(*every, strict=True)]))
+
+
+class Mpi:
+    """Processes that ``mpiexec`` starts, anew for each measurement."""
+
+    def __init__(self, count: int, python: Path) -> None:
+        beside = python.parent / "mpiexec"
+        mpiexec = str(beside) if beside.exists() else "mpiexec"
+        self.command = [mpiexec, "-n", str(count), str(python), __file__, "--mpi-process"]
+
+    def times(self, collective: str, size: int) -> list[float]:
+        done = subprocess.run([*self.command, collective, str(size)], capture_output=True, text=True, check=True)
+        times: list[float] = json.loads(done.stdout.splitlines()[-1])
+        return times
+
+    def close(self) -> None:
+        """Nothing is left of them."""
+
+
+# -- the table
+
+
+def figures(seconds: Sequence[float] | None) -> str:
+    if not seconds:
+        return f"{'':>19}"
+    return f"{1e3 * min(seconds):9.3f} {1e3 * statistics.median(seconds):9.3f}"
+
+
+def compared(count: int, sizes: Sequence[str], collectives: Sequence[str], rounds: int, python: Path | None) -> None:
+    """Print a line for each collective and size on so many processes."""
+    from xla2py.targets.dask.limits import size_in_bytes
+
+    variants: dict[str, Any] = {"workers": Workers(count), "raw TCP": Rings(count)}
+    if python is not None:
+        variants["MPI"] = Mpi(count, python)
+    try:
+        for collective in collectives:
+            for size in sizes:
+                seconds: dict[str, list[float]] = {name: [] for name in variants}
+                for _ in range(rounds):
+                    for name, variant in variants.items():
+                        seconds[name] += variant.times(collective, size_in_bytes(size)) or []
+                line = "  ".join(figures(seconds[name]) for name in variants)
+                ring = seconds["raw TCP"]
+                ratio = statistics.median(seconds["workers"]) / statistics.median(ring) if ring else None
+                times = "" if ratio is None else f"  {ratio:.1f} times raw TCP"
+                print(f"{count} {collective:18} {size:>7}  {line}{times}", flush=True)
+    finally:
+        for variant in variants.values():
+            variant.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("collectives", nargs="*", help=", ".join(COLLECTIVES))
+    parser.add_argument("--workers", nargs="+", type=int, default=[2, 4])
+    parser.add_argument("--sizes", nargs="+", default=["1KiB", "1MiB", "64MiB"], help="of the operand of one replica")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--mpi", type=Path, help="a Python with mpi4py")
+    options = parser.parse_args()
+    if unknown := set(options.collectives) - set(COLLECTIVES):
+        parser.error(f"no collective is called {', '.join(sorted(unknown))}; there are {', '.join(COLLECTIVES)}")
+    titles = ["workers", "raw TCP", *(["MPI"] if options.mpi else [])]
+    print(f"{'milliseconds, least and median':29} " + "  ".join(f"{title:>19}" for title in titles))
+    for count in options.workers:
+        compared(count, options.sizes, options.collectives or COLLECTIVES, options.rounds, options.mpi)
+
+
+if __name__ == "__main__":
+    if "--ring" in sys.argv:
+        ring_process(int(sys.argv[2]), json.loads(sys.argv[3]))
+    elif "--mpi-process" in sys.argv:
+        mpi_process(sys.argv[2], int(sys.argv[3]))
+    else:
+        main()

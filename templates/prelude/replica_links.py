@@ -1,0 +1,224 @@
+"""Connections between replicas on the workers of a cluster.
+
+Each begins as one of the cluster's own, with its addresses and its security. Then the
+replica's thread takes its socket over, so that no message waits for an event loop.
+"""
+
+import asyncio
+import json
+import socket
+import ssl
+import struct
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+ROOM = 1 << 13  # bytes that are received before it is known what they are
+SIZES = "!IQ"  # the bytes of a message's head and of its array
+NOT_NOW = BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError
+TAKEN = b"\1"  # says that a side has taken its socket over
+
+
+class Link:
+    """One end of a connection: the messages that wait to be sent, and what has arrived.
+
+    A message is the sizes of its two parts, a head in JSON, and the bytes of an array;
+    nothing of it is unpickled. No method waits; one thread at a time may use a link.
+    """
+
+    def __init__(
+        self, connection: socket.socket, close: Callable[[], Awaitable[Any]]
+    ) -> None:
+        connection.setblocking(False)
+        self.socket, self.close = connection, close
+        self.outgoing: deque[Any] = deque()
+        self.room = memoryview(bytearray(ROOM))
+        self.begin = self.end = 0  # of the bytes in it that are not read yet
+        self.head: Any = None  # of the message that is arriving
+        self.array: Any = None  # that it brings
+        self.offered: dict[Any, Any] = {}  # memory for messages by their keys
+        self.missing: Any = b""  # the memory for what has not come of it
+        self.received = 0  # bytes
+
+    def put(self, head: Mapping[str, Any], data: Any = b"") -> None:
+        """Let a message wait to be sent; the memory of ``data`` is read when it is."""
+        text = json.dumps(head).encode()
+        front = struct.pack(SIZES, len(text), len(data)) + text
+        if len(data) <= ROOM:
+            self.outgoing.append(memoryview(front + data))
+        else:
+            self.outgoing += memoryview(front), memoryview(data)
+
+    def own(self) -> None:
+        """Copy what waits: from here on its memory may be written into."""
+        self.outgoing = deque(memoryview(bytes(data)) for data in self.outgoing)
+
+    def send(self) -> None:
+        """Send what there is room for. Raises OSError where the connection is lost."""
+        while self.outgoing:
+            try:
+                sent = self.socket.send(self.outgoing[0])
+            except NOT_NOW:
+                return
+            self.outgoing[0] = self.outgoing[0][sent:]
+            if not self.outgoing[0]:
+                self.outgoing.popleft()
+
+    def receive(self) -> list[tuple[Any, Any]]:
+        """Return the heads and the arrays of the next messages that are there whole.
+
+        Raises OSError where the connection is lost, and another error where what comes
+        is no message.
+        """
+        found: list[tuple[Any, Any]] = []
+        while not found:
+            try:
+                if len(self.missing) > ROOM:  # into the array itself
+                    count = self.socket.recv_into(self.missing)
+                    self.missing = self.missing[count:]
+                else:
+                    count = self.socket.recv_into(self.room[self.end :])
+                    self.end += count
+            except NOT_NOW:
+                break
+            if count == 0:
+                raise ConnectionResetError("the other side has closed it")
+            self.received += count
+            while self.is_whole():
+                scalar = self.array is not None and not self.array.ndim
+                found.append((self.head, self.array[()] if scalar else self.array))
+                self.head = self.array = None
+        return found
+
+    def is_pending(self) -> bool:
+        """Whether something has arrived that the system does not know of: TLS decrypts
+        more than is read.
+        """
+        return isinstance(self.socket, ssl.SSLSocket) and self.socket.pending() > 0
+
+    def is_whole(self) -> bool:
+        """Read on in what has arrived; whether a message is complete."""
+        if self.head is None and not self.begins():
+            self.room[: self.end - self.begin] = bytes(self.room[self.begin : self.end])
+            self.begin, self.end = 0, self.end - self.begin
+            return False
+        count = min(self.end - self.begin, len(self.missing))
+        self.missing[:count] = self.room[self.begin : self.begin + count]
+        self.missing = self.missing[count:]
+        self.begin += count
+        if self.begin == self.end:
+            self.begin = self.end = 0
+        return not self.missing
+
+    def begins(self) -> bool:
+        """Whether a message's head is there."""
+        size = self.end - self.begin - struct.calcsize(SIZES)
+        if size < 0:
+            return False
+        head_size, data_size = struct.unpack_from(SIZES, self.room, self.begin)
+        if head_size > ROOM - struct.calcsize(SIZES):
+            raise ValueError(f"a head of {head_size} bytes")
+        if size < head_size:
+            return False
+        start = self.begin + struct.calcsize(SIZES)
+        self.begin = start + head_size
+        self.head = json.loads(bytes(self.room[start : self.begin]))
+        if "end" not in self.head:
+            shape, dtype = tuple(self.head["shape"]), np.dtype(self.head["dtype"])
+            self.array = self.offered.pop(tuple(self.head["key"]), None)
+            if self.array is None or (self.array.shape, self.array.dtype) != (
+                shape,
+                dtype,
+            ):
+                self.array = np.empty(shape, dtype)
+        self.missing = octets_of(self.array)
+        if len(self.missing) != data_size:
+            raise ValueError(f"{data_size} bytes for {self.head}")
+        return True
+
+
+def octets_of(array: Any) -> memoryview:
+    """The memory of a contiguous array; nothing of None."""
+    if array is None or not array.size:
+        return memoryview(bytearray())
+    return memoryview(array.reshape(-1).view(np.uint8))
+
+
+async def taken_over(comm: Any, is_joining: bool) -> Link:
+    """Return a link on a connection of the cluster, after the message that joins.
+
+    Each side tells the other when its event loop no longer reads from the socket: until
+    then nothing else is sent, so that none of it ends up there.
+    """
+    loop, stream = asyncio.get_running_loop(), getattr(comm, "stream", None)
+    if stream is None:  # within a process, or over what has no sockets
+        here, there = socket.socketpair()
+        carrying = loop.create_task(carried(comm, there))
+
+        async def close_pair() -> None:
+            here.close()
+            await carrying
+
+        return Link(here, close_pair)
+
+    async def close() -> None:
+        comm.abort()
+
+    if is_joining:
+        await stream.read_bytes(len(TAKEN))
+    stream.io_loop.remove_handler(stream.fileno())
+    link = Link(stream.socket, close)
+    link.socket.send(TAKEN)
+    while not is_joining:
+        await ready(loop.add_reader, loop.remove_reader, link.socket)
+        try:
+            if link.socket.recv(len(TAKEN)) != TAKEN:
+                raise ConnectionResetError("the other side has not taken it over")
+            break
+        except NOT_NOW:
+            pass
+    return link
+
+
+async def ready(
+    add: Callable[..., Any], remove: Callable[..., Any], connection: socket.socket
+) -> None:
+    """Wait until the event loop finds that a socket may be read, or written."""
+    found = asyncio.get_running_loop().create_future()
+    number = connection.fileno()
+
+    def find() -> None:
+        if not found.done():
+            found.set_result(None)
+
+    add(number, find)
+    try:
+        await found
+    finally:
+        remove(number)
+
+
+async def carried(comm: Any, there: socket.socket) -> None:
+    """Carry bytes between a connection without a socket and the far end of a pair,
+    until either is closed.
+    """
+    loop = asyncio.get_running_loop()
+    there.setblocking(False)
+
+    async def outward() -> None:
+        while data := await loop.sock_recv(there, 16 * ROOM):
+            await comm.write(data)
+
+    async def inward() -> None:
+        while True:
+            await loop.sock_sendall(there, await comm.read())
+
+    ways = [loop.create_task(outward()), loop.create_task(inward())]
+    await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+    for way in ways:
+        way.cancel()
+    await asyncio.gather(*ways, return_exceptions=True)
+    there.close()
+    await comm.close()
