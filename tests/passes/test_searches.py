@@ -32,6 +32,23 @@ def test_a_sorted_array_is_searched_as_numpy_does(side):
     np.testing.assert_array_equal(search_sorted(SORTED, VALUES, side), np.searchsorted(SORTED, VALUES, side))
 
 
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "bfloat16", "int8", "uint16", "int64"])
+def test_many_values_are_found_where_each_alone_is(dtype, side):
+    generator = np.random.default_rng(7)
+    for nans in (0, 3):
+        table = np.sort(generator.integers(-20, 20, 60)).astype(dtype)
+        values = generator.integers(-25, 25, (10, 9)).astype(dtype)
+        if table.dtype.kind not in "iu":
+            table[len(table) - nans :] = np.nan
+            values[0, 3] = np.nan
+        for one in (table, table[::-1], table[:1], table[:0]):
+            found = search_sorted(one, values, side)
+            alone = [search_sorted(np.append(one, one[:0]), value, side) for value in values.ravel()]
+            np.testing.assert_array_equal(found, np.reshape(alone, values.shape))
+            assert found.dtype == np.uint32
+
+
 def test_values_of_two_axes():
     values = VALUES.reshape(3, 4)
     text = hlo(jnp.searchsorted, SORTED, values)
