@@ -1,8 +1,13 @@
+from collections import Counter
+
+import numpy as np
 import pytest
 
+import xla2py
+from xla2py.templates.prelude.replica_collectives import SLICED_FROM
 from xla2py.transpile.hlo.parser import parse_module
 from xla2py.transpile.hlo.verifier import verify
-from xla2py.transpile.inspection import Inspection, inspect, trip_count
+from xla2py.transpile.inspection import Inspection, collectives, inspect, trip_count
 
 SUM = """
 sum {
@@ -152,3 +157,52 @@ ENTRY main {
 def test_narrow_types_take_a_byte():
     facts = entry("a = s4[8] parameter(0)", "ROOT b = bf16[8] convert(a)")
     assert (facts.parameter_bytes, facts.result_bytes) == (8, 16)
+
+
+SENDING = """HloModule sending, replica_count=4
+add { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b) }
+ENTRY main {
+  x = f32[%d] parameter(0)
+  ROOT r = f32[%s] %s
+}
+"""
+
+
+@pytest.mark.parametrize("size", [8, 8192, 8200])
+@pytest.mark.parametrize(
+    ("call", "result", "devices", "rounds"),
+    [
+        ("all-reduce(x), to_apply=add", 1, 4, 1),
+        ("all-reduce(x), to_apply=add, replica_groups={{0,1},{2,3}}", 1, 2, 1),
+        ("all-reduce(x), to_apply=add, replica_groups={{0},{1},{2},{3}}", 1, 1, 0),
+        ("reduce-scatter(x), dimensions={0}, to_apply=add", 0.25, 4, 1),
+        ("all-gather(x), dimensions={0}, replica_groups={{0,2},{1,3}}", 2, 2, 1),
+        ("all-to-all(x), dimensions={0}", 1, 4, 1),
+        ("collective-permute(x), source_target_pairs={{0,1},{1,2}}", 1, 3, 1),
+        ("collective-broadcast(x), replica_groups={{2,0,1},{3}}", 1, 3, 1),
+    ],
+)
+def test_collectives_send_what_is_told(monkeypatch, size, call, result, devices, rounds):
+    """Counted where replicas post their messages to others; a device in the middle sends most."""
+    text = SENDING % (size, int(size * result), call)
+    (told,) = collectives(xla2py.load(text))
+    is_sliced = "all-reduce" in call and 4 * size > SLICED_FROM and devices > 1
+    assert (told.devices, told.rounds) == (devices, 2 if is_sliced else rounds)
+    module = xla2py.emit(text).load()
+    sent = Counter()
+    post = module.Threads.post
+
+    def counting(self, source, target, key, tag, array):
+        sent[source] += array.nbytes if source != target else 0
+        post(self, source, target, key, tag, array)
+
+    monkeypatch.setattr(module.Threads, "post", counting)
+    module.run_local([[np.ones(size, np.float32)]] * 4)
+    assert max(sent.values(), default=0) == told.sent
+
+
+def test_a_program_of_one_device_sends_nothing():
+    text = SENDING % (8, "8", "all-reduce(x), to_apply=add")
+    assert collectives(xla2py.load(text.replace("replica_count=4", "replica_count=1"))) == []

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from .hlo.attributes import ConvolutionDimensionNumbers, Raw, Window
+from .hlo.device_groups import device_count, device_groups, device_pairs
 from .hlo.ir import Computation, HloModule, Instruction
 from .hlo.opcodes import OPCODES
 from .hlo.shapes import ArrayShape, Shape, leaves
@@ -74,6 +75,64 @@ def inspect(module: HloModule) -> Inspection:
         peak_memory=parameter_bytes + total.peak_memory,
         uncounted_loops=sum(i.opcode == "while" and trip_count(i) is None for i in instructions),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Collective:
+    """What a collective of an emitted module asks of the network: the most bytes that a device sends to others, and in
+    how many rounds, each of which waits for the one before."""
+
+    instruction: Instruction
+    devices: int  # of the largest group; of pairs that take part
+    sent: int
+    rounds: int
+
+
+def collectives(module: HloModule) -> list[Collective]:
+    """Return what each collective of a verified module sends, in the order of the text."""
+    found = []
+    for instruction in module.instructions():
+        kind = instruction.opcode.removesuffix("-start")
+        if kind in SENT and device_count(module) > 1:
+            devices = _devices(instruction, module)
+            parts = [SENT[kind](byte_size(operand.shape), devices) for operand in instruction.operands]
+            sent, rounds = sum(sent for sent, _ in parts), max(rounds for _, rounds in parts)
+            found.append(Collective(instruction, devices, sent, rounds))
+    return found
+
+
+def _devices(instruction: Instruction, module: HloModule) -> int:
+    counts = module.replica_count, module.num_partitions
+    if "source_target_pairs" in instruction.attributes:
+        return len({device for pair in device_pairs(instruction, *counts) for device in pair})
+    return max(map(len, device_groups(instruction, *counts)))
+
+
+def _all_reduced(size: int, devices: int) -> tuple[int, int]:
+    from ..templates.prelude.replica_collectives import SLICED_FROM
+
+    if size <= SLICED_FROM or devices == 1:
+        return _to_each(size, devices)
+    return 2 * size * (devices - 1) // devices, 2
+
+
+def _to_each(size: int, devices: int) -> tuple[int, int]:
+    return size * (devices - 1), min(1, devices - 1)
+
+
+def _shared_out(size: int, devices: int) -> tuple[int, int]:
+    return size * (devices - 1) // devices, min(1, devices - 1)
+
+
+# The bytes that a device sends, and the rounds in which it does, by the bytes of an operand and the devices of a group.
+SENT: Mapping[str, Callable[[int, int], tuple[int, int]]] = {
+    "all-reduce": _all_reduced,
+    "all-gather": _to_each,
+    "reduce-scatter": _shared_out,
+    "all-to-all": _shared_out,
+    "collective-broadcast": _to_each,
+    "collective-permute": lambda size, _: (size, 1),
+}
 
 
 def byte_size(shape: Shape) -> int:

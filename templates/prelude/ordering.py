@@ -107,7 +107,8 @@ def search_sorted(
     In a table that is not sorted, by halving, with the same result as XLA's.
     """
     if np.size(values) >= len(table) and is_sorted(table, values):
-        return np.searchsorted(table, values, side).astype(np.uint32)
+        places = np.searchsorted(table, values, "left" if side == "left" else "right")
+        return np.asarray(places, np.uint32)
     low = np.zeros(np.shape(values), np.uint32)
     high = np.full(np.shape(values), len(table), np.uint32)
     for _ in range(len(table).bit_length()):

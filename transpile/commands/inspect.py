@@ -16,7 +16,7 @@ from .terminal import write_table
 
 if TYPE_CHECKING:
     from ...targets.base import Target
-    from ..hlo.ir import HloModule
+    from ..hlo.ir import HloModule, Instruction
     from ..hlo.shapes import Shape
     from ..inspection import Inspection
 
@@ -46,6 +46,7 @@ def command(file: str, target: str | None, memory: str, chunks: str) -> None:
     _show_signature(module, facts)
     _show_costs(facts)
     write_table(("operation", "count"), [(opcode, str(count)) for opcode, count in facts.opcodes.items()])
+    _show_collectives(module)
     rows = unsupported(module)
     if rows:
         click.echo()
@@ -140,6 +141,25 @@ def _show_costs(facts: Inspection) -> None:
     click.echo(f"data moved   {size_text(facts.bytes_moved)}")
     click.echo(f"constants    {size_text(facts.constant_bytes)}")
     click.echo(f"peak memory  about {size_text(facts.peak_memory)}\n")
+
+
+def _show_collectives(module: HloModule) -> None:
+    from ..inspection import collectives
+
+    rows = []
+    for each in collectives(module):
+        counts = str(each.devices), size_text(each.sent), str(each.rounds)
+        rows.append((each.instruction.opcode, *counts, _line(module, each.instruction)))
+    if rows:
+        click.echo()
+        write_table(("collective", "devices", "each sends", "rounds", "line"), rows)
+
+
+def _line(module: HloModule, instruction: Instruction) -> str:
+    """The line of the module's text that an instruction stands in."""
+    if module.source is None or instruction.span is None:
+        return ""
+    return str(module.source.position(instruction.span.start).line)
 
 
 def unsupported(module: HloModule) -> list[tuple[str, str, str, str]]:
