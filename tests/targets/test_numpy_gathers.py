@@ -28,7 +28,7 @@ def test_loops_gather_what_xla_does(name):
 def test_indices_are_computed_around_the_loop_over_what_they_take():
     lines = emitted(*PROGRAMS["filled"]).source.splitlines()
     (chosen,) = [k for k, line in enumerate(lines) if line.lstrip().startswith("chosen =")]
-    (inner,) = [k for k, line in enumerate(lines) if line.strip() == "for k in range(40):"]
+    (inner,) = [k for k, line in enumerate(lines) if line.strip().startswith("for k in range(")]
     assert chosen < inner
     assert lines[inner + 1].strip().startswith("product = (x[chosen, k] if mask else f32(np.nan))")
 

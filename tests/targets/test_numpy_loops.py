@@ -1,5 +1,6 @@
 """Loops that Numba compiles as one function: no array is made in a round, and none changes that is still to be read."""
 
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -21,9 +22,11 @@ RNG = np.random.default_rng(3)
 X, Y = RNG.normal(size=(2, 12)).astype(np.float32)
 
 
-def as_in_xla(function: Callable[..., Any], *arguments: np.ndarray, tolerance: float = 2e-6) -> GeneratedModule:
+def as_in_xla(
+    function: Callable[..., Any], *arguments: np.ndarray, tolerance: float = 2e-6, style: str = "fast"
+) -> GeneratedModule:
     """The module of a function, which gives what XLA gives and leaves its arguments as they are."""
-    module = xla2py.emit(xla2py.from_jax(function, *arguments), style="fast", format=False, checks=False)
+    module = xla2py.emit(xla2py.from_jax(function, *arguments), style=style, format=False, checks=False)
     before = [argument.copy() for argument in arguments]
     with np.errstate(all="ignore"):
         made = module.load(keep_compiled=False).main(*arguments)
@@ -156,6 +159,34 @@ def test_a_loop_that_writes_into_what_numba_lacks_stays_where_it_is():
     assert kernels(module) == []
     made = module.load().main(x, n)
     assert all(np.array_equal(*pair) for pair in zip(made, jax.jit(filled)(x, n), strict=True))
+
+
+def test_short_loops_take_their_size_from_an_argument():
+    """LLVM writes out those of a number, before it looks for steps to do at once."""
+
+    def forward(scores, x):
+        def step(state, row):
+            state = jax.nn.logsumexp(state[:, None] + scores, axis=0) + row
+            return state, state * 2
+
+        return lax.scan(step, x[0], x)
+
+    for n in (3, 12, 70):
+        scores, x = RNG.normal(size=(n, n)).astype(np.float32), RNG.normal(size=(5, n)).astype(np.float32)
+        lines = rounds(as_in_xla(forward, scores, x, tolerance=1e-5))
+        assert ("for k in range(scores.shape[1]):" in lines) is (n == 12)
+        assert ("range(x.shape[1]):" in lines) is (n == 12)
+        assert f"for j in range({n}):" in lines
+
+
+def test_rounds_of_each_element_stand_in_short_loops():
+    def powers(x, y):
+        return lax.fori_loop(0, 6, lambda _, z: z * z * 0.5 + y, x)
+
+    x, y = RNG.uniform(size=(2, 3, 12)).astype(np.float32)
+    source = as_in_xla(powers, x, y, style="fused").source
+    assert re.search(r"for j in range\([xy].shape\[1\]\):", source)
+    assert "for step in range(6):" in source
 
 
 # -- loops as HLO has them

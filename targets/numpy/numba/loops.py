@@ -108,7 +108,7 @@ class LoopWriter:
             parameters.append(text if is_free else writer.names.fresh(writer.wanted.of_argument(read)))
         writer.texts.update((read, Expression(name)) for read, name in zip(given, parameters, strict=True))
         results = [part for _, part in sorted(writer.items.get(node, {}).items())]
-        lines = self._lines(writer, node)
+        lines = self._lines(writer, node, parameters)
         names = [writer.texts[part] for part in results]
         lines.append(self.elements.statement("return_results", names))
         own = self.module_names.fresh(f"{names[-1]}_loop")
@@ -127,11 +127,12 @@ class LoopWriter:
         assert self.rounds is not None
         self.rounds.kernel(node)
 
-    def _lines(self, writer: FunctionWriter, node: Node) -> list[str]:
+    def _lines(self, writer: FunctionWriter, node: Node, parameters: Sequence[str]) -> list[str]:
         """The lines of a loop as those of a function."""
         outside = writer.lines, writer.indent, writer.renderer, writer.control_flow
         inside = LoopRenderer(self.renderer, self.elements, node.parameters["loop"].region)
         self.rounds = RoundWriter(writer, node, self.elements, self.annotate)
+        self.rounds.known.update(parameters)
         writer.lines, writer.indent, writer.renderer, writer.control_flow = [], 1, inside, self.rounds
         writer.allocation.shares = False
         self.rounds.lines_of_loop(node)

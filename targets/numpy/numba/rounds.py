@@ -36,6 +36,7 @@ class RoundWriter(ControlFlowWriter):
         self.elements = elements
         self.annotate = annotate
         self.buffers = Buffers(elements)
+        self.known: set[str] = set()  # the names of arguments, and of copies of these
         self.stores: dict[Node, list[Store]] = {}  # by what is stored
 
     def lines_of_loop(self, node: Node) -> None:
@@ -52,6 +53,8 @@ class RoundWriter(ControlFlowWriter):
             return text
         self.buffers.names.add(self.writer.texts[carry.parameter])
         start = self.start(node, carry.initial)
+        if text in self.known:
+            self.known.add(self.writer.texts[carry.parameter])
         is_new = start.opcode == "copy" or (is_own_array(start) and start not in self.writer.texts)
         is_taken_over = text == self.writer.texts[carry.parameter] and is_inside(start.region, self.region)
         return text if is_new or is_taken_over or carry.following is None else self._copy(start, text)
@@ -97,7 +100,7 @@ class RoundWriter(ControlFlowWriter):
         places = [self._place(nest, k, parts[k], inputs) for k in range(len(kernel.outputs))]
         for text in readable_lines(kernel, writer, self.readable, inputs, [name for name, _ in places]):
             writer.line(self.elements.statement("note", text))
-        nest.use(inputs, [written for _, written in places], self.buffers)
+        nest.use(inputs, [written for _, written in places], self.buffers, self.known)
         nest.indent = writer.indent
         nest.write_nest()
         writer.lines += nest.lines

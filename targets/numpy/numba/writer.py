@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from ....transpile.array.node import Node
 from ....transpile.array.traversal import topological
@@ -14,6 +14,7 @@ from ..kernels import NARROW
 from .buffers import Buffers
 from .outer_indices import outer_indices
 from .renderer import NumbaRenderer
+from .sizes import read_at, size_of
 
 COUNTERS = "ijkmnp"  # no l, which looks like 1
 
@@ -29,6 +30,8 @@ class NestWriter(KernelWriter):
         self.counters: dict[int, str] = {}
         self.parameters: list[str] = []
         self.arrays: list[str] = []  # what results are called; one of rank 0 by its number
+        self.given: dict[Node, str] = {}  # the texts of parameters
+        self.known: Container[str] = self.parameters  # the names of arguments
         self.buffers: Buffers | None = None  # arrays of a loop around the kernel, instead of new ones
 
     # -- names
@@ -37,11 +40,13 @@ class NestWriter(KernelWriter):
         self.arrays = [self.names.fresh(wanted) for wanted in outputs]
         self._name_counters()
         self.parameters = [self.names.fresh(wanted) for wanted in inputs]
+        self.known = self.parameters
         self.bind(self.parameters, self.arrays)
 
-    def use(self, inputs: Sequence[str], arrays: Sequence[str], buffers: Buffers) -> None:
-        """Have the lines stand in another function, where these names are known."""
-        self.buffers = buffers
+    def use(self, inputs: Sequence[str], arrays: Sequence[str], buffers: Buffers, known: Container[str]) -> None:
+        """Have the lines stand in another function, where these names are known; those of its arguments are ``known``
+        to have shapes that LLVM does not know."""
+        self.buffers, self.known = buffers, known
         self._name_counters()
         self.bind(inputs, arrays)
 
@@ -69,6 +74,7 @@ class NestWriter(KernelWriter):
     def bind(self, inputs: Sequence[str], arrays: Sequence[str]) -> None:
         """Have the kernel read and write what is called so."""
         self.arrays = list(arrays)
+        self.given = dict(zip(self.function.parameters, inputs, strict=True))
         self.renderer.counters.clear()
         self.renderer.counters.update(self.counters)
         for node, name in zip(self.function.parameters, inputs, strict=True):
@@ -171,9 +177,18 @@ class NestWriter(KernelWriter):
         """Begin loops over axes; how many."""
         count = 0
         for count, axis in enumerate(axes, 1):  # noqa: B007
-            self.line(self.renderer.statement("for_axis", self.counters[axis], self.kernel.loop[axis]))
+            self.line(self.renderer.statement("for_axis", self.counters[axis], self._size(axis)))
             self.indent += 1
         return count
+
+    def _size(self, axis: int) -> str:
+        """Return the number of steps along an axis, or what tells it where LLVM should not know it."""
+        size = self.kernel.loop[axis]
+        if self.renderer.sizes_are_free:
+            return str(size)
+        written = zip(self.arrays, self.kernel.shapes, self.kernel.at, strict=True)
+        array, own = size_of(self.kernel.loop, axis, (*read_at(self.kernel, self.given), *written), self.known)
+        return self.renderer.statement("size_along", array, own) if array else str(size)
 
     def write(self) -> None:
         self.new_results()
