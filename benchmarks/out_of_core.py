@@ -27,13 +27,13 @@ from typing import Any
 import numpy as np
 
 import xla2py
+from xla2py.benchmarks.out_of_core_programs import COLUMNS, programs, shape_of
 from xla2py.targets.base import Limits, load_target
 from xla2py.targets.dask.estimates import THREADS
 from xla2py.targets.dask.limits import size_in_bytes
 from xla2py.transpile.compilation import Options, compile
 
 ADD = "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }\n"
-COLUMNS = 256
 CHAIN = 20
 KERNEL = 5
 LONG = 512  # how much longer the axis that a product sums over is: 16 GiB take 9 * 10^12 operations
@@ -221,6 +221,25 @@ BENCHMARKS = {
 }
 
 
+def of_jax(name: str) -> Benchmark:
+    """A program that is written in JAX."""
+
+    def text(n: int) -> str:
+        import jax
+
+        array = jax.ShapeDtypeStruct(shape(n), np.float32)
+        lowered: str = jax.jit(programs()[name][0]).lower(array).as_text("hlo")
+        return lowered
+
+    def shape(n: int) -> tuple[int, ...]:
+        return shape_of(name, 4 * COLUMNS * n)
+
+    return Benchmark(text, _rows, lambda n: [shape(n)], lambda n: [], lambda x: programs()[name][1](x))
+
+
+BENCHMARKS |= {name: of_jax(name) for name in programs()}
+
+
 class PeakMemory(threading.Thread):
     """The most anonymous memory this process has had, in bytes; beyond the limit the process ends."""
 
@@ -265,8 +284,9 @@ def child(name: str, variant: str, path: Path, memory: str, chunks: str, n: int)
     one = BENCHMARKS[name]
     emitted, planned = None, 0
     if variant == "xla2py":
-        emitted = xla2py.emit(one.text(n), "dask", memory=memory).load()
-        planned = planned_peak(one.text(n), memory)
+        text = path.with_suffix(".hlo").read_text("utf-8")
+        emitted = xla2py.emit(text, "dask", memory=memory).load()
+        planned = planned_peak(text, memory)
     large, small = large_inputs(one, path, n), one.small(n)
     watch = PeakMemory(size_in_bytes(memory))
     watch.start()
@@ -340,18 +360,20 @@ def main() -> None:
         write_numbers(path, size)
         for name in options.cases or BENCHMARKS:
             values = []
+            rows = BENCHMARKS[name].rows(size)
+            path.with_suffix(".hlo").write_text(BENCHMARKS[name].text(rows), "utf-8")
             for variant in ("xla2py", "by hand"):
                 read_once(path)
-                given = [name, variant, str(path), options.memory, options.chunks, str(BENCHMARKS[name].rows(size))]
+                given = [name, variant, str(path), options.memory, options.chunks, str(rows)]
                 figures = measured([sys.executable, __file__, "--child", *given], options.time)
                 if isinstance(figures, str):
-                    print(f"{name:12} {variant:8} ended: {figures}", flush=True)
+                    print(f"{name:26} {variant:8} ended: {figures}", flush=True)
                     continue
                 wall, busy, peak, tasks, value, planned = figures
                 values.append(value)
                 plan = f"  (planned {planned / 2**20:.0f})" if planned else ""
                 times = f"{wall:7.1f} s {busy:7.1f} s of CPU"
-                print(f"{name:12} {variant:8} {times} {tasks:6.0f} tasks {peak / 2**20:6.0f} MiB{plan}", flush=True)
+                print(f"{name:26} {variant:8} {times} {tasks:6.0f} tasks {peak / 2**20:6.0f} MiB{plan}", flush=True)
             assert not values or np.allclose(values, values[0], rtol=1e-3), values
 
 

@@ -3,9 +3,11 @@
 import math
 from collections import Counter
 
+import numpy as np
 import pytest
 
-from xla2py.benchmarks import collectives, cpu
+import xla2py
+from xla2py.benchmarks import collectives, cpu, out_of_core
 from xla2py.benchmarks.cpu_kit import arrays, models
 
 
@@ -48,3 +50,18 @@ def test_collectives_are_compared_on_processes(capsys):
         [c, s] for c in ("all_reduce", "all_gather") for s in ("1KiB", "1MiB")
     ]
     assert ["times raw TCP" in line for line in lines] == [True, True, False, False]
+
+
+@pytest.mark.parametrize("name", out_of_core.BENCHMARKS)
+def test_programs_out_of_core_do_what_is_done_by_hand(name):
+    da, dask = pytest.importorskip("dask.array"), pytest.importorskip("dask")
+    pytest.importorskip("jax")
+    one, generator = out_of_core.BENCHMARKS[name], np.random.default_rng(1)
+    rows = one.rows(1 << 18)
+    large, small = [generator.random(shape, np.float32) for shape in one.large(rows)], one.small(rows)
+    module = xla2py.emit(one.text(rows), "dask", chunks="32KiB").load()
+    chunks = [(shape[0] // 4, *shape[1:]) if len(shape) < 4 else shape for shape in one.large(rows)]
+    lazy = (da.from_array(x, chunks=size) for x, size in zip(large, chunks, strict=True))
+    (found,), (by_hand,) = dask.compute(module.main(*large, *small)), dask.compute(one.by_hand(*lazy, *small))
+    np.testing.assert_allclose(found, by_hand, rtol=2e-3, atol=1e-3)
+    assert len(out_of_core.BENCHMARKS) >= 50
