@@ -32,12 +32,14 @@ def _supports_every_function(function: Function) -> str | None:
 @dataclass(frozen=True, slots=True)
 class OwnCall:
     """A call of a function of a target's own prelude, or of a ``package``: the positional arguments, a ``Slot`` for an
-    operand of the node; without any, the operands in order."""
+    operand of the node; without any, the operands in order. Where it ``is_operation``, it is one of the array dialect
+    on the operands, with the keywords as its parameters."""
 
     function: str
     arguments: tuple[Any, ...] = ()
     keywords: tuple[tuple[str, Any], ...] = ()
     package: str = ""
+    is_operation: bool = False
 
 
 def _whole(lines: Lines) -> int:

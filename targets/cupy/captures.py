@@ -73,7 +73,9 @@ _RULES: dict[str, Rule] = {
     "conditional": _conditional,
 }
 _FUNCTIONS: dict[str, Rule] = {
-    **dict.fromkeys(("matmul", "dot_general", "ragged_dot", "scaled_dot", "convolution", "correlate"), _product),
+    **dict.fromkeys(
+        ("gemm", "matmul", "dot_general", "ragged_dot", "scaled_dot", "convolution", "correlate"), _product
+    ),
     **lacks("cholesky potrf triangular_solve back_substitute getrf solve", SOLVER),
     **lacks("reflect apply_q geqrf geqp3 orgqr ormqr gehrd sytrd syevd gesdd geev gees", SOLVER),
     **lacks("fourier_transform", PLAN),

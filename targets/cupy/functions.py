@@ -91,8 +91,41 @@ def _is_vector(node: Node) -> bool:
 
 
 def _product(node: Node) -> OwnCall | None:
-    """CuPy has no fast product of booleans; that of float32 tells where one of the terms is true."""
-    return OwnCall("matmul") if node.element_type is PRED else None
+    """CuPy has no fast product of booleans; that of float32 tells where one of the terms is true. Batches of 16-bit
+    floats it refuses or casts, and where the result is one number, it rounds each term.
+    """
+    if node.element_type is PRED:
+        return OwnCall("matmul")
+    is_narrow = node.type.name in _NARROW and all(operand.ndim >= 2 for operand in node.operands)
+    if not is_narrow or (node.ndim == 2 and node.shape != (1, 1)):
+        return None
+    return _of_one_matrix(node) or OwnCall("gemm")
+
+
+def copied_product(node: Node) -> OwnCall | None:
+    """What stands for an ``@`` of batches for which CuPy copies a turned operand, or works out addresses."""
+    if node.opcode != "matmul" or node.ndim < 3 or any(operand.ndim < 2 for operand in node.operands):
+        return None
+    batches = {operand.shape[:-2] for operand in node.operands}
+    is_copied = len(batches) == 2 or any(map(_is_turned, node.operands))
+    if not is_copied or len(batches - {()}) != 1:
+        return None
+    return _of_one_matrix(node) or (OwnCall("gemm") if node.type.name in _BY_CUBLAS else None)
+
+
+def _of_one_matrix(node: Node) -> OwnCall | None:
+    """All rows of a batch by one matrix are one product; a single number CuPy would add up otherwise."""
+    a, b = node.operands
+    if b.ndim > 2 or _is_turned(a) or node.type.is_integral or prod(node.shape) == 1:
+        return None
+    return OwnCall("tensordot", keywords=(("axes", ((a.ndim - 1,), (0,))),), is_operation=True)
+
+
+def _is_turned(node: Node) -> bool:
+    """Tell whether matrices are read column by column, or are parts of others."""
+    if node.opcode == "transpose":
+        return tuple(node.parameters["axes"][:-2]) == tuple(range(node.ndim - 2))
+    return node.opcode == "getitem"
 
 
 def _pad(node: Node) -> OwnCall | None:
@@ -160,6 +193,7 @@ def _pool(node: Node) -> OwnCall | None:
 
 
 _NARROW = frozenset(("bf16", "f16"))
+_BY_CUBLAS = frozenset(("f32", "f64"))  # beside narrow floats
 _ADDED = frozenset("s32 u32 s64 u64 f32 f64 f16 bf16".split())  # with atomic additions, narrow floats as float32
 _ORDERED = _ADDED | frozenset("s8 s16 u8 u16".split())
 _STAYS = {Ufunc("greater-equal"): ">=", Ufunc("greater"): ">", Ufunc("less-equal"): "<=", Ufunc("less"): "<"}

@@ -10,6 +10,7 @@ from ...transpile.array.node import Node
 from ...transpile.kernels.lines import Lines, is_splittable, reduced_axes
 from ..base import Kernels
 from ..element_rules import RULES, ElementTable, ReductionTable, hides_elements
+from .functions import copied_product
 
 _FLOATS = frozenset("f32 f64 f16 bf16".split())
 _INTEGERS = frozenset("s8 s16 s32 s64 u8 u16 u32 u64".split())
@@ -129,6 +130,7 @@ KERNELS = Kernels(
     _declarations,
     parts,
     pays,
+    own_function=copied_product,
     most_elements=2**31,  # they are numbered by 32 bits
     most_arguments=32,  # they take up to 4 KB
     refuses=hides_elements,

@@ -22,11 +22,12 @@ import cupyx
 import ml_dtypes
 import numpy as np
 
-from xla2py.targets.cupy.twin.installed import VISIBLE, WAITS, cupyx_function
+from xla2py.targets.cupy.twin.installed import VISIBLE, WAITS, cupyx_function, has_cublas
 
 _SOLVERS = frozenset("cholesky qr svd eigh eig eigvalsh eigvals solve inv pinv lstsq".split())
 _WAITING_BUILTINS = frozenset("float int bool complex print list tuple".split())
 _MODULES: dict[str, Any] = {"math": math, "cp": cupy, "cupyx": cupyx, "np": np, "ml_dtypes": ml_dtypes}
+_CUBLAS = "cp.cuda.cublas"  # cannot be imported where there is no cuBLAS
 _KERNELS = frozenset(("ElementwiseKernel", "RawKernel", "ReductionKernel"))
 _UNKNOWN_TO_NVRTC = ("INFINITY", "NAN", "#include", "std::", "assert(", "printf(")
 _FLOAT_LITERAL = re.compile(r"(?<![\w.])(\d+\.\d*|\.\d+|\d+)([eE][+-]?\d+)?(?![\w.])")
@@ -75,6 +76,11 @@ def resolved(node: ast.expr) -> Any:
         return None
     if dotted.startswith("cupyx."):
         return cupyx_function(dotted)
+    if dotted == _CUBLAS or dotted.startswith(f"{_CUBLAS}."):
+        name = dotted.removeprefix(_CUBLAS).lstrip(".")
+        if not has_cublas(name):
+            raise AttributeError(f"cupy.cuda.cublas has no {name}")
+        return dotted
     value = _MODULES[parts[0]]
     for part in parts[1:]:
         value = getattr(value, part)
@@ -115,7 +121,7 @@ def _attribute(node: ast.Attribute, own: set[str]) -> Iterator[str]:
 _OTHERS = frozenset(
     "name type kind char itemsize append reverse extend items keys values index strip removeprefix startswith min max "
     "smallest_normal eps tiny nmant value with_suffix setdefault update split join bits advance replace partition "
-    "rank random count key exchange replica_id bit_length hexdigest add_note".split()
+    "rank c_contiguous ptr random count key exchange replica_id bit_length hexdigest add_note".split()
 )
 
 

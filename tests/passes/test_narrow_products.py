@@ -1,4 +1,4 @@
-"""Products of 16-bit floats: ``a @ b`` where the target's library accumulates them in float32, else by casts."""
+"""Products of 16-bit floats: by the library where it accumulates them in float32, else by casts."""
 
 import numpy as np
 import pytest
@@ -43,29 +43,68 @@ def test_products_of_matrices_need_no_casts(function, shapes, text, kind):
     np.testing.assert_allclose(checked(module, arguments).astype(np.float32), expected, 2e-2, 1e-2)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("function", "shapes", "text", "launches"),
+    [
+        (lambda x, w: x @ w, ((2, 3, 7, 5), (2, 3, 5, 4)), "gemm(x, w)", 1),
+        (lambda x, w: x @ w.mT, ((2, 3, 7, 5), (2, 3, 4, 5)), "gemm(x, w.mT)", 1),
+        (lambda x, w: x.mT @ w.mT, ((3, 5, 7), (3, 4, 5)), "gemm(x.mT, w.mT)", 1),
+        (lambda x, w: x @ w, ((2, 3, 7, 5), (5, 4)), "cp.tensordot(x, w, axes=1)", 1),
+        (lambda x, w: x[..., :4] @ w[:, 1:5], ((2, 3, 7), (2, 7, 4)), "gemm(x[..., :4], w[:, 1:5])", 1),
+        (lambda x, w: x[..., ::-1] @ w[::-1], ((2, 3, 7), (2, 7, 4)), "gemm(x[..., ::-1], w[::-1])", 3),  # copies
+        (lambda x, w: jnp.einsum("bthd,bshd->bhts", x, w), ((2, 6, 3, 8), (2, 5, 3, 8)), "gemm(x.transpose", 3),
+        (lambda x, w: x @ w, ((1, 9), (9, 1)), "gemm(x, w)", 1),  # CuPy would round each term
+        (lambda x, w: jnp.einsum("btm,mhd->bthd", x, w), ((2, 3, 9), (9, 2, 4)), "cp.tensordot(x, w, axes=1)", 1),
+        (
+            lambda x, w: jnp.matmul(x, w, preferred_element_type="float32"),
+            ((3, 7), (7, 4)),
+            "gemm(x, w, cp.float32)",
+            1,
+        ),
+        (lambda x, w: jnp.matmul(x, w.mT, preferred_element_type="float32"), ((2, 3, 7), (2, 4, 7)), "cp.float32)", 1),
+    ],
+)
+def test_batches_and_sums_of_float32_go_to_cublas(function, shapes, text, launches, kind):
+    arguments = [numbers(*shape, kind=kind) for shape in shapes]
+    module = emitted(function, *arguments)
+    assert text in module.source
+    costs = costs_of(module.load, arguments)
+    assert (costs.launches, costs.products) == (launches, ((kind, 1),))
+    expected = np.asarray(jax.jit(function)(*arguments))
+    found = checked(module, arguments)
+    assert found.dtype == expected.dtype
+    tolerance = 1e-5 if found.dtype == np.float32 else 2e-2
+    np.testing.assert_allclose(found.astype(np.float32), expected.astype(np.float32), tolerance, tolerance)
+
+
 X, W = numbers(4, 30), numbers(30, 5)
+
+
+def test_sums_that_are_also_rounded_are_added_up_once():
+    def both(x, w):
+        sums = jnp.matmul(x, w, preferred_element_type=jnp.float32)
+        return sums, sums.astype(jnp.bfloat16)
+
+    module = emitted(both, X, W)
+    assert costs_of(module.load, [X, W]).products == (("bfloat16", 1),)
+    for one, other in zip(jax.jit(both)(X, W), checked(module, [X, W]), strict=True):
+        np.testing.assert_allclose(other.astype(np.float32), np.asarray(one).astype(np.float32), 2e-2, 1e-2)
 
 
 @pytest.mark.parametrize(
     ("function", "arguments"),
     [
-        (lambda x, w: jnp.matmul(x, w, preferred_element_type=jnp.float32), (X, W)),  # not rounded
-        (
-            lambda x, w: (lambda f: (f, f.astype(jnp.bfloat16)))(jnp.matmul(x, w, preferred_element_type="float32")),
-            (X, W),
-        ),
-        (lambda x, w: x @ w, (numbers(2, 4, 30), numbers(2, 30, 5))),  # a batch, which CuPy refuses
         (lambda x, w: x @ w, (X, W[:, 0])),
         (lambda x, w: (x @ w.astype(jnp.float32)).astype(jnp.bfloat16), (X, W.astype(jnp.float16))),
+        (lambda x, w: jnp.einsum("ij,ji->", x, w), (X, W[:, :4])),  # one number
     ],
 )
 def test_others_are_products_of_float32(function, arguments):
     module = emitted(function, *arguments)
     assert dict(costs_of(module.load, arguments).products) == {"float32": 1}
-    expected = [np.asarray(x).astype(np.float32) for x in jax.tree_util.tree_leaves(jax.jit(function)(*arguments))]
-    found = checked(module, list(arguments))
-    for one, other in zip(expected, found if isinstance(found, tuple) else [found], strict=True):
-        np.testing.assert_allclose(other.astype(np.float32), one, 2e-2, 1e-2)
+    expected = np.asarray(jax.jit(function)(*arguments)).astype(np.float32)
+    np.testing.assert_allclose(checked(module, list(arguments)).astype(np.float32), expected, 2e-2, 1e-2)
 
 
 def test_libraries_without_them_cast():

@@ -18,8 +18,9 @@ class Features:
     written into. Free indices are integers of any type, and negative ones count from the end. Where slices are fast,
     combining strided ones takes less time than a reduction of lines of a few elements. Where they fit memory, what all
     rounds of a loop need may be computed before it. Slices may start at any number, unless those of the library must be
-    brought to the host first. Indices that are trusted lie within their arrays: nothing guards them. With narrow
-    products, those of two matrices of 16-bit floats are accumulated in float32 and rounded once. Sizes are fixed unless
+    brought to the host first. Indices that are trusted lie within their arrays: nothing guards them. Products of
+    16-bit floats are accumulated in float32 and rounded once where a function for narrow products is named: it gives
+    their sums as they are. Sizes are fixed unless
     the program is one of several at other sizes.
     """
 
@@ -30,7 +31,7 @@ class Features:
     arrays_fit_memory: bool = True
     starts_are_free: bool = True
     indices_are_trusted: bool = False
-    narrow_products: bool = False
+    narrow_products: str = ""
     sizes_are_fixed: bool = True
 
 

@@ -31,6 +31,8 @@ def _called(function: Function, own_function: OwnFunction, node: Node) -> Node |
     call = own_function(node)
     if call is None:
         return None
+    if call.is_operation:
+        return function.graph.add(call.function, node.operands, **dict(call.keywords))
     arguments = call.arguments or tuple(Slot(k) for k in range(len(node.operands)))
     used = sorted(_slots((arguments, *(value for _, value in call.keywords))))
     numbers = {slot: number for number, slot in enumerate(used)}

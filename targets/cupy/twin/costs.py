@@ -20,6 +20,7 @@ from .modules import sends_addresses, to_device, twin
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _PRODUCTS = frozenset(("matmul", "tensordot", "einsum"))
+_BY_CUBLAS = "gemm"  # reads operands where they are
 _NOTHING = frozenset(("empty", "empty_like", "written"))  # is launched
 _ADDS = frozenset(("scatter", "put_along_axis"))  # to an array that it is given
 _GATHERS = frozenset(("getitem", "take", "take_along_axis", "scatter"))  # they read what they give, not all there is
@@ -48,13 +49,23 @@ class Counted:
         self.bytes_moved += (
             written + (min(written, read) if name in _GATHERS else read) + 2 * sum(map(bytes_of, copied))
         )
-        if name in _PRODUCTS:
-            self.products[made[0].dtype.name] += 1
+        if name in _PRODUCTS or name == _BY_CUBLAS:
+            self.products[reads[0].dtype.name] += 1
 
     def _launched(self, name: str, reads: list[Array]) -> int:
+        if name == "matmul":
+            return 1 + _addresses(*reads)
         if name in ("concatenate", "stack"):
             return 1 if sends_addresses(reads) else len(reads)
         return _LAUNCHES.get(name, 1)
+
+
+def _addresses(a: Array, b: Array) -> int:
+    """The kernels that work out where the matrices of a batch are, of both operands and the result: one for each axis
+    of the batch, where one operand has fewer matrices than the other.
+    """
+    axes = max(a.ndim, b.ndim) - 2
+    return 3 * axes if axes > 0 and a.shape[:-2] != b.shape[:-2] else 0
 
 
 def bytes_of(array: Array) -> int:

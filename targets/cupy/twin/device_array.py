@@ -13,6 +13,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from . import graphs
+from .cublas import address_of
 from .differences import DIFFERENT, KEEP_SUBNORMALS, astype, flushed
 from .installed import VISIBLE, WAITS
 
@@ -59,7 +60,7 @@ class DeviceArray(NDArrayOperatorsMixin):
         if name in _DATA:
             return getattr(self._host, name)
         if name == "data":
-            return SimpleNamespace(ptr=self._host.ctypes.data if self._host.size else 0)
+            return SimpleNamespace(ptr=address_of(self._host))
         if name in _VIEWS:
             return DeviceArray(getattr(self._host, name))
         if name == "astype":
@@ -195,6 +196,8 @@ def _matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     dtype = np.result_type(a.dtype, b.dtype)
     if dtype.name == "bfloat16" and max(a.ndim, b.ndim) > 2:
         raise TypeError("a batched product of bfloat16 is not supported")
+    if dtype.itemsize == 2 and dtype.kind not in "iu" and a.shape[:-1] + b.shape[1:] == (1, 1):
+        raise TypeError(f"a product of {dtype} that is one number")
     if dtype.kind == "b":
         raise TypeError("a product of bool goes through integers")
     wide = np.float32 if dtype.itemsize == 2 and dtype.kind not in "iu" else dtype

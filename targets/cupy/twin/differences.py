@@ -99,6 +99,25 @@ def _reduction(name: str) -> Callable[..., Any]:
     return reduce
 
 
+def tensordot(a: np.ndarray, b: np.ndarray, axes: Any = 2) -> np.ndarray:
+    """Narrow floats are summed in float32, but for a single number, whose terms CuPy rounds one by one."""
+    dtype = np.result_type(a.dtype, b.dtype)
+    is_narrow = dtype.itemsize == 2 and dtype.kind not in "iu"
+    wide = np.float32 if is_narrow else dtype
+    result: np.ndarray = np.tensordot(a.astype(wide), b.astype(wide), axes)
+    if is_narrow and result.size == 1:
+        raise TypeError(f"a product of {dtype} that is one number")
+    return result.astype(dtype)
+
+
+def einsum(subscripts: str, *operands: np.ndarray) -> np.ndarray:
+    """Products of batches, which CuPy does not have in bfloat16."""
+    if any(x.dtype.name == "bfloat16" for x in operands):
+        raise TypeError("einsum of bfloat16 is not supported")
+    result: np.ndarray = np.einsum(subscripts, *operands)
+    return result
+
+
 def _argsort(x: np.ndarray, axis: int = -1, kind: Any = None) -> Any:
     """Vectors of floats go by their bits, NaN with a sign first; in arrays of more axes all NaN are last."""
     order = np.argsort(x, axis, kind="stable")
@@ -162,10 +181,8 @@ DIFFERENT: dict[str, Callable[..., Any]] = {
     "argsort": _no_bfloat16("argsort", _argsort),
     "cumsum": _no_bfloat16("cumsum", np.cumsum),
     "cumprod": _no_bfloat16("cumprod", np.cumprod),
-    "tensordot": _no_bfloat16("tensordot", np.tensordot),
-    "einsum": lambda subscripts, *operands: _no_bfloat16("einsum", lambda x: np.einsum(subscripts, *operands))(
-        operands[0]
-    ),
+    "tensordot": tensordot,
+    "einsum": einsum,
     "ndarray.argmax": _no_bfloat16("argmax", np.argmax),
     "ndarray.argmin": _no_bfloat16("argmin", np.argmin),
     "ndarray.cumsum": _no_bfloat16("cumsum", np.cumsum),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import importlib
+import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -53,3 +54,27 @@ def _defined_below(folder: Path, name: str) -> Callable[..., Any]:
                 function: Callable[..., Any] = namespace[name]
                 return function
     raise AttributeError(f"no function in {folder} is called {name}")
+
+
+@cache
+def _cublas() -> bytes:
+    """The compiled module ``cupy.cuda.cublas``: importing it needs cuBLAS."""
+    (compiled,) = (_CUPYX_FOLDER.parent / "cupy_backends" / "cuda" / "libs").glob("cublas.*")
+    return compiled.read_bytes()
+
+
+def has_cublas(name: str) -> bool:
+    """Tell whether ``cupy.cuda.cublas`` has a name, by the names in its compiled module."""
+    return name.encode() + b"\x00" in _cublas()
+
+
+@cache
+def cublas_arguments(name: str) -> tuple[str, ...]:
+    """The names of the arguments of a function of ``cupy.cuda.cublas``, by the text that it has for ``help``.
+
+    Raises AttributeError where there is no such function.
+    """
+    found = re.search(rb"\b%s\(([\w ,]+)\)\x00" % name.encode(), _cublas())
+    if found is None:
+        raise AttributeError(f"cupy.cuda.cublas has no {name}")
+    return tuple(part.split()[-1].decode() for part in found[1].split(b","))

@@ -16,7 +16,7 @@ import cupy
 import numpy as np
 
 from .. import held
-from . import graphs, host_kernels
+from . import cublas, graphs, host_kernels
 from .device_array import DeviceArray, HiddenWait, call_ufunc, called, fetched, functions, written
 from .differences import DIFFERENT
 from .installed import VISIBLE, WAITS, cupyx_function
@@ -49,13 +49,13 @@ class Namespace(ModuleType):
         if name.startswith("__"):
             raise AttributeError(name)
         dotted = f"{self._dotted}.{name}".lstrip(".")
+        if self._dotted == "cuda" and name in _CUDA:
+            return _CUDA[name]
         real = getattr(self._real, name)  # AttributeError where CuPy has no such name
         if name in WAITS and not any(frame in VISIBLE for frame in functions()):
             raise HiddenWait(f"cupy.{dotted} waits for the device")
         if name == "asnumpy":
             return to_host
-        if self._dotted == "cuda" and name in graphs.CUDA:
-            return graphs.CUDA[name]
         if name in _CLASSES:
             return _CLASSES[name]
         if isinstance(real, ModuleType):
@@ -123,6 +123,7 @@ def ufunc(name: str) -> Ufunc:
     return Ufunc(name)
 
 
+_CUDA = graphs.CUDA | cublas.CUDA
 _CLASSES: dict[str, Any] = {"ndarray": DeviceArray, "ufunc": Ufunc, **host_kernels.KINDS}
 
 

@@ -1,0 +1,135 @@
+"""``cupy.cuda.cublas`` on the twin: the product of batches of matrices that lie anywhere in memory.
+
+It reads and writes memory by addresses, flags and distances, as cuBLAS does, so that a wrong one gives wrong numbers.
+
+Source: cuBLAS's documentation of cublasGemmStridedBatchedEx, and CuPy 14.2, ``cublas.pyx``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from typing import Any
+
+import cupy
+import ml_dtypes
+import numpy as np
+
+from . import graphs
+from .installed import cublas_arguments
+
+_RUNTIME = cupy.cuda.runtime
+_DTYPES: dict[int, np.dtype[Any]] = {
+    _RUNTIME.CUDA_R_16BF: np.dtype(ml_dtypes.bfloat16),
+    _RUNTIME.CUDA_R_16F: np.dtype(np.float16),
+    _RUNTIME.CUDA_R_32F: np.dtype(np.float32),
+    _RUNTIME.CUDA_R_64F: np.dtype(np.float64),
+}
+# The numbers of cublas_api.h.
+_CONSTANTS = {
+    "CUBLAS_OP_N": 0,
+    "CUBLAS_OP_T": 1,
+    "CUBLAS_GEMM_DEFAULT": -1,
+    "CUBLAS_COMPUTE_32F": 68,
+    "CUBLAS_COMPUTE_32F_FAST_TF32": 77,
+    "CUBLAS_COMPUTE_64F": 70,
+}
+# The types of operands and results that go with a way to compute.
+_TYPES = {
+    68: {("bfloat16", "bfloat16"), ("float16", "float16"), ("bfloat16", "float32"), ("float16", "float32")}
+    | {("float32", "float32")},
+    77: {("float32", "float32")},
+    70: {("float64", "float64")},
+}
+_HANDLE = 0x5EED
+
+
+class CublasError(RuntimeError):
+    """cuBLAS would answer with CUBLAS_STATUS_INVALID_VALUE or CUBLAS_STATUS_NOT_SUPPORTED."""
+
+
+class Cublas:
+    """The module; what it does not have, the twin does not either."""
+
+    def __getattr__(self, name: str) -> int:
+        return _CONSTANTS[name]
+
+    def gemmStridedBatchedEx(self, *arguments: int) -> None:
+        """C = alpha op(A) op(B) + beta C, column by column, for each of a batch. Raises TypeError, CublasError."""
+        given = dict(zip(cublas_arguments("gemmStridedBatchedEx"), arguments, strict=True))
+        graphs.not_captured("cuBLAS is called")
+        if given["handle"] != _HANDLE:
+            raise CublasError("another handle")
+        m, n, k, count = (given[name] for name in ("m", "n", "k", "batchCount"))
+        a = _matrices(given, "A", (m, k), given["transa"])
+        b = _matrices(given, "B", (k, n), given["transb"])
+        c = _matrices(given, "C", (m, n), _CONSTANTS["CUBLAS_OP_N"])
+        compute = given["computeType"]
+        if (a.dtype.name, c.dtype.name) not in _TYPES[compute] or a.dtype != b.dtype:
+            raise CublasError(f"{a.dtype} by {b.dtype} gives no {c.dtype} in {compute}")
+        if given["algo"] != _CONSTANTS["CUBLAS_GEMM_DEFAULT"] or not count:
+            raise CublasError(f"algorithm {given['algo']} for {count} matrices")
+        scale = np.dtype(np.float64 if compute == _CONSTANTS["CUBLAS_COMPUTE_64F"] else np.float32)
+        number = ctypes.c_double if scale == np.float64 else ctypes.c_float
+        alpha, beta = (scale.type(number.from_address(given[name]).value) for name in ("alpha", "beta"))
+
+        def compute_all() -> None:
+            left, right = (_operand(x, compute).astype(scale) for x in (a, b))
+            before = beta * c.astype(scale) if beta else scale.type(0)
+            c[...] = (alpha * np.matmul(left, right) + before).astype(c.dtype)
+
+        graphs.work("gemm", compute_all, [a, b], [c])
+
+
+def _matrices(given: dict[str, int], name: str, shape: tuple[int, int], flag: int) -> np.ndarray:
+    """One of the three batches, [count, rows, columns], where it is in memory. Raises CublasError."""
+    dtype, apart = _DTYPES[given[f"{name}type"]], given[f"ld{name.lower()}"]
+    is_turned = flag == _CONSTANTS["CUBLAS_OP_T"]
+    rows, columns = shape[::-1] if is_turned else shape
+    if apart < max(rows, 1):
+        raise CublasError(f"{name}: columns of {rows} are {apart} apart")
+    count, step = given["batchCount"], given[f"stride{name}"]
+    if name == "C" and count > 1 and step < rows * columns:
+        raise CublasError("results lie above each other")
+    flat = _memory(given[name], dtype, (count - 1) * step + (columns - 1) * apart + rows)
+    strides = (step * dtype.itemsize, dtype.itemsize, apart * dtype.itemsize)
+    stored = np.lib.stride_tricks.as_strided(flat, (count, rows, columns), strides)
+    return stored.swapaxes(1, 2) if is_turned else stored
+
+
+_LENT: dict[int, weakref.ref[np.ndarray]] = {}
+
+
+def address_of(array: np.ndarray) -> int:
+    """The address of an array, which may be read and written from there on up to the end of the memory it is in."""
+    if not array.size:
+        return 0
+    owner = array
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    address = array.ctypes.data
+    _LENT[address] = weakref.ref(owner)
+    return address
+
+
+def _memory(address: int, dtype: np.dtype[Any], count: int) -> np.ndarray:
+    """The numbers at an address that was lent. Raises CublasError where they are not all in the same memory."""
+    owner = _LENT[address]() if address in _LENT else None
+    end = 0 if owner is None else np.lib.array_utils.byte_bounds(owner)[1]
+    if address + count * dtype.itemsize > end or address % dtype.itemsize:
+        raise CublasError(f"{count} of {dtype} at {address:#x} are in nobody's memory")
+    octets = (ctypes.c_char * (count * dtype.itemsize)).from_address(address)
+    return np.ndarray((count,), dtype, memoryview(octets))
+
+
+def _operand(x: np.ndarray, compute: int) -> np.ndarray:
+    """What a product reads of its operands: in TF32 ten bits behind the point."""
+    if compute != _CONSTANTS["CUBLAS_COMPUTE_32F_FAST_TF32"]:
+        return x
+    bits = x.view(np.uint32)
+    rounded = (bits + np.uint32(0xFFF) + (bits >> np.uint32(13) & np.uint32(1))) & np.uint32(0xFFFFE000)
+    found: np.ndarray = np.where(np.isfinite(x), rounded.view(np.float32), x)
+    return found
+
+
+CUDA: dict[str, Any] = {"cublas": Cublas(), "get_cublas_handle": lambda: _HANDLE}

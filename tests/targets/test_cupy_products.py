@@ -1,0 +1,75 @@
+"""Batches of products in the fast style of CuPy: cuBLAS reads operands where they are, as the twin does."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+pytest.importorskip("cupy", reason="CuPy is not installed")
+
+import xla2py  # noqa: E402
+from xla2py.targets.cupy.twin.costs import costs_of  # noqa: E402
+from xla2py.targets.cupy.twin.cublas import CublasError  # noqa: E402
+from xla2py.tests.ladder.running import checked, on_twin  # noqa: E402
+
+GENERATOR = np.random.default_rng(4)
+
+
+def numbers(*shape, dtype=np.float32):
+    return GENERATOR.normal(size=shape).astype(dtype)
+
+
+CASES = [
+    (lambda x, w: x @ w.mT, ((2, 3, 7, 5), (2, 3, 4, 5)), "gemm(x, w.mT)"),
+    (lambda x, w: x.mT @ w, ((3, 5, 7), (3, 5, 4)), "gemm(x.mT, w)"),
+    (lambda x, w: x @ w, ((2, 3, 7, 5), (5, 4)), "cp.tensordot(x, w, axes=1)"),
+    (lambda x, w: x[..., :4] @ w[:, 1:5], ((2, 3, 7), (2, 7, 4)), "gemm(x[..., :4], w[:, 1:5])"),
+    (lambda x, w: x @ w, ((2, 3, 4), (2, 4, 5)), "x @ w"),
+    (lambda x, w: x @ w.T, ((3, 4), (5, 4)), "x @ w.T"),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("function", "shapes", "text"), CASES)
+def test_nothing_is_copied_before_a_product(function, shapes, text, dtype):
+    with jax.enable_x64(dtype == "float64"):
+        arguments = [numbers(*shape, dtype=dtype) for shape in shapes]
+        module = xla2py.emit(xla2py.from_jax(function, *arguments), "cupy", style="fast")
+        expected = np.asarray(jax.jit(function)(*arguments))
+    assert f"return {text}\n" in module.source
+    costs = costs_of(module.load, arguments)
+    assert (costs.launches, costs.products) == (1, ((dtype, 1),))
+    np.testing.assert_allclose(checked(module, arguments), expected, 1e-5, 1e-5)
+
+
+def test_readable_modules_leave_it_to_the_library():
+    arguments = [numbers(2, 3, 4), numbers(4, 5)]
+    module = xla2py.emit(xla2py.from_jax(lambda x, w: x @ w, *arguments), "cupy")
+    assert "x @ w" in module.source
+    assert costs_of(module.load, arguments).launches == 4  # CuPy works out where each matrix is
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("(b.data.ptr, kind, apart_b, step_b)", "(b.data.ptr, kind, apart_b, step_a)"),
+        ("(turn_b, turn_a, n, m, k", "(turn_a, turn_b, n, m, k"),
+        ("max(column, rows), step", "columns, step"),
+        ("result_kind, n, m * n, prod(batch))", "result_kind, m, m * n, prod(batch))"),
+        ("cp.cuda.cublas.CUBLAS_COMPUTE_32F\n", "cp.cuda.cublas.CUBLAS_COMPUTE_64F\n"),
+        ("*(turn_b, turn_a, n, m, k, addressof(one))", "*(turn_b, turn_a, n, m, k)"),
+    ],
+)
+def test_the_twin_finds_wrong_places(right, wrong):
+    x, w = numbers(3, 5, 7), numbers(3, 5, 4)
+    module = xla2py.emit(xla2py.from_jax(lambda x, w: x.mT @ w, x, w), "cupy", style="fast")
+    expected = np.einsum("bki,bkj->bij", x, w)
+    np.testing.assert_allclose(on_twin(module, [x, w]), expected, 1e-5, 1e-5)
+    assert right in module.source
+    broken = replace(module, source=module.source.replace(right, wrong))
+    try:
+        found = on_twin(broken, [x, w])
+    except (CublasError, ValueError):
+        return
+    assert not np.allclose(found, expected, 1e-3, 1e-3)
