@@ -45,10 +45,10 @@ def gemm(a: cp.ndarray, b: cp.ndarray, dtype: Any = None) -> cp.ndarray:
     b, turn_b, apart_b, step_b = gemm_operand(b)
     m, n, k = a.shape[-2], b.shape[-1], a.shape[-1]
     kind, result_kind = cuda_type(a.dtype), cuda_type(dtype)
-    one, zero = c_float(1), c_float(0)
+    scale: Any = c_double if dtype == cp.float64 else c_float
+    one, zero = scale(1), scale(0)
     compute = cp.cuda.cublas.CUBLAS_COMPUTE_32F
     if dtype == cp.float64:
-        one, zero = c_double(1), c_double(0)
         compute = cp.cuda.cublas.CUBLAS_COMPUTE_64F
     # Row by row, a b is what cuBLAS calls b a, as it counts column by column.
     cp.cuda.cublas.gemmStridedBatchedEx(
@@ -83,12 +83,13 @@ def gemm_operand(x: cp.ndarray) -> tuple[cp.ndarray, int, int, int]:
 
 def cuda_type(dtype: Any) -> int:
     """The number of a dtype among CUDA's."""
-    return {
+    numbers: dict[str, int] = {
         "bfloat16": cp.cuda.runtime.CUDA_R_16BF,
         "float16": cp.cuda.runtime.CUDA_R_16F,
         "float32": cp.cuda.runtime.CUDA_R_32F,
         "float64": cp.cuda.runtime.CUDA_R_64F,
-    }[dtype.name]
+    }
+    return numbers[dtype.name]
 
 
 def ragged_groups(
