@@ -72,9 +72,11 @@ class Kernels:
     one in a loop that is such a function. ``refuses(node)`` gives the reason why a node would stand in the way of
     kernels, so that nothing is raised to it, or None. Where they ``take_any_shape``, those that ask for no place
     compute arrays of other shapes, too. A result with ``bytes_by_caller`` and more is an array that the caller makes
-    and a kernel fills. Loops over ``parallel_from`` elements and more may run in several threads, where a target has
-    these. ``any_size`` are the fields that are others where sizes are free; None where kernels cannot be written for
-    any. Where kernels are strings in the text of a module, ``language()`` says how sizes stand in them
+    and a kernel fills. Where one ``saves_launches``, parts of what is computed are computed where they are read, and
+    arrays that change in most places are computed anew. Loops over ``parallel_from`` elements and more may run in
+    several threads, where a target has these. ``any_size`` are the fields that are others where sizes are free; None
+    where kernels cannot be written for any. Where kernels are strings in the text of a module, ``language()`` says how
+    sizes stand in them
     (:class:`transpile.emission.any_size.kernel_strings.Language`). They need the packages that ``requires`` names,
     which an ``extra`` of this distribution installs. ``declarations`` makes what writes the kernels of a module
     (:class:`transpile.emission.kernels.Declarations`).
@@ -94,6 +96,7 @@ class Kernels:
     refuses: Refuses = _supports_everything
     take_any_shape: bool = False
     bytes_by_caller: int | None = None
+    saves_launches: bool = False
     parallel_from: int | None = None
     requires: tuple[str, ...] = ()
     extra: str = ""

@@ -135,6 +135,7 @@ KERNELS = Kernels(
     most_arguments=32,  # they take up to 4 KB
     refuses=hides_elements,
     take_any_shape=True,
+    saves_launches=True,
     any_size={"parts": _whole, "reduces": _reduces_several},
     language=_language,
 )

@@ -62,11 +62,7 @@ def convolution(
         if input_dilation:
             gaps = [0, *(step - 1 for step in input_dilation), 0]
             x = pad(x, 0, [(0, 0)] * x.ndim, gaps)
-        if padding and min(map(min, padding)) < 0:
-            x = pad(x, 0, [(0, 0), *padding, (0, 0)])
-        elif padding:
-            x = np.pad(x, [(0, 0), *padding, (0, 0)])
-        result = correlate(x, kernel, strides, kernel_dilation, feature_groups)
+        result = correlate(x, kernel, strides, kernel_dilation, feature_groups, padding)
     if work != dtype:
         result = result.astype(dtype)
     if layout:
@@ -105,10 +101,13 @@ def correlate(
     strides: Sequence[int] | None,
     dilation: Sequence[int] | None,
     groups: int,
+    padding: Sequence[tuple[int, int]] | None = None,
 ) -> np.ndarray:
-    """The convolution of ``x`` that is already padded, as matrix products of unfolded
-    windows.
-    """
+    """The convolution of ``x`` without gaps, as matrix products of unfolded windows."""
+    if padding and min(map(min, padding)) < 0:
+        x = pad(x, 0, [(0, 0), *padding, (0, 0)])
+    elif padding:
+        x = np.pad(x, [(0, 0), *padding, (0, 0)])
     if x.ndim == 2:
         return correlate(x[:, None], kernel[None], None, None, groups)[:, 0]
     *window, depth, features = kernel.shape

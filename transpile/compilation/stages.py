@@ -20,7 +20,9 @@ from ..passes.edges import LIBRARY, XLA, edges
 from ..passes.expansion import composed, expanding, is_expanded
 from ..passes.fusion import fuse
 from ..passes.fusion.early_gathers import early_gathers
+from ..passes.fusion.early_slices import early_slices
 from ..passes.fusion.one_hots import one_hots
+from ..passes.fusion.whole_updates import whole_updates
 from ..passes.inlining import inline_elementwise, inlining
 from ..passes.layers import layers
 from ..passes.outlining import Originals, outlining
@@ -200,6 +202,25 @@ def _gather_early(draft: Draft) -> None:
         early_gathers(function, kernels.fuses)
 
 
+def _saves_launches(draft: Draft) -> bool:
+    kernels = _kernels(draft)
+    return kernels is not None and kernels.saves_launches
+
+
+def _slice_early(draft: Draft) -> None:
+    kernels = _kernels(draft)
+    assert kernels is not None
+    for function in draft.program.functions:
+        early_slices(function, kernels.fuses)
+
+
+def _update_whole(draft: Draft) -> None:
+    kernels = _kernels(draft)
+    assert kernels is not None
+    for function in draft.program.functions:
+        whole_updates(function, kernels.fuses)
+
+
 def _has_own_functions(draft: Draft) -> bool:
     return draft.target.own_function is not None or _writes_kernels(draft) or bool(draft.options.allow)
 
@@ -261,6 +282,8 @@ STAGES: tuple[Stage, ...] = (
     Stage("layers", ARRAY, ARRAY, _merge_layers, _calls_functions),
     Stage("one_hots", ARRAY, ARRAY, _choose_one_hots, _writes_kernels),
     Stage("early_gathers", ARRAY, ARRAY, _gather_early, _writes_kernels),
+    Stage("early_slices", ARRAY, ARRAY, _slice_early, _saves_launches),
+    Stage("whole_updates", ARRAY, ARRAY, _update_whole, _saves_launches),
     Stage("own_functions", ARRAY, ARRAY, _use_own_functions, _has_own_functions, is_needed=True),
     Stage("kernels", ARRAY, ARRAY, _fuse, _writes_kernels, is_needed=True),
     Stage("chunks", ARRAY, ARRAY, _cut_into_chunks, _works_in_chunks, is_needed=True),

@@ -25,6 +25,7 @@ from .plan import Plan, plan, source_line
 from .result_trees import display, leaf_columns, mapped
 from .schedule import Body, Reads, Statement, schedule
 from .sources import SourceNames
+from .stored_rows import StoredRows
 from .wanted_names import WantedNames
 
 
@@ -80,6 +81,7 @@ class FunctionWriter:
         self.fitting = Fitting(self)
         self.wanted = WantedNames(self)
         self.changes = ChangeWriter(self)
+        self.stored_rows = StoredRows(self)
 
     def _promote_next_values(self) -> None:
         """Next values of carries get statements, so that they can be written in place."""
@@ -191,6 +193,8 @@ class FunctionWriter:
             self.changes.setitem(statement)
         elif self._is_inline(statement) and self.loop_compiler is not None:
             self.loop_compiler.kernel(self, statement)
+        elif statement.opcode == "kernel" and self.stored_rows.write(statement):
+            pass
         elif statement.results:
             self._several(statement)
         elif statement.opcode == "array" and (self.constants.text(statement) or "").isidentifier():

@@ -31,7 +31,7 @@ class ChangeWriter:
             name = Expression(writer.names.fresh(writer.wanted.of(self._last_change(node))))
         if not takes_over and node not in writer.changed_in_place:
             source = writer.text(before)
-            is_new = is_own_array(before) and before not in writer.plan.named
+            is_new = self._is_new(before, node)
             copied = source if is_new else Expression(writer.renderer.statement("copy", before, source), PRIMARY)
             writer.assign([name], copied, node)
         writer.texts[node] = name
@@ -46,6 +46,12 @@ class ChangeWriter:
         else:
             writer.line(writer.renderer.statement("store", name, index, operands[1]), node)
         writer.bound(node)
+
+    def _is_new(self, before: Node, node: Node) -> bool:
+        """Tell whether an array is made for a change alone, so that it need not be copied."""
+        if before.opcode == "kernel" and not before.parameters["kernel"].is_inline:
+            return before.region is node.region and self.writer.plan.uses[before] == 1
+        return is_own_array(before) and before not in self.writer.plan.named
 
     def _taken_over_by(self, node: Node) -> Node | None:
         """The change of an array that this body made for itself, and that nothing else looks at."""

@@ -132,6 +132,7 @@ class Renderer:
         self.named_devices: dict[DeviceGroups | DevicePairs, str] = {}  # which constants list groups and pairs
         self.named_results: dict[Function, Any] = {}  # a class each for the results of functions with many
         self.argument_groups: Groups = {}  # what functions take in place of parts of it
+        self.stored_rows: dict[Node, list[str]] = {}  # of calls of kernels: where their results go, or nothing
         self.resumable: set[Node] = set()  # loops that can go on from a snapshot
         self.environment = jinja2.Environment(
             loader=jinja2.ChoiceLoader(
@@ -158,6 +159,7 @@ class Renderer:
             called_function=self.called_function,
             function_name=self.function_names.__getitem__,
             kernel_name=self.kernel_names.__getitem__,
+            stored_rows=self.stored_rows,
             as_array=self.as_array,
             call_arguments=self.call_arguments,
             sizes_are_free=self.sizes_are_free,

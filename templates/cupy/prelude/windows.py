@@ -1,4 +1,5 @@
-"""Pools and their gradients, in kernels that know the geometry of the windows.
+"""Windows laid side by side, pools and their gradients, in kernels that know the
+geometry of the windows.
 
 Source: the operation-semantics seed, ReduceWindow and SelectAndScatter.
 """
@@ -61,6 +62,18 @@ def window_geometry(
     for name, numbers in zip(names, lists, strict=True):
         text += f"#define {name} {{{', '.join(map(str, numbers))}}}\n"
     return counts, text + WINDOWS
+
+
+unfold_kernel = WindowKernel(
+    "raw T x, int64 first",
+    "T column",
+    """
+    int channel = i % CHANNELS, tap = i / CHANNELS % TAPS;
+    int place = element_of((first + i / CHANNELS / TAPS) * CHANNELS + channel, tap);
+    column = place >= 0 ? x[place] : T(0);
+    """,
+    "unfold_kernel",
+)
 
 
 pool_kernel = WindowKernel(
