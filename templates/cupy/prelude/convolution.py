@@ -9,8 +9,8 @@ from typing import Any
 import cupy as cp
 
 from ...prelude.convolution import convolution
+from ...prelude.indexing import pad
 from ...prelude.windows import window_taps
-from .indexing import pad
 from .windows import unfold_kernel, window_geometry
 
 COLUMN_BYTES = 1 << 28  # unfolded windows at a time
