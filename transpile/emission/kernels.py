@@ -59,7 +59,8 @@ class Declarations:
 
     def wanted_name(self, result: Node, writer: FunctionWriter) -> str:
         """Return the name of a kernel, after its last result."""
-        return writer.plan.user_names.get(result) or base_name(result, writer.graph)
+        by_use = "update" if result in writer.wanted.updates else ""
+        return writer.plan.user_names.get(result) or by_use or base_name(result, writer.graph)
 
     def _named_as_carried(self, writer: FunctionWriter, node: Node) -> str:
         """Call the results of a kernel what its loop carries; the last of the names."""

@@ -24,7 +24,8 @@ def updates(function: Function) -> dict[Node, Node]:
     found: dict[Node, Node] = {}
     of_called: dict[Function, dict[Node, Node]] = {}
     for result in results if kept else ():
-        made_of = _call_argument(result, of_called) if result.opcode in ("call", "item") else _made_of(result, results)
+        is_called = _producer(result)[0].opcode == "call"
+        made_of = _call_argument(result, of_called) if is_called else _made_of(result, results)
         candidates = [node for node in made_of if node in kept]
         if len(candidates) == 1:
             found[result] = candidates[0]
@@ -55,6 +56,11 @@ def _has_gradients(computation: Computation) -> bool:
     return any(map(is_gradient, computation.instructions))
 
 
+def _producer(node: Node) -> tuple[Node, int]:
+    """Return what gives a value, and which of its results that is."""
+    return (node.operands[0], node.parameters["index"]) if node.opcode == "item" else (node, 0)
+
+
 def _made_of(result: Node, results: Sequence[Node]) -> list[Node]:
     """The parameters of the result's shape that it is made of, element by element and without another result."""
     others = set(results) - {result}
@@ -65,13 +71,24 @@ def _made_of(result: Node, results: Sequence[Node]) -> list[Node]:
         if node.opcode == "parameter":
             found[node] = None
             continue
-        if not node.operation.is_elementwise:
-            continue
-        same = (o for o in node.operands if o.shape == result.shape and o not in others and o not in seen)
+        same = (o for o in _read_by_element(node) if o.shape == result.shape and o not in others and o not in seen)
         for operand in same:
             seen.add(operand)
             stack.append(operand)
     return list(found)
+
+
+def _read_by_element(node: Node) -> Sequence[Node]:
+    """Return what a value is computed of element by element, in a kernel or not."""
+    producer, index = _producer(node)
+    if producer.opcode != "kernel":
+        return node.operands if node.operation.is_elementwise else ()
+    operations: Function | None = producer.parameters["kernel"].stands_for
+    if operations is None:
+        return ()
+    results = tree_nodes(operations.results)
+    inner = _made_of(results[index], results)
+    return [producer.operands[operations.parameters.index(parameter)] for parameter in inner]
 
 
 def _call_argument(result: Node, of_called: dict[Function, dict[Node, Node]]) -> list[Node]:
@@ -79,9 +96,7 @@ def _call_argument(result: Node, of_called: dict[Function, dict[Node, Node]]) ->
 
     ``of_called`` keeps the updates of the functions that are called, many times for many results.
     """
-    call, index = (result.operands[0], result.parameters["index"]) if result.opcode == "item" else (result, 0)
-    if call.opcode != "call":
-        return []
+    call, index = _producer(result)
     called: Function = call.parameters["function"]
     if called not in of_called:
         of_called[called] = updates(called)
