@@ -22,6 +22,8 @@ def test_all_targets_and_references_agree_on_a_sum():
     assert {program.status(name) for name in program.participants} == {Status.EQUAL}
     assert "def main(" in program.sources["numpy"]
     assert report.environment["numpy"] == np.__version__
+    assert repr(report) == "<CheckReport: 2 equal>"
+    assert repr(program) == "<ProgramReport sum, numpy: equal, dask: equal>"
 
 
 def test_a_target_that_refuses_a_program_is_told_with_its_reason(monkeypatch):

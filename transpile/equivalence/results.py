@@ -166,7 +166,7 @@ class ReducedCase:
     command: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ProgramReport:
     """One program: its HLO, what was emitted for each target, and its cases.
 
@@ -187,9 +187,12 @@ class ProgramReport:
     origins: Mapping[str, Origin] = field(default_factory=dict)
     reductions: Mapping[str, ReducedCase] = field(default_factory=dict)
     unreached: tuple[str, ...] = ()
-    emitted: Mapping[str, GeneratedModule] = field(
-        default_factory=dict, repr=False, compare=False, metadata={"json": False}
-    )
+    emitted: Mapping[str, GeneratedModule] = field(default_factory=dict, compare=False, metadata={"json": False})
+
+    def __repr__(self) -> str:
+        """The program and its verdict on each target."""
+        verdicts = ", ".join(f"{target}: {self.status(target).value}" for target in self.targets)
+        return f"<ProgramReport {self.title}, {verdicts}>"
 
     @property
     def title(self) -> str:
@@ -227,7 +230,7 @@ class ProgramReport:
         return any(case.comparisons for case in self.cases)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CheckReport:
     """All programs that were checked, and in what environment (versions by name).
 
@@ -238,6 +241,11 @@ class CheckReport:
     environment: Mapping[str, str] = field(default_factory=dict)
     unused: tuple[str, ...] = ()
     expired: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """How many verdicts there are of each kind."""
+        verdicts = ", ".join(f"{count} {kind}" for kind, count in self.counts().items())
+        return f"<CheckReport: {verdicts}>"
 
     @property
     def is_good(self) -> bool:
