@@ -17,7 +17,7 @@ ENTRY main {
 TABLE = f"""
 ENTRY main {{
   x = s32[100] parameter(0)
-  t = s32[100] constant({{{", ".join(map(str, range(100)))}}})
+  t = s32[100] constant({{{", ".join(str(k * k) for k in range(100))}}})
   ROOT z = s32[100] add(x, t)
 }}
 """

@@ -191,6 +191,7 @@ GIVEN = {
     "shape": {
         **dict.fromkeys(("zeros", "ones", "full", "empty", "tri", "eye"), SIZES),
         **dict.fromkeys(("reshape", "broadcast_to"), SIZES),
+        **dict.fromkeys(("prelude one_word", "prelude one_uniform", "prelude one_normal"), SIZES),
     },
     "both": {
         **dict.fromkeys(("parameter", "infeed", "from_host", "prelude call_back"), OUTSIDE),

@@ -119,3 +119,13 @@ def test_other_types_stay(kind):
     )
     text = entry(*lines, f"r = {kind}[9] subtract(b, i)")
     assert main(text) == main(text, disable_passes=["ranges", "tables"])
+
+
+def test_rows_beside_kernels_are_arrays_that_these_read():
+    pytest.importorskip("numba", reason="Numba is not installed")
+    x = np.random.default_rng(7).standard_normal(5000).astype(np.float32)
+    text = hlo(lambda x: jnp.exp(x) * jnp.arange(5000, 0, -1) + x, x)
+    module = xla2py.emit(text, style="fast", format=False)
+    assert "@njit" in module.source and "np.arange(5000, 0, -1" in module.source
+    (expected,) = run_hlo_in_child(text, x)
+    np.testing.assert_allclose(module.load(keep_compiled=False).main(x), expected, rtol=1e-5)

@@ -45,7 +45,7 @@ def correlate(
     shape, channels = (*counts[:-1], features), x.shape[-1]
     if depth == 0 or 0 in shape:
         return cp.zeros(shape, x.dtype)
-    if depth == 1 and groups > 1:
+    if groups > 1 and depth == 1:
         x = pad(x, 0, edges) if padding else x
         return depthwise(x, kernel, strides, dilation)
     if taps == 1 and groups == 1 and not padding:
