@@ -15,10 +15,10 @@ ASIDE = 4 << 20  # bytes of graphs, and of what Python does meanwhile
 SLACK = 3  # a plan may have so many times what a run takes: threads seldom all hold the most at once
 RUNS = 3  # at most, until one of them does
 
-
-# What dask slices itself is in no plan, the largest of rows take more than planned, running totals less than a third.
-LOOSE = ("reverse", "every other row", "largest of rows", "running sum", "running maximum", "running sum, line")
-PLANNED = [name for name in BENCHMARKS if name not in LOOSE]
+# What dask slices itself is in no plan, and the largest of rows take more than planned.
+PLANNED = [name for name in BENCHMARKS if name not in ("reverse", "every other row", "largest of rows")]
+# Tasks that last long enough for four threads to hold what is planned for them.
+LASTING = ("chain", "gram", "logistic", "layernorm", "convolution", "matmul")
 
 
 def plan_and_peak(name, given):
@@ -32,11 +32,16 @@ def plan_and_peak(name, given):
 @pytest.mark.parametrize("name", PLANNED)
 def test_a_run_takes_what_is_planned_and_no_more(name):
     plan, peak = plan_and_peak(name, Loaded)
+    assert plan.mapped_peak_bytes <= plan.peak_bytes <= size_in_bytes(MEMORY)
+    assert peak <= plan.peak_bytes - PROCESS_BYTES + ASIDE
+
+
+@pytest.mark.parametrize("name", LASTING)
+def test_a_plan_is_no_more_than_a_few_times_what_runs_take(name):
+    plan, peak = plan_and_peak(name, Loaded)
     for _ in range(1, RUNS):
         if plan.peak_bytes - PROCESS_BYTES > SLACK * peak:
             peak = max(peak, plan_and_peak(name, Loaded)[1])
-    assert plan.mapped_peak_bytes <= plan.peak_bytes <= size_in_bytes(MEMORY)
-    assert peak <= plan.peak_bytes - PROCESS_BYTES + ASIDE
     assert plan.peak_bytes - PROCESS_BYTES <= SLACK * peak
 
 
