@@ -57,7 +57,7 @@ def figures(name: str) -> dict[str, float]:
 
 
 def label(name: str) -> str:
-    """What the table calls a program."""
+    """Return what the table calls a program."""
     return f"chain of {int(name):,}" if name.isdigit() else name
 
 

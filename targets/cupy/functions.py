@@ -103,7 +103,7 @@ def _product(node: Node) -> OwnCall | None:
 
 
 def copied_product(node: Node) -> OwnCall | None:
-    """What stands for an ``@`` of batches for which CuPy copies a turned operand, or works out addresses."""
+    """Return ``gemm`` for an ``@`` of batches for which CuPy copies a turned operand or works out addresses."""
     if node.opcode != "matmul" or node.ndim < 3 or any(operand.ndim < 2 for operand in node.operands):
         return None
     batches = {operand.shape[:-2] for operand in node.operands}

@@ -123,7 +123,7 @@ def _memory(address: int, dtype: np.dtype[Any], count: int) -> np.ndarray:
 
 
 def _operand(x: np.ndarray, compute: int) -> np.ndarray:
-    """What a product reads of its operands: in TF32 ten bits behind the point."""
+    """Return what a product reads of an operand: in TF32 it has ten bits behind the point."""
     if compute != _CONSTANTS["CUBLAS_COMPUTE_32F_FAST_TF32"]:
         return x
     bits = x.view(np.uint32)

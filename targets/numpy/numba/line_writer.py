@@ -280,7 +280,7 @@ class LineNestWriter(NestWriter):
 
 
 def _running(phase: Phase) -> list[Node]:
-    """What keeps a total for each element, in the order of the computation."""
+    """Return the nodes that keep a total for each element, in the order of the computation."""
     return [node for node in phase.inside if node.opcode in RUNNING]
 
 
