@@ -63,7 +63,7 @@ def _top_k(node: Node) -> OwnCall | None:
     if x.type.name not in _NUMBERS or x.type.bits > 32 or not _has_elements(x) or not node.parameters["arguments"][1]:
         return None
     function = "small_top_k" if x.type.is_floating else "small_top_k_of_integers"
-    return OwnCall(function, node.parameters["arguments"], tuple(node.parameters["keywords"].items()))
+    return _same(function)(node)
 
 
 def _sort(node: Node) -> OwnCall | None:

@@ -289,7 +289,7 @@ def test_a_replica_that_sends_no_array_ends_the_run(workers, tmp_path, garbage):
 
 
 def run_as_replica(client, module, replica, arguments):
-    """What a program of one's own gives in place of a module's."""
+    """Run a replica that a test writes itself on workers."""
     counts = len(arguments), 1
     return module.on_workers(replica, module.Group, counts, client, arguments, {}, None, 30, None, 1, 0, None, True)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -32,3 +33,17 @@ def differences(program: str, arguments: Sequence[np.ndarray], module: Generated
     expected = [leaf for _, leaf in flatten(run_hlo(program, *arguments))]
     actual = results(module or emitted(program), arguments)
     return [str(leaf) for leaf in compare(expected, actual) if not leaf.status.is_good]
+
+
+def assert_as_in_xla(
+    module: GeneratedModule, function: Callable[..., Any], arguments: Sequence[Any], tolerance: float
+) -> None:
+    """Run a module beside the JAX function that it was emitted from: types, shapes and values are the same, NaN and
+    infinities stand in the same places."""
+    import jax  # tests without it import this module, too
+
+    with np.errstate(all="ignore"):
+        made = module.load(keep_compiled=False).main(*arguments)
+    for leaf, expected in zip(jax.tree.leaves(made), jax.tree.leaves(jax.jit(function)(*arguments)), strict=True):
+        assert (leaf.dtype, leaf.shape) == (expected.dtype, expected.shape)
+        np.testing.assert_allclose(leaf, np.asarray(expected), rtol=tolerance, atol=tolerance)

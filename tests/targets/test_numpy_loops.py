@@ -14,7 +14,7 @@ pytest.importorskip("numba", reason="Numba is not installed")
 import jax
 
 import xla2py
-from xla2py.tests.targets.numpy_fast import differences, kernels
+from xla2py.tests.targets.numpy_fast import assert_as_in_xla, differences, kernels
 from xla2py.transpile.emission.generated import GeneratedModule
 
 jnp, lax = jax.numpy, jax.lax
@@ -28,11 +28,7 @@ def as_in_xla(
     """The module of a function, which gives what XLA gives and leaves its arguments as they are."""
     module = xla2py.emit(xla2py.from_jax(function, *arguments), style=style, format=False, checks=False)
     before = [argument.copy() for argument in arguments]
-    with np.errstate(all="ignore"):
-        made = module.load(keep_compiled=False).main(*arguments)
-    for leaf, expected in zip(jax.tree.leaves(made), jax.tree.leaves(jax.jit(function)(*arguments)), strict=True):
-        assert leaf.dtype == expected.dtype
-        np.testing.assert_allclose(leaf, np.asarray(expected), rtol=tolerance, atol=tolerance)
+    assert_as_in_xla(module, function, arguments, tolerance)
     assert all(np.array_equal(*pair, equal_nan=True) for pair in zip(arguments, before, strict=True))
     return module
 

@@ -15,7 +15,7 @@ import xla2py
 from xla2py.templates.numpy.prelude import ordering, rounds
 from xla2py.templates.prelude import indexing, keys
 from xla2py.templates.prelude.ordering import search_sorted, top_k
-from xla2py.tests.targets.numpy_fast import kernels
+from xla2py.tests.targets.numpy_fast import assert_as_in_xla, kernels
 from xla2py.transpile.emission.generated import GeneratedModule
 
 jnp, lax = jax.numpy, jax.lax
@@ -28,11 +28,7 @@ def compiled(function: Callable[..., Any], *arguments: Any, tolerance: float = 2
     """The module of a function whose loop is one of Numba's and gives what XLA gives."""
     module = xla2py.emit(xla2py.from_jax(function, *arguments), style="fast", format=False, checks=False, debug=True)
     assert any(name.endswith("_loop") and f"= {name}(" in module.source for name in kernels(module))
-    with np.errstate(all="ignore"):
-        made = module.load(keep_compiled=False).main(*arguments)
-    for leaf, expected in zip(jax.tree.leaves(made), jax.tree.leaves(jax.jit(function)(*arguments)), strict=True):
-        assert (leaf.dtype, leaf.shape) == (expected.dtype, expected.shape)
-        np.testing.assert_allclose(leaf, np.asarray(expected), rtol=tolerance, atol=tolerance)
+    assert_as_in_xla(module, function, arguments, tolerance)
     return module
 
 

@@ -10,7 +10,7 @@ import jax
 
 import xla2py
 from xla2py.targets.base import load_target
-from xla2py.tests.targets.numpy_fast import kernels
+from xla2py.tests.targets.numpy_fast import assert_as_in_xla, kernels
 from xla2py.transpile.array.program import roots
 from xla2py.transpile.array.traversal import topological
 from xla2py.transpile.compilation import Options, compile
@@ -28,11 +28,7 @@ RUNNING = (jnp.cumsum, jnp.cumprod, lax.cummax, lax.cummin)
 def as_in_xla(function, *arguments, style="fused", tolerance=1e-5) -> GeneratedModule:
     """The module of a function, which gives what XLA gives, NaN and infinities in the same places."""
     module = xla2py.emit(xla2py.from_jax(function, *arguments), style=style, format=False, checks=False, debug=True)
-    with np.errstate(all="ignore"):
-        made = module.load(keep_compiled=False).main(*arguments)
-    for leaf, expected in zip(jax.tree.leaves(made), jax.tree.leaves(jax.jit(function)(*arguments)), strict=True):
-        assert (leaf.dtype, leaf.shape) == (expected.dtype, expected.shape)
-        np.testing.assert_allclose(leaf, np.asarray(expected), rtol=tolerance, atol=tolerance)
+    assert_as_in_xla(module, function, arguments, tolerance)
     return module
 
 
@@ -86,7 +82,7 @@ def test_long_rows_are_summed_in_float64():
 
 
 def test_totals_join_what_is_around_them():
-    """In one function: what is read of them and of reductions along the same axis."""
+    """One function computes what is read of running totals, and of reductions along the same axis."""
 
     def shares(x):
         p = jax.nn.softmax(x, 1)
@@ -152,7 +148,7 @@ def test_threads_have_totals_of_their_own(threads):
 
 @pytest.mark.parametrize("shape", [(7,), (3, 5), (2, 4, 3), (6, 1)])
 def test_totals_from_the_last_element_on(shape):
-    """In a loop that goes backwards, also beside reductions and beside totals that go forwards."""
+    """A loop goes backwards for such totals, also beside reductions and beside totals that go forwards."""
 
     def both_ways(x):
         return [

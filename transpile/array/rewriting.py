@@ -100,7 +100,7 @@ def along(reduction: Node) -> dict[str, Any]:
 def copied(
     graph: Graph, node: Node, operands: tuple[Node, ...], interval: Interval | None, parameters: Mapping[str, Any]
 ) -> Node:
-    """The same operation on other operands, whose values are within an interval."""
+    """Return the same operation on other operands; its values are within an ``interval``."""
     return graph.typed(
         node.opcode,
         operands,

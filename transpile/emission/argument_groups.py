@@ -30,7 +30,7 @@ Steps = tuple[Key | Field, ...]
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """What parts are taken from: ``key`` tells trees apart, ``maker`` is the function that gave an object."""
+    """A tree or an object with parts: ``key`` tells it from others, ``maker`` is the function that gave an object."""
 
     key: Hashable
     word: str

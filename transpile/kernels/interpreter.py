@@ -18,7 +18,7 @@ from ..array.program import Branch, Loop, tree_nodes
 from ..array.traversal import topological
 from .index_maps import Offset
 from .kernel import Kernel
-from .operations import RUNNING, kernel_operation
+from .operations import RUNNING, is_backwards, kernel_operation
 from .scalars import SCALARS, quotient_of, scalar_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -96,7 +96,7 @@ class Interpreter:
                 for own in values:
                     own[node] = folded[node][0]
             elif node.opcode in RUNNING:
-                ordered = values[::-1] if node.parameters.get("backwards") else values
+                ordered = values[::-1] if is_backwards(node) else values
                 for number, own in enumerate(ordered, 1):
                     own[node] = self._folded(node, ordered[:number])
             else:

@@ -68,6 +68,11 @@ def kernel_operation(node: Node) -> KernelOperation | None:
     return OPERATIONS.get(node.opcode)
 
 
+def is_backwards(node: Node) -> bool:
+    """Tell whether a running total begins with the last element of a line."""
+    return bool(node.parameters.get("backwards"))
+
+
 def is_of_elements(node: Node) -> bool:
     """The node is an operation of the array dialect on elements at one place."""
     return node.opcode not in OPERATIONS and node.operation.is_elementwise

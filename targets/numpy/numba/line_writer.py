@@ -9,7 +9,7 @@ from ....transpile.emission.expression import Expression
 from ....transpile.hlo.element_types import F64, S32, S64, ElementType
 from ....transpile.kernels.index_maps import Index, Map
 from ....transpile.kernels.kernel import Kernel
-from ....transpile.kernels.operations import REDUCTION_OF, RUNNING
+from ....transpile.kernels.operations import REDUCTION_OF, RUNNING, is_backwards
 from ....transpile.kernels.phases import Phase, phases
 from .writer import NestWriter
 
@@ -185,7 +185,7 @@ class LineNestWriter(NestWriter):
 
     def _open_line(self, totals: Iterable[Node]) -> int:
         """Begin loops over a line, from its end on if totals go backwards."""
-        backwards = {node.parameters["axis"] for node in totals if node.parameters.get("backwards")}
+        backwards = {node.parameters["axis"] for node in totals if is_backwards(node)}
         for axis in self.inner:
             if axis in backwards:
                 counter, last = self.counters[axis], self.kernel.loop[axis] - 1

@@ -10,13 +10,9 @@ from ...array.operations import RUNNING
 from ...array.program import Function
 from ...array.rewriting import copied, rewrite
 from ...array.value import FULL, getitem
+from ...kernels.operations import is_backwards
 
 _FLIP = (None, None, -1)
-
-
-def is_backwards(node: Node) -> bool:
-    """Tell whether a running total begins with the last element."""
-    return bool(node.parameters.get("backwards"))
 
 
 def turn_around(function: Function, kernels: Kernels) -> None:

@@ -17,7 +17,8 @@ from ...kernels.gathers import gather_of
 from ...kernels.index_maps import ANYWHERE, Index, Map, Test, bounds, identity, offset
 from ...kernels.kernel import Kernel, given_type
 from ...kernels.lines import Lines, reduced_axes
-from .backwards import forwards, is_backwards
+from ...kernels.operations import is_backwards
+from .backwards import forwards
 from .gathering import Gathering
 from .line_reductions import LineReductions
 from .reading import is_generated, read_by

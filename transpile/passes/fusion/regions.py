@@ -20,7 +20,7 @@ from ...array.traversal import dependencies, is_inside, topological
 from ...kernels.gathers import gather_of
 from ...kernels.index_maps import Map, identity, is_view, pieces
 from ...kernels.lines import Lines, is_splittable, reduced_axes
-from .backwards import is_backwards
+from ...kernels.operations import is_backwards
 from .reading import beside, is_generated, of_lines, read_by, read_from_around
 
 _MOST_OPERATIONS = 128  # that join as likes, and as many more that only these read
