@@ -243,7 +243,8 @@ class Target:
     an argument of ``main`` of a NumPy array, where ``main`` does not take NumPy's own. ``lacks`` names the element
     types that the library has no dtype for: they are carried in int8 and uint8. ``kernels`` are there where it
     offers the style ``fast``. ``cannot_be_captured(node)`` gives the reason why a node cannot be in a graph that is
-    captured once and launched often, or None; it is there where the target has such graphs. ``twin`` runs modules
+    captured once and launched often, or None; it is there where the target has such graphs. ``precisions`` are those in
+    which it multiplies float32. ``twin`` runs modules
     in tests where the target's device is missing, ``library`` is how they run else.
     """
 
@@ -268,6 +269,7 @@ class Target:
     lacks: frozenset[str] = frozenset()
     kernels: Kernels | None = None
     cannot_be_captured: Callable[[Node], str | None] | None = None
+    precisions: tuple[str, ...] = ("float32",)
     twin: Twin | None = None
     library: Library = field(default_factory=Library)
 

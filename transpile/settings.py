@@ -78,6 +78,12 @@ SETTINGS: dict[str, Setting] = {
             "threads", "1", "Threads in which large kernels for NumPy run: a number, or auto for all that Numba has."
         ),
         Setting(
+            "precision",
+            "float32",
+            "How float32 is multiplied: as it is, or in TF32 (CuPy) where the program asks for no more precision.",
+            ("float32", "tf32"),
+        ),
+        Setting(
             "graph",
             False,
             "Offer replay beside main, which launches main as a captured graph.",

@@ -65,6 +65,7 @@ TARGET = Target(
     runners=("run_local", "run_nccl"),
     kernels=KERNELS,
     cannot_be_captured=cannot_be_captured,
+    precisions=("float32", "tf32"),
     twin=Twin(_missing, _of_twin("twin"), _of_twin("to_device"), _of_twin("to_host"), _of_twin("costs_of", "costs")),
     library=LIBRARY,
 )

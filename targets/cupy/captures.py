@@ -74,7 +74,7 @@ _RULES: dict[str, Rule] = {
 }
 _FUNCTIONS: dict[str, Rule] = {
     **dict.fromkeys(
-        ("gemm", "matmul", "dot_general", "ragged_dot", "scaled_dot", "convolution", "correlate"), _product
+        ("gemm", "contract", "matmul", "dot_general", "ragged_dot", "scaled_dot", "convolution", "correlate"), _product
     ),
     **lacks("cholesky potrf triangular_solve back_substitute getrf solve", SOLVER),
     **lacks("reflect apply_q geqrf geqp3 orgqr ormqr gehrd sytrd syevd gesdd geev gees", SOLVER),

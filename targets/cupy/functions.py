@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import isfinite, prod
+from string import ascii_lowercase
 from typing import Any
 
 from ...transpile.array.node import Node, Slot, Ufunc, literal_value
-from ...transpile.hlo.element_types import PRED
+from ...transpile.hlo.element_types import F32, PRED
 from ..base import OwnCall
 
 Rule = Callable[[Node], OwnCall | None]
@@ -96,16 +97,54 @@ def _product(node: Node) -> OwnCall | None:
     """
     if node.element_type is PRED:
         return OwnCall("matmul")
+    if _is_in_tf32(node):
+        return _in_tf32(node)
     is_narrow = node.type.name in _NARROW and all(operand.ndim >= 2 for operand in node.operands)
     if not is_narrow or (node.ndim == 2 and node.shape != (1, 1)):
         return None
     return _of_one_matrix(node) or OwnCall("gemm")
 
 
+def _contraction(node: Node) -> OwnCall | None:
+    return _in_tf32(node) if _is_in_tf32(node) else None
+
+
+def _is_in_tf32(node: Node) -> bool:
+    return "precision" in node.parameters and node.type is F32
+
+
+def _in_tf32(node: Node) -> OwnCall | None:
+    """Return the call of a product whose factors are rounded to TF32. Those by vectors, and of batches that are
+    repeated along an axis, stay in float32.
+    """
+    a, b = node.operands
+    tf32 = (("tf32", True),)
+    if node.opcode == "matmul":
+        is_one = min(a.ndim, b.ndim) >= 2 and len({a.shape[:-2], b.shape[:-2]} - {()}) <= 1
+        return OwnCall("gemm", keywords=tf32) if is_one else None
+    if node.opcode == "tensordot" and b.ndim == 2 and node.parameters["axes"] == ((a.ndim - 1,), (0,)):
+        return OwnCall("gemm", keywords=tf32)
+    subscripts = node.parameters["subscripts"] if node.opcode == "einsum" else _letters(node)
+    return OwnCall("contract", (Slot(0), Slot(1), subscripts), tf32)
+
+
+def _letters(node: Node) -> str:
+    """Return what ``einsum`` would call the axes of a ``tensordot``."""
+    a, b = node.operands
+    letters = ascii_lowercase[: a.ndim + b.ndim]
+    left, right = letters[: a.ndim], list(letters[a.ndim :])
+    for axis, other in zip(*node.parameters["axes"], strict=True):
+        right[other] = left[axis]
+    result = "".join(letter for letter in (*left, *right) if (letter in left) != (letter in right))
+    return f"{left},{''.join(right)}->{result}"
+
+
 def copied_product(node: Node) -> OwnCall | None:
     """Return ``gemm`` for an ``@`` of batches for which CuPy copies a turned operand or works out addresses."""
     if node.opcode != "matmul" or node.ndim < 3 or any(operand.ndim < 2 for operand in node.operands):
         return None
+    if _is_in_tf32(node):
+        return None  # own_function has a call for it
     batches = {operand.shape[:-2] for operand in node.operands}
     is_copied = len(batches) == 2 or any(map(_is_turned, node.operands))
     if not is_copied or len(batches - {()}) != 1:
@@ -122,10 +161,8 @@ def _of_one_matrix(node: Node) -> OwnCall | None:
 
 
 def _is_turned(node: Node) -> bool:
-    """Tell whether matrices are read column by column, or are parts of others."""
-    if node.opcode == "transpose":
-        return tuple(node.parameters["axes"][:-2]) == tuple(range(node.ndim - 2))
-    return node.opcode == "getitem"
+    """Tell whether the axes of matrices are in another order in memory, or they are parts of others."""
+    return node.opcode in ("transpose", "getitem")
 
 
 def _pad(node: Node) -> OwnCall | None:
@@ -209,6 +246,7 @@ _FUNCTIONS: dict[str, Rule] = {
     "cumsum": _running("add", narrow_only=True),
     "cumprod": _running("multiply", narrow_only=True),
     "bitwise_reduce": _bitwise,
+    **dict.fromkeys(("einsum", "tensordot"), _contraction),
     "matmul": _product,
     "pad": _pad,
     "sort": _sort,

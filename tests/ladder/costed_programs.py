@@ -47,8 +47,9 @@ def max_pool(x: Any, size: int) -> Any:
     return lax.reduce_window(x, -jnp.inf, lax.max, (1, size, size, 1), (1, 2, 2, 1), "SAME")
 
 
-def convolution(x: Any, kernel: Any) -> Any:
-    return lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+def convolution(x: Any, kernel: Any, groups: int = 1) -> Any:
+    numbered = {"dimension_numbers": ("NHWC", "HWIO", "NHWC"), "feature_group_count": groups}
+    return lax.conv_general_dilated(x, kernel, (1, 1), "SAME", **numbered)
 
 
 def lstm(x: Any, w: Any, u: Any, start: Any) -> Any:
@@ -98,6 +99,10 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "batch norm, channels last, larger": (batch_norm, [numbers(32, 56, 56, 16)]),
     "attention": (attention, [numbers(2, 4, 32, 16)] * 3),
     "attention, bfloat16": (attention, [bf16(2, 4, 32, 16)] * 3),
+    "product of heads behind positions": (
+        lambda q, k: jnp.einsum("bthd,bshd->bhts", q, k),
+        [numbers(2, 64, 4, 1024)] * 2,
+    ),
     "dense layer, bfloat16": (lambda x, w, b: jax.nn.relu(x @ w + b), [bf16(64, 32), bf16(32, 64), bf16(64)]),
     "MLP, training step": (mlp_step, [numbers(64, 128), numbers(128), numbers(128, 32), numbers(16, 64), bf16(16, 32)]),
     "cross entropy": (cross_entropy, [numbers(32, 512), places(512, 32)]),
@@ -110,6 +115,8 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "normal numbers": (lambda key: jax.random.normal(key, (64, 64)), [KEY]),
     "convolution": (convolution, [numbers(2, 16, 16, 8), numbers(3, 3, 8, 16)]),
     "convolution, gradients": (gradient(convolution, 0, 1), [numbers(2, 16, 16, 8), numbers(3, 3, 8, 16)]),
+    "convolution, bfloat16": (convolution, [bf16(2, 16, 16, 8), bf16(3, 3, 8, 16)]),
+    "depthwise convolution": (lambda x, w: convolution(x, w, 8), [numbers(2, 16, 16, 8), numbers(3, 3, 1, 8)]),
     "max pool 2 x 2": (lambda x: max_pool(x, 2), [numbers(2, 16, 16, 8)]),
     "max pool 2 x 2, gradient": (gradient(lambda x: max_pool(x, 2)), [numbers(2, 16, 16, 8)]),
     "max pool 3 x 3, gradient": (gradient(lambda x: max_pool(x, 3)), [numbers(2, 16, 16, 8)]),

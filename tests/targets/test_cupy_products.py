@@ -8,6 +8,8 @@ import pytest
 jax = pytest.importorskip("jax")
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
+from jax import numpy as jnp  # noqa: E402
+
 import xla2py  # noqa: E402
 from xla2py.targets.cupy.twin.costs import costs_of  # noqa: E402
 from xla2py.targets.cupy.twin.cublas import CublasError  # noqa: E402
@@ -43,6 +45,25 @@ def test_nothing_is_copied_before_a_product(function, shapes, text, dtype):
     np.testing.assert_allclose(checked(module, arguments), expected, 1e-5, 1e-5)
 
 
+def attention(q, k, v):
+    return jnp.einsum("bhts,bshd->bthd", jnp.einsum("bthd,bshd->bhts", q, k), v)
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_large_matrices_whose_batch_is_in_another_order_are_multiplied_in_turn(batch):
+    arguments = [numbers(batch, length, 2, 4) for length in (5, 6, 6)]
+    module = xla2py.emit(xla2py.from_jax(attention, *arguments), "cupy", style="fast")
+    expected = np.asarray(attention(*arguments))
+    np.testing.assert_allclose(checked(module, arguments), expected, 1e-5, 1e-5)
+    copied = costs_of(module.load, arguments)
+    in_turn = replace(module, source=module.source.replace("SMALL_BYTES = 1 << 20", "SMALL_BYTES = 1"))
+    np.testing.assert_allclose(checked(in_turn, arguments), expected, 1e-5, 1e-5)
+    costs = costs_of(in_turn.load, arguments)
+    assert costs.launches == 2 * batch
+    assert copied.launches == 2 + 3 * (batch > 1)
+    assert (costs.bytes_moved < copied.bytes_moved) == (batch > 1)
+
+
 def test_readable_modules_leave_it_to_the_library():
     arguments = [numbers(2, 3, 4), numbers(4, 5)]
     module = xla2py.emit(xla2py.from_jax(lambda x, w: x @ w, *arguments), "cupy")
@@ -56,7 +77,7 @@ def test_readable_modules_leave_it_to_the_library():
         ("(b.data.ptr, kind, apart_b, step_b)", "(b.data.ptr, kind, apart_b, step_a)"),
         ("(turn_b, turn_a, n, m, k", "(turn_a, turn_b, n, m, k"),
         ("max(column, rows), step", "columns, step"),
-        ("result_kind, n, m * n, prod(batch))", "result_kind, m, m * n, prod(batch))"),
+        ("_, _, apart, step = gemm_operand(result)", "_, _, apart, step = gemm_operand(a)"),
         ("cp.cuda.cublas.CUBLAS_COMPUTE_32F\n", "cp.cuda.cublas.CUBLAS_COMPUTE_64F\n"),
         ("*(turn_b, turn_a, n, m, k, addressof(one))", "*(turn_b, turn_a, n, m, k)"),
     ],

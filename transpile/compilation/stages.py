@@ -30,7 +30,7 @@ from ..passes.own_functions import own_functions
 from ..passes.repeats import repeats
 from ..passes.special_functions import special_functions
 from ..passes.storage_types import legalize_storage_types
-from ..passes.to_array import LOWERING_CHOICES, ModuleLowering
+from ..passes.to_array import FLOAT32, LOWERING_CHOICES, ModuleLowering
 from ..passes.to_array import Options as LoweringOptions
 
 READABLE, FAST, FUSED = STYLES = ("readable", "fast", "fused")
@@ -46,10 +46,10 @@ class Options:
 
     ``disabled`` names stages to leave out, ``custom_calls`` a function ``module:function`` for custom-call targets;
     ``limits`` hold for programs in chunks, ``style`` is one of ``STYLES``, large kernels run in so many ``threads`` (a
-    number, or ``auto``), and ``graph`` asks for a program that can be
-    captured as one CUDA graph. With the ``edges`` of the library, its plain calls are used where they differ from HLO
-    on few inputs alone. With ``debug`` the program is verified after every stage. ``allow`` names packages that
-    modules may import.
+    number, or ``auto``), and ``graph`` asks for a program that can be captured as one CUDA graph. Products of float32
+    have a ``precision``, ``FLOAT32`` or ``TF32``. With the ``edges`` of the library, its plain calls are used where
+    they differ from HLO on few inputs alone. With ``debug`` the program is verified after every stage. ``allow`` names
+    packages that modules may import.
     """
 
     disabled: tuple[str, ...] = ()
@@ -58,6 +58,7 @@ class Options:
     style: str = READABLE
     threads: str = "1"
     graph: bool = False
+    precision: str = FLOAT32
     edges: str = XLA
     debug: bool = False
     allow: tuple[str, ...] = ()
@@ -148,7 +149,9 @@ def _store_types(draft: Draft) -> None:
 
 
 def _lower(draft: Draft) -> None:
-    options = LoweringOptions(draft.options.disabled, draft.options.custom_calls, draft.support)
+    options = LoweringOptions(
+        draft.options.disabled, draft.options.custom_calls, draft.support, draft.options.precision
+    )
     program = ModuleLowering(draft.module, options).lower()
     program.given = draft.given
     for function in program.functions:

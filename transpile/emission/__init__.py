@@ -59,6 +59,7 @@ def emit(
     threads: str | int = 1,
     allow: Sequence[str] = (),
     graph: bool = False,
+    precision: str = "float32",
     edges: str = "xla",
     helpers: str = "own",
     debug: bool = False,
@@ -85,9 +86,11 @@ def emit(
     CuPy): what joins between two arrays that must be stored becomes one kernel; in ``fused`` however small. Large ones
     run in so many ``threads`` on NumPy; ``auto`` leaves the number to Numba. ``allow`` names packages that a module may
     import where they are faster (``scipy`` on NumPy), as kernels may. With ``graph`` the module offers ``replay``:
-    ``main`` as a CUDA graph (CuPy). With ``edges="library"``, plain calls of the array library are used where these
-    differ from HLO only on singular, non-finite or out-of-range input (docs/edges.md). The functions that a module
-    copies are its ``own``, or in a file that those of a package import (``shared``), or of a folder (``beside``).
+    ``main`` as a CUDA graph (CuPy). With ``precision="tf32"`` float32 is rounded to TF32 before it is multiplied, where
+    the program does not ask for more (CuPy). With ``edges="library"``, plain calls of the array library are used where
+    these differ from HLO only on singular, non-finite or out-of-range input (docs/edges.md). The functions that a
+    module copies are its ``own``, or in a file that those of a package import (``shared``), or of a folder
+    (``beside``).
     ``debug`` verifies the program after each pass, which finds a bug in a pass where it is. ``observe`` is called with
     the name of each pass and the program after it as text, ``begin`` with the name of what is done next.
 
@@ -113,11 +116,14 @@ def emit(
     require_threads(threads, style, chosen)
     require_packages(allow, chosen)
     require_graphs(graph, chosen)
+    require_precision(precision, chosen)
     annotate, constants = chosen_word("annotate", annotate), chosen_word("constants", constants)
     edges, helpers = chosen_word("edges", edges), chosen_word("helpers", helpers)
     require_sharing(helpers, style == READABLE and not graph and device_count(module) == 1)
     limits = Limits(memory, chunks) if chosen.arrange is not None else Limits()
-    asked = Options(tuple(disable_passes), hooks, limits, style, str(threads), graph, edges, debug, tuple(allow))
+    asked = Options(
+        tuple(disable_passes), hooks, limits, style, str(threads), graph, precision, edges, debug, tuple(allow)
+    )
     compiled = compile(module, chosen, asked, observe, begin)
     compiled.require_support(*(captured_objects(module) if graph and nested else ()))
     settings = Settings(
@@ -140,6 +146,7 @@ def emit(
             threads=str(threads),
             allow=",".join(allow),
             graph=graph,
+            precision=precision,
             annotate=annotate,
             checks="exact" if checks == SIZES else checks,
             edges=edges,
@@ -271,6 +278,14 @@ def require_graphs(graph: bool, target: Target) -> None:
     """Raise UsageError (XP415) for a graph on a target that has none."""
     if graph and target.cannot_be_captured is None:
         raise UsageError(Diagnostic("XP415", f"{target.title} has no graphs", hint="leave --graph out"))
+
+
+def require_precision(precision: str, target: Target) -> None:
+    """Raise UsageError (XP416) for a precision of products that there is not, or not on this target."""
+    word = chosen_word("precision", precision)
+    if word not in target.precisions:
+        message = f"precision: modules for {target.title} have no '{word}'"
+        raise UsageError(Diagnostic("XP416", message, hint="leave --precision out"))
 
 
 def _target(target: str | Target) -> Target:

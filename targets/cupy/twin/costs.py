@@ -69,9 +69,11 @@ def _addresses(a: Array, b: Array) -> int:
 
 
 def bytes_of(array: Array) -> int:
-    """The bytes of the memory that an array shows: what is broadcast counts once."""
+    """The bytes of the memory that an array shows: what is broadcast, or is in several windows, counts once."""
     pairs = zip(array.shape, array.strides, strict=True)
-    return array.dtype.itemsize * int(np.prod([size if stride or not size else 1 for size, stride in pairs]))
+    shown = array.dtype.itemsize * int(np.prod([size if stride or not size else 1 for size, stride in pairs]))
+    first, end = np.lib.array_utils.byte_bounds(array)
+    return min(shown, end - first)
 
 
 def costs_of(load: Callable[[], Any], arguments: Sequence[Any]) -> Costs:

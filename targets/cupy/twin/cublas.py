@@ -2,7 +2,9 @@
 
 It reads and writes memory by addresses, flags and distances, as cuBLAS does, so that a wrong one gives wrong numbers.
 
-Source: cuBLAS's documentation of cublasGemmStridedBatchedEx, and CuPy 14.2, ``cublas.pyx``.
+Source: cuBLAS's documentation of cublasGemmStridedBatchedEx, and CuPy 14.2, ``cublas.pyx``. Operands of a batch may
+overlap, and results may lie between each other (Shi, Niranjan, Anandkumar, Cecka: Tensor contractions with extended
+BLAS kernels on CPU and GPU, 2016): that documentation wants no more than that results do not overlap.
 """
 
 from __future__ import annotations
@@ -89,12 +91,24 @@ def _matrices(given: dict[str, int], name: str, shape: tuple[int, int], flag: in
     if apart < max(rows, 1):
         raise CublasError(f"{name}: columns of {rows} are {apart} apart")
     count, step = given["batchCount"], given[f"stride{name}"]
-    if name == "C" and count > 1 and step < rows * columns:
+    if name == "C" and _overlap((count, step), (columns, apart), (rows, 1)):
         raise CublasError("results lie above each other")
     flat = _memory(given[name], dtype, (count - 1) * step + (columns - 1) * apart + rows)
     strides = (step * dtype.itemsize, dtype.itemsize, apart * dtype.itemsize)
     stored = np.lib.stride_tricks.as_strided(flat, (count, rows, columns), strides)
     return stored.swapaxes(1, 2) if is_turned else stored
+
+
+def _overlap(*axes: tuple[int, int]) -> bool:
+    """Tell whether axes, each with a size and the distance of its elements, have elements at one place: where the
+    elements of an axis are not farther apart than all of those of the axes with smaller distances.
+    """
+    span = 0
+    for step, size in sorted((step, size) for size, step in axes if size > 1):
+        if step <= span:
+            return True
+        span += (size - 1) * step
+    return False
 
 
 _LENT: dict[int, weakref.ref[np.ndarray]] = {}

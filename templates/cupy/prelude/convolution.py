@@ -1,19 +1,111 @@
 """Convolution over any number of spatial dimensions, as matrix products: CuPy 14 has no
 cuDNN.
+
+Source: the operation-semantics seed, ConvWithGeneralPadding.
 """
 
 from collections.abc import Sequence
+from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import cupy as cp
 
-from ...prelude.convolution import convolution
 from ...prelude.indexing import pad
-from ...prelude.windows import window_taps
-from .windows import unfold_kernel, window_geometry
+from ...prelude.precision import working_dtype
+from .contraction import gemm, gemm_into
+from .windows import channel_kernel, unfold_kernel, window_geometry
 
-COLUMN_BYTES = 1 << 28  # unfolded windows at a time
+COLUMN_BYTES = 1 << 28  # windows that lie beside each other at a time
+FEW_ROWS = 32  # of a matrix: products of more of them would leave much of a device idle
+MOST_TAPS = 64  # of one channel, which a thread adds up
+BY_CUBLAS = ("bfloat16", "float16", "float32", "float64")
+
+
+class Axis(NamedTuple):
+    """The windows along a spatial axis: the ``size`` of one, how many there are, where
+    the first begins, and how far apart they, and the elements of one, are.
+    """
+
+    size: int
+    windows: int
+    first: int = 0
+    step: int = 1
+    gap: int = 1
+
+
+def convolution(
+    x: cp.ndarray,
+    kernel: cp.ndarray,
+    *,
+    strides: Sequence[int] | None = None,
+    padding: Sequence[tuple[int, int]] | None = None,
+    input_dilation: Sequence[int] | None = None,
+    kernel_dilation: Sequence[int] | None = None,
+    reverse_kernel: Sequence[bool] | None = None,
+    feature_groups: int = 1,
+    batch_groups: int = 1,
+    layout: str | None = None,
+    dtype: Any = None,
+    tf32: bool = False,
+) -> cp.ndarray:
+    """Products of ``kernel`` with every window of ``x``, summed up.
+
+    ``x`` is [batch, *spatial, channels], ``kernel`` [*spatial, channels, output
+    channels] and the result is like ``x``, or of another ``dtype``. ``layout`` names
+    another order, as in "NCHW,OIHW->NCHW": N batch, C channels, I and O those of the
+    kernel, other letters spatial. Of ``feature_groups`` of channels, or
+    ``batch_groups`` of the batch, each meets one of the output channels. With ``tf32``,
+    float32 is rounded to TF32 before it is multiplied.
+    """
+    if layout:
+        axes_x, axes_kernel, axes_result = layout.replace("->", ",").split(",")
+        spatial = [letter for letter in axes_x if letter not in "NC"]
+        x = x.transpose([axes_x.index(letter) for letter in ("N", *spatial, "C")])
+        order = [axes_kernel.index(letter) for letter in (*spatial, "I", "O")]
+        kernel = kernel.transpose(order)
+    dtype = cp.dtype(dtype or x.dtype)
+    if not x.dtype == kernel.dtype == dtype:
+        work = cp.result_type(*map(working_dtype, (dtype, x.dtype, kernel.dtype)))
+        x, kernel = x.astype(work, copy=False), kernel.astype(work, copy=False)
+    if reverse_kernel:
+        flipped = [axis for axis, reverse in enumerate(reverse_kernel) if reverse]
+        kernel = cp.flip(kernel, tuple(flipped))
+    ones = (1,) * (x.ndim - 2)
+    if input_dilation and (strides or kernel_dilation):
+        gaps = [0, *(step - 1 for step in input_dilation), 0]
+        x, input_dilation = pad(x, 0, [(0, 0)] * x.ndim, gaps), None
+    holes, edges = input_dilation or ones, padding or ((0, 0),) * len(ones)
+    given = zip(holes, edges, strides or ones, kernel_dilation or ones, strict=True)
+    lengths = zip(x.shape[1:-1], kernel.shape, given, strict=False)
+    axes = [windows_along(n, size, *more) for n, size, more in lengths]
+    groups, depth = max(feature_groups, batch_groups), kernel.shape[-2]
+    if batch_groups > 1:
+        x = x.reshape(groups, x.shape[0] // groups, *x.shape[1:])
+    elif groups > 1:
+        x = cp.moveaxis(x.reshape(*x.shape[:-1], groups, depth), -2, 0)
+    else:
+        x = x[None]
+    if input_dilation:
+        result = correlate_phases(x, kernel, axes, input_dilation, tf32)
+    else:
+        result = correlate(x, kernel, axes, tf32)
+    if result.dtype != dtype:
+        result = result.astype(dtype)
+    if layout:
+        letters = ("N", *spatial, "C")
+        result = result.transpose([letters.index(letter) for letter in axes_result])
+    return result
+
+
+def windows_along(
+    n: int, size: int, hole: int, edges: tuple[int, int], step: int, gap: int
+) -> Axis:
+    """The windows of ``n`` elements ``hole`` apart, between edges of zeros."""
+    whole = max(n - 1, 0) * hole + min(n, 1) + sum(edges)
+    return Axis(
+        size, max(0, whole - (size - 1) * gap - 1 + step) // step, -edges[0], step, gap
+    )
 
 
 def integer_convolution(
@@ -24,69 +116,199 @@ def integer_convolution(
     return convolution(x.astype(dtype), kernel.astype(dtype), dtype=dtype, **options)
 
 
-def correlate(
+def correlate_phases(
     x: cp.ndarray,
     kernel: cp.ndarray,
-    strides: Sequence[int] | None,
-    dilation: Sequence[int] | None,
-    groups: int,
-    padding: Sequence[tuple[int, int]] | None = None,
+    axes: Sequence[Axis],
+    holes: Sequence[int],
+    tf32: bool,
 ) -> cp.ndarray:
-    """The convolution of ``x`` without gaps: a kernel lays the windows beside each
-    other, and all of them are one matrix product.
+    """``correlate`` of ``x`` whose elements are ``holes`` apart, with zeros between
+    them, which are left out: every so many windows meet the same taps.
+    """
+    counts = (axis.windows for axis in axes)
+    result = cp.zeros((x.shape[1], *counts, kernel.shape[-1]), x.dtype)
+    for phase in product(*map(range, holes)):
+        taken, written, parts = [], [], []
+        for at, axis, hole in zip(phase, axes, holes, strict=True):
+            before, first = divmod(-axis.first - at, hole)  # that meets an element
+            taken.append(slice(first, None, hole))
+            written.append(slice(at, None, hole))
+            taps = len(range(first, axis.size, hole))
+            parts.append(Axis(taps, len(range(at, axis.windows, hole)), -before))
+        target, part = result[:, *written], kernel[tuple(taken)]
+        if target.size and part.size:
+            target[...] = correlate(x, part, parts, tf32)
+    return result
+
+
+def correlate(
+    x: cp.ndarray, kernel: cp.ndarray, axes: Sequence[Axis], tf32: bool
+) -> cp.ndarray:
+    """Sums of products of ``kernel`` [*spatial, depth, features] with all windows of
+    ``x`` [groups, batch, *spatial, depth], [batch, *spatial, features].
     """
     *window, depth, features = kernel.shape
-    taps, ones = prod(window), (1,) * len(window)
-    steps, gaps = strides or ones, dilation or ones
-    edges = ((0, 0), *(padding or ((0, 0),) * len(window)), (0, 0))
-    counts, geometry = window_geometry(
-        x.shape, (1, *window, 1), (1, *steps, 1), edges, (1, *gaps, 1)
-    )
-    shape, channels = (*counts[:-1], features), x.shape[-1]
-    if depth == 0 or 0 in shape:
+    taps, counts = prod(window), [axis.windows for axis in axes]
+    shape = (x.shape[1], *counts, features)
+    if taps * depth == 0 or 0 in shape:
         return cp.zeros(shape, x.dtype)
-    if groups > 1 and depth == 1:
-        x = pad(x, 0, edges) if padding else x
-        return depthwise(x, kernel, strides, dilation)
-    if taps == 1 and groups == 1 and not padding:
-        every = x[:, *(slice(None, None, by) for by in steps)] if strides else x
-        return cp.tensordot(every, kernel.reshape(depth, features), axes=1)
-    matrix: cp.ndarray = kernel.reshape(taps * depth, features)
-    if groups > 1:
-        matrix = matrix.reshape(taps, depth, groups, -1).transpose(2, 0, 1, 3)
-        matrix = matrix.reshape(groups, taps * depth, -1)
-    geometry += f"#define CHANNELS {channels}\n"
-    rows = max(1, COLUMN_BYTES // (taps * channels * x.itemsize))
-    parts, windows = [], prod(shape[:-1])
-    for first in range(0, windows, rows):
-        columns = cp.empty((min(rows, windows - first), taps, channels), dtype=x.dtype)
-        unfold_kernel(geometry, x, first, columns)
-        if groups > 1:
-            columns = columns.reshape(-1, taps, groups, depth).transpose(2, 0, 1, 3)
-            products = columns.reshape(groups, -1, taps * depth) @ matrix
-            parts.append(products.transpose(1, 0, 2).reshape(-1, features))
-        else:
-            parts.append(columns.reshape(-1, taps * depth) @ matrix)
-    whole = parts[0] if len(parts) == 1 else cp.concatenate(parts)
-    return whole.reshape(shape)
+    if depth == 1 and taps <= MOST_TAPS:
+        return correlate_channels(x, kernel, axes)
+    if len(x) > 1 or x.dtype.name not in BY_CUBLAS:
+        return correlate_groups(x, kernel, axes, tf32)
+    if taps > prod(counts):  # as gradients of kernels
+        return correlate_few(x[0], kernel, axes, tf32).reshape(shape)
+    if taps == 1 and all(map(is_inside, axes, x.shape[2:-1])):
+        points = (slice(0, a.windows * a.step, a.step) for a in axes)
+        rows = x[0][:, *points].reshape(shape[0], -1, depth)
+        return gemm(rows, kernel.reshape(depth, features), tf32=tf32).reshape(shape)
+    return correlate_lines(x[0], kernel, axes, tf32).reshape(shape)
 
 
-def depthwise(
-    x: cp.ndarray,
-    kernel: cp.ndarray,
-    strides: Sequence[int] | None,
-    dilation: Sequence[int] | None,
-) -> cp.ndarray:
-    """``correlate`` where every group is one channel: sums of shifted images times one
-    weight for each channel.
+def is_inside(axis: Axis, n: int) -> bool:
+    """Tell whether windows of one element begin with the first of ``n``, and no other
+    lies beside them.
     """
-    *window, _, features = kernel.shape
-    x = x.repeat(features // x.shape[-1], axis=-1)
-    ones = (1,) * len(window)
-    steps, gaps = (1, *(strides or ones), 1), (1, *(dilation or ones), 1)
-    taps = window_taps(x, (1, *window, 1), steps, gaps)
-    weights = kernel.reshape(prod(window), features)
-    total = taps[0] * weights[0]
-    for tap, weight in zip(taps[1:], weights[1:], strict=True):
-        total += tap * weight
-    return total
+    return axis.first == 0 and (axis.windows - 1) * axis.step < n
+
+
+def correlate_lines(
+    x: cp.ndarray, kernel: cp.ndarray, axes: Sequence[Axis], tf32: bool
+) -> cp.ndarray:
+    """``correlate`` of one group. Windows are unfolded along all axes but the last,
+    where elements of one lie together: the product reads those that overlap in place.
+    """
+    others = prod(axis.windows for axis in axes[:-1])
+    if not axes or axes[-1].gap > 1 or len(x) * others < FEW_ROWS:
+        x, kernel = x[..., None, :], kernel[..., None, :, :]
+        axes, others = [*axes, Axis(1, 1)], prod(axis.windows for axis in axes)
+    last, features = axes[-1], kernel.shape[-1]
+    line = Axis(1, (last.windows - 1) * last.step + last.size, last.first)
+    unit, size = prod(kernel.shape[:-3]) * x.shape[-1], x.itemsize  # elements, bytes
+    images = max(1, COLUMN_BYTES // (others * line.windows * unit * size))
+    result = cp.empty((len(x), *(axis.windows for axis in axes), features), x.dtype)
+    for first in range(0, len(x), images):
+        part, sums = x[first : first + images], result[first : first + images]
+        windows = [Axis(1, len(part)), *axes[:-1], line]
+        columns, matrix = unfold(part, windows, cp.moveaxis(kernel, -3, 0))
+        rows = len(part) * others
+        overlapping = cp.lib.stride_tricks.as_strided(
+            columns,
+            (last.windows, rows, last.size * unit),
+            (last.step * unit * size, line.windows * unit * size, size),
+        )
+        sums = sums.reshape(rows, last.windows, features).transpose(1, 0, 2)
+        gemm_into(sums, overlapping, matrix.reshape(-1, features), tf32=tf32)
+    return result
+
+
+def correlate_few(
+    x: cp.ndarray, kernel: cp.ndarray, axes: Sequence[Axis], tf32: bool
+) -> cp.ndarray:
+    """``correlate`` of one group where there are fewer windows than elements in one:
+    ``correlate_lines`` with the two in each other's place, and the first axis read in
+    place.
+    """
+    if axes[0].gap > 1:
+        x, kernel, axes = x[:, None], kernel[None], [Axis(1, 1), *axes]
+    (first, *others), features = axes, kernel.shape[-1]
+    lines = Axis(1, (first.windows - 1) * first.step + first.size, first.first)
+    turned = [Axis(a.windows, a.size, a.first, a.gap, a.step) for a in others]
+    x = cp.moveaxis(x, (1, -1), (0, 1))
+    x = cp.moveaxis(x, 2, -1)  # [lines, depth, *spatial, batch]
+    kernel = cp.moveaxis(kernel, -2, 1)
+    across = prod(axis.windows for axis in others) * x.shape[-1]
+    each = prod(axis.size for axis in others) * across  # elements of a line and channel
+    channels = max(1, COLUMN_BYTES // (lines.windows * each * x.itemsize))
+    shape = (first.windows, *(axis.windows for axis in others), x.shape[-1], features)
+    dtype = x.dtype if channels >= x.shape[1] else working_dtype(x.dtype)
+    result = cp.empty(shape, dtype)
+    for start in range(0, x.shape[1], channels):
+        part, weights = (
+            x[:, start : start + channels],
+            kernel[:, start : start + channels],
+        )
+        columns, matrix = unfold(
+            part, [lines, Axis(1, part.shape[1]), *turned], weights
+        )
+        unit, size = part.shape[1] * each, x.itemsize
+        overlapping = cp.lib.stride_tricks.as_strided(
+            columns,
+            (first.windows, across, first.size * unit // across),
+            (first.step * unit * size, size, across * size),
+        )
+        sums = result.reshape(first.windows, across, features)
+        gemm_into(
+            sums, overlapping, matrix.reshape(-1, features), tf32=tf32, adds=start > 0
+        )
+    return cp.moveaxis(result, -2, 0)
+
+
+def correlate_groups(
+    x: cp.ndarray, kernel: cp.ndarray, axes: Sequence[Axis], tf32: bool
+) -> cp.ndarray:
+    """``correlate`` of several groups, or of numbers that cuBLAS does not have, with
+    whole windows beside each other.
+    """
+    groups, batch, features = len(x), x.shape[1], kernel.shape[-1]
+    length, counts = prod(kernel.shape[:-1]), [axis.windows for axis in axes]
+    weights = kernel.reshape(*kernel.shape[:-1], groups, features // groups)
+    weights = cp.moveaxis(weights, -2, 0)
+    images = max(1, COLUMN_BYTES // (groups * prod(counts) * length * x.itemsize))
+    result = cp.empty((batch, *counts, features), x.dtype)
+    for first in range(0, batch, images):
+        part, sums = x[:, first : first + images], result[first : first + images]
+        windows = [Axis(1, groups), Axis(1, part.shape[1]), *axes]
+        columns, matrix = unfold(part, windows, weights)
+        columns = columns.reshape(groups, -1, length)
+        matrix = matrix.reshape(groups, length, -1)
+        sums = sums.reshape(-1, groups, features // groups).transpose(1, 0, 2)
+        if x.dtype.name in BY_CUBLAS:
+            gemm_into(sums, columns, matrix, tf32=tf32)
+        else:
+            sums[...] = columns @ matrix
+    return result
+
+
+def unfold(
+    x: cp.ndarray, axes: Sequence[Axis], kernel: cp.ndarray
+) -> tuple[cp.ndarray, cp.ndarray]:
+    """Lay the windows along all ``axes`` but the last beside each other, [*windows,
+    elements of one, last axis], and ``kernel`` in the order of its own axes: both in
+    one launch.
+    """
+    counts, geometry = geometry_of(x, [*axes, Axis(1, x.shape[-1])])
+    taps = prod(axis.size for axis in axes)
+    columns = cp.empty((*counts[:-1], taps, x.shape[-1]), x.dtype)
+    weights = cp.empty(kernel.shape, kernel.dtype)
+    geometry += f"#define CHANNELS {x.shape[-1]}\n"
+    geometry += f"#define COLUMNS {columns.size}\n#define WEIGHTS {weights.size}\n"
+    size = max(columns.size, weights.size)
+    unfold_kernel(geometry, x, kernel, columns, weights, size=size)
+    return columns, weights
+
+
+def geometry_of(x: cp.ndarray, axes: Sequence[Axis]) -> tuple[tuple[int, ...], str]:
+    """``window_geometry`` of windows that are counted."""
+    edges = [
+        (-a.first, a.first + (a.windows - 1) * a.step + (a.size - 1) * a.gap + 1 - n)
+        for a, n in zip(axes, x.shape, strict=True)
+    ]
+    sizes, _, _, steps, gaps = zip(*axes, strict=True)
+    return window_geometry(x.shape, sizes, steps, edges, gaps)
+
+
+def correlate_channels(
+    x: cp.ndarray, kernel: cp.ndarray, axes: Sequence[Axis]
+) -> cp.ndarray:
+    """``correlate`` where every group is one channel: a thread adds up a window."""
+    features, image = kernel.shape[-1], cp.moveaxis(x[..., 0], 0, -1)
+    ends = Axis(1, len(image)), Axis(1, len(x))
+    counts, geometry = geometry_of(image, [ends[0], *axes, ends[1]])
+    geometry += (
+        f"#define FEATURES {features}\n#define OF_CHANNEL {features // len(x)}\n"
+    )
+    sums = cp.empty((*counts[:-1], features), x.dtype)
+    zero = working_dtype(x.dtype).type(0)
+    return channel_kernel(geometry, image, kernel, zero, sums)

@@ -29,12 +29,12 @@ class WindowKernel:
         self.parts = (inputs, output, operation, name)
         self.kernels: dict[str, Any] = {}
 
-    def __call__(self, geometry: str, *arrays: Any) -> cp.ndarray:
+    def __call__(self, geometry: str, *arrays: Any, **size: int) -> Any:
         kernel = self.kernels.get(geometry)
         if kernel is None:
             kernel = cp.ElementwiseKernel(*self.parts, preamble=geometry)
             self.kernels[geometry] = kernel
-        return kernel(*arrays)
+        return kernel(*arrays, **size)
 
 
 def window_geometry(
@@ -65,14 +65,33 @@ def window_geometry(
 
 
 unfold_kernel = WindowKernel(
-    "raw T x, int64 first",
-    "T column",
+    "raw T x, raw T kernel",
+    "raw T columns, raw T weights",
     """
-    int channel = i % CHANNELS, tap = i / CHANNELS % TAPS;
-    int place = element_of((first + i / CHANNELS / TAPS) * CHANNELS + channel, tap);
-    column = place >= 0 ? x[place] : T(0);
+    if (i < WEIGHTS) weights[i] = kernel[i];
+    if (i < COLUMNS) {
+        int channel = i % CHANNELS, tap = i / CHANNELS % TAPS;
+        int place = element_of(i / CHANNELS / TAPS * CHANNELS + channel, tap);
+        columns[i] = place >= 0 ? x[place] : T(0);
+    }
     """,
     "unfold_kernel",
+)
+
+
+channel_kernel = WindowKernel(
+    "raw T x, raw T weights, W zero",
+    "T sum",
+    """
+    W total = zero;
+    for (int tap = 0; tap < TAPS; tap++) {
+        int place = element_of(i / OF_CHANNEL, tap);
+        W weight = W(weights[tap * FEATURES + i % FEATURES]);
+        if (place >= 0) total += W(x[place]) * weight;
+    }
+    sum = T(total)
+    """,
+    "channel_kernel",
 )
 
 

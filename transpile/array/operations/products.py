@@ -70,12 +70,18 @@ _product: dict[str, Any] = {
     "allocates": True,
     "default_names": ("dot",),
 }
-OPERATIONS.define("matmul", "a b", shape=matmul_shape, axes=matmul_axes, **_product)
+_precision = {"precision": WORD.optional}  # in which float32 is multiplied, where that is less
+OPERATIONS.define("matmul", "a b", parameters=_precision, shape=matmul_shape, axes=matmul_axes, **_product)
 OPERATIONS.define(
-    "tensordot", "a b", parameters={"axes": ANY}, shape=_tensordot_shape, axes=_tensordot_axes, **_product
+    "tensordot", "a b", parameters={"axes": ANY, **_precision}, shape=_tensordot_shape, axes=_tensordot_axes, **_product
 )
 OPERATIONS.define(
-    "einsum", "*factors", parameters={"subscripts": WORD}, shape=_einsum_shape, axes=_einsum_axes, **_product
+    "einsum",
+    "*factors",
+    parameters={"subscripts": WORD, **_precision},
+    shape=_einsum_shape,
+    axes=_einsum_axes,
+    **_product,
 )
 
 

@@ -15,7 +15,9 @@ from .fields import ConfigError, Field, Kind, flag, integers, number, word
 
 _NUMBERS = "dot_dimension_numbers"
 _DIMENSIONS = ("lhs_contracting", "rhs_contracting", "lhs_batch", "rhs_batch")
+_PRECISION = "precision_config.operand_precision"
 _PRODUCT: dict[str, Field] = {
+    _PRECISION: Field(Kind.ANY, ""),
     **{f"{_NUMBERS}.{name}_dimensions": integers() for name in _DIMENSIONS},
     "alpha_real": Field(Kind.NUMBER),
     "alpha_imag": number(0),
@@ -41,7 +43,8 @@ def _scaled_product(b: XlaBuilder, call: Call, lhs: XlaOp, rhs: XlaOp, more: tup
     """Scale a product in the type that it is summed in."""
     numbers = DotDimensionNumbers(*(call[f"{_NUMBERS}.{name}_dimensions"] for name in _DIMENSIONS))
     work = _summed_in(call.result().element_type)
-    product = b.dot_general(lhs, rhs, numbers, preferred_element_type=work)
+    precision = ("highest", "highest") if "HIGH" in str(call[_PRECISION]) else None
+    product = b.dot_general(lhs, rhs, numbers, precision=precision, preferred_element_type=work)
     result = _scaled(b, call, product, complex(call["alpha_real"], call["alpha_imag"]))
     if not call["beta"]:
         return result

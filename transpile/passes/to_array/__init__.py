@@ -23,9 +23,18 @@ from . import (
 )
 from .custom_calls import is_placement
 from .custom_calls import refusal as custom_call_refusal
-from .lowering import LOWERING_CHOICES, RULES, ModuleLowering, Options
+from .lowering import FLOAT32, LOWERING_CHOICES, RULES, TF32, ModuleLowering, Options
 
-__all__ = ["LOWERING_CHOICES", "RULES", "ModuleLowering", "Options", "custom_call_refusal", "is_placement"]
+__all__ = [
+    "FLOAT32",
+    "LOWERING_CHOICES",
+    "RULES",
+    "TF32",
+    "ModuleLowering",
+    "Options",
+    "custom_call_refusal",
+    "is_placement",
+]
 
 _RULE_MODULES = (
     communication,

@@ -8,13 +8,12 @@ from typing import Any
 
 from ...array.node import Node, Slot
 from ...array.value import Value, materialise, permute, without_dimensions
-from ...hlo.element_types import ElementType
+from ...hlo.element_types import F32, ElementType
 from ...hlo.ir import Instruction
 from ...hlo.shape_rules.common import Operation
 from ...hlo.shape_rules.contractions import scaled_dot_order
-from ...hlo.shapes import ArrayShape
 from .elementwise import accumulated_type, converted
-from .lowering import FunctionLowering, lowers
+from .lowering import TF32, FunctionLowering, lowers
 
 
 @dataclass(slots=True)
@@ -34,20 +33,28 @@ class _Side:
 @lowers("dot")
 def dot(lowering: FunctionLowering, instruction: Instruction, lhs: Value, rhs: Value) -> Value:
     names = ("lhs_batch_dims", "lhs_contracting_dims", "rhs_batch_dims", "rhs_contracting_dims")
-    return dot_of(lowering, instruction.array_shape, lhs, rhs, {name: instruction[name] for name in names})
-
-
-def dot_of(
-    lowering: FunctionLowering, shape: ArrayShape, lhs: Value, rhs: Value, dimensions: dict[str, tuple[int, ...]]
-) -> Value:
-    """A dot with HLO's dimension numbers, accumulated for the type of its result."""
-    left = _Side(lhs, list(dimensions["lhs_batch_dims"]), list(dimensions["lhs_contracting_dims"]))
-    right = _Side(rhs, list(dimensions["rhs_batch_dims"]), list(dimensions["rhs_contracting_dims"]))
-    result = contract(lowering, left, right, shape.element_type)
+    batch_left, contracting_left, batch_right, contracting_right = (list(instruction[name]) for name in names)
+    left, right = _Side(lhs, batch_left, contracting_left), _Side(rhs, batch_right, contracting_right)
+    shape = instruction.array_shape
+    precision = {"precision": TF32} if is_in_tf32(lowering, instruction) else {}
+    result = _contracted(lowering, left, right, shape.element_type, precision)
     return Value(result.node, result.axes, shape.dimensions)
 
 
-def contract(lowering: FunctionLowering, left: _Side, right: _Side, element_type: ElementType) -> Value:
+def is_in_tf32(lowering: FunctionLowering, instruction: Instruction) -> bool:
+    """Tell whether a product of float32 is to be computed in TF32: the user asks for it, and HLO does for no more than
+    its default.
+    """
+    arrays = (instruction, *instruction.operands)
+    algorithm = instruction.attributes.get("algorithm")
+    is_default = set(instruction["operand_precision"]) <= {"default"} and algorithm in (None, "dot_tf32_tf32_f32")
+    is_float32 = all(array.array_shape.element_type is F32 for array in arrays)
+    return lowering.module.options.precision == TF32 and is_default and is_float32
+
+
+def _contracted(
+    lowering: FunctionLowering, left: _Side, right: _Side, element_type: ElementType, precision: dict[str, Any]
+) -> Value:
     """The contraction of two sides; result dimensions are batch, left free, right free."""
     accumulator = accumulated_type(element_type)
     in_bytes = element_type.is_integral and _products(left, right) >= _MANY
@@ -60,7 +67,7 @@ def contract(lowering: FunctionLowering, left: _Side, right: _Side, element_type
     for side in (left, right):
         if side.value.node.is_literal or any(side.value.repeats(d) for d in side.contracting):
             side.value = Value.of(materialise(lowering.graph, side.value))
-    result = _product(lowering, left, right, tuple(sizes), accumulator)
+    result = _product(lowering, left, right, tuple(sizes), accumulator, precision)
     return converted(lowering, result, element_type)
 
 
@@ -72,10 +79,17 @@ def _products(left: _Side, right: _Side) -> int:
     return prod(left.value.shape) * prod(right.value.shape[d] for d in right.free)
 
 
-def _matmul(lowering: FunctionLowering, a: Node, b: Node, shape: tuple[int, ...], element_type: ElementType) -> Node:
+def _matmul(
+    lowering: FunctionLowering,
+    a: Node,
+    b: Node,
+    shape: tuple[int, ...],
+    element_type: ElementType,
+    precision: dict[str, Any],
+) -> Node:
     """``a @ b``; many products of integers by exact products of floats, which have fast libraries."""
     if a.element_type is element_type and not element_type.is_integral:
-        return lowering.graph.add("matmul", (a, b))
+        return lowering.graph.add("matmul", (a, b), **precision)
     if a.element_type is element_type and b.element_type is element_type and prod(shape) * a.shape[-1] < _MANY:
         return lowering.graph.add("matmul", (a, b))
     if a.ndim > 1 and b.ndim > 1:
@@ -98,7 +112,12 @@ def _drop_units(lowering: FunctionLowering, left: _Side, right: _Side) -> None:
 
 
 def _product(
-    lowering: FunctionLowering, left: _Side, right: _Side, sizes: tuple[int, ...], element_type: ElementType
+    lowering: FunctionLowering,
+    left: _Side,
+    right: _Side,
+    sizes: tuple[int, ...],
+    element_type: ElementType,
+    precision: dict[str, Any],
 ) -> Value:
     """Choose the form. Dimensions that a side only repeats do not reach NumPy."""
     batch_count = len(left.batch)
@@ -133,22 +152,22 @@ def _product(
     ):
         a = arranged(left_node, letters_left, [*left_free, *contracted])
         b = arranged(right_node, letters_right, [*contracted, *right_free])
-        node = _matmul(lowering, a, b, shape, element_type)
+        node = _matmul(lowering, a, b, shape, element_type, precision)
     elif not batch:
         axes = (
             tuple(letters_left.index(k) for k in contracted),
             tuple(letters_right.index(k) for k in contracted),
         )
-        node = graph.add("tensordot", (left_node, right_node), axes=axes)
+        node = graph.add("tensordot", (left_node, right_node), axes=axes, **precision)
     elif len(contracted) == 1 and len(left_free) == 1 and len(right_free) == 1:
         a = arranged(left_node, letters_left, [*batch, *left_free, *contracted])
         b = arranged(right_node, letters_right, [*batch, *contracted, *right_free])
-        node = _matmul(lowering, a, b, shape, element_type)
+        node = _matmul(lowering, a, b, shape, element_type, precision)
     else:
         names = {k: "abcdefghijklmnopqrstuvwxyz"[i] for i, k in enumerate([*order, *contracted])}
         left_text, right_text, text = ("".join(names[k] for k in part) for part in (letters_left, letters_right, order))
         subscripts = f"{left_text},{right_text}->{text}"
-        node = graph.add("einsum", (left_node, right_node), subscripts=subscripts)
+        node = graph.add("einsum", (left_node, right_node), subscripts=subscripts, **precision)
     axes_of_result = tuple(order.index(k) if k in order else None for k in range(len(sizes)))
     return Value(node, axes_of_result, sizes)
 

@@ -7,6 +7,7 @@ from typing import Any
 from ...array.value import Value
 from ...hlo.attributes import ConvolutionDimensionNumbers, Window
 from ...hlo.ir import Instruction
+from .contraction import is_in_tf32
 from .lowering import FunctionLowering, lowers
 
 _SPATIAL = "HWDEFGJKLMPQRSTUVXYZ"
@@ -40,6 +41,8 @@ def convolution(lowering: FunctionLowering, instruction: Instruction, x: Value, 
     nodes = (lowering.plain(x), lowering.plain(kernel))
     if shape.element_type is not nodes[0].element_type:
         keywords["dtype"] = shape.element_type
+    if is_in_tf32(lowering, instruction):
+        keywords["tf32"] = True
     function = "integer_convolution" if shape.element_type.is_integral else "convolution"
     return lowering.call(function, nodes, **keywords)
 

@@ -57,6 +57,10 @@ LOWERING_CHOICES = (
 )
 
 
+# What products of float32 are multiplied in.
+FLOAT32, TF32 = "float32", "tf32"
+
+
 class Options:
     """Choices of lowering. ``axis_maps=False`` materialises every value: explicit, longer, still right."""
 
@@ -65,10 +69,12 @@ class Options:
         disabled: Iterable[str] = (),
         custom_calls: Mapping[str, str] | None = None,
         support: Support | None = None,
+        precision: str = FLOAT32,
     ) -> None:
         self.disabled = frozenset(disabled)
         self.custom_calls = dict(custom_calls or {})  # target: module:function
         self.support = support or Support()
+        self.precision = precision
 
     @property
     def axis_maps(self) -> bool:
