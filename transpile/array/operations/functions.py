@@ -9,8 +9,8 @@ A function brings its row in a file ``rows.toml`` beside it: ``softmax = { shape
 - ``like 0``: that of an operand; ``argument 1``: the sizes that stand among the arguments of the call;
 - ``count 1``: one axis of as many elements as an argument says; ``last axis 1``: that of the first operand with as many
   in its last axis;
-- ``elementwise``: that of all operands, broadcast; ``matmul``; ``reduction``: by the keywords ``axis`` and
-  ``keepdims``; or another word of ``function_shapes.py``;
+- ``elementwise``: that of all operands, broadcast; ``matmul``; ``einsum``: by the third argument;
+  ``reduction``: by the keywords ``axis`` and ``keepdims``; or another word of ``function_shapes.py``;
 - ``given``: by whoever makes the call, where nothing says it.
 
 ``type`` is ``same`` (as the operands), ``real`` or ``complex`` (what belongs to them), the name of an element type,
@@ -38,7 +38,7 @@ from .function_axes import WORDS
 from .function_shapes import RESULTS, SHAPES, TYPES, argument
 from .inference import broadcast, broadcast_shapes, common_type, reduced_shape, type_of_first
 from .parameters import ANY
-from .products import matmul_axes, matmul_shape
+from .products import einsum_shape, matmul_axes, matmul_shape
 
 _ROOT = Path(__file__).parents[3]
 _CALL = {"function": ANY, "arguments": ANY, "keywords": ANY}
@@ -193,7 +193,11 @@ def _reduction(operands: Sequence[Operand], parameters: Parameters) -> Shape:
     return reduced_shape(shape, folded, bool(keywords.get("keepdims")))
 
 
-_SHAPES: dict[str, ShapeRule] = {"matmul": matmul_shape, "reduction": _reduction, **SHAPES}
+def _einsum(operands: Sequence[Operand], parameters: Parameters) -> Shape:
+    return einsum_shape(operands, {"subscripts": parameters["arguments"][2]})
+
+
+_SHAPES: dict[str, ShapeRule] = {"matmul": matmul_shape, "einsum": _einsum, "reduction": _reduction, **SHAPES}
 _PLACED: dict[str, Callable[[int], ShapeRule]] = {
     "like": _like,
     "argument": _argument,

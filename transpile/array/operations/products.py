@@ -49,7 +49,8 @@ def _tensordot_axes(node: Any) -> list[AxisMap]:
     return [axes.without(a.ndim, left), tuple(None if axis is None else axis + offset for axis in second)]
 
 
-def _einsum_shape(operands: Sequence[Operand], parameters: Parameters) -> Shape:
+def einsum_shape(operands: Sequence[Operand], parameters: Parameters) -> Shape:
+    """The shape that ``subscripts`` say. Raises ValueError where an axis has several sizes."""
     given, result = parameters["subscripts"].split("->")
     sizes: dict[str, int] = {}
     for letters, operand in zip(given.split(","), operands, strict=True):
@@ -79,7 +80,7 @@ OPERATIONS.define(
     "einsum",
     "*factors",
     parameters={"subscripts": WORD, **_precision},
-    shape=_einsum_shape,
+    shape=einsum_shape,
     axes=_einsum_axes,
     **_product,
 )
