@@ -3,10 +3,11 @@
     python benchmarks/cpu.py [NAME ..] [--seconds 0.5] [--cores 1] [--tuned] [--write]
 
 Programs (``cpu_kit``) work on 4 KB to 256 MB. Each runs in a fresh process, where its variants take turns on the same
-arguments; results are compared first. A turn begins with a call that is not timed, so that none pays for memory that
-another gave back. A figure is the least time of a call: of CPU on one core, of the clock on more.
-Means are geometric, with each ratio counted as at least 0.5, so that one great gain hides no loss. ``--tuned`` takes
-NumPy's kernels for AVX-512 where the CPU has it, and lets the allocator keep the memory that is given back.
+arguments, forwards and backwards, so that none always comes behind the same one; results are compared first. A turn
+begins with a call that is not timed, so that none pays for memory that another gave back. A figure is the least time
+of a call: of CPU on one core, of the clock on more. Means are geometric, with each ratio counted as at least 0.5, so
+that one great gain hides no loss. ``--tuned`` takes NumPy's kernels for AVX-512 where the CPU has it, and lets the
+allocator keep the memory that is given back.
 ``--write`` puts the table into ``docs/speed.md``.
 """
 
@@ -75,7 +76,7 @@ def variants(name: str) -> dict[str, Callable[[], Any]]:
 def least(calls: dict[str, Callable[[], Any]], seconds: float, clock: Callable[[], float]) -> dict[str, float]:
     """The least milliseconds of a call of each, after at least three turns."""
     times = dict.fromkeys(calls, math.inf)
-    repeats = {}
+    repeats, names = {}, list(calls)
     for name, call in calls.items():
         started = clock()
         call()
@@ -84,7 +85,8 @@ def least(calls: dict[str, Callable[[], Any]], seconds: float, clock: Callable[[
     for turn in count():
         if turn >= 3 and time.perf_counter() > ends:
             break
-        for name, call in calls.items():
+        for name in names if turn % 2 else reversed(names):
+            call = calls[name]
             call()
             started = clock()
             for _ in range(repeats[name]):

@@ -238,7 +238,8 @@ class Target:
     at the top of the module. ``runners`` run a program of several replicas, which is written as for the target
     ``replicas`` where that is another. ``prelude`` is the folder of prelude functions of its own, with their rows
     beside them (``rows.toml``). Functions written for NumPy are carried over to it, or only those of the modules
-    that ``carried_over`` names. ``own_function(node)`` is the call that stands for a node, if there is one;
+    that ``carried_over`` names. ``own_function(node)`` is the call that stands for a node, if there is one,
+    ``readable_function(node)`` that where no kernels are written;
     ``packages`` says the same, by their names, of further packages that a module may import. ``adopt(array)`` makes
     an argument of ``main`` of a NumPy array, where ``main`` does not take NumPy's own. ``lacks`` names the element
     types that the library has no dtype for: they are carried in int8 and uint8. ``kernels`` are there where it
@@ -264,6 +265,7 @@ class Target:
     prelude: Path | None = None
     carried_over: frozenset[str] | None = None
     own_function: Callable[[Node], OwnCall | None] | None = None
+    readable_function: Callable[[Node], OwnCall | None] | None = None
     packages: Mapping[str, Callable[[Node], OwnCall | None]] = field(default_factory=dict, hash=False)
     adopt: Callable[[Any], Any] = field(default=_as_it_is)
     lacks: frozenset[str] = frozenset()

@@ -1,7 +1,7 @@
 """The NumPy target: everything, on NumPy alone (ml_dtypes where the program has narrow types), or by Numba's loops."""
 
 from ..base import TEMPLATES, Target
-from .functions import own_function
+from .functions import own_function, readable_function
 from .kernels import KERNELS
 from .library import LIBRARY
 from .packages import scipy_function
@@ -14,6 +14,7 @@ TARGET = Target(
     macros=TEMPLATES / "numpy",
     prelude=TEMPLATES / "numpy" / "prelude",
     own_function=own_function,
+    readable_function=readable_function,
     packages={"scipy": scipy_function},
     kernels=KERNELS,
     library=LIBRARY,

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from ...transpile.array.node import Node, Slot, Ufunc
+from ...transpile.array.node import Node, PreludeName, Slot, Ufunc
 from ..base import OwnCall
 
 _LONG_ROW = 32  # elements that are combined at once rather than by the ufunc's ``at``
 _LEAST_ELEMENTS = 2**12  # elements for which Numba's loops are worth their start
+_MANY_ELEMENTS = 2**17  # of which arrays do not stay in the cache
 _NUMBERS = frozenset("s8 s16 s32 s64 u8 u16 u32 u64 f32 f64".split())
 COMBINERS = frozenset("add multiply maximum minimum".split())
 _MOST_WINDOWED = 2  # axes along which the loops of pools have windows
@@ -103,3 +104,13 @@ def own_function(node: Node) -> OwnCall | None:
     is_plain = all(isinstance(part, Slot) for part in index) and isinstance(arguments[-1], Ufunc)
     is_long = prod(node.shape[len(index) :]) >= _LONG_ROW
     return OwnCall("scatter_rows", arguments) if is_plain and is_long else None
+
+
+def readable_function(node: Node) -> OwnCall | None:
+    """The call that computes a function of many single elements block by block, or None."""
+    if node.opcode != "prelude" or prod(node.shape) < _MANY_ELEMENTS:
+        return None
+    is_plain = node.parameters["arguments"] == (Slot(0),) and not node.parameters["keywords"]
+    if not is_plain or not node.operation.is_elementwise or node.element_type is not node.operands[0].element_type:
+        return None
+    return OwnCall("in_blocks", (PreludeName(node.parameters["function"]), Slot(0)))

@@ -4,30 +4,39 @@ Every function returns the type of its argument. Types narrower than float32 are
 computed in a wider one and rounded once.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
-ERF_NUMERATOR = np.array(
-    [0.00022905065, 0.003408291, 0.050955694, 0.18520832, 1.1283791], np.float32
-)
-ERF_DENOMINATOR = np.array(
-    [
-        -1.1791603e-07,
-        2.3547966e-05,
-        0.0010179626,
-        0.01407047,
-        0.11098505,
-        0.49746925,
-        1.0,
-    ],
-    np.float32,
+
+def horner(coefficients: Sequence[float], x: np.ndarray) -> np.ndarray:
+    """``np.polyval`` in the type of ``x``, which makes one array."""
+    series = np.full_like(x, coefficients[0])
+    for coefficient in coefficients[1:]:
+        series *= x
+        series += coefficient
+    return series
+
+
+ERF_NUMERATOR = (0.00022905065, 0.003408291, 0.050955694, 0.18520832, 1.1283791)
+ERF_DENOMINATOR = (
+    -1.1791603e-07,
+    2.3547966e-05,
+    0.0010179626,
+    0.01407047,
+    0.11098505,
+    0.49746925,
+    1.0,
 )
 
 
 def erf(x: np.ndarray) -> np.ndarray:
     """The error function, to 2 units in the last place of float32."""
     t = x.astype(np.float32).clip(-3.8325068, 3.8325068)  # beyond which it is 1
-    ratio = np.polyval(ERF_NUMERATOR, t * t) / np.polyval(ERF_DENOMINATOR, t * t)
-    return (t * ratio).astype(x.dtype)
+    square = t * t
+    ratio = horner(ERF_NUMERATOR, square)
+    ratio /= horner(ERF_DENOMINATOR, square)
+    return np.asarray(ratio * t, x.dtype)
 
 
 ERF64_NUMERATOR = [

@@ -35,6 +35,13 @@ def test_values(function, exact):
     np.testing.assert_allclose(result, [exact(float(x)) for x in X], rtol=2e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize(("low", "high", "ulps"), [(-10, 0, 4), (0, 1, 4), (1, 2, 5), (2, 3, 8)])
+def test_erfc_to_the_last_places(low, high, ulps):
+    x = np.linspace(low, high, 4001, dtype=np.float32)
+    exact = np.array([math.erfc(float(number)) for number in x])
+    np.testing.assert_allclose(erfc(x), exact, rtol=ulps * np.finfo(np.float32).eps)
+
+
 def test_values_of_float64():
     x = np.linspace(-6, 6, 241)
     np.testing.assert_allclose(erfc_float64(x), [math.erfc(number) for number in x], rtol=1e-14)

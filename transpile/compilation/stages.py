@@ -225,14 +225,17 @@ def _update_whole(draft: Draft) -> None:
 
 
 def _has_own_functions(draft: Draft) -> bool:
-    return draft.target.own_function is not None or _writes_kernels(draft) or bool(draft.options.allow)
+    target = draft.target
+    own = (target.own_function, target.readable_function)
+    return any(own) or _writes_kernels(draft) or bool(draft.options.allow)
 
 
 def _use_own_functions(draft: Draft) -> None:
     target, kernels = draft.target, _kernels(draft)
     imported = {*draft.options.allow, *(kernels.requires if kernels is not None else ())}
     packages = [rule for name, rule in target.packages.items() if name in imported]
-    for own in (kernels.own_function if kernels is not None else None, *packages, target.own_function):
+    in_style = target.readable_function if kernels is None else kernels.own_function
+    for own in (in_style, *packages, target.own_function):
         if own is not None:
             own_functions(draft.program, own)
 

@@ -17,8 +17,8 @@ A function brings its row in a file ``rows.toml`` beside it: ``softmax = { shape
 ``argument 1`` (what stands among the arguments, else as the first operand), a word of ``function_shapes.py``, or
 ``given``. Either is a list for a function with several results. ``results`` stands in place of both where one word says
 them together, such as those of a function that takes one array or several and returns as many.
-``names`` are the default names of the results, ``axes`` is a word for the axis map where ``shape`` does not say it
-(``function_axes.py``), and ``discontinuous`` is a trait.
+``names`` are the default names of the results (without any, those of a function among the arguments), ``axes`` is a
+word for the axis map where ``shape`` does not say it (``function_axes.py``), and ``discontinuous`` is a trait.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from ...hlo.element_types import C64, C128, ELEMENT_TYPES, F64, ElementType
+from ..node import PreludeName
 from ..operation import AxisMap, Operand, Operation, Parameters, ResultsRule, Shape, ShapeRule, TypeRule
 from . import axes
 from .function_axes import WORDS
@@ -55,7 +56,14 @@ def function_row(opcode: str, parameters: Parameters) -> Operation:
     rows = _library() if opcode == "library" else _prelude()
     if not isinstance(function, str):
         return UNKNOWN
-    return rows.get(function) or _row_in_chunks(function)
+    row = rows.get(function) or _row_in_chunks(function)
+    return row if row.default_names else _named_after(row, parameters["arguments"], rows)
+
+
+def _named_after(row: Operation, arguments: Sequence[Any], rows: Mapping[str, Operation]) -> Operation:
+    """Return the row of a function that applies another, if it is given one, whose results it gives."""
+    applied = (rows[each.name] for each in arguments if isinstance(each, PreludeName) and each.name in rows)
+    return replace(row, default_names=next(applied, row).default_names)
 
 
 def _row_in_chunks(function: str) -> Operation:

@@ -1,0 +1,61 @@
+"""Functions of many single elements are computed block by block in readable modules for NumPy."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.templates.numpy.prelude.blocks import BLOCK, in_blocks
+
+MANY = (3, 211, 239)  # more than 2**17 elements, and no whole number of blocks
+
+
+def gelu(x):
+    return jax.nn.gelu(x) + 1
+
+
+FUNCTIONS = [gelu, jax.scipy.stats.norm.cdf, jax.scipy.special.erfc, jax.lax.erf, jax.lax.lgamma]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+def test_values_are_those_of_xla(function):
+    x = (np.random.default_rng(7).normal(size=MANY) * 3).astype(np.float32)
+    x[0, 0, :4] = np.nan, np.inf, -np.inf, -0.0
+    module = xla2py.emit(xla2py.from_jax(function, x))
+    assert "in_blocks(" in module.source.partition("\n\n\n")[2].partition("\ndef check")[0]
+    before = x.copy()
+    result, wanted = module.load().main(x), np.asarray(jax.jit(function)(x))
+    assert result.dtype == wanted.dtype and result.shape == wanted.shape
+    np.testing.assert_allclose(result, wanted, rtol=4e-5, atol=4e-6)
+    np.testing.assert_array_equal(x, before)
+
+
+def test_arrays_in_any_order_of_memory():
+    x = np.random.default_rng(1).normal(size=(2 * BLOCK + 5, 3)).astype(np.float32)
+    for array in (x, x.T, x[::2], np.asfortranarray(x), x[:0]):
+        result = in_blocks(np.tanh, array)
+        assert result.shape == array.shape and result.dtype == array.dtype
+        np.testing.assert_array_equal(result, np.tanh(array))
+
+
+@pytest.mark.parametrize(("function", "style"), [(gelu, "fast"), (jax.scipy.special.erfc, "fast")])
+def test_kernels_are_not_cut_into_blocks(function, style):
+    pytest.importorskip("numba")
+    source = xla2py.emit(xla2py.from_jax(function, np.zeros(MANY, np.float32)), style=style).source
+    assert "in_blocks" not in source and "_kernel(" in source
+
+
+def test_few_elements_and_several_operands_are_computed_at_once():
+    few, many = np.zeros(1000, np.float32), np.zeros(2**18, np.float32)
+    assert "in_blocks" not in xla2py.emit(xla2py.from_jax(gelu, few)).source
+    assert "in_blocks" not in xla2py.emit(xla2py.from_jax(jax.scipy.special.xlogy, many, many)).source
+
+
+def test_results_are_called_after_the_function():
+    def twice(x):
+        probability = jax.scipy.stats.norm.cdf(x)
+        return probability * jnp.sin(probability)
+
+    source = xla2py.emit(xla2py.from_jax(twice, np.zeros(2**18, np.float32)), annotate="none").source
+    assert "probability = in_blocks(normal_cdf, x)" in source
