@@ -1,8 +1,10 @@
 """Carries that are written in place only where nobody reads their old value later."""
 
 import numpy as np
+import pytest
 
 import xla2py
+from xla2py.tests.passes.raising import assert_agrees, hlo, main
 
 SWAPS = """HloModule swaps
 condition {
@@ -43,3 +45,52 @@ ENTRY e {
 def test_a_changed_copy_reads_the_old_value_of_its_carry_after_the_copy():
     order = xla2py.emit(SWAPS).load().main(np.int32([2, 3, 2]))
     assert order.tolist() == [2, 3, 0, 1]
+
+
+def test_what_is_read_after_loops_with_long_conditions_keeps_its_name():
+    """One such loop stands in the other; parts of their conditions have lines of their own, once."""
+    jax = pytest.importorskip("jax")
+    jnp = jax.numpy
+
+    def program(x):
+        scale = jnp.where(x > 1, x, x + 1) - 0.25
+
+        def goes_on(carry):
+            number, square, total = carry
+            small = jnp.log(total) < number * 0.5 + scale * (1 - square + jnp.log(square))
+            return (total < 40 - 0.0331 * number * number) & (small | (number < 4))
+
+        def step(carry):
+            number, square, total = carry
+            up = jax.lax.while_loop(lambda y: y < 3 + scale, lambda y: y * 1.5 + 0.1, jnp.abs(number) + 0.5)
+            return number + 1, square + up, total + up * 0.5
+
+        number, square, total = jax.lax.while_loop(goes_on, step, (x, x * x + 1, 1.0))
+        ratio = 1 / (1 - jnp.tanh(square * 0.1))
+        return (1 - jnp.exp(-total)) ** ratio * (scale * number) - total
+
+    x = np.float32([0.3, 1.7, 2.5])
+    text = hlo(jax.vmap(program), x)
+    assert main(text).count("while True:") == 2
+    statements = [line.strip() for line in main(text).splitlines() if " = " in line]
+    assert len(statements) == len(set(statements))
+    assert_agrees(text, x, without="inlining")
+
+
+@pytest.mark.parametrize("style", ["readable", "fused"])
+def test_a_loop_that_begins_with_a_table_has_a_name_for_what_it_carries(style):
+    """The table is the module's."""
+    jax = pytest.importorskip("jax")
+    jnp = jax.numpy
+
+    def program(x):
+        counts = jnp.arange(20, dtype=jnp.uint32).reshape(5, 4)
+        table = counts // 4 * 1000 + counts % 3 + 42
+        return jax.lax.fori_loop(0, 5, lambda i, c: (c[0] + c[1], (c[1] << 3) ^ c[0]), (x, table))
+
+    x = np.ones((5, 4), np.uint32)
+    module = xla2py.emit(xla2py.from_jax(program, x), style=style)
+    assert "TABLE_1 = np.array(" in module.source
+    loaded = module.load()
+    for _ in range(2):
+        np.testing.assert_array_equal(loaded.main(x), jax.jit(program)(x))

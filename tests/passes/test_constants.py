@@ -46,6 +46,14 @@ def test_structure_and_long_tables_stay(function, kept):
     agrees(function, X, budget=ROUNDED)
 
 
+@pytest.mark.parametrize("function", [jnp.cosh, jnp.sinh, lambda z: z * jnp.angle(jnp.complex64(1 + 2j))])
+def test_parts_of_complex_numbers(function):
+    """What is computed of them is as short as that of real numbers."""
+    z = np.complex64([0.5 - 1j, 2 + 3j, -0.25j, 1])
+    assert ".imag" not in main(hlo(function, z)) and main(hlo(function, z)).count("\n") < 4
+    agrees(function, z, budget=ROUNDED)
+
+
 def test_what_processors_round_differently_stays():
     text = entry(
         "x = f32[3] parameter(0)", "c = f32[3] constant({1, 2, 3})", "e = f32[3] exponential(c)", "y = f32[3] add(x, e)"

@@ -56,6 +56,13 @@ def test_longer_functions_and_those_of_several_results_stay(function, name):
     assert_agrees(text, X, without="inlining")
 
 
+def test_a_function_that_gives_the_results_of_one_call():
+    """They stay results: of the call that the function is."""
+    text = hlo(lambda key: jax.random.randint(key, (5,), 0, 9), KEY)
+    assert "first, second = threefry_2x32(" in main(text) and "def threefry2x32" not in xla2py.emit(text).source
+    assert_agrees(text, KEY, without="inlining")
+
+
 def test_functions_that_are_given_by_keyword_stay():
     text = """HloModule m
     ge { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = pred[] compare(a, b), direction=GE }

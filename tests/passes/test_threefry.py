@@ -1,5 +1,7 @@
 """Random numbers of JAX, exact to the bit: keys, bits and distributions by name, and loops that only look like it."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -75,9 +77,52 @@ def test_near_misses(old, new):
     assert_agrees(text, KEY, without="threefry", budget=EXACT)
 
 
-def test_a_key_that_is_not_one_array_stays_a_loop():
-    text = hlo(lambda a, b: draw(lambda key: random.bits(key, (4,)))(jax.numpy.stack([a[0], b[0]])), KEY, KEY)
+def test_a_key_of_words_from_two_arrays():
+    text = hlo(lambda a, b: draw(lambda key: random.bits(key, (4,)))(jax.numpy.stack([a[0], b[1]])), KEY, KEY)
+    assert "random_bits(np.stack([a[0], b[1]]), (4,))" in main(text)
     assert_agrees(text, KEY, KEY, without="threefry", budget=EXACT)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (7,), (5, 4), (90,)])
+@pytest.mark.parametrize(
+    ("seed", "words"), [(0, "np.zeros(2"), (42, "np.array([0, 42]"), (-5, "np.array([0, 4294967291]")]
+)
+def test_keys_that_a_program_makes(seed, words, shape):
+    text = hlo(lambda: random.uniform(random.PRNGKey(seed), shape))
+    assert f"random_uniform({words}" in main(text) and "for " not in main(text)
+    assert_agrees(text, without="threefry", budget=EXACT)
+
+
+def test_seeds_that_are_arguments():
+    text = hlo(lambda seed: random.normal(random.fold_in(random.key(seed), 3), (4, 3)), np.int32(-7))
+    assert "for " not in main(text) and "fold_in(np.stack([np.uint32(0), seed.astype(np.uint32)])" in main(text)
+    assert_agrees(text, np.int32(-7), without="threefry", budget=ULP)
+
+
+def test_counts_that_are_no_pattern_go_into_the_cipher():
+    """``randint`` draws twice by one function, which is given its counts and is written in place after all."""
+    text = hlo(draw(lambda key: random.randint(key, (9,), 0, 10)), KEY)
+    assert main(text).count("threefry_2x32(") == 2 and "for " not in main(text)
+    assert_agrees(text, KEY, without="threefry", budget=EXACT)
+
+
+def test_a_first_word_that_is_not_the_keys_is_no_count():
+    """A cipher that starts from the counts alone, as if the key had been taken away from them."""
+    text = hlo(draw(lambda key: random.bits(key, (4,))), KEY)
+    before, cipher = text.split("\nthreefry2x32", 1)
+    second = re.findall(r"add\((\S+), \S+\)", cipher)[1]
+    text = f"{before}\nthreefry2x32{re.sub(rf'add.{second}, [^)]*.', f'copy({second})', cipher, count=1)}"
+    assert_agrees(text, KEY, without="threefry", budget=EXACT)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_loops_that_draw_until_numbers_are_good(dtype):
+    """Their conditions are long lines, and one stands in the other."""
+    with jax.enable_x64(True):
+        alpha = np.array([5.1, 0.3, 1.0, 0.02], dtype)
+        text = hlo(lambda a: random.gamma(random.key(3), a, dtype=dtype), alpha)
+        budget = Budget(relative=1e-5 if dtype == "float32" else 1e-12, absolute=0)
+        assert_agrees(text, alpha, without="threefry", budget=budget)
 
 
 def test_a_target_without_the_prelude_gets_the_loop():

@@ -158,8 +158,9 @@ class FunctionWriter:
         """Source order; what one rewrite made of a node has the same number."""
         return node.number, self.positions[node]
 
-    def region(self, region: Region, loop: Loop | None = None, first: frozenset[Node] = frozenset()) -> Body:
-        body = schedule(region, self.plan.named, self.reads, self.priority, loop, set(first))
+    def region(self, region: Region, loop: Loop | None = None, written: frozenset[Node] = frozenset()) -> Body:
+        """Write the statements of a region but those that are ``written``, and say how they were arranged."""
+        body = schedule(region, self.plan.named - written, self.reads, self.priority, loop)
         for following, carry in body.in_place.items():
             self.texts[following] = self.texts[carry.parameter]
         self.kept.update(body.in_place)

@@ -12,7 +12,7 @@ from ..array.traversal import is_inside
 from .chains import Chain, Leaf
 from .expression import COMPARISON, PRIMARY, WIDTH, Expression
 from .names import identifier
-from .schedule import Body, schedule
+from .schedule import schedule
 from .writing import Writing
 
 _COUNTERS = "ijklmn"
@@ -70,7 +70,8 @@ class ControlFlowWriter:
         before = len(self.writer.lines)
         if first:
             self._while_true(loop, first)
-        body = self.writer.region(loop.region, loop) if not first else self._rest_of_body(loop, first)
+            first = self._condition_statements(loop)  # parts of long lines have names by now
+        body = self.writer.region(loop.region, loop, first)
         self.move(body.moves)
         self._settle(loop)
         if resumable:
@@ -117,7 +118,7 @@ class ControlFlowWriter:
         around = reads.of(chain.last) - {chain.calls[-2]}  # read in every iteration
         allocation.expect(around)
         wanted = self.writer.plan.user_names.get(chain.last)
-        if start.isidentifier() and initial in self.writer.texts:
+        if start.isidentifier() and initial in self.writer.texts and start not in self.writer.constants.names:
             allocation.hold(start, initial)
             wanted = wanted or start
         name = allocation.name(chain.last, wanted or self.writer.wanted.of(chain.last))
@@ -166,6 +167,7 @@ class ControlFlowWriter:
             (initial,) = initial.operands  # the loop's own copy may have the name of what it was made of
         if (
             initial not in self.writer.texts
+            or self.writer.texts[initial] in self.writer.constants.names
             or self.writer.plan.uses.get(initial, 0) != 1
             or initial.region is not node.region
             or initial in self.writer.arguments.leaf_names  # which is no name, but a part of the caller's
@@ -258,12 +260,14 @@ class ControlFlowWriter:
     def _condition_statements(self, loop: Loop) -> frozenset[Node]:
         """Named nodes that the condition needs from inside the loop: then it cannot stand in the loop's head."""
         needed: set[Node] = set()
+        seen: set[Node] = set()
         stack = [loop.condition]
         while stack:
             node = stack.pop()
             assert node is not None
-            if not is_inside(node.region, loop.region) or node.opcode == "parameter":
+            if node in seen or not is_inside(node.region, loop.region) or node.opcode == "parameter":
                 continue
+            seen.add(node)
             if node in self.writer.plan.named:
                 needed.add(node)
             stack.extend(node.operands)
@@ -280,14 +284,6 @@ class ControlFlowWriter:
         self.writer.indent += 1
         self.writer.line(self.writer.renderer.statement("leave_loop"))
         self.writer.indent -= 1
-
-    def _rest_of_body(self, loop: Loop, first: frozenset[Node]) -> Body:
-        self.writer.plan.named -= first
-        self.writer.reads.named = self.writer.plan.named | first
-        body = self.writer.region(loop.region, loop)
-        self.writer.plan.named |= first
-        self.writer.reads.named = self.writer.plan.named
-        return body
 
     def move(self, moves: list[Carry]) -> None:
         """The carries not written in place, in one tuple assignment."""

@@ -89,9 +89,8 @@ def schedule(
     reads: Reads,
     priority: Callable[[Node], tuple[int, ...]],
     loop: Loop | None = None,
-    first: set[Node] = frozenset(),  # type: ignore[assignment]
 ) -> Body:
-    """Order the named nodes of a region. ``first`` come before everything that they do not need."""
+    """Order the named nodes of a region."""
     members: list[Statement] = [
         node for node in named if node.region is region and node.opcode not in ("parameter", "item")
     ]
@@ -104,10 +103,6 @@ def schedule(
             source = statement_of(node)
             if source in edges and source is not member:
                 edges[member].add(source)
-    if first:
-        for member in members:
-            if member not in first:
-                edges[member] |= first
     body = Body()
     if loop is not None:
         _place_carries(loop, region, edges, reading, reads, body)

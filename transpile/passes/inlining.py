@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from ..array.node import Node
-from ..array.program import Function, Program, roots
+from ..array.program import Function, Program, roots, tree_nodes
 from ..array.rewriting import rewrite
 from ..array.traversal import topological
 from ..kernels.index_maps import is_view
@@ -59,11 +59,28 @@ def _is_elementwise(function: Function, fuses: Callable[[Node], bool]) -> bool:
 
 
 def _is_small(function: Function) -> bool:
-    if not isinstance(function.results, Node) or function.effect is not None:
+    made = _made(function)
+    if made is None or function.effect is not None:
         return False
-    nodes = topological(roots(function))
+    nodes = topological([*function.parameters, made])
     work = [node for node in nodes if not node.operation.is_light and node.opcode != "scalar"]
-    return len(work) <= _MOST_WORK and not any(node.results or node.stands_alone for node in nodes)
+    inner = (node for node in nodes if node.stands_alone or (node.results and node is not made))
+    return len(work) <= _MOST_WORK and not any(inner)
+
+
+def _made(function: Function) -> Node | None:
+    """Return the node that a call of the function stands for: its result, or the one whose parts are its results."""
+    if isinstance(function.results, Node):
+        return function.results
+    parts = tree_nodes(function.results)
+    made = parts[0].operands[0] if parts and parts[0].opcode == "item" else None
+    if made is None or len(made.results) != len(parts):
+        return None
+    is_whole = all(
+        part.opcode == "item" and part.operands[0] is made and part.parameters["index"] == k
+        for k, part in enumerate(parts)
+    )
+    return made if is_whole else None
 
 
 def _in_place(function: Function, simple: set[Function], node: Node) -> Node | None:
@@ -72,13 +89,21 @@ def _in_place(function: Function, simple: set[Function], node: Node) -> Node | N
     if called not in simple:
         return None
     graph, origin = function.graph, function.graph.origin
+    result = _made(called)
+    assert result is not None
     made: dict[Node, Node] = dict(zip(called.parameters, node.operands, strict=True))
-    for inner in topological([called.results]):
+    for inner in topological([result]):
         if inner in made:
             continue
         parts = tuple(made[operand] for operand in inner.operands)
         with graph.coming_from(called.graph.origins.get(inner, origin)):
             made[inner] = graph.typed(
-                inner.opcode, parts, inner.shape, inner.element_type, interval=inner.interval, **inner.parameters
+                inner.opcode,
+                parts,
+                inner.shape,
+                inner.element_type,
+                interval=inner.interval,
+                results=inner.results,
+                **inner.parameters,
             )
-    return made[called.results]
+    return made[result]

@@ -50,6 +50,8 @@ class Rule:
             or any(live.count(found[name]) > places(self.match, name) for name in self.once)
         ):
             return None
+        if all(isinstance(part, Node) and part.is_literal for part in found.values()):
+            return None  # a number, which `constants` works out
         with graph.recording() as given:
             if isinstance(self.give, str):
                 made: Node | None = _built(graph, _parsed(self.give), node.type, found)

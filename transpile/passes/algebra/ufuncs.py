@@ -13,6 +13,7 @@ from ...array.operations import OPERATIONS
 from ...array.program import Function
 from ...array.rewriting import called
 from ...array.support import Support
+from ...array.value import filled
 from ...hlo.element_types import ElementType
 from ..matching import Bindings
 from ..rules import Rule, apply_rules, is_full_float
@@ -27,6 +28,12 @@ def _nan_to_num(graph: Graph, node: Node, found: Bindings) -> Node | None:
     if literal_value(found["LARGEST"]) != limits.max or literal_value(found["LOWEST"]) != limits.min:
         return None
     return called(graph, "np.nan_to_num", (found["x"],), node)
+
+
+def _shifted_out(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """No bit is left, such as in the upper word of a seed of 32 bits."""
+    is_empty = literal_value(found["PLACES"]) >= node.type.bits
+    return filled(graph, graph.literal(0, node.type), node.shape) if is_empty else None
 
 
 _DISCONTINUOUS = [opcode for opcode, row in OPERATIONS.items() if row.is_discontinuous]
@@ -82,7 +89,8 @@ RULES = (
         "prelude.complex_exp(z)",
         when=_is_full_complex,
     ),
-    # signs and whole parts
+    # bits, signs and whole parts
+    Rule("prelude.shift_right_logical(x, PLACES)", _shifted_out),
     Rule("compare(shift_right_arithmetic((bits := view(x)), PLACES), 0, direction='NE')", _sign_bit),
     Rule("select(np.signbit(y), negate((a := abs(x))), a)", "np.copysign(x, y)", when=is_full_float),
     Rule(

@@ -17,6 +17,7 @@ import numpy as np
 from ...array.graph import Graph
 from ...array.live import live_nodes
 from ...array.node import Node, Slot, literal_value
+from ...array.operations.inference import broadcast_shapes
 from ...array.program import Function, Loop, roots
 from ...array.rewriting import rewrite
 from ...array.support import Support
@@ -132,7 +133,7 @@ Element = tuple[Node, tuple[Any, ...]]
 
 def _element(node: Node) -> Element:
     """The array and the index that a single element is read by, through broadcasts and unit axes."""
-    while node.opcode in ("broadcast_to", "expand") and prod(node.operands[0].shape) == 1:
+    while node.opcode in ("broadcast_to", "expand", "full") and prod(node.operands[0].shape) == 1:
         (node,) = node.operands
     if node.opcode != "getitem" or len(node.operands) != 1 or prod(node.shape) != 1:
         return node, ()
@@ -155,8 +156,8 @@ def _element(node: Node) -> Element:
     return base, tuple(inner)
 
 
-def _key(initials: tuple[Node, ...]) -> tuple[Node, tuple[Any, ...]] | None:
-    """(array, index) of the key of two words that the cipher starts from."""
+def _key(graph: Graph, initials: tuple[Node, ...]) -> Node | None:
+    """The key of two words that the cipher starts from: part of an array, or put together from them."""
     _, _, key1, key2, key0, *_ = initials
     found = pattern(f"xor(xor(a, b), {_PARITY})").match(key2)
     words = _element(key0), _element(key1)
@@ -164,47 +165,53 @@ def _key(initials: tuple[Node, ...]) -> tuple[Node, tuple[Any, ...]] | None:
         return None
     (array, first), (other, second) = words
     is_pair = array is other and first and first[:-1] == second[:-1] and (first[-1], second[-1]) == (0, 1)
-    return (array, first[:-1]) if is_pair and array.shape[-1] == 2 else None
+    if is_pair and array.shape[-1] == 2:
+        return getitem(graph, array, [*first[:-1], FULL])
+    return graph.add("stack", (key0, key1), axis=0) if key0.ndim == key1.ndim == 0 else None
 
 
-def _count(initial: Node, word: Node) -> Node | None:
-    """Return what was added to a word of the key, or None for nothing."""
+def _count(graph: Graph, initial: Node, word: Node) -> Node | None:
+    """Return what was added to a word of the key to get what a word of the cipher starts from, or None."""
     while initial.opcode == "expand" or (initial.opcode == "broadcast_to" and prod(initial.operands[0].shape) == 1):
         (initial,) = initial.operands
     if _element(initial) == _element(word):
-        return None
+        return graph.literal(0, U32)
     if initial.opcode == "add":
         for one, other in (initial.operands, initial.operands[::-1]):
             if _element(other) == _element(word):
                 return one
-    return initial
+    return initial if _is_zero(word) else None
+
+
+def _is_zero(node: Node) -> bool:
+    return node.is_literal and not literal_value(node)
 
 
 def _call(graph: Graph, node: Node, users: dict[Node, list[Node | None]]) -> Node | None:
-    """The call that makes the words, or None where the counts are no pattern of JAX's."""
+    """The call that makes the words: one by name where the counts are a pattern of JAX's, or the cipher itself; None
+    where it starts from no counts."""
     operands = node.operands
-    found = _key(operands)
-    if found is None:
-        return None
-    array, index = found
-    key = getitem(graph, array, [*index, FULL])
-    first, second = (_count(operands[k], operands[4 - 2 * k]) for k in (0, 1))
+    key = _key(graph, operands)
+    first, second = (_count(graph, operands[k], operands[4 - 2 * k]) for k in (0, 1))
     shape = node.operands[1].shape
-    if first is not None:
+    if key is None or first is None or second is None:
         return None
-    second = second or graph.literal(0, U32)
     items = [user for user in users[node] if user is not None]
     mixed = {reader for item in items for reader in users[item]}
     together = len(items) == 2 and len(mixed) == 1 and all(r is not None and r.opcode == "xor" for r in mixed)
-    if together and _counts_up(second, shape):
-        return _prelude(graph, "random_bits", (key,), (Slot(0), shape))
-    if len(shape) == 1 and _counts_up(second, shape) and not together:
-        return _prelude(graph, "split_key", (key,), (Slot(0), shape[0]))
-    if second.ndim == 0 and prod(shape) == 1 and not together:
-        if second.is_literal:
-            return _prelude(graph, "fold_in", (key,), (Slot(0), int(literal_value(second))))
-        return _prelude(graph, "fold_in", (key, second), (Slot(0), Slot(1)))
-    return None
+    if _is_zero(first):
+        if together and _counts_up(second, shape):
+            return _prelude(graph, "random_bits", (key,), (Slot(0), shape))
+        if len(shape) == 1 and _counts_up(second, shape) and not together:
+            return _prelude(graph, "split_key", (key,), (Slot(0), shape[0]))
+        if second.ndim == 0 and prod(shape) == 1 and not together:
+            if second.is_literal:
+                return _prelude(graph, "fold_in", (key,), (Slot(0), int(literal_value(second))))
+            return _prelude(graph, "fold_in", (key, second), (Slot(0), Slot(1)))
+    if broadcast_shapes(first.shape, second.shape) != shape:
+        return None
+    words = operands[4], operands[2], first, second
+    return _prelude(graph, "threefry_2x32", words, tuple(map(Slot, range(len(words)))))
 
 
 def _prelude(graph: Graph, name: str, operands: tuple[Node, ...], arguments: tuple[Any, ...]) -> Node:
@@ -227,6 +234,8 @@ def _steps(node: Node) -> tuple[int, tuple[int, ...]] | None:
         return 0, (1,)
     if node.is_literal and node.type.is_integral:
         return int(literal_value(node)), ()
+    if node.operation.is_filled and node.type.is_integral and node.operands[0].is_literal:
+        return int(literal_value(node.operands[0])), (0,) * node.ndim
     if node.interval is None:
         return None
     parts = [_steps(operand) for operand in node.operands]
@@ -250,12 +259,14 @@ def _steps(node: Node) -> tuple[int, tuple[int, ...]] | None:
     return None
 
 
-def _word(graph: Graph, item: Node, call: Node) -> Node:
-    """Return what stands for one of the two words that the loop gave."""
+def _word(graph: Graph, item: Node, call: Node) -> Node | None:
+    """Return what stands for one of the two words that the loop gave, or None where it is a result of the call."""
     number = item.parameters["index"]
     if call.parameters["function"] == "random_bits":
         graph.stand_ins.add(item)
         return call if number else graph.literal(0, U32)  # which the other is combined with
+    if call.parameters["function"] == "threefry_2x32":
+        return None
     if call.parameters["function"] == "split_key":
         return getitem(graph, call, [FULL, number])
     return getitem(graph, call, [(number or None, None if number else 1, None)] if item.ndim else [number])

@@ -55,6 +55,8 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "maximum": _of_real(np.maximum),
     "minimum": _of_real(np.minimum),
     "abs": np.abs,
+    "real": np.real,
+    "imag": np.imag,
     "floor": np.floor,
     "ceil": np.ceil,
     "sqrt": np.sqrt,
