@@ -11,10 +11,9 @@ from ...templates.prelude.tiles import TILE_BYTES
 from ...transpile.array.node import Node, Region
 from .nodes import is_argument, is_plain_number, name_of, shape_of
 from .strategy import Cost, Root
-from .tracing import CutAxis, IndexSymbol, Place, Trace
+from .tracing import INNER, CutAxis, IndexSymbol, Place, Trace
 
 MUCH = 16  # times as large as an argument
-INNER = 4  # arrays of what it makes that a function of the prelude may hold meanwhile
 WHOLE_ELEMENTS = 1 << 15  # computed anew for every few rows, at most
 
 

@@ -18,6 +18,8 @@ from .chunks import Chunks
 from .nodes import is_argument, name_of, shape_of
 from .product_axes import contracted
 
+INNER = 4  # arrays like its own that a function of the prelude may hold meanwhile
+
 CutAxis = tuple[Axis, int]  # the class of an axis that comes in several chunks, counted where an array has two of it
 
 
@@ -189,10 +191,16 @@ class Trace:
         return any(is_cut and not symbol.is_cut for is_cut, symbol in zip(cut, source.index, strict=True))
 
     def made_bytes(self, rows: CutAxis | None = None, share: float = 1.0) -> int:
-        """The most bytes that a task holds at once of what it makes before its result.
+        """The most bytes that a task holds at once of what it makes before its result, with what functions of the
+        prelude hold meanwhile.
 
         Of what is cut along ``rows`` it holds so large a share at a time.
         """
+
+        def size_of(place: Place) -> int:
+            size = self.bytes_at(place)
+            return int(size * share) if rows is not None and rows in place[1] else size
+
         last: dict[Place, int] = {}
         for at, place in enumerate(self.order):
             for operand in self.operands[place]:
@@ -200,11 +208,12 @@ class Trace:
         alive = peak = 0
         dying: dict[int, int] = {}
         for at, place in enumerate(self.order):
-            size = 0 if is_free(place[0]) else self.bytes_at(place)
-            if rows is not None and rows in place[1]:
-                size = int(size * share)
+            size = 0 if is_free(place[0]) else size_of(place)
             alive += size
-            peak = max(peak, alive)
+            inner = 0
+            if place[0].opcode == "prelude":
+                inner = INNER * max(map(size_of, (place, *self.operands[place])))
+            peak = max(peak, alive + inner)
             end = last.get(place, len(self.order))
             dying[end] = dying.get(end, 0) + size
             alive -= dying.pop(at, 0)

@@ -15,7 +15,9 @@ from .chunked_tasks import array_of_tasks
 from .tiles import block_of
 
 Box = tuple[slice, ...]
-Placed = tuple[Any, Sequence[int]]  # an array, and where its first element stands
+# An array, and its place that stands at the first of the result: before or behind all
+# elements where these begin later, or ended before.
+Placed = tuple[Any, Sequence[int]]
 
 
 def roll_in_chunks(
@@ -25,7 +27,7 @@ def roll_in_chunks(
     shape = as_chunked(x).array.shape
     starts: list[tuple[int, ...]] = [(0,)] * len(shape)
     for k, by in zip(axis, shift, strict=True):
-        starts[k] = by % shape[k], by % shape[k] - shape[k]
+        starts[k] = -by % shape[k], -by % shape[k] - shape[k]
     placed = [(x, start) for start in product(*starts)]
     return placed_in_chunks("roll", placed, shape, chunks)
 
@@ -38,7 +40,7 @@ def concatenate_in_chunks(
     shape[axis] = 0
     for x in parts:
         start = [0] * len(shape)
-        start[axis] = shape[axis]
+        start[axis] = -shape[axis]
         placed.append((x, start))
         shape[axis] += as_chunked(x).array.shape[axis]
     return placed_in_chunks("concatenate", placed, shape, chunks)
@@ -50,16 +52,22 @@ def pad_in_chunks(
     """``np.pad`` of a lazy array with a number."""
     sizes = zip(as_chunked(x).array.shape, widths, strict=True)
     shape = [low + n + high for n, (low, high) in sizes]
-    placed = [(x, [low for low, _ in widths])]
+    placed = [(x, [-low for low, _ in widths])]
     return placed_in_chunks("pad", placed, shape, chunks, fill)
 
 
 def slice_in_chunks(
-    x: Any, starts: Sequence[int], shape: Sequence[int], *, chunks: Sequence[int]
+    x: Any,
+    starts: Sequence[int],
+    shape: Sequence[int],
+    steps: Sequence[int] = (),
+    *,
+    chunks: Sequence[int],
 ) -> da.Array:
-    """The box of a ``shape`` that begins at ``starts`` of a lazy array."""
-    placed = [(x, [-start for start in starts])]
-    return placed_in_chunks("slice", placed, shape, chunks)
+    """The box of a ``shape`` that begins at ``starts`` of a lazy array and goes in
+    ``steps``, one by default, through it.
+    """
+    return placed_in_chunks("slice", [(x, starts)], shape, chunks, steps=steps)
 
 
 def update_slice_in_chunks(
@@ -67,7 +75,7 @@ def update_slice_in_chunks(
 ) -> da.Array:
     """A lazy array with another written into it, which begins at ``starts``."""
     shape = as_chunked(x).array.shape
-    placed = [(x, (0,) * len(shape)), (update, starts)]
+    placed = [(x, (0,) * len(shape)), (update, [-start for start in starts])]
     return placed_in_chunks("update_slice", placed, shape, chunks)
 
 
@@ -77,15 +85,16 @@ def placed_in_chunks(
     shape: Sequence[int],
     chunks: Sequence[int],
     fill: Any = 0,
+    steps: Sequence[int] = (),
 ) -> da.Array:
     """An array with others in it, the later ones over those before; ``fill`` is where
-    none is.
+    none is. All go in ``steps``, which may be negative.
 
     Along axes that are as long as those of the first it has the chunks of that, and
     else ``chunks`` of so many elements.
     """
     arrays = [(as_chunked(x), starts) for x, starts in placed]
-    first, sizes = arrays[0][0], tuple(shape)
+    first, sizes, steps = arrays[0][0], tuple(shape), steps or (1,) * len(shape)
     planned = da.core.normalize_chunks(tuple(chunks), sizes)
     cuts = tuple(
         own if n == size else plan
@@ -98,11 +107,13 @@ def placed_in_chunks(
     tasks: dict[Any, Any] = {}
     for place in np.ndindex(*map(len, spans)):
         box = tuple(span[k] for span, k in zip(spans, place, strict=True))
-        pieces = [piece for x, starts in arrays for piece in pieces_in(x, starts, box)]
+        pieces = [
+            piece for x, starts in arrays for piece in pieces_in(x, starts, steps, box)
+        ]
         for k, (own, _, _) in enumerate(pieces):
             if own == whole_of(box):  # what was there before is not needed
                 pieces = pieces[k:]
-        task = Placing(name, [piece[:2] for piece in pieces], box, dtype, fill)
+        task = Placing(name, [piece[:2] for piece in pieces], steps, box, dtype, fill)
         tasks[key, *place] = (task, *(source for _, _, source in pieces))
     return array_of_tasks(key, tasks, [x.array for x, _ in arrays], cuts, dtype)
 
@@ -113,7 +124,7 @@ def whole_of(box: Box) -> Box:
 
 
 def pieces_in(
-    x: Chunked, starts: Sequence[int], box: Box
+    x: Chunked, starts: Sequence[int], steps: Sequence[int], box: Box
 ) -> Iterator[tuple[Box, Box, Any]]:
     """Return what an array has in a box, block by block where it is lazy: where that is
     in the box, where in the source, and the source.
@@ -121,14 +132,19 @@ def pieces_in(
     is_lazy = isinstance(x.array, da.Array)
     cuts = x.array.chunks if is_lazy else [(n,) for n in x.array.shape]
     reached = []
-    for part, cut, start in zip(box, cuts, starts, strict=True):
-        found = []
+    for part, cut, start, step in zip(box, cuts, starts, steps, strict=True):
+        found, size, sign = [], abs(step), 1 if step > 0 else -1
         for number, span in enumerate(spans_of(cut)):
-            begin = span.start + start
-            low, high = max(part.start, begin), min(part.stop, span.stop + start)
+            # The element ``start + step * place`` of the axis stands at a place.
+            ends = ((edge - start) * sign for edge in (span.start, span.stop - 1))
+            first, last = sorted(ends)
+            low = max(part.start, -(-first // size))
+            high = min(part.stop, last // size + 1)
             if low < high:
                 own = slice(low - part.start, high - part.start)
-                found.append((number, own, slice(low - begin, high - begin)))
+                begin = start - span.start
+                first, last = sorted(begin + step * at for at in (low, high - 1))
+                found.append((number, own, slice(first, last + 1, size)))
         reached.append(found)
     for parts in product(*reached):
         source = (x.array.name, *(k for k, _, _ in parts)) if is_lazy else x.array
@@ -137,18 +153,27 @@ def pieces_in(
 
 
 class Placing:
-    """The task of a chunk: pieces of sources, each put where it belongs."""
+    """The task of a chunk: pieces of sources, each put where it belongs; backwards
+    along axes whose steps are negative.
+    """
 
     def __init__(
-        self, name: str, pieces: Sequence[Any], box: Box, dtype: Any, fill: Any
+        self,
+        name: str,
+        pieces: Sequence[Any],
+        steps: Sequence[int],
+        box: Box,
+        dtype: Any,
+        fill: Any,
     ) -> None:
         self.pieces, self.dtype, self.fill = pieces, dtype, fill
+        self.order = tuple(slice(None, None, -1 if n < 0 else 1) for n in steps)
         self.box = whole_of(box)
         self.__name__ = name  # for dask's progress bars and dashboard
 
     def __call__(self, *sources: Any) -> np.ndarray:
         parts = [
-            (own, np.asarray(block_of(source)[inner]))
+            (own, np.asarray(block_of(source)[inner])[self.order])
             for (own, inner), source in zip(self.pieces, sources, strict=True)
         ]
         if len(parts) == 1 and parts[0][0] == self.box:

@@ -107,8 +107,11 @@ def search_sorted(
     In a table that is not sorted, by halving, with the same result as XLA's.
     """
     if np.size(values) >= len(table) and is_sorted(table, values):
-        places = np.searchsorted(table, values, "left" if side == "left" else "right")
-        return np.asarray(places, np.uint32)
+        found = places_by_steps(table, values, side)
+        if found is None:
+            side_of_equals = "left" if side == "left" else "right"
+            found = np.asarray(np.searchsorted(table, values, side_of_equals))
+        return found.astype(np.uint32)
     low = np.zeros(np.shape(values), np.uint32)
     high = np.full(np.shape(values), len(table), np.uint32)
     for _ in range(len(table).bit_length()):
@@ -120,6 +123,46 @@ def search_sorted(
             goes_left = (values < found) | np.isnan(found) & ~np.isnan(values)
         low, high = np.where(goes_left, low, middle), np.where(goes_left, middle, high)
     return high
+
+
+def places_by_steps(
+    table: np.ndarray, values: np.ndarray, side: str
+) -> np.ndarray | None:
+    """``np.searchsorted`` in floats of nearly even steps, many times faster: how far a
+    value is from the first tells its place, or one of the two before. None where the
+    table is no such.
+
+    The distance grows with the value in spite of rounding, so what holds for the table
+    itself holds for all that lies between.
+    """
+    count, of = len(table), table.dtype.type
+    if table.dtype.kind != "f" or count < 2:
+        return None
+
+    def steps_before(x: np.ndarray) -> np.ndarray:
+        distance = x - table[0]
+        distance *= steps
+        np.fmax(distance, 0, out=distance)  # of NaN, too
+        np.fmin(distance, count - 1, out=distance)
+        return distance.astype(np.int32)
+
+    with np.errstate(all="ignore"):
+        steps = of(count - 1) / (table[-1] - table[0])
+        if not 0 < steps < np.inf:
+            return None
+        missing = np.arange(count) - steps_before(table)
+        if missing.min() < 0 or missing.max() > 1:
+            return None
+        places, ends = steps_before(values), np.append(table, of(np.nan))
+    compare = np.less if side == "left" else np.less_equal
+    is_behind = compare(ends.take(places), values)
+    places += 1
+    places += compare(ends.take(places), values)
+    places -= ~is_behind
+    nothing = np.isnan(values)
+    if nothing.any():
+        places[nothing] = count
+    return places
 
 
 def is_sorted(table: np.ndarray, values: np.ndarray) -> bool:

@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 
 from xla2py.templates.prelude.ordering import (
+    places_by_steps,
+    search_sorted,
     sort_by_keys,
     sort_key,
     sort_with,
@@ -203,3 +205,36 @@ def test_operands_are_not_modified():
     sort_with([x], 1, np.less)
     sort_by_keys([sort_key(x)], [x], 0)
     top_k(x, 2)
+
+
+def even(dtype, count, low, high):
+    return np.linspace(low, high, count).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("table", "is_even"),
+    [
+        (lambda dtype: even(dtype, 65, 0, 1), True),
+        (lambda dtype: even(dtype, 200, -3.7, 11.3), True),
+        (lambda dtype: even(dtype, 2, -1, -0.5), True),
+        (lambda dtype: np.repeat(even(dtype, 30, 1, 2), 2), False),
+        (lambda dtype: even(dtype, 30, 0.5, 4) ** 2, False),
+        (lambda dtype: np.sort(rng.normal(size=40)).astype(dtype), False),
+        (lambda dtype: np.full(5, 2, dtype), False),
+        (lambda dtype: np.array([-np.inf, 0, 1, np.inf], dtype), False),
+        (lambda dtype: np.array([0, 1, 2, np.nan], dtype), False),
+    ],
+)
+def test_places_in_tables_of_even_steps_are_those_that_numpy_finds(table, is_even, dtype):
+    table = table(dtype)
+    top = np.finfo(dtype).max
+    edges = [np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, top, -top]
+    near = [np.nextafter(table, dtype(end)) for end in (-np.inf, np.inf)]
+    values = np.concatenate([rng.normal(0, 4, 300).astype(dtype), table, *near, np.array(edges, dtype)])
+    for side in ("left", "right"):
+        wanted = np.searchsorted(table, values, side)
+        found = search_sorted(table, values, side)
+        assert found.dtype == np.uint32
+        np.testing.assert_array_equal(found, wanted)
+        assert (places_by_steps(table, values, side) is not None) == is_even

@@ -15,8 +15,6 @@ ASIDE = 4 << 20  # bytes of graphs, and of what Python does meanwhile
 SLACK = 3  # a plan may have so many times what a run takes: threads seldom all hold the most at once
 RUNS = 3  # at most, until one of them does
 
-# What dask slices itself is in no plan, and the largest of rows take more than planned.
-PLANNED = [name for name in BENCHMARKS if name not in ("reverse", "every other row", "largest of rows")]
 # Tasks that last long enough for four threads to hold what is planned for them.
 LASTING = ("chain", "gram", "logistic", "layernorm", "convolution", "matmul")
 
@@ -29,7 +27,7 @@ def plan_and_peak(name, given):
     return plan_of(one.text(n), memory=MEMORY), peak_of_a_run(one.text(n), arguments, memory=MEMORY)
 
 
-@pytest.mark.parametrize("name", PLANNED)
+@pytest.mark.parametrize("name", BENCHMARKS)
 def test_a_run_takes_what_is_planned_and_no_more(name):
     plan, peak = plan_and_peak(name, Loaded)
     assert plan.mapped_peak_bytes <= plan.peak_bytes <= size_in_bytes(MEMORY)
@@ -67,7 +65,7 @@ def test_chunks_of_what_tasks_make_are_small_while_they_are_few(name, data, expe
     assert 4 * np.prod(sizes) >> 20 == expected
 
 
-@pytest.mark.parametrize("name", PLANNED)
+@pytest.mark.parametrize("name", BENCHMARKS)
 def test_a_run_on_files_takes_what_is_planned_for_files(name, tmp_path):
     def file(array):
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.npy"

@@ -20,37 +20,45 @@ from ..scatters import is_scatter
 
 
 class _Box(NamedTuple):
-    """A piece of an array, with where it begins along each axis: a number, or the operand that ``main`` has as one."""
+    """A piece of an array: where it begins along each axis (a number, or the operand that ``main`` has as one), its
+    shape, and in which steps it goes.
+    """
 
     starts: tuple[int | Slot, ...]
     shape: tuple[int, ...]
+    steps: tuple[int, ...]
+
+    @property
+    def is_dense(self) -> bool:
+        """Tell whether it takes one element after the other."""
+        return set(self.steps) == {1}
 
 
 def _box(node: Node) -> _Box | None:
     """Return the box that an index takes where that is a piece of the array, and None where it is anything else."""
     x, items = node.operands[0], node.parameters["index"]
     parts = [_part(node, item, n) for item, n in zip(items, x.shape, strict=False)]
-    parts += [(0, n) for n in x.shape[len(items) :]]
+    parts += [(0, n, 1) for n in x.shape[len(items) :]]
     found = [part for part in parts if part is not None]
     return _Box(*map(tuple, zip(*found, strict=True))) if len(found) == len(parts) == x.ndim > 0 else None
 
 
-def _part(node: Node, item: Any, size: int) -> tuple[int | Slot, int] | None:
-    """Return where an item of an index begins and how long it is, where it takes one element after the other."""
+def _part(node: Node, item: Any, size: int) -> tuple[int | Slot, int, int] | None:
+    """Return where an item of an index begins, how many elements it takes, and in which steps."""
     if item == FULL:
-        return 0, size
+        return 0, size, 1
     if not isinstance(item, tuple):
         return None
     if len(item) == 2:  # so many elements from a place
         start, length = item
         if not isinstance(start, Slot):
-            return start, length
+            return start, length, 1
         place = node.operands[start.index]
         if place.is_literal:
-            return int(literal_value(place)), length
-        return (start, length) if is_known_on_host(place) else None
+            return int(literal_value(place)), length, 1
+        return (start, length, 1) if is_known_on_host(place) else None
     taken = range(size)[slice(*item)]
-    return (taken.start, len(taken)) if taken.step == 1 else None
+    return taken.start, len(taken), taken.step
 
 
 def _all_axes(node: Node) -> OperandAxes:
@@ -91,12 +99,13 @@ def _sliced(node: Node) -> OperandAxes:
 def _slice(node: Node) -> Arguments:
     box = _box(node)
     assert box is not None
-    return (Slot(0), box.starts, box.shape), {}
+    return (Slot(0), box.starts, box.shape, *(() if box.is_dense else (box.steps,))), {}
 
 
 def _written(node: Node) -> OperandAxes:
     box = _box(node) if not is_scatter(node) else None
-    return _all_axes(node) if box is not None and node.operands[1].shape == box.shape else {}
+    fits = box is not None and box.is_dense and node.operands[1].shape == box.shape
+    return _all_axes(node) if fits else {}
 
 
 def _write(node: Node) -> Arguments:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from math import ceil, prod
+from math import ceil
 
 from ....transpile.array.node import Node
 from ....transpile.array.scalars import is_known_on_host
@@ -53,16 +53,20 @@ class DaskBuiltin(ArrayStrategy):
         yield node, found
 
     def cost(self, phase: ArrayPhase, chunks: Chunks) -> Cost | None:
-        """Diagonals take much more than they give: a task for each chunk of the matrices."""
+        """A task has a block of the result and what it is of. Diagonals take much more than they give: a task for each
+        chunk of the matrices.
+        """
         node = phase.node
-        if node.opcode != "diagonal":
+        is_cut = any(map(chunks.is_cut, (node, *node.operands)))
+        if node.opcode not in SUPPORTED or node.opcode == "broadcast_to" or not is_cut:
             return None
-        (x,) = node.operands
-        size = chunks.block_bytes(node)
-        count = max(ceil(x.shape[axis] / chunks.length(x, axis)) for axis in (x.ndim - 2, x.ndim - 1))
+        size, tasks = chunks.block_bytes(node), count_of_chunks(node, chunks)
+        if node.opcode == "diagonal":
+            (x,) = node.operands
+            tasks *= max(ceil(x.shape[axis] / chunks.length(x, axis)) for axis in (x.ndim - 2, x.ndim - 1))
         return Cost(
             name_of(node),
-            tasks=prod((count, count_of_chunks(node, chunks))),
+            tasks=tasks,
             task_bytes=size + given_bytes(node.operands, chunks),
             mapped_task_bytes=size + given_bytes(node.operands, chunks, are_mapped=True),
             sources=node.operands,

@@ -135,7 +135,8 @@ def _written_axes(node: Any) -> list[AxisMap]:
     operand, value, *indices = node.operands
     if any(index.ndim for index in indices):
         return axes.nothing(node)
-    items = node.parameters["index"]
+    index = node.parameters["index"]
+    items = (*index, *[":"] * (operand.ndim - len(index)))
     whole = tuple(axis if items[axis] == ":" else None for axis in range(operand.ndim))
     kept = [
         axis if items[axis] == ":" else None
