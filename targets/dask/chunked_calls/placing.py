@@ -15,7 +15,7 @@ from ..chunked_implementation import (
     Implementations,
     OperandAxes,
 )
-from ..nodes import is_filled
+from ..nodes import is_argument, is_filled
 from ..scatters import is_scatter
 
 
@@ -93,7 +93,10 @@ def _pad(node: Node) -> Arguments:
 
 
 def _sliced(node: Node) -> OperandAxes:
-    return _all_axes(node) if len(node.operands[0].shape) == node.ndim and _box(node) is not None else {}
+    """Slices of the same rank; dask.array turns blocks that are computed where they are."""
+    x = node.operands[0]
+    is_turned = x.shape == node.shape and not is_argument(x)
+    return _all_axes(node) if len(x.shape) == node.ndim and not is_turned and _box(node) is not None else {}
 
 
 def _slice(node: Node) -> Arguments:
