@@ -109,9 +109,8 @@ def search_sorted(
     if np.size(values) >= len(table) and is_sorted(table, values):
         found = places_by_steps(table, values, side)
         if found is None:
-            side_of_equals = "left" if side == "left" else "right"
-            found = np.asarray(np.searchsorted(table, values, side_of_equals))
-        return found.astype(np.uint32)
+            found = table.searchsorted(values, "left" if side == "left" else "right")
+        return np.asarray(found, np.uint32)
     low = np.zeros(np.shape(values), np.uint32)
     high = np.full(np.shape(values), len(table), np.uint32)
     for _ in range(len(table).bit_length()):
@@ -140,7 +139,7 @@ def places_by_steps(
         return None
 
     def steps_before(x: np.ndarray) -> np.ndarray:
-        distance = x - table[0]
+        distance: np.ndarray = x - table[0]
         distance *= steps
         np.fmax(distance, 0, out=distance)  # of NaN, too
         np.fmin(distance, count - 1, out=distance)
@@ -153,7 +152,8 @@ def places_by_steps(
         missing = np.arange(count) - steps_before(table)
         if missing.min() < 0 or missing.max() > 1:
             return None
-        places, ends = steps_before(values), np.append(table, of(np.nan))
+        places = steps_before(values)
+    ends = np.append(table, of(np.nan))
     compare = np.less if side == "left" else np.less_equal
     is_behind = compare(ends.take(places), values)
     places += 1
