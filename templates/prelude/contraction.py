@@ -38,24 +38,40 @@ def matmul(a: np.ndarray, b: np.ndarray, dtype: Any = None) -> np.ndarray:
 
 def integer_matmul(a: np.ndarray, b: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """``a`` [.., m, k] @ ``b`` [.., k, n] of integers modulo the width of ``dtype``, by
-    exact products of floats.
-
-    Bytes multiply in float32, which holds sums up to 2**24: of 1024 products where both
-    are signed. Wider integers do in float64, up to 2**53, in 16-bit limbs.
+    exact products of floats: of 16-bit limbs in float64, which holds sums up to 2**53.
     """
-    in_bytes = a.dtype.itemsize == b.dtype.itemsize == 1
-    signs = (a.dtype.kind + b.dtype.kind).count("i")
-    real, step = (np.float32, 256 << signs) if in_bytes else (np.float64, 1 << 20)
-    left = [(shift, part.astype(real)) for shift, part in limbs(a)]
-    right = [(shift, part.astype(real)) for shift, part in limbs(b)]
+    if a.dtype.itemsize == b.dtype.itemsize == 1:
+        return byte_matmul(a, b, dtype)
+    left = [(shift, part.astype(np.float64)) for shift, part in limbs(a)]
+    right = [(shift, part.astype(np.float64)) for shift, part in limbs(b)]
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     result = np.zeros((*batch, a.shape[-2], b.shape[-1]), np.int64)
+    step = 1 << 20
     for (low, x), (high, y) in product(left, right):
         if low + high < 8 * dtype.itemsize:
             for k in range(0, a.shape[-1], step):
                 exact = np.matmul(x[..., k : k + step], y[..., k : k + step, :])
                 result += exact.astype(np.int64) << (low + high)
     return result.astype(dtype, copy=False)
+
+
+def byte_matmul(a: np.ndarray, b: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """``integer_matmul`` of bytes, in float32, which holds sums up to 2**24: of 1024
+    products where both are signed.
+    """
+    step = 256 << (a.dtype.kind + b.dtype.kind).count("i")
+    wide = np.int64 if dtype.itemsize > 4 else np.int32
+    total: np.ndarray = matmul_in_float32(a[..., :step], b[..., :step, :]).astype(wide)
+    for k in range(step, a.shape[-1], step):
+        part = matmul_in_float32(a[..., k : k + step], b[..., k : k + step, :])
+        total += part.astype(wide)
+    return total.astype(dtype, copy=False)
+
+
+def matmul_in_float32(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """``a`` @ ``b`` in float32."""
+    result: np.ndarray = np.matmul(a.astype(np.float32), b.astype(np.float32))
+    return result
 
 
 def limbs(x: np.ndarray) -> list[tuple[int, np.ndarray]]:

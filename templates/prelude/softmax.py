@@ -7,7 +7,8 @@ import numpy as np
 
 def softmax(x: np.ndarray, axis: int | tuple[int, ...] = -1) -> np.ndarray:
     """``exp(x)`` divided by its sum; NaN where all of ``x`` is -inf."""
-    weights: np.ndarray = np.exp(x - x.max(axis=axis, keepdims=True))
+    weights: np.ndarray = x - x.max(axis=axis, keepdims=True)
+    np.exp(weights, out=weights)
     weights /= weights.sum(axis=axis, keepdims=True)
     return weights
 

@@ -20,8 +20,8 @@ class Features:
     rounds of a loop need may be computed before it. Slices may start at any number, unless those of the library must be
     brought to the host first. Indices that are trusted lie within their arrays: nothing guards them. Products of
     16-bit floats are accumulated in float32 and rounded once where a function for narrow products is named: it gives
-    their sums as they are. Sizes are fixed unless
-    the program is one of several at other sizes.
+    their sums as they are. Where operations are passes over memory, what two of them need had better be computed once.
+    Sizes are fixed unless the program is one of several at other sizes.
     """
 
     functions_are_called: bool = True
@@ -32,6 +32,7 @@ class Features:
     starts_are_free: bool = True
     indices_are_trusted: bool = False
     narrow_products: str = ""
+    operations_are_passes: bool = True
     sizes_are_fixed: bool = True
 
 

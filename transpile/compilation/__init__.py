@@ -121,7 +121,13 @@ def _support(target: Target, options: Options, *, sizes_are_fixed: bool) -> Supp
     """Return what a target supports in a style: where there are kernels, nothing that would stand in their way."""
     kernels = kernels_in(options.style, target)
     is_trusted = options.edges == LIBRARY and target.features.indices_are_free
-    features = replace(target.features, indices_are_trusted=is_trusted, sizes_are_fixed=sizes_are_fixed)
+    are_passes = target.features.operations_are_passes and kernels is None
+    features = replace(
+        target.features,
+        indices_are_trusted=is_trusted,
+        sizes_are_fixed=sizes_are_fixed,
+        operations_are_passes=are_passes,
+    )
     return Support((target.refuses, *((kernels.refuses,) if kernels is not None else ())), features)
 
 

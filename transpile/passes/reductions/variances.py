@@ -5,12 +5,14 @@ from __future__ import annotations
 from math import prod
 
 from ...array.graph import Graph
+from ...array.live import live_nodes
 from ...array.node import Node, literal_value
 from ...array.program import Function
 from ...array.support import Support
 from ..matching import Bindings
 from ..rules import Rule, apply_rules, is_full_float
 
+_MANY_ELEMENTS = 1 << 16  # of which another pass takes longer than to read another line
 _SQUARE = "(square := multiply((d := subtract(x, mean(x, axes=axes, keepdims=kept))), d))"
 
 
@@ -57,4 +59,12 @@ RULES = (
 
 def variances(function: Function, supports: Support) -> None:
     """Raise means of squared differences from the mean to variances, and their roots to standard deviations."""
-    apply_rules(function, RULES, supports)
+    apply_rules(function, RULES, supports, _read_again(function) if supports.features.operations_are_passes else ())
+
+
+def _read_again(function: Function) -> set[Node]:
+    """The reductions of squares of many differences that something else reads: a variance would compute these twice."""
+    live = live_nodes(function)
+    squares = (node for node in live.of(("multiply",)) if node.operands[0] is node.operands[1])
+    again = {node for node in squares if live.count(node.operands[0]) > 2 and prod(node.shape) >= _MANY_ELEMENTS}
+    return {node for node in live.of(("mean", "divide")) if again & {*node.operands, *node.operands[0].operands}}
