@@ -11,6 +11,7 @@ from ..base import OwnCall
 
 _LONG_ROW = 32  # elements that are combined at once rather than by the ufunc's ``at``
 _LEAST_ELEMENTS = 2**12  # elements for which Numba's loops are worth their start
+_OF_ROWS = frozenset(("softmax", "log_softmax"))  # along the last axis, unless they are told another
 _MANY_ELEMENTS = 2**17  # of which arrays do not stay in the cache
 _NUMBERS = frozenset("s8 s16 s32 s64 u8 u16 u32 u64 f32 f64".split())
 COMBINERS = frozenset("add multiply maximum minimum".split())
@@ -107,10 +108,12 @@ def own_function(node: Node) -> OwnCall | None:
 
 
 def readable_function(node: Node) -> OwnCall | None:
-    """The call that computes a function of many single elements block by block, or None."""
-    if node.opcode != "prelude" or prod(node.shape) < _MANY_ELEMENTS:
+    """The call that computes a function of many single elements or rows block by block, or None."""
+    if node.opcode != "prelude" or prod(node.shape) < _MANY_ELEMENTS or node.parameters["keywords"]:
         return None
-    is_plain = node.parameters["arguments"] == (Slot(0),) and not node.parameters["keywords"]
-    if not is_plain or not node.operation.is_elementwise or node.element_type is not node.operands[0].element_type:
+    function = node.parameters["function"]
+    if node.parameters["arguments"] != (Slot(0),) or node.element_type is not node.operands[0].element_type:
         return None
-    return OwnCall("in_blocks", (PreludeName(node.parameters["function"]), Slot(0)))
+    if function in _OF_ROWS and node.ndim > 1:
+        return OwnCall("rows_in_blocks", (PreludeName(function), Slot(0)))
+    return OwnCall("in_blocks", (PreludeName(function), Slot(0))) if node.operation.is_elementwise else None

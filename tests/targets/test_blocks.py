@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.templates.numpy.prelude.blocks import BLOCK, in_blocks
+from xla2py.templates.numpy.prelude.blocks import BLOCK, in_blocks, rows_in_blocks
 
 MANY = (3, 211, 239)  # more than 2**17 elements, and no whole number of blocks
 
@@ -31,12 +31,33 @@ def test_values_are_those_of_xla(function):
     np.testing.assert_array_equal(x, before)
 
 
+@pytest.mark.parametrize("function", [jax.nn.softmax, jax.nn.log_softmax], ids=lambda function: function.__name__)
+@pytest.mark.parametrize("shape", [(700, 211), (3, 5, 11000), (2, 100000), (70001, 2), (9, 0, 40000), (150000, 1)])
+def test_rows_are_those_of_xla(function, shape):
+    x = (np.random.default_rng(5).normal(size=shape) * 20).astype(np.float32)
+    if x.size:
+        x[0, ..., 0], x[1, ..., 0] = np.inf, -np.inf
+    module = xla2py.emit(xla2py.from_jax(function, x))
+    body = module.source.partition("def main(")[2].partition("\n\n\n")[0]
+    assert ("return rows_in_blocks(" in body) == (x.size > 0)
+    for array in (x, np.asfortranarray(x)):
+        wanted = np.asarray(jax.jit(function)(array))
+        np.testing.assert_allclose(module.load().main(array), wanted, rtol=4e-5, atol=4e-6)
+
+
+def test_softmaxes_along_other_axes_are_computed_at_once():
+    x = np.zeros((512, 512), np.float32)
+    source = xla2py.emit(xla2py.from_jax(lambda x: jax.nn.softmax(x, axis=0), x)).source
+    assert "softmax(x, axis=0)" in source and "in_blocks" not in source
+
+
 def test_arrays_in_any_order_of_memory():
     x = np.random.default_rng(1).normal(size=(2 * BLOCK + 5, 3)).astype(np.float32)
     for array in (x, x.T, x[::2], np.asfortranarray(x), x[:0]):
         result = in_blocks(np.tanh, array)
         assert result.shape == array.shape and result.dtype == array.dtype
         np.testing.assert_array_equal(result, np.tanh(array))
+        np.testing.assert_array_equal(rows_in_blocks(np.tanh, array), np.tanh(array))
 
 
 @pytest.mark.parametrize(("function", "style"), [(gelu, "fast"), (jax.scipy.special.erfc, "fast")])

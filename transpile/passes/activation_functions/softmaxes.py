@@ -5,6 +5,8 @@ The functions of the prelude do what the expressions did, in the same order: no 
 
 from __future__ import annotations
 
+from math import prod
+
 from ...array.graph import Graph
 from ...array.node import Node, Slot
 from ...array.program import Function
@@ -12,6 +14,7 @@ from ...array.support import Support
 from ..matching import Bindings, pattern
 from ..rules import Make, Rule, apply_rules, is_full_float
 
+_MANY_ELEMENTS = 1 << 17
 _SHIFTED = "subtract(x, max(x, axes=axes, keepdims=kept))"
 _EXP = f"(exp := exponential({_SHIFTED}))"
 _LOG = f"subtract((shifted := {_SHIFTED}), log((total := sum(exponential(shifted), axes=axes, keepdims=kept))))"
@@ -64,8 +67,11 @@ RULES = (
 
 
 def softmaxes(function: Function, supports: Support) -> None:
-    """Raise them to calls, where nothing else reads the parts. A program that is nothing but one spells it out."""
+    """Raise them to calls, where nothing else reads the parts. A program that is nothing but one spells it out, unless
+    its arrays are large: the function makes fewer of them."""
     root = function.results
     found = [pattern(rule.match).match(root) for rule in RULES] if isinstance(root, Node) else []
-    if not any(bindings is not None and bindings["x"].opcode == "parameter" for bindings in found):
+    alone = [bindings["x"] for bindings in found if bindings is not None and bindings["x"].opcode == "parameter"]
+    are_large = supports.features.operations_are_passes and any(prod(x.shape) >= _MANY_ELEMENTS for x in alone)
+    if are_large or not alone:
         apply_rules(function, RULES, supports)
