@@ -11,6 +11,7 @@ import ssl
 import struct
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ import numpy as np
 ROOM = 1 << 13  # bytes that are received before it is known what they are
 SIZES = "!IQ"  # the bytes of a message's head and of its array
 NOT_NOW = BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError
+# How long data may wait to be received, on Linux. Dask gives a connection up after half
+# a minute, but a replica receives nothing while it computes.
+TCP_USER_TIMEOUT = 18
 TAKEN = b"\1"  # says that a side has taken its socket over
 
 
@@ -170,6 +174,8 @@ async def taken_over(comm: Any, is_joining: bool) -> Link:
         await stream.read_bytes(len(TAKEN))
     stream.io_loop.remove_handler(stream.fileno())
     link = Link(stream.socket, close)
+    with suppress(OSError):  # no such option here, so no such limit either
+        link.socket.setsockopt(socket.IPPROTO_TCP, TCP_USER_TIMEOUT, 0)
     link.socket.send(TAKEN)
     while not is_joining:
         await ready(loop.add_reader, loop.remove_reader, link.socket)

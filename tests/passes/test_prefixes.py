@@ -84,6 +84,37 @@ def test_what_does_not_run_along_one_array(function):
     assert main(text) == main(text, disable_passes=["prefixes"])
 
 
+def turned_once(x):
+    """Shifts along the rows, of which one takes the columns in another order."""
+    x = x + jnp.pad(x[:, :-1], ((0, 0), (1, 0)))
+    return x + jnp.pad(x[::-1, :-2], ((0, 0), (2, 0)))
+
+
+def moved_once(x):
+    x = x + jnp.pad(x[:, :-1], ((0, 0), (1, 0)))
+    return x + jnp.pad(x[:-1, :-2], ((1, 0), (2, 0)))
+
+
+def first_ones_turned(x):
+    """The first elements of the lines begin others."""
+    x = jnp.concatenate([x[:, :1], x[:, 1:] + x[:, :-1]], 1)
+    return jnp.concatenate([x[::-1, 0][:, None], x[:, 1:2], x[:, 2:] + x[:, :-2]], 1)
+
+
+@pytest.mark.parametrize("function", [turned_once, moved_once, first_ones_turned])
+def test_what_does_not_stay_in_its_line(function):
+    text = hlo(lambda x: function(x), X[:, :4])
+    assert main(text) == main(text, disable_passes=["prefixes"])
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_lines_of_arrays_of_any_size(axis):
+    """One line is looked at where nothing happens along the other axis."""
+    large = jax.ShapeDtypeStruct((1 << 12, 1 << 11), np.float32)
+    text = jax.jit(lambda x: lax.associative_scan(jnp.add, x, axis=axis)).lower(large).as_text("hlo")
+    assert f"return x.cumsum(axis={-axis})" in main(text)
+
+
 def test_infinities_and_nan():
     x = X.copy()
     x[0, 3], x[1, 5], x[2, 7], x[2, 9], x[3, 20] = np.inf, -np.inf, np.inf, -np.inf, np.nan

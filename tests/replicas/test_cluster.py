@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import importlib.util
 import signal
+import socket
 import struct
+import sys
 import threading
 import time
 from pathlib import Path
@@ -16,6 +18,7 @@ import pytest
 from distributed.comm import CommClosedError, connect
 
 import xla2py
+from xla2py.templates.prelude.replica_links import TCP_USER_TIMEOUT
 from xla2py.tests.replicas import programs
 from xla2py.tests.replicas.clusters import cluster
 from xla2py.tests.replicas.programs import SeveralDevices, entry
@@ -55,6 +58,23 @@ EVERYTHING = [
 def test_workers_compute_what_threads_compute(workers, tmp_path, program):
     module, inputs = imported(program, tmp_path), program.inputs()
     assert_same_bits(module.run_replicas(workers.client, inputs, timeout=30), module.run_local(inputs))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the option is Linux's")
+def test_a_connection_waits_for_a_replica_that_computes_as_long_as_it_likes(workers, tmp_path):
+    """Dask's own are given up where what is sent is not received within half a minute."""
+    program = next(programs.reducers())
+    module = imported(program, tmp_path)
+
+    def limits(g):
+        g.all_reduce(np.ones(3), np.add)  # all are connected then
+        options = socket.IPPROTO_TCP, TCP_USER_TIMEOUT
+        return [link.socket.getsockopt(*options) for link in g.network.links.values()]
+
+    count = program.replicas
+    others = {}, None, 30.0, None, 1, 0, None, True
+    found = module.on_workers(limits, module.Group, (count, 1), workers.client, [[]] * count, *others)
+    assert found == [[0] * (count - 1)] * count
 
 
 def test_nothing_is_left_on_the_cluster(workers, tmp_path):
