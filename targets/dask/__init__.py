@@ -31,6 +31,7 @@ TARGET = Target(
         indices_are_free=False,
         slices_are_fast=False,
         arrays_fit_memory=False,
+        operations_are_passes=False,
     ),
     scalars="np",
     library=LIBRARY,

@@ -35,6 +35,7 @@ from .linear_algebra.products import products
 from .linear_algebra.projections import projections
 from .linear_algebra.solves import solves
 from .linear_algebra.triangles import triangles
+from .linear_algebra.weighted_sums import weighted_sums
 from .random.threefry import threefry
 from .reductions.keepdims import keepdims
 from .reductions.means import means
@@ -83,6 +84,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     tilings,
     differences,
     sums,
+    weighted_sums,
     means,
     choices,
     clips,

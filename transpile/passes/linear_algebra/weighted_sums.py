@@ -1,0 +1,40 @@
+"""``(x * weights).sum(axis=-1)`` of many numbers is ``x @ weights``, which makes no array of products."""
+
+from __future__ import annotations
+
+from math import prod
+
+from ...array.graph import Graph
+from ...array.node import Node
+from ...array.program import Function
+from ...array.support import Support
+from ..matching import Bindings
+from ..rules import Rule, apply_rules, is_full_float
+
+_MANY_ELEMENTS = 1 << 16
+
+
+def _product(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """The product of an array with a vector along its last axis."""
+    weights, x = sorted(found["product"].operands, key=lambda operand: operand.ndim)
+    is_last = found["axes"] == (x.ndim - 1,) and not found["kept"]
+    is_vector = weights.ndim == 1 and x.ndim > 1 and weights.shape == x.shape[-1:]
+    if not (is_last and is_vector) or prod(x.shape) < _MANY_ELEMENTS or node.element_type is not x.element_type:
+        return None
+    return graph.add("matmul", (x, weights))
+
+
+RULES = (
+    Rule(
+        "sum((product := multiply(x, y)), axes=axes, keepdims=kept)",
+        _product,
+        once=("product",),
+        when=is_full_float,
+    ),
+)
+
+
+def weighted_sums(function: Function, supports: Support) -> None:
+    """Raise them, where operations are passes over memory."""
+    if supports.features.operations_are_passes:
+        apply_rules(function, RULES, supports)
