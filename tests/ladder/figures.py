@@ -60,8 +60,9 @@ def joined() -> str:
     return rows
 
 
-LINES = [(3, 40), (2, 2100), (3, 16384), (2, 17000), (170, 40, 0), (9000, 3, 0)]
-NEEDS_DEVICE = {"cholesky_regression", "image_rotation", "kalman_filter", "qr_svd_least_squares"}  # when it is imported
+LINES = [(3, 40), (4, 512), (3, 1000), (2, 2100), (3, 16384), (2, 17000), (170, 40, 0), (9000, 3, 0)]
+# When they are imported.
+NEEDS_DEVICE = {"beam_search", "cholesky_regression", "image_rotation", "kalman_filter", "qr_svd_least_squares"}
 NO_FLOAT64 = {"fft_convolution", "mandelbrot", "threefry_sampling"}  # another type is written in the text
 
 

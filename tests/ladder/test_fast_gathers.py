@@ -44,7 +44,7 @@ def test_the_interpreter_gathers_what_xla_does(name):
     [
         ("filled", "? x[chosen * 40 + at % 40] : not_a_number()"),
         ("along an axis", "x[at / 3 * 40 + chosen]"),
-        ("rows", "= table[(clipped < 0 ? clipped + 9 : clipped) * 40 + column];"),
+        ("rows", "= table[chosen * 40 + column];"),
         ("two indices", "* 40 + "),
         ("clamped", "= smaller<int>(larger<int>("),
     ],

@@ -17,8 +17,14 @@ from xla2py.tests.ladder.test_faults import verdict  # noqa: E402
     ("shape", "axis", "said"),
     [
         ((5, 3), 1, "row_max<4>"),
-        ((2, 40), 1, "row_max<64>"),
-        ((3, 224), 1, "int row = blockIdx.x, column = threadIdx.x;\n    int at"),
+        ((2, 40), 1, "row_max<32>"),
+        ((8, 64), 1, "int row = blockIdx.x * 4 + threadIdx.x / 32;"),
+        ((6, 65), 1, "int column = k * 32 + threadIdx.x % 32;"),
+        ((3, 31), 1, "int row = min((int)(blockIdx.x * 4 + threadIdx.x / 32), 2), column"),
+        ((3, 224), 1, "k / 4 * 128 + threadIdx.x * 4 + k % 4;\n        if (column >= 224) continue;"),
+        ((4, 512), 1, "exp[k] = expf(x_here[k] - peak);"),
+        ((3, 768), 1, "row_max<96>"),
+        ((2, 1023), 1, "k * 128 + threadIdx.x"),
         ((3, 1100), 1, "if (column >= 1100) continue;"),
         ((2, 2048), 1, "exp[k] = expf(x_here[k] - peak);"),
         ((2, 17000), 1, "for (int column = threadIdx.x; column < 17000; column += 1024)"),
@@ -43,7 +49,7 @@ def test_lines_are_one_kernel(shape, axis, said):
         ((3, 5, 7), (1,), "int at = column / 7 * 35 + row * 7 + column % 7;"),
         ((3, 40, 50), (1, 2), "row_sum<256>"),
         ((2, 3, 600, 5), (0, 1, 2), "column_sum<128, 8>"),
-        ((6, 1, 7), (0, 1, 2), "row_sum<64>"),
+        ((6, 1, 7), (0, 1, 2), "row_sum<32>"),
     ],
 )
 def test_axes_beside_each_other_are_lines(shape, axes, said):

@@ -12,7 +12,8 @@ _WARP = 32  # threads that exchange numbers without memory
 _SMALL_BLOCK = 128  # threads, of several short lines
 _LARGEST_BLOCK = 1024  # threads
 _MANY_BLOCKS = 512  # that keep a device busy also if they are small
-_MOST_KEPT = 32  # registers
+_MOST_KEPT = 32  # registers, of elements and of what is reduced
+_AT_ONCE = 4  # neighbouring elements that a thread reads at once
 _SHORT_SHARE, _LONGEST_SHARE = 8, 16  # elements of a line that a thread keeps
 
 
@@ -20,8 +21,8 @@ _SHORT_SHARE, _LONGEST_SHARE = 8, 16  # elements of a line that a thread keeps
 class Launch:
     """``width`` threads share a line, ``together`` lines a block; each keeps ``each`` elements, or none if that is 0.
 
-    ``in_loops`` tells whether threads go over their shares in loops; otherwise each has one element. Where
-    ``sizes_are_free``, lines may be of any length and count.
+    ``in_loops`` tells whether threads go over their shares in loops; otherwise each has one element. Of what they keep,
+    ``neighbours`` lie beside each other. Where ``sizes_are_free``, lines may be of any length and count.
     """
 
     lines: Lines
@@ -31,6 +32,7 @@ class Launch:
     in_loops: bool
     parts: int = 1  # of a line, each for a block
     sizes_are_free: bool = False
+    neighbours: int = 1
 
     @property
     def threads(self) -> int:
@@ -67,14 +69,17 @@ def launched(kernel: Kernel) -> tuple[Launch, Phases]:
     """The threads of a kernel that computes by lines, and their loops."""
     lines = kernel.lines
     assert lines is not None
-    if lines.are_rows and lines.length <= _LARGEST_BLOCK:
-        return _short_rows(lines), phases(kernel, everything)
-    width, together = _of_rows(lines) if lines.are_rows else _of_columns(lines)
-    each = -(-lines.length // width)
-    found = phases(kernel, everything if each <= _LONGEST_SHARE else nothing)
-    if each > _LONGEST_SHARE or kernel.parts > 1 or not 0 < each * found.words <= _MOST_KEPT:
-        each, found = 0, phases(kernel, nothing)
-    return Launch(lines, width, together, each, in_loops=True, parts=kernel.parts), found
+    found = phases(kernel, everything)
+    registers = _MOST_KEPT - len(kernel.reductions)
+    most = max(registers, 0) // max(found.words, 1)  # elements of a thread
+    if lines.are_rows and (lines.length <= _WARP or (lines.length <= _LARGEST_BLOCK and not most)):
+        return _short_rows(lines), found
+    at_once = _AT_ONCE if _are_read_at_once(kernel) else 1
+    width, together, neighbours = _of_rows(lines, most or 1, at_once) if lines.are_rows else (*_of_columns(lines), 1)
+    each = -(-lines.length // (width * neighbours)) * neighbours
+    if each > _LONGEST_SHARE or kernel.parts > 1 or not 0 < each * found.words <= registers:
+        each, neighbours, found = 0, 1, phases(kernel, nothing)
+    return Launch(lines, width, together, each, True, kernel.parts, neighbours=neighbours), found
 
 
 def launched_at_any_size(kernel: Kernel) -> tuple[Launch, Phases]:
@@ -86,17 +91,31 @@ def launched_at_any_size(kernel: Kernel) -> tuple[Launch, Phases]:
 
 
 def _short_rows(lines: Lines) -> Launch:
-    """A thread for each element; of rows of up to a warp several in a block."""
+    """A thread for each element; several rows in a block, or one that is all there is."""
     if lines.length > _WARP or lines.count == 1:
         return Launch(lines, _in_warps(lines.length), 1, 1, in_loops=False)
     width = _power(lines.length)
     return Launch(lines, width, _SMALL_BLOCK // width, 1, in_loops=False)
 
 
-def _of_rows(lines: Lines) -> tuple[int, int]:
-    """A block for each row."""
+def _are_read_at_once(kernel: Kernel) -> bool:
+    """Tell whether the compiler joins the reads of neighbours: not of types that are classes of C++."""
+    nodes = (*kernel.function.parameters, *kernel.outputs)
+    return all(node.type.bits in (32, 64) and not node.type.is_complex for node in nodes)
+
+
+def _of_rows(lines: Lines, most: int, at_once: int) -> tuple[int, int, int]:
+    """A warp for each row where its threads can keep all of it, several in a block; else a block for each row. Threads
+    read neighbours at once where rows are as long as some of them.
+    """
+    most_at_once = min(most, at_once, lines.length // _WARP)
+    neighbours = max(n for n in (1, 2, 4) if n == 1 or (n <= most_at_once and lines.length % n == 0))
+    if lines.length <= _WARP * (min(most, _LONGEST_SHARE) // neighbours * neighbours):
+        together = next(n for n in (_SMALL_BLOCK // _WARP, 2, 1) if lines.count % n == 0)
+        return _WARP, together, neighbours
     share = _SHORT_SHARE if lines.length <= _SHORT_SHARE * _LARGEST_BLOCK else _LONGEST_SHARE
-    return min(_in_warps(-(-lines.length // share)), _LARGEST_BLOCK), 1
+    share = min(share, most) // neighbours * neighbours
+    return min(_in_warps(-(-lines.length // share)), _LARGEST_BLOCK), 1, neighbours
 
 
 def _of_columns(lines: Lines) -> tuple[int, int]:

@@ -74,9 +74,17 @@ class LineWriter(KernelWriter):
         statement, launch = self.renderer.statement, self.launch
         asked = self._words(0)
         if launch.in_loops:
-            return [statement("define_line")] if ("row" if launch.lines.are_rows else "column") in asked else []
+            line = [statement("define_line")] if ("row" if launch.lines.are_rows else "column") in asked else []
+            return [statement("begin_aligned", self._long_arrays()), *line] if launch.neighbours > 1 else line
         inside = [statement("define_inside")] if "inside" in asked else []
         return [statement("define_line"), *inside, *([statement("define_at")] if "at" in asked else [])]
+
+    def _long_arrays(self) -> list[str]:
+        """The arrays in which neighbours of a line may lie beside each other."""
+        length = self.launch.lines.length
+        given = [self.texts[node] for node in self.kernel.function.parameters if node.shape[-1:] == (length,)]
+        pairs = zip(self.results, self.written_names, strict=True)
+        return [str(name) for name in (*given, *(name for node, name in pairs if node not in self.kernel.of_lines))]
 
     def _words(self, begin: int) -> set[str]:
         """The words of the lines from ``begin`` on."""

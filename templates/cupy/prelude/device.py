@@ -125,6 +125,13 @@ template <class T> struct Largest { __device__ T operator()(T a, T b) const { re
 template <class T> struct Smallest { __device__ T operator()(T a, T b) const { return a != a || a < b ? a : b; } };
 """
 
+ALIGNED = """
+// Arrays that begin at a multiple of 16 bytes: several neighbours are read and written at once.
+template <class... T> __device__ void aligned(T *__restrict__ &...arrays) {
+    ((arrays = (T *)__builtin_assume_aligned(arrays, 16)), ...);
+}
+"""
+
 ROWS = """
 // One number of the WIDTH threads of a row: of those of each warp, then of the warps in their order.
 template <int WIDTH, class T, class Combine> __device__ T across_row(T x, Combine combine) {
@@ -179,7 +186,9 @@ template <int WIDTH, int COLUMNS, class T> __device__ T column_min(T x) {
 
 
 class RowKernel:
-    """A kernel whose threads compute rows or columns; `results` are (shape, dtype)."""
+    """A kernel whose threads compute rows or columns; `results` are (shape, dtype). It
+    may want arrays that begin at a multiple of 16 bytes.
+    """
 
     def __init__(
         self,
@@ -188,9 +197,11 @@ class RowKernel:
         *,
         grid: tuple[int, ...],
         threads: int,
+        aligned: bool = False,
         results: Sequence[tuple[tuple[int, ...], Any]],
     ) -> None:
         self.kernel = cp.RawKernel(source, name)
+        self.aligned = aligned
         self.grid = grid
         self.threads = threads
         self.results = results
@@ -199,6 +210,8 @@ class RowKernel:
         """New arrays with the results; a tuple of several."""
         made = [cp.empty(shape, dtype=dtype) for shape, dtype in self.results]
         given = [cp.ascontiguousarray(array) for array in arrays]
+        if self.aligned:
+            given = [x.copy() if x.data.ptr % 16 else x for x in given]
         self.kernel(self.grid, (self.threads,), (*given, *made))
         return made[0] if len(made) == 1 else tuple(made)
 
