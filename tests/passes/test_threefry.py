@@ -52,7 +52,8 @@ def test_draws_of_jax(function, expected, budget, form):
         (lambda key: random.permutation(key, 6), EXACT),
         (lambda key: random.exponential(key, (6,)), ULP),
         (lambda key: random.truncated_normal(key, -1, 1, (6,)), ULP),
-        (lambda key: jax.vmap(lambda k: random.uniform(k, (3,)))(random.split(key, 4)), EXACT),
+        (lambda key: jax.vmap(lambda k: random.bits(k, (4, 4)))(random.split(key, 4)), EXACT),
+        (lambda key: random.key_data(jax.vmap(random.fold_in)(random.split(key, 4), jax.numpy.arange(4))), EXACT),
     ],
 )
 def test_other_draws_compute_the_same(function, budget):
@@ -104,6 +105,22 @@ def test_counts_that_are_no_pattern_go_into_the_cipher():
     text = hlo(draw(lambda key: random.randint(key, (9,), 0, 10)), KEY)
     assert main(text).count("threefry_2x32(") == 2 and "for " not in main(text)
     assert_agrees(text, KEY, without="threefry", budget=EXACT)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda keys: jax.vmap(lambda key: random.uniform(key, (3,)))(keys),
+        lambda keys: jax.vmap(random.bits)(keys),
+        lambda keys: random.key_data(jax.vmap(lambda key: random.split(key, 5))(keys)),
+        lambda keys: jax.vmap(jax.vmap(random.bits))(keys[:, None]),
+    ],
+)
+def test_several_keys_go_into_the_cipher_together(function):
+    keys = np.random.default_rng(0).integers(0, 2**32, (5, 2), dtype=np.uint32)
+    text = hlo(lambda words: function(random.wrap_key_data(words)), keys)
+    assert "threefry_2x32(" in main(text) and "for " not in main(text)
+    assert_agrees(text, keys, without="threefry", budget=EXACT)
 
 
 def test_a_first_word_that_is_not_the_keys_is_no_count():

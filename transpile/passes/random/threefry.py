@@ -22,7 +22,7 @@ from ...array.program import Function, Loop, roots
 from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...array.traversal import dependencies, topological
-from ...array.value import FULL, NEW, getitem
+from ...array.value import FULL, NEW, filled, getitem
 from ...hlo.element_types import F32, U32
 from ..matching import Bindings, pattern
 from ..rules import Rule, apply_rules
@@ -156,14 +156,34 @@ def _element(node: Node) -> Element:
     return base, tuple(inner)
 
 
-def _key(graph: Graph, initials: tuple[Node, ...]) -> Node | None:
-    """The key of two words that the cipher starts from: part of an array, or put together from them."""
-    _, _, key1, key2, key0, *_ = initials
+def _read(node: Node) -> Element:
+    """The array and the index that words are read by: those of one key, or of several side by side."""
+    if prod(node.shape) == 1:
+        return _element(node)
+    while node.opcode == "expand":
+        (node,) = node.operands
+    if node.opcode != "getitem" or len(node.operands) != 1 or NEW in node.parameters["index"]:
+        return node, ()
+    base, index = node.operands[0], node.parameters["index"]
+    chosen = [
+        range(size)[slice(*i)] if isinstance(i, tuple) else () for i, size in zip(index, base.shape, strict=False)
+    ]
+    return base, tuple(own[0] if len(own) == 1 else item for item, own in zip(index, chosen, strict=True))
+
+
+def _are_keys(key0: Node, key1: Node, key2: Node) -> bool:
+    """The third word of each key is what the cipher makes of the first two."""
+    while key2.opcode == "expand":
+        (key2,) = key2.operands
     found = pattern(f"xor(xor(a, b), {_PARITY})").match(key2)
-    words = _element(key0), _element(key1)
-    if found is None or {_element(found["a"]), _element(found["b"])} != set(words):
+    return found is not None and {_read(found["a"]), _read(found["b"])} == {_read(key0), _read(key1)}
+
+
+def _key(graph: Graph, key0: Node, key1: Node) -> Node | None:
+    """The key of two words: part of an array, or put together from them; None for several keys."""
+    if prod(key0.shape) != 1:
         return None
-    (array, first), (other, second) = words
+    (array, first), (other, second) = _element(key0), _element(key1)
     is_pair = array is other and first and first[:-1] == second[:-1] and (first[-1], second[-1]) == (0, 1)
     if is_pair and array.shape[-1] == 2:
         return getitem(graph, array, [*first[:-1], FULL])
@@ -172,15 +192,23 @@ def _key(graph: Graph, initials: tuple[Node, ...]) -> Node | None:
 
 def _count(graph: Graph, initial: Node, word: Node) -> Node | None:
     """Return what was added to a word of the key to get what a word of the cipher starts from, or None."""
-    while initial.opcode == "expand" or (initial.opcode == "broadcast_to" and prod(initial.operands[0].shape) == 1):
+    is_one = prod(word.shape) == 1
+    while (is_one and initial.opcode == "expand") or (
+        initial.opcode == "broadcast_to" and initial.operands[0].shape in ((), word.shape)
+    ):
         (initial,) = initial.operands
-    if _element(initial) == _element(word):
+    if _is_word(initial, word):
         return graph.literal(0, U32)
     if initial.opcode == "add":
         for one, other in (initial.operands, initial.operands[::-1]):
-            if _element(other) == _element(word):
+            if _is_word(other, word):
                 return one
     return initial if _is_zero(word) else None
+
+
+def _is_word(node: Node, word: Node) -> bool:
+    has_shape = node.shape == word.shape or prod(node.shape) == prod(word.shape) == 1
+    return has_shape and _read(node) == _read(word)
 
 
 def _is_zero(node: Node) -> bool:
@@ -190,16 +218,15 @@ def _is_zero(node: Node) -> bool:
 def _call(graph: Graph, node: Node, users: dict[Node, list[Node | None]]) -> Node | None:
     """The call that makes the words: one by name where the counts are a pattern of JAX's, or the cipher itself; None
     where it starts from no counts."""
-    operands = node.operands
-    key = _key(graph, operands)
-    first, second = (_count(graph, operands[k], operands[4 - 2 * k]) for k in (0, 1))
-    shape = node.operands[1].shape
-    if key is None or first is None or second is None:
+    x, y, key1, key2, key0, *_ = node.operands
+    first, second = _count(graph, x, key0), _count(graph, y, key1)
+    if first is None or second is None or not _are_keys(key0, key1, key2):
         return None
+    key, shape = _key(graph, key0, key1), y.shape
     items = [user for user in users[node] if user is not None]
     mixed = {reader for item in items for reader in users[item]}
     together = len(items) == 2 and len(mixed) == 1 and all(r is not None and r.opcode == "xor" for r in mixed)
-    if _is_zero(first):
+    if key is not None and _is_zero(first):
         if together and _counts_up(second, shape):
             return _prelude(graph, "random_bits", (key,), (Slot(0), shape))
         if len(shape) == 1 and _counts_up(second, shape) and not together:
@@ -208,10 +235,15 @@ def _call(graph: Graph, node: Node, users: dict[Node, list[Node | None]]) -> Nod
             if second.is_literal:
                 return _prelude(graph, "fold_in", (key,), (Slot(0), int(literal_value(second))))
             return _prelude(graph, "fold_in", (key, second), (Slot(0), Slot(1)))
-    if broadcast_shapes(first.shape, second.shape) != shape:
-        return None
-    words = operands[4], operands[2], first, second
+    words = key0, key1, _spread(graph, first, key0, shape), _spread(graph, second, key1, shape)
     return _prelude(graph, "threefry_2x32", words, tuple(map(Slot, range(len(words)))))
+
+
+def _spread(graph: Graph, count: Node, word: Node, shape: tuple[int, ...]) -> Node:
+    """The counts of one word, as large as the cipher's results where they are not with the key's word."""
+    if broadcast_shapes(count.shape, word.shape) == shape:
+        return count
+    return filled(graph, count, shape) if count.is_literal else graph.add("broadcast_to", (count,), shape=shape)
 
 
 def _prelude(graph: Graph, name: str, operands: tuple[Node, ...], arguments: tuple[Any, ...]) -> Node:
