@@ -117,7 +117,7 @@ def correlate(
         return np.zeros((len(x), *sizes, features), x.dtype)
     fills_image = prod(x.shape[1:-1]) <= 4 * prod(strides or ones) * prod(sizes)
     if depth == 1 and (groups > 1 or features == 1) and fills_image:
-        return depthwise(x, kernel, strides, dilation)
+        return depthwise(x, kernel, groups, strides, dilation)
     if taps == 1 and groups == 1:
         steps = (slice(None, None, by) for by in strides or ones)
         pointwise: np.ndarray = x[:, *steps] @ kernel.reshape(depth, features)
@@ -211,24 +211,24 @@ def correlate_by_rows(windows: np.ndarray, kernel: np.ndarray) -> np.ndarray:
 def depthwise(
     x: np.ndarray,
     kernel: np.ndarray,
+    groups: int,
     strides: Sequence[int] | None,
     dilation: Sequence[int] | None,
 ) -> np.ndarray:
-    """``correlate`` where every group is one channel: sums of shifted images times one
-    weight for each channel.
+    """Sums of shifted images times one weight for each channel, all of them groups.
 
     An image shifted by a tap is the same memory from another place on, so these are
     sums of long pieces of it. Windows that cross an edge are left out at the end.
     """
     *window, _, features = kernel.shape
-    x = x if features == x.shape[-1] else x.repeat(features // x.shape[-1], axis=-1)
+    if groups > 1 and features > groups:
+        x = x.repeat(features // groups, axis=-1)
     phases = strided_phases(x, strides) if strides else np.ascontiguousarray(x)
     shifts = []
     for tap in np.ndindex(*window):
-        place = np.multiply(tap, dilation) if dilation else tap
-        at = (0, *place, 0)
+        at = (0, *(np.multiply(tap, dilation) if dilation else tap), 0)
         if strides:
-            place, phase = np.divmod(place, strides)
+            place, phase = np.divmod(at[1:-1], strides)
             at = (*phase, 0, *place, 0)
         shifts.append(int(np.ravel_multi_index(at, phases.shape)))
     total = np.empty(phases.shape[-x.ndim :], x.dtype)
@@ -272,5 +272,5 @@ def window_counts(
     dilation: Sequence[int],
 ) -> list[int]:
     """Return how many windows there are along each axis."""
-    every = zip(lengths, window, strides, dilation, strict=True)
-    return [max(0, n - (size - 1) * step - 1 + by) // by for n, size, by, step in every]
+    each = zip(lengths, window, strides, dilation, strict=True)
+    return [max(0, n - (size - 1) * step - 1 + by) // by for n, size, by, step in each]

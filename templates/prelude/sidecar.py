@@ -41,6 +41,6 @@ def verified(array: np.ndarray, digest: str, path: Path) -> np.ndarray:
     octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     if not sha256(octets.data).hexdigest().startswith(digest):
         raise ValueError(
-            f"{path} has changed since this module was written: write both again"
+            f"{path} has changed since the module was made: write both again"
         )
     return array

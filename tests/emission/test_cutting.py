@@ -218,3 +218,80 @@ def without_docstrings(source):
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
             node.body[0] = ast.Pass()
     return tree
+
+
+def merged_text(source, *others):
+    """What is left of the first function, all parameters of which the module gives, where it takes in others."""
+    library = definitions(source, *others)
+    name = next(iter(library))
+    result = cut(library, [name], {})
+    return result.definitions.get(name, library[name]).source
+
+
+SHIFTED = '''def shifted(a: np.ndarray, by: int) -> np.ndarray:
+    """Move ``a`` along. It wraps."""
+    low = a[:by]
+    high = a[by:]
+    a = np.concatenate([high, low])
+    return a'''
+
+
+def test_a_function_with_one_call_is_written_there():
+    text = merged_text(
+        'def f(x: Any) -> Any:\n    """Do it."""\n    y = x + 1\n    z = shifted(y, 2)\n    return z * y',
+        SHIFTED,
+    )
+    assert text == (
+        'def f(x: Any) -> Any:\n    """Do it."""\n    y = x + 1\n    # Move a along:\n    a = y\n    low = a[:2]\n'
+        "    high = a[2:]\n    a = np.concatenate([high, low])\n    z = a\n    return z * y"
+    )
+    names = {}
+    exec("import numpy as np\nfrom typing import Any\n" + text, names)
+    assert names["f"](np.arange(4)).tolist() == [3, 8, 3, 8]
+
+
+def test_the_last_call_lends_its_names():
+    text = merged_text('def f(x: Any) -> Any:\n    """Do it."""\n    return shifted(x, 2)', SHIFTED)
+    assert text.endswith("    low = x[:2]\n    high = x[2:]\n    x = np.concatenate([high, low])\n    return x")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    low = x - 1\n    z = shifted(x, k)\n    return z + low",  # a name of its own is in the way
+        "    return shifted(x, k) + shifted(x, k + 1)",  # two calls
+        "    return list(map(shifted, x, k))",  # handed on
+        "    return [shifted(part, k) for part in x]",
+        "    try:\n        high = shifted(x, k)\n    finally:\n        print(high)\n    return high",
+        "    return shifted(*x)",
+    ],
+)
+def test_functions_whose_names_or_calls_are_in_the_way_stay(body):
+    source = f'def f(x: Any, k: Any) -> Any:\n    """Do it."""\n{body}'
+    assert merged_text(source, SHIFTED) == source
+
+
+def test_a_function_that_returns_early_is_written_at_the_end_only():
+    early = 'def early(x: Any) -> Any:\n    """Stop."""\n    if x:\n        return 1\n    y = x + 2\n    return y'
+    last = 'def f(x: Any) -> Any:\n    """Do it."""\n    x = x + 1\n    return early(x)'
+    assert merged_text(last, early).endswith("    if x:\n        return 1\n    y = x + 2\n    return y")
+    inner = last.replace("return early(x)", "z = early(x)\n    return z + x")
+    assert merged_text(inner, early) == inner
+
+
+def test_an_expression_with_one_call_is_written_there():
+    text = merged_text(
+        'def f(x: Any) -> Any:\n    """Do it."""\n    return [half(y) ** 2 for y in x]',
+        'def half(a: Any) -> Any:\n    """Half of it."""\n    return a / 2',
+    )
+    assert text.endswith("    return [(y / 2) ** 2 for y in x]")
+
+
+def test_a_depthwise_convolution_takes_forty_lines():
+    source = xla2py.emit("""ENTRY main {
+      x = f32[8,28,28,3] parameter(0)
+      k = f32[3,3,1,3] parameter(1)
+      ROOT y = f32[8,28,28,3] convolution(x, k), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f,
+        feature_group_count=3
+    }""").source
+    assert lines_of(source, "convolution", "correlate", "depthwise", "window_counts") <= 40

@@ -75,7 +75,7 @@ def test_the_file_of_another_module_is_told(saved):
     else:
         np.save(saved[1], arrays["constant_1"])
     module = imported(saved[0])
-    with pytest.raises(ValueError, match="has changed since this module was written"):
+    with pytest.raises(ValueError, match="has changed since the module was made"):
         module.main(*ARGUMENTS)
 
 

@@ -139,3 +139,41 @@ def test_parts_of_an_expression_do_not_get_its_name_on_dask():
     main, blocks = re.split(r"(?=\ndef peak_block)", text)
     assert "    peak = peak_parts.max(" in main and "    total = total_parts.sum(" in main
     assert "weights" not in main and "    weights = " in blocks
+
+
+LAYER = """\
+def layer(x, w, b, scale):
+    out = x @ w
+    out = {second}
+    return out, jnp.exp(out)
+"""
+LAYER_TEXT = """
+HloModule layer
+
+ENTRY main {{
+  x = f32[4,3] parameter(0)
+  w = f32[3,5] parameter(1)
+  b = f32[5] parameter(2)
+  scale = f32[5] parameter(3)
+  product = f32[4,5] dot(x, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}},
+    metadata={{op_name="jit(layer)/dot" source_file="layer.py" source_line=2 source_column=10}}
+  given = f32[4,5] broadcast({given}), dimensions={{1}}
+  sum = f32[4,5] {opcode}(product, given), metadata={{op_name="jit(layer)/add" source_file="layer.py" source_line=3
+    source_column=10}}
+  exp = f32[4,5] exponential(sum)
+  ROOT results = (f32[4,5], f32[4,5]) tuple(sum, exp)
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    "second, given, opcode, written",
+    [
+        ("out + b", "b", "add", "    out = x @ w + b"),
+        ("out * scale", "scale", "multiply", "    out = x @ w  # layer.py:2\n    out = out * scale"),
+    ],
+)
+def test_a_product_and_its_bias_of_one_name_are_one_statement(tmp_path, second, given, opcode, written):
+    (tmp_path / "layer.py").write_text(LAYER.format(second=second), encoding="utf-8")
+    text = LAYER_TEXT.format(given=given, opcode=opcode)
+    assert written in xla2py.emit(text, sources=tmp_path).source

@@ -237,7 +237,7 @@ def test_large_constants_travel_and_are_checked(workers, tmp_path):
     with np.load(path.with_suffix(".npz")) as stored:
         changed = {name: array + 1 for name, array in stored.items()}
     np.savez(path.with_suffix(".npz"), **changed)
-    with pytest.raises(ValueError, match="has changed since this module was written"):
+    with pytest.raises(ValueError, match="has changed since the module was made"):
         run()
     path.with_suffix(".npz").unlink()
     with pytest.raises(FileNotFoundError, match="constants"):

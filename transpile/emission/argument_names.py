@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 from ..hlo.ir import Instruction
 from .names import identifier
 
 _LONGEST = 40  # characters of a name that says enough when it is shortened
+_SHORT = 20  # and of one that is a part of others
+_KEYED = re.compile(r"[A-Za-z_]\w*(?:\[[^\[\]]*\]|\.\w+)+", re.ASCII)
 _PART = re.compile(r"[A-Za-z0-9_]+", re.ASCII)
 _WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+|\d+", re.ASCII)
 
@@ -25,9 +28,17 @@ def argument_names(instructions: Sequence[Instruction]) -> list[str]:
 
     An argument keeps its capitals, a key in it has none: ``X``, ``params_dense_0`` of ``params['Dense_0']``.
     """
-    paths = [_path(instruction) for instruction in instructions]
-    for shorten in _SHORTER:
-        long = {path[0] for path in paths if len(_joined(path)) > _LONGEST}  # these arguments are shortened as a whole
+    return _names([_path(instruction) for instruction in instructions], _LONGEST)
+
+
+def short_names(instructions: Sequence[Instruction]) -> list[str]:
+    """The same for what is called after them: ``mu_dense_0`` of ``opt_state[0].mu['params']['Dense_0']``."""
+    return _names([_path(instruction) for instruction in instructions], _SHORT)
+
+
+def _names(paths: list[Path], longest: int) -> list[str]:
+    for shorten in (_without_shared, _with_last_words, partial(_from_the_front, longest=longest)):
+        long = {path[0] for path in paths if len(_joined(path)) > longest}  # these arguments are shortened as a whole
         if not long:
             break
         shorter = [new if path[0] in long else path for path, new in zip(paths, shorten(paths), strict=True)]
@@ -43,7 +54,8 @@ def is_leaf(instruction: Instruction) -> bool:
 
 def _path(instruction: Instruction) -> Path:
     op_name = instruction.metadata.op_name if instruction.metadata is not None else ""
-    parts = tuple(_PART.findall(op_name)) if "/" not in op_name else ()
+    is_path = "/" not in op_name or _KEYED.fullmatch(op_name)  # the name of an operation has scopes before it
+    parts = tuple(_PART.findall(op_name)) if is_path else ()
     return parts or (re.sub(r"[.]\d+$", "", instruction.name),)
 
 
@@ -77,13 +89,16 @@ def _last_word(part: str) -> str:
     return "_".join([*kept, *numbers]) if len(words) > 2 else part
 
 
-def _from_the_front(paths: Sequence[Path]) -> list[Path]:
+def _from_the_front(paths: Sequence[Path], longest: int) -> list[Path]:
     """Return paths without as many of the first parts, in all paths of an argument, as are too many in one of them."""
     dropped: dict[str, int] = {}
     for path in paths:
-        needed = next(k for k in range(len(path)) if len(_joined(path[k:])) <= _LONGEST or k == len(path) - 1)
+        begins = [k for k, part in enumerate(path) if not part.isdigit()] or [0]
+        needed = next((k for k in begins if len(_joined(path[k:])) <= longest), begins[-1])
         dropped[path[0]] = max(needed, dropped.get(path[0], 0))
-    return [path[min(dropped[path[0]], len(path) - 1) :] for path in paths]
+    return [path[_begin(path, dropped[path[0]]) :] for path in paths]
 
 
-_SHORTER: tuple[Callable[[Sequence[Path]], Iterable[Path]], ...] = (_without_shared, _with_last_words, _from_the_front)
+def _begin(path: Path, number: int) -> int:
+    """The last part that is no number, of the first ``number`` and the next."""
+    return max((k for k, part in enumerate(path[: number + 1]) if not part.isdigit()), default=0)

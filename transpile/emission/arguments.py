@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from ..array.node import Node
 from .argument_groups import paths_of
-from .argument_names import argument_names
+from .argument_names import argument_names, short_names
 from .argument_trees import Path
 from .chains import Leaf
 from .expression import PRIMARY, Expression
-from .names import base_name, common_words, own_name
+from .names import base_name, common_words, is_argument, own_name
 from .signature import TREE, Type, parameter_types
 from .writing import Writing
 
@@ -22,7 +22,8 @@ class ArgumentWriter:
     """Writes what comes before the body of a function.
 
     ``heads``: the arguments as the function's head has them, with their types. ``leaf_names``: what the leaves of
-    trees would be called on their own, ``leaves``: where they are in the trees.
+    trees would be called on their own, ``leaves``: where they are in the trees. ``short_names``: what is called after
+    an argument has this for a long name.
     """
 
     def __init__(self, writer: Writing) -> None:
@@ -34,6 +35,7 @@ class ArgumentWriter:
         self.heads: list[tuple[str, Type]] = []
         self.leaf_names: dict[Node, str] = {}
         self.leaves: dict[Node, Leaf] = {}
+        self.short_names: dict[Node, str] = {}
 
     def name(self, paths: Sequence[Path | None] = ()) -> list[str]:
         """Name the parameters, and take tuples apart; those with paths are leaves of arguments in common.
@@ -49,6 +51,7 @@ class ArgumentWriter:
         roots: dict[str, str] = {}
         types = parameter_types(self.function)
         paths = paths or [None] * len(types)
+        self.short_names = self._shorter()
         for node, wanted, kind, path in zip(self.function.parameters, self._wanted(), types, paths, strict=True):
             if path is None:
                 name = self.names.fresh(wanted)
@@ -61,7 +64,7 @@ class ArgumentWriter:
                     self.heads.append((roots[path.root], objects.get(path.root, TREE)))
                 name = path.text(roots[path.root])
                 self.texts[node] = Expression(name, PRIMARY)
-                self.leaf_names[node] = wanted
+                self.leaf_names[node] = self.short_names.get(node, wanted)
                 self.leaves[node] = Leaf(roots[path.root], path)
             parameters.append(name)
         for node, name in zip(list(self.function.parameters), parameters, strict=True):
@@ -107,6 +110,15 @@ class ArgumentWriter:
             for node, given in zip(self.function.parameters, self._given(), strict=True)
         ]
 
+    def _shorter(self) -> dict[Node, str]:
+        """Return the short forms of the names of the program's arguments."""
+        if self.function.repeated or self.function.origin is not None:
+            return {}
+        parameters = self.function.computation.parameters
+        pairs = list(zip(argument_names(parameters), short_names(parameters), strict=True))
+        places = {node: node.parameters["argument"] for node in self.function.parameters if is_argument(node)}
+        return {node: pairs[k][1] for node, k in places.items() if pairs[k][0] != pairs[k][1]}
+
     def _given(self) -> list[str]:
         """Return for each parameter the words that the names of what it is given have in common, in all calls."""
         given: list[list[str]] = [[] for _ in self.function.parameters]
@@ -115,7 +127,7 @@ class ArgumentWriter:
                 if node.opcode == "call" and node.parameters["function"] is self.function:
                     for names, operand in zip(given, node.operands, strict=True):
                         names.append(caller.wanted.of_argument(operand))
-        return [common_words(names) or "x" for names in given]
+        return [words or "x" for words in common_words(given)]
 
     def prepare(self) -> str:
         """Write what some libraries do to the arrays they are given before they compute with them; return the chunks

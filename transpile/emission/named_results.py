@@ -28,12 +28,12 @@ class NamedResults:
 
     def name_fields(self, wanted: Iterable[Sequence[str]]) -> None:
         """Name the fields by the words that each result is called by, in all calls."""
-        names = Names(_OF_TUPLES)
-        self.fields = tuple(names.fresh(_word(given)) for given in wanted)
+        names, given = Names(_OF_TUPLES), list(wanted)
+        words = zip(common_words(given), given, strict=True)
+        self.fields = tuple(names.fresh(_field(word or "value", own)) for word, own in words)
 
 
-def _word(given: Sequence[str]) -> str:
-    word = common_words(given) or "value"
+def _field(word: str, given: Sequence[str]) -> str:
     is_new = given and all(name.startswith(_NEW) for name in given)
     return _NEW + word.removeprefix(_NEW) if is_new else word
 

@@ -6,6 +6,7 @@ import builtins
 import itertools
 import keyword
 import re
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -140,11 +141,16 @@ def repeated_function_name(function: Function) -> str:
     return "update" if is_update else "part"
 
 
-def common_words(names: Sequence[str]) -> str:
-    """The words that all names end in, or else begin with, numbers at their ends aside."""
-    words = [re.sub(r"_\d+$", "", name).split("_") for name in names]
-    ends = _common_start([each[::-1] for each in words])[::-1]
-    return "_".join(ends if ends and not ends[0].isdigit() else _common_start(words))
+def common_words(given: Sequence[Sequence[str]]) -> list[str]:
+    """Return for each of several values the words that all its names end in, or else begin with, numbers at their ends
+    aside: those that they begin with where another value's end alike. Empty where they have none in common.
+    """
+    words = [[re.sub(r"_\d+$", "", name).split("_") for name in names] for names in given]
+    starts = ["_".join(_common_start(each)) for each in words]
+    ends = ["_".join(_common_start([part[::-1] for part in each])[::-1]) for each in words]
+    found = [end if end and not end[0].isdigit() else start for start, end in zip(starts, ends, strict=True)]
+    counts = Counter(found)
+    return [start if start and counts[own] > 1 else own for start, own in zip(starts, found, strict=True)]
 
 
 def _common_start(words: Sequence[Sequence[str]]) -> list[str]:

@@ -88,11 +88,22 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
     if any(user is not None and _is_compared_often(user) for user in users):
         return made.work[node] > 1
     most = MOST_SUMMED if _continues_chain(node, users) else MOST_FOLDED
-    if made.work[node] > most or node in made.user_names:
+    if made.work[node] > most:
+        return True
+    if node in made.user_names and not _takes_its_name(node, users, made):
         return True
     if node.opcode == "call" and any(user is not None and user.opcode == "call" for user in users):
         return True
     return made.work[node] >= 2 and _ends_statement(node, users, graph, lines)
+
+
+def _takes_its_name(node: Node, users: list[Node | None], made: Plan) -> bool:
+    """A product that has its bias added under the same name in the next statement, ``y = x @ w``, ``y = y + b``."""
+    user = users[0] if len(users) == 1 else None
+    is_product = node.opcode in ("matmul", "tensordot", "einsum")
+    return (
+        is_product and user is not None and user.opcode == "add" and made.user_names.get(user) == made.user_names[node]
+    )
 
 
 def _is_inline(user: Node) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from ..array.node import Node
 from ..array.program import Function, tree_nodes
+from ..array.traversal import dependencies
 from ..hlo.ir import Computation
 from .argument_names import is_leaf
 from .context_names import is_gradient
@@ -31,6 +32,30 @@ def updates(function: Function) -> dict[Node, Node]:
             found[result] = candidates[0]
     counts = Counter(found.values())
     return {result: argument for result, argument in found.items() if counts[argument] == 1}
+
+
+def gradients(function: Function, nodes: Sequence[Node]) -> dict[Node, Node]:
+    """Return by gradient the argument that it is the gradient of: what a call of a function for many arguments is given
+    beside one that it updates, and that others read too, as they do not read a mean of gradients.
+
+    ``nodes`` are those of the function that are alive.
+    """
+    readers: dict[Node, set[Node]] = {}
+    for node in nodes:
+        for operand in dependencies(node):
+            readers.setdefault(operand, set()).add(node)
+    found: dict[Node, Node] = {}
+    for call in nodes:
+        called = call.parameters["function"] if call.opcode == "call" else None
+        if called is None or not called.repeated:
+            continue
+        updated = [call.operands[called.parameters.index(argument)] for argument in updates(called).values()]
+        read = [node for node in updated if is_argument(node) and len(readers[node]) > 1]
+        given = [node for node in call.operands if read and node.shape == read[0].shape and node not in updated]
+        given = [node for node in given if any(map(is_gradient, function.graph.results.get(node, ())))]
+        if len(read) == len(given) == 1 and readers[given[0]] == {call}:
+            found[given[0]] = read[0]
+    return found
 
 
 def _states(function: Function) -> set[Node]:

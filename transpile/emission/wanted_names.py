@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ..array.node import Node
 from ..array.program import Carry, Loop, tree_nodes
-from .context_names import is_gradient
+from .context_names import GRADIENT, is_gradient
 from .names import base_name, is_argument
-from .updates import updates
+from .updates import gradients, updates
 from .writing import Writing
 
 
@@ -20,10 +20,13 @@ class WantedNames:
             writer.graph, plan.nodes, results, plan.named - plan.user_names.keys()
         )
         self.updates = updates(writer.function)
+        self.gradients = gradients(writer.function, plan.nodes)
 
     def of(self, node: Node) -> str:
         """Return what a value would best be called."""
         writer = self.writer
+        if node in self.gradients:
+            return GRADIENT + self.of_argument(self.gradients[node])
         own = writer.plan.user_names.get(node)
         call = node.operands[0] if node.opcode == "item" else node
         if own is None and "carry" in node.parameters and "stands_for" in call.parameters:
@@ -53,7 +56,7 @@ class WantedNames:
             return self.of_argument(node.operands[0])
         name = writer.texts.get(node, "")
         if is_argument(node):
-            return name
+            return writer.arguments.short_names.get(node, name)
         made = writer.graph.results.get(node, ())
         if made and all(map(is_gradient, made)):
             return "gradient"

@@ -20,9 +20,12 @@ from .sources import SourceNames
 
 
 class ArgumentNames(Protocol):
-    """The part that knows the arguments: ``leaf_names`` are what the leaves of trees would be called on their own."""
+    """The part that knows the arguments: ``leaf_names`` are what the leaves of trees would be called on their own,
+    ``short_names`` what is called after an argument has for a long name.
+    """
 
     leaf_names: dict[Node, str]
+    short_names: dict[Node, str]
 
 
 class Wanted(Protocol):

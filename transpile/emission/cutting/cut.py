@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import json
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -22,6 +23,7 @@ from .facts import Call, Fact, Known, OneOf, Several, alternatives, defaults_of,
 from .folding import Folder
 from .heads import docstring, head
 from .layout import laid_out
+from .merging import merged
 
 LONGEST = 24  # characters of what stands for a parameter
 _WITHOUT_RULES = (ast.Match, ast.AsyncFunctionDef, ast.ClassDef, ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom)
@@ -49,6 +51,11 @@ class _Use:
     required: set[str] | None = None
     is_whole: bool = False
 
+    def tells(self, part: str) -> bool:
+        """Tell whether a parameter says more than a number does."""
+        fact = self.facts.get(part)
+        return not isinstance(fact, Known) or type(fact.value) is not int
+
 
 def cut_together(
     definitions: Mapping[str, Definition],
@@ -62,11 +69,13 @@ def cut_together(
     Functions without an entry in ``calls`` are used in ways that nothing is known of, and stay whole.
     """
     opened: frozenset[tuple[str, str]] = frozenset()
+    used = list(used)
     while True:
         cutter = _Cutter(definitions, namespace, opened)
         result = cutter.cut(used, calls)
         if cutter.hidden <= opened:
-            return result
+            whole = ChainMap(result.definitions, definitions)  # type: ignore[arg-type]
+            return replace(result, definitions=result.definitions | merged(whole, used))
         opened |= cutter.hidden
 
 
@@ -266,10 +275,14 @@ class _Cutter:
     def _without_unread(
         self, dropped: Mapping[str, Mapping[str, str]], lost: Mapping[str, frozenset[str]]
     ) -> dict[str, frozenset[str]]:
-        """Return ``lost`` with the parameters that nothing reads any more, and note as hidden what the module gives."""
+        """Return ``lost`` with the parameters that nothing reads any more, and note as hidden what the module gives.
+
+        Numbers of its own go too, as the shapes of arrays tell them.
+        """
         unread = {name: self._unread(name, dropped[name], lost) for name in dropped}
-        self.hidden = {(name, part) for name in unread for part in unread[name] & self.uses[name].by_module}
-        found = {name: lost[name] | (unread[name] - self.uses[name].by_module) for name in dropped}
+        kept = {name: frozenset(filter(self.uses[name].tells, self.uses[name].by_module)) for name in dropped}
+        self.hidden = {(name, part) for name in unread for part in unread[name] & kept[name]}
+        found = {name: lost[name] | (unread[name] - kept[name]) for name in dropped}
         return found if found == lost else self._without_unread(dropped, found)
 
     def _unread(self, name: str, dropped: Mapping[str, str], lost: Mapping[str, frozenset[str]]) -> frozenset[str]:
