@@ -12,6 +12,8 @@ from ..base import OwnCall
 _LONG_ROW = 32  # elements that are combined at once rather than by the ufunc's ``at``
 _LEAST_ELEMENTS = 2**12  # elements for which Numba's loops are worth their start
 _OF_ROWS = frozenset(("softmax", "log_softmax"))  # along the last axis, unless they are told another
+_FACTORED = frozenset("f32 f64 c64 c128".split())
+_MANY_EQUATIONS = 128
 _MANY_ELEMENTS = 2**17  # of which arrays do not stay in the cache
 _NUMBERS = frozenset("s8 s16 s32 s64 u8 u16 u32 u64 f32 f64".split())
 COMBINERS = frozenset("add multiply maximum minimum".split())
@@ -108,7 +110,11 @@ def own_function(node: Node) -> OwnCall | None:
 
 
 def readable_function(node: Node) -> OwnCall | None:
-    """The call that computes a function of many single elements or rows block by block, or None."""
+    """The call that computes a function of many single elements, rows or equations block by block, or None."""
+    if node.opcode == "prelude" and node.parameters["function"] == "cholesky":
+        is_known = node.type.name in _FACTORED and node.shape[-1] >= _MANY_EQUATIONS
+        keywords = tuple(node.parameters["keywords"].items())
+        return OwnCall("cholesky_by_blocks", node.parameters["arguments"], keywords) if is_known else None
     if node.opcode != "prelude" or prod(node.shape) < _MANY_ELEMENTS or node.parameters["keywords"]:
         return None
     function = node.parameters["function"]

@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 import scipy.linalg
 
+import xla2py
+from xla2py.templates.numpy.prelude.cholesky import cholesky_by_blocks
 from xla2py.templates.prelude.linalg import cholesky, triangular_solve
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -53,6 +55,47 @@ def test_cholesky_reads_one_triangle_and_fills_failures_with_nan(agrees, lower):
     agrees(ours, "cholesky", [a], lower=lower, rtol=1e-5, atol=1e-6)
     assert np.isnan(ours).all((-2, -1)).tolist() == [[False, True], [True, False]]
     np.testing.assert_array_equal(a, before)
+
+
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
+@pytest.mark.parametrize("shape", [(129, 129), (160, 160), (2, 200, 200), (5, 5)])
+def test_cholesky_by_blocks(agrees, dtype, lower, shape):
+    a = positive_definite(shape, dtype)
+    other = np.triu_indices(shape[-1], 1) if lower else np.tril_indices(shape[-1], -1)
+    a[(..., *other)] = np.nan
+    before = a.tobytes()
+    ours = cholesky_by_blocks(a, lower)
+    tolerance = TOLERANCE[np.dtype(dtype).name] * 10
+    agrees(ours, "cholesky", [a], lower=lower, rtol=tolerance, atol=tolerance)
+    assert a.tobytes() == before
+
+
+@pytest.mark.parametrize("place", [0, 40, 149])
+@pytest.mark.parametrize("value", [-1e6, np.nan])
+def test_failures_of_blocks_are_nan(place, value):
+    a = positive_definite((3, 150, 150), np.float32)
+    a[1, place, place] = value
+    for lower in (True, False):
+        assert np.isnan(cholesky_by_blocks(a, lower)).all((-2, -1)).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("n", "options", "name"),
+    [
+        (200, {}, "cholesky_by_blocks("),
+        (50, {}, "cholesky("),
+        (200, {"allow": ["scipy"]}, "cholesky_by_lapack("),
+    ],
+)
+def test_many_equations_are_factored_by_blocks(n, options, name, agrees):
+    shape = f"f32[{n},{n}]"
+    text = f"HloModule m\n\nENTRY e {{\n  a = {shape} parameter(0)\n  ROOT c = {shape} cholesky(a), lower=true\n}}"
+    module = xla2py.emit(text, **options)
+    assert f" {name}" in module.source.partition("def main(")[2].partition("\n\n\n")[0]
+    a = positive_definite((n, n), np.float32)
+    ours = np.tril(module.load().main(a))
+    agrees(ours, "cholesky", [a], lower=True, rtol=1e-4, atol=1e-4)
 
 
 def hlo_options(lower, unit_diagonal, transpose, left_side):

@@ -234,8 +234,8 @@ def _use_own_functions(draft: Draft) -> None:
     target, kernels = draft.target, _kernels(draft)
     imported = {*draft.options.allow, *(kernels.requires if kernels is not None else ())}
     packages = [rule for name, rule in target.packages.items() if name in imported]
-    in_style = target.readable_function if kernels is None else kernels.own_function
-    for own in (in_style, *packages, target.own_function):
+    before, after = (None, target.readable_function) if kernels is None else (kernels.own_function, None)
+    for own in (before, *packages, target.own_function, after):
         if own is not None:
             own_functions(draft.program, own)
 
