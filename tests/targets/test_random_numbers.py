@@ -6,6 +6,7 @@ import pytest
 import xla2py
 from xla2py.targets.dask.estimates import PROCESS_BYTES
 from xla2py.tests.targets.chunked import peak_of_a_run, plan_of
+from xla2py.transpile.equivalence.checking import Checker, Plan
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 KEY = np.array([7, 4294967290], np.uint32)
@@ -89,3 +90,24 @@ def test_a_task_draws_a_few_rows_at_a_time():
     peak = peak_of_a_run(module, [KEY], chunks="4MiB")
     assert peak <= plan.peak_bytes - PROCESS_BYTES + (4 << 20)
     assert plan.peak_bytes - PROCESS_BYTES <= 4 * peak
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda random, key: random.randint(key, (9,), 0, 10),
+        lambda random, key: random.gamma(key, np.float32([0.3, 4.5, 1])),
+    ],
+    ids=["randint", "gamma"],
+)
+@pytest.mark.parametrize(
+    ("target", "options"), [("numpy", {"style": "fused"}), ("dask", {"chunks": "8B"}), ("cupy", {})]
+)
+def test_draws_that_go_into_the_cipher(draw, target, options):
+    if target != "dask":
+        pytest.importorskip({"numpy": "numba", "cupy": "cupy"}[target])
+    _, module = of_jax(draw)
+    with Checker(Plan((target,), options=options)) as checker:
+        checker.check(module)
+        report = checker.report()
+    assert report.is_good, str(report)

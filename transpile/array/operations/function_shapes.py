@@ -204,6 +204,7 @@ SHAPES: dict[str, ShapeRule] = {
     "counted": _counted,
     "keys": _keys,
     "state": _state,
+    "broadcast": broadcast,
     "windows": window_places,
     "convolution": convolved,
 }
