@@ -3,7 +3,7 @@
     python benchmarks/cpu.py [NAME ..] [--seconds 0.5] [--cores 1] [--tuned] [--write]
 
 Programs (``cpu_kit``) work on 4 KB to 256 MB. Each runs in a fresh process, where its variants take turns on the same
-arguments, forwards and backwards, so that none always comes behind the same one; results are compared first. A turn
+arguments, each time in another order, so that none always comes behind the same one; results are compared first. A turn
 begins with a call that is not timed, so that none pays for memory that another gave back. A figure is the least time
 of a call: of CPU on one core, of the clock on more. Means are geometric, with each ratio counted as at least 0.5, so
 that one great gain hides no loss. ``--tuned`` takes NumPy's kernels for AVX-512 where the CPU has it, and lets the
@@ -85,7 +85,9 @@ def least(calls: dict[str, Callable[[], Any]], seconds: float, clock: Callable[[
     for turn in count():
         if turn >= 3 and time.perf_counter() > ends:
             break
-        for name in names if turn % 2 else reversed(names):
+        first = turn % len(names)
+        order = [*names[first:], *names[:first]]
+        for name in order[:: -1 if turn % 2 else 1]:
             call = calls[name]
             call()
             started = clock()
