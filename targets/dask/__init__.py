@@ -5,6 +5,7 @@ from dataclasses import replace
 from ...transpile.array.support import Features
 from .. import numpy
 from ..base import TEMPLATES, Target
+from ..numpy.functions import search_of_many
 from .arrangement import arrange
 from .library import LIBRARY
 from .refusals import refuses
@@ -22,6 +23,7 @@ TARGET = Target(
     ),
     macros=TEMPLATES / "dask",
     refuses=refuses,
+    own_function=search_of_many,
     arrange=arrange,
     # What is to be cut must be seen, tasks read arrays in no order, an index tells which chunk is meant, slices make
     # tasks of their own.

@@ -27,7 +27,7 @@ LARGEST_TABLE = 16 << 20  # bytes that each task may be given to search in
 
 def refuses(node: Node) -> str | None:
     """The reason why the Dask target does not support a node, or None."""
-    if name_of(node) == "search_sorted" and bytes_of(node.operands[0]) > LARGEST_TABLE:
+    if name_of(node) in ("search_sorted", "search_many") and bytes_of(node.operands[0]) > LARGEST_TABLE:
         return "each task would need the whole table"
     hides = name_of(node) in TABLES[node.opcode] if node.opcode in TABLES else node.opcode in OPERATIONS
     return "it hides what can be computed in chunks" if hides else None

@@ -109,8 +109,19 @@ def own_function(node: Node) -> OwnCall | None:
     return OwnCall("scatter_rows", arguments) if is_plain and is_long else None
 
 
+def search_of_many(node: Node) -> OwnCall | None:
+    """The call that looks for many values in a table, or None."""
+    is_search = node.opcode == "prelude" and node.parameters["function"] == "search_sorted"
+    if not is_search or prod(node.shape) < _MANY_ELEMENTS or not node.operands[0].type.is_floating:
+        return None
+    return OwnCall("search_many", node.parameters["arguments"], tuple(node.parameters["keywords"].items()))
+
+
 def readable_function(node: Node) -> OwnCall | None:
-    """The call that computes a function of many single elements, rows or equations block by block, or None."""
+    """The call that computes a function of many single elements, rows or equations block by block, or looks for many
+    values, or None."""
+    if (search := search_of_many(node)) is not None:
+        return search
     if node.opcode == "prelude" and node.parameters["function"] == "cholesky":
         is_known = node.type.name in _FACTORED and node.shape[-1] >= _MANY_EQUATIONS
         keywords = tuple(node.parameters["keywords"].items())

@@ -107,10 +107,8 @@ def search_sorted(
     In a table that is not sorted, by halving, with the same result as XLA's.
     """
     if np.size(values) >= len(table) and is_sorted(table, values):
-        found = places_by_steps(table, values, side)
-        if found is None:
-            found = table.searchsorted(values, "left" if side == "left" else "right")
-        return np.asarray(found, np.uint32)
+        places = table.searchsorted(values, "left" if side == "left" else "right")
+        return np.asarray(places, np.uint32)
     low = np.zeros(np.shape(values), np.uint32)
     high = np.full(np.shape(values), len(table), np.uint32)
     for _ in range(len(table).bit_length()):
@@ -122,6 +120,18 @@ def search_sorted(
             goes_left = (values < found) | np.isnan(found) & ~np.isnan(values)
         low, high = np.where(goes_left, low, middle), np.where(goes_left, middle, high)
     return high
+
+
+def search_many(
+    table: np.ndarray, values: np.ndarray, side: str = "left"
+) -> np.ndarray:
+    """``search_sorted`` of many values, which is worth a look at the table's steps."""
+    is_long = np.size(values) >= len(table)
+    if is_long and is_sorted(table, values):
+        places = places_by_steps(table, values, side)
+        if places is not None:
+            return np.asarray(places, np.uint32)
+    return search_sorted(table, values, side)
 
 
 def places_by_steps(

@@ -6,7 +6,7 @@ import pytest
 
 from xla2py.templates.prelude.ordering import (
     places_by_steps,
-    search_sorted,
+    search_many,
     sort_by_keys,
     sort_key,
     sort_with,
@@ -234,7 +234,7 @@ def test_places_in_tables_of_even_steps_are_those_that_numpy_finds(table, is_eve
     values = np.concatenate([rng.normal(0, 4, 300).astype(dtype), table, *near, np.array(edges, dtype)])
     for side in ("left", "right"):
         wanted = np.searchsorted(table, values, side)
-        found = search_sorted(table, values, side)
+        found = search_many(table, values, side)
         assert found.dtype == np.uint32
         np.testing.assert_array_equal(found, wanted)
         assert (places_by_steps(table, values, side) is not None) == is_even

@@ -189,6 +189,15 @@ def test_values_in_chunks_are_searched_in_a_whole_table(side):
     check(Case(text, "search_sorted("), "2", [table, values])
 
 
+def test_many_values_are_looked_for_by_the_steps_of_the_table():
+    jnp = pytest.importorskip("jax.numpy")
+    table = np.linspace(-1, 1, 40, dtype=np.float32)
+    values = np.random.default_rng(3).normal(size=(400, 400)).astype(np.float32)
+    text = hlo(jnp.searchsorted, table, values)
+    check(Case(text, "search_many("), "64KiB", [table, values])
+    assert "search_many(" in xla2py.emit(text).source and "search_many(" not in xla2py.emit(text, "cupy").source
+
+
 def test_large_tables_are_searched_where_they_lie():
     jnp = pytest.importorskip("jax.numpy")
     table, values = np.zeros(5_000_000, np.float32), np.zeros(3, np.float32)
