@@ -162,9 +162,9 @@ def _read(node: Node) -> Element:
         return _element(node)
     while node.opcode == "expand":
         (node,) = node.operands
-    if node.opcode != "getitem" or len(node.operands) != 1 or NEW in node.parameters["index"]:
+    if node.opcode != "getitem" or len(node.operands) != 1:
         return node, ()
-    base, index = node.operands[0], node.parameters["index"]
+    base, index = node.operands[0], [item for item in node.parameters["index"] if item is not NEW]
     chosen = [
         range(size)[slice(*i)] if isinstance(i, tuple) else () for i, size in zip(index, base.shape, strict=False)
     ]
@@ -203,6 +203,11 @@ def _count(graph: Graph, initial: Node, word: Node) -> Node | None:
         for one, other in (initial.operands, initial.operands[::-1]):
             if _is_word(other, word):
                 return one
+    if initial.opcode == "expand" and initial.shape == word.shape and initial.operands[0].opcode == "add":
+        (total,) = initial.operands
+        for one, other in (total.operands, total.operands[::-1]):
+            if one.shape == other.shape and _read(other) == _read(word):
+                return getitem(graph, one, initial.parameters["index"])
     return initial if _is_zero(word) else None
 
 
