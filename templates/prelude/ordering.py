@@ -158,9 +158,8 @@ def places_by_steps(
 
     with np.errstate(all="ignore"):
         steps = of(count - 1) / (table[-1] - table[0])
-        is_even = 0 < steps < np.inf and np.array_equal(
-            nearest(table), np.arange(count)
-        )
+        own = np.arange(count)
+        is_even = 0 < steps < np.inf and np.array_equal(nearest(table), own)
         if not is_even:
             return None
         places = nearest(values)

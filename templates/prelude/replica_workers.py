@@ -20,6 +20,7 @@ from .replica_chunks import arrays_left, futures_of, left_on_worker, nearest
 from .replica_snapshots import newest_snapshots
 from .replica_threads import require_one_each, results_of
 from .replica_transport import Seat, run_seated
+from .sidecar import verified
 
 
 class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
@@ -277,7 +278,7 @@ def carry_constants(names: dict[str, Any]) -> None:
     reading = [names.get(name) for name in ("constant", "mapped_constant")]
     if not any(hasattr(function, "cache_info") for function in reading):
         return  # there are none, or they are in memory
-    path, verified = Path(names["__file__"]), names["verified"]
+    path = Path(names["__file__"])
     stored = {
         file.stem: np.load(file, allow_pickle=False)
         for file in path.with_suffix(".constants").glob("*.npy")

@@ -132,3 +132,18 @@ def test_without_a_compiler_kernels_are_refused_with_a_code(monkeypatch):
     with twin(), pytest.raises(UsageError, match="XP465"):
         kernel = host_kernels.ElementwiseKernel("float32 a", "float32 b", "b = a - 12345", "shifted")
         kernel(DeviceArray(np.ones(3, np.float32)))
+
+
+@needs_compiler
+def test_an_element_is_a_view_that_kernels_may_write():
+    with twin():
+        import cupy as cp
+
+        results = cp.zeros(3, dtype=cp.float32)
+        kernel = cp.ElementwiseKernel("float32 x", "float32 y", "y = x + 1.0f;", "element_kernel")
+        for k in range(3):
+            kernel(cp.full((), cp.float32(k)), results[k])
+        table = cp.zeros((2, 2), dtype=cp.float32)
+        kernel(cp.full((), cp.float32(4)), table[1, 0])
+    assert to_host(results).tolist() == [1, 2, 3]
+    assert to_host(table).tolist() == [[0, 0], [5, 0]]

@@ -77,7 +77,7 @@ class DeviceArray(NDArrayOperatorsMixin):
 
     def __getitem__(self, index: Any) -> DeviceArray:
         places = _index(index, reads=True)
-        return DeviceArray(graphs.work("getitem", lambda: self._host[places], [self._host, places]))
+        return DeviceArray(graphs.work("getitem", lambda: _part(self._host, places), [self._host, places]))
 
     def __setitem__(self, index: Any, value: Any) -> None:
         new = operand(value)
@@ -218,6 +218,15 @@ def _unwrapped(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         raise TypeError("Unsupported type numpy.ndarray: an array on the host")
     return value.on_host if isinstance(value, DeviceArray) else value
+
+
+def _part(host: np.ndarray, places: Any) -> np.ndarray:
+    """Return what an index says; single elements are views, too, as in CuPy."""
+    found = host[places]
+    if isinstance(found, np.ndarray):
+        return found
+    element: np.ndarray = host[(*places, ...) if isinstance(places, tuple) else (places, ...)]
+    return element
 
 
 def wrapped(value: Any) -> Any:

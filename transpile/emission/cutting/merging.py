@@ -200,14 +200,18 @@ def _bound(
     texts = {part for text in names.values() for part in _names_in(ast.parse(text))}
     theirs = _names([outer])
     read = texts | {part for name, value in first.items() for part in _names_in(value) if part != name}
-    taken = new & (read if place.is_last else theirs.every)
+    taken = new & (read | theirs.assigned if place.is_last else theirs.every)
     annotated = own.annotated | theirs.annotated
     is_in_the_way = taken or (new & annotated & theirs.every) or (new & set(caller.uses)) or (own.within & texts)
     shadows = set(called.uses) & (theirs.assigned | {part.arg for part in parameters_of(outer)})
     renamed = {name for name, text in names.items() if name != text}
     if is_in_the_way or shadows or renamed & own.in_strings:
         return None
-    texts_of_first = [f"{name} = {ast.get_source_segment(caller.source, value)}" for name, value in first.items()]
+    types = {part.arg: f": {ast.unparse(part.annotation)}" for part in parameters_of(inner) if part.annotation}
+    held = {name: types.get(name, "") if isinstance(value, ast.Subscript) else "" for name, value in first.items()}
+    texts_of_first = [
+        f"{name}{held[name]} = {ast.get_source_segment(caller.source, value)}" for name, value in first.items()
+    ]
     return _Taken({name: text for name, text in names.items() if name != text}, texts_of_first)
 
 
