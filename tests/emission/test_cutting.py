@@ -221,7 +221,7 @@ def without_docstrings(source):
 
 
 def merged_text(source, *others):
-    """What is left of the first function, all parameters of which the module gives, where it takes in others."""
+    """Cut a module to its first function, which takes in others and all of whose parameters the module gives."""
     library = definitions(source, *others)
     name = next(iter(library))
     result = cut(library, [name], {})

@@ -48,7 +48,7 @@ def test_structure_and_long_tables_stay(function, kept):
 
 @pytest.mark.parametrize("function", [jnp.cosh, jnp.sinh, lambda z: z * jnp.angle(jnp.complex64(1 + 2j))])
 def test_parts_of_complex_numbers(function):
-    """What is computed of them is as short as that of real numbers."""
+    """Programs of them are as short as those of real numbers."""
     z = np.complex64([0.5 - 1j, 2 + 3j, -0.25j, 1])
     assert ".imag" not in main(hlo(function, z)) and main(hlo(function, z)).count("\n") < 4
     agrees(function, z, budget=ROUNDED)

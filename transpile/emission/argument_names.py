@@ -32,7 +32,7 @@ def argument_names(instructions: Sequence[Instruction]) -> list[str]:
 
 
 def short_names(instructions: Sequence[Instruction]) -> list[str]:
-    """The same for what is called after them: ``mu_dense_0`` of ``opt_state[0].mu['params']['Dense_0']``."""
+    """Return shorter names: ``mu_dense_0`` for what is called after ``opt_state[0].mu['params']['Dense_0']``."""
     return _names([_path(instruction) for instruction in instructions], _SHORT)
 
 

@@ -57,7 +57,7 @@ LOWERING_CHOICES = (
 )
 
 
-# What products of float32 are multiplied in.
+# The formats in which products of float32 may be computed.
 FLOAT32, TF32 = "float32", "tf32"
 
 
