@@ -126,8 +126,7 @@ def search_many(
     table: np.ndarray, values: np.ndarray, side: str = "left"
 ) -> np.ndarray:
     """``search_sorted`` of many values, which is worth a look at the table's steps."""
-    is_long = np.size(values) >= len(table)
-    if is_long and is_sorted(table, values):
+    if np.size(values) >= len(table) and is_sorted(table, values):
         places = places_by_steps(table, values, side)
         if places is not None:
             return np.asarray(places, np.uint32)

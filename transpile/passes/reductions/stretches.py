@@ -33,7 +33,7 @@ class Stretches:
         return Stretches(move(self.start), move(self.stop), self.filling)
 
     def filled(self, filling: Node) -> Stretches:
-        """The same with a literal that moves may add."""
+        """Return the same stretches, beside which elements of a literal may stand. Raises NoStretch beside another."""
         if not filling.is_literal or self.filling not in (None, filling):
             raise NoStretch
         return Stretches(self.start, self.stop, filling)
