@@ -37,7 +37,7 @@ def _fields(config: Mapping[str, Field]) -> str:
 
 def _shown(name: str, field: Field) -> str:
     choices = f" ({', '.join(map(str, field.choices))})" if field.choices else ""
-    text = f"`{name}`{choices}" if name else "subscripts"
+    text = f"`{name}`{choices}" if name else "its whole text"
     return text if field.default is REQUIRED else f"[{text}]"
 
 

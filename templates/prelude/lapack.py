@@ -54,12 +54,13 @@ def getrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def pivots_to_permutation(pivots: np.ndarray, size: int) -> np.ndarray:
     """Order of ``size`` rows after exchanging row k with row ``pivots[.., k]`` (from 0
-    on), for k = 0, 1, ..
+    on), for k = 0, 1, ..; nothing is exchanged with a row that there is not.
     """
     order = np.arange(size, dtype=pivots.dtype)
     order = np.broadcast_to(order, (*pivots.shape[:-1], size)).copy()
     for k in range(pivots.shape[-1]):
         row = pivots[..., k, None].astype(np.int64)
+        row = np.where((row >= 0) & (row < size), row, k)
         here = order[..., k, None].copy()
         order[..., k, None] = np.take_along_axis(order, row, -1)
         np.put_along_axis(order, row, here, -1)

@@ -253,6 +253,8 @@ def others() -> Iterator[Example]:
     yield Example("PadToStatic", ("f32[2,<=3]",), (*one, "s32[]", "s32[]"))
     yield Example("SliceToDynamic", (*one, "s32[]", "s32[]"), ("f32[2,<=3]",))
     yield Example("GetRngSeed", (), ("u64[]",))
+    yield Example("Eigh", ("f32[2,5,5]",), ("f32[2,5,5]", "f32[2,5]"), attributes={"backend_config": '"1,1,15,1e-05"'})
+    yield Example("LuDecomposition", ("f32[2,5,3]",), ("f32[2,5,3]", "s32[2,3]", "s32[2,5]"))
     yield Example("Qr", ("f32[2,5,3]",), ("f32[2,5,3]", "f32[2,3]"))
     yield Example("ProductOfElementaryHouseholderReflectors", ("f32[2,5,3]", "f32[2,3]"), ("f32[2,5,3]",))
     for platform in ("cu", "hip"):

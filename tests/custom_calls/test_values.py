@@ -17,7 +17,7 @@ rng = np.random.default_rng(77)
 # Results that a library may give in several forms (bases, phases), or that it only works in.
 FREE = {
     "gesdd": (0, 2, 3), "gesvd": (0, 2, 3), "gesvdj": (2, 3), "gesvdp": (2, 3), "syevd": (0,), "heevd": (0,),
-    "geev": (2, 3), "eig_real": (2, 3), "eig_comp": (1, 2), "gees": (0, 1), "gtsv": (0, 1, 2),
+    "Eigh": (0,), "geev": (2, 3), "eig_real": (2, 3), "eig_comp": (1, 2), "gees": (0, 1), "gtsv": (0, 1, 2),
 }  # fmt: skip
 NOT_ON_CPU = (
     *(
@@ -27,6 +27,7 @@ NOT_ON_CPU = (
         "xla_builder.tridiagonal.",
         "xla_builder.prng.",
         "AllocateBuffer",
+        "LuDecomposition",
         "GetRngSeed",
         "Pin",
         "Unpin",
@@ -249,6 +250,30 @@ def test_threefry():
 def test_pivots():
     ours = emitted(EXAMPLES["cu_lu_pivots_to_permutation"].text(), np.int32([[2, 1, 4], [0, 1, 2]]))
     np.testing.assert_array_equal(ours[0], [[2, 1, 4, 3, 0], [0, 1, 2, 3, 4]])
+
+
+def test_rows_that_there_are_not_stay():
+    """As CUDA computes it: JAX's recorded example of ``lu_pivots_to_permutation`` has such rows."""
+    ours = emitted(EXAMPLES["cu_lu_pivots_to_permutation"].text(), np.int32([[4, 5, 3], [-1, 2, 0]]))
+    np.testing.assert_array_equal(ours[0], [[4, 1, 3, 2, 0], [1, 2, 0, 3, 4]])
+
+
+def test_factors_and_order_of_rows():
+    a = rng.normal(size=(2, 5, 3)).astype(np.float32)
+    factors, rows, order = emitted(EXAMPLES["LuDecomposition"].text(), a)
+    lower, upper = np.tril(factors, -1) + np.eye(5, 3), np.triu(factors[:, :3])
+    np.testing.assert_allclose(lower @ upper, np.take_along_axis(a, order[..., None], -2), atol=1e-5)
+    assert rows.dtype == order.dtype == np.int32 and (rows >= np.arange(3)).all()
+
+
+@pytest.mark.parametrize("lower", [0, 1])
+def test_eigenvectors_of_a_triangle(lower):
+    a = rng.normal(size=(2, 5, 5)).astype(np.float32)
+    text = EXAMPLES["Eigh"].text().replace('"1,1,', f'"{lower},1,')
+    vectors, values = emitted(text, a)
+    triangle = np.tril(a) if lower else np.triu(a)
+    whole = triangle + np.swapaxes(triangle, -1, -2) - triangle * np.eye(5)
+    np.testing.assert_allclose(whole @ vectors, vectors * values[:, None], atol=1e-5)
 
 
 def test_seeds_differ():

@@ -22,6 +22,7 @@ from .matrix_products import MATRIX_PRODUCTS
 from .orders import ORDERS
 from .others import OTHERS, PLACEMENTS
 from .special_functions import SPECIAL_CALLS
+from .tpu_lapack import TPU_LAPACK
 from .xla_library import XLA_LIBRARY
 
 CUSTOM_CALLS: dict[str, CustomCall] = {
@@ -33,6 +34,7 @@ CUSTOM_CALLS: dict[str, CustomCall] = {
     **ORDERS,
     **dict(lapack_calls()),
     **dict(gpu_lapack_calls()),
+    **TPU_LAPACK,
     **MATRIX_PRODUCTS,
     **CONVOLUTIONS,
     **BLOCK_SCALING,

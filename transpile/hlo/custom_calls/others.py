@@ -56,11 +56,6 @@ def _rows(call: Call) -> None:
         raise ConfigError(f"cannot exchange {call.sizes['k']} of {call.sizes['n']} rows")
 
 
-def _columns(call: Call) -> None:
-    if not call.sizes["k"] <= call.sizes["n"] <= call.sizes["m"]:
-        raise ConfigError("needs at least as many rows as columns, and no more reflectors than columns")
-
-
 _PLACEMENT = CustomCall(("any -> any",), rule="placement", takes_dynamic=True, check=_placed, runs_on_cpu=True)
 _PERMUTATION = CustomCall(("s32[*,k] -> s32[*,n]",), rule="pivots_to_permutation", check=_rows)
 _THREEFRY = CustomCall(("u32[*] u32[*] u32[*] u32[*] -> u32[*] u32[*]",), rule="threefry_2x32")
@@ -74,10 +69,6 @@ OTHERS: dict[str, CustomCall] = {
         ("A[?] ... -> A[?]",), rule="slice_to_dynamic", takes_dynamic=True, check=_sizes_taken, runs_on_cpu=True
     ),
     "GetRngSeed": CustomCall(("-> u64[]",), rule="rng_seed"),
-    "Qr": CustomCall(("T[*,m,n] -> T[*,m,n] T[*,min(m,n)]",), rule="geqrf", runs_on_cpu=True),
-    "ProductOfElementaryHouseholderReflectors": CustomCall(
-        ("T[*,m,n] T[*,k] -> T[*,m,n]",), rule="orgqr", check=_columns, runs_on_cpu=True
-    ),
     "cu_lu_pivots_to_permutation": _PERMUTATION,
     "hip_lu_pivots_to_permutation": _PERMUTATION,
     "cu_threefry2x32_ffi": _THREEFRY,
