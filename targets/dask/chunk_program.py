@@ -123,9 +123,11 @@ def _reused(function: Function, classes: AxisClasses) -> frozenset[Node]:
 
 
 def _refusal(plan: Plan, limits: Limits) -> UnsupportedError:
-    worst = max(plan.phases, key=lambda phase: phase.mapped_task_bytes)
-    holds = f"one task of {worst.name} holds {worst.mapped_task_bytes >> 20} MiB"
-    if size_in_bytes(limits.memory) <= PROCESS_BYTES:
-        holds = f"Python, NumPy and dask take {PROCESS_BYTES >> 20} MiB themselves"
     needs = f"the program needs about {plan.mapped_peak_bytes >> 20} MiB in chunks and may use {limits.memory}"
-    return UnsupportedError(Diagnostic("XP740", f"{needs}: {holds}", hint=worst.note or "allow more with --memory"))
+    worst = max(plan.phases, key=lambda phase: phase.mapped_task_bytes, default=None)
+    if worst is None or size_in_bytes(limits.memory) <= PROCESS_BYTES:
+        holds = f"Python, NumPy and dask take {PROCESS_BYTES >> 20} MiB themselves"
+    else:
+        holds = f"one task of {worst.name} holds {worst.mapped_task_bytes >> 20} MiB"
+    hint = (worst and worst.note) or "allow more with --memory"
+    return UnsupportedError(Diagnostic("XP740", f"{needs}: {holds}", hint=hint))

@@ -93,6 +93,8 @@ def test_what_is_needed_whole_is_named_and_refused_where_it_does_not_fit():
     assert caught.value.diagnostics[0].code == "XP740"
     with pytest.raises(UnsupportedError, match="Python, NumPy and dask take 100 MiB themselves"):
         xla2py.emit(STANDARDISE, "dask", memory="64MiB")
+    with pytest.raises(UnsupportedError, match="Python, NumPy and dask take 100 MiB themselves"):
+        xla2py.emit("HloModule m\nENTRY e { ROOT c = f32[2] constant({1, 2}) }", "dask", memory="1MiB")
 
 
 @pytest.mark.parametrize(
