@@ -1,11 +1,13 @@
-"""Programs, and the ``xla2py`` command run in this process, for the tests of the command."""
+"""Programs, and the ``xla2py`` command run in this process, for the tests of the command; what all tests share."""
 
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
 from xla2py.transpile import cli
 from xla2py.transpile.compilation import stages
+from xla2py.transpile.equivalence.participants import Workers
 
 MODEL = """
 ENTRY main {
@@ -68,6 +70,31 @@ def verified_programs():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stages, "verifies", lambda draft: True)
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def shared_processes():
+    """The processes of a check that has ended serve the next one: to start XLA takes longer than most checks."""
+    idle = defaultdict(list)
+    start = Workers.worker
+
+    def worker(self, participant):
+        if participant not in self._workers and idle[participant]:
+            self._workers[participant] = idle[participant].pop()
+        return start(self, participant)
+
+    def stop(self):
+        while self._workers:
+            participant, process = self._workers.popitem()
+            idle[participant].append(process)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Workers, "worker", worker)
+        patch.setattr(Workers, "stop", stop)
+        yield
+    for processes in idle.values():
+        for process in processes:
+            process.stop()
 
 
 @pytest.fixture
