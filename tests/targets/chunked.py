@@ -105,15 +105,24 @@ def plan_of(text: str, **limits: str) -> Plan:
 
 
 def peak_of_a_run(text: str, arguments: Sequence[Any], **limits: str) -> int:
-    """The most bytes that a run on Dask holds at once to sum up its results."""
-    with np.errstate(all="ignore"):
-        results = xla2py.emit(text, "dask", format=False, **limits).load().main(*arguments)
-        total = sum(result.sum() for result in leaves(results))
-        total.compute(num_workers=THREADS)  # imports, and buffers that stay
-        tracemalloc.start()
-        total.compute(num_workers=THREADS)
-        _, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
+    """The most bytes that a run on Dask holds at once to sum up its results, the second time that it does."""
+    total = total_of(text, arguments, **limits)
+    total.compute(num_workers=THREADS)  # imports, and buffers that stay
+    return peak_of(total)
+
+
+def total_of(text: str, arguments: Sequence[Any], **limits: str) -> Any:
+    """The sum of all results of a program on Dask, which is not computed yet."""
+    results = xla2py.emit(text, "dask", format=False, **limits).load().main(*arguments)
+    return sum(result.sum() for result in leaves(results))
+
+
+def peak_of(total: Any) -> int:
+    """The most bytes that are held at once to compute a number on Dask."""
+    tracemalloc.start()
+    total.compute(num_workers=THREADS)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
     return peak
 
 
