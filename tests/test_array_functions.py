@@ -161,7 +161,7 @@ def test_classes_that_are_not_there_leave_plain_tuples():
     source = xla2py.emit(xla2py.from_jax(step, *ARGUMENTS, **KEYWORDS)).source
     space = {}
     exec(source.replace(f'"{__name__}"', '"no_such_package"'), space)
-    results, moments, _ = space["main"](*ARGUMENTS[:3], ARGUMENTS[3:], np.float32(0.5), KEYWORDS)
+    results, moments, _ = space["main"](*ARGUMENTS, **{**KEYWORDS, "rate": np.float32(0.5)})
     assert type(moments) is tuple
     assert type(results["model"]) is tuple
     np.testing.assert_allclose(results["box"][0], ROW * ROW)
@@ -198,3 +198,12 @@ def test_trees_are_no_hindrance_to_checks():
     report = xla2py.check(xla2py.from_jax(chosen, {"a": ROW, "b": ROW}, ROW))
     assert report.is_good
     assert len(report.programs[0].unreached) == 1
+
+
+def test_collected_arguments_are_given_as_the_function_takes_them():
+    def collecting(a, *rest, scale, **more):
+        return a - rest[0] * more["gain"] + more["nested"]["c"] * scale + rest[1][0]
+
+    x = np.float32([1, 2])
+    args, kwargs = (x, 3 * x, (5 * x,)), {"scale": 7 * x, "gain": 11 * x, "nested": {"c": 13 * x}}
+    np.testing.assert_allclose(xla2py.numpy(collecting)(*args, **kwargs), collecting(*args, **kwargs))

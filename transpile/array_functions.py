@@ -5,7 +5,7 @@ Such a function is traced for the shapes and dtypes of its arguments when they f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, update_wrapper
 from inspect import signature
@@ -56,16 +56,33 @@ def array_function(
 class _Traced:
     """A function as it is for arguments of some shapes.
 
-    ``arguments`` take the arguments of ``main`` out of the (args, kwargs) that are traced and their leaves; ``dtypes``
-    are those of the leaves, None where nothing reads one; ``given`` and ``results`` are the definitions of the trees.
+    ``arguments`` take the arguments of ``main`` out of the (args, kwargs) that are traced and their leaves, by their
+    positions, their names, ``*`` for ``*args`` and ``**`` for ``**kwargs``. ``dtypes`` are those of the leaves, None
+    where nothing reads one; ``given`` and ``results`` are the definitions of the trees.
     """
 
     generated: GeneratedModule
     main: Callable[..., Any]
-    arguments: tuple[Callable[..., Any], ...]
+    arguments: Mapping[int | str, Callable[..., Any]]
     dtypes: tuple[np.dtype[Any] | None, ...]
     given: Any
     results: Any
+
+    def run(self, given: Any, leaves: Sequence[Any]) -> Any:
+        """Call ``main`` for the (args, kwargs) that are traced, and their leaves."""
+        positional: list[Any] = []
+        named: dict[str, Any] = {}
+        for place, argument in self.arguments.items():
+            value = argument(given, leaves)
+            if place == "*":
+                positional += value
+            elif place == "**":
+                named |= value
+            elif isinstance(place, str):
+                named[place] = value
+            else:
+                positional.append(value)
+        return self.main(*positional, **named)
 
 
 class ArrayFunction:
@@ -89,7 +106,7 @@ class ArrayFunction:
         leaves = self._util.tree_leaves(self._read(args, kwargs, traced.given))
         cast = [self._cast(leaf, dtype) for leaf, dtype in zip(leaves, traced.dtypes, strict=True)]
         given = self._util.tree_unflatten(traced.given, cast)
-        results = traced.main(*(argument(given, cast) for argument in traced.arguments))
+        results = traced.run(given, cast)
         return self._util.tree_unflatten(traced.results, self._util.tree_leaves(results))
 
     def module(self, *args: Any, **kwargs: Any) -> GeneratedModule:
@@ -126,17 +143,19 @@ class ArrayFunction:
         ways = [tuple(map(_word, keys)) for keys, _ in self._util.tree_flatten_with_path(filled)[0]]
         is_nested = self._options.get("nested") is not False
         dtypes: list[np.dtype[Any] | None] = [None] * count
-        arguments: dict[object, Callable[..., Any]] = {}
+        paths = leaf_paths(module) if is_nested else [None] * len(module.entry.parameters)
+        words = {path.keys[0]: None for path in paths if path is not None and path.stars == "**"}
+        arguments: dict[object, tuple[str, Callable[..., Any]]] = {}
         leaves = range(count) if module.trees is None else module.trees.leaves
-        for leaf, parameter, path in zip(leaves, module.entry.parameters, leaf_paths(module), strict=True):
+        for leaf, parameter, path in zip(leaves, module.entry.parameters, paths, strict=True):
             assert isinstance(parameter.shape, ArrayShape)
             dtypes[leaf] = parameter.shape.element_type.dtype
-            if path is None or not is_nested:
-                arguments[leaf] = partial(_leaf, leaf)
+            if path is None:
+                arguments[leaf] = "", partial(_leaf, leaf)
             else:
-                arguments.setdefault(path.root, partial(_argument, ways[leaf], path))
+                arguments.setdefault(path.root, (path.stars, partial(_argument, ways[leaf], path, words)))
         main, trees = generated.load().main, (program.in_tree, program.out_tree)
-        return _Traced(generated, main, tuple(arguments.values()), tuple(dtypes), *trees)
+        return _Traced(generated, main, _by_places(main, arguments.values()), tuple(dtypes), *trees)
 
     def _read(self, args: tuple[Any, ...], kwargs: dict[str, Any], definition: Any) -> Any:
         """Return the arguments that are traced, without the static ones."""
@@ -185,14 +204,29 @@ def _word(key: Any) -> Any:
     return next(getattr(key, word) for word in ("key", "idx", "name") if hasattr(key, word))
 
 
+def _by_places(
+    main: Callable[..., Any], arguments: Iterable[tuple[str, Callable[..., Any]]]
+) -> dict[int | str, Callable[..., Any]]:
+    """Arguments with their stars by how ``main`` takes them: what comes after its ``*args`` has a name."""
+    names = iter(signature(main).parameters)
+    places: dict[int | str, Callable[..., Any]] = {}
+    for stars, argument in arguments:
+        name = next(names) if stars != "**" else stars
+        places[stars or (name if "*" in places else len(places))] = argument
+    return places
+
+
 def _leaf(number: int, given: Any, leaves: Sequence[Any]) -> Any:
     """Return a leaf of the arguments."""
     return leaves[number]
 
 
-def _argument(way: Sequence[Any], path: Path, given: Any, leaves: Sequence[Any]) -> Any:
-    """Return the argument of a leaf; ``way`` leads to that from the (args, kwargs), ``path`` from the argument."""
+def _argument(way: Sequence[Any], path: Path, words: Iterable[Any], given: Any, leaves: Sequence[Any]) -> Any:
+    """Return the argument of a leaf; ``way`` leads to that from the (args, kwargs), ``path`` from the argument.
+
+    ``words`` are those that ``**kwargs`` collects.
+    """
     is_named, place = way[:2]
-    if len(way) - len(path.keys) == 2:
-        return given[is_named][place]
-    return given[1] if is_named else given[0][place - path.keys[0] :]  # of **kwargs or *args
+    if path.stars == "**":
+        return {word: given[1][word] for word in words}
+    return given[0][place - path.keys[0] :] if path.stars else given[is_named][place]

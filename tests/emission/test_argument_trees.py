@@ -11,6 +11,7 @@ import pytest
 
 import xla2py
 from xla2py.tests.passes.raising import entry
+from xla2py.transpile.errors import UnsupportedError
 
 jax = pytest.importorskip("jax")
 jnp = pytest.importorskip("jax.numpy")
@@ -220,3 +221,26 @@ def test_another_tree_is_another_source():
         for f in (jax.jit(lambda x: {"a": x}), jax.jit(lambda x: {"b": x}))
     ]
     assert headers[2] != headers[3]
+
+
+def collecting(a, *rest, scale, **more):
+    return a - rest[0] * more["gain"] + more["nested"]["c"] * scale + rest[1][0]
+
+
+COLLECTED = (np.float32([1, 2]), np.float32([3, 5]), (np.float32([7, 11]),))
+NAMED = {"scale": np.float32([13, 31]), "gain": np.float32([17, 19]), "nested": {"c": np.float32([23, 29])}}
+
+
+@pytest.mark.parametrize("target", ["numpy", "dask"])
+def test_main_collects_arguments_as_the_function_does(target):
+    emitted = xla2py.emit(jax.jit(collecting).lower(*COLLECTED, **NAMED), target)
+    assert "def main(a: Array, *rest: Tree, scale: Array, **more: Tree)" in emitted.source
+    results = emitted.load().main(*COLLECTED, **NAMED)
+    np.testing.assert_allclose(np.asarray(results), collecting(*COLLECTED, **NAMED))
+    alike = xla2py.emit(jax.jit(lambda *xs: xs[0] - xs[1]).lower(*COLLECTED[:2]), target)
+    assert "def main(*xs: Array)" in alike.source or "def main(*xs: Any)" in alike.source
+
+
+def test_graphs_take_no_collected_arguments():
+    with pytest.raises(UnsupportedError, match="rest cannot be captured: it collects others"):
+        xla2py.emit(jax.jit(collecting).lower(*COLLECTED, **NAMED), "cupy", style="fast", graph=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from keyword import iskeyword
 from typing import Any
 
@@ -26,10 +26,11 @@ Tree = dict[Key, Any]  # trees and leaves by their keys
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """The place of a leaf in its argument."""
+    """The place of a leaf in its argument, which ``stars`` says is all those of ``*args`` or of ``**kwargs``."""
 
     root: str
     keys: tuple[Key, ...]
+    stars: str = ""
 
     def text(self, argument: str, counter: tuple[int, str] | None = None) -> str:
         """The expression that gives the leaf of an argument with that name.
@@ -55,8 +56,13 @@ def _step(key: Key) -> str:
 
 def leaf_paths(module: HloModule) -> list[Path | None]:
     """The path of each parameter that is a leaf of a tree, None for the others."""
-    nameless = module.trees.nameless if module.trees is not None else ()
-    found = [None if k in nameless else _path(parameter) for k, parameter in enumerate(module.entry.parameters)]
+    found = [_path(parameter) for parameter in module.entry.parameters]
+    if module.trees is not None:
+        nameless = module.trees.nameless
+        found = [
+            None if path is None or k in nameless else _with_stars(path, depth)
+            for k, (path, depth) in enumerate(zip(found, module.trees.depths, strict=True))
+        ]
     leaves: dict[str, list[tuple[Key, ...]]] = {}  # by argument
     for path in found:
         if path is not None:
@@ -66,15 +72,17 @@ def leaf_paths(module: HloModule) -> list[Path | None]:
 
 
 def captured_objects(module: HloModule) -> list[Diagnostic]:
-    """A report (XP307) for each argument that is an object with attributes: graphs copy arrays out of dicts, lists and
-    tuples only."""
-    found: dict[str, Instruction] = {}
+    """A report (XP307) for each argument that is an object with attributes, or that collects others: graphs copy arrays
+    out of dicts, lists and tuples only, which are given by position."""
+    found: dict[str, tuple[str, Instruction]] = {}
     for path, parameter in zip(leaf_paths(module), module.entry.parameters, strict=True):
-        if path is not None and any(isinstance(key, str) and key.startswith(".") for key in path.keys):
-            found.setdefault(path.root, parameter)
+        if path is not None and path.stars:
+            found[path.root] = "it collects others, and graphs take each by its position", parameter
+        elif path is not None and any(isinstance(key, str) and key.startswith(".") for key in path.keys):
+            found.setdefault(path.root, ("it is an object, and graphs know dicts, lists and tuples", parameter))
     hint = "leave --nested out: main takes the arrays themselves then"
-    message = "the argument {} cannot be captured: it is an object, and graphs know dicts, lists and tuples"
-    return [Diagnostic("XP307", message.format(name), leaf.span, hint=hint) for name, leaf in found.items()]
+    message = "the argument {} cannot be captured: {}"
+    return [Diagnostic("XP307", message.format(name, why), leaf.span, hint=hint) for name, (why, leaf) in found.items()]
 
 
 def _path(parameter: Instruction) -> Path | None:
@@ -84,6 +92,13 @@ def _path(parameter: Instruction) -> Path | None:
         return None
     keys = [_key(part) for part in _KEY.finditer(match[2])]
     return Path(match[1], tuple(keys)) if None not in keys else None  # type: ignore[arg-type]
+
+
+def _with_stars(path: Path, depth: int) -> Path:
+    """JAX names what ``*args`` collects ``args[0]``: the path has a key more than lead to the leaf from an argument."""
+    if len(path.keys) != depth + 1:
+        return path
+    return replace(path, stars="*" if isinstance(path.keys[0], int) else "**")
 
 
 def _key(part: re.Match[str]) -> Key | None:

@@ -61,7 +61,11 @@ class ArgumentWriter:
             else:
                 if path.root not in roots:
                     roots[path.root] = self.names.fresh(path.root)
-                    self.heads.append((roots[path.root], objects.get(path.root, TREE)))
+                    own = [each for each in paths if each is not None and each.root == path.root]
+                    are_arrays = path.stars and all(len(each.keys) == 1 for each in own)
+                    self.heads.append(
+                        (path.stars + roots[path.root], kind if are_arrays else objects.get(path.root, TREE))
+                    )
                 name = path.text(roots[path.root])
                 self.texts[node] = Expression(name, PRIMARY)
                 self.leaf_names[node] = self.short_names.get(node, wanted)

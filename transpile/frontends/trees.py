@@ -32,7 +32,8 @@ def trees_of(jax: Any, lowered: Any, parameter_count: int) -> Trees | None:
     paths = [path for path, _ in util.tree_flatten_with_path(given)[0]]
     has_name = [not any(isinstance(key, util.FlattenedIndexKey) for key in path) for path in paths]
     nameless = frozenset(k for k, leaf in enumerate(leaves) if not has_name[leaf])
-    return Trees(leaves, nameless, found.tree(results), tuple(found.notes))
+    depths = tuple(len(paths[leaf]) - len(("args", 0)) for leaf in leaves)
+    return Trees(leaves, nameless, depths, found.tree(results), tuple(found.notes))
 
 
 def _kept(lowered: Any, parameter_count: int) -> tuple[int, ...] | None:

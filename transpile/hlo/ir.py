@@ -170,12 +170,14 @@ class Trees:
     """The trees of arrays that a traced function takes and returns.
 
     ``leaves`` has for each parameter the number of the leaf of the arguments that it is, ``nameless`` the parameters
-    that are parts of objects whose parts cannot be reached by a name or a number. ``results`` is None where the results
-    can only be given one after the other; ``notes`` says what of them is given in another form than the function's.
+    that are parts of objects whose parts cannot be reached by a name or a number, ``depths`` how many keys lead to each
+    parameter from the argument of the call. ``results`` is None where the results can only be given one after the
+    other; ``notes`` says what of them is given in another form than the function's.
     """
 
     leaves: tuple[int, ...]
     nameless: frozenset[int]
+    depths: tuple[int, ...]
     results: ResultTree
     notes: tuple[str, ...] = ()
 
