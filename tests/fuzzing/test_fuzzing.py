@@ -66,6 +66,9 @@ def test_a_campaign_finds_nothing_and_goes_on_where_it_stopped(xla2py):
     code, out, err = xla2py("fuzz", "--seeds", "8", "-o", "found")
     assert "going on at seed 6" in err
     assert out.startswith("8 programs")
+    assert xla2py("fuzz", "--first-seed", "8", "--seeds", "1", "-o", "found")[1].startswith("9 programs")
+    for first_seed in ("10", "7000000"):
+        assert "XP605" in xla2py("fuzz", "--first-seed", first_seed, "--seeds", "1", "-o", "found")[2]
     assert "XP605" in xla2py("fuzz", "--ops", "dot", "-o", "found")[2]
     assert "XP606" in xla2py("fuzz", "--ops", "dott", "-o", "other")[2]
 

@@ -70,6 +70,7 @@ class Progress:
     targets: list[str]
     campaigns: list[str]
     style: str
+    first_seed: int
     next_seed: int
     programs: int = 0
     verdicts: dict[str, dict[str, int]] = field(default_factory=dict)  # by target
@@ -85,9 +86,12 @@ def resume(
     style: str,
     first_seed: int,
 ) -> Progress:
-    """The progress in a folder, or a fresh one. Raises ``UsageError`` (XP605) where it is of other programs."""
+    """The progress in a folder, or a fresh one.
+
+    Raises ``UsageError`` (XP605) where it is of other programs, or does not lead up to the first seed.
+    """
     path = folder / STATE
-    wanted = Progress(sorted(operations), list(targets), list(campaigns), style, first_seed)
+    wanted = Progress(sorted(operations), list(targets), list(campaigns), style, first_seed, first_seed)
     if not path.exists():
         return wanted
     try:
@@ -97,6 +101,9 @@ def resume(
     if _kind(found) != _kind(wanted):
         message = f"{folder} holds findings of other operations, targets, campaigns or another style"
         raise UsageError(Diagnostic("XP605", message, hint="name another folder with -o"))
+    if not found.first_seed <= first_seed <= found.next_seed:
+        message = f"{folder} holds findings of the seeds from {found.first_seed} up to {found.next_seed}"
+        raise UsageError(Diagnostic("XP605", message, hint=f"name another folder with -o for those from {first_seed}"))
     return found
 
 
