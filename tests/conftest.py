@@ -7,6 +7,7 @@ import pytest
 
 from xla2py.transpile import cli
 from xla2py.transpile.compilation import stages
+from xla2py.transpile.equivalence import xla_reference
 from xla2py.transpile.equivalence.participants import Workers
 
 MODEL = """
@@ -95,6 +96,14 @@ def shared_processes():
     for processes in idle.values():
         for process in processes:
             process.stop()
+
+
+@pytest.fixture(scope="module")
+def unoptimised_xla():
+    """XLA in this process leaves its kernels as they are: to make code fast that runs once is half of compiling it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(xla_reference.OPTIONS, "xla_backend_optimization_level", 0)
+        yield
 
 
 @pytest.fixture

@@ -27,6 +27,8 @@ from .reference_rewrites import needs_rewrite, rewrite_for_xla
 Array = np.ndarray[Any, np.dtype[Any]]
 CompiledHlo = Callable[..., list[Array]]
 
+OPTIONS: dict[str, bool | int] = {"xla_allow_excess_precision": False}  # of XLA, that differ from its own defaults
+
 JAXLIB_NAMES: dict[str, str] = {
     "parse": "jaxlib._hlo.hlo_module_from_text",
     "print_options": "jaxlib._hlo.HloPrintOptions",
@@ -122,7 +124,7 @@ def interpret_hlo(text: str, *arrays: Array) -> list[Array]:
 
 def _compile(text: str, devices: list[Any], replicas: int, partitions: int) -> Any:
     options = _name("compile_options")()
-    options.env_option_overrides = [("xla_allow_excess_precision", False)]
+    options.env_option_overrides = list(OPTIONS.items())
     build = options.executable_build_options
     options.num_replicas = build.num_replicas = replicas
     options.num_partitions = build.num_partitions = partitions
