@@ -78,8 +78,8 @@ class Kernels:
     where kernels cannot be written for any. Where kernels are strings in the text of a module, ``language()`` says how
     sizes stand in them
     (:class:`transpile.emission.any_size.kernel_strings.Language`). They need the packages that ``requires`` names,
-    which an ``extra`` of this distribution installs. ``declarations`` makes what writes the kernels of a module
-    (:class:`transpile.emission.kernels.Declarations`).
+    which an ``extra`` of this distribution installs, and ``compiler_bytes`` of memory beside their arrays.
+    ``declarations`` makes what writes the kernels of a module (:class:`transpile.emission.kernels.Declarations`).
     """
 
     fuses: Callable[[Node], bool]
@@ -100,6 +100,7 @@ class Kernels:
     parallel_from: int | None = None
     requires: tuple[str, ...] = ()
     extra: str = ""
+    compiler_bytes: int = 0
     any_size: Mapping[str, Any] | None = field(default=None, hash=False)
     language: Callable[[], Any] | None = None
 
@@ -233,9 +234,10 @@ class Target:
     function cannot be written as a whole, or None. ``scalars`` is what dtypes, scalars, ``inf`` and ``nan`` are called
     by, where that is not the library itself. ``arrange`` gives a program the form in which the target runs it in
     chunks, within limits of memory, and tells what that will be like; ``arrange(.., layout)`` does it as in the layout
-    of another plan. ``features`` tells what its arrays have beside
-    operations. Constant arrays of up to ``largest_folded`` elements are written where they are used, larger ones once,
-    at the top of the module. ``runners`` run a program of several replicas, which is written as for the target
+    of another plan, ``arrange(.., compiler_bytes=..)`` beside what compiles kernels, which are those of its block
+    functions. ``features`` tells what its arrays have beside operations. Constant arrays of up to ``largest_folded``
+    elements are written where they are used, larger ones once, at the top of the module. ``runners`` run a program of
+    several replicas, which is written as for the target
     ``replicas`` where that is another. ``prelude`` is the folder of prelude functions of its own, with their rows
     beside them (``rows.toml``). Functions written for NumPy are carried over to it, or only those of the modules
     that ``carried_over`` names. ``own_function(node)`` is the call that stands for a node, if there is one,

@@ -7,6 +7,7 @@ from .. import numpy
 from ..base import TEMPLATES, Target
 from ..numpy.functions import search_of_many
 from .arrangement import arrange
+from .kernels import KERNELS
 from .library import LIBRARY
 from .refusals import refuses
 
@@ -19,9 +20,11 @@ TARGET = Target(
         "import numpy as np",
         "from dask import persist",
         "from dask.tokenize import normalize_token",
+        "from numba import njit",
         "from operator import itemgetter",
     ),
     macros=TEMPLATES / "dask",
+    prelude=TEMPLATES / "numpy" / "prelude",
     refuses=refuses,
     own_function=search_of_many,
     arrange=arrange,
@@ -36,6 +39,7 @@ TARGET = Target(
         operations_are_passes=False,
     ),
     scalars="np",
+    kernels=KERNELS,
     library=LIBRARY,
     # One replica is plain NumPy; a cluster runs several.
     replicas=replace(numpy.TARGET, name="dask", title="Dask", runners=("run_local", "run_replicas")),

@@ -10,17 +10,20 @@ from .block_phases import BlockPhase
 from .block_writing import write_blocks
 from .chunk_layout import ChunkLayout
 from .chunk_program import ChunkProgram, chunk_program
+from .estimates import PROCESS_BYTES
 from .main_writer import MainWriter
 
 
-def arrange(program: Program, limits: Limits, layout: ChunkLayout | None = None) -> tuple[Program, Plan]:
+def arrange(
+    program: Program, limits: Limits, layout: ChunkLayout | None = None, compiler_bytes: int = 0
+) -> tuple[Program, Plan]:
     """``main`` over chunks with its block functions, and how that will run; in the chunks of a ``layout`` where there
-    is one.
+    is one. What compiles block functions takes ``compiler_bytes``.
 
     Raises UnsupportedError (XP740) where no chunks are small enough for ``limits.memory``, UsageError (XP741) for a
     size that is none, UnsupportedError (XP424) where the program is not that of the layout.
     """
-    found = chunk_program(program, limits, layout)
+    found = chunk_program(program, limits, layout, PROCESS_BYTES + compiler_bytes)
     return written(found), replace(found.plan, layout=found.layout)
 
 

@@ -45,9 +45,11 @@ class ChunkProgram:
         return self.schedule.chunks
 
 
-def chunk_program(program: Program, limits: Limits, layout: ChunkLayout | None = None) -> ChunkProgram:
-    """Choose the largest chunks with which a program keeps to its limit, or take those of a ``layout`` that was chosen
-    for it at other sizes.
+def chunk_program(
+    program: Program, limits: Limits, layout: ChunkLayout | None = None, process_bytes: int = PROCESS_BYTES
+) -> ChunkProgram:
+    """Choose the largest chunks with which a program keeps to its limit in a process that takes ``process_bytes``
+    itself, or take those of a ``layout`` that was chosen for it at other sizes.
 
     It does wherever its arguments come from, or if no chunks are small enough for that, where these are files. What
     cannot be computed block by block and is to be cut is rewritten to what can.
@@ -57,28 +59,28 @@ def chunk_program(program: Program, limits: Limits, layout: ChunkLayout | None =
     """
     without_computed_stores(program.entry)
     if layout is not None:
-        return _repeated(program, limits, layout)
+        return _repeated(program, limits, layout, process_bytes)
     rounds: list[Round] = []
     while True:
-        found = _chosen(program, limits, rounds)
+        found = _chosen(program, limits, rounds, process_bytes)
         if found is not None:
             return found
 
 
-def _repeated(program: Program, limits: Limits, layout: ChunkLayout) -> ChunkProgram:
+def _repeated(program: Program, limits: Limits, layout: ChunkLayout, process_bytes: int) -> ChunkProgram:
     """The program in the chunks of a layout, rewritten for them as it was for the layout."""
     function, memory = program.entry, _bytes(limits)
     for earlier in layout.rounds[:-1]:
         legalized(function, earlier.applied(function, memory)[0])
     schedule = scheduled(function, *layout.rounds[-1].applied(function, memory))
-    return ChunkProgram(program, schedule, estimated(function, schedule), layout)
+    return ChunkProgram(program, schedule, estimated(function, schedule, process_bytes), layout)
 
 
 def _bytes(limits: Limits) -> int | None:
     return size_in_bytes(limits.memory) if limits.memory else None
 
 
-def _chosen(program: Program, limits: Limits, rounds: list[Round]) -> ChunkProgram | None:
+def _chosen(program: Program, limits: Limits, rounds: list[Round], process_bytes: int) -> ChunkProgram | None:
     """The program in the largest chunks that keep to the limit; None if it had to be rewritten for them.
 
     ``rounds`` are the chunks for which it was rewritten before; those that it is rewritten for now are added.
@@ -96,14 +98,15 @@ def _chosen(program: Program, limits: Limits, rounds: list[Round]) -> ChunkProgr
             rounds.append(this)
             return None
         schedule = scheduled(function, chunks, choices)
-        found = ChunkProgram(program, schedule, estimated(function, schedule), ChunkLayout((*rounds, this)))
-        if memory is None or found.plan.peak_bytes <= memory:
+        plan = estimated(function, schedule, process_bytes)
+        found = ChunkProgram(program, schedule, plan, ChunkLayout((*rounds, this)))
+        if memory is None or plan.peak_bytes <= memory:
             return found
-        if for_files is None and found.plan.mapped_peak_bytes <= memory:
+        if for_files is None and plan.mapped_peak_bytes <= memory:
             for_files = found
         if length is not None or target <= SMALLEST_CHUNK_BYTES:
             if for_files is None:
-                raise _refusal(found.plan, limits)
+                raise _refusal(plan, limits, process_bytes)
             return for_files
         target //= 2
 
@@ -122,11 +125,12 @@ def _reused(function: Function, classes: AxisClasses) -> frozenset[Node]:
     return frozenset(x for x in made if CHUNK_BYTES < sizes[x] <= FEW * REUSED_BYTES)
 
 
-def _refusal(plan: Plan, limits: Limits) -> UnsupportedError:
+def _refusal(plan: Plan, limits: Limits, process_bytes: int) -> UnsupportedError:
     needs = f"the program needs about {plan.mapped_peak_bytes >> 20} MiB in chunks and may use {limits.memory}"
     worst = max(plan.phases, key=lambda phase: phase.mapped_task_bytes, default=None)
-    if worst is None or size_in_bytes(limits.memory) <= PROCESS_BYTES:
-        holds = f"Python, NumPy and dask take {PROCESS_BYTES >> 20} MiB themselves"
+    if worst is None or size_in_bytes(limits.memory) <= process_bytes:
+        and_more = "" if process_bytes == PROCESS_BYTES else ", with what compiles block functions,"
+        holds = f"Python, NumPy and dask{and_more} take {process_bytes >> 20} MiB themselves"
     else:
         holds = f"one task of {worst.name} holds {worst.mapped_task_bytes >> 20} MiB"
     hint = (worst and worst.note) or "allow more with --memory"

@@ -41,7 +41,8 @@ class Copier:
         for node, key in self.trace.order:
             operands = tuple(self.made[place] for place in self.trace.operands[node, key][: len(node.operands)])
             outer = {place[0]: self.made[place] for place in self.trace.operands[node, key][len(node.operands) :]}
-            self.made[node, key] = self.node(node, operands, outer, key)
+            made = self.made[node, key] = self.node(node, operands, outer, key)
+            self.function.cut[made] = tuple(of is not None for of in key)
 
     def node(self, node: Node, operands: tuple[Node, ...], outer: dict[Node, Node], key: Key = ()) -> Node:
         """A copy of a node over other operands."""

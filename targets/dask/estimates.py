@@ -20,8 +20,8 @@ THREADS = 4  # that a plan is made for
 SPLIT = 4  # parts of a sum that dask adds up at a time
 
 
-def estimated(function: Function, schedule: Schedule) -> Plan:
-    """The phases of ``main`` and the bytes it holds at most.
+def estimated(function: Function, schedule: Schedule, process_bytes: int) -> Plan:
+    """The phases of ``main`` and the bytes it holds at most, in a process that takes ``process_bytes`` itself.
 
     These are what is whole, and for each thread the largest task and a block that waits for later phases or for who
     calls ``main``.
@@ -40,7 +40,7 @@ def estimated(function: Function, schedule: Schedule) -> Plan:
     busy = max((min(THREADS, row.tasks) for row in rows), default=1)
     parts = max((cost.part_bytes * _waiting(cost.tasks, busy) for cost in costs), default=0)
     handed_on = max((cost.handed_on_bytes for cost in costs), default=0)
-    fixed = PROCESS_BYTES + whole + parts + busy * handed_on
+    fixed = process_bytes + whole + parts + busy * handed_on
     passes = Counter(x for cost in costs for x in cost.passes if is_argument(x))
     return Plan(
         tuple(rows),

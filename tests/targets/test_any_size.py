@@ -178,7 +178,7 @@ def test_what_is_done_in_another_way_at_other_sizes_is_refused_by_name():
 def test_a_layout_is_not_taken_for_another_program():
     layouts = []
 
-    def recorded(program, limits, layout=None):
+    def recorded(program, limits, layout=None, compiler_bytes=0):
         made, plan = arrange(program, limits, layouts[0] if layouts else None)
         layouts.append(plan.layout)
         return made, plan

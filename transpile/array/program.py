@@ -34,7 +34,7 @@ class Function:
     """One emitted function. ``results`` is a tree of nodes of exactly the logical shapes.
 
     A block function computes blocks of ``block_of``, nodes of the graph ``origin``, from blocks of ``sources``,
-    or does the steps of a chunk of a ``loop``; ``cut`` says along which axes its parameters are blocks.
+    or does the steps of a chunk of a ``loop``; ``cut`` says along which axes its nodes are blocks.
     ``chunks`` are the planned chunks of the arguments of ``main``; ``note`` is what readers should know.
     A function that stands for parts that were alike has a ``label`` to be named by, and for each parameter the nodes
     that it is in the parts: ``repeated``.

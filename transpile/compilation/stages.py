@@ -128,8 +128,8 @@ def _expand(draft: Draft) -> None:
     draft.module, draft.originals = expanding(draft.module, lambda call: is_expanded(call, hooks))
 
 
-def _is_readable(draft: Draft) -> bool:
-    return draft.options.style == READABLE
+def _calls_special_functions(draft: Draft) -> bool:
+    return draft.options.style == READABLE or _works_in_chunks(draft)
 
 
 def _name_special_functions(draft: Draft) -> None:
@@ -256,28 +256,39 @@ def _writes_kernels(draft: Draft) -> bool:
     return _kernels(draft) is not None
 
 
-def _fuse(draft: Draft) -> None:
-    kernels = _kernels(draft)
-    assert kernels is not None
-    inline_elementwise(draft.program, kernels.fuses)
-    fuse(draft.program, kernels, draft.options.threads)
-    if verifies(draft):
-        for function in draft.program.functions:
-            verify_kernels(function)
-
-
 def _works_in_chunks(draft: Draft) -> bool:
     return draft.target.arrange is not None
 
 
+def _writes_kernels_of_whole_arrays(draft: Draft) -> bool:
+    return _writes_kernels(draft) and not _works_in_chunks(draft)
+
+
 def _cut_into_chunks(draft: Draft) -> None:
     assert draft.target.arrange is not None
-    draft.lowered, draft.plan = draft.target.arrange(draft.program, draft.options.limits)
+    kernels = _kernels(draft)
+    beside = kernels.compiler_bytes if kernels is not None else 0
+    draft.lowered, draft.plan = draft.target.arrange(draft.program, draft.options.limits, compiler_bytes=beside)
+
+
+def _fuse(draft: Draft) -> None:
+    """Fuse what works on arrays: functions of blocks alone, where there are any."""
+    kernels = _kernels(draft)
+    assert kernels is not None
+    functions = draft.program.functions
+    if _works_in_chunks(draft):
+        functions = [function for function in functions if function.block_of]
+    else:
+        inline_elementwise(draft.program, kernels.fuses)
+    fuse(functions, kernels, draft.options.threads)
+    if verifies(draft):
+        for function in functions:
+            verify_kernels(function)
 
 
 STAGES: tuple[Stage, ...] = (
     Stage("definitions", HLO, HLO, _expand, _has_definitions, is_needed=True),
-    Stage("special_functions", HLO, HLO, _name_special_functions, _is_readable),
+    Stage("special_functions", HLO, HLO, _name_special_functions, _calls_special_functions),
     Stage("outlining", HLO, HLO, _outline, _calls_functions),
     Stage("storage_types", HLO, HLO, _store_types, lambda draft: bool(draft.target.lacks), is_needed=True),
     Stage("to_array", HLO, ARRAY, _lower, is_needed=True, choices=LOWERING_CHOICES),
@@ -286,13 +297,13 @@ STAGES: tuple[Stage, ...] = (
     Stage("inlining", ARRAY, ARRAY, _inline),
     Stage("repeats", ARRAY, ARRAY, _merge_repeats, _calls_functions),
     Stage("layers", ARRAY, ARRAY, _merge_layers, _calls_functions),
-    Stage("one_hots", ARRAY, ARRAY, _choose_one_hots, _writes_kernels),
-    Stage("early_gathers", ARRAY, ARRAY, _gather_early, _writes_kernels),
+    Stage("one_hots", ARRAY, ARRAY, _choose_one_hots, _writes_kernels_of_whole_arrays),
+    Stage("early_gathers", ARRAY, ARRAY, _gather_early, _writes_kernels_of_whole_arrays),
     Stage("early_slices", ARRAY, ARRAY, _slice_early, _saves_launches),
     Stage("whole_updates", ARRAY, ARRAY, _update_whole, _saves_launches),
     Stage("own_functions", ARRAY, ARRAY, _use_own_functions, _has_own_functions, is_needed=True),
-    Stage("kernels", ARRAY, ARRAY, _fuse, _writes_kernels, is_needed=True),
     Stage("chunks", ARRAY, ARRAY, _cut_into_chunks, _works_in_chunks, is_needed=True),
+    Stage("kernels", ARRAY, ARRAY, _fuse, _writes_kernels, is_needed=True),
 )
 
 # What the emission does to the text, and can leave out.

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...targets.base import Plan
+from ...targets.base import Plan, load_target
 from ..array.program import Program
 from ..files import write_atomically
 from .compiled_functions import is_compiled, kept_module, without_cache
@@ -87,9 +87,11 @@ class GeneratedModule:
         """The module, imported from memory. Tracebacks and debuggers show its lines.
 
         A module whose functions are compiled is written to a file in the user's cache first, so that other processes
-        need not compile them again, unless ``keep_compiled`` is false.
+        need not compile them again, unless ``keep_compiled`` is false, or the module is for arrays in chunks: its
+        functions are sent to workers, which would not find the file.
         """
-        if is_compiled(self.source) and keep_compiled:
+        keep_compiled = keep_compiled and is_compiled(self.source) and load_target(self.target).arrange is None
+        if keep_compiled:
             module = kept_module(self.name, self.source)
         else:
             module = ModuleType(self.name)

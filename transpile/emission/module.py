@@ -138,7 +138,7 @@ class _ModuleWriter:
         written_kernels = kernels_in(self.settings.style, self.target)
         declarations = Declarations if written_kernels is None else written_kernels.declarations
         kernels: Declarations = declarations(
-            self.target, self.renderer, self.library, self.settings.annotate, source_names
+            self.target, self.of_blocks, self.library, self.settings.annotate, source_names
         )
         functions = self._functions(kernels, source_names)
         return Written(self._pieces(kernels), self.constants.sidecar, functions, kernels.kernels, kernels.shapes)

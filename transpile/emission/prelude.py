@@ -126,7 +126,8 @@ def prelude(target: Target | None = None) -> Prelude:
     rest NumPy's with the name of the library exchanged, of all modules or of those that the target names."""
     if target is None or target.prelude is None:
         return _prelude(None, NUMPY, None)
-    return _prelude(target.prelude, target.namespace, target.carried_over)
+    namespace = NUMPY if target.arrange is not None else target.namespace  # blocks are NumPy's arrays
+    return _prelude(target.prelude, namespace, target.carried_over)
 
 
 @cache

@@ -159,7 +159,11 @@ class _ProbeWriter:
                 self._statement(line, statement, edited, around)
 
     def _statement(self, line: Line, statement: ast.stmt, edited: ast.stmt, around: tuple[int, ...]) -> None:
-        self._behind[edited] = [self._told(node, name, edited.lineno, around) for node, name in line.after.items()]
+        self._behind[edited] = [
+            self._told(node, name, edited.lineno, around)
+            for node, name in line.after.items()
+            if not node.parameters.get("several")  # blocks of several arrays, which are no array
+        ]
         texts: dict[str, list[ast.expr]] = {}
         for expression in _own_expressions(statement):
             texts.setdefault(ast.dump(expression), []).append(expression)

@@ -41,6 +41,7 @@ class Kernel:
     )  # where each result has the element of a step; no map for parts of lines
     parallel: str = "1"  # into how many parts the outermost loop falls that run at once: a number, or ``auto``
     by_caller: list[int] = field(default_factory=list)  # the numbers of the results whose arrays the caller makes
+    cut: frozenset[int] = frozenset()  # the axes of the loop along which arrays are blocks: of any size
 
     @property
     def has_loop(self) -> bool:
@@ -85,7 +86,7 @@ class Kernel:
             for node in nodes
         ]
         results = tuple(number[node] for node in tree_nodes(self.function.results))
-        return self.loop, self.lines, self.parts, tuple(map(tuple, self.shapes)), results, tuple(parts)
+        return self.loop, self.cut, self.lines, self.parts, tuple(map(tuple, self.shapes)), results, tuple(parts)
 
 
 def given_type(node: Node) -> ElementType | None:

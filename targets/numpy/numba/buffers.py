@@ -16,7 +16,7 @@ class Buffers:
         self.lines: list[str] = []
         self.names: set[str] = set()
 
-    def make(self, name: str, shape: Sequence[int], dtype: str) -> None:
+    def make(self, name: str, shape: Sequence[int | str], dtype: str) -> None:
         """Make an array, whatever is in it."""
         self.names.add(name)
         self.lines.append(self.renderer.statement("new_array", name, tuple(shape), dtype))

@@ -126,8 +126,8 @@ class LineNestWriter(NestWriter):
         self.texts[node] = self.renderer.element(name, _own(axes))
         return name
 
-    def _sizes(self, axes: Sequence[int]) -> tuple[int, ...]:
-        return tuple(self.kernel.loop[axis] for axis in axes)
+    def _sizes(self, axes: Sequence[int]) -> tuple[int | str, ...]:
+        return tuple(map(self.length, axes))
 
     def _begins_filled(self, node: Node) -> bool:
         """The array is made where its sums begin: there is one line of columns only."""
@@ -218,7 +218,7 @@ class LineNestWriter(NestWriter):
         if self._begins_filled(node):
             k = self.results.index(node) if node in self.results else None
             name: str = self.arrays[k] if k is not None else self.name_of_array(node, self.columns)
-            shape = self.kernel.shapes[k] if k is not None else self._sizes(self.columns)
+            shape = self.shape(k) if k is not None else self._sizes(self.columns)
             dtype, is_zero = renderer.dtype(node.type), node.opcode == "sum"
             self.line(renderer.statement("new_filled", name, shape, dtype, renderer.cast(start, kind), is_zero))
         else:

@@ -14,7 +14,7 @@ from ..kernels import NARROW
 from .buffers import Buffers
 from .outer_indices import outer_indices
 from .renderer import NumbaRenderer
-from .sizes import read_at, size_of
+from .sizes import is_better_told, read_at, told_by
 
 COUNTERS = "ijkmnp"  # no l, which looks like 1
 
@@ -119,7 +119,7 @@ class NestWriter(KernelWriter):
     def texts_of_lines(self) -> list[str]:
         return ["    " * (line.indent - 1) + self._commented(line) for line in self.lines]
 
-    def new_array(self, name: str, shape: Sequence[int], dtype: str) -> None:
+    def new_array(self, name: str, shape: Sequence[int | str], dtype: str) -> None:
         """Make an array, whatever is in it."""
         if self.buffers is not None:
             self.buffers.make(name, shape, dtype)
@@ -130,7 +130,22 @@ class NestWriter(KernelWriter):
         """Make the arrays of the results."""
         for number, (name, node) in enumerate(zip(self.arrays, self.results, strict=True)):
             if self.makes(number):
-                self.new_array(name, self.kernel.shapes[number], self.renderer.stored_dtype(node.type))
+                self.new_array(name, self.shape(number), self.renderer.stored_dtype(node.type))
+
+    def shape(self, number: int) -> tuple[int | str, ...]:
+        """Return the shape of a result; axes of blocks are as long as those of arguments."""
+        sizes = zip(self.kernel.shapes[number], self.kernel.at[number], strict=True)
+        return tuple(self.length(index.axis) if index.axis in self.kernel.cut else size for size, index in sizes)
+
+    def length(self, axis: int | None) -> int | str:
+        """Return how long an axis of the loop is; if it is one of blocks, what tells it."""
+        assert axis is not None
+        size = self.kernel.loop[axis]
+        if axis not in self.kernel.cut:
+            return size
+        array, own = told_by(read_at(self.kernel, self.given), axis, size, self.known)
+        assert array, "a loop over blocks reads one as long as itself"
+        return self.renderer.statement("size_along", array, own)
 
     def makes(self, number: int) -> bool:
         """Tell whether the kernel makes the array of a result, which is no number."""
@@ -182,12 +197,12 @@ class NestWriter(KernelWriter):
         return count
 
     def _size(self, axis: int) -> str:
-        """Return the number of steps along an axis, or what tells it where LLVM should not know it."""
-        size = self.kernel.loop[axis]
-        if self.renderer.sizes_are_free:
+        """Return the number of steps along an axis, or what tells it where nobody or LLVM should not know it."""
+        size = self.length(axis)
+        if isinstance(size, str) or self.renderer.sizes_are_free or not is_better_told(self.kernel.loop, axis):
             return str(size)
         written = zip(self.arrays, self.kernel.shapes, self.kernel.at, strict=True)
-        array, own = size_of(self.kernel.loop, axis, (*read_at(self.kernel, self.given), *written), self.known)
+        array, own = told_by((*read_at(self.kernel, self.given), *written), axis, size, self.known)
         return self.renderer.statement("size_along", array, own) if array else str(size)
 
     def write(self) -> None:

@@ -6,12 +6,12 @@ may be. ``building`` makes kernels of the regions, ``loops`` moves loops around 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
 from ....targets.base import Kernels
 from ...array.live import live_nodes
-from ...array.program import Function, Program, roots
+from ...array.program import Function, roots
 from ...array.traversal import topological
 from ...kernels.kernel import Kernel
 from .backwards import turn_around, turn_back
@@ -22,9 +22,9 @@ from .regions import RegionFinder
 from .variances import split_variances
 
 
-def _handed_to_others(program: Program) -> Iterator[Function]:
+def _handed_to_others(functions: Iterable[Function]) -> Iterator[Function]:
     """The functions that are arguments: what they are given in a program may be arrays of another shape."""
-    for function in program.functions:
+    for function in functions:
         for node in topological(roots(function)):
             given = (*node.parameters.get("arguments", ()), *node.parameters.get("keywords", {}).values())
             yield from (argument for argument in given if isinstance(argument, Function))
@@ -38,10 +38,10 @@ def _made_by_caller(kernel: Kernel, least: int | None) -> list[int]:
     return [number for number, size in enumerate(sizes) if size >= least]
 
 
-def fuse(program: Program, kernels: Kernels, parallel: str) -> None:
-    """Fuse, in every function, the operations that a target has kernels for; large loops run in ``parallel`` parts."""
-    handed = set() if kernels.take_any_shape else set(_handed_to_others(program))
-    for function in program.functions:
+def fuse(functions: Sequence[Function], kernels: Kernels, parallel: str) -> None:
+    """Fuse, in each function, the operations that a target has kernels for; large loops run in ``parallel`` parts."""
+    handed = set() if kernels.take_any_shape else set(_handed_to_others(functions))
+    for function in functions:
         if function in handed:
             continue
         split_variances(function, kernels)

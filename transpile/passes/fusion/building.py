@@ -3,7 +3,7 @@ operations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import prod
 from typing import Any
 
@@ -99,6 +99,7 @@ class KernelBuilder:
 
     def __init__(self, function: Function, region: FusedRegion) -> None:
         self.caller = function.graph
+        self.cut = function.cut
         self.region = region
         self.graph = Graph()
         self.bodies: dict[Piece, Region] = {}
@@ -128,7 +129,16 @@ class KernelBuilder:
         kernel.at = [_given_at(region, node) for node in region.outputs]
         kernel.of_lines = {made[node] for node in region.outputs if region.at[node] != whole}
         kernel.stands_for = self._readable()
+        kernel.cut = frozenset(self._cut_axes((*region.at.items(), *reads)))
         return kernel
+
+    def _cut_axes(self, places: Iterable[tuple[Node, Map]]) -> Iterator[int]:
+        """The axes of the loop along which something that is computed or read at these places is a block."""
+        for node, at in places:
+            cut = self.cut.get(node, ()) if at != ANYWHERE else ()
+            for index, is_cut in zip(at, cut, strict=False):
+                if is_cut and index.axis is not None:
+                    yield index.axis
 
     def _readable(self) -> Function:
         """A function of the region's operations as they are, views among them."""

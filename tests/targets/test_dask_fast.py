@@ -1,0 +1,214 @@
+"""The style ``fast`` of Dask: block functions with loops of Numba give what XLA gives, whatever the blocks are."""
+
+import sys
+from importlib import import_module
+from inspect import getsource
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.targets.dask.estimates import PROCESS_BYTES
+from xla2py.tests.targets.programs.table import PROGRAMS
+from xla2py.tests.targets.running import differences, leaves, on_numpy, uneven
+from xla2py.transpile.equivalence.inputs import nest
+from xla2py.transpile.equivalence.lockstep import lockstep
+from xla2py.transpile.errors import UnsupportedError, UsageError
+from xla2py.transpile.fuzzing.families import random_program
+
+dask = pytest.importorskip("dask", reason="Dask is not installed")
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+pytest.importorskip("numba", reason="Numba is not installed")
+
+ROWS, COLUMNS = 97, 30
+
+
+def normalised(x, scale):
+    """Rows, columns and a number of what is computed along both axes."""
+    y = jnp.tanh(jax.nn.softmax(x * 2 + 1, axis=-1)) * jnp.exp(scale) + x
+    return y, y.sum(0), (y * y).mean()
+
+
+def turned(x, scale):
+    """Reads that go backwards, in other orders and by two steps, along axes that are whole."""
+    ends = jnp.concatenate([x[:, ::-1], x[:, :3] * scale], axis=1)
+    return jnp.pad(ends, ((0, 0), (2, 1)))[:, ::2].T - 1, jnp.cumsum(x * scale, axis=1)
+
+
+def found(x, scale):
+    """Places of rows, and elements at places that are computed."""
+    best = jnp.argmax(x * scale, axis=1)
+    return best, jnp.take(x + scale, jnp.array([4, 0, 29]), axis=1) * 2, jnp.take_along_axis(x, best[:, None], axis=1)
+
+
+def merged(x, scale):
+    """An axis that is cut behind a reshape."""
+    return jax.nn.sigmoid((x + scale).reshape(ROWS, 5, 6)).max(axis=2) * 2, (x * x + scale).reshape(-1, 6).sum(1)
+
+
+def outer(x, scale):
+    """Two axes that are cut, each in its own way."""
+    near = jnp.exp(-jnp.square(x[:, None, 0] - x[None, :, 1]))
+    return (near * scale).sum(0), near + 1
+
+
+def narrow(x, scale):
+    y = x.astype(jnp.bfloat16) * scale.astype(jnp.bfloat16)
+    return jax.nn.silu(y), (x * 9).astype(jnp.int8) * jnp.int8(77) + jnp.int8(3)
+
+
+FUNCTIONS = [normalised, turned, found, merged, outer, narrow]
+
+
+def arguments(rows=ROWS, columns=COLUMNS):
+    rng = np.random.default_rng(rows)
+    return rng.normal(size=(rows, columns)).astype(np.float32), rng.normal(size=(rows, 1)).astype(np.float32)
+
+
+def emitted(function, chunks="13", style="fused", **options):
+    return xla2py.emit(xla2py.from_jax(function, *arguments()), "dask", style=style, chunks=chunks, **options)
+
+
+def assert_close(results, wanted):
+    for result, expected in zip(results, wanted, strict=True):
+        expected = np.asarray(expected)
+        assert (result.dtype, result.shape) == (expected.dtype, expected.shape)
+        tolerance = 0.02 if expected.dtype.name == "bfloat16" else 2e-5
+        np.testing.assert_allclose(
+            result.astype(np.float64), expected.astype(np.float64), rtol=tolerance, atol=tolerance
+        )
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+def test_values_are_those_of_xla_in_any_chunks(function):
+    x, scale = arguments()
+    generated = emitted(function, debug=True)
+    assert "_kernel(" in generated.source
+    module, wanted = generated.load(keep_compiled=False), jax.jit(function)(x, scale)
+    given = [(x, scale), (da.from_array(x, chunks=(40, 7)), da.from_array(scale, chunks=9))]
+    x.flags.writeable = False
+    given += [(np.asfortranarray(x), scale)]
+    for each in given:
+        assert_close(dask.compute(*module.main(*each), scheduler="sync"), wanted)
+    for rows in (1, 50, ROWS):
+        assert_close(dask.compute(*module.main(x, scale, chunks={"x": (rows, -1)}), scheduler="threads"), wanted)
+
+
+def test_kernels_read_the_sizes_of_blocks_and_know_the_others():
+    source = emitted(normalised, "1KiB", "fast").source
+    (kernel,) = (text for text in source.split("\n\n\n") if "_kernel(" in text and text.startswith("@njit"))
+    assert "nogil=True" in kernel and "for i in range(x.shape[0]):" in kernel
+    assert f"np.empty((x.shape[0], {COLUMNS}), np.float32)" in kernel and str(ROWS) not in kernel
+
+
+def test_what_is_cut_tells_kernels_apart():
+    """Both add a row to a square, but only one is a square of a block."""
+    size = 24
+    x = np.random.default_rng(3).normal(size=(size, size)).astype(np.float32)
+
+    def twice(x):
+        whole = jnp.exp(x[:, 0] * jnp.arange(size, dtype=np.float32)) + 1
+        return jnp.exp(x * jnp.arange(size, dtype=np.float32)[:, None]) + 1, whole @ x, x @ whole
+
+    module = xla2py.emit(xla2py.from_jax(twice, x), "dask", style="fused", chunks="5")
+    results = dask.compute(*module.load().main(x), scheduler="sync")
+    for result, wanted in zip(results, jax.jit(twice)(x), strict=True):
+        np.testing.assert_allclose(result, wanted, rtol=1e-4)
+
+
+@pytest.mark.parametrize("program", PROGRAMS[3::9], ids=str)
+def test_the_results_are_those_of_numpy(program):
+    given = program.inputs()
+    generated = xla2py.emit(program.text, "dask", style="fused", chunks="2", format=False, debug=True)
+    module = generated.load()
+    module.TILE_BYTES = module.WINDOW_BYTES = 1  # tasks work through their blocks row by row
+    shapes = [parameter.shape for parameter in xla2py.load(program.text).entry.parameters]
+    with np.errstate(all="ignore"), dask.config.set(scheduler="sync"):
+        results = dask.compute(*leaves(module.main(*nest(shapes, list(map(uneven, given))))))
+    assert differences(on_numpy(program.text, given), list(results)) == []
+
+
+@pytest.mark.parametrize("seed", [0, 3, 6])
+def test_random_programs_of_lines_are_those_of_numpy(seed):
+    program = random_program("lines", seed)
+    generated = xla2py.emit(program.text, "dask", style="fused", chunks="3", format=False)
+    assert "@njit" in generated.source
+    with np.errstate(all="ignore"):
+        results = dask.compute(*leaves(generated.load().main(*map(uneven, program.inputs))), scheduler="sync")
+    np.testing.assert_equal([x.shape for x in results], [x.shape for x in on_numpy(program.text, program.inputs)])
+    for result, wanted in zip(results, on_numpy(program.text, program.inputs), strict=True):
+        np.testing.assert_allclose(result.astype(float), np.asarray(wanted).astype(float), rtol=1e-5, atol=1e-5)
+
+
+def test_modules_for_any_size():
+    sizes = xla2py.array(f"N, {COLUMNS}"), xla2py.array("N, 1")
+    programs = xla2py.from_jax(normalised, *sizes).planned_for(N=1_000_000)
+    module = xla2py.emit(programs, "dask", style="fast", chunks="1MiB").load()
+    assert "_kernel(" in getsource(module.main_block)
+    for rows in (5, 211):
+        given = arguments(rows)
+        results = dask.compute(*module.main(*given, chunks={"x": (3 + rows // 4, -1)}), scheduler="sync")
+        assert_close(results, jax.jit(normalised)(*given))
+
+
+@pytest.mark.parametrize("is_saved", [True, False], ids=["saved", "loaded"])
+def test_workers_in_processes_of_their_own(is_saved, tmp_path, monkeypatch):
+    given, generated = arguments(), emitted(normalised)
+    if is_saved:
+        monkeypatch.syspath_prepend(tmp_path)
+        generated.save(tmp_path / "normalised_in_blocks.py")
+        module = import_module("normalised_in_blocks")
+    else:
+        module = generated.load()
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    try:
+        with (
+            distributed.LocalCluster(**options) as cluster,
+            distributed.Client(cluster, set_as_default=False) as client,
+        ):
+            if is_saved:
+                client.upload_file(str(tmp_path / "normalised_in_blocks.py"))
+            results = client.gather(client.compute(list(module.main(*given))))
+        assert_close(results, jax.jit(normalised)(*given))
+    finally:
+        sys.modules.pop("normalised_in_blocks", None)
+
+
+def test_compiled_code_is_kept_beside_the_module(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    emitted(normalised).save(tmp_path / "kept_in_blocks.py")
+    try:
+        module = import_module("kept_in_blocks")
+        dask.compute(*module.main(*arguments()), scheduler="sync")
+        assert list((tmp_path / "__pycache__").glob("kept_in_blocks.*kernel*.nbc"))
+    finally:
+        sys.modules.pop("kept_in_blocks", None)
+
+
+def test_plans_have_room_for_numba():
+    readable, fast = (emitted(normalised, "1MiB", style).plan.peak_bytes for style in ("readable", "fast"))
+    assert fast - readable == (160 << 20)
+    assert emitted(normalised, "", "fast", memory="400MiB").plan.peak_bytes <= 400 << 20
+    with pytest.raises(UnsupportedError, match=f"compiles block functions, take {(PROCESS_BYTES >> 20) + 160} MiB"):
+        emitted(normalised, "", "fast", memory="200MiB")
+
+
+def test_threads_are_those_of_dask():
+    with pytest.raises(UsageError, match="XP418"):
+        emitted(normalised, threads=2)
+
+
+def test_a_missing_numba_is_told_before_anything_is_written(monkeypatch):
+    monkeypatch.setattr("xla2py.targets.base.find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r"XP417.*for Dask needs numba and scipy"):
+        emitted(normalised)
+
+
+@pytest.mark.parametrize("style", ["readable", "fused"])
+def test_lockstep_goes_through_block_functions_of_several_arrays(style):
+    module = xla2py.from_jax(normalised, *arguments())
+    outcome = lockstep(module, xla2py.emit(module, "dask", style=style), arguments())
+    assert (outcome.divergences, outcome.failure) == ((), "") and outcome.checked
