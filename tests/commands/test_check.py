@@ -44,7 +44,7 @@ def test_what_was_not_compared_is_not_called_equal(xla2py):
 
 
 def test_a_style_that_a_target_lacks_is_refused_before_anything_runs(xla2py):
-    code, out, err = xla2py("check", "model.hlo", "table.hlo", "-t", "dask", "--style", "fast")
+    code, out, err = xla2py("check", "model.hlo", "table.hlo", "-t", "array-api", "--style", "fast")
     assert (code, out, err.count("XP414")) == (2, "", 2)  # the error and the command that explains it
 
 
