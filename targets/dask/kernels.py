@@ -12,7 +12,7 @@ def _compiles_nothing(node: Node) -> bool:
     return False
 
 
-_COMPILER_BYTES = 160 << 20  # of Numba: 50 MiB, and what it makes of a function that it compiles
+_COMPILER_BYTES = 256 << 20  # of Numba, 50 MiB, and of what it keeps of some twenty functions that it compiles
 
 # Blocks come from large arrays, whatever their own size, and threads are Dask's.
 KERNELS = replace(OF_ARRAYS.at_any_size(), compiles=_compiles_nothing, compiler_bytes=_COMPILER_BYTES, any_size={})
