@@ -11,11 +11,10 @@ dtype_name = cache(str)  # to work one out takes longer than to add small arrays
 
 def check_arguments(dtype: str, shape: tuple[int, ...], /, **arguments: Any) -> None:
     """Raise TypeError for the first argument that has another dtype or shape."""
-    for name, value in arguments.items():
-        found, size = getattr(value, "dtype", type(value)), getattr(value, "shape", ())
-        if found != dtype or size != shape:
-            given = f"{getattr(found, '__name__', found)}{list(size)}"
-            raise TypeError(f"{name}: expected {dtype}{list(shape)}, got {given}")
+    for name, x in arguments.items():
+        kind, size = getattr(x, "dtype", type(x).__name__), getattr(x, "shape", ())
+        if kind != dtype or size != shape:
+            raise TypeError(f"{name}: expected {dtype}{[*shape]}, got {kind}{[*size]}")
 
 
 def check_tuples(arguments: dict[str, Any], signature: dict[str, str]) -> None:
@@ -71,22 +70,23 @@ def check_sizes(
             raise TypeError(f"{word} is {known[word]}, and can be {possible}")
 
 
-def check_trees(arguments: Any, signature: Any, path: str = "") -> None:
-    """Raise TypeError for the first array in nested ``arguments`` that is not what
-    ``signature`` says; there, keys that begin with a dot are attributes.
+def check_trees(tree: Any, signature: Any, path: str = "") -> None:
+    """Raise TypeError for the first array in a tree that has not the dtype and shape in
+    ``signature``; there, keys that begin with a dot are attributes.
     """
-    if isinstance(signature, str):
-        if (found := describe(arguments)) != signature:
-            raise TypeError(f"{path}: expected {signature}, got {found}")
-        return
     for key, expected in signature.items():
         is_attribute = isinstance(key, str) and key.startswith(".")
-        step = key if is_attribute or not path else f"[{key!r}]"
+        place = f"{path}{key}" if is_attribute or not path else f"{path}[{key!r}]"
         try:
-            part = getattr(arguments, key[1:]) if is_attribute else arguments[key]
+            x = getattr(tree, key[1:]) if is_attribute else tree[key]
         except (AttributeError, LookupError, TypeError):
-            raise TypeError(f"{path}{step}: missing") from None
-        check_trees(part, expected, f"{path}{step}")
+            raise TypeError(f"{place}: missing") from None
+        found = getattr(x, "dtype", type(x).__name__), getattr(x, "shape", ())
+        if isinstance(expected, dict):
+            check_trees(x, expected, place)
+        elif found != expected:
+            wanted, given = (f"{kind}{[*size]}" for kind, size in (expected, found))
+            raise TypeError(f"{place}: expected {wanted}, got {given}")
 
 
 def describe(value: Any) -> str:
@@ -103,9 +103,9 @@ def cast_floats(dtype: str, *arguments: Any) -> list[Any]:
     return [with_floats(value, dtype) for value in arguments]
 
 
-def with_floats(value: Any, expected: str) -> Any:
-    """``value``, in the dtype that ``expected`` says if both are floats."""
-    dtype, given = expected.partition("[")[0], str(getattr(value, "dtype", ""))
+def with_floats(value: Any, dtype: str) -> Any:
+    """``value``, in ``dtype`` if both are floats."""
+    given = str(getattr(value, "dtype", ""))
     is_cast = "float" in dtype and "float" in given and given != dtype
     return value.astype(dtype) if is_cast else value
 
@@ -121,8 +121,8 @@ def cast_leaves(value: Any, expected: Any) -> Any:
     """A copy of the tree ``value`` with floats in the dtypes that ``expected`` says;
     there, keys that begin with a dot are attributes.
     """
-    if isinstance(expected, str):
-        return with_floats(value, expected)
+    if isinstance(expected, tuple):
+        return with_floats(value, expected[0])
     changed = list(value) if isinstance(value, tuple) else copy(value)
     with suppress(
         AttributeError, LookupError, TypeError

@@ -56,18 +56,24 @@ def convolution(
         groups = x.reshape(batch_groups, len(x) // batch_groups, *x.shape[1:])
         x = np.moveaxis(groups, 0, -2)
         x = x.reshape(*x.shape[:-2], batch_groups * x.shape[-1])
+    depth, features = kernel.shape[-2:]
+    is_depthwise = depth == 1 and (feature_groups > 1 or features == 1)
     if input_dilation and not strides and not kernel_dilation:
-        result = correlate_phases(x, kernel, input_dilation, padding, feature_groups)
+        result = correlate_phases(
+            x, kernel, input_dilation, padding, feature_groups, is_depthwise
+        )
     else:
         if input_dilation:
             gaps = [0, *(step - 1 for step in input_dilation), 0]
             x = pad(x, 0, [(0, 0)] * x.ndim, gaps)
-        result = correlate(x, kernel, strides, kernel_dilation, feature_groups, padding)
+        result = correlate(
+            x, kernel, strides, kernel_dilation, feature_groups, is_depthwise, padding
+        )
     if work != dtype:
         result = result.astype(dtype)
     if layout:
-        axes = ("N", *spatial, "C")
-        result = result.transpose([axes.index(letter) for letter in axes_result])
+        letters = ("N", *spatial, "C")
+        result = result.transpose([letters.index(letter) for letter in axes_result])
     return result
 
 
@@ -101,6 +107,7 @@ def correlate(
     strides: Sequence[int] | None,
     dilation: Sequence[int] | None,
     groups: int,
+    is_depthwise: bool,
     padding: Sequence[tuple[int, int]] | None = None,
 ) -> np.ndarray:
     """The convolution of ``x`` without gaps, as matrix products of unfolded windows."""
@@ -109,14 +116,15 @@ def correlate(
     elif padding:
         x = np.pad(x, [(0, 0), *padding, (0, 0)])
     if x.ndim == 2:
-        return correlate(x[:, None], kernel[None], None, None, groups)[:, 0]
+        x, kernel = x[:, None], kernel[None]
+        return correlate(x, kernel, None, None, groups, is_depthwise)[:, 0]
     *window, depth, features = kernel.shape
     taps, ones = prod(window), (1,) * len(window)
     sizes = window_counts(x.shape[1:-1], window, strides or ones, dilation or ones)
     if depth == 0 or len(x) * features * prod(sizes) == 0:
         return np.zeros((len(x), *sizes, features), x.dtype)
     fills_image = prod(x.shape[1:-1]) <= 4 * prod(strides or ones) * prod(sizes)
-    if depth == 1 and (groups > 1 or features == 1) and fills_image:
+    if is_depthwise and fills_image:
         return depthwise(x, kernel, groups, strides, dilation)
     if taps == 1 and groups == 1:
         steps = (slice(None, None, by) for by in strides or ones)
@@ -165,6 +173,7 @@ def correlate_phases(
     dilation: Sequence[int],
     padding: Sequence[tuple[int, int]] | None,
     groups: int,
+    is_depthwise: bool,
 ) -> np.ndarray:
     """The convolution of ``x`` with ``dilation - 1`` zeros between its elements, which
     are left out: every ``dilation``-th number of the result meets the same taps.
@@ -187,7 +196,7 @@ def correlate_phases(
         target, part = result[:, *written], kernel[tuple(taken)]
         if target.size and part.size:
             image = pad(x, 0, [(0, 0), *edges, (0, 0)])
-            target[...] = correlate(image, part, None, None, groups)
+            target[...] = correlate(image, part, None, None, groups, is_depthwise)
     return result
 
 

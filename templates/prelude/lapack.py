@@ -98,18 +98,20 @@ def eigh(a: np.ndarray, *, lower: bool = True) -> tuple[np.ndarray, np.ndarray]:
     """Rising eigenvalues and eigenvectors, as columns, of Hermitian matrices given by
     one triangle; NaN where a matrix is not finite.
     """
-    finite, failed = without_nan(a)
+    failed = ~np.isfinite(a).all(axis=(-2, -1), keepdims=True)
+    finite = np.where(failed, 0, a)
     values, vectors = np.linalg.eigh(finite, UPLO="L" if lower else "U")
-    return nan_where(failed, values), nan_where(failed, vectors)
+    return np.where(failed[..., 0], np.nan, values), np.where(failed, np.nan, vectors)
 
 
 def eigvalsh(a: np.ndarray, *, lower: bool = True) -> np.ndarray:
     """Rising eigenvalues of Hermitian matrices given by one triangle; NaN where a
     matrix is not finite.
     """
-    finite, failed = without_nan(a)
+    failed = ~np.isfinite(a).all(axis=(-2, -1), keepdims=True)
+    finite = np.where(failed, 0, a)
     values = np.linalg.eigvalsh(finite, UPLO="L" if lower else "U")
-    return nan_where(failed, values)
+    return np.where(failed[..., 0], np.nan, values)
 
 
 def syevd(
@@ -140,16 +142,18 @@ def svd(
     a: np.ndarray, *, full_matrices: bool = True
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """U, falling singular values and V^H; NaN where a matrix is not finite."""
-    finite, failed = without_nan(a)
+    failed = ~np.isfinite(a).all(axis=(-2, -1), keepdims=True)
+    finite = np.where(failed, 0, a)
     u, values, vh = np.linalg.svd(finite, full_matrices=full_matrices)
-    return nan_where(failed, u), nan_where(failed, values), nan_where(failed, vh)
+    values = np.where(failed[..., 0], np.nan, values)
+    return np.where(failed, np.nan, u), values, np.where(failed, np.nan, vh)
 
 
 def svdvals(a: np.ndarray) -> np.ndarray:
     """Falling singular values; NaN where a matrix is not finite."""
-    finite, failed = without_nan(a)
-    values = np.linalg.svd(finite, compute_uv=False)
-    return nan_where(failed, values)
+    failed = ~np.isfinite(a).all(axis=(-2, -1), keepdims=True)
+    values = np.linalg.svd(np.where(failed, 0, a), compute_uv=False)
+    return np.where(failed[..., 0], np.nan, values)
 
 
 def gesdd(

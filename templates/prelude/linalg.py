@@ -63,23 +63,23 @@ def triangular_solve(
             block = x[..., here, :] - matrix[..., here, after] @ x[..., after, :]
             triangle = matrix[..., here, here]
             x[..., here, :] = back_substitute(triangle, block, unit_diagonal)
-    x = x[..., ::-1, :] if lower else x
-    return x if work == b.dtype else x.astype(b.dtype)
+    solution = x[..., ::-1, :] if lower else x
+    return solution if work == b.dtype else solution.astype(b.dtype)
 
 
-def back_substitute(a: np.ndarray, b: np.ndarray, unit_diagonal: bool) -> np.ndarray:
-    """x with ``a`` @ x == ``b``, of ``a`` [.., n, n] the upper triangle; division by 0
-    as floats divide.
+def back_substitute(a: np.ndarray, x: np.ndarray, unit_diagonal: bool) -> np.ndarray:
+    """Solve ``a`` @ y == ``x`` by the upper triangle of ``a`` [.., n, n], in the place
+    of ``x`` [.., n, k]; division by 0 as floats divide.
     """
+    upper = np.triu(a)
     if unit_diagonal:
-        a = np.triu(a, 1) + np.eye(a.shape[-1], dtype=a.dtype)
-    a = np.triu(a)
-    diagonal = np.diagonal(a, axis1=-2, axis2=-1)
-    if np.isfinite(a).all() and diagonal.all():  # solve has nothing to eliminate then
-        return np.linalg.solve(a, b)
-    x = b.copy()
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for i in reversed(range(a.shape[-1])):
-            x[..., i, :] /= a[..., i, i, None]
-            x[..., :i, :] -= a[..., :i, i, None] * x[..., i, None, :]
+        upper = np.triu(a, 1) + np.eye(a.shape[-1], dtype=a.dtype)
+    diagonal = np.diagonal(upper, axis1=-2, axis2=-1)
+    if np.isfinite(upper).all() and diagonal.all():
+        x = np.linalg.solve(upper, x)  # it has nothing to eliminate
+    else:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for i in reversed(range(a.shape[-1])):
+                x[..., i, :] /= upper[..., i, i, None]
+                x[..., :i, :] -= upper[..., :i, i, None] * x[..., i, None, :]
     return x

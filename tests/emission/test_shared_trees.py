@@ -1,6 +1,7 @@
 """What a signature has several times is a constant, and results say which argument they are like."""
 
 import ast
+import json
 from typing import NamedTuple
 
 import jax
@@ -17,7 +18,7 @@ LAYER = {"bias": "float32[16]", "kernel": "float32[8, 16]"}
 
 def constants(tree, *, are_shared=True):
     """The texts, which give the tree again."""
-    found = signature_constants(tree, str, are_shared=are_shared)
+    found = signature_constants(tree, str, json.dumps, are_shared=are_shared)
     values = {}
     for name, text in found:
         values[name] = eval(text, {"dict": dict, "range": range}, values)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ..array.program import Program
 from ..hlo.custom_calls import callbacks
 from ..hlo.ir import ResultTree
-from ..hlo.shapes import ArrayShape, Shape, TupleShape, dimension_texts
+from ..hlo.shapes import ArrayShape, Shape, TupleShape, dimension_texts, leaves
 from .argument_trees import Path, Tree, tree_of
 from .expression import WIDTH
 from .names import identifier
@@ -37,14 +37,17 @@ def type_text(shape: Shape, declared: Shape | None = None) -> str:
 
 
 def signature(program: Program, names: list[str], paths: Sequence[Path | None]) -> Tree:
-    """Return what each argument must be, by name: the text of its type, or a tree of texts; tokens are left out."""
-    shapes = [type_text(parameter.shape) for parameter in program.entry.computation.parameters]
-    leaves = [
-        (name if path is None else path.argument_of(name), () if path is None else path.keys, shape)
-        for name, path, shape in zip(names, paths, shapes, strict=True)
-        if shape != "None"  # a token
-    ]
-    return tree_of(leaves)
+    """Return what each argument must be, by name: the text of its type, or a tree of texts; tokens are left out.
+
+    Where some argument is a tree, so are tuples.
+    """
+    has_trees = any(path is not None for path in paths)
+    found = []
+    for name, path, parameter in zip(names, paths, program.entry.computation.parameters, strict=True):
+        argument, keys = (name, ()) if path is None else (path.argument_of(name), path.keys)
+        for place, shape in leaves(parameter.shape) if has_trees else [((), parameter.shape)]:
+            found.append((argument, (*keys, *place), type_text(shape)))
+    return tree_of([leaf for leaf in found if leaf[2] != "None"])  # a token
 
 
 def arrays_by_type(program: Program, names: list[str]) -> dict[tuple[str, tuple[int, ...]], list[str]]:

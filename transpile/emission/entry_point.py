@@ -13,6 +13,7 @@ from .result_trees import fitting
 
 CAST, NO_CHECKS = "cast", "none"  # what is said about arguments of other shapes and dtypes, apart from "exact"
 CHECK_ARRAYS = "check_arguments"  # the function that checks arrays of one dtype and shape
+CHECK_TREES = "check_trees"  # the one that checks those in trees
 SIZES = "sizes"  # of modules for any size: names stand for sizes
 
 
@@ -63,5 +64,5 @@ def _check(program: Program, has_trees: bool) -> str:
     if any(isinstance(part, ArrayShape) and part.is_dynamic for part in parts):
         return "" if has_trees else "check_bounded_arguments"
     if has_trees:
-        return "check_trees"
+        return CHECK_TREES
     return "check_tuples" if any(isinstance(shape, TupleShape) for shape in shapes) else CHECK_ARRAYS

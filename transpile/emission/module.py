@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -22,7 +23,7 @@ from .body import FunctionWriter
 from .constants import ModuleConstants
 from .cutting import calls_of, cut, with_short_docstrings, without_arguments
 from .description import arrays_by_type, docstring, signature
-from .entry_point import CHECK_ARRAYS, entry_point
+from .entry_point import CHECK_ARRAYS, CHECK_TREES, entry_point
 from .expression import Renderer
 from .function_texts import function_text, in_written_order
 from .header import NUMPY, header
@@ -317,7 +318,8 @@ class _ModuleWriter:
     def _signature(self) -> list[str]:
         """The constant that the check of arguments reads, and the parts that it has several times."""
         tree, statement = signature(self.program, self.parameters, self.entry.paths), self.renderer.statement
-        lines = signature_constants(tree, self.module_names.fresh, are_shared=not self.renderer.sizes_are_free)
+        leaf = partial(statement, "type_as_pair" if self.entry.check == CHECK_TREES else "type_as_text")
+        lines = signature_constants(tree, self.module_names.fresh, leaf, are_shared=not self.renderer.sizes_are_free)
         return [text for line in lines for text in ("", statement("signature", *line))]
 
     def _narrow_dtypes(self, texts: list[str]) -> list[str]:

@@ -12,6 +12,7 @@ from ..array.node import ForeignName, Node, PreludeName
 from ..array.program import Function, Program, roots
 from ..array.traversal import topological
 from .context_names import GRADIENT, ContextNames
+from .entry_point import CHECK_ARRAYS, CHECK_TREES
 from .names import base_name, identifier, own_name, repeated_function_name
 from .prelude import prelude
 
@@ -35,7 +36,7 @@ def prelude_names(program: Program, calls: Sequence[Node], target: Target, check
     """Return the names that the ``calls`` of prelude functions in a program bring into its module; ``checks`` are the
     functions that look at the arguments.
     """
-    called = {"check_arguments", "check_trees", "constant", "mapped_constant", "device_constant"}
+    called = {CHECK_ARRAYS, CHECK_TREES, "constant", "mapped_constant", "device_constant"}
     called.update(filter(None, checks))
     if program.entry.chunks:
         called.update(("in_chunks", "Tiled"))

@@ -21,17 +21,19 @@ Branch = tuple[tuple[Any, Any], ...]  # a tree that can be compared: pairs of ke
 Form = Branch | str
 
 
-def signature_constants(tree: Tree, name: Callable[[str], str], *, are_shared: bool) -> list[tuple[str, str]]:
+def signature_constants(
+    tree: Tree, name: Callable[[str], str], leaf: Callable[[str], str], *, are_shared: bool
+) -> list[tuple[str, str]]:
     """Return (name, text) of the parts that stand several times in a signature, if ``are_shared``, then its own.
 
-    ``name`` takes a name, which is like the word it is given.
+    ``name`` takes a name, which is like the word it is given, ``leaf`` writes the type of an array.
     """
     form = _form(tree)
     texts: dict[Branch, str] = {}
     constants: list[tuple[str, str]] = []
     counts = _uses(form)
     for part, word in _parts(form, ""):  # what a part needs comes before it
-        text = _text(part, texts)
+        text = _text(part, texts, leaf)
         if are_shared and part != form and counts[part] > 1 and len(text) >= _LEAST_CHARACTERS:
             texts[part] = name(word.upper())
             constants.append((texts[part], text))
@@ -79,8 +81,8 @@ def _word(key: Key, around: str) -> str:
     return word or around or "part"
 
 
-def _text(form: Branch, texts: dict[Branch, str]) -> str:
-    parts = [f'"{part}"' if isinstance(part, str) else texts[part] for _, part in form]
+def _text(form: Branch, texts: dict[Branch, str], leaf: Callable[[str], str]) -> str:
+    parts = [leaf(part) if isinstance(part, str) else texts[part] for _, part in form]
     is_row = [key for key, _ in form] == list(range(len(form))) and len(form) >= _LEAST_ROW
     if is_row and len(set(parts)) == 1:
         return f"dict.fromkeys(range({len(parts)}), {parts[0]})"

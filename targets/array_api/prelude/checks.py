@@ -22,9 +22,26 @@ def check_arguments(dtype: str, shape: tuple[int, ...], /, **arguments: Any) -> 
             raise TypeError(f"{name}: expected {expected}, got {found}")
 
 
-def with_floats(value: Any, expected: str) -> Any:
-    """``value``, in the dtype that ``expected`` says if both are floats."""
-    dtype, given = expected.partition("[")[0], str(getattr(value, "dtype", ""))
+def check_trees(tree: Any, signature: Any, path: str = "") -> None:
+    """Raise TypeError for the first array in a tree that has not the dtype and shape in
+    ``signature``; there, keys that begin with a dot are attributes.
+    """
+    for key, expected in signature.items():
+        is_attribute = isinstance(key, str) and key.startswith(".")
+        place = f"{path}{key}" if is_attribute or not path else f"{path}[{key!r}]"
+        try:
+            x = getattr(tree, key[1:]) if is_attribute else tree[key]
+        except (AttributeError, LookupError, TypeError):
+            raise TypeError(f"{place}: missing") from None
+        if isinstance(expected, dict):
+            check_trees(x, expected, place)
+        else:
+            check_arguments(*expected, **{place: x})
+
+
+def with_floats(value: Any, dtype: str) -> Any:
+    """``value``, in ``dtype`` if both are floats."""
+    given = str(getattr(value, "dtype", ""))
     if "float" not in dtype or "float" not in given:
         return value
     xp = array_namespace(value)

@@ -9,8 +9,9 @@ from .facts import Fact, Known, elements_of, tuple_of
 
 
 def as_tuple(fact: Fact) -> Fact:
-    """A list or a range as a tuple."""
-    return Known(tuple(fact.value)) if isinstance(fact, Known) and isinstance(fact.value, list | range) else fact
+    """A list, a range or a word as a tuple."""
+    is_sequence = isinstance(fact, Known) and isinstance(fact.value, list | range | str)
+    return Known(tuple(fact.value)) if is_sequence else fact  # type: ignore[union-attr]
 
 
 def bind(target: ast.expr, fact: Fact, names: dict[str, Fact]) -> None:

@@ -46,7 +46,7 @@ class _Cleaner(BlockWriter):
             if target.id in fixed and value.id in fixed
         }
         *_, before, last = [None, *function.body]
-        self.returned = before if _is_returned(before, last) else None  # what only the last line reads
+        self.returned = before if self._is_returned(before, last) else None  # what only the last line reads
 
     def statement(self, node: ast.stmt, depth: int) -> list[str] | None:
         if node is self.returned:
@@ -69,6 +69,17 @@ class _Cleaner(BlockWriter):
     def exchanged(self, node: ast.expr) -> str | None:
         is_read = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
         return self.same.get(node.id) if is_read else None  # type: ignore[attr-defined]
+
+    def _is_returned(self, node: ast.stmt | None, last: ast.stmt | None) -> bool:
+        """Tell whether a statement names what a function gives, and the next returns that.
+
+        A name that was given before has the type that it got there, which the value alone may not have.
+        """
+        if not isinstance(node, ast.Assign) or not isinstance(last, ast.Return) or not isinstance(last.value, ast.Name):
+            return False
+        is_called = isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name)
+        is_typed = is_called or isinstance(node.value, ast.Name) or self.written[last.value.id] == 1
+        return is_typed and [ast.unparse(target) for target in node.targets] == [last.value.id]
 
     def _is_needless(self, target: ast.expr, value: ast.expr) -> bool:
         """Tell whether an assignment gives a name itself, or gives one that nobody reads what has no effect."""
@@ -97,14 +108,6 @@ def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
         return [(target, value)]
     starred = [part for part in (*target.elts, *value.elts) if isinstance(part, ast.Starred)]  # type: ignore[attr-defined]
     return [] if starred else list(zip(target.elts, value.elts, strict=True))  # type: ignore[attr-defined]
-
-
-def _is_returned(node: ast.stmt | None, last: ast.stmt | None) -> bool:
-    """Tell whether a statement names what a function gives, and the next returns that."""
-    if not isinstance(node, ast.Assign) or not isinstance(last, ast.Return) or not isinstance(last.value, ast.Name):
-        return False
-    is_called = isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name)
-    return is_called and [ast.unparse(target) for target in node.targets] == [last.value.id]
 
 
 def _has_effect(part: ast.AST) -> bool:

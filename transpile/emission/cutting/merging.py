@@ -178,9 +178,11 @@ def _bound(
     mentioned = Counter(part for value in given.values() for part in _names_in(value))
     names: dict[str, str] = {}
     first: dict[str, ast.expr] = {}
+    kept = _kept_after(outer, place.statement)
     for name, value in given.items():
         text = ast.unparse(value)
-        is_lent = place.is_last and mentioned[text] == 1 and text not in caller.uses
+        is_given_up = place.is_last or text not in kept
+        is_lent = is_given_up and mentioned[text] == 1 and text not in caller.uses
         is_fixed = name not in own.assigned
         is_light = isinstance(value, ast.Call) if is_expression else _is_of_shape(value)
         is_plain = _is_plain(value) or (counts[name] == 1 and is_light)
@@ -229,6 +231,16 @@ def _given(call: ast.Call, inner: ast.FunctionDef) -> dict[str, ast.expr] | None
     if any(not isinstance(defaults[name], ast.Constant) for name in missing):
         return None
     return given | {name: defaults[name] for name in missing}
+
+
+def _kept_after(function: ast.FunctionDef, statement: ast.stmt) -> set[str]:
+    """Return the names that hold behind a statement what they held before it, and may be read there."""
+    is_outermost = statement in function.body
+    nodes = function.body[function.body.index(statement) + 1 :] if is_outermost else function.body
+    read = {part.id for node in nodes for part in ast.walk(node) if isinstance(part, ast.Name)}
+    may_fail = any(isinstance(part, ast.Try) for part in ast.walk(function)) and not is_outermost
+    target = _target(statement) if isinstance(statement, ast.Assign | ast.AnnAssign) and not may_fail else None
+    return read - {target.id} if isinstance(target, ast.Name) else read
 
 
 def _is_plain(value: ast.expr) -> bool:
