@@ -1,11 +1,14 @@
 """Names from the author's own Python: where an expression's value is told from what else was made for it."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import xla2py
+from xla2py.transpile.emission.layer_names import _word
 
 SOURCE = """\
 def loss(x):
@@ -177,3 +180,59 @@ def test_a_product_and_its_bias_of_one_name_are_one_statement(tmp_path, second, 
     (tmp_path / "layer.py").write_text(LAYER.format(second=second), encoding="utf-8")
     text = LAYER_TEXT.format(given=given, opcode=opcode)
     assert written in xla2py.emit(text, sources=tmp_path).source
+
+
+LAYERS = """\
+def dense(params, x):
+    out = x @ params["w"]
+    out = out + params["b"]
+    return out
+
+def model(params, x):
+    hidden = dense(params["first"], x)
+    return jnp.tanh(hidden) * dense(params["second"], hidden * 2)
+"""
+
+
+def layers(params, x):
+    import jax.numpy as jnp
+
+    names = {"jnp": jnp}
+    exec(compile(LAYERS, "layers.py", "exec"), names)
+    return names["model"](params, x)
+
+
+@pytest.fixture
+def params():
+    return {word: {"w": np.ones((8, 8), np.float32), "b": np.ones(8, np.float32)} for word in ("first", "second")}
+
+
+def test_values_of_layers_are_called_after_the_caller_or_else_the_weights(params):
+    module = xla2py.from_jax(layers, params, np.ones((3, 8), np.float32))
+    source = xla2py.emit(replace(module, sources={})).source
+    assert 'first = x @ params["first"]["w"] + params["first"]["b"]' in source
+    source = xla2py.emit(replace(module, sources={"layers.py": LAYERS})).source
+    assert 'hidden = x @ params["first"]["w"] + params["first"]["b"]' in source and "out" not in source
+
+
+def test_gradients_that_are_returned_as_a_tree_are_called_after_its_leaves(params):
+    import jax
+
+    def loss(params, x):
+        return jax.numpy.sin(x @ params["first"]["w"] + params["first"]["b"]).sum()
+
+    def gradients(params, x):
+        found = jax.grad(loss)(params, x)
+        return found, (found["first"]["b"] ** 2).sum()
+
+    module = xla2py.from_jax(gradients, params, np.ones((3, 8), np.float32))
+    source = xla2py.emit(replace(module, sources={})).source
+    assert '{"b": d_params_first_b' in source and "    d_params_first_b = " in source
+
+
+def test_a_key_that_says_nothing_gives_no_name():
+    assert _word(("params", "query", "kernel")) == "query"
+    assert _word(("params", "layers", "1", "weight")) == "layer_1"
+    assert _word(("state", "first", "kernel", "value")) == "first"
+    assert _word(("params", "attention", "qkv")) == _word(("value",)) == _word(("w",)) == ""
+    assert _word(("params", "w")) == _word(("params", "0", "w")) == _word(("variables", "params", "kernel")) == ""

@@ -28,12 +28,12 @@ def argument_names(instructions: Sequence[Instruction]) -> list[str]:
 
     An argument keeps its capitals, a key in it has none: ``X``, ``params_dense_0`` of ``params['Dense_0']``.
     """
-    return _names([_path(instruction) for instruction in instructions], _LONGEST)
+    return _names([path_of(instruction) for instruction in instructions], _LONGEST)
 
 
 def short_names(instructions: Sequence[Instruction]) -> list[str]:
     """Return shorter names: ``mu_dense_0`` for what is called after ``opt_state[0].mu['params']['Dense_0']``."""
-    return _names([_path(instruction) for instruction in instructions], _SHORT)
+    return _names([path_of(instruction) for instruction in instructions], _SHORT)
 
 
 def _names(paths: list[Path], longest: int) -> list[str]:
@@ -49,10 +49,11 @@ def _names(paths: list[Path], longest: int) -> list[str]:
 
 def is_leaf(instruction: Instruction) -> bool:
     """Tell whether a parameter is a part of an argument: ``params['w']``."""
-    return len(_path(instruction)) > 1
+    return len(path_of(instruction)) > 1
 
 
-def _path(instruction: Instruction) -> Path:
+def path_of(instruction: Instruction) -> Path:
+    """Return the parts of what JAX calls a parameter: its argument, then keys."""
     op_name = instruction.metadata.op_name if instruction.metadata is not None else ""
     is_path = "/" not in op_name or _KEYED.fullmatch(op_name)  # the name of an operation has scopes before it
     parts = tuple(_PART.findall(op_name)) if is_path else ()

@@ -10,7 +10,7 @@ from ..array.program import Function, roots, tree_nodes
 from ..array.traversal import dependencies, is_inside, topological
 from ..array.value import FULL
 from .source_lines import SourceLines
-from .sources import SourceNames
+from .sources import SourceNames, is_empty_word
 
 MOST_FOLDED = 8  # operations in one statement
 MOST_SUMMED = 20  # in a sum, which may have a line for each of its terms
@@ -98,12 +98,12 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
 
 
 def _takes_its_name(node: Node, users: list[Node | None], made: Plan) -> bool:
-    """A product that has its bias added under the same name in the next statement, ``y = x @ w``, ``y = y + b``."""
+    """A product that has its bias added under the same or a better name next, ``y = x @ w``, ``y = y + b``."""
     user = users[0] if len(users) == 1 else None
     is_product = node.opcode in ("matmul", "tensordot", "einsum")
-    return (
-        is_product and user is not None and user.opcode == "add" and made.user_names.get(user) == made.user_names[node]
-    )
+    own = made.user_names[node]
+    is_same = user in made.user_names and made.user_names[user] == own
+    return is_product and user is not None and user.opcode == "add" and (is_same or is_empty_word(own))
 
 
 def _is_inline(user: Node) -> bool:

@@ -34,8 +34,25 @@ class Returned:
     index: int | None = None
 
 
-Target = str | tuple[str, ...] | Returned  # a tuple: the names that a value is taken apart into
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """The last value of a variable that a function returns, whose ``name`` says nothing: the caller's goes first."""
+
+    name: str
+
+
+Target = str | tuple[str, ...] | Returned | Handed  # a tuple: the names that a value is taken apart into
 Targets = dict[Place, Target]
+
+
+_EMPTY_WORDS = frozenset(
+    "out outs output outputs res result results ret val value values x y tmp".split()
+)  # as names of values
+
+
+def is_empty_word(name: str) -> bool:
+    """Tell whether a name of the author's says no more than that it is a value: ``out``, ``d_y``."""
+    return name.removeprefix(GRADIENT) in _EMPTY_WORDS
 
 
 class SourceNames:
@@ -66,9 +83,11 @@ class SourceNames:
         if not metadata.stack_frame_id:
             place = (metadata.source_file, metadata.source_line, metadata.source_column)
             name = table.get(place)
+            name = name.name if isinstance(name, Handed) else name
             return (prefix + name, place, 0) if isinstance(name, str) else None
         frame_id = self._own_frame(metadata.stack_frame_id)
         index: int | None = None  # in the tuple that the function before has returned
+        inner: Site | None = None  # where no caller has a better name
         while 0 < frame_id <= len(self.frames) and frame_id not in self.driver:
             frame = self.frames[frame_id - 1]
             place = (frame.file_name, frame.line, frame.column)
@@ -76,12 +95,16 @@ class SourceNames:
             if isinstance(target, tuple):
                 target = target[index] if index is not None and index < len(target) else None
             if target is None:
-                return None
+                return inner
             if isinstance(target, str):
-                return prefix + target, place, frame.parent
+                return inner if inner is not None and is_empty_word(target) else (prefix + target, place, frame.parent)
+            if isinstance(target, Handed):
+                inner = inner or (prefix + target.name, place, frame.parent)
+                frame_id = frame.parent
+                continue
             index = target.index if index is None else index
             frame_id = frame.parent
-        return None
+        return inner
 
     def of_result(self, function: Function, index: int) -> str | None:
         """The author's name for one of several results of a function, where it has one inside."""
@@ -228,7 +251,27 @@ def targets(file_name: str, tree: ast.Module) -> Targets:
             _add(found, file_name, statement.target, statement.value)
         elif isinstance(statement, ast.Return) and statement.value is not None:
             _add_returned(found, file_name, statement.value)
+    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+        _add_handed(found, file_name, function)
     return found
+
+
+def _add_handed(found: Targets, file_name: str, function: ast.FunctionDef) -> None:
+    """Note the last value of a variable that a function returns, where the name of that is empty."""
+    returned = function.body[-1]
+    name = returned.value.id if isinstance(returned, ast.Return) and isinstance(returned.value, ast.Name) else ""
+    if name not in _EMPTY_WORDS:
+        return
+    last: ast.Assign | ast.AugAssign | None = None
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign | ast.AugAssign) and (last is None or node.lineno > last.lineno):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+                last = node
+    if last is not None:
+        found[_place(file_name, last.value)] = Handed(name)
+    if isinstance(last, ast.AugAssign):
+        found[_place(file_name, last)] = Handed(name)  # there the operation itself begins
 
 
 @lru_cache(MOST_FILES)
@@ -260,7 +303,7 @@ def hints(file_name: str, tree: ast.Module) -> Targets:
     return found
 
 
-def _place(file_name: str, value: ast.expr) -> Place:
+def _place(file_name: str, value: ast.expr | ast.stmt) -> Place:
     return file_name, value.lineno, value.col_offset
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from ..array.node import Node
 from ..array.program import Carry, Loop, tree_nodes
 from .context_names import GRADIENT, is_gradient
+from .layer_names import gradients_in_tree, layer_names
 from .names import base_name, is_argument
+from .sources import is_empty_word
 from .updates import gradients, updates
 from .writing import Writing
 
@@ -20,7 +24,8 @@ class WantedNames:
             writer.graph, plan.nodes, results, plan.named - plan.user_names.keys()
         )
         self.updates = updates(writer.function)
-        self.gradients = gradients(writer.function, plan.nodes)
+        self.is_of_arguments = writer.function.origin is None and not writer.function.repeated
+        self.layers = layer_names(writer.function, plan.nodes) if self.is_of_arguments else {}
 
     def of(self, node: Node) -> str:
         """Return what a value would best be called."""
@@ -32,6 +37,8 @@ class WantedNames:
         if own is None and "carry" in node.parameters and "stands_for" in call.parameters:
             loop = call.parameters["stands_for"]
             return self.of_carries(loop, loop.parameters["loop"])[node.parameters["carry"]]
+        if own is None or is_empty_word(own):
+            own = self._of_layer(node) or own
         return own or self._updated(node) or self._in_call(node) or base_name(node, writer.graph)
 
     def _in_call(self, node: Node) -> str | None:
@@ -39,6 +46,17 @@ class WantedNames:
         if node.opcode == "item" and node.operands[0].opcode == "call":
             return self.writer.source_names.of_result(node.operands[0].parameters["function"], node.parameters["index"])
         return self.suggestions.get(node)
+
+    def _of_layer(self, node: Node) -> str | None:
+        """Return what the value of a layer is called after its weights."""
+        return self.layers.get(node)
+
+    @cached_property
+    def gradients(self) -> dict[Node, Node]:
+        """The arguments that values are the gradients of."""
+        function = self.writer.function
+        in_tree = gradients_in_tree(function, self.writer.results) if self.is_of_arguments else {}
+        return in_tree | gradients(function, self.writer.plan.nodes)
 
     def _updated(self, node: Node) -> str:
         """``new_weight`` for what becomes of the argument ``weight``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..array.graph import Graph
 from ..array.node import Node, Region
@@ -58,6 +58,7 @@ class Writing(Protocol):
     changed_in_place: set[Node]
     kept: set[Node]
     written_rows: set[Node]
+    results: Any
 
     @property
     def callers(self) -> Sequence[Writing]: ...
