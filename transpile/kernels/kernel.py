@@ -41,7 +41,7 @@ class Kernel:
     )  # where each result has the element of a step; no map for parts of lines
     parallel: str = "1"  # into how many parts the outermost loop falls that run at once: a number, or ``auto``
     by_caller: list[int] = field(default_factory=list)  # the numbers of the results whose arrays the caller makes
-    cut: frozenset[int] = frozenset()  # the axes of the loop along which arrays are blocks: of any size
+    cut: frozenset[int] = frozenset()  # the axes of the loop along which arrays are parts, of any size
 
     @property
     def has_loop(self) -> bool:

@@ -133,7 +133,7 @@ class KernelBuilder:
         return kernel
 
     def _cut_axes(self, places: Iterable[tuple[Node, Map]]) -> Iterator[int]:
-        """The axes of the loop along which something that is computed or read at these places is a block."""
+        """The axes of the loop along which something that is computed or read at these places is cut."""
         for node, at in places:
             cut = self.cut.get(node, ()) if at != ANYWHERE else ()
             for index, is_cut in zip(at, cut, strict=False):
