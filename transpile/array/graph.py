@@ -241,20 +241,30 @@ class Graph:
         pinned: bool,
     ) -> Node:
         """The node in its region: an equal one where that is in scope."""
-        home = self._home(operands, pinned)
-        if pinned:
-            return self._new(
-                row, opcode, operands, shape, element_type, parameters, home, python_int, interval, results
-            )
-        key = (opcode, operands, shape, element_type, python_int, frozen(parameters))
-        for region in home.path():
+        home = self.region if pinned else self._outermost(operands, self.region)
+        key = (opcode, operands, shape, element_type, python_int, () if pinned else frozen(parameters))
+        for region in () if pinned else home.path():
             found = self._table.get((region, key))
             if found is not None:
                 self._given.append(found)
                 return found
-        node = self._new(row, opcode, operands, shape, element_type, parameters, home, python_int, interval, results)
-        self._table[home, key] = node
-        return node
+        number = self._next_number()
+        node = Node(
+            opcode,
+            operands,
+            shape,
+            element_type,
+            parameters,
+            home,
+            number,
+            python_int,
+            interval,
+            results,
+            operation=row,
+        )
+        if not pinned:
+            self._table[home, key] = node
+        return self._noted(node)
 
     def add_effect(
         self,
@@ -282,41 +292,16 @@ class Graph:
         self.effects[self.region] = node
         return node
 
-    def _new(
-        self,
-        row: Operation,
-        opcode: str,
-        operands: tuple[Node, ...],
-        shape: Shape,
-        element_type: ElementType | None,
-        parameters: dict[str, Any],
-        home: Region,
-        python_int: bool,
-        interval: Interval | None,
-        results: tuple[Any, ...],
-    ) -> Node:
-        number = len(self._made) if self._place.number is None else self._place.number
-        node = Node(
-            opcode,
-            operands,
-            shape,
-            element_type,
-            parameters,
-            home,
-            number,
-            python_int,
-            interval,
-            results,
-            operation=row,
-        )
+    def _next_number(self) -> int:
+        return len(self._made) if self._place.number is None else self._place.number
+
+    def _noted(self, node: Node) -> Node:
+        """The new node, which is noted where the nodes of the graph are."""
         self._made.append(node)
         self._given.append(node)
         if self._place.origin is not None:
             self.origins[node] = self._place.origin
         return node
-
-    def _home(self, operands: tuple[Node, ...], pinned: bool) -> Region:
-        return self.region if pinned else self._outermost(operands, self.region)
 
     def _outermost(self, operands: tuple[Node, ...], standing: Region) -> Region:
         """The outermost region that has all operands, but in the branch around where a node stands."""
@@ -335,8 +320,10 @@ class Graph:
         """A new value that nothing computes: a function's argument, a loop's carried value or counter."""
         python_int = more.pop("python_int", False)
         interval = more.pop("interval", None)
-        row = OPERATIONS["parameter"]
-        return self._new(row, "parameter", (), shape, element_type, more, region, python_int, interval, ())
+        number, row = self._next_number(), OPERATIONS["parameter"]
+        return self._noted(
+            Node("parameter", (), shape, element_type, more, region, number, python_int, interval, operation=row)
+        )
 
     def literal(self, value: Any, element_type: ElementType) -> Node:
         """A scalar constant. ``value`` is a NumPy scalar of the element type's dtype."""

@@ -199,15 +199,13 @@ def _count(graph: Graph, initial: Node, word: Node) -> Node | None:
         (initial,) = initial.operands
     if _is_word(initial, word):
         return graph.literal(0, U32)
-    if initial.opcode == "add":
-        for one, other in (initial.operands, initial.operands[::-1]):
-            if _is_word(other, word):
-                return one
-    if initial.opcode == "expand" and initial.shape == word.shape and initial.operands[0].opcode == "add":
-        (total,) = initial.operands
-        for one, other in (total.operands, total.operands[::-1]):
-            if one.shape == other.shape and _read(other) == _read(word):
-                return getitem(graph, one, initial.parameters["index"])
+    is_expanded = initial.opcode == "expand" and initial.shape == word.shape
+    total = initial.operands[0] if is_expanded else initial
+    for one, other in (total.operands, total.operands[::-1]) if total.opcode == "add" else ():
+        if is_expanded and one.shape == other.shape and _read(other) == _read(word):
+            return getitem(graph, one, initial.parameters["index"])
+        if not is_expanded and _is_word(other, word):
+            return one
     return initial if _is_zero(word) else None
 
 
