@@ -298,16 +298,17 @@ class _ModuleWriter:
             imports=imported,
             needs_numpy=NUMPY in imported,
             public=[entry.name, *public] if public else [],  # nothing is hidden where main is all
-            module_constants=[
-                *([] if types and imported[-1] == NUMPY else [""]),
-                *types,
-                *([""] if types and self.constants.lines else []),
-                *self.constants.lines,
-                *told,
-                *(["", *named] if named else []),
-                *(self._signature() if entry.has_signature else []),
-                *(["", self.chunks] if self.chunks else []),
-            ],
+            groups=filter(
+                None,
+                [
+                    types,
+                    self.constants.lines,
+                    told,
+                    named,
+                    *([line] for line in (self._signature() if entry.has_signature else ())),
+                    [self.chunks] if self.chunks else [],
+                ],
+            ),
         )
         behind = [definition.source for definition in definitions if definition.module != DEVICE]
         if settings.cutting and settings.helpers == OWN:
@@ -320,14 +321,14 @@ class _ModuleWriter:
         tree, statement = signature(self.program, self.parameters, self.entry.paths), self.renderer.statement
         leaf = partial(statement, "type_as_pair" if self.entry.check == CHECK_TREES else "type_as_text")
         lines = signature_constants(tree, self.module_names.fresh, leaf, are_shared=not self.renderer.sizes_are_free)
-        return [text for line in lines for text in ("", statement("signature", *line))]
+        return [statement("signature", *line) for line in lines]
 
     def _narrow_dtypes(self, texts: list[str]) -> list[str]:
         """Return what the library must be told of the dtypes of at most a byte that are named in texts."""
         named = {name for text in texts for name in _ML_DTYPE.findall(text)}
         dtypes = sorted(named & {self.renderer.dtype(each) for each in NARROW})
         statement = self.renderer.statement("narrow_dtypes", dtypes).strip() if dtypes else ""
-        return ["", statement] if statement else []
+        return [statement] if statement else []
 
     def _cut_prelude(self, others: list[str]) -> None:
         """Cut the prelude's functions to what the program's lines give them; blocks may be smaller than their nodes."""
