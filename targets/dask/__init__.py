@@ -21,7 +21,6 @@ TARGET = Target(
         "from dask import persist",
         "from dask.tokenize import normalize_token",
         "from numba import njit",
-        "from operator import itemgetter",
     ),
     macros=TEMPLATES / "dask",
     prelude=TEMPLATES / "numpy" / "prelude",

@@ -1,13 +1,18 @@
 """How ``main`` takes arrays that are larger than memory."""
 
+import itertools
+import os
 from collections.abc import Mapping, Sequence
+from copy import copy
 from itertools import accumulate, pairwise
 from typing import Any
 from uuid import uuid4
 
 import dask.array as da
 import numpy as np
+from dask.tokenize import tokenize
 
+from .chunked_names import name_for
 from .tiles import Unread
 from .tiles_in_files import in_files
 
@@ -16,14 +21,28 @@ Chunks = Mapping[str, Any]
 
 class Chunked:
     """An argument of ``main``: each ``read()``, ``pieces()`` and ``in_files()`` gives a
-    lazy array of its own.
+    lazy array of its own, but of NumPy's arrays, which are in memory.
 
     So no chunk waits in memory until another pass has come to it. A dask array is what
     it is: its chunks are shared by all that reads them.
+
+    ``token`` tells it from others: by its elements, or for a memmap that is only read
+    by the file and the time of its last change. No two other memmaps have the same.
     """
 
     def __init__(self, array: Any, chunks: Any) -> None:
-        self.array, self.chunks = on_disk(array), chunks
+        self.array, self.chunks, self.passes = on_disk(array), chunks, itertools.count()
+        is_part = isinstance(array, np.memmap) and not isinstance(self.array, FileArray)
+        self.token = uuid4().hex if is_part else tokenize(self.array)
+
+    def __dask_tokenize__(self) -> Any:
+        return self.token, self.chunks
+
+    def recut(self, chunks: Any) -> "Chunked":
+        """The argument in other chunks."""
+        other = copy(self)
+        other.chunks = chunks
+        return other
 
     def read(self) -> da.Array:
         """The array in its chunks, not yet read."""
@@ -31,7 +50,7 @@ class Chunked:
             array: da.Array = self.array.rechunk(self.chunks)
             return array
         if type(self.array) is np.ndarray:  # da.from_array would copy it as a whole
-            name = f"array-{uuid4().hex}"
+            name = name_for("array", self)
             keys = [(name, *place) for place in np.ndindex(*map(len, self.chunks))]
             blocks = [self.array[x] for x in da.core.slices_from_chunks(self.chunks)]
             graph = dict(zip(keys, blocks, strict=True))
@@ -48,9 +67,10 @@ class Chunked:
 
     def lazy(self, array: Any, **options: Any) -> da.Array:
         """An array in the chunks; what is little to send goes with each task."""
-        meta = np.empty((0,) * self.array.ndim, self.array.dtype)
+        meta = np.zeros((0,) * self.array.ndim, self.array.dtype)
         options["inline_array"] = isinstance(self.array, FileArray)
-        options |= {"name": False, "meta": meta}
+        name = name_for("array", self, next(self.passes))
+        options |= {"name": name, "meta": meta}
         lazy: da.Array = da.from_array(array, self.chunks, **options)
         return lazy
 
@@ -76,7 +96,7 @@ def spans_of(lengths: Sequence[int]) -> list[slice]:
 
 def slices_along(lengths: Sequence[int]) -> da.Array:
     """Return for each chunk of an axis the slice of the axis that it is."""
-    name = f"slices-{uuid4().hex}"
+    name = name_for("slices", lengths)
     graph = {(name, k): span for k, span in enumerate(spans_of(lengths))}
     return da.Array(graph, name, (tuple(lengths),), meta=np.empty(0, object))
 
@@ -109,7 +129,10 @@ def in_chunks(planned: Chunks, chosen: Any, **arrays: Any) -> list[Any]:
     result = []
     for name, array in arrays.items():
         chunks = spelled(wanted.get(name, -1), planned.get(name, ()))
-        chunks = da.core.normalize_chunks(chunks, array.shape, dtype=array.dtype)
+        try:
+            chunks = da.core.normalize_chunks(chunks, array.shape, dtype=array.dtype)
+        except ZeroDivisionError:
+            raise ValueError(f"{name}: chunks of no elements: {chunks}") from None
         whole = planned.get(name, (-1,) * len(chunks))
         for axis, (sizes, plan) in enumerate(zip(chunks, whole, strict=True)):
             if plan == -1 and len(sizes) > 1:
@@ -142,7 +165,7 @@ def on_disk(array: Any) -> Any:
 
     Other memmaps, which are views of one, as plain arrays of NumPy's.
     """
-    is_file = isinstance(array, np.memmap) and array.filename
+    is_file = isinstance(array, np.memmap) and array.filename and array.mode != "c"
     if is_file and not isinstance(array.base, np.ndarray) and array.flags.c_contiguous:
         return FileArray(array)
     return array.view(np.ndarray) if isinstance(array, np.ndarray) else array
@@ -156,6 +179,11 @@ class FileArray:
     def __init__(self, array: np.memmap) -> None:
         self.path, self.offset = str(array.filename), array.offset
         self.shape, self.dtype, self.ndim = array.shape, array.dtype, array.ndim
+        changed = os.stat(self.path).st_mtime_ns if array.mode == "r" else uuid4().hex
+        self.token = self.path, self.offset, self.shape, str(self.dtype), changed
+
+    def __dask_tokenize__(self) -> Any:
+        return self.token
 
     def __getitem__(self, index: Any) -> np.ndarray:
         file = np.memmap(self.path, self.dtype, "r", self.offset, self.shape)

@@ -7,7 +7,7 @@ import dask.array as da
 import numpy as np
 
 from .chunked import as_chunked, slices_along
-from .chunked_tasks import part_of
+from .chunked_tasks import one_of
 from .ordering import top_k
 from .tiles import TILE_BYTES, block_of
 
@@ -24,7 +24,7 @@ def top_k_in_chunks(
     merge, merged = partial(best_of, k=k, largest=largest), index[:-1] + "z"
     pairs = da.blockwise(merge, merged, best, index, new_axes={"z": k}, meta=meta)
     values, indices = (
-        pairs.map_blocks(part_of, number=part, meta=np.empty(0, dtype))
+        one_of(pairs, part, np.empty(0, dtype))
         for part, dtype in enumerate((x.dtype, np.int32))
     )
     return values, indices
@@ -63,7 +63,7 @@ def best_in_chunks(find: Any, x: Any, axis: int, dtype: Any) -> da.Array:
     last = partial(best_of_parts, find, dtype)
     found = index[:axis] + index[axis + 1 :]
     best: da.Array = da.blockwise(
-        last, found, pairs, index, meta=np.empty((0,) * len(found), dtype)
+        last, found, pairs, index, meta=np.zeros((0,) * len(found), dtype)
     )
     return best
 

@@ -49,7 +49,7 @@ def transform_along(x: da.Array, axis: int, kind: str, n: int) -> da.Array:
         recut(x, whole_along(chunks, axis, room)) if is_cut else x,
         letters,
         adjust_chunks={letters[axis]: terms},
-        meta=np.empty((0,) * x.ndim, dtype),
+        meta=np.zeros((0,) * x.ndim, dtype),
     )
     if not is_cut:
         return spectrum

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any
-from uuid import uuid4
 
 import dask.array as da
 import numpy as np
 
-from .chunked import Chunked, slices_along
+from .chunked import Chunked, as_chunked, slices_along
+from .chunked_names import name_for
 from .indexing import clamp_start
 from .tiles import block_of
 
@@ -22,7 +22,7 @@ def take_in_chunks(x: Chunked | da.Array, index: Any, axis: int = 0) -> da.Array
     """``np.take(x, index, axis, mode="clip")`` of an array that is cut along ``axis``.
     A tuple of indices is for as many axes from that one on.
     """
-    x = Chunked(x, x.chunks) if isinstance(x, da.Array) else x
+    x = as_chunked(x)
     indices = index if isinstance(index, tuple) else (index,)
     letters = "ijklmnopqr"[: x.array.ndim]
     batch = "abcdefgh"[: max(i.ndim for i in indices)]
@@ -35,7 +35,7 @@ def take_along_axis_in_chunks(
     x: Chunked | da.Array, order: da.Array, axis: int = 0
 ) -> da.Array:
     """``np.take_along_axis(x, order, axis)`` of an array that is cut along ``axis``."""
-    x = Chunked(x, x.chunks) if isinstance(x, da.Array) else x
+    x = as_chunked(x)
     letters = "ijklmnopqr"[: x.array.ndim]
     found = letters[:axis] + "a" + letters[axis + 1 :]
     return look_up(find_along, x, axis, letters, found, [order, found])
@@ -78,7 +78,7 @@ def look_up(
     for k in kept:
         others += da.arange(x.array.shape[k], chunks=(x.chunks[k],)), letters[k]
     task = partial(find_in_file, find, axis, x.array, x.chunks[axis], kept)
-    name = f"taken-{uuid4().hex}"
+    name = name_for("take", find, axis, x, blocks)
     taken = da.blockwise(task, found, *others, *blocks, name=name, meta=meta)
     return taken
 

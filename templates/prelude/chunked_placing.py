@@ -5,12 +5,12 @@ lies there, and nothing is joined or cut before.
 from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
-from uuid import uuid4
 
 import dask.array as da
 import numpy as np
 
 from .chunked import Chunked, as_chunked, spans_of
+from .chunked_names import name_for
 from .chunked_tasks import array_of_tasks
 from .tiles import block_of
 
@@ -103,7 +103,7 @@ def placed_in_chunks(
         )
     )
     spans = [spans_of(cut) for cut in cuts]
-    key, dtype = f"{name}-{uuid4().hex}", first.array.dtype
+    key, dtype = name_for(name, arrays, cuts, steps, fill), first.array.dtype
     tasks: dict[Any, Any] = {}
     for place in np.ndindex(*map(len, spans)):
         box = tuple(span[k] for span, k in zip(spans, place, strict=True))

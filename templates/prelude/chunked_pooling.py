@@ -8,12 +8,12 @@ from functools import partial
 from itertools import product
 from math import prod
 from typing import Any
-from uuid import uuid4
 
 import dask.array as da
 import numpy as np
 
 from .chunked import as_chunked, spans_of
+from .chunked_names import name_for
 from .chunked_neighbours import block_key, blocks_around, box_from, overlap
 from .chunked_tasks import array_of_tasks
 from .tiles import WINDOW_BYTES
@@ -38,7 +38,7 @@ def select_and_scatter_in_chunks(
     sizes = zip(shape, source.array.shape, window, strides, lows, strict=True)
     axes = [WindowsAlong(*axis) for axis in sizes]
     cuts = da.core.normalize_chunks(tuple(chunks), shape)
-    name = f"select_and_scatter-{uuid4().hex}"
+    name = name_for("select_and_scatter", axes, x, source, cuts, init, functions)
     tasks: dict[Any, Any] = {}
     task = partial(scattered_part, axes, x.array.dtype, functions)
     pieces = map(spans_of, cuts)

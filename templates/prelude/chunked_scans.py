@@ -5,13 +5,13 @@ on from those of the chunks before it.
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
-from uuid import uuid4
 
 import dask.array as da
 import numpy as np
 
-from .chunked import Chunked, as_chunked
-from .chunked_tasks import array_of_tasks, part_of
+from .chunked import as_chunked
+from .chunked_names import name_for
+from .chunked_tasks import array_of_tasks, one_of
 from .tiles import MEMORY, TILE_BYTES, block_of
 from .windows import running_totals
 
@@ -23,7 +23,7 @@ def accumulate_in_chunks(function: np.ufunc, x: Any, axis: int) -> da.Array:
     before it.
     """
     pieces = as_chunked(x).pieces()
-    name = f"{function.__name__}-accumulate-{uuid4().hex}"
+    name = name_for(f"{function.__name__}-accumulate", function, pieces, axis)
     tasks: dict[Any, Any] = {}
     for place in np.ndindex(*pieces.numblocks):
         before = (*place[:axis], place[axis] - 1, *place[axis + 1 :])
@@ -93,7 +93,7 @@ def scan_in_chunks(
     pieces: list[Any] = []
     firsts: list[Any] = []
     for x in arrays:
-        pieces += Chunked(x.array, chunks).in_files(), letters
+        pieces += x.recut(chunks).in_files(), letters
     total = partial(total_of_part, scan, axis, reverse)
     totals = da.blockwise(total, letters, *pieces, meta=meta)
     join = partial(totals_before, combine, reverse)
@@ -114,8 +114,7 @@ def scan_in_chunks(
         meta=meta,
     )
     return tuple(
-        results.map_blocks(part_of, number=k, meta=np.empty(0, x.array.dtype))
-        for k, x in enumerate(arrays)
+        one_of(results, k, np.empty(0, x.array.dtype)) for k, x in enumerate(arrays)
     )
 
 

@@ -9,6 +9,7 @@ import dask.array as da
 import numpy as np
 
 from .chunked import Chunked, as_chunked, slices_along
+from .chunked_tasks import reduce_parts
 from .indexing import scatter_into
 from .tiles import TILE_BYTES, block_of
 from .tiles_in_files import each_in_turn
@@ -54,11 +55,9 @@ def scatter_at_in_parts(x: Any, index: Any, values: Any, combine: np.ufunc) -> d
         *pairs,
         align_arrays=False,
         adjust_chunks=dict.fromkeys(cut, 1),
-        meta=np.empty((0,) * (len(cut) + len(letters)), x.array.dtype),
+        meta=np.zeros((0,) * (len(cut) + len(letters)), x.array.dtype),
     )
-    total = partial(combine.reduce, dtype=parts.dtype)
-    axes = tuple(range(len(cut)))
-    added = da.reduction(parts, total, total, axes, dtype=parts.dtype)
+    added = reduce_parts(parts, combine.reduce, tuple(range(len(cut))))
     result: da.Array = combine(x.read(), added)
     return result
 
@@ -84,7 +83,7 @@ def lettered_updates(
             update = as_chunked(update.read()[(None,) * missing])
         pairs = zip(update.array.shape, own, strict=True)
         chunks = tuple((1,) if n == 1 else sizes[letter] for n, letter in pairs)
-        updates.append((Chunked(update.array, chunks), own))
+        updates.append((update.recut(chunks), own))
     return letters, batch, updates
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
-from .chunked import Chunked, as_chunked, slices_along
+from .chunked import as_chunked, slices_along
 from .chunked_indexing import take_in_chunks
 from .indexing import clamp_start
 from .tiles import block_of
@@ -40,7 +40,7 @@ def dynamic_update_slice_in_chunks(
     own, chunks = list(letters), list(x.chunks)
     for axis in moved:
         own[axis], chunks[axis] = "abcdefgh"[axis], update.chunks[axis]
-    update = Chunked(update.array, tuple(chunks))
+    update = update.recut(tuple(chunks))
     is_cut = any(len(chunks[axis]) > 1 for axis in moved)
     pairs: list[Any] = [x.pieces(), letters]
     pairs += update.in_files() if is_cut else update.read(), "".join(own)
@@ -81,7 +81,7 @@ def update_part(
 
 def clamped(start: Any, limit: int) -> da.Array:
     """``clamp_start`` of a number that may be lazy."""
-    meta = np.empty((), np.int64)
+    meta = np.zeros((), np.int64)
     lazy: da.Array = da.blockwise(
         clamp_start, "", da.asarray(start), "", limit, None, meta=meta
     )

@@ -9,7 +9,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
-from .chunked_tasks import part_of
+from .chunked_tasks import one_of
 from .ordering import sort_with
 from .tiles_in_files import Stored
 from .tiles_recut import recut, whole_along
@@ -67,8 +67,7 @@ def in_order(
     sort = partial(sorted_lines, order, axis, keys)
     found = da.blockwise(sort, letters, *pairs, meta=np.empty(0, object))
     results = (
-        found.map_blocks(part_of, number=k, meta=np.empty((0,) * x.ndim, x.dtype))
-        for k, x in enumerate(arrays)
+        one_of(found, k, np.zeros((0,) * x.ndim, x.dtype)) for k, x in enumerate(arrays)
     )
     return tuple(recut(result, chunks) for result in results)
 
@@ -105,10 +104,7 @@ def sort_and_merge(
         adjust_chunks={"z": chunks[axis]},
         meta=meta,
     )
-    return tuple(
-        results.map_blocks(part_of, number=k, meta=np.empty(0, x.dtype))
-        for k, x in enumerate(arrays)
-    )
+    return tuple(one_of(results, k, np.empty(0, x.dtype)) for k, x in enumerate(arrays))
 
 
 def order_by_keys(*keys: np.ndarray) -> np.ndarray:

@@ -5,12 +5,12 @@ what goes from step to step goes from task to task.
 from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
-from uuid import uuid4
 
 import dask.array as da
 import numpy as np
 
-from .chunked import Chunked, as_chunked, spans_of
+from .chunked import as_chunked, spans_of
+from .chunked_names import name_for, phase_of
 from .chunked_neighbours import block_key
 from .chunked_tasks import array_of_tasks
 from .tiles import block_of
@@ -40,7 +40,9 @@ def loop_in_chunks(
     pieces = [in_rows(x, k, lengths) for x, k in zip(rows, axes[:count], strict=True)]
     starts = [da.asarray(x).rechunk(-1) for x in carries]
     shared = [x.rechunk(-1) if isinstance(x, da.Array) else x for x in whole]
-    name, carried = f"{function.__name__}-{uuid4().hex}", f"carried-{uuid4().hex}"
+    given = (function, starts, pieces, shared, lengths, axes, reverse, numbered)
+    name = name_for(function.__name__, *given)
+    carried = f"{name}-carried"
     tasks: dict[Any, Any] = {}
     before: Any = [block_key(x) for x in starts]
     chunks = list(enumerate(spans_of(lengths)))
@@ -54,18 +56,17 @@ def loop_in_chunks(
             before = (carried, k)
     needed, ones = [*starts, *pieces, *shared], ((1,) * len(lengths),)
     done = array_of_tasks(name, tasks, needed, ones, object)
-    results = []
+    results: list[da.Array] = []
     for at, x in enumerate(starts):
         last = {(0,) * x.ndim: (itemgetter(at), before)}
-        results.append(array_of_parts(done, last, x, x.chunks))
+        results.append(array_of_parts(done, len(results), last, x, x.chunks))
     for at, (x, axis) in enumerate(zip(out, axes[count:], strict=True)):
         parts = {
             key_of(x, axis, k)[1:]: (itemgetter(at + 1), (name, k))
             for k in range(len(lengths))
         }
-        results.append(
-            array_of_parts(done, parts, x, cut_along(x.shape, axis, lengths))
-        )
+        cuts = cut_along(x.shape, axis, lengths)
+        results.append(array_of_parts(done, len(results), parts, x, cuts))
     return tuple(results) if len(results) > 1 else results[0]
 
 
@@ -82,8 +83,8 @@ def steps_of_chunk(
 
 def in_rows(x: Any, axis: int, lengths: Sequence[int]) -> da.Array:
     """An array in chunks along one axis, which the tasks that need them read."""
-    array = as_chunked(x).array
-    return Chunked(array, cut_along(array.shape, axis, lengths)).in_files()
+    chunked = as_chunked(x)
+    return chunked.recut(cut_along(chunked.array.shape, axis, lengths)).in_files()
 
 
 def cut_along(
@@ -99,11 +100,11 @@ def key_of(x: da.Array, axis: int, k: int) -> tuple[Any, ...]:
 
 
 def array_of_parts(
-    source: da.Array, parts: dict[Any, Any], like: da.Array, chunks: Any
+    source: da.Array, number: int, parts: dict[Any, Any], like: da.Array, chunks: Any
 ) -> da.Array:
-    """An array of the type of another whose chunks, by their places, are made of what
-    another array's tasks give.
+    """The result with a number, an array of the type of another whose chunks, by their
+    places, are made of what another array's tasks give.
     """
-    name = f"steps-{uuid4().hex}"
+    name = name_for(phase_of(source), source, number)
     tasks: dict[Any, Any] = {(name, *place): task for place, task in parts.items()}
     return array_of_tasks(name, tasks, [source], chunks, like.dtype)

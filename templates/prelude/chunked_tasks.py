@@ -1,11 +1,14 @@
 """Lazy arrays whose chunks are computed by tasks of our own."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import dask.array as da
 import numpy as np
 from dask.highlevelgraph import HighLevelGraph
+
+from .chunked_names import phase_of
 
 
 def array_of_tasks(
@@ -17,7 +20,37 @@ def array_of_tasks(
     """
     lazy: list[Any] = [x for x in given if isinstance(x, da.Array)]
     graph = HighLevelGraph.from_collections(name, tasks, lazy)
-    return da.Array(graph, name, chunks, meta=np.empty((0,) * len(chunks), dtype))
+    return da.Array(graph, name, chunks, meta=np.zeros((0,) * len(chunks), dtype))
+
+
+def item_of(
+    parts: da.Array, number: int, letters: str, dtype: Any, **options: Any
+) -> da.Array:
+    """An item of what each block gave. ``letters`` are the axes of both, ``"i->ij"``,
+    ``options`` those of ``da.blockwise``. The tasks are named after the block function.
+    """
+    own, found = letters.split("->")
+    options |= {"token": phase_of(parts), "meta": np.empty(0, dtype)}
+    item: da.Array = da.blockwise(itemgetter(number), found, parts, own, **options)
+    return item
+
+
+def one_of(found: da.Array, number: int, meta: np.ndarray) -> da.Array:
+    """One of several results of each task, of the type of ``meta``."""
+    options = {"number": number, "token": phase_of(found), "meta": meta}
+    one: da.Array = da.map_blocks(part_of, found, **options)
+    return one
+
+
+def reduce_parts(
+    parts: da.Array, function: Callable[..., Any], axis: Any = None, **keywords: Any
+) -> da.Array:
+    """``function``, such as ``np.sum``, of what blocks gave along the axes, a few of
+    them at a time. The tasks are named after the block function.
+    """
+    given = {"axis": axis, "dtype": parts.dtype, "name": phase_of(parts), **keywords}
+    result: da.Array = da.reduction(parts, function, function, **given)
+    return result
 
 
 def part_of(found: Any, number: int) -> Any:

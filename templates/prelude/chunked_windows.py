@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
-from uuid import uuid4
 
 import dask.array as da
 import numpy as np
 
 from .chunked import as_chunked, spans_of
+from .chunked_names import name_for
 from .chunked_neighbours import block_key, blocks_around, box_from
-from .chunked_tasks import array_of_tasks
+from .chunked_tasks import array_of_tasks, reduce_parts
 from .tiles import WINDOW_BYTES, room_for
 
 
@@ -44,7 +44,7 @@ def in_windows(
         lengths[k] = sources[which].chunks[axis]
     parts = [sources[1].chunks[windows.kernel.index(k)] for k in summed]
     pieces = [spans_of(cut) for cut in (*parts, *lengths.values())]
-    name = f"{function.__name__}-{uuid4().hex}"
+    name = name_for(function.__name__, windows, sources, lengths, parts, others)
     tasks: dict[Any, Any] = {}
     given = [block_key(one) for one in others]
     for place in np.ndindex(*map(len, pieces)):
@@ -60,7 +60,7 @@ def in_windows(
     dtype = np.dtype(keywords.get("dtype") or sources[0].array.dtype)
     cuts = (*((1,) * len(part) for part in parts), *lengths.values())
     result = array_of_tasks(name, tasks, arrays, cuts, dtype)
-    return result.sum(axis=tuple(range(len(parts))), dtype=dtype) if parts else result
+    return reduce_parts(result, np.sum, tuple(range(len(parts)))) if parts else result
 
 
 @dataclass(frozen=True)

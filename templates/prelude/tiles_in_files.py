@@ -12,6 +12,7 @@ import dask
 import dask.array as da
 import numpy as np
 
+from .chunked_names import name_for, phase_of
 from .tiles import Unread, block_of
 
 
@@ -46,8 +47,9 @@ def in_files(x: da.Array) -> da.Array:
     ``Stored``.
     """
     letters = "ijklmnopqr"[: x.ndim]
-    meta = np.empty((0,) * x.ndim, x.dtype)
-    stored: da.Array = da.blockwise(Stored, letters, x, letters, meta=meta)
+    meta = np.zeros((0,) * x.ndim, x.dtype)
+    name = name_for(phase_of(x), "in files", x)
+    stored: da.Array = da.blockwise(Stored, letters, x, letters, name=name, meta=meta)
     return stored
 
 

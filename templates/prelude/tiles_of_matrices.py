@@ -6,12 +6,12 @@ them are done.
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
-from uuid import uuid4
 
 import dask.array as da
 import numpy as np
 
 from .chunked import Chunked
+from .chunked_names import name_for
 from .chunked_tasks import array_of_tasks
 from .linalg import cholesky, triangular_solve
 from .precision import working_dtype
@@ -23,7 +23,8 @@ def cholesky_in_chunks(a: Chunked | da.Array, lower: bool = True) -> da.Array:
     """``cholesky`` of matrices that are cut: column of tiles by column of tiles."""
     *batch, _, sizes = a.chunks
     tiles, count = tiles_of(a, (*batch, sizes, sizes)), len(sizes)
-    work, name = f"tiles-{uuid4().hex}", f"cholesky-{uuid4().hex}"
+    name = name_for("cholesky", tiles, lower)
+    work = f"{name}-tiles"
     task = partial(factor_tile, lower=lower)
     last_task = partial(result_tile, lower=lower, dtype=tiles.dtype)
     tasks: dict[Any, Any] = {}
@@ -102,7 +103,8 @@ def triangular_solve_in_chunks(
     task = partial(solution_tile, **keywords)
     forward = (lower == (transpose == "N")) == left_side
     order = range(len(sizes)) if forward else range(len(sizes) - 1, -1, -1)
-    work, name = f"tiles-{uuid4().hex}", f"triangular_solve-{uuid4().hex}"
+    name = name_for("triangular_solve", tiles, given, keywords)
+    work = f"{name}-tiles"
     tasks: dict[Any, Any] = {}
     for *place, one, other in np.ndindex(*given.numblocks):
         i = one if left_side else other
@@ -152,5 +154,5 @@ def read_as(tile: Stored, dtype: Any) -> np.ndarray:
 def tiles_of(a: Chunked | da.Array, chunks: Any) -> da.Array:
     """An array in other chunks, which are in files."""
     if isinstance(a, Chunked):
-        return Chunked(a.array, chunks).in_files()
+        return a.recut(chunks).in_files()
     return in_files(a.rechunk(chunks))

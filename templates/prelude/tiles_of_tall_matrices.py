@@ -17,7 +17,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
-from .chunked_tasks import part_of
+from .chunked_tasks import one_of, part_of
 from .householder import geqrf
 from .lapack import svd, svdvals
 from .tiles_in_files import Stored
@@ -49,7 +49,7 @@ def svd_in_chunks(a: da.Array) -> tuple[da.Array, da.Array, da.Array]:
             letters,
             found,
             "kl",
-            meta=np.empty((0,) * len(letters), types[number]),
+            meta=np.zeros((0,) * len(letters), types[number]),
         )
         for number, letters in enumerate(("kl", "k", "kl"))
     )
@@ -80,7 +80,7 @@ def below_first_rows(
     both = da.concatenate([a[:n], triangle]).rechunk((2 * n, n))
     meta, letters = np.empty(0, a.dtype), "kl"[: len(shape)]
     found = da.blockwise(factor, "ij", both, "ij", meta=np.empty(0, object))
-    first = found.map_blocks(part_of, number=0, meta=meta)
+    first = one_of(found, 0, meta)
     other = da.blockwise(
         partial(part_of, number=1),
         letters,

@@ -4,11 +4,11 @@ from functools import partial
 from itertools import accumulate, pairwise, product
 from math import prod
 from typing import Any
-from uuid import uuid4
 
 import dask.array as da
 import numpy as np
 
+from .chunked_names import name_for, phase_of
 from .chunked_tasks import array_of_tasks
 from .tiles_in_files import Stored, in_files
 
@@ -20,7 +20,7 @@ def recut(x: da.Array, chunks: tuple[Sizes, ...]) -> da.Array:
     """An array in other chunks. Its own lie in files until all have read their parts of
     them.
     """
-    stored, name = in_files(x), f"recut-{uuid4().hex}"
+    stored, name = in_files(x), name_for(phase_of(x), "recut", x, chunks)
     along = [overlaps(*pair) for pair in zip(x.chunks, chunks, strict=True)]
     tasks: dict[Any, Any] = {}
     for place in product(*(range(len(sizes)) for sizes in chunks)):

@@ -46,7 +46,7 @@ def transform_of_long_lines(
         spectrum = in_four_steps(x, (rows, n // rows), inverse, sizes, room)
     else:
         spectrum = by_convolution(x, inverse, sum(sizes), max(1, room // 4))
-    letters, meta = "ijklmnopqr"[: x.ndim], np.empty((0,) * x.ndim, dtype)
+    letters, meta = "ijklmnopqr"[: x.ndim], np.zeros((0,) * x.ndim, dtype)
     spectrum = da.blockwise(in_type, letters, spectrum, letters, meta=meta, like=meta)
     moved: da.Array = da.moveaxis(spectrum.rechunk({x.ndim - 1: sizes}), -1, axis)
     return moved
@@ -101,7 +101,7 @@ def in_four_steps(
         run,
         align_arrays=False,
         adjust_chunks={run: sizes},
-        meta=np.empty((0,) * x.ndim, np.result_type(x.dtype, np.complex64)),
+        meta=np.zeros((0,) * x.ndim, np.result_type(x.dtype, np.complex64)),
     )
     return terms
 

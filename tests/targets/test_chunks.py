@@ -149,6 +149,9 @@ def test_chunks_can_be_chosen_for_a_call(rows):
         module.main(rows, chunks={"x": (1000, 8)})
     with pytest.raises(ValueError, match="no argument is called z"):
         module.main(rows, chunks={"z": 1})
+    for chunks in (0, {"x": (0, -1)}, {0: 0}):
+        with pytest.raises(ValueError, match="x: chunks of no elements"):
+            module.main(rows, chunks=chunks)
 
 
 PRODUCT = """

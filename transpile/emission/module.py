@@ -35,7 +35,7 @@ from .named_devices import named_devices
 from .named_results import class_text, named_results
 from .names import Names
 from .parts import Part, Replay
-from .prelude import DEVICE, prelude
+from .prelude import DEVICE, NAME_BY_TEXT, prelude
 from .releases import release
 from .replicas import HOST_FUNCTIONS, collectives, replicas_of
 from .result_classes import ResultClasses
@@ -253,6 +253,7 @@ class _ModuleWriter:
     def _pieces(self, kernels: Declarations) -> list[str]:
         """The top of the page, kernels, functions, and what they use of the prelude and of the parts."""
         renderer, program, entry = self.renderer, self.program, self.entry
+        last = self._names_of_tasks()
         missing = sorted(set(renderer.used_prelude) - set(self.library.definitions))
         assert not missing, f"the prelude has no {missing}"
         self._cut_prelude([*kernels.texts, *self.constants.lines])
@@ -314,6 +315,7 @@ class _ModuleWriter:
         if settings.cutting and settings.helpers == OWN:
             behind = list(map(with_short_docstrings, behind))
         behind += (text for part in self.parts for text in part.behind(renderer))
+        behind += last
         return [top, *shared, *kernels.shared(), *kernels.texts, *functions, *behind]
 
     def _signature(self) -> list[str]:
@@ -328,6 +330,14 @@ class _ModuleWriter:
         named = {name for text in texts for name in _ML_DTYPE.findall(text)}
         dtypes = sorted(named & {self.renderer.dtype(each) for each in NARROW})
         statement = self.renderer.statement("narrow_dtypes", dtypes).strip() if dtypes else ""
+        return [statement] if statement else []
+
+    def _names_of_tasks(self) -> list[str]:
+        """The statement by which a library that takes functions for what they are called tells this module's apart."""
+        is_needed = self.chunks or any(writer.renderer is not self.renderer for writer in self.writers)
+        statement = self.renderer.statement(NAME_BY_TEXT).strip() if is_needed else ""
+        if statement:
+            self.renderer.used_prelude[NAME_BY_TEXT] = None
         return [statement] if statement else []
 
     def _cut_prelude(self, others: list[str]) -> None:

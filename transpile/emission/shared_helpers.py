@@ -18,7 +18,7 @@ from .expression import Renderer
 from .formatting import formatted
 from .header import with_body_hash
 from .imports import imports
-from .prelude import DEVICE, ON_HOST, Definition, prelude
+from .prelude import DEVICE, NAME_BY_TEXT, ON_HOST, Definition, prelude
 
 OWN, SHARED, BESIDE = CHOICES = ("own", "shared", "beside")
 _STAYS = ON_HOST | {DEVICE}
@@ -78,4 +78,6 @@ def helpers_file(names: Iterable[str], target: str) -> str:
         sha256=sha256(" ".join([target, *wanted]).encode()).hexdigest(),
         imports=imports(chosen, library.imports_of(definitions), sources),
     )
-    return with_body_hash("\n\n\n".join(formatted(piece.strip()) for piece in (top, *sources)) + "\n")
+    is_named = any(definition.name == NAME_BY_TEXT for definition in definitions)
+    last = [renderer.statement(NAME_BY_TEXT)] if is_named else []
+    return with_body_hash("\n\n\n".join(formatted(piece.strip()) for piece in (top, *sources, *last)) + "\n")

@@ -1,0 +1,45 @@
+"""Names in Dask's graphs: what has the same name is taken for the same."""
+
+import linecache
+from types import FunctionType
+from typing import Any
+from uuid import uuid4
+
+import dask.array as da
+from dask.tokenize import tokenize
+from dask.utils import key_split
+
+TOKEN = "__dask_tokenize__"  # what tells objects apart, where they have it
+
+
+def name_by_text(module: dict[str, Any]) -> None:
+    """Have Dask tell the functions and classes of a module, given by its ``globals()``,
+    by the module's text.
+
+    By default it tells them by their names, which those of another module, or of this
+    one after a change, may have as well.
+    """
+    file = module.get("__file__") or ""
+    linecache.checkcache(file)
+    text = "".join(linecache.getlines(file, module)) or uuid4().hex
+    for name, member in list(module.items()):
+        if getattr(member, "__module__", None) != module["__name__"]:
+            continue
+        key = tokenize(text, name)
+        if isinstance(member, FunctionType):
+            setattr(member, TOKEN, lambda key=key: key)
+        elif isinstance(member, type) and TOKEN not in vars(member):
+            setattr(member, TOKEN, lambda x, key=key: (key, tokenize(vars(x))))
+
+
+def name_for(phase: str, *made_of: Any) -> str:
+    """The name of the array that a phase makes: another one for anything else that it
+    is made of, and the same for the same, also in other processes.
+    """
+    return f"{phase}-{tokenize(name_for, phase, *made_of)}"
+
+
+def phase_of(x: da.Array) -> str:
+    """What progress bars and dashboards call the tasks of an array."""
+    phase: str = key_split(x.name)
+    return phase
