@@ -75,9 +75,12 @@ def verified_programs():
 
 @pytest.fixture(autouse=True, scope="session")
 def shared_processes():
-    """The processes of a check that has ended serve the next one: to start XLA takes longer than most checks."""
+    """The processes of a check that has ended serve the next one: to start XLA takes longer than most checks.
+
+    Gives the method that does end them.
+    """
     idle = defaultdict(list)
-    start = Workers.worker
+    start, end = Workers.worker, Workers.stop
 
     def worker(self, participant):
         if participant not in self._workers and idle[participant]:
@@ -92,7 +95,7 @@ def shared_processes():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Workers, "worker", worker)
         patch.setattr(Workers, "stop", stop)
-        yield
+        yield end
     for processes in idle.values():
         for process in processes:
             process.stop()

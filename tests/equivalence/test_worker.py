@@ -74,6 +74,15 @@ def test_an_emitted_module_and_an_edited_one_run(workers):
     assert workers.run_generated(edited, [X, X]).results[0].tolist() == [0, 0, 0]
 
 
+def test_processes_end_with_their_check(shared_processes):
+    workers = Workers()
+    workers.run_reference("interpreter", ADD, [X, X])
+    process = workers.worker("interpreter")._process
+    assert process.poll() is None
+    shared_processes(workers)
+    assert process.poll() is not None
+
+
 @pytest.mark.parametrize(
     ("body", "failure", "message"),
     [
