@@ -23,7 +23,7 @@ def name_by_text(module: dict[str, Any]) -> None:
     linecache.checkcache(file)
     text = "".join(linecache.getlines(file, module)) or uuid4().hex
     for name, member in list(module.items()):
-        if getattr(member, "__module__", None) != module["__name__"]:
+        if getattr(member, "__module__", None) != module.get("__name__"):
             continue
         key = tokenize(text, name)
         if isinstance(member, FunctionType):
