@@ -40,6 +40,6 @@ def name_for(phase: str, *made_of: Any) -> str:
 
 
 def phase_of(x: da.Array) -> str:
-    """What progress bars and dashboards call the tasks of an array."""
+    """Return what progress bars and dashboards call the tasks of an array."""
     phase: str = key_split(x.name)
     return phase

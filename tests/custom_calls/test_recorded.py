@@ -1,4 +1,4 @@
-"""What GPUs and TPUs computed: the programs that JAX keeps as proof that it still reads old exports, and their results.
+"""Emitted code gives what GPUs and TPUs computed for the programs by which JAX tests that it still reads old exports.
 
 Each is a portable artifact of StableHLO with its inputs and outputs; JAX's wheel has them.
 """

@@ -253,7 +253,7 @@ def test_pivots():
 
 
 def test_rows_that_there_are_not_stay():
-    """As CUDA computes it: JAX's recorded example of ``lu_pivots_to_permutation`` has such rows."""
+    """CUDA exchanges nothing there: JAX's recorded example of ``lu_pivots_to_permutation`` has such rows."""
     ours = emitted(EXAMPLES["cu_lu_pivots_to_permutation"].text(), np.int32([[4, 5, 3], [-1, 2, 0]]))
     np.testing.assert_array_equal(ours[0], [[4, 1, 3, 2, 0], [1, 2, 0, 3, 4]])
 

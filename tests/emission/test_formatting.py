@@ -23,7 +23,7 @@ from .pairs import FOLDER, read_pairs
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*/*.hlo"))
 MODE = black.Mode(target_versions={TargetVersion.PY311})
-# Those of the gallery, whose modules tests/test_gallery.py shows to black, are left out.
+# The examples of the gallery are left out: tests/test_gallery.py shows their modules to black.
 WAYS = (
     ("numpy", {"annotate": "full", "nested": True, "constants": "inline"}),
     ("cupy", {}),

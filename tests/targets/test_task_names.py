@@ -169,5 +169,5 @@ def test_phases_have_the_names_of_functions_of_the_module(path):
     assert {each for each in found - TOLD if not callable(vars(loaded).get(each))} <= OPERATIONS
 
 
-# What is done to arrays as a whole, by several functions of the module.
+# Phases that work on arrays as a whole have these names; several functions of a module make them.
 OPERATIONS = {"take", "slice", "slices", "update_slice", "cholesky", "triangular_solve"}
