@@ -203,6 +203,13 @@ GREATER = """more {
   y = f32[] parameter(1)
   ROOT r = pred[] compare(x, y), direction=GT, type=TOTALORDER
 }"""
+GREATER_PAIR = """more {
+  x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  i = s32[] parameter(2)
+  j = s32[] parameter(3)
+  ROOT r = pred[] compare(x, y), direction=GT
+}"""
 SERIES = """series {
   x = f32[2,3] parameter(0)
   y = f32[2,3] parameter(1)
@@ -233,6 +240,14 @@ def functions() -> Iterator[Example]:
     yield Example("xla_builder.prng.ScramblePhiloxKey", ("u64[]",), ("u64[2]", "u64[]"))
     called = {"called_computations": "{more}"}
     yield Example("TopK", one, ("f32[2,2]", "s32[2,2]"), attributes=called, callees=GREATER)
+    yield Example(
+        "PartialReduce",
+        ("f32[2,300]", "s32[2,300]", "f32[]", "s32[]"),
+        ("f32[2,128]", "s32[2,128]"),
+        {"log2_reduction": 2, "reduction_dim": 1, "to_apply_type": "comparator", "top_k": 3, "recall_target": 0.95},
+        attributes=called,
+        callees=GREATER_PAIR,
+    )
     yield Example("mhlo.topk", one, ("f32[2,2]", "s32[2,2]"), {"k": 2, "largest": True}, is_typed=True)
 
 

@@ -28,6 +28,7 @@ NOT_ON_CPU = (
         "xla_builder.prng.",
         "AllocateBuffer",
         "LuDecomposition",
+        "PartialReduce",
         "GetRngSeed",
         "Pin",
         "Unpin",
@@ -102,6 +103,21 @@ def test_functions(name):
     numpy_name = name.replace("a", "arc", 1) if name.startswith("a") else name
     (ours,) = emitted(EXAMPLES[f"mhlo.{name}"].text(), x)
     np.testing.assert_allclose(ours, getattr(np, numpy_name)(x), rtol=1e-6)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("keeps_candidates", [False, True])
+def test_approximate_top_k_of_tpus_is_what_xla_gives_elsewhere(axis, keeps_candidates):
+    jax = pytest.importorskip("jax")
+    x = rng.permutation(600 * 300).reshape(600, 300).astype(np.float32)
+
+    def best(x):
+        return jax.lax.approx_max_k(x, 5, reduction_dimension=axis, aggregate_to_topk=not keeps_candidates)
+
+    exported = jax.export.export(jax.jit(best), platforms=["tpu"])(x)
+    assert "is_fallback" not in exported.mlir_module()
+    for ours, theirs in zip(xla2py.emit(exported).load().main(x), best(x), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
 
 
 @pytest.mark.parametrize("dtype, name", [(np.float32, "f32"), (np.float64, "f64"), (np.float16, "f16")])

@@ -131,7 +131,10 @@ def constant_step(body: Body) -> Value:
 
 def convert_step(body: Body) -> Value:
     source, target, last = body.random.sample(TYPES, 3)
-    value = (argument if target in FOLDED_WRONGLY else operand)(body, source, random_dimensions(body.random))
+    keeps_sign = source in ("s2", "s4") and target in ("u2", "u4")  # in constants, by XLA
+    value = (argument if keeps_sign or target in FOLDED_WRONGLY else operand)(
+        body, source, random_dimensions(body.random)
+    )
     result = body.add("convert", [value], convertible(source, target), value.dimensions, 0)
     skips_middle = ELEMENT_TYPES[source].is_integral and ELEMENT_TYPES[last].is_integral  # XLA, wrongly
     if body.random.random() < 0.3 and last not in FOLDED_WRONGLY and not skips_middle:

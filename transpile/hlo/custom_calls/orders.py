@@ -1,4 +1,4 @@
-"""Sorts: CUB's radix sort, and the k largest elements."""
+"""Sorts: CUB's radix sort, the k largest elements, and those that TPUs choose from for ``approx_top_k``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from ..builder import XlaBuilder, XlaOp
 from .call import Call, CustomCall
-from .fields import ConfigError, flag, integer
+from .fields import ANYTHING, ConfigError, flag, integer, word
 
 _KEYS_AND_VALUES = ("A[*] -> A[*] u8[s]", "A[*] B[*] -> A[*] B[*] u8[s]")
 
@@ -49,11 +49,36 @@ def _top_k(b: XlaBuilder, call: Call, x: XlaOp) -> XlaOp:
     return b.top_k(x, call.sizes["k"], call["largest"])
 
 
+def _partial_reduce(b: XlaBuilder, call: Call, *operands: XlaOp) -> XlaOp:
+    """The first elements in the comparator's order: XLA's own form on other devices, where no best one is missed.
+
+    Operands are arrays and a number for each, which fills up groups of elements on TPUs.
+    """
+    arrays, axis, sizes = operands[: len(operands) // 2], call["reduction_dim"], call.result().dimensions
+    comparators = call.instruction["called_computations"]
+    if len(operands) % 2 or len(comparators) != 1:
+        raise ConfigError("needs a number for each array, and a comparator")
+    if not 0 <= axis < len(sizes):
+        raise ConfigError(f"cannot reduce dimension {axis} of {len(sizes)}")
+    made = b.sort(list(arrays), comparators[0], axis)
+    ordered = [made] if len(arrays) == 1 else [made[k] for k in range(len(arrays))]
+    return b.tuple([b.slice_in_dim(array, 0, sizes[axis], 1, axis) for array in ordered])
+
+
 _TOP_K = CustomCall(("A[*,n] -> A[*,k] s32[*,k]",), _top_k, config={"k": integer(None), "largest": flag(True)})
 _RADIX_SORT = CustomCall(_KEYS_AND_VALUES, _radix_sort, config={"descending": flag(False)})
 ORDERS: dict[str, CustomCall] = {
     "TopK": replace(_TOP_K, runs_on_cpu=True),
     "mhlo.topk": _TOP_K,
+    "PartialReduce": CustomCall(
+        ("A[?] ... -> A[?] ...",),
+        _partial_reduce,
+        config={
+            "reduction_dim": integer(),
+            "to_apply_type": word("comparator", "comparator"),
+            **dict.fromkeys(("log2_reduction", "top_k", "recall_target"), ANYTHING),
+        },
+    ),
     "__cub$DeviceRadixSort": _RADIX_SORT,
     "__cub$DeviceRadixSortUnassignedScratchSize": _RADIX_SORT,
 }
