@@ -21,6 +21,7 @@ from xla2py.transpile.equivalence.inputs import make_inputs, nest
 from xla2py.transpile.equivalence.lockstep import lockstep
 from xla2py.transpile.errors import UsageError
 from xla2py.transpile.fuzzing.families import random_program
+from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "hlo"
 TABLE = np.arange(24, dtype=np.float32).reshape(4, 6) - 7
@@ -139,6 +140,31 @@ def test_integers_wrap_in_every_step(expression, said):
     )
     assert differences(lines, [INTEGERS, INTEGERS[::-1].copy()]) == []
     assert said in emitted(lines).source
+
+
+@pytest.mark.parametrize("kind", ["u8", "u16", "u32", "u64"])
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "select(less, mixed, fives)",
+        "maximum(mixed, fives)",
+        "minimum(masked, mixed)",
+        "clamp(five, mixed, x)",
+        "select(less, masked, shifted)",
+    ],
+)
+def test_numbers_without_a_sign_never_become_floats(kind, expression):
+    """As Numba's numbers of 64 bits do where one has a sign and another has none."""
+    lines = program(
+        *(f"x = {kind}[7] parameter(0)", f"y = {kind}[7] parameter(1)", f"five = {kind}[] constant(5)"),
+        *(f"fives = {kind}[7] broadcast(five), dimensions={{}}", f"mixed = {kind}[7] xor(x, y)"),
+        *(f"masked = {kind}[7] and(x, fives)", f"shifted = {kind}[7] shift-right-logical(mixed, masked)"),
+        *("less = pred[7] compare(x, y), direction=LT", f"chosen = {kind}[7] {expression}"),
+        *(f"times = {kind}[7] multiply(chosen, x)", f"ROOT r = {kind}[7] xor(times, y)"),
+    )
+    largest = np.iinfo(ELEMENT_TYPES[kind].dtype).max
+    x = np.array([0, 1, 5, largest // 3, largest // 2 + 1, largest - 1, largest], ELEMENT_TYPES[kind].dtype)
+    assert differences(lines, [x, x[::-1].copy()]) == []
 
 
 def test_floats_stay_floats_of_their_type():

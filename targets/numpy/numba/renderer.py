@@ -35,6 +35,8 @@ _EXACT = frozenset("negate abs maximum minimum clamp select floor ceil round-nea
 _EXACT |= {"guarded_gather", "concatenate", "stack", "roll", "pad", "conditional", "item", "parameter", "literal"}
 # Numba computes these in 64 bits: what may leave the type of its operands is cut to it again.
 _WIDENED = frozenset("add subtract multiply negate not shift-left abs divide remainder square".split())
+# These have no sign there if no operand has one: beside a literal, which has one, they would become floats.
+_UNSIGNED = frozenset("and or xor shift-right-logical shift-right-arithmetic".split())
 
 
 class Row(Expression):
@@ -116,11 +118,18 @@ class NumbaRenderer(KernelRenderer):
 
     def render(self, node: Node, operands: Sequence[Expression]) -> Expression:
         text = super().render(node, operands)
-        if node.type.is_integral and node.type.bits < 64 and node.opcode in _WIDENED:
+        if self._is_widened(node):
             return self.cast(text, node.type)
         if node.type.name in NARROW and node.opcode not in _EXACT:
             return self._by("", text, node.type)
         return text
+
+    def _is_widened(self, node: Node) -> bool:
+        """Tell whether what Numba computes may be a number of another type than the node."""
+        if not node.type.is_integral or node.type.bits == 64:
+            return False
+        is_signed = not node.type.is_unsigned or any(operand.opcode == "literal" for operand in node.operands)
+        return node.opcode in _WIDENED or (node.opcode in _UNSIGNED and not is_signed)
 
     def cast(self, text: str, element_type: ElementType) -> Expression:
         """The number of a text in exactly this type."""
