@@ -3,9 +3,9 @@ mathematics_f32.py and mathematics_f64.py):
 
     python benchmarks/mathematics.py [exp tanh ..] [--step 1]
 
-All float32 are measured, a step of 1000 takes every thousandth; powers and float64 are samples, of as many numbers as
-a step of 1000 has. The exact values are those of the next wider type. Printed are units in the last place of float32
-or float64, where the largest was found, and nanoseconds an element of a loop over 16384 numbers.
+All float32 are measured, a step of 1000 takes every thousandth; angles, powers and float64 are samples, of as many
+numbers as a step of 1000 has. The exact values are those of the next wider type. Printed are units in the last place
+of float32 or float64, where the largest was found, and nanoseconds an element of a loop over 16384 numbers.
 """
 
 from __future__ import annotations
@@ -50,8 +50,11 @@ EXACT: dict[str, Callable[..., Any]] = {
     "normal_cdf": scipy.special.ndtr,
     "sin": np.sin,
     "cos": np.cos,
+    "atan": np.arctan,
+    "atan2": np.arctan2,
     "pow": np.power,
 }
+TWO_ARGUMENTS = ("atan2_f32", "pow_f32")
 
 
 def names() -> list[str]:
@@ -63,7 +66,7 @@ def names() -> list[str]:
 def loop(name: str) -> Callable[..., None]:
     """A compiled loop that writes the function of each element of the arguments to the last one."""
     function = FUNCTIONS[name]
-    if name.startswith("pow"):
+    if name in TWO_ARGUMENTS:
 
         @njit(fastmath={"contract", "reassoc"}, error_model="numpy")
         def run(x: Any, y: Any, out: Any) -> None:
@@ -98,7 +101,7 @@ def sample(dtype: Any, step: int) -> np.ndarray:
 
 def arguments(name: str, step: int) -> Iterator[tuple[np.ndarray, ...]]:
     """Return the arguments that a function is measured with."""
-    if name == "pow_f32":
+    if name in TWO_ARGUMENTS:
         x = sample(np.float32, step)
         yield x, x[::-1].copy()
         yield abs(x), np.linspace(-9, 9, len(x), dtype=np.float32)
@@ -148,7 +151,7 @@ def nanoseconds(name: str) -> float:
     """The least time an element of 200 calls on 16384 numbers."""
     run = loop(name)
     x = np.random.default_rng(0).random(1 << 14).astype(np.float32 if name.endswith("f32") else np.float64)
-    numbers = [x] * (2 if name.startswith("pow") else 1)
+    numbers = [x] * (2 if name in TWO_ARGUMENTS else 1)
     out, times = np.empty_like(x), []
     for _ in range(200):
         start = time.perf_counter()

@@ -67,7 +67,7 @@ class ReductionTable:
         is_widened = operand.type.is_integral and node.type.is_integral and node.type.bits > operand.type.bits
         same = node.element_type is operand.element_type
         return (
-            (node.opcode in _EXTREMES and same)
+            (node.opcode in _EXTREMES and same and not node.type.is_complex)
             or (node.opcode in _SUMS and (same or is_widened))
             or (node.opcode in _OF_SUMS and same and operand.type.name in self.averaged)
         )

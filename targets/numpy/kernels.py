@@ -17,22 +17,26 @@ from .round_functions import round_function
 _FLOATS = frozenset(("f32", "f64"))
 _INTEGERS = frozenset("s8 s16 s32 s64 u8 u16 u32 u64".split())
 _NUMBERS = _FLOATS | _INTEGERS
-_ANY = _NUMBERS | {"pred"}
+_COMPLEX = frozenset(("c64", "c128"))
+_ANY = _NUMBERS | _COMPLEX | {"pred"}
 NARROW = frozenset(("bf16", "f16"))  # as float32, rounded after every step
 _SIGNED = _FLOATS | frozenset("s8 s16 s32 s64".split())
 
 # The element types of the first operand of an operation.
 _FIRST: dict[str, frozenset[str]] = {
-    **dict.fromkeys("add subtract multiply divide negate maximum minimum clamp square".split(), _NUMBERS),
+    **dict.fromkeys("add subtract multiply divide negate square".split(), _NUMBERS | _COMPLEX),
+    **dict.fromkeys("maximum minimum clamp".split(), _NUMBERS),
     **dict.fromkeys("shift-left shift-right-logical shift-right-arithmetic".split(), _INTEGERS),
     **dict.fromkeys("and or xor not".split(), _INTEGERS | {"pred"}),
-    **dict.fromkeys("exponential exponential-minus-one log log-plus-one sqrt rsqrt cbrt logistic".split(), _FLOATS),
+    **dict.fromkeys("exponential-minus-one log log-plus-one sqrt rsqrt cbrt logistic".split(), _FLOATS),
     **dict.fromkeys("sine cosine tan tanh sinh cosh asin acos atan asinh acosh atanh".split(), _FLOATS),
-    **dict.fromkeys("floor ceil round-nearest-even is-finite isnan power atan2".split(), _FLOATS),
+    **dict.fromkeys("floor ceil round-nearest-even is-finite power atan2".split(), _FLOATS),
     **dict.fromkeys("concatenate stack roll pad compare convert".split(), _ANY),
+    **dict.fromkeys(("exponential", "isnan"), _FLOATS | _COMPLEX),
+    **dict.fromkeys(("real", "imag"), _COMPLEX),
     "remainder": _NUMBERS,
     "select": frozenset(("pred",)),
-    "abs": _SIGNED,
+    "abs": _SIGNED | _COMPLEX,
 }
 # The same for functions of the prelude.
 _FUNCTIONS: dict[str, frozenset[str]] = {
@@ -41,6 +45,7 @@ _FUNCTIONS: dict[str, frozenset[str]] = {
     **dict.fromkeys(("erf", "erfc", "erf_inv", "normal_cdf", "sigmoid"), frozenset(("f32",))),
     "erf_float64": frozenset(("f64",)),
     "shift_right_logical": _INTEGERS,
+    "complex_from_parts": _FLOATS,
 }
 
 
@@ -73,7 +78,7 @@ def _is_in_loop(node: Node) -> bool:
 
 
 _PLACES = frozenset(("argmax", "argmin"))
-_REDUCTIONS = ReductionTable(_NUMBERS, _PLACES, _FLOATS)
+_REDUCTIONS = ReductionTable(_NUMBERS | _COMPLEX, _PLACES, _FLOATS)
 
 
 def reduces(node: Node) -> bool:
@@ -86,7 +91,8 @@ def reduces(node: Node) -> bool:
 def runs(node: Node) -> bool:
     """Loops over lines keep a running total, in the type of the elements."""
     is_running = node.opcode in ("cumsum", "cumprod", "cummax", "cummin")
-    return is_running and node.element_type is node.operands[0].element_type and node.type.name in _NUMBERS
+    kinds = _NUMBERS | (_COMPLEX if node.opcode in ("cumsum", "cumprod") else frozenset())
+    return is_running and node.element_type is node.operands[0].element_type and node.type.name in kinds
 
 
 _HUGE = 2**22  # bytes, from which on NumPy has the system hand out huge pages
@@ -143,7 +149,7 @@ def compiles(node: Node) -> bool:
         return all(not operand.ndim for operand in node.operands[1 + (node.opcode == "setitem") :])
     if node.opcode == "matmul":
         same = all(operand.element_type is node.element_type and 0 < operand.ndim <= 2 for operand in node.operands)
-        return same and node.type.is_floating
+        return same and (node.type.is_floating or node.type.is_complex)
     return node.opcode in _IN_LOOPS or (not node.ndim and not _has_arrays(node) and fuses(node))
 
 

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from xla2py.benchmarks.mathematics import EXACT, FUNCTIONS, errors, largest_error, loop, names
+from xla2py.benchmarks.mathematics import EXACT, FUNCTIONS, TWO_ARGUMENTS, errors, largest_error, loop, names
 
 INF, NAN = math.inf, math.nan
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 3.0, -3.0, 1e30, -1e30, 1e-30, -1e-30, INF, -INF, NAN)
@@ -34,7 +34,7 @@ def test_errors_are_those_promised(name):
     assert error <= promised(name), where
 
 
-@pytest.mark.parametrize("name", [name for name in names() if name != "pow_f32"])
+@pytest.mark.parametrize("name", [name for name in names() if name not in TWO_ARGUMENTS])
 def test_special_values_are_those_of_ieee(name):
     x = np.array(SPECIAL, np.float32 if name.endswith("f32") else np.float64)
     with np.errstate(all="ignore"):
@@ -105,14 +105,15 @@ def test_sines_of_large_numbers_and_next_to_multiples_of_pi():
     np.testing.assert_array_equal(measured("sin_f32", -x), -np.array(exact, np.float32))
 
 
-def test_powers_of_special_numbers():
+@pytest.mark.parametrize("name", ["pow", "atan2"])
+def test_pairs_of_special_numbers(name):
     most = float(np.finfo(np.float32).max)
     integers = (2.0, -2.0, 16777215.0, -16777217.0, 33554434.0)
     each = np.array((*SPECIAL, *integers, 1e-45, most, -most, 0.99999994), np.float32)
     x, y = map(np.ravel, np.meshgrid(each, each))
     with np.errstate(all="ignore"):
-        exact = np.power(x.astype(np.float64), y.astype(np.float64))
-    distances = errors(measured("pow_f32", x, y), exact)
+        exact = EXACT[name](x.astype(np.float64), y.astype(np.float64))
+    distances = errors(measured(f"{name}_f32", x, y), exact)
     assert (distances < 1).all(), [(a, b) for a, b, d in zip(x, y, distances, strict=True) if d >= 1]
 
 
@@ -127,6 +128,6 @@ def test_errors_see_wrong_signs_infinities_and_nan():
 def test_loops_compute_many_numbers_at_once(name):
     run = loop(name)
     x = np.ones(4, np.float32 if name.endswith("f32") else np.float64)
-    run(*[x] * (3 if name == "pow_f32" else 2))
+    run(*[x] * (3 if name in TWO_ARGUMENTS else 2))
     (text,) = run.inspect_llvm().values()
     assert re.search(r"fmul contract <\d+ x (float|double)>", text)

@@ -229,7 +229,7 @@ OPERATIONS = (
     "negate not or pad power remainder round-nearest-afz round-nearest-even rsqrt select shift-left "
     "shift-right-arithmetic shift-right-logical sign subtract tanh xor erf logistic reduce concatenate"
 ).split()
-OTHERS = ("bf16", "f16", "c64", "c128", "f8", "f4", "s4", "u4", "s2", "u2", "s1[", "u1[")
+OTHERS = ("bf16", "f16", "f8", "f4", "s4", "u4", "s2", "u2", "s1[", "u1[")
 
 
 @pytest.mark.parametrize("opcode", OPERATIONS)

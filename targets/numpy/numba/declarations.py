@@ -61,7 +61,8 @@ class NumbaDeclarations(Declarations):
         writer.name_arguments(inputs, outputs)
         writer.write()
         note = readable_lines(kernel, caller, self.caller_renderer, writer.parameters, writer.arrays)
-        has_floats = any(n.element_type is not None and n.type.is_floating for n in writer.plan.nodes)
+        types = {n.type for n in writer.plan.nodes if n.element_type is not None}
+        has_floats = any(kind.is_floating or kind.is_complex for kind in types)
         name = self.caller_renderer.kernel_names[kernel]
         parameters = zip(kernel.function.parameters, writer.parameters, strict=True)
         self.shapes[name] = {parameter: node.shape for node, parameter in parameters}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ....transpile.array.node import Node
 from ....transpile.emission.expression import Expression
-from ....transpile.hlo.element_types import F64, S32, S64, ElementType
+from ....transpile.hlo.element_types import C128, F64, S32, S64, ElementType
 from ....transpile.kernels.index_maps import Index, Map
 from ....transpile.kernels.kernel import Kernel
 from ....transpile.kernels.operations import REDUCTION_OF, RUNNING, is_backwards
@@ -14,6 +14,7 @@ from ....transpile.kernels.phases import Phase, phases
 from .writer import NestWriter
 
 _LONG_LINE = 2**12  # elements: sums of more are done in float64
+_WIDE = {"f32": F64, "c64": C128}
 _KEYS = {"f32": S32, "f64": S64}  # whole numbers that order as floats do
 # What later loops do not compute again.
 _COSTLY = frozenset(
@@ -196,14 +197,14 @@ class LineNestWriter(NestWriter):
         return len(self.inner)
 
     def _accumulator_type(self, node: Node) -> ElementType:
-        """A row may be folded in another type: extremes as whole numbers, long sums in float64."""
-        if self.columns or not node.type.is_floating or REDUCTION_OF.get(node.opcode) in ("max", "min"):
+        """A row may be folded in another type: extremes as whole numbers, long sums of float32 in float64."""
+        if self.columns or node.type.is_integral or REDUCTION_OF.get(node.opcode) in ("max", "min"):
             return node.type
         if node.opcode in ("max", "min"):
             return _KEYS[node.type.name]
         assert self.kernel.lines is not None
         is_long = self.renderer.sizes_are_free or self.kernel.lines.length > _LONG_LINE
-        return F64 if is_long else node.type
+        return _WIDE.get(node.type.name, node.type) if is_long else node.type
 
     def _begin(self, node: Node) -> Expression:
         """Write what folds a line before its first element, and return the text of what folds."""

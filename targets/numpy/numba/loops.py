@@ -114,7 +114,8 @@ class LoopWriter:
         own = self.module_names.fresh(f"{names[-1]}_loop")
         self.shapes[own] = {parameter: read.shape for read, parameter in zip(given, parameters, strict=True)}
         body, _ = body_and_captured(node)
-        has_floats = any(part.element_type is not None and part.type.is_floating for part in body)
+        types = {part.type for part in body if part.element_type is not None}
+        has_floats = any(kind.is_floating or kind.is_complex for kind in types)
         self.texts.append(self.renderer.statement("kernel_function", own, parameters, has_floats, False, [], lines))
         writer.names.taken = taken | set(names)
         writer.texts.update((read, text) for text, read in arguments)

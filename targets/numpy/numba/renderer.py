@@ -28,6 +28,8 @@ CASTS = {
     "u64": "u64",
     "f32": "f32",
     "f64": "f64",
+    "c64": "c64",
+    "c128": "c128",
     **dict.fromkeys(NARROW, "f32"),
 }
 # Operations on narrow floats whose results are narrow floats already: nothing has to be rounded.
@@ -153,7 +155,7 @@ class NumbaRenderer(KernelRenderer):
         """A constant; integers have 64 bits until they are cut, as all that is computed of them."""
         if element_type.name in NARROW:
             value = np.asarray(value).astype(np.float32)
-        if element_type.name in ("f32", "u64", *NARROW):
+        if element_type.is_complex or element_type.name in ("f32", "u64", *NARROW):
             return self.cast(self.plain_number(value), element_type)
         text = self.statement("constant_number", self.plain_number(value), element_type)
         return Expression(text, UNARY if text.startswith("-") else ATOM)

@@ -1,0 +1,110 @@
+"""Complex numbers in loops of Numba: HLO's quotients, exponentials and sizes, in kernels, lines and loops."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax")
+pytest.importorskip("numba", reason="Numba is not installed")
+
+import jax
+
+import xla2py
+from xla2py.tests.targets.numpy_fast import assert_as_in_xla, emitted, kernels, results
+from xla2py.transpile.equivalence.xla_reference import run_hlo
+
+jnp, lax = jax.numpy, jax.lax
+RNG = np.random.default_rng(8)
+KINDS = {"c64": ("f32", np.complex64, 2e-6), "c128": ("f64", np.complex128, 1e-14)}
+PARTS = [0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan, 1e30, -1e-30]
+
+
+def grid(dtype):
+    """All pairs of numbers of some parts."""
+    z = np.empty((len(PARTS), len(PARTS)), dtype)
+    z.real, z.imag = np.array(PARTS)[:, None], PARTS
+    return [side.ravel() for side in np.meshgrid(z.ravel(), z.ravel())]
+
+
+def numbers(*shape):
+    return (RNG.normal(size=shape) + 1j * RNG.normal(size=shape)).astype(np.complex64)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("opcode", ["add", "multiply", "divide", "compare", "negate", "abs", "exponential"])
+def test_edges_are_those_of_xla(opcode, kind):
+    """NaN and infinities, and the signs of zero. What squares do not hold, XLA divides by in ways of its own."""
+    part, dtype, tolerance = KINDS[kind]
+    x, y = grid(dtype)
+    if opcode == "divide":
+        is_plain = [np.isin(np.abs(part), (0, 1, 2.5)) for part in (x.real, x.imag, y.real, y.imag)]
+        chosen = (y == 0) | np.all(is_plain, axis=0)
+        x, y = x[chosen], y[chosen]
+    operands = "x, y" if opcode in ("add", "multiply", "divide", "compare") else "x"
+    result = {"abs": part, "compare": "pred"}.get(opcode, kind)
+    text = f"""ENTRY main {{
+      x = {kind}[{len(x)}] parameter(0)
+      y = {kind}[{len(x)}] parameter(1)
+      ROOT r = {result}[{len(x)}] {opcode}({operands}){", direction=NE" if opcode == "compare" else ""}
+    }}"""
+    module = emitted(text)
+    assert kernels(module)
+    (made,), expected = results(module, [x, y]), run_hlo(text, x, y)[0]
+    pairs = [(made, expected)] if result != kind else [(made.real, expected.real), (made.imag, expected.imag)]
+    for one, other in pairs:
+        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance if opcode == "divide" else 0)
+        zeros = (one == 0) & (other == 0)
+        assert np.array_equal(np.signbit(one[zeros].astype(float)), np.signbit(other[zeros].astype(float)))
+
+
+def spectrum(x, y, taken):
+    phase = jnp.exp(1j * jnp.angle(x + y))
+    chosen = jnp.where(jnp.abs(x) < 1, x * jnp.conj(y), x / (y + 2.0))
+    padded = jnp.pad(chosen, ((0, 0), (1, 2)), constant_values=1 - 2j)
+    return phase, padded, chosen.sum(1), chosen.sum(), chosen[::-1].imag, chosen.at[:, taken].get(mode="fill")
+
+
+def running(x, y, taken):
+    z = x * y
+    return z[taken], jnp.cumsum(z, axis=1), lax.cumprod(z + 1, axis=0, reverse=True), z.prod(axis=0)
+
+
+@pytest.mark.parametrize("function", [spectrum, running])
+def test_programs_give_what_xla_gives(function):
+    x, y, taken = numbers(9, 7), numbers(9, 7), np.array([3, -1, 9, 0], np.int32)
+    module = xla2py.emit(xla2py.from_jax(function, x, y, taken), style="fused", format=False, checks=False)
+    assert len(kernels(module)) >= 2
+    assert_as_in_xla(module, function, (x, y, taken), 3e-6)
+
+
+def test_long_sums_are_done_in_complex128():
+    module = xla2py.emit(xla2py.from_jax(lambda x: (x * x).sum(), numbers(5000)), style="fused")
+    assert "_wide = c128(0)" in module.source
+    x = np.full(5000, 1.1 + 0.3j, np.complex64)
+    assert module.load(keep_compiled=False).main(x) == np.complex64((x * x).sum(dtype=np.complex128))
+
+
+def escape(c):
+    def step(_, carry):
+        z, count = carry
+        z = jnp.where(jnp.abs(z) <= 2, z * z + c, z)
+        return z, count + (jnp.abs(z) <= 2).astype(jnp.int32)
+
+    return lax.fori_loop(0, 30, step, (jnp.zeros_like(c), jnp.zeros(c.shape, jnp.int32)))
+
+
+def rotate(c):
+    def step(carry, row):
+        z, phase = carry
+        phase = phase * jnp.exp(1j * jnp.real(row[0])).astype(c.dtype)
+        z = (c @ z) / (jnp.abs(z).sum() + row) * phase
+        return (z, phase), z[1]
+
+    return lax.scan(step, (c[0], jnp.complex64(1)), c)
+
+
+@pytest.mark.parametrize("function", [escape, rotate])
+def test_a_loop_is_one_function(function):
+    c = numbers(8, 8)
+    module = xla2py.emit(xla2py.from_jax(function, c), style="fast", format=False, checks=False)
+    assert len(kernels(module)) == 1
+    assert_as_in_xla(module, function, (c,), 2e-5)
