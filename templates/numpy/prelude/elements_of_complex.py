@@ -50,7 +50,7 @@ def complex_of_size(size: Any, half: Any, cos: Any, sin: Any) -> Any:
 
 
 @element
-def complex_exp_c64(z: Any) -> np.complex64:
+def complex_exp_c64(z: Any) -> Any:
     """`exp` that keeps real numbers real and overflows where the result does."""
     x, y = z.real, z.imag
     half = exp_f32(x * np.float32(0.5))
@@ -59,7 +59,7 @@ def complex_exp_c64(z: Any) -> np.complex64:
 
 
 @element
-def complex_exp_c128(z: Any) -> complex:
+def complex_exp_c128(z: Any) -> Any:
     """`exp` that keeps real numbers real and overflows where the result does."""
     x, y = z.real, z.imag
     made = complex_of_size(exp_f64(x), exp_f64(x * 0.5), np.cos(y), np.sin(y))
