@@ -63,6 +63,11 @@ class Function:
     def name(self) -> str:
         return self.computation.name
 
+    @property
+    def flat_results(self) -> tuple[Node, ...]:
+        """The results of a function that calls go to: one, or a tuple of them."""
+        return self.results if isinstance(self.results, tuple) else (self.results,)
+
 
 @dataclass(eq=False, slots=True)
 class Carry:

@@ -19,8 +19,15 @@ from .traversal import dependencies
 Rewrite = Callable[[Node], Node | None]
 
 
-def rewrite(function: Function, opcodes: Iterable[str], rule: Rewrite, supports: Support | None = None) -> None:
-    """Put ``rule(node)``, where it is not None, in place of each live node of some opcodes, also of those in bodies.
+def rewrite(
+    function: Function,
+    opcodes: Iterable[str],
+    rule: Rewrite,
+    supports: Support | None = None,
+    may_match: Callable[[Node], bool] = lambda node: True,
+) -> None:
+    """Put ``rule(node)``, where it is not None, in place of each live node of some opcodes, also of those in bodies,
+    that ``may_match``: a cheap test that most nodes fail.
 
     Operands come before their users, and a node whose operands change is looked at again. Nodes that the rule makes are
     only looked at where they use what has changed. Where ``supports`` is given, a node stays if it does not support all
@@ -34,7 +41,7 @@ def rewrite(function: Function, opcodes: Iterable[str], rule: Rewrite, supports:
     while waiting:
         _, _, node = heappop(waiting)
         queued.discard(node)
-        if node not in live:
+        if node not in live or not may_match(node):
             continue
         with graph.in_place_of(node), graph.recording() as made:
             new = rule(node)

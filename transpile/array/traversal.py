@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from .node import Node, Region
 from .program import Branch, Loop
@@ -38,23 +38,19 @@ def dependencies(node: Node) -> tuple[Node, ...]:
     return (*node.operands, *nested_roots(node), *((after,) if after is not None else ()))
 
 
-def topological(roots: Iterable[Node], needs: Callable[[Node], Iterable[Node]] = dependencies) -> list[Node]:
+def topological(roots: Iterable[Node], needs: Callable[[Node], Sequence[Node]] = dependencies) -> list[Node]:
     """The nodes that ``roots`` need, operands first, bodies included; without recursion."""
-    order: list[Node] = []
+    order: dict[Node, None] = {}
     entered: set[Node] = set()
-    left: set[Node] = set()
-    stack = list(reversed(list(roots)))
+    stack = list(roots)[::-1]
     while stack:
         node = stack[-1]
-        if node not in entered:
-            entered.add(node)
-            stack += [operand for operand in reversed(tuple(needs(node))) if operand not in entered]
+        if node in entered:
+            order[stack.pop()] = None
             continue
-        stack.pop()
-        if node not in left:
-            left.add(node)
-            order.append(node)
-    return order
+        entered.add(node)
+        stack += [operand for operand in needs(node)[::-1] if operand not in entered]
+    return list(order)
 
 
 def is_inside(region: Region, outer: Region) -> bool:

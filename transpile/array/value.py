@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -158,9 +159,12 @@ def arranged(graph: Graph, value: Value, dimensions: Sequence[int]) -> Node:
 
     ``dimensions`` must contain every mapped dimension. Leading unit axes are left to broadcasting.
     """
-    mapped = [value.axes[d] for d in dimensions if value.axes[d] is not None]
-    node = permute(graph, value.node, [axis for axis in mapped if axis is not None])
-    index: list[Any] = [FULL if value.axes[d] is not None else NEW for d in dimensions]
+    axes = [value.axes[d] for d in dimensions]
+    mapped = [axis for axis in axes if axis is not None]
+    node = permute(graph, value.node, mapped)
+    if len(mapped) == len(axes):
+        return node
+    index: list[Any] = [NEW if axis is None else FULL for axis in axes]
     while index and index[0] is NEW:
         index.pop(0)
     if NEW in index:
@@ -170,9 +174,14 @@ def arranged(graph: Graph, value: Value, dimensions: Sequence[int]) -> Node:
 
 def common_order(values: Sequence[Value]) -> list[int]:
     """The dimensions that any value maps: in the one order all full operands share, else in logical order."""
-    held = (sorted((axis, d) for d, axis in enumerate(value.axes) if axis is not None) for value in values)
-    orders = {tuple(d for _, d in order) for order in held if order}
+    orders = {order for order in (_mapped_dimensions(value.axes) for value in values) if order}
     return list(*orders) if len(orders) == 1 else sorted(set[int]().union(*orders))
+
+
+@lru_cache(1024)
+def _mapped_dimensions(axes: tuple[int | None, ...]) -> tuple[int, ...]:
+    """The dimensions that an axis map maps, in the order of the axes."""
+    return tuple(d for _, d in sorted((axis, d) for d, axis in enumerate(axes) if axis is not None))
 
 
 def materialise(graph: Graph, value: Value) -> Node:

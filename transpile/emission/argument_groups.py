@@ -73,6 +73,8 @@ def argument_groups(
     ``paths`` are those of the entry's parameters; ``makers`` the functions with named results, and what each is called;
     ``order`` has callers before what they call.
     """
+    if program.functions == [program.entry]:
+        return {}
     nodes = {function: topological(roots(function)) for function in program.functions}
     calls: dict[Function, list[Node]] = {}
     for node in (node for function in order for node in nodes[function] if node.opcode == "call"):

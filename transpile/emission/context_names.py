@@ -58,7 +58,7 @@ class ContextNames:
 
     def __init__(self, module: HloModule) -> None:
         self._chains = CallChains(module)
-        self._known: dict[Instruction, Around | None] = {}
+        self._known: dict[tuple[str, tuple[int, ...]], Around] = {}  # by the name of an operation and its frames
         traced = module.name.removeprefix("jit_")
         names = [frame.function_name for frame in self._chains.frames]
         self._own = own_parts(names, traced)
@@ -88,29 +88,29 @@ class ContextNames:
 
     def _levels(self, instruction: Instruction) -> Around | None:
         """The scopes and the calls around an instruction, outermost first; None where the program does not tell."""
-        if instruction not in self._known:
-            self._known[instruction] = self._found(instruction)
-        return self._known[instruction]
-
-    def _found(self, instruction: Instruction) -> Around | None:
         if instruction.metadata is None:
             return None
         chain = self._chains.of(instruction)
         if self._chains.frames and not chain:
             return None
+        key = instruction.metadata.op_name, chain
+        if key not in self._known:
+            self._known[key] = self._found(*key)
+        return self._known[key]
+
+    def _found(self, op_name: str, chain: tuple[int, ...]) -> Around:
         frames = [self._chains.frames[frame_id - 1] for frame_id in chain]
-        scopes = self._scopes(instruction)
         calls = (
             Level(caller, word_of(frame.function_name, self._own))
             for caller, frame in zip(chain, frames[1:], strict=False)
         )
-        return Around((scopes, tuple(calls)), frames[0].function_name if frames else "")
+        return Around((self._scopes(op_name), tuple(calls)), frames[0].function_name if frames else "")
 
-    def _scopes(self, instruction: Instruction) -> Levels:
+    def _scopes(self, op_name: str) -> Levels:
         """The scopes that the name of an operation tells."""
         found: list[Level] = []
         path: tuple[str, ...] = ()
-        for part in scope_parts(instruction.metadata.op_name) if instruction.metadata is not None else ():
+        for part in scope_parts(op_name):
             path = (*path, part)
             found.append(Level(path, word_of(part.rpartition(".")[2], self._own)))
         return tuple(found)

@@ -18,7 +18,9 @@ def imported_names(target: Target) -> Iterator[tuple[str, str]]:
 def imports(target: Target, needed: set[str], texts: list[str], helpers: str = "") -> list[str]:
     """Standard library, then third party, then the import of ``helpers``, as ruff sorts them."""
     everything = "\n".join(texts)
-    lines = set(needed) | {line for name, line in imported_names(target) if re.search(rf"\b{name}[.(]", everything)}
+    lines = set(needed) | {
+        line for name, line in imported_names(target) if name in everything and re.search(rf"\b{name}[.(]", everything)
+    }
     if "ml_dtypes." in everything:
         lines.add("import ml_dtypes")
     if "np." in everything:

@@ -43,6 +43,8 @@ def named_results(program: Program, renderer: Renderer, names: Names) -> dict[Fu
 
     Loops take their results apart, and so does what may let go of large arrays one by one.
     """
+    if program.functions == [program.entry]:
+        return {}
     in_bodies: set[Function] = set()
     called: set[Function] = set()
     for caller in program.functions:

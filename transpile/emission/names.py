@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from ..array.graph import Graph
 from ..array.node import Node
-from ..array.program import Function, tree_nodes
+from ..array.program import Function
 from ..hlo.carriers import NARROWING, WIDENING
 from ..hlo.element_types import PRED
 
@@ -119,14 +119,14 @@ def base_name(node: Node, graph: Graph) -> str:
 
 def _name_of_result(function: Function, index: int) -> str:
     """One of several results is called what it is called in the function; the only one after the function."""
-    results = tree_nodes(function.results)
+    results = function.flat_results
     name = base_name(results[index], function.graph) if 1 < len(results) > index and results[index].operands else ""
     return identifier(own_name(function)) + "_out" if name in ("", "value") else name
 
 
 def _begins_with(function: Function, index: int) -> int | None:
     """The parameter that a result is made of first of all."""
-    node = tree_nodes(function.results)[index]
+    node = function.flat_results[index]
     while node.operands:
         node = next((operand for operand in node.operands if not operand.is_literal), node.operands[0])
     return node.parameters["argument"] if node.opcode == "parameter" else None
@@ -136,7 +136,7 @@ def repeated_function_name(function: Function) -> str:
     """``update`` for what makes arguments anew, where the author's names say nothing."""
     if function.label:
         return function.label
-    begun = [_begins_with(function, index) for index in range(len(tree_nodes(function.results)))]
+    begun = [_begins_with(function, index) for index in range(len(function.flat_results))]
     is_update = any(number is not None and all(map(is_argument, function.repeated[number])) for number in begun)
     return "update" if is_update else "part"
 

@@ -143,7 +143,7 @@ def _crosses_a_loop(node: Node, users: list[Node | None]) -> bool:
             continue
         in_body = user.opcode == "loop" and node not in user.operands
         reader = user.parameters["loop"].region if in_body else user.region
-        if not is_inside(reader, node.region):
+        if reader is node.region or not is_inside(reader, node.region):
             continue
         for region in reader.path():
             if region is node.region:

@@ -8,13 +8,13 @@ question on to the line of the caller. Only identifiers are ever taken from the 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from ..array.graph import Graph
 from ..array.node import Node
-from ..array.program import Function, roots, tree_nodes
+from ..array.program import Function, roots
 from ..array.traversal import dependencies, topological
 from ..hlo.ir import HloModule, Instruction
 from ..hlo.stack_frames import driver_frames
@@ -108,7 +108,7 @@ class SourceNames:
 
     def of_result(self, function: Function, index: int) -> str | None:
         """The author's name for one of several results of a function, where it has one inside."""
-        results = tree_nodes(function.results)
+        results = function.flat_results
         if not 1 < len(results) > index:
             return None
         if function not in self._of_results:
@@ -130,12 +130,14 @@ class SourceNames:
             frame_id = frame.parent
         return frame_id
 
-    def suggestions(self, graph: Graph, nodes: list[Node], results: list[Node], named: set[Node]) -> dict[Node, str]:
+    def suggestions(
+        self, graph: Graph, nodes: list[Node], results: Sequence[Node], named: set[Node]
+    ) -> dict[Node, str]:
         """Names for values that are ``named`` although the author gave them none: by keywords, calls and scopes."""
         return self.contexts.names(graph, nodes, results, named) | self.names(graph, nodes, results, self.hints)
 
     def names(
-        self, graph: Graph, nodes: list[Node], results: list[Node], table: Targets | None = None
+        self, graph: Graph, nodes: list[Node], results: Sequence[Node], table: Targets | None = None
     ) -> dict[Node, str]:
         """Names for the values that leave the expressions they were assigned from."""
         table = self.targets if table is None else table
@@ -214,7 +216,7 @@ def _parts(node: Node, sites: dict[Node, list[Site]]) -> set[Node]:
 
 
 def _used_outside(
-    graph: Graph, nodes: list[Node], results: list[Node], sites: dict[Node, list[Site]]
+    graph: Graph, nodes: list[Node], results: Sequence[Node], sites: dict[Node, list[Site]]
 ) -> Iterator[tuple[Node, Site]]:
     """The nodes of each site that some node of another, or the function's result, uses.
 

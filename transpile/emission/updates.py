@@ -125,5 +125,5 @@ def _call_argument(result: Node, of_called: dict[Function, dict[Node, Node]]) ->
     called: Function = call.parameters["function"]
     if called not in of_called:
         of_called[called] = updates(called)
-    argument = of_called[called].get(tree_nodes(called.results)[index])
+    argument = of_called[called].get(called.flat_results[index])
     return [] if argument is None else [call.operands[called.parameters.index(argument)]]

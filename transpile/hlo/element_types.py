@@ -5,7 +5,7 @@ Source: the list of primitive types in XLA's ``xla_data.proto``; the shapes-and-
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
 import ml_dtypes
@@ -22,9 +22,9 @@ class Kind(Enum):
     COMPLEX = "complex"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class ElementType:
-    """One element type, e.g. ``f32``.
+    """One element type, e.g. ``f32``; there is one object for each.
 
     ``bits`` is the width of one element (8 for ``pred``, 4 for ``s4``); ``dtype`` is the NumPy dtype an array of
     this type has in emitted code and in literals.
@@ -33,7 +33,7 @@ class ElementType:
     name: str
     kind: Kind
     bits: int
-    dtype: np.dtype = field(compare=False)
+    dtype: np.dtype
 
     def __str__(self) -> str:
         return self.name

@@ -9,6 +9,8 @@ from .ir import HloModule, Instruction
 
 def driver_frames(module: HloModule) -> frozenset[int]:
     """The frames of whoever called the tracer: around the traced function, or around every instruction."""
+    if not module.stack_frames:
+        return frozenset()
     traced = module.name.removeprefix("jit_")
     named = {
         frame_id

@@ -166,7 +166,7 @@ def _by_function(
 ) -> dict[_Traced, dict[int, list[tuple[Label, Instruction]]]]:
     """The functions that were traced: by the frame of the caller, the instructions inside the call."""
     found: dict[_Traced, dict[int, list[tuple[Label, Instruction]]]] = {}
-    calls_of: dict[tuple[tuple[int, ...], bool], list[tuple[_Traced, int, int]]] = {}
+    calls_of: dict[tuple[tuple[int, ...], bool], list[tuple[list[tuple[Label, Instruction]], int]]] = {}
     for instruction in _by_depth(computation):
         kind, is_gradient = numbers.kind(instruction)
         if kind is None:
@@ -174,9 +174,12 @@ def _by_function(
         chain = chains.of(instruction)
         calls = calls_of.get((chain, is_gradient))
         if calls is None:
-            calls = calls_of[chain, is_gradient] = list(_calls(chain, is_gradient, chains, numbers))
-        for function, caller, inner in calls:
-            found.setdefault(function, {}).setdefault(caller, []).append(((inner, kind), instruction))
+            calls = calls_of[chain, is_gradient] = [
+                (found.setdefault(function, {}).setdefault(caller, []), inner)
+                for function, caller, inner in _calls(chain, is_gradient, chains, numbers)
+            ]
+        for call, inner in calls:
+            call.append(((inner, kind), instruction))
     return found
 
 
@@ -202,22 +205,23 @@ def _by_depth(computation: Computation) -> list[Instruction]:
     """
     depth: dict[Instruction, int] = {}
     for instruction in computation.instructions:
-        depth[instruction] = 1 + max((depth[operand] for operand in instruction.operands), default=0)
+        depth[instruction] = 1 + max([depth[operand] for operand in instruction.operands], default=0)
     return sorted(computation.instructions, key=depth.__getitem__)
 
 
 def _split(labelled: list[tuple[Label, Instruction]]) -> list[Copy]:
     """The copies that one place of call left: as many as most labels come."""
     labelled = [(label, instruction) for label, instruction in labelled if instruction.opcode not in STRUCTURE]
-    counts = Counter(label for label, _ in labelled)
+    counts = Counter([label for label, _ in labelled])
     if not counts:
         return []
     repeats = Counter(counts.values()).most_common(1)[0][0]
     copies: list[Copy] = [{} for _ in range(repeats)]
-    seen: Counter[Label] = Counter()
+    seen = dict.fromkeys(counts, 0)
     for label, instruction in labelled:
-        if counts[label] % repeats == 0:
-            copy, number = divmod(seen[label], counts[label] // repeats)
+        in_each, left = divmod(counts[label], repeats)
+        if not left:
+            copy, number = divmod(seen[label], in_each)
             copies[copy][(*label, number)] = instruction
             seen[label] += 1
     return copies

@@ -33,6 +33,8 @@ def _inline(program: Program, is_simple: Callable[[Function], bool]) -> None:
             rewrite(function, ("call",), partial(_in_place, function, simple))
         if function is not program.entry and is_simple(function):
             simple.add(function)
+    if not simple:
+        return
     used = {function for caller in program.functions for function in _named(caller)} | {program.entry}
     program.functions[:] = [function for function in program.functions if function not in simple or function in used]
 

@@ -54,8 +54,8 @@ class Surroundings:
         """Numbers that also tell apart what the operands and the users of nodes are."""
         found: dict[Node, int] = {}
         for node in self.order:
-            inner = tuple(known[operand] for operand in node.operands)
-            outer = tuple(sorted((known[user], k) for user, k in self.users.get(node, ())))
+            inner = tuple([known[operand] for operand in node.operands])
+            outer = tuple(sorted([(known[user], k) for user, k in self.users.get(node, ())]))
             found[node] = self._number((known[node], inner, outer))
         return found
 
@@ -92,7 +92,8 @@ class Surroundings:
         for place in range(min(number), len(self.order)):
             last = 0
             for part in self.needs[place]:
-                last = max(last, needs[part])
+                if needs[part] > last:
+                    last = needs[part]
             if place in number:
                 if last != number[place] - 1:
                     return None
@@ -102,7 +103,8 @@ class Surroundings:
         for place in range(max(number), -1, -1):
             own = needed[place] = number.get(place, needed[place])
             for part in self.needs[place]:
-                needed[part] = min(own, needed[part])
+                if needed[part] > own:
+                    needed[part] = own
         return needs, needed
 
 
@@ -240,17 +242,17 @@ class Copies:
         for place in range(min(owner, default=0), max(owner, default=-1) + 1):
             needs = self.around.needs[place]
             number, copy = owner.get(place, (-1, -1))
-            if number in found or any(
-                latest[part] >= copy and (owner.get(part, (-1, -1))[1] != copy or owner[part][0] in found)
-                for part in needs
-                if number >= 0
+            last = max([latest[part] for part in needs], default=-1)
+            if number in found or (
+                last >= copy >= 0
+                and any(
+                    latest[part] >= copy and (owner.get(part, (-1, -1))[1] != copy or owner[part][0] in found)
+                    for part in needs
+                )
             ):
                 found.add(number)
                 copy = -1
-            last = copy
-            for part in needs:
-                last = max(last, latest[part])
-            latest[place] = last
+            latest[place] = max(last, copy)
         return found
 
     def _torn(self) -> set[int]:

@@ -26,7 +26,7 @@ _NUMBERS = {"inf": np.inf, "nan": np.nan}
 
 
 class Pattern:
-    """One pattern. ``opcode`` is the operation at its root."""
+    """One pattern. ``opcode`` is the operation at its root, ``inner`` are those that its operands must be."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -36,6 +36,7 @@ class Pattern:
         assert isinstance(root, ast.Call), f"a pattern is an operation: {text}"
         self._root = _Operation(root, name)
         self.opcode = self._root.opcode
+        self.inner = frozenset(part.opcode for part in self._root.parts if part.opcode is not None)
 
     def match(self, node: Node) -> Bindings | None:
         """Return what the names stand for in the first way in which the pattern matches the node, or None."""

@@ -147,8 +147,8 @@ def _absorb(around: Surroundings, found: Activations, numbers: Numbers) -> None:
         serving = around.users.get(instruction, [])
         if instruction in found.structure or serving:
             (operand,) = instruction.operands
-            label = (*label_of[operand], "of", instruction.opcode, instruction.shape)
-            take(instruction, owner[operand], (*label, instruction.attributes.get("index")))
+            what = numbers.of((instruction.opcode, instruction.shape, instruction.attributes.get("index")))
+            take(instruction, owner[operand], (*label_of[operand], "of", what))
             waiting.extend(user for user, _ in serving if is_free(user))
     common = set.intersection(*(set(copy) for copy in copies))
     differing = {

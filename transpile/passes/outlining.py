@@ -287,22 +287,19 @@ def _ordered(
         position[new] = places[old]
         for call in (o for o in new.operands if o not in places):
             position[call] = min(places[old], position.get(call, places[old]))
-    waiting: dict[Instruction, int] = {}
-    after: dict[Instruction, list[Instruction]] = {}
-    for instruction in instructions:
-        before = {replaced.get(operand, operand) for operand in instruction.operands}
-        waiting[instruction] = len(before)
-        for operand in before:
-            after.setdefault(operand, []).append(instruction)
-    number = {instruction: k for k, instruction in enumerate(instructions)}
-    heap = [(position.get(i, 0), number[i]) for i in instructions if not waiting[i]]
-    heapq.heapify(heap)
+    given = sorted(instructions, key=lambda instruction: position.get(instruction, 0))
+    waiting = [len(instruction.operands) for instruction in given]
+    after: dict[Instruction, list[int]] = {}  # once for each operand
+    for k, instruction in enumerate(given):
+        for operand in instruction.operands:
+            after.setdefault(replaced.get(operand, operand), []).append(k)
+    heap = [k for k, count in enumerate(waiting) if not count]
     ordered: list[Instruction] = []
     while heap:
-        _, k = heapq.heappop(heap)
-        ordered.append(instructions[k])
-        for follower in after.get(instructions[k], []):
-            waiting[follower] -= 1
-            if not waiting[follower]:
-                heapq.heappush(heap, (position.get(follower, 0), number[follower]))
-    return ordered if len(ordered) == len(instructions) else None
+        instruction = given[heapq.heappop(heap)]
+        ordered.append(instruction)
+        for k in after.get(instruction, ()):
+            waiting[k] -= 1
+            if not waiting[k]:
+                heapq.heappush(heap, k)
+    return ordered if len(ordered) == len(given) else None

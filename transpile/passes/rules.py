@@ -81,13 +81,20 @@ def is_full_float(element_type: ElementType) -> bool:
 def apply_rules(function: Function, rules: Sequence[Rule], supports: Support, but: Container[Node] = ()) -> None:
     """Rewrite by the first rule that matches, operands before their users, until none does; ``but`` some nodes."""
     by_opcode: dict[str, list[Rule]] = {}
+    inner: dict[str, set[frozenset[str]]] = {}  # by the opcode of a node, those that its operands must have
     for rule in rules:
-        by_opcode.setdefault(pattern(rule.match).opcode, []).append(rule)
+        match = pattern(rule.match)
+        by_opcode.setdefault(match.opcode, []).append(rule)
+        inner.setdefault(match.opcode, set()).add(match.inner)
     graph, live = function.graph, live_nodes(function)
 
-    def rewritten(node: Node) -> Node | None:
+    def may_match(node: Node) -> bool:
         if "effect" in node.parameters or node in but:
-            return None
+            return False
+        given = {operand.opcode for operand in node.operands}
+        return any(wanted <= given for wanted in inner[node.opcode])
+
+    def rewritten(node: Node) -> Node | None:
         current = node
         for _ in range(_DEEPEST):
             found = (rule.apply(graph, current, live, supports) for rule in by_opcode.get(current.opcode, ()))
@@ -97,7 +104,7 @@ def apply_rules(function: Function, rules: Sequence[Rule], supports: Support, bu
             current = following
         return current
 
-    rewrite(function, by_opcode, rewritten)
+    rewrite(function, by_opcode, rewritten, may_match=may_match)
 
 
 def _built(graph: Graph, tree: ast.expr, element_type: ElementType, bound: Bindings) -> Node:

@@ -127,7 +127,7 @@ class RegionFinder:
     def _read_by(self, node: Node, at: Map) -> Iterator[tuple[Node, Map]]:
         return read_by(node, at, node in self.reductions)
 
-    def _needed(self, node: Node) -> Iterable[Node]:
+    def _needed(self, node: Node) -> Sequence[Node]:
         """Return what comes before a node: what a body reads from around it comes before the body."""
         around = self.around.get(node.region)
         return (*dependencies(node), *around) if around else dependencies(node)

@@ -63,14 +63,12 @@ class ValueMaker:
             total = counted(self.graph, opcode, nodes, element_type)
             if total is not None:
                 return total
-        nodes = self.strengthened(opcode, nodes)
+            nodes = self._strengthened(opcode, nodes)
         interval = cut_interval(nodes[0], element_type) if parameters.get("function") == "to_int" else None
         return self.graph.add(opcode, nodes, element_type=element_type, interval=interval, **parameters)
 
-    def strengthened(self, opcode: str, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+    def _strengthened(self, opcode: str, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
         """Python ints need one strong operand beside them that gives the result its dtype."""
-        if not any(node.is_python_int for node in nodes):
-            return nodes
         typed = nodes[1:] if opcode == "select" else nodes
         if any(not node.is_python_int and not node.is_literal for node in typed):
             return nodes
