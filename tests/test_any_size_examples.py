@@ -14,6 +14,7 @@ from xla2py.transpile.equivalence.budgets import budgets_for  # noqa: E402
 from xla2py.transpile.equivalence.comparison import compare  # noqa: E402
 from xla2py.transpile.equivalence.inputs import make_inputs, nest  # noqa: E402
 from xla2py.transpile.equivalence.reference_process import run_hlo_in_child  # noqa: E402
+from xla2py.transpile.equivalence.sizes import sizes_to_check  # noqa: E402
 from xla2py.transpile.hlo.printer import print_module  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
@@ -29,6 +30,7 @@ def test_one_module_for_all_sizes(name):
     witnesses = examples.with_free_sizes(name)
     emitted = examples.emitted(name)
     assert emitted.source == (ROOT / "generated" / "any_size" / f"{name}.py").read_text("utf-8"), "run the gallery"
+    assert len(sizes_to_check(emitted.sizes, witnesses.sizes)) >= 10
     generic = emitted.load()
     assert set(generic.SIZES) == set(examples.FREE[name].values())
     for seed, more in enumerate(LARGER):

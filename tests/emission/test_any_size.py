@@ -66,6 +66,26 @@ def places(x):
     return jax.nn.softmax(x * n, -1) @ x.T, weights[:, None] * x.mean() + weights
 
 
+def split(x, y):
+    b, t, d = x.shape
+    q, k = (jnp.moveaxis(each.reshape(b, -1, 4, d // 4), 2, 1) for each in (x, y))
+    return jax.nn.softmax(q @ k.mT * (d // 4) ** -0.5, -1) * (1 / (t + 2))
+
+
+def smooth(x):
+    return jnp.fft.irfft(jnp.fft.rfft(x) / 2, n=x.shape[-1]), ((x - x.mean(0)) ** 2).sum(0) * (2 / (len(x) - 1))
+
+
+def pooled(x):
+    b, h, w, c = x.shape
+    y = (x - x.mean((0, 1, 2))) ** 2
+    return x.reshape(b, h // 2, 2, w // 2, 2, c).max((2, 4)), y.sum((0, 1, 2)) / (b * h * w - 1) + y
+
+
+def large(x, w, y, t):
+    return jax.nn.softmax(x, -1), jax.lax.erf(x), (x * w).sum(-1), y @ y.mT, jnp.searchsorted(t, x)
+
+
 def steps(x):
     return x * (2 if len(x) % 2 else 3)
 
@@ -81,6 +101,9 @@ PROGRAMS = [
     "median(f32[N,3])",
     "quantile(f32[N,3])",
     "marks(f32[N])",
+    "split(f32[B,T,D], f32[B,S,D])",
+    "smooth(f32[B,N])",
+    "pooled(f32[B,H,W,3])",
 ]
 
 
@@ -170,6 +193,28 @@ def test_text_reads_sizes_from_its_arguments(kernels, xla2py):
     assert (
         "# regenerate: xla2py emit 'any_size_kernels:attention(f32[B,T,D], f32[B,T,D], f32[B,T,D])' -t numpy\n" in out
     )
+
+
+def test_numbers_that_follow_from_expressions_of_sizes_are_told_by_these(kernels, xla2py):
+    _, out, _ = xla2py("emit", "any_size_kernels:split(f32[B,T,D], f32[B,S,D])")
+    assert re.search(r"\(1 / \(d // 4\) ?\*\* ?0\.5\)", out) and "(1 / (t + 2))" in out
+    _, out, _ = xla2py("emit", "any_size_kernels:smooth(f32[B,N])")
+    assert "np.fft.irfft(np.fft.rfft(x) / 2, n)" in out
+
+
+def test_what_large_arrays_have_functions_for_is_one_text(kernels, xla2py):
+    """There is no size from which on the module for any has another."""
+    program = "any_size_kernels:large(f32[B,H,W,C], f32[C], s32[H,W], f32[N])"
+    _, out, _ = xla2py("emit", program)
+    assert " ".join(f'"{name}": range(2, 2**63),' for name in "BHWCN") in " ".join(out.split())
+    numbers = {"B": 31, "H": 33, "W": 35, "C": 37, "N": 40}
+    _, one, _ = xla2py("emit", re.sub("[BHWCN](?=[],])", lambda match: str(numbers[match[0]]), program))
+    assert "in_blocks(" not in out and "in_blocks(" in one
+
+
+def test_sizes_of_which_some_must_be_even_are_so_whatever_was_tried_first(kernels, xla2py):
+    _, out, _ = xla2py("emit", "any_size_kernels:pooled(f32[B,H,W,3])")
+    assert re.search(r'"B": range\(\d+, 2\*\*63\),\s*"H": range\(\d+, 2\*\*63, 2\)', out) and "ddof=1" not in out
 
 
 def test_sizes_that_must_be_multiples_are_so_in_the_check(kernels, xla2py):

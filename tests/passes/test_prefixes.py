@@ -127,3 +127,13 @@ def test_infinities_and_nan():
 def test_sums_of_nothing():
     empty = np.zeros((0, 32), np.float32)
     assert_agrees(optimised(lambda x: jnp.cumsum(x, 1), empty), empty, without="prefixes")
+
+
+def test_a_running_sum_of_which_two_parts_are_read_is_computed_once():
+    def moving(x):
+        total = jnp.cumsum(x, 0)
+        return total[5:] - total[:-5]
+
+    text = main(hlo(moving, X.T))
+    assert text.count("cumsum(") == 1
+    assert_agrees(hlo(moving, X.T), X.T, without="prefixes", budget=SUMS)

@@ -141,6 +141,18 @@ def test_block_functions_are_handed_the_sizes_that_their_blocks_do_not_have():
     assert '= da.blockwise(main_block, "", n, None, meta' in source and "def main_block(n: int) -> " in source
 
 
+def test_kernels_are_handed_the_sizes_that_their_blocks_do_not_have():
+    def scaled(x):
+        return jnp.tanh(x * x.shape[0]) - x.shape[1], x + len(x)
+
+    programs = xla2py.from_jax(scaled, xla2py.array("N, D"))
+    for style in ("fast", "fused"):
+        main = xla2py.emit(programs, "dask", chunks="5", style=style).load().main
+        x = np.linspace(-0.1, 0.1, 13 * 7, dtype=np.float32).reshape(13, 7)
+        for found, expected in zip(main(x), scaled(x), strict=True):
+            np.testing.assert_allclose(found.compute(scheduler="sync"), expected, rtol=1e-5)
+
+
 def test_functions_of_rows_are_handed_sizes_whole():
     def scaled(x, w):
         return jnp.tanh(x @ w + len(x)) / len(x)

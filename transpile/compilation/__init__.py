@@ -121,7 +121,8 @@ def _support(target: Target, options: Options, *, sizes_are_fixed: bool) -> Supp
     """Return what a target supports in a style: where there are kernels, nothing that would stand in their way."""
     kernels = kernels_in(options.style, target)
     is_trusted = options.edges == LIBRARY and target.features.indices_are_free
-    are_passes = target.features.operations_are_passes and kernels is None
+    # What is done in another way with large arrays only would have another text at some sizes.
+    are_passes = target.features.operations_are_passes and kernels is None and sizes_are_fixed
     features = replace(
         target.features,
         indices_are_trusted=is_trusted,

@@ -235,7 +235,8 @@ def _use_own_functions(draft: Draft) -> None:
     imported = {*draft.options.allow, *(kernels.requires if kernels is not None else ())}
     packages = [rule for name, rule in target.packages.items() if name in imported]
     before, after = (None, target.readable_function) if kernels is None else (kernels.own_function, None)
-    for own in (before, *packages, target.own_function, after):
+    of_large = () if draft.given.free_sizes else (target.own_function, after)  # which stand for what is slow with many
+    for own in (before, *packages, *of_large):
         if own is not None:
             own_functions(draft.program, own)
 

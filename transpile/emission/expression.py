@@ -55,7 +55,7 @@ POWER = 14
 UNARY = 13
 SUM = 11
 
-_INTEGER = re.compile(r"\b(?<!\.)\d+\b(?!\.)")
+_NUMBER = re.compile(r"\b(?<!\.)\d+(\.\d*)?(e[+-]?\d+)?\b")
 
 OWN = "own"  # the folder of a target's own macros, as templates call it
 
@@ -212,7 +212,7 @@ class Renderer:
 
     def columns(self, text: str) -> int:
         """Return how long a text counts as: where sizes are free, every number like a name of one letter."""
-        return len(_INTEGER.sub("0", text) if self.sizes_are_free else text)
+        return len(_NUMBER.sub("0", text) if self.sizes_are_free else text)
 
     def has(self, opcode: str) -> bool:
         return opcode.replace("-", "_") in self.macros

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 
 from ..emission.generated import GeneratedModule
 from ..errors import XlaToPythonError
 from ..frontends.witnesses import Assignment, Sizes, Witnesses, shown_sizes
 from ..hlo.ir import HloModule
 
+FEWEST = 10  # sizes
 _LARGE = 521
 # Of each name in turn: primes, powers of two, and the same number for all, which no text was made at.
 _ROWS = (
@@ -22,6 +24,7 @@ _ROWS = (
     (20, 9, 6, 10, 4, 15),
     (127, 33, 65, 17, 12, 9),
 )
+_FURTHER = ((9, 6, 15, 20, 14, 10), (30, 21, 19, 12, 7, 8), (25, 36, 11, 9, 5, 14))  # where some of these are the same
 
 
 def programs_to_check(witnesses: Witnesses, emitted: Sequence[GeneratedModule]) -> Iterator[tuple[str, HloModule]]:
@@ -41,13 +44,15 @@ def programs_to_check(witnesses: Witnesses, emitted: Sequence[GeneratedModule]) 
 
 
 def sizes_to_check(possible: Mapping[str, range], tried: Sizes) -> list[dict[str, int]]:
-    """The least sizes that a module takes, primes, powers of two, equal ones, and a large one for each name.
+    """The least sizes that a module takes, primes, powers of two, equal ones, and a large one for each name: at least
+    ten in all.
 
     Where a name has multiples only, they are multiples. All differ from the ``tried`` ones.
     """
     found: list[dict[str, int]] = []
     known = [dict(zip(tried, numbers, strict=True)) for numbers in zip(*tried.values(), strict=True)]
-    for wanted in _wanted(possible):
+    further = (dict(zip(possible, row, strict=False)) for row in _FURTHER)
+    for wanted in chain(_wanted(possible), (row for row in further if len(found) < FEWEST)):
         sizes = {name: _possible(possible[name], number) for name, number in wanted.items()}
         if sizes not in found and sizes not in known:
             found.append(sizes)

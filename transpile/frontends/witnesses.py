@@ -136,10 +136,8 @@ def witnesses(
     chosen = dict(zip(names, _CHOSEN, strict=False))
     at, problem = _remembered(at), None
     for factor in _FACTORS:
-        try:
-            at({name: numbers[0] * factor for name, numbers in chosen.items()})
-        except XlaToPythonError as error:
-            problem = problem or error
+        if (found := _problem(chosen, dict.fromkeys(names, factor), at)) is not None:
+            problem = problem or found
             continue
         factors = _needed_factors(chosen, factor, at)
         sizes = {name: tuple(k * factors[name] for k in numbers) for name, numbers in chosen.items()}
@@ -175,12 +173,21 @@ def _needed_factors(
     needed = dict.fromkeys(chosen, factor)
     for name in chosen if factor > 1 else ():
         tried = {**needed, name: 1}
-        try:
-            at({each: numbers[0] * tried[each] for each, numbers in chosen.items()})
+        if _problem(chosen, tried, at) is None:
             needed = tried
-        except XlaToPythonError:
-            continue
     return needed
+
+
+def _problem(
+    chosen: Mapping[str, tuple[int, ...]], factors: Assignment, at: Callable[[Assignment], HloModule]
+) -> XlaToPythonError | None:
+    """Return why the program cannot be read at multiples of the sizes that come first; None where it can."""
+    for number in range(_READ):  # the others may be no multiples by chance
+        try:
+            at({name: numbers[number] * factors[name] for name, numbers in chosen.items()})
+        except XlaToPythonError as error:
+            return error
+    return None
 
 
 def files_at_sizes(

@@ -36,7 +36,7 @@ from .texts import Common, Shapes, in_common
 
 # What is tried below the smallest witnesses, until one serves. Programs at equal sizes often share what others compute
 # twice.
-_LEAST = ((2,) * MOST, (3, 4, 5, 6, 7, 8), (4,) * MOST, (6,) * MOST, (5, 7, 6, 8, 9, 10))
+_LEAST = ((2,) * MOST, (3, 4, 5, 6, 7, 8), (4,) * MOST, (6,) * MOST, (5, 7, 6, 8, 9, 10), (7, 9, 8, 11, 10, 12))
 _LESS = 1  # is tried where 2 serves; at 0, JAX traces no more than the shape of the result
 _ENDLESS = 2**63
 _MANY = 1_000_000  # elements along an axis
@@ -307,9 +307,9 @@ def _shapes(emitted: list[GeneratedModule]) -> dict[str, Shapes]:
                 if node.element_type is not None and name.isidentifier():
                     arguments.setdefault(name, []).append(_known_shape(each, function.function, node))
         for kernel, shapes in each.shapes.items():
-            found.setdefault(kernel, {})
-            for name, shape in shapes.items():
-                found.setdefault(kernel, {}).setdefault(name, []).append(shape)
+            rows = found.setdefault(kernel, {})
+            for name, shape in shapes.items():  # where arrays are in chunks, kernels are given these
+                rows.setdefault(name, []).append(shape if each.plan is None else (None,) * len(shape))
     return {
         name: {argument: rows for argument, rows in arguments.items() if len(rows) == len(emitted)}
         for name, arguments in found.items()

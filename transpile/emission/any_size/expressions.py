@@ -17,6 +17,14 @@ _FARTHEST = 4  # that a size is moved before it is divided
 _DOUBTED = 100  # numbers that may tell divisions apart
 _CHEAPEST_OF_TWO = 10  # what the sum of two sizes costs
 ATOM, POWER, PRODUCT, SUM = 3, 2, 1, 0  # how tightly an expression binds
+# What is made of a whole number k: what is divided by a power of it, if anything is; k where the result is known; the
+# power; how tightly the expression binds.
+_OF_INTEGERS: tuple[tuple[int, Callable[[float], float], float, int], ...] = (
+    (1, lambda value: 1 / value, 1, PRODUCT),
+    (0, lambda value: value**2, 0.5, POWER),
+    (1, lambda value: value**-2, 0.5, PRODUCT),
+    (2, lambda value: 2 / value, 1, PRODUCT),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +101,31 @@ def _cheapest(*forms: SizeExpression | None) -> SizeExpression | None:
     return min((form for form in forms if form is not None), key=lambda form: form.cost, default=None)
 
 
-def number_expression(values: Sequence[float], sizes: Sizes, dtype: Callable[[float], object]) -> SizeExpression | None:
-    """The simplest of ``m``, ``c / m``, ``c * m``, ``m**0.5`` and ``1 / m**0.5`` that rounds to these values.
+def number_expression(
+    values: Sequence[float],
+    sizes: Sizes,
+    dtype: Callable[[float], object],
+    integer: Callable[[tuple[int, ...]], SizeExpression | None] | None = None,
+) -> SizeExpression | None:
+    """The simplest of ``m``, ``c / m``, ``c * m``, ``m**0.5`` and ``1 / m**0.5`` that rounds to these values, where
+    ``m`` is a product of sizes; or else of ``1 / k``, ``2 / k``, ``k**0.5`` and ``1 / k**0.5``, where ``k`` is what
+    ``integer`` finds.
 
     All are Python's numbers, which take the dtype of the arrays beside them.
     """
+    rounded = [dtype(value) for value in values]
     for product in _products(sizes):
         for text, level, reached in _real_forms(product, values):
-            if [dtype(value) for value in reached] == [dtype(value) for value in values]:
+            if [dtype(value) for value in reached] == rounded:
                 return SizeExpression(text, level, product.cost, ())
+    for head, inverse, power, level in _OF_INTEGERS if integer is not None and min(values) > 0 else ():
+        numbers = tuple(round(inverse(value)) for value in values)
+        if min(numbers) > 0 and [dtype(_of_integer(head, number, power)) for number in numbers] == rounded:
+            assert integer is not None
+            found = integer(numbers)
+            if found is not None:
+                text = f"{found.within(ATOM)}**0.5" if power != 1 else found.within(POWER)
+                return SizeExpression(f"{head} / {text}" if head else text, level, found.cost, ())
     return None
 
 
@@ -162,6 +186,11 @@ def _plus(expression: SizeExpression, offset: int, cost: int) -> SizeExpression:
     values = tuple(each + offset for each in expression.values)
     cost += expression.cost + _digits(offset)
     return replace(expression, text=text, level=SUM, cost=cost, values=values, offset=expression.offset + offset)
+
+
+def _of_integer(head: int, number: int, power: float) -> float:
+    reached: float = number**power
+    return head / reached if head else reached
 
 
 def _digits(number: int) -> int:

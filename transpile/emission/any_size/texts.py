@@ -206,7 +206,9 @@ class _Reader:
         else:
             digits = max(len(string.replace(".", "").partition("e")[0].lstrip("0")) for string in strings)
             dtype = np.float32 if digits <= _MOST_DIGITS else np.float64
-            found = number_expression([float(string) for string in strings], local, dtype)
+            found = number_expression(
+                [float(string) for string in strings], local, dtype, lambda numbers: self._integer(numbers, local)
+            )
         if found is None:
             self._refuse(row)
         text = found.within(needed_level(before[0].string, before[1].string, after.string))

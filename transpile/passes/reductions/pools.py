@@ -49,5 +49,5 @@ RULES = tuple(Rule(f"{name}((pieces := reshape(x)), axes=axes)", _of_slices, onc
 
 def pools(function: Function, supports: Support) -> None:
     """Lower reductions of short pieces of axes to combinations of strided slices."""
-    if supports.features.slices_are_fast:
+    if supports.features.slices_are_fast and supports.features.sizes_are_fixed:
         apply_rules(function, RULES, supports)

@@ -16,7 +16,7 @@ from math import prod
 import numpy as np
 
 from ...array.graph import Graph
-from ...array.live import live_nodes
+from ...array.live import LiveNodes, live_nodes
 from ...array.node import Node
 from ...array.operations import RUNNING
 from ...array.program import Function, roots
@@ -67,7 +67,7 @@ def prefixes(function: Function, supports: Support) -> None:
     found: dict[Node, Prefix] = {}
     covered: set[Node] = set()
     for node in reversed(topological(roots(function))):
-        if node not in covered and _may_end_one(node):
+        if node not in covered and _may_end_one(node, live):
             prefix = _prefix(node)
             if prefix is not None:
                 found[node] = prefix
@@ -82,15 +82,17 @@ def prefixes(function: Function, supports: Support) -> None:
         rewrite(function, {node.opcode for node in found}, rule, supports)
 
 
-def _may_end_one(node: Node) -> bool:
-    """Tell whether a node is worth a closer look: combinations with something moved, and blocks put together, are."""
+def _may_end_one(node: Node, live: LiveNodes) -> bool:
+    """Tell whether a node is worth a closer look: combinations with something moved, and blocks put together, are. A
+    part of what runs already is none where others read that, too: it would be computed twice.
+    """
     if node.element_type is None or not node.shape or prod(node.shape) < _SHORTEST:
         return False
     outer = node
     while _moves(node):
         node = node.operands[0]
     if _runs(node):
-        return node is not outer
+        return node is not outer and live.count(node) == 1
     return node.opcode in RUNNING and any(map(_is_piece, node.operands))
 
 

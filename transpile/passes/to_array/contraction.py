@@ -57,7 +57,7 @@ def _contracted(
 ) -> Value:
     """The contraction of two sides; result dimensions are batch, left free, right free."""
     accumulator = accumulated_type(element_type)
-    in_bytes = element_type.is_integral and _products(left, right) >= _MANY
+    in_bytes = element_type.is_integral and _are_many(lowering, _products(left, right))
     if not in_bytes:
         left.value = converted(lowering, left.value, accumulator)
         right.value = converted(lowering, right.value, accumulator)
@@ -72,6 +72,11 @@ def _contracted(
 
 
 _MANY = 1 << 18  # products of integers from which NumPy's own loops are too slow
+
+
+def _are_many(lowering: FunctionLowering, products: int) -> bool:
+    """Tell whether products of integers are so many that they are left to floats; where sizes are free, they may be."""
+    return products >= _MANY or bool(lowering.module.module.free_sizes)
 
 
 def _products(left: _Side, right: _Side) -> int:
@@ -90,7 +95,8 @@ def _matmul(
     """``a @ b``; many products of integers by exact products of floats, which have fast libraries."""
     if a.element_type is element_type and not element_type.is_integral:
         return lowering.graph.add("matmul", (a, b), **precision)
-    if a.element_type is element_type and b.element_type is element_type and prod(shape) * a.shape[-1] < _MANY:
+    are_few = not _are_many(lowering, prod(shape) * a.shape[-1])
+    if a.element_type is element_type and b.element_type is element_type and are_few:
         return lowering.graph.add("matmul", (a, b))
     if a.ndim > 1 and b.ndim > 1:
         return lowering.call("matmul", (a, b), arguments=(Slot(0), Slot(1), element_type)).node

@@ -59,7 +59,9 @@ def fft(lowering: FunctionLowering, instruction: Instruction, x: Value) -> Value
     if not node.shape or 0 in node.shape or 0 in lengths:
         arguments = (Slot(0), kind, lengths)
         return lowering.call("fourier_transform", (node,), arguments=arguments)
-    own = kind != "IRFFT" or lengths[-1] == 2 * (node.shape[-1] - 1)
+    # A spectrum does not tell whether its signal has an odd length: where sizes are free, it may have at others.
+    may_be_odd = bool(lowering.module.module.free_sizes)
+    own = kind != "IRFFT" or (lengths[-1] == 2 * (node.shape[-1] - 1) and not may_be_odd)
     return Value.of(
         lowering.graph.add(
             "fft",
