@@ -14,7 +14,7 @@ import click
 from ...targets.base import require_targets
 from ..settings import SETTINGS, load_settings
 from .modules import run_all
-from .options import Command, Group, choose, setting_options
+from .options import Command, Group, choose, setting_options, sizes_option
 from .proofs import proved
 from .terminal import note, working, write_table
 
@@ -56,13 +56,14 @@ modules_argument = click.argument("modules", metavar="[MODULE|FOLDER]...", nargs
 
 
 @command.command(cls=Command)
-@click.argument("source", metavar="FILE")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option("-o", "--output", metavar="MODULE", required=True, help="The Python file, below pyproject.toml.")
+@sizes_option
 @setting_options(*SETTINGS)
-def add(source: str, output: str, **given: Any) -> int:
+def add(files: tuple[str, ...], output: str, sizes: tuple[str, ...], **given: Any) -> int:
     """Emit FILE as a module of this project and list it in pyproject.toml.
 
-    Options given here are kept for later updates.
+    Several FILEs are one program at the numbers that --sizes gives. Options given here are kept for later updates.
     """
     from ..vendoring import add_module, nearest_project
 
@@ -75,8 +76,9 @@ def add(source: str, output: str, **given: Any) -> int:
         raise click.UsageError("a module is for one target: give -t one name")
     if options.get("sources"):
         options["sources"] = str(Path(options["sources"]).resolve())
+    source, *others = files
     with working(f"emitting {source} for {target}"):
-        project, module = add_module(project, source, place, target, options)
+        project, module = add_module(project, source, place, target, options, others=others, sizes=sizes)
     note(f"wrote {module.output} and listed it in {project.path}")
     return 0
 

@@ -197,7 +197,7 @@ def files_at_sizes(
 
     Raises ``UsageError`` (XP425) where there are not as many as numbers.
     """
-    numbers = len(next(iter(sizes.values())))
+    numbers = max(map(len, sizes.values()), default=0)
     if numbers != len(modules) or numbers < FEWEST:
         message = f"there are {len(modules)} programs and {numbers} numbers of each size"
         raise UsageError(Diagnostic("XP425", message))

@@ -13,7 +13,7 @@ from ..emission.helper_modules import names_in_folder
 from ..emission.shared_helpers import form_in, helpers_file, stem
 from ..files import read_bytes
 from ..frontends import load_program
-from ..frontends.witnesses import Witnesses, free_sizes, function_at_sizes
+from ..frontends.witnesses import Witnesses, files_at_sizes, free_sizes, function_at_sizes, parse_sizes
 from ..hlo.ir import HloModule
 from ..hlo.verifier import verify
 from ..settings import emission_options
@@ -81,12 +81,17 @@ def regenerate(project: Project, module: VendoredModule) -> GeneratedModule:
 
 
 def program_of(project: Project, module: VendoredModule) -> HloModule | Witnesses:
-    """The program that a module comes from. Raises what ``load`` and ``verify`` raise."""
+    """The program that a module comes from, at several sizes where some are free. Raises what ``load`` and ``verify``
+    raise, and UsageError (XP425) for sizes that are none.
+    """
+    sizes = parse_sizes(module.sizes)
     if free_sizes(module.source):
-        return function_at_sizes(module.source, project.folder)
-    program = load_program(module.source, project.folder)
-    verify(program, program.source)
-    return program
+        return function_at_sizes(module.source, project.folder, sizes or None)
+    names = (module.source, *module.others)
+    programs = [load_program(name, project.folder) for name in names]
+    for program in programs:
+        verify(program, program.source)
+    return files_at_sizes(programs, sizes, names) if sizes or module.others else programs[0]
 
 
 def as_edited(project: Project, module: VendoredModule) -> GeneratedModule | None:

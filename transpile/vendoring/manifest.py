@@ -1,7 +1,8 @@
 """The modules that a project vendors: the tables ``[[tool.xla2py.module]]`` of its pyproject.toml.
 
 Each has ``source`` and ``output``, relative to the file, and optionally ``target``, ``edited`` and any setting of
-``[tool.xla2py]``, which it overrides.
+``[tool.xla2py]``, which it overrides. Of modules for any size, ``sizes`` are the words of ``--sizes``, and ``others``
+further dumps of the program.
 """
 
 from __future__ import annotations
@@ -25,18 +26,21 @@ from .text_files import TextFile
 OPTIONS = {name: setting for name, setting in SETTINGS.items() if name != "target"}
 HELPERS = "@helpers"  # the source of the file that modules import helpers from
 _HEADER = "[[tool.xla2py.module]]"
-_KEYS = ("source", "output", "target", "edited", *OPTIONS)
+_LISTS = ("others", "sizes")
+_KEYS = ("source", *_LISTS, "output", "target", "edited", *OPTIONS)
 
 
 @dataclass(frozen=True, slots=True)
 class VendoredModule:
-    """One entry. ``source`` and ``output`` are POSIX paths relative to the project's folder."""
+    """One entry. ``source``, ``others`` and ``output`` are POSIX paths relative to the project's folder."""
 
     source: str
     output: str
     target: str = "numpy"
     edited: bool = False  # edits are there to stay: not a reason to complain
     options: Mapping[str, Value] = field(default_factory=dict)
+    others: tuple[str, ...] = ()  # dumps of the same program at other sizes
+    sizes: tuple[str, ...] = ()  # such as B=3,5,7
 
     @property
     def is_helpers(self) -> bool:
@@ -126,6 +130,7 @@ def _modules(entries: list[dict[str, Any]], source: SourceText) -> tuple[Vendore
             entry.get("target", "numpy"),
             entry.get("edited", False),
             {name: OPTIONS[name].read(value, folder) for name, value in entry.items() if name in OPTIONS},
+            **{name: tuple(entry.get(name, ())) for name in _LISTS},
         )
         for entry in entries
     )
@@ -142,6 +147,7 @@ def _problems(entry: dict[str, Any]) -> list[tuple[str, str]]:
         for name, kind in kinds.items()
         if name in entry and not isinstance(entry[name], kind)
     ]
+    problems += [("XP412", f"{title}: {name} is no list of strings") for name in _LISTS if not _is_list(entry, name)]
     for name, setting in OPTIONS.items():
         if name in entry and (problem := setting.problem(entry[name])):
             problems.append(("XP412", f"{title}, setting '{name}': {problem}"))
@@ -149,6 +155,11 @@ def _problems(entry: dict[str, Any]) -> list[tuple[str, str]]:
     if isinstance(output, str) and not is_inside(output):
         problems.append(("XP702", f"{title} does not lie below the folder of pyproject.toml as a .py file"))
     return problems
+
+
+def _is_list(entry: dict[str, Any], name: str) -> bool:
+    listed = entry.get(name, [])
+    return isinstance(listed, list) and all(isinstance(word, str) for word in listed)
 
 
 def is_inside(output: str) -> bool:
@@ -172,7 +183,9 @@ def _written(project: Project, name: str, value: Value) -> Any:
 def with_module(project: Project, module: VendoredModule) -> Project:
     """Write an entry at the end of the manifest; comments, order and line ends of the file stay."""
     entry = tomlkit.table()
-    entry.update({"source": module.source, "output": module.output})
+    entry["source"] = module.source
+    entry.update({name: list(words) for name in _LISTS if (words := getattr(module, name))})
+    entry["output"] = module.output
     if module.target != "numpy":
         entry["target"] = module.target
     if module.edited:

@@ -8,7 +8,7 @@ leaves the old module or the new one, each with its ancestor.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path, PurePosixPath
@@ -51,18 +51,27 @@ class Update:
 
 
 def add_module(
-    project: Project, source: str, output: Path, target: str, options: Mapping[str, Value]
+    project: Project,
+    source: str,
+    output: Path,
+    target: str,
+    options: Mapping[str, Value],
+    *,
+    others: Sequence[str] = (),
+    sizes: Sequence[str] = (),
 ) -> tuple[Project, VendoredModule]:
     """Emit ``source`` to ``output`` and list it in the manifest; the new project and entry.
 
     ``source`` is a path or a function, ``module:function(shapes)``, that can be imported from the project's folder;
-    names in its shapes are sizes that may be any.
+    names in its shapes are sizes that may be any. So are those that differ between it and the ``others``, dumps of the
+    same program; ``sizes`` are words such as ``B=3,5,7``, or what chunks are planned for, ``B=1000000``.
 
     Raises ``UsageError``: XP702 where the output lies outside the project or is listed already, XP403 where the file
     is not one that xla2py wrote; and what reading and emitting the source raises.
     """
-    name = source if is_reference(source) else relative_name(project, Path(source))
-    module = VendoredModule(name, relative_name(project, output), target, options=options)
+    first, *further = (name if is_reference(name) else relative_name(project, Path(name)) for name in (source, *others))
+    place = relative_name(project, output)
+    module = VendoredModule(first, place, target, options=options, others=tuple(further), sizes=tuple(sizes))
     if not is_inside(module.output):
         message = f"{output} is not a .py file below {project.folder}, the folder of the project"
         raise UsageError(Diagnostic("XP702", message, hint="name a place inside the project with -o"))

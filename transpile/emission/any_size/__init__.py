@@ -153,7 +153,7 @@ class _Writer:
         ranges = {name: range(min(self.sizes[name]), _ENDLESS, step) for name, step in self.witnesses.steps.items()}
         line = self.renderer.statement("free_sizes", ranges)
         text = _SIGNATURE.sub(lambda match: f"{match[0]}\n{line}", self.common.text, count=1)
-        text = with_source_hash(text, _digest(self.emitted))
+        text = with_source_hash(text, _digest(self.emitted, self.planned))
 
         def command(match: re.Match[str]) -> str:
             others = match[3].replace(_UNFORMATTED, "") if is_formatted else match[3]
@@ -323,6 +323,6 @@ def _known_shape(module: GeneratedModule, function: Function, node: Node) -> tup
     return tuple(None if is_cut else size for size, is_cut in zip(node.shape, cut, strict=True))
 
 
-def _digest(emitted: list[GeneratedModule]) -> str:
+def _digest(emitted: list[GeneratedModule], planned: Assignment) -> str:
     hashes = (recorded_hashes(each.source)["source"] for each in emitted)
-    return hashlib.sha256("".join(hashes).encode()).hexdigest()
+    return hashlib.sha256("".join((*hashes, shown_sizes(planned))).encode()).hexdigest()
