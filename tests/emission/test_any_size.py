@@ -170,11 +170,12 @@ def test_what_hangs_on_sizes_is_refused_by_name(options):
         xla2py.emit(xla2py.from_jax(jnp.sin, xla2py.array("N")), **options)
 
 
-def test_programs_of_several_devices_are_refused_by_name():
+@pytest.mark.parametrize("target", ["cupy", "dask"])
+def test_programs_of_several_devices_are_refused_by_name(target):
     text = "HloModule m, replica_count=2\nENTRY e {{ x = f32[{0}] parameter(0)\n ROOT y = f32[{0}] add(x, x) }}"
     programs = files_at_sizes([load(text.format(number)) for number in (3, 5, 7)], {"N": (3, 5, 7)})
-    with pytest.raises(UnsupportedError, match="XP426: programs of several devices have no modules for any size"):
-        xla2py.emit(programs)
+    with pytest.raises(UnsupportedError, match="XP426: programs of several devices have no modules for any size on"):
+        xla2py.emit(programs, target)
 
 
 @pytest.mark.parametrize("function", [lambda x: x * (1 / len(x)), trapezoid])

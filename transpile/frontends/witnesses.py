@@ -11,6 +11,7 @@ from shlex import quote
 
 from ..errors import Diagnostic, UsageError, XlaToPythonError
 from ..hlo.ir import HloModule
+from ..hlo.shapes import ArrayShape
 from .functions import load_function
 
 Assignment = Mapping[str, int]  # of a number to each free size
@@ -143,9 +144,34 @@ def witnesses(
         sizes = {name: tuple(k * factors[name] for k in numbers) for name, numbers in chosen.items()}
         first = _read({name: numbers[:_READ] for name, numbers in sizes.items()}, at)
         others = zip(*(numbers[_READ:] for numbers in sizes.values()), strict=True)
-        return replace(first, reserves=tuple(dict(zip(sizes, numbers, strict=True)) for numbers in others))
+        return _per_device(replace(first, reserves=tuple(dict(zip(sizes, numbers, strict=True)) for numbers in others)))
     assert problem is not None
     raise problem
+
+
+def _per_device(found: Witnesses) -> Witnesses:
+    """The program with the sizes that its devices have of what is divided among them."""
+    parts = {name: _parts(found.modules, numbers) for name, numbers in found.sizes.items()}
+    if set(parts.values()) == {1}:
+        return found
+    whole = found.at
+    assert whole is not None
+    return replace(
+        found,
+        sizes={name: tuple(number // parts[name] for number in numbers) for name, numbers in found.sizes.items()},
+        at=lambda sizes: whole({name: number * parts[name] for name, number in sizes.items()}),
+        reserves=tuple({name: number // parts[name] for name, number in own.items()} for own in found.reserves),
+    )
+
+
+def _parts(modules: Sequence[HloModule], numbers: Sequence[int]) -> int:
+    """Return how many parts of an axis devices have where none has it whole."""
+    devices = modules[0].replica_count * modules[0].num_partitions
+    entries = ([p.shape for p in module.entry.parameters] for module in modules)
+    shapes = [[shape.dimensions for shape in own if isinstance(shape, ArrayShape)] for own in entries]
+    axes = {column for rows in zip(*shapes, strict=True) for column in zip(*rows, strict=False)}
+    possible = (parts for parts in range(1, devices + 1) if not any(number % parts for number in numbers))
+    return next((parts for parts in possible if tuple(number // parts for number in numbers) in axes), 1)
 
 
 def _remembered(at: Callable[[Assignment], HloModule]) -> Callable[[Assignment], HloModule]:

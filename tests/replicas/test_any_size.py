@@ -1,0 +1,81 @@
+"""Programs of several devices for any size: the names are what each device has."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.transpile.frontends import load
+from xla2py.transpile.frontends.witnesses import files_at_sizes
+
+KERNELS = '''"""Steps that four devices do together."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, PartitionSpec as P
+
+mesh = Mesh(np.array(jax.devices()), ("d",))
+
+
+@jax.jit
+@partial(jax.shard_map, mesh=mesh, in_specs=(P("d"), P()), out_specs=(P("d"), P(), P()))
+def step(x, w):
+    h = jnp.tanh(x @ w)
+    n = jax.lax.psum(len(x), "d")
+    whole = jax.lax.all_gather(x, "d").reshape(-1, x.shape[1])
+    around = jax.lax.ppermute(h, "d", [(k, (k + 1) % 4) for k in range(4)])
+    mixed = jax.lax.psum(x.T @ h, "d") / (n - 1) + jax.lax.pmean(whole.T @ whole @ w, "d")
+    return around * len(x), jax.lax.psum(h.sum(0), "d") / n, mixed
+'''
+PROGRAM = "device_kernels:step(f32[N,K], f32[K,3])"
+
+
+def command(*arguments: str) -> str:
+    """What the command prints where JAX has four devices."""
+    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
+    run = [
+        sys.executable,
+        "-c",
+        "import sys; from xla2py.transpile import cli; sys.exit(cli.run(sys.argv[1:]))",
+        *arguments,
+    ]
+    return subprocess.run(run, env=environment, check=True, capture_output=True, text=True).stdout
+
+
+def test_threads_compute_what_devices_compute_at_other_sizes(tmp_path, monkeypatch):
+    pytest.importorskip("jax")
+    monkeypatch.chdir(tmp_path)
+    Path("device_kernels.py").write_text(KERNELS, encoding="utf-8")
+    source = command("emit", PROGRAM)
+    assert (
+        "\nx: float32[4 * N, K], rows over `d`\n" in source and '{"x": "float32[N, K]", "w": "float32[K, 3]"}' in source
+    )
+    assert "reduced / (4 * n)" in source and "/ (4 * n - 1)" in source and "reshape(4 * n, k)" in source
+    compared = re.findall(r"at N = \d+, K = \d+ +numpy +(close|same|equal|identical)", command("check", PROGRAM))
+    assert len(compared) >= 10
+
+
+def test_dumps_of_devices_are_one_module():
+    text = """HloModule m, replica_count=2
+add {{ a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b) }}
+ENTRY e {{ x = f32[{0}] parameter(0)
+  s = f32[{0}] all-reduce(x), replica_groups={{{{0,1}}}}, to_apply=add
+  n = f32[] constant({0})
+  ns = f32[{0}] broadcast(n), dimensions={{}}
+  ROOT y = f32[{0}] divide(s, ns) }}"""
+    emitted = xla2py.emit(files_at_sizes([load(text.format(number)) for number in (3, 5, 8)], {"N": (3, 5, 8)}))
+    x = np.arange(11, dtype=np.float32)
+    for found in emitted.load().run_local([(x,), (x * 2,)]):
+        np.testing.assert_allclose(found, x * 3 / 11, rtol=1e-6)
+    with pytest.raises(Exception, match="N is 2, and can be"):
+        emitted.load().run_local([(x[:2],), (x[:2],)])
