@@ -19,7 +19,8 @@ _INTEGERS = frozenset("s8 s16 s32 s64 u8 u16 u32 u64".split())
 _NUMBERS = _FLOATS | _INTEGERS
 _COMPLEX = frozenset(("c64", "c128"))
 _ANY = _NUMBERS | _COMPLEX | {"pred"}
-NARROW = frozenset(("bf16", "f16"))  # as float32, rounded after every step
+_BYTES = frozenset("f8e3m4 f8e4m3 f8e4m3fn f8e4m3fnuz f8e4m3b11fnuz f8e5m2 f8e5m2fnuz".split())
+NARROW = frozenset(("bf16", "f16")) | _BYTES  # as float32, rounded after every step
 _SIGNED = _FLOATS | frozenset("s8 s16 s32 s64".split())
 
 # The element types of the first operand of an operation.
@@ -125,6 +126,8 @@ def _is_slow_in_numpy(node: Node) -> bool:
         lines = Lines.along(node.operands[0].shape, reduced_axes(node))
         return lines is not None and sum(part.is_reduced for part in lines.stretches) > 1
     if node.type.name in NARROW and node.operation.is_elementwise and node.opcode not in _MOVES:
+        return True
+    if node.type.name in _BYTES and node.opcode == "convert":
         return True
     return node.opcode == "prelude" and called_function(node) in _LONG_IN_NUMPY
 

@@ -12,7 +12,7 @@ from ....transpile.array.node import Node
 from ....transpile.emission.expression import ATOM, PRIMARY, UNARY, Expression, Renderer
 from ....transpile.emission.kernel_renderer import KernelRenderer, start_value
 from ....transpile.emission.literals import number
-from ....transpile.hlo.element_types import ELEMENT_TYPES, F32, U16, ElementType
+from ....transpile.hlo.element_types import ELEMENT_TYPES, F32, U8, U16, ElementType
 from ....transpile.kernels.index_maps import Index
 from ..kernels import NARROW
 
@@ -32,9 +32,12 @@ CASTS = {
     "c128": "c128",
     **dict.fromkeys(NARROW, "f32"),
 }
+_BITS = {8: U8, 16: U16}
 # Operations on narrow floats whose results are narrow floats already: nothing has to be rounded.
 _EXACT = frozenset("negate abs maximum minimum clamp select floor ceil round-nearest-even read gather".split())
 _EXACT |= {"guarded_gather", "concatenate", "stack", "roll", "pad", "conditional", "item", "parameter", "literal"}
+# Floats of 8 bits may have no negative zero, and no whole number that is next to the largest.
+_EXACT_OF_BITS = {16: _EXACT, 8: _EXACT - {"negate", "floor", "ceil", "round-nearest-even"}}
 # Numba computes these in 64 bits: what may leave the type of its operands is cut to it again.
 _WIDENED = frozenset("add subtract multiply negate not shift-left abs divide remainder square".split())
 # These have no sign there if no operand has one: beside a literal, which has one, they would become floats.
@@ -96,19 +99,20 @@ class NumbaRenderer(KernelRenderer):
 
     def stored_dtype(self, element_type: ElementType) -> str:
         """The dtype of arrays that come from outside or go there: bits of narrow floats."""
-        return self.caller.dtype(U16 if element_type.name in NARROW else element_type)
+        return self.caller.dtype(_BITS[element_type.bits] if element_type.name in NARROW else element_type)
 
     def loaded(self, text: Expression, array: Node) -> Expression:
         """Return the number that an element of an array from outside stands for."""
-        return self._by("float_of_", text, array.type) if array.ndim and array.type.name in NARROW else text
+        return self._by("float_of", text, array.type) if array.ndim and array.type.name in NARROW else text
 
     def stored(self, text: str, element_type: ElementType) -> str:
         """Return what an array that goes outside has for a number."""
-        return self._by("bits_of_", text, element_type) if element_type.name in NARROW else text
+        return self._by("bits_of", text, element_type) if element_type.name in NARROW else text
 
-    def _by(self, prefix: str, text: str, element_type: ElementType) -> Expression:
-        function = self.called_function(f"{prefix}{element_type.name}")
-        return Expression(self.statement("cast", function, text), PRIMARY)
+    def _by(self, conversion: str, text: str, element_type: ElementType) -> Expression:
+        """Return what a conversion of narrow floats makes: ``float_of``, ``bits_of`` or ``rounded``."""
+        macro = f"{conversion}_{'byte' if element_type.bits == 8 else 'word'}"
+        return Expression(self.statement(macro, element_type.name, text), PRIMARY)
 
     def unsigned(self, element_type: ElementType) -> str:
         """``u32`` for ``s32``: the type with the same bits and no sign."""
@@ -122,8 +126,8 @@ class NumbaRenderer(KernelRenderer):
         text = super().render(node, operands)
         if self._is_widened(node):
             return self.cast(text, node.type)
-        if node.type.name in NARROW and node.opcode not in _EXACT:
-            return self._by("", text, node.type)
+        if node.type.name in NARROW and node.opcode not in _EXACT_OF_BITS[node.type.bits]:
+            return self._by("rounded", text, node.type)
         return text
 
     def _is_widened(self, node: Node) -> bool:

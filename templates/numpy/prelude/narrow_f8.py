@@ -1,0 +1,45 @@
+"""Floats of 8 bits for loops of Numba: their bits, and what float32 they stand for."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from .elements import element
+
+BYTES = np.arange(256, dtype=np.uint8)
+# The digits behind the point, the exponent of the smallest normal number, and the bits
+# of the largest finite number, of what is larger, and of NaN.
+F8E3M4 = (4, -2, 0x6F, 0x70, 0x78)
+F8E4M3 = (3, -6, 0x77, 0x78, 0x7C)
+F8E4M3FN = (3, -6, 0x7E, 0x7F, 0x7F)
+F8E4M3FNUZ = (3, -7, 0x7F, 0x80, 0x80)
+F8E4M3B11FNUZ = (3, -10, 0x7F, 0x80, 0x80)
+F8E5M2 = (2, -14, 0x7B, 0x7C, 0x7E)
+F8E5M2FNUZ = (2, -15, 0x7F, 0x80, 0x80)
+FLOATS_OF_F8E3M4 = BYTES.view(ml_dtypes.float8_e3m4).astype(np.float32)
+FLOATS_OF_F8E4M3 = BYTES.view(ml_dtypes.float8_e4m3).astype(np.float32)
+FLOATS_OF_F8E4M3FN = BYTES.view(ml_dtypes.float8_e4m3fn).astype(np.float32)
+FLOATS_OF_F8E4M3FNUZ = BYTES.view(ml_dtypes.float8_e4m3fnuz).astype(np.float32)
+FLOATS_OF_F8E4M3B11FNUZ = BYTES.view(ml_dtypes.float8_e4m3b11fnuz).astype(np.float32)
+FLOATS_OF_F8E5M2 = BYTES.view(ml_dtypes.float8_e5m2).astype(np.float32)
+FLOATS_OF_F8E5M2FNUZ = BYTES.view(ml_dtypes.float8_e5m2fnuz).astype(np.float32)
+
+
+@element
+def bits_of_f8(x: Any, kind: tuple[int, int, int, int, int]) -> Any:
+    """The bits of the number next to a float32 that is one of a kind, to even in the
+    middle.
+    """
+    digits, least, most, above, nan = kind
+    bits = np.float32(x).view(np.uint32)
+    size, cut = np.int64(bits & 0x7FFFFFFF), 23 - digits
+    rounded = (size + (1 << (cut - 1)) - 1 + (size >> cut & 1)) >> cut
+    normal = rounded - ((126 + least) << digits)
+    steps = min(abs(x), np.float32(1)) * np.float32(2.0 ** (digits - least))
+    small = np.int64(np.rint(steps))
+    code = normal if size >= (127 + least) << 23 else small
+    code = code if code <= most else above
+    code = code if size <= 0x7F800000 else nan
+    has_sign = above != 0x80 or 0 < code < 0x80
+    return np.uint8(code | (bits >> 24 & 0x80 if has_sign else 0))
