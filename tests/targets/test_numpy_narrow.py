@@ -98,7 +98,7 @@ def test_whole_numbers_and_zeros_are_those_of_the_kind(kind):
 
 @pytest.mark.parametrize("kind", ["f8e4m3fn", "f8e5m2"])
 def test_numbers_are_made_narrow_by_a_kernel(kind):
-    """ml_dtypes takes fifty nanoseconds for one."""
+    """ml_dtypes makes them number by number."""
     text = f"ENTRY main {{ x = f32[8192] parameter(0)  ROOT r = {kind}[8192] convert(x) }}"
     module = xla2py.emit(text, style="fast")
     x = np.random.default_rng(0).normal(size=8192).astype(np.float32)

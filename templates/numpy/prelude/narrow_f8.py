@@ -38,8 +38,8 @@ def bits_of_f8(x: Any, kind: tuple[int, int, int, int, int]) -> Any:
     normal = rounded - ((126 + least) << digits)
     steps = min(abs(x), np.float32(1)) * np.float32(2.0 ** (digits - least))
     small = np.int64(np.rint(steps))
-    code = normal if size >= (127 + least) << 23 else small
-    code = code if code <= most else above
-    code = code if size <= 0x7F800000 else nan
+    finite = normal if size >= (127 + least) << 23 else small
+    number = finite if finite <= most else above
+    code = number if size <= 0x7F800000 else nan
     has_sign = above != 0x80 or 0 < code < 0x80
     return np.uint8(code | (bits >> 24 & 0x80 if has_sign else 0))
