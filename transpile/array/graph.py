@@ -30,9 +30,9 @@ def _agreed(opcode: str, inferred: T | None, given: T | None) -> T | None:
 def frozen(value: Any) -> Any:
     """A parameter's value as one that can be compared and hashed."""
     if isinstance(value, dict):
-        return tuple((key, frozen(item)) for key, item in sorted(value.items()))
+        return tuple([(key, frozen(item)) for key, item in sorted(value.items())])
     if isinstance(value, list | tuple):
-        return tuple(frozen(item) for item in value)
+        return tuple([frozen(item) for item in value])
     if isinstance(value, float):
         return ("float", np.float64(value).tobytes())
     return (type(value).__name__, value) if isinstance(value, bool | int) else value

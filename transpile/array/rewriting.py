@@ -34,21 +34,21 @@ def rewrite(
     that the rule made.
     """
     live, graph, opcodes = live_nodes(function), function.graph, frozenset(opcodes)
-    waiting = [(live.place(node), k, node) for k, node in enumerate(live.of(opcodes))]
+    waiting = [(live.place(node), k, node) for k, node in enumerate(filter(may_match, live.of(opcodes)))]
     heapify(waiting)
     queued = {node for _, _, node in waiting}
     numbers = count(len(waiting))
     while waiting:
         _, _, node = heappop(waiting)
         queued.discard(node)
-        if node not in live or not may_match(node):
+        if node not in live:
             continue
         with graph.in_place_of(node), graph.recording() as made:
             new = rule(node)
         if new is None or new is node or (supports is not None and not are_supported(new, made, live, supports)):
             continue
         for user in live.replace(node, new, made):
-            if user.opcode in opcodes and user in live and user not in queued:
+            if user.opcode in opcodes and user in live and user not in queued and may_match(user):
                 queued.add(user)
                 heappush(waiting, (live.place(user), next(numbers), user))
     live.flush()

@@ -174,7 +174,7 @@ def arranged(graph: Graph, value: Value, dimensions: Sequence[int]) -> Node:
 
 def common_order(values: Sequence[Value]) -> list[int]:
     """The dimensions that any value maps: in the one order all full operands share, else in logical order."""
-    orders = {order for order in (_mapped_dimensions(value.axes) for value in values) if order}
+    orders = {_mapped_dimensions(axes) for axes in {value.axes for value in values}} - {()}
     return list(*orders) if len(orders) == 1 else sorted(set[int]().union(*orders))
 
 

@@ -46,8 +46,8 @@ def apply(
 ) -> Value:
     """The element-wise operation in the form that is right for its element types."""
     # The predicate of select and the bounds of clamp may be scalars.
-    operands = tuple(v if v.shape == shape else Value.repeated(v.node, shape) for v in operands)
-    types = tuple(value.node.element_type or element_type for value in operands)
+    operands = tuple([v if v.shape == shape else Value.repeated(v.node, shape) for v in operands])
+    types = tuple([value.node.element_type or element_type for value in operands])
     if opcode == "compare" and parameters.get("type") == "TOTALORDER" and types[0].is_floating:
         keys = tuple(_total_order_key(lowering, value) for value in operands)
         direction = {"direction": parameters["direction"]}
@@ -70,7 +70,7 @@ def apply(
         folded = fold(opcode, [literal_value(value.node) for value in operands], element_type, parameters)
         if folded is not None:
             return Value.repeated(lowering.graph.literal(folded, element_type), shape)
-    form = prelude_function(opcode, Site(tuple(v.node for v in operands), types, element_type, parameters))
+    form = prelude_function(opcode, Site(tuple([v.node for v in operands]), types, element_type, parameters))
     if form is None:
         return lowering.elementwise(opcode, element_type, *operands, shape=shape, **parameters)
     return lowering.elementwise("prelude", element_type, *operands, shape=shape, **form)

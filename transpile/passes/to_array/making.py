@@ -42,7 +42,7 @@ class ValueMaker:
             }
         logical = shape if shape is not None else max((value.shape for value in operands), key=len)
         need = common_order(operands)
-        nodes = tuple(arranged(self.graph, value, need) for value in operands)
+        nodes = tuple([arranged(self.graph, value, need) for value in operands])
         if all(node.is_literal for node in nodes):
             folded = fold(opcode, [literal_value(node) for node in nodes], element_type, parameters)
             if folded is not None:
