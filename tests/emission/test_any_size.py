@@ -218,6 +218,17 @@ def test_sizes_of_which_some_must_be_even_are_so_whatever_was_tried_first(kernel
     assert re.search(r'"B": range\(\d+, 2\*\*63\),\s*"H": range\(\d+, 2\*\*63, 2\)', out) and "ddof=1" not in out
 
 
+def test_least_multiples_are_small():
+    def grouped(x):
+        y = x.reshape(*x.shape[:2], 8, x.shape[2] // 8)
+        return ((y - y.mean((1, 3), keepdims=True)) / jnp.sqrt(y.var((1, 3), keepdims=True) + 1)).reshape(x.shape)
+
+    emitted = xla2py.emit(xla2py.from_jax(grouped, xla2py.array("B, T, C")))
+    assert [own.start for own in emitted.sizes.values()] == [3, 4, 40] and emitted.sizes["C"].step == 8
+    x = np.arange(3 * 4 * 40, dtype=np.float32).reshape(3, 4, 40)
+    np.testing.assert_allclose(emitted.load().main(x), grouped(x), rtol=1e-5)
+
+
 def test_sizes_that_must_be_multiples_are_so_in_the_check(kernels, xla2py):
     _, out, _ = xla2py("emit", "any_size_kernels:heads(f32[B,T,D], f32[D,D])")
     assert "2**63, 4)" in out and ".reshape(b, t, 4, d // 4)" in out

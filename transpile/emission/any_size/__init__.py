@@ -37,6 +37,7 @@ from .texts import Common, Shapes, in_common
 # What is tried below the smallest witnesses, until one serves. Programs at equal sizes often share what others compute
 # twice.
 _LEAST = ((2,) * MOST, (3, 4, 5, 6, 7, 8), (4,) * MOST, (6,) * MOST, (5, 7, 6, 8, 9, 10), (7, 9, 8, 11, 10, 12))
+_SO_MANY_STEPS = (3, 4, 5, 6, 7, 8)  # are tried last: quotients of multiples are sizes, too
 _LESS = 1  # is tried where 2 serves; at 0, JAX traces no more than the shape of the result
 _ENDLESS = 2**63
 _MANY = 1_000_000  # elements along an axis
@@ -199,14 +200,16 @@ class _Writer:
         """Add the program at the least sizes at which it has the same text."""
         smallest = {name: min(values) for name, values in self.sizes.items()}
         seen: list[Assignment] = [smallest]
-        for numbers in _LEAST if self.witnesses.at is not None else ():
-            least = self._multiples(numbers, smallest)
+        possible = [self._multiples(numbers, smallest) for numbers in _LEAST]
+        rows = zip(self.witnesses.steps.items(), _SO_MANY_STEPS, strict=False)
+        possible.append({name: min(number * step, smallest[name]) for (name, step), number in rows})
+        for least in possible if self.witnesses.at is not None else ():
             if least not in seen and self._has_text(least):
                 break
             seen.append(least)
         else:
-            numbers = ()
-        if numbers == _LEAST[0]:
+            least = {}
+        if least == possible[0]:
             self._has_text(self._multiples((_LESS,) * MOST, smallest))
         self._add_what_is_needed()
 
