@@ -167,6 +167,32 @@ def test_numbers_without_a_sign_never_become_floats(kind, expression):
     assert differences(lines, [x, x[::-1].copy()]) == []
 
 
+@pytest.mark.parametrize("step", ["add(x, ones)", "subtract(x, least)", "multiply(x, sevens)"])
+def test_numbers_of_64_bits_wrap_around(step):
+    """LLVM is told that int64 does not, and would take ``x + 1 > x`` for true."""
+    lines = program(
+        *("x = s64[7] parameter(0)", "one = s64[] constant(1)", "ones = s64[7] broadcast(one), dimensions={}"),
+        *("seven = s64[] constant(7)", "sevens = s64[7] broadcast(seven), dimensions={}"),
+        *("low = s64[] constant(-9223372036854775808)", "least = s64[7] broadcast(low), dimensions={}"),
+        *("zero = s64[] constant(0)", "zeros = s64[7] broadcast(zero), dimensions={}", f"y = s64[7] {step}"),
+        *("size = s64[7] abs(y)", "masked = s64[7] and(size, sevens)", "after = pred[7] compare(y, x), direction=GT"),
+        "falls = pred[7] compare(y, zeros), direction=LT",
+        "ROOT r = (s64[7], pred[7], pred[7]) tuple(masked, after, falls)",
+    )
+    bounds = np.iinfo(np.int64)
+    x = np.array([0, 1, -1, bounds.max // 5, bounds.max - 1, bounds.max, bounds.min], np.int64)
+    assert differences(lines, [x]) == []
+
+
+def test_a_product_of_32_bits_without_a_sign_wraps_around():
+    lines = program(
+        *("x = u32[4] parameter(0)", "most = u32[] constant(4294967291)", "k = u32[4] broadcast(most), dimensions={}"),
+        *("y = u32[4] multiply(x, k)", "three = u32[] constant(3)", "threes = u32[4] broadcast(three), dimensions={}"),
+        "ROOT r = u32[4] divide(y, threes)",
+    )
+    assert differences(lines, [np.array([0, 1, 2**31 + 5, 2**32 - 1], np.uint32)]) == []
+
+
 def test_floats_stay_floats_of_their_type():
     """Numba computes float32 with a Python number or an integer in float64."""
     text = program(

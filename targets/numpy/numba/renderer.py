@@ -12,7 +12,7 @@ from ....transpile.array.node import Node
 from ....transpile.emission.expression import ATOM, PRIMARY, UNARY, Expression, Renderer
 from ....transpile.emission.kernel_renderer import KernelRenderer, start_value
 from ....transpile.emission.literals import number
-from ....transpile.hlo.element_types import ELEMENT_TYPES, F32, U8, U16, ElementType
+from ....transpile.hlo.element_types import ELEMENT_TYPES, F32, S64, U8, U16, U32, U64, ElementType
 from ....transpile.kernels.index_maps import Index
 from ..kernels import NARROW
 
@@ -40,8 +40,11 @@ _EXACT |= {"guarded_gather", "concatenate", "stack", "roll", "pad", "conditional
 _EXACT_OF_BITS = {16: _EXACT, 8: _EXACT - {"negate", "floor", "ceil", "round-nearest-even"}}
 # Numba computes these in 64 bits: what may leave the type of its operands is cut to it again.
 _WIDENED = frozenset("add subtract multiply negate not shift-left abs divide remainder square".split())
+# Numba promises LLVM that these never leave int64.
+_PROMISED = frozenset("add subtract multiply square".split())
 # These have no sign there if no operand has one: beside a literal, which has one, they would become floats.
 _UNSIGNED = frozenset("and or xor shift-right-logical shift-right-arithmetic".split())
+_LEAST = np.iinfo(np.int64).min
 
 
 class Row(Expression):
@@ -123,12 +126,21 @@ class NumbaRenderer(KernelRenderer):
         return number(np.asarray(value), self.namespace)
 
     def render(self, node: Node, operands: Sequence[Expression]) -> Expression:
+        if self._may_wrap(node):
+            return self.cast(super().render(node, [self.cast(text, U64) for text in operands]), S64)
+        if node.type is U32 and node.opcode == "multiply":  # a literal has a sign
+            pairs = zip(node.operands, operands, strict=True)
+            operands = [self.cast(text, U32) if x.opcode == "literal" else text for x, text in pairs]
         text = super().render(node, operands)
         if self._is_widened(node):
             return self.cast(text, node.type)
         if node.type.name in NARROW and node.opcode not in _EXACT_OF_BITS[node.type.bits]:
             return self._by("rounded", text, node.type)
         return text
+
+    def _may_wrap(self, node: Node) -> bool:
+        """Tell whether a number may leave int64: numbers without a sign wrap around, those with one must not."""
+        return node.type is S64 and node.opcode in _PROMISED and node.interval is None
 
     def _is_widened(self, node: Node) -> bool:
         """Tell whether what Numba computes may be a number of another type than the node."""
@@ -156,10 +168,13 @@ class NumbaRenderer(KernelRenderer):
         return self.plain_number(start_value(reduction, element_type))
 
     def typed_literal(self, value: np.ndarray, element_type: ElementType) -> Expression:
-        """A constant; integers have 64 bits until they are cut, as all that is computed of them."""
+        """A constant; integers have 64 bits until they are cut, as all that is computed of them.
+
+        Numba has no sign for the least of int64, whose digits alone do not fit into it.
+        """
         if element_type.name in NARROW:
             value = np.asarray(value).astype(np.float32)
-        if element_type.is_complex or element_type.name in ("f32", "u64", *NARROW):
+        if element_type.is_complex or element_type.name in ("f32", "u64", *NARROW) or value == _LEAST:
             return self.cast(self.plain_number(value), element_type)
         text = self.statement("constant_number", self.plain_number(value), element_type)
         return Expression(text, UNARY if text.startswith("-") else ATOM)
