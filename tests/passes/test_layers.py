@@ -42,6 +42,13 @@ def momentum(layers, speeds, x):
     return jax.tree.map(lambda p, v: p - 0.1 * v, layers, speeds), speeds
 
 
+def setting(layers, x):
+    for each in layers:
+        x = layer(x, *each)
+        x = x.at[1, 2].set(2 * x[0, 1])
+    return x
+
+
 def bare(function, *arguments):
     """The text of a program without metadata."""
     return jax.jit(function).lower(*arguments).as_text("hlo")
@@ -62,7 +69,7 @@ def test_a_deep_model_is_as_long_as_a_shallow_one(function):
     assert statements(texts[9]) < statements(texts[9], disable_passes=["layers"]) / 2
 
 
-@pytest.mark.parametrize(("function", "count"), [(loss, 1), (sgd, 1), (momentum, 2)])
+@pytest.mark.parametrize(("function", "count"), [(loss, 1), (sgd, 1), (momentum, 2), (setting, 1)])
 def test_values_are_those_of_the_long_form_to_the_bit(function, count):
     text = bare(function, *[parameters(5)] * count, X)
     given = [*[array for each in parameters(5) for array in each] * count, X]
@@ -107,6 +114,12 @@ def test_what_needs_later_layers_is_computed_after_them(depth):
     given = [*[array for each in parameters(depth) for array in each], X]
     assert_agrees(text, *given, without="layers")
     xla2py.emit(text, checks=False, debug=True)
+
+
+def test_a_layer_that_sets_an_element_has_its_place_in_the_function():
+    source = xla2py.emit(bare(setting, parameters(4), X), checks=False).source
+    assert len(re.findall(r"\blayer\(", source)) == 5
+    assert "[1, 2] = " in source
 
 
 def test_many_results_have_names():

@@ -90,7 +90,8 @@ def label_of(graph: Graph, parts: Sequence[Part], chains: CallChains, own: Conta
 
 def is_leaf(node: Node) -> bool:
     """Tell whether a node stands in a function as it does outside: a literal, ``np.arange(n)`` and the like."""
-    return not node.operands and node.opcode != "parameter" and not node.stands_alone and node.element_type is not None
+    is_value = node.element_type is not None or node.is_python_int
+    return not node.operands and node.opcode != "parameter" and not node.stands_alone and is_value
 
 
 def _carried(graph: Graph, made: dict[Node, Node], operand: Node) -> Node:
