@@ -119,6 +119,7 @@ class MainWriter:
             self._update_loop(parameters["loop"], operands)
         for branch in parameters.get("branches", ()):
             branch.results = [self.given(result, branch.region) for result in branch.results]
+            branch.effect = self._effect(branch.effect)
         if (node.operation.is_source or node.opcode == "broadcast_to") and self.chunks.is_cut(node):
             parameters["chunks"] = self.chunks.block_shape(node)
         elif operands == node.operands and parameters == node.parameters:
@@ -141,12 +142,16 @@ class MainWriter:
             store.indices = tuple(self.made.get(index, index) for index in store.indices)
         if loop.condition is not None:
             loop.condition = self.made.get(loop.condition, loop.condition)
+        loop.effect = self._effect(loop.effect)
+
+    def _effect(self, last: Node | None) -> Node | None:
+        """Return what ``main`` has for the last side effect of a body."""
+        return self.made.get(last, last) if last is not None else None
 
     def finish(self) -> None:
         """Let ``main`` return what it has for its results."""
         self.function.results = self._mapped(self.function.results)
-        if self.function.effect is not None:
-            self.function.effect = self.made.get(self.function.effect, self.function.effect)
+        self.function.effect = self._effect(self.function.effect)
 
     def _mapped(self, tree: object) -> object:
         if isinstance(tree, tuple):

@@ -76,6 +76,30 @@ def test_what_nobody_reads_is_left_out_and_noted(target):
 
 
 @pytest.mark.parametrize("target", TARGETS)
+def test_a_loop_calls_back_once_in_each_round(target):
+    jax = pytest.importorskip("jax")
+
+    def doubled(x):
+        rounds.append(float(x))
+        return np.float32(2 * x)
+
+    def step(state):
+        k, x = state
+        x = x.at[jax.numpy.where(k < 2, k, k - 1)].set(x[k] + 1)
+        return k + 1, x + jax.pure_callback(doubled, jax.ShapeDtypeStruct((), np.float32), x.sum())
+
+    def main(x):
+        return jax.lax.while_loop(lambda state: (state[0] < 3) & (state[1].sum() < 1e6), step, (0, x))
+
+    rounds: list[float] = []
+    _, expected = jax.jit(main)(X)
+    wanted, rounds = rounds, []
+    _, values = xla2py.emit(xla2py.from_jax(main, X), target=target).load().main(X, pure_callback=doubled)
+    np.testing.assert_array_equal(np.asarray(values), expected)
+    assert rounds == wanted and len(rounds) == 3
+
+
+@pytest.mark.parametrize("target", TARGETS)
 def test_functions_are_handed_over_by_name(target):
     emitted = xla2py.emit(USED, target=target)
     assert "calls back: io_callback, pure_callback, pure_callback_2, where it gets there" in emitted.source

@@ -7,6 +7,7 @@ import xla2py
 from xla2py.tests.passes.raising import EXACT, ROUNDED, assert_agrees, entry, hlo, main
 from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
 
+jax = pytest.importorskip("jax")
 jnp = pytest.importorskip("jax.numpy")
 X = np.arange(4, dtype=np.float32)
 
@@ -44,6 +45,14 @@ def test_constants(function, expected):
 def test_structure_and_long_tables_stay(function, kept):
     assert kept in main(hlo(function, X))
     agrees(function, X, budget=ROUNDED)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint32, np.int32])
+def test_shifts_of_constants(dtype):
+    """An arithmetic shift repeats the first bit of numbers without a sign, too."""
+    first_bit = dtype(np.iinfo(dtype).max // 2 + 1)
+    for shift in (jax.lax.shift_right_arithmetic, jax.lax.shift_right_logical, jax.lax.shift_left):
+        agrees(lambda x, shift=shift: x + shift(jnp.full(4, first_bit), dtype(2)), np.zeros(4, dtype))
 
 
 @pytest.mark.parametrize("function", [jnp.cosh, jnp.sinh, lambda z: z * jnp.angle(jnp.complex64(1 + 2j))])

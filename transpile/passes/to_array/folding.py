@@ -43,9 +43,14 @@ def _of_real(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *operands: None if any(operand.dtype.kind == "c" for operand in operands) else function(*operands)
 
 
-def _right_without_sign(x: np.ndarray, places: np.ndarray) -> np.ndarray:
-    unsigned = np.dtype(f"u{x.dtype.itemsize}")
-    return np.asarray(x.view(unsigned) >> places.astype(unsigned)).view(x.dtype)
+def _shifted_right_as(kind: str) -> Callable[..., np.ndarray | None]:
+    """Shift right as integers with a sign (``i``) or without one (``u``), whichever the operands have."""
+
+    def shift(x: np.ndarray, places: np.ndarray) -> np.ndarray:
+        dtype = np.dtype(f"{kind}{x.dtype.itemsize}")
+        return np.asarray(x.view(dtype) >> places.astype(dtype)).view(x.dtype)
+
+    return _shifted(shift)
 
 
 _EXACT: dict[str, Callable[..., Any]] = {
@@ -63,8 +68,8 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "round-nearest-even": np.rint,
     "round-nearest-afz": _half_away,
     "shift-left": _shifted(operator.lshift),
-    "shift-right-arithmetic": _shifted(operator.rshift),
-    "shift-right-logical": _shifted(_right_without_sign),
+    "shift-right-arithmetic": _shifted_right_as("i"),
+    "shift-right-logical": _shifted_right_as("u"),
     "isnan": np.isnan,
     "is-finite": np.isfinite,
     "sign": _of_real(lambda x: np.where(x == 0, x, np.sign(x))),  # a zero keeps its own
