@@ -207,7 +207,8 @@ def clamp_step(body: Body) -> Value:
     element_type = body.random.choice([t for t in TYPES if not ELEMENT_TYPES[t].is_complex])
     dimensions = random_dimensions(body.random)
     limits = body.random.choice([(), dimensions])
-    operands = [operand(body, element_type, shape) for shape in (limits, dimensions, limits)]
+    draw = argument if element_type == "s2" else operand  # XLA holds a constant of -1 for the largest number
+    operands = [draw(body, element_type, shape) for shape in (limits, dimensions, limits)]
     return body.add("clamp", operands, element_type, dimensions, 0)
 
 
