@@ -9,6 +9,9 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 EXAMPLE ?= examples/hlo/attention.before.hlo
 
+# Modules are compiled once, not by each process that a test starts.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: demo test quick lint types contract pytest docs clean
 
 # tests that need no other process, no XLA and no array library but NumPy
