@@ -21,6 +21,7 @@ from ....transpile.kernels.kernel import Kernel
 from ...base import TEMPLATES, Target
 from .launches import launched, launched_at_any_size
 from .line_writer import LineWriter
+from .overflow import to_wrap
 from .renderer import CudaRenderer
 from .words import DOUBLE_WORDS, WORDS
 
@@ -54,6 +55,7 @@ class CudaDeclarations(Declarations):
         self.shapes[self.caller_renderer.kernel_names[kernel]] = {}  # sizes are handed to it
         given_to_all = kernel, self.renderer, Names(words), self.annotate, constants, self.source_names
         writer = KernelWriter(*given_to_all) if found is None else LineWriter(*given_to_all, found)
+        self.renderer.to_wrap = to_wrap(writer.plan.nodes)
         writer.name_arguments(*argument_names(node, caller))
         writer.write()
         if isinstance(writer, LineWriter):

@@ -17,6 +17,7 @@ from ....transpile.hlo.element_types import ElementType
 from ....transpile.hlo.literal_values import nan_sign
 from ....transpile.kernels.index_maps import Term
 from .launches import Launch
+from .overflow import WITHOUT_SIGN
 
 CTYPES = {
     "pred": "bool",
@@ -46,6 +47,7 @@ class CudaRenderer(KernelRenderer):
     """The macros of CUDA C++."""
 
     def __init__(self, folder: Path, beside: Renderer) -> None:
+        self.to_wrap: frozenset[Node] = frozenset()  # the nodes of the current kernel to compute without a sign
         self.launch: Launch | None = None  # of the current kernel, if its threads compute lines together
         self.preamble: dict[str, None] = {}  # the constants with the functions that the current kernel calls
         self.shared_functions: dict[str, str] = {}  # of the prelude's kernels: the constant with their C++
@@ -87,10 +89,14 @@ class CudaRenderer(KernelRenderer):
         return function
 
     def render(self, node: Node, operands: Sequence[Expression]) -> Expression:
+        if node in self.to_wrap:
+            unsigned = WITHOUT_SIGN[node.type]
+            return self._cast(super().render(node, [self._cast(text, unsigned) for text in operands]), node.type)
         text = super().render(node, operands)
-        if node.type.name in _NARROW and node.opcode not in _EXACT:
-            return Expression(self.macros["cast"][0](self.type_name(node.type), text), UNARY)
-        return text
+        return self._cast(text, node.type) if node.type.name in _NARROW and node.opcode not in _EXACT else text
+
+    def _cast(self, text: Expression, element_type: ElementType) -> Expression:
+        return Expression(self.macros["cast"][0](self.type_name(element_type), text), UNARY)
 
     def typed_literal(self, value: np.ndarray, element_type: ElementType) -> Expression:
         """A constant of exactly its type."""
