@@ -1,5 +1,6 @@
 """Programs, and the ``xla2py`` command run in this process, for the tests of the command; what all tests share."""
 
+import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -9,6 +10,9 @@ from xla2py.transpile import cli
 from xla2py.transpile.compilation import stages
 from xla2py.transpile.equivalence import xla_reference
 from xla2py.transpile.equivalence.participants import Workers
+
+# A module that a test writes, imports and changes within a second would be taken for its old self.
+sys.dont_write_bytecode = True
 
 MODEL = """
 ENTRY main {
