@@ -39,7 +39,7 @@ PROGRAM = "device_kernels:step(f32[N,K], f32[K,3])"
 
 
 def command(*arguments: str) -> str:
-    """What the command prints where JAX has four devices."""
+    """Return what the command prints where JAX has four devices."""
     environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
     run = [
         sys.executable,

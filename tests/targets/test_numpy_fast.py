@@ -154,7 +154,7 @@ def test_integers_wrap_in_every_step(expression, said):
     ],
 )
 def test_numbers_without_a_sign_never_become_floats(kind, expression):
-    """As Numba's numbers of 64 bits do where one has a sign and another has none."""
+    """Numba joins an int64 and a uint64 to a float64."""
     lines = program(
         *(f"x = {kind}[7] parameter(0)", f"y = {kind}[7] parameter(1)", f"five = {kind}[] constant(5)"),
         *(f"fives = {kind}[7] broadcast(five), dimensions={{}}", f"mixed = {kind}[7] xor(x, y)"),

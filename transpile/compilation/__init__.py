@@ -121,7 +121,7 @@ def _support(target: Target, options: Options, *, sizes_are_fixed: bool) -> Supp
     """Return what a target supports in a style: where there are kernels, nothing that would stand in their way."""
     kernels = kernels_in(options.style, target)
     is_trusted = options.edges == LIBRARY and target.features.indices_are_free
-    # What is done in another way with large arrays only would have another text at some sizes.
+    # A rewrite that only large arrays get would give different text at different sizes.
     are_passes = target.features.operations_are_passes and kernels is None and sizes_are_fixed
     features = replace(
         target.features,

@@ -17,8 +17,8 @@ _FARTHEST = 4  # that a size is moved before it is divided
 _DOUBTED = 100  # numbers that may tell divisions apart
 _CHEAPEST_OF_TWO = 10  # what the sum of two sizes costs
 ATOM, POWER, PRODUCT, SUM = 3, 2, 1, 0  # how tightly an expression binds
-# What is made of a whole number k: what is divided by a power of it, if anything is; k where the result is known; the
-# power; how tightly the expression binds.
+# Each row is an expression of a whole number k: the dividend, or 0 where it is k's power itself; the function that
+# gives k back; the power; how tightly the expression binds.
 _OF_INTEGERS: tuple[tuple[int, Callable[[float], float], float, int], ...] = (
     (1, lambda value: 1 / value, 1, PRODUCT),
     (0, lambda value: value**2, 0.5, POWER),
