@@ -21,6 +21,8 @@ _COMPLEX = frozenset(("c64", "c128"))
 _ANY = _NUMBERS | _COMPLEX | {"pred"}
 _BYTES = frozenset("f8e3m4 f8e4m3 f8e4m3fn f8e4m3fnuz f8e4m3b11fnuz f8e5m2 f8e5m2fnuz".split())
 NARROW = frozenset(("bf16", "f16")) | _BYTES  # as float32, rounded after every step
+NIBBLES = frozenset("s2 u2 s4 u4".split())  # in a byte each; NumPy computes them in 8 bits
+AS_BITS = NARROW | NIBBLES  # what arrays that are handed over have the bits of
 _SIGNED = _FLOATS | frozenset("s8 s16 s32 s64".split())
 
 # The element types of the first operand of an operation.
@@ -64,14 +66,26 @@ _OF_NARROW = frozenset(
     "concatenate stack roll pad".split()
 )
 _NARROW_TABLE = ElementTable(NARROW | {"f32", "pred"}, dict.fromkeys(_OF_NARROW, NARROW | {"f32", "pred"}), {}, RULES)
+_OF_NIBBLES = frozenset("compare select convert concatenate stack roll pad".split())
+_NIBBLE_TABLE = ElementTable(
+    _ANY | NIBBLES,
+    dict.fromkeys(_OF_NIBBLES, _ANY | NIBBLES),
+    {
+        **dict.fromkeys("int_divide int_remainder shift_right_logical".split(), NIBBLES),
+        "to_int": _FLOATS,
+    },
+    RULES,
+)
 
 
 def fuses(node: Node) -> bool:
     """Loops say what a node computes."""
-    if any(each.element_type is not None and each.type.name in NARROW for each in (node, *node.operands)):
-        return not _is_in_loop(node) and _NARROW_TABLE.has(node)  # arrays of loops must not be of bits
+    names = {each.type.name for each in (node, *node.operands) if each.element_type is not None}
+    if names & AS_BITS and _is_in_loop(node):  # arrays of loops must not be of bits
+        return False
     is_logical_shift = node.opcode == "prelude" and node.parameters["function"] == "shift_right_logical"
-    return _TABLE.has(node) and (not is_logical_shift or _shifts(node))
+    table = _NARROW_TABLE if names & NARROW else _NIBBLE_TABLE if names & NIBBLES else _TABLE
+    return table.has(node) and (not is_logical_shift or _shifts(node))
 
 
 def _is_in_loop(node: Node) -> bool:
@@ -127,7 +141,7 @@ def _is_slow_in_numpy(node: Node) -> bool:
         return lines is not None and sum(part.is_reduced for part in lines.stretches) > 1
     if node.type.name in NARROW and node.operation.is_elementwise and node.opcode not in _MOVES:
         return True
-    if node.type.name in _BYTES and node.opcode == "convert":
+    if node.opcode == "convert" and not {node.type.name, node.operands[0].type.name}.isdisjoint(_BYTES | NIBBLES):
         return True
     return node.opcode == "prelude" and called_function(node) in _LONG_IN_NUMPY
 

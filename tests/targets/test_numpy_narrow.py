@@ -1,5 +1,7 @@
 """Narrow floats in loops of Numba: rounded after every step, to the bit as in the readable style."""
 
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from numba import njit
 
 import xla2py
 from xla2py.templates.numpy.prelude import narrow, narrow_f8
-from xla2py.tests.targets.numpy_fast import emitted, kernels
+from xla2py.tests.targets.numpy_fast import differences, emitted, kernels
 from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
 
 KINDS = {"bf16": ml_dtypes.bfloat16, "f16": np.float16}
@@ -154,3 +156,62 @@ def test_a_program_computes_what_the_readable_style_does(kind):
         assert np.array_equal(leaf.astype(np.float32), same.astype(np.float32), equal_nan=True)
         assert np.array_equal(leaf, again, equal_nan=True)
     assert f"def bits_of_{'f8' if kind in BYTES else kind}" in module.source
+
+
+def nibbles(bits: int) -> str:
+    """Lines over ``x{bits}``, ``y{bits}``, ``z{bits}``, of which ``r{bits}_`` and a number are results."""
+    s, u, n = f"s{bits}[16,16]", f"u{bits}[16,16]", bits
+    return f"""
+      one{n} = s{n}[] constant(1)
+      ones{n} = {s} broadcast(one{n}), dimensions={{}}
+      three{n} = u{n}[] constant(3)
+      threes{n} = {u} broadcast(three{n}), dimensions={{}}
+      product{n} = {s} multiply(x{n}, y{n})
+      quotient{n} = {s} divide(product{n}, y{n})
+      rest{n} = {s} remainder(x{n}, y{n})
+      larger{n} = {s} maximum(quotient{n}, rest{n})
+      shifted{n} = {s} shift-right-logical(larger{n}, ones{n})
+      r{n}_1 = {s} add(shifted{n}, x{n})
+      is_less{n} = pred[16,16] compare(r{n}_1, y{n}), direction=LT
+      unsigned{n} = {u} convert(r{n}_1)
+      parts{n} = {u} divide(threes{n}, z{n})
+      r{n}_2 = {u} select(is_less{n}, unsigned{n}, parts{n})
+      r{n}_3 = {s} convert(number)
+      r{n}_4 = {u} convert(number)
+      r{n}_5 = {s} convert(whole)
+      wide{n} = f32[16,16] convert(r{n}_2)
+      r{n}_6 = f32[16,16] multiply(wide{n}, number)
+      r{n}_7 = {u} convert(is_less{n})
+      alone{n} = {s} broadcast(w{n}), dimensions={{}}
+      r{n}_8 = {s} subtract(alone{n}, r{n}_1)
+    """
+
+
+def test_integers_of_four_and_of_two_bits_wrap_around_and_saturate():
+    """All pairs of numbers, with other bits in the rest of their bytes; results have none there."""
+    names = [f"r{bits}_{k}" for bits in (4, 2) for k in range(1, 9)]
+    kinds = {"2": "u{}", "4": "u{}", "6": "f32", "7": "u{}"}
+    shapes = [kinds.get(name[3:], "s{}").format(name[1]) + "[16,16]" for name in names]
+    text = f"""ENTRY main {{
+      x4 = s4[16,16] parameter(0)  y4 = s4[16,16] parameter(1)  z4 = u4[16,16] parameter(2)  w4 = s4[] parameter(3)
+      x2 = s2[16,16] parameter(4)  y2 = s2[16,16] parameter(5)  z2 = u2[16,16] parameter(6)  w2 = s2[] parameter(7)
+      number = f32[16,16] parameter(8)  whole = s32[16,16] parameter(9)
+      {nibbles(4)} {nibbles(2)}
+      ROOT r = ({", ".join(shapes)}) tuple({", ".join(names)})
+    }}"""
+    number = np.linspace(-20, 20, 256, dtype=np.float32).reshape(16, 16)
+    number[0, :4] = np.nan, np.inf, -np.inf, -0.0
+    bits = np.arange(256, dtype=np.uint8).reshape(16, 16)
+    arguments = []
+    for signed, unsigned in ((ml_dtypes.int4, ml_dtypes.uint4), (ml_dtypes.int2, ml_dtypes.uint2)):
+        turned = np.ascontiguousarray(bits.T)
+        arguments += [bits.view(signed), turned.view(signed), turned.view(unsigned), signed(-2)]
+    arguments += [number, (bits.astype(np.int32) - 99) * 12345]
+    module = emitted(text)
+    clean = [x.astype(np.int8).astype(x.dtype) if x.dtype.itemsize == 1 else x for x in arguments]
+    assert differences(text, clean, module) == []
+    made, expected = (module.load(keep_compiled=False).main(*given) for given in (arguments, clean))
+    for leaf, same in zip(made, expected, strict=True):
+        assert leaf.tobytes() == same.tobytes()
+        assert leaf.dtype.name == "float32" or leaf.view(np.uint8).max() < 2 ** int(leaf.dtype.name.strip("uint"))
+    assert "astype" not in re.search(r"def main.*?\n\n", module.source, re.DOTALL)[0]

@@ -12,9 +12,9 @@ from ....transpile.array.node import Node
 from ....transpile.emission.expression import ATOM, PRIMARY, UNARY, Expression, Renderer
 from ....transpile.emission.kernel_renderer import KernelRenderer, start_value
 from ....transpile.emission.literals import number
-from ....transpile.hlo.element_types import ELEMENT_TYPES, F32, S64, U8, U16, U32, U64, ElementType
+from ....transpile.hlo.element_types import ELEMENT_TYPES, F32, S8, S64, U8, U16, U32, U64, ElementType
 from ....transpile.kernels.index_maps import Index
-from ..kernels import NARROW
+from ..kernels import AS_BITS, NARROW, NIBBLES
 
 # What kernels call NumPy's types, by which they make numbers.
 CASTS = {
@@ -31,8 +31,8 @@ CASTS = {
     "c64": "c64",
     "c128": "c128",
     **dict.fromkeys(NARROW, "f32"),
+    **{name: name for name in NIBBLES},  # functions of the prelude
 }
-_BITS = {8: U8, 16: U16}
 # Operations on narrow floats whose results are narrow floats already: nothing has to be rounded.
 _EXACT = frozenset("negate abs maximum minimum clamp select floor ceil round-nearest-even read gather".split())
 _EXACT |= {"guarded_gather", "concatenate", "stack", "roll", "pad", "conditional", "item", "parameter", "literal"}
@@ -45,6 +45,7 @@ _PROMISED = frozenset("add subtract multiply square".split())
 # These have no sign there if no operand has one: beside a literal, which has one, they would become floats.
 _UNSIGNED = frozenset("and or xor shift-right-logical shift-right-arithmetic".split())
 _LEAST = np.iinfo(np.int64).min
+_SIZES = {16: "word", 8: "byte"}  # of narrow numbers, as macros call them; those of fewer bits are a nibble
 
 
 class Row(Expression):
@@ -86,35 +87,45 @@ class NumbaRenderer(KernelRenderer):
 
     def kind(self, element_type: ElementType) -> str:
         """Return the name of the type of numbers that an element is computed in."""
-        return F32.name if element_type.name in NARROW else element_type.name
+        return self.number_type(element_type).name
+
+    @staticmethod
+    def number_type(element_type: ElementType) -> ElementType:
+        """Return the type that Numba has for an element: narrow floats are float32, narrow integers have 8 bits."""
+        if element_type.name in NIBBLES:
+            return S8 if element_type.is_signed else U8
+        return F32 if element_type.name in NARROW else element_type
 
     def type_name(self, element_type: ElementType) -> str:
         """``f32``."""
         if element_type.name == "pred":
             return self.dtype(element_type)
         name = CASTS[element_type.name]
+        if element_type.name in NIBBLES:
+            return self.called_function(name)
         self.used_casts[name] = F32 if element_type.name in NARROW else element_type
         return name
 
     def dtype(self, element_type: ElementType) -> str:
-        """The dtype of numbers: narrow floats are float32."""
-        return self.caller.dtype(F32 if element_type.name in NARROW else element_type)
+        """The dtype of numbers."""
+        return self.caller.dtype(self.number_type(element_type))
 
     def stored_dtype(self, element_type: ElementType) -> str:
-        """The dtype of arrays that come from outside or go there: bits of narrow floats."""
-        return self.caller.dtype(_BITS[element_type.bits] if element_type.name in NARROW else element_type)
+        """The dtype of arrays that come from outside or go there: bits of narrow numbers."""
+        bits = U16 if element_type.bits == 16 else U8
+        return self.caller.dtype(bits if element_type.name in AS_BITS else element_type)
 
     def loaded(self, text: Expression, array: Node) -> Expression:
         """Return the number that an element of an array from outside stands for."""
-        return self._by("float_of", text, array.type) if array.ndim and array.type.name in NARROW else text
+        return self._by("number_of", text, array.type) if array.ndim and array.type.name in AS_BITS else text
 
     def stored(self, text: str, element_type: ElementType) -> str:
         """Return what an array that goes outside has for a number."""
-        return self._by("bits_of", text, element_type) if element_type.name in NARROW else text
+        return self._by("bits_of", text, element_type) if element_type.name in AS_BITS else text
 
     def _by(self, conversion: str, text: str, element_type: ElementType) -> Expression:
-        """Return what a conversion of narrow floats makes: ``float_of``, ``bits_of`` or ``rounded``."""
-        macro = f"{conversion}_{'byte' if element_type.bits == 8 else 'word'}"
+        """Return what a conversion of narrow numbers makes: ``number_of``, ``bits_of`` or ``rounded``."""
+        macro = f"{conversion}_{_SIZES.get(element_type.bits, 'nibble')}"
         return Expression(self.statement(macro, element_type.name, text), PRIMARY)
 
     def unsigned(self, element_type: ElementType) -> str:
@@ -172,9 +183,9 @@ class NumbaRenderer(KernelRenderer):
 
         Numba has no sign for the least of int64, whose digits alone do not fit into it.
         """
-        if element_type.name in NARROW:
-            value = np.asarray(value).astype(np.float32)
-        if element_type.is_complex or element_type.name in ("f32", "u64", *NARROW) or value == _LEAST:
+        if element_type.name in AS_BITS:
+            value = np.asarray(value).astype(self.number_type(element_type).dtype)
+        if element_type.is_complex or element_type.name in ("f32", "u64", "u4", "u2", *NARROW) or value == _LEAST:
             return self.cast(self.plain_number(value), element_type)
         text = self.statement("constant_number", self.plain_number(value), element_type)
         return Expression(text, UNARY if text.startswith("-") else ATOM)

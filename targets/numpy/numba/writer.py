@@ -10,7 +10,7 @@ from ....transpile.emission.control_flow import mentions
 from ....transpile.emission.expression import Expression
 from ....transpile.emission.kernel_writer import KernelWriter
 from ....transpile.kernels.index_maps import identity
-from ..kernels import NARROW
+from ..kernels import AS_BITS
 from .buffers import Buffers
 from .outer_indices import outer_indices
 from .renderer import NumbaRenderer
@@ -95,7 +95,7 @@ class NestWriter(KernelWriter):
 
     def is_stored_as_it_is(self, number: int) -> bool:
         """Tell whether what is stored of a result is the number itself, and not its bits."""
-        return not self.kernel.shapes[number] or self.results[number].type.name not in NARROW
+        return not self.kernel.shapes[number] or self.results[number].type.name not in AS_BITS
 
     def store(self, number: int) -> None:
         """Write a result where it belongs, unless it was computed there."""

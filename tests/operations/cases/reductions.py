@@ -83,6 +83,10 @@ def reductions() -> Iterator[Case]:
     # wrap-around and accumulation in float32
     for name in ("s8", "u8", "s4", "s16"):
         yield reduce("add", np.full((3, 300), 5).astype(dtype(name)), name, (1,))
+    plus = combiner("add", "s4")
+    alike = "k = s4[] constant(3)\nx = s4[3,5] broadcast(k), dimensions={}"
+    body = f"{alike}\nr = s4[3] reduce(x, p0), dimensions={{1}}, to_apply={plus.split()[0]}"
+    yield case("reduce", body, np.array(1).astype(dtype("s4")), callees=[plus])
     for name in ("bf16", "f16", "f8e4m3fn", "f8e5m2"):
         yield reduce("add", np.full((3, 300), 0.25).astype(dtype(name)), name, (1,))
     specials = np.float32([[1, np.nan, 3], [np.inf, -np.inf, 0], [-0.0, 0.0, -0.0], [np.inf, 1, 2]])

@@ -146,7 +146,8 @@ def _summed(
     )
     if not gone:
         return Value(array.node, axes, shape)
-    source = converted(lowering, array, accumulator).node
+    wide = converted(lowering, array, accumulator)
+    source = materialise(lowering.graph, wide) if array.is_plain else wide.node  # one number, if all are alike
     if spelling in ("sum", "prod") and source.opcode == "convert" and accumulator.is_integral:
         (narrow,) = source.operands  # the dtype of the sum says it already
         source = narrow if np.can_cast(narrow.type.dtype, accumulator.dtype) else source
