@@ -43,6 +43,32 @@ def test_a_choice_hands_on_what_is_asked():
     )
 
 
+LARGE_SUMS = """HloModule m
+add { a = s32[] parameter(0) b = s32[] parameter(1) ROOT sum = s32[] add(a, b) }
+ENTRY main {
+  x = s32[64,40] parameter(0)
+  size = s32[64,40] abs(x)
+  zero = s32[] constant(0)
+  total = s32[40] reduce(size, zero), dimensions={0}, to_apply=add
+  zeros = s32[40] broadcast(zero), dimensions={}
+  ROOT below = pred[40] compare(total, zeros), direction=LT
+}
+"""
+
+
+def test_a_total_that_is_compared_wraps_around():
+    """A compiler takes a sum of numbers that are not negative for one that is not."""
+    assert "total = (int)((unsigned)total + (unsigned)abs(x[at]));" in (
+        xla2py.emit(LARGE_SUMS, "cupy", style="fused").source
+    )
+
+
+@needs_compiler
+def test_a_total_wraps_around_when_it_is_run():
+    x = np.full((64, 40), LARGEST // 50, np.int32)
+    np.testing.assert_array_equal(checked(xla2py.emit(LARGE_SUMS, "cupy", style="fused"), [x]), np.ones(40, bool))
+
+
 @needs_compiler
 @pytest.mark.parametrize("last", ["pred[5] compare(next, x), direction=GT", "s64[5] convert(next)"])
 def test_the_last_number_is_followed_by_the_first(last):

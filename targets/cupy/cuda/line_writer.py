@@ -150,7 +150,7 @@ class LineWriter(KernelWriter):
         (x,) = node.operands
 
         def value() -> Expression:
-            return Expression(self.renderer.statement("accumulated", node, self.texts[node], self.text(x)))
+            return self.renderer.accumulated(node, self.texts[node], self.text(x))
 
         taken = 4 * self.indent + len(self.texts[node]) + len(" = ;")
         text = self.fitting.fitted(node, value, taken, alone=False)

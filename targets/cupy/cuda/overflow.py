@@ -8,9 +8,9 @@ from ....transpile.array.node import Node
 from ....transpile.hlo.element_types import S32, S64, U32, U64
 
 WITHOUT_SIGN = {S32: U32, S64: U64}
-_OVERFLOWS = frozenset("add subtract multiply negate".split())
+_OVERFLOWS = frozenset("add subtract multiply negate sum prod".split())
 # The low bits of these results depend on the low bits of the operands alone, so an operand may have overflowed.
-_OF_LOW_BITS = _OVERFLOWS | frozenset("and or xor not shift-left sum".split())
+_OF_LOW_BITS = _OVERFLOWS | frozenset("and or xor not shift-left".split())
 
 
 def to_wrap(nodes: Sequence[Node]) -> frozenset[Node]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ....transpile.array.node import Node
-from ....transpile.emission.expression import ATOM, PRIMARY, UNARY, Expression, Renderer
+from ....transpile.emission.expression import ATOM, PRIMARY, SUM, UNARY, Expression, Renderer
 from ....transpile.emission.kernel_renderer import KernelRenderer
 from ....transpile.emission.literals import number
 from ....transpile.hlo.element_types import ElementType
@@ -90,10 +90,24 @@ class CudaRenderer(KernelRenderer):
 
     def render(self, node: Node, operands: Sequence[Expression]) -> Expression:
         if node in self.to_wrap:
-            unsigned = WITHOUT_SIGN[node.type]
-            return self._cast(super().render(node, [self._cast(text, unsigned) for text in operands]), node.type)
+            return self._wrapped(node, operands, lambda texts: Renderer.render(self, node, texts))
         text = super().render(node, operands)
         return self._cast(text, node.type) if node.type.name in _NARROW and node.opcode not in _EXACT else text
+
+    def accumulated(self, node: Node, total: Expression, x: Expression) -> Expression:
+        """A sum, a product or an extreme so far, with one number more."""
+
+        def text(operands: Sequence[Expression]) -> Expression:
+            return Expression(self.statement("accumulated", node, *operands), SUM)
+
+        return self._wrapped(node, (total, x), text) if node in self.to_wrap else text((total, x))
+
+    def _wrapped(
+        self, node: Node, operands: Sequence[Expression], text: Callable[[Sequence[Expression]], Expression]
+    ) -> Expression:
+        """A text computed without a sign."""
+        unsigned = WITHOUT_SIGN[node.type]
+        return self._cast(text([self._cast(operand, unsigned) for operand in operands]), node.type)
 
     def _cast(self, text: Expression, element_type: ElementType) -> Expression:
         return Expression(self.macros["cast"][0](self.type_name(element_type), text), UNARY)
