@@ -81,8 +81,6 @@ _NIBBLE_TABLE = ElementTable(
 def fuses(node: Node) -> bool:
     """Loops say what a node computes."""
     names = {each.type.name for each in (node, *node.operands) if each.element_type is not None}
-    if names & AS_BITS and _is_in_loop(node):  # arrays of loops must not be of bits
-        return False
     is_logical_shift = node.opcode == "prelude" and node.parameters["function"] == "shift_right_logical"
     table = _NARROW_TABLE if names & NARROW else _NIBBLE_TABLE if names & NIBBLES else _TABLE
     return table.has(node) and (not is_logical_shift or _shifts(node))
@@ -160,14 +158,23 @@ def compiles(node: Node) -> bool:
         return node.opcode in _IN_LOOPS or node.opcode in _OF_COUNTERS
     if node.results:
         return node.opcode in ("loop", "conditional", "kernel")
-    if node.element_type is None or node.type.name not in _ANY:
+    if node.element_type is None or node.type.name not in _ANY | AS_BITS or _crosses_bits(node):
         return False
     if node.opcode in ("getitem", "setitem"):
         return all(not operand.ndim for operand in node.operands[1 + (node.opcode == "setitem") :])
     if node.opcode == "matmul":
         same = all(operand.element_type is node.element_type and 0 < operand.ndim <= 2 for operand in node.operands)
-        return same and (node.type.is_floating or node.type.is_complex)
+        return same and node.type.name in _FLOATS | _COMPLEX
     return node.opcode in _IN_LOOPS or (not node.ndim and not _has_arrays(node) and fuses(node))
+
+
+def _crosses_bits(node: Node) -> bool:
+    """Tell whether numbers become an array of narrow ones, or the other way round: arrays in loops have their bits."""
+    kinds = {each.type.name for each in (node, *node.operands[:2]) if each.element_type is not None}
+    if node.opcode == "setitem":
+        return len(kinds) > 1 and not kinds.isdisjoint(AS_BITS)
+    is_of_number = node.opcode in ("expand", "reshape") and not (node.ndim and node.operands[0].ndim)
+    return is_of_number and not kinds.isdisjoint(AS_BITS)
 
 
 def _has_arrays(node: Node) -> bool:

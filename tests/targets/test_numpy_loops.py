@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -150,7 +151,7 @@ def test_a_loop_that_writes_into_what_numba_lacks_stays_where_it_is():
     def filled(x, n):
         return lax.fori_loop(0, 8, lambda i, c: (c[0].at[i].set(-3), c[1] * 2 + i), (x, n))
 
-    x, n = np.ones(8, jnp.bfloat16), np.int32(1)
+    x, n = np.ones(8, jnp.float4_e2m1fn), np.int32(1)
     module = xla2py.emit(xla2py.from_jax(filled, x, n), style="fast", format=False, checks=False)
     assert kernels(module) == []
     made = module.load().main(x, n)
@@ -302,5 +303,58 @@ ENTRY main { a = u8[] parameter(0)
 
 
 def test_a_loop_with_what_numba_lacks_stays_where_it_is():
-    module = xla2py.emit("HloModule m\n" + ROUNDS.replace("f32", "bf16"), style="fast", format=False)
+    module = xla2py.emit("HloModule m\n" + ROUNDS.replace("f32", "f4e2m1fn"), style="fast", format=False)
     assert "njit" not in module.source
+
+
+def test_an_inner_loop_that_writes_into_what_a_round_computed():
+    """The next round writes into the same array before it has read it."""
+
+    def turns(x, y):
+        def step(_, x):
+            return lax.fori_loop(0, 5, lambda i, x: x.at[i % 12].set(y[i]), jnp.roll(x, 1))
+
+        return lax.fori_loop(0, 6, step, x)
+
+    as_in_xla(turns, X, Y, style="fused")
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "float8_e4m3fn", "int4"])
+def test_loops_that_carry_narrow_numbers(kind):
+    """Arrays are bits there, and numbers of them wide: where one is taken out of an array, put in, or fills one."""
+    dtype = np.dtype(getattr(ml_dtypes, kind))
+
+    def turns(x, rows, scale):
+        def step(carry, row):
+            x, half, scale = carry
+            x = jnp.where(x < row, x, jnp.roll(x, 1)) - half * scale
+            scale = jnp.where(x[3] < scale, x[3], scale)
+            half = half.at[2].set(scale) + jnp.full(12, scale)
+            return (x, half, scale), (scale, x, half[1:4])
+
+        return lax.scan(step, (x, jnp.zeros(12, dtype), scale), rows)
+
+    x, rows = (2 * X).astype(dtype), RNG.normal(size=(9, 12)).astype(dtype)
+    program, arguments = xla2py.from_jax(turns, x, rows, dtype.type(1.5)), (x, rows, dtype.type(1.5))
+    module = xla2py.emit(program, style="fast", format=False)
+    assert rounds(module)
+    made, expected = (
+        jax.tree.leaves(each.load(keep_compiled=False).main(*arguments)) for each in (module, xla2py.emit(program))
+    )  # XLA need not round between operations
+    for leaf, like in zip(made, expected, strict=True):
+        assert leaf.dtype == dtype
+        assert leaf.tobytes() == like.tobytes()
+
+
+def test_what_a_round_makes_wide_to_store_it_is_wide():
+    """A store of NumPy converts by itself, one of bits would not."""
+
+    def turns(x, rows):
+        def step(x, row):
+            x = jnp.roll(x, 1) + row
+            return x, x[::-1].astype(jnp.float32)
+
+        return lax.scan(step, x, rows)
+
+    x, rows = X.astype(np.float16), RNG.normal(size=(9, 12)).astype(np.float16)
+    as_in_xla(turns, x, rows, tolerance=0)

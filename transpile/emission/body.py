@@ -306,9 +306,9 @@ class FunctionWriter:
 
     def value_text(self, node: Node) -> Expression:
         """A stored value: a bare number takes the dtype of what it is stored in."""
-        if node.is_literal and not node.type.is_extension:
-            return self.renderer.weak_literal(literal_value(node))
-        return self.text(node)
+        is_bare = node.is_literal and not node.type.is_extension
+        text = self.renderer.weak_literal(literal_value(node)) if is_bare else self.text(node)
+        return self.renderer.stored_value(node, text)
 
     # -- expressions
 

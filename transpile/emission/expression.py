@@ -237,6 +237,10 @@ class Renderer:
         """Return the text of a value that gets a name."""
         return text
 
+    def stored_value(self, node: Node, text: Expression) -> Expression:
+        """Return the text of a value that is written into an array."""
+        return text
+
     # -- filters
 
     def parenthesised(self, text: str, level: int) -> str:

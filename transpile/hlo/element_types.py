@@ -70,6 +70,11 @@ class ElementType:
         return self.dtype.type.__module__.split(".")[0] == "ml_dtypes"
 
     @property
+    def is_narrow(self) -> bool:
+        """A number that NumPy computes as one of another type, if it has it at all: float16, integers of 4 bits."""
+        return self.is_low_precision or self.is_extension
+
+    @property
     def real(self) -> ElementType:
         """The type of the parts of a complex element; any other type itself."""
         return {"c64": F32, "c128": F64}.get(self.name, self)

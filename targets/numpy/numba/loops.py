@@ -13,10 +13,10 @@ from ....transpile.array.node import Node, Region, Slot
 from ....transpile.array.traversal import body_and_captured, is_inside
 from ....transpile.array.value import FULL
 from ....transpile.emission.body import FunctionWriter
-from ....transpile.emission.expression import Expression, Renderer
+from ....transpile.emission.expression import PRIMARY, Expression, Renderer
 from ....transpile.emission.names import Names
 from ....transpile.hlo.element_types import ElementType, from_dtype
-from ..kernels import fuses
+from ..kernels import AS_BITS, fuses
 from .renderer import NumbaRenderer
 from .rounds import RoundWriter
 
@@ -42,7 +42,18 @@ class LoopRenderer(Renderer):
             operands = [self._together(text) if _lies_apart(operand) else text for operand, text in given]
         if node.opcode == "reshape" and not is_own_array(node.operands[0]):  # Numba's must be side by side
             operands = [self._together(operands[0])]
-        return super().render(node, operands)
+        if node.opcode in ("full", "ones") and node.type.name in AS_BITS:
+            operands = [self.stored_value(node.operands[0], operands[0])]
+            return Expression(self.statement("full", node, *operands), PRIMARY)
+        text = super().render(node, operands)
+        is_element = node.opcode == "getitem" and not node.ndim
+        return self.elements.loaded(text, node.operands[0]) if is_element else text
+
+    def dtype(self, element_type: ElementType) -> str:
+        return self.elements.stored_dtype(element_type)
+
+    def stored_value(self, node: Node, text: Expression) -> Expression:
+        return text if node.ndim or node.element_type is None else self.elements.stored(text, node.type)
 
     def _together(self, text: Expression) -> Expression:
         return Expression(self.elements.statement("together", text))

@@ -119,7 +119,7 @@ class NumbaRenderer(KernelRenderer):
         """Return the number that an element of an array from outside stands for."""
         return self._by("number_of", text, array.type) if array.ndim and array.type.name in AS_BITS else text
 
-    def stored(self, text: str, element_type: ElementType) -> str:
+    def stored(self, text: Expression, element_type: ElementType) -> Expression:
         """Return what an array that goes outside has for a number."""
         return self._by("bits_of", text, element_type) if element_type.name in AS_BITS else text
 

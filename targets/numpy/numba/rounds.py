@@ -56,8 +56,9 @@ class RoundWriter(ControlFlowWriter):
         if text in self.known:
             self.known.add(self.writer.texts[carry.parameter])
         is_new = start.opcode == "copy" or (is_own_array(start) and start not in self.writer.texts)
-        is_taken_over = text == self.writer.texts[carry.parameter] and is_inside(start.region, self.region)
-        return text if is_new or is_taken_over or carry.following is None else self._copy(start, text)
+        is_of_round = is_inside(start.region, self.region)  # the next round writes into the same array
+        is_free = text == self.writer.texts[carry.parameter] if is_of_round else carry.following is None
+        return text if is_new or is_free else self._copy(start, text)
 
     def _copy(self, node: Node, text: Expression) -> Expression:
         return Expression(self.writer.renderer.statement("copy", node, text))
@@ -80,7 +81,7 @@ class RoundWriter(ControlFlowWriter):
             waiting.remove(chosen[0])
         for name, text, node in ready:
             if name not in self.buffers.names:
-                self.buffers.make(name, node.shape, self.elements.dtype(node.type))
+                self.buffers.make(name, node.shape, self.elements.stored_dtype(node.type))
             self._copy_into(name, text)
         self.give([(name, self._copy(node, text) if node.ndim else text) for name, text, node in waiting])
 
@@ -136,7 +137,7 @@ class RoundWriter(ControlFlowWriter):
             return name, name
         written = Expression(writer.names.fresh(f"next_{name}" if name else writer.wanted.of(part)))
         if part.ndim:
-            self.buffers.make(written, part.shape, self.elements.dtype(part.type))
+            self.buffers.make(written, part.shape, self.elements.stored_dtype(part.type))
         writer.texts[part] = name or written
         return name or written, written
 

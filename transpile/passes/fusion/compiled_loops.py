@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from ....targets.base import Kernels
 from ...array.node import Node, Region
@@ -38,7 +38,7 @@ def _compiles(node: Node, fits: Callable[[Node], bool]) -> bool:
         return False
     body, captured = body_and_captured(node)
     has_work = any(part.element_type is not None and not part.is_python_int and part.operands for part in body)
-    loops = [loop, *(part.parameters["loop"] for part in body if part.opcode == "loop")]
+    loops = [loop, *_inner_loops(body)]
     carried = (carry.parameter for each in loops for carry in each.carries)  # of which the body may read nothing
     return (
         has_work
@@ -46,6 +46,16 @@ def _compiles(node: Node, fits: Callable[[Node], bool]) -> bool:
         and all(each.effect is None for each in loops)
         and all(part.element_type is not None or part.is_python_int for part in (*captured, *node.operands))
     )
+
+
+def _inner_loops(body: Iterable[Node]) -> list[Loop]:
+    return [part.parameters["loop"] for part in body if part.opcode == "loop"]
+
+
+def _stores_narrow(loop: Loop) -> bool:
+    """Tell whether a store is a conversion of narrow numbers, which arrays in compiled loops have as bits."""
+    pairs = [{store.value.element_type, store.carry.parameter.element_type} for store in loop.stores]
+    return any(len(kinds) > 1 and any(kind is not None and kind.is_narrow for kind in kinds) for kinds in pairs)
 
 
 def _is_beside_kernels(node: Node, kernels: Kernels) -> bool:
@@ -58,7 +68,8 @@ def mark_compiled(function: Function, loops: list[Node], kernels: Kernels) -> No
     for node in loops:
         body, _ = body_and_captured(node)
         loop: Loop = node.parameters["loop"]
-        loop.is_compiled = all(part.opcode == "kernel" or _is_beside_kernels(part, kernels) for part in body)
+        is_known = all(part.opcode == "kernel" or _is_beside_kernels(part, kernels) for part in body)
+        loop.is_compiled = is_known and not any(map(_stores_narrow, [loop, *_inner_loops(body)]))
         for part in body:
             if loop.is_compiled and part.opcode == "kernel":
                 part.parameters["kernel"].is_inline = True
