@@ -161,6 +161,11 @@ def gpu_lapack() -> Iterator[Example]:
     for name, (operands, results, config) in rows.items():
         for platform in ("cu", "hip"):
             yield Example(platform + name, operands, results, config, is_typed=True)
+    for name in ("syevd", "syevj"):
+        for platform, triangle in (("cu", "\\001"), ("hip", "y")):
+            memory = f'"\\000\\000\\000\\000{triangle}\\000\\000\\000"'
+            results = square, f"{r}[2,4]", info, f"{t}[9]"
+            yield Example(f"{platform}solver_{name}", (square,), results, attributes={"backend_config": memory})
     yield Example("__cusolver$cholesky", (square,), (square, "f32[64]", info), {"lower": True})
 
 

@@ -18,7 +18,6 @@ import xla2py
 _DATA = "jax._src.internal_test_util.export_back_compat_test_data"
 # Kernels in machine code, a program that waits for a partitioner, and sizes that only a caller knows.
 _OTHERS = ("pallas", "mosaic", "triton", "stablehlo_dynamic", "tpu_stablehlo_dynamic", "tpu_Sharding", "export_with")
-_OPAQUE = ("hipsolver_syevj", "hipsolver_syevd")  # their configuration is the memory of a C structure
 
 
 def _records(found: Mapping[str, Any], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -38,8 +37,7 @@ def recorded() -> Iterator[Any]:
         for name, value in vars(module).items():
             if name.startswith("data"):
                 for case, record in _records(value, f"{file.name}-{name}"):
-                    if not {*_OPAQUE} & {*record["custom_call_targets"]}:
-                        yield pytest.param(record, id=case)
+                    yield pytest.param(record, id=case)
 
 
 def _adjoint(a: np.ndarray) -> np.ndarray:

@@ -60,6 +60,11 @@ _NUMBER = re.compile(r"\b(?<!\.)\d+(\.\d*)?(e[+-]?\d+)?\b")
 OWN = "own"  # the folder of a target's own macros, as templates call it
 
 
+def _counted(number: re.Match[str]) -> str:
+    """A number of the usual length."""
+    return "0.5" if number[1] or number[2] else "0"
+
+
 class Expression(str):
     """Final text of an expression and how tightly it binds."""
 
@@ -211,8 +216,8 @@ class Renderer:
                 self.macros[key.rstrip("_")] = (macro, levels.get(key, PRIMARY))
 
     def columns(self, text: str) -> int:
-        """Return how long a text counts as: where sizes are free, every number like a name of one letter."""
-        return len(_NUMBER.sub("0", text) if self.sizes_are_free else text)
+        """Return how long a text counts as: where sizes are free, integers and floats count as alike at every size."""
+        return len(_NUMBER.sub(_counted, text) if self.sizes_are_free else text)
 
     def has(self, opcode: str) -> bool:
         return opcode.replace("-", "_") in self.macros

@@ -13,7 +13,7 @@ from ..element_types import ELEMENT_TYPES, ElementType
 from ..layouts import make_shape
 from ..shapes import ArrayShape, Layout, Shape, TupleShape
 from .call import Call, CustomCall
-from .fields import ANYTHING, Field, flag
+from .fields import ANYTHING, TEXT, ConfigError, Field, Kind, flag
 from .lapack import (
     BANDS,
     COLUMNS_OF_Q,
@@ -87,6 +87,23 @@ def _cholesky(b: XlaBuilder, call: Call, a: XlaOp) -> XlaOp:
     made = lapack_call(b, "potrf", (a,), [factor, info], **_triangle(call))
     zeros = b.broadcast(b.zero(scratch.element_type), scratch.dimensions)
     return b.tuple([made[0], zeros, made[1]])
+
+
+# What names the given triangle in the memory of a C structure: the modes of cuBLAS and of hipBLAS.
+_TRIANGLES = {"\0": "L", "\1": "U", "z": "L", "y": "U"}
+
+
+def _check_memory(call: Call) -> None:
+    """The structure holds whole numbers of 32 bits: element type, triangle, batch, size, memory to work in."""
+    if call[TEXT][4:5] not in _TRIANGLES:
+        raise ConfigError("has a configuration that does not tell which triangle is given")
+
+
+def _eigh_of_memory(b: XlaBuilder, call: Call, a: XlaOp) -> XlaOp:
+    """The call from before there was a foreign function interface."""
+    results = [call.result(k) for k in range(3)]
+    made = lapack_call(b, "syevd", (a,), results, mode="V", uplo=_TRIANGLES[call[TEXT][4]])
+    return call.with_scratch(b, *(made[k] for k in range(3)))
 
 
 def _tridiagonal_solve(b: XlaBuilder, call: Call, *operands: XlaOp) -> XlaOp:
@@ -186,6 +203,10 @@ def _times_q(call: Call) -> dict[str, Any]:
     return {"left": call["left"], "transpose": call["transpose"]}
 
 
+_EIGH_OF_MEMORY = CustomCall(
+    (f"{HERMITIAN} T[s]",), _eigh_of_memory, config={TEXT: Field(Kind.WORD)}, check=_check_memory
+)
+
 # The names after ``cu`` and ``hip``.
 _ROUTINES: dict[str, CustomCall] = {
     "solver_potrf_ffi": CustomCall((FACTOR,), _same("potrf", _triangle), config=_LOWER),
@@ -197,6 +218,8 @@ _ROUTINES: dict[str, CustomCall] = {
     "solver_orgqr_ffi": CustomCall((COLUMNS_OF_Q,), _same("orgqr")),
     "solver_ormqr_ffi": CustomCall((TIMES_Q,), _same("ormqr", _times_q), config={"left": flag(), "transpose": flag()}),
     "solver_syevd_ffi": CustomCall((HERMITIAN,), _same("syevd", _jobs), config={**_LOWER, "algorithm": ANYTHING}),
+    "solver_syevd": _EIGH_OF_MEMORY,
+    "solver_syevj": _EIGH_OF_MEMORY,
     "solver_sytrd_ffi": CustomCall((TRIDIAGONAL,), _same("sytrd", _triangle), config=_LOWER),
     "solver_gesvd_ffi": CustomCall(_SINGULAR, _svd, config={**_BY_ROTATIONS, "transposed": flag(False)}),
     "solver_gesdd_ffi": CustomCall(_SINGULAR, _svd, config={**_BY_ROTATIONS, "transposed": flag(False)}),
