@@ -1,5 +1,7 @@
 """Programs, and the ``xla2py`` command run in this process, for the tests of the command; what all tests share."""
 
+import gc
+import os
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -8,8 +10,9 @@ import pytest
 
 from xla2py.transpile import cli
 from xla2py.transpile.compilation import stages
-from xla2py.transpile.equivalence import xla_reference
+from xla2py.transpile.equivalence import reference_process
 from xla2py.transpile.equivalence.participants import Workers
+from xla2py.transpile.equivalence.reference_process import ReferenceWorker
 
 # A module that a test writes, imports and changes within a second would be taken for its old self.
 sys.dont_write_bytecode = True
@@ -77,6 +80,22 @@ def verified_programs():
         yield
 
 
+def pytest_collection_finish():
+    """What is there before the first test stays to the end: to look through it for garbage is a sixth of all work."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def unoptimised_xla():
+    """XLA leaves its kernels as they are: to make code fast that runs once is half of compiling it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XLA_FLAGS", f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0")
+        patch.setattr(reference_process, "_WORKER", worker := ReferenceWorker())
+        yield
+    worker.stop()
+
+
 @pytest.fixture(autouse=True, scope="session")
 def shared_processes():
     """The processes of a check that has ended serve the next one: to start XLA takes longer than most checks.
@@ -103,14 +122,6 @@ def shared_processes():
     for processes in idle.values():
         for process in processes:
             process.stop()
-
-
-@pytest.fixture(scope="module")
-def unoptimised_xla():
-    """XLA in this process leaves its kernels as they are: to make code fast that runs once is half of compiling it."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(xla_reference.OPTIONS, "xla_backend_optimization_level", 0)
-        yield
 
 
 @pytest.fixture

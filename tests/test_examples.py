@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import xla2py
+from xla2py.transpile.equivalence import xla_reference
 from xla2py.transpile.equivalence.budgets import budget_for
 from xla2py.transpile.equivalence.comparison import Budget, compare
 from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
@@ -66,7 +67,13 @@ def inputs(name):
 
 @cache
 def computed_by_xla(name, stage):
-    return run_hlo_in_child(LOWER.hlo_file(name, stage).read_text(), *inputs(name))
+    text = LOWER.hlo_file(name, stage).read_text()
+    if name != "mandelbrot":
+        return run_hlo_in_child(text, *inputs(name))
+    # Whether a point escapes hangs on the last bit, and XLA joins products with sums only where it optimises.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(xla_reference.OPTIONS, "xla_backend_optimization_level", 3)
+        return xla_reference.run_hlo(text, *inputs(name))
 
 
 def assert_close(expected, actual, budget):
