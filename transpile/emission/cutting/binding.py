@@ -1,11 +1,14 @@
-"""The facts that an assignment gives its names."""
+"""The names that statements assign, and the facts that an assignment gives them."""
 
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 from itertools import chain
 
 from .facts import Fact, Known, elements_of, tuple_of
+
+_REMEMBERED = 1 << 13  # statements of the prelude, which are the same for every module
 
 
 def as_tuple(fact: Fact) -> Fact:
@@ -42,3 +45,34 @@ def bind(target: ast.expr, fact: Fact, names: dict[str, Fact]) -> None:
         return
     for part, element in zip(target.elts, elements, strict=True):
         bind(part, element, names)
+
+
+def assigned_names(nodes: list[ast.stmt]) -> set[str]:
+    """The names that statements assign."""
+    return set().union(*map(_assigned, nodes))
+
+
+def opened_names(nodes: list[ast.stmt]) -> set[str]:
+    """The names whose contents statements may change."""
+    return set().union(*map(_opened, nodes))
+
+
+@lru_cache(_REMEMBERED)
+def _assigned(node: ast.stmt) -> frozenset[str]:
+    return frozenset(
+        part.id for part in ast.walk(node) if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)
+    )
+
+
+@lru_cache(_REMEMBERED)
+def _opened(node: ast.stmt) -> frozenset[str]:
+    found = set()
+    for part in ast.walk(node):
+        inner = None
+        if isinstance(part, ast.Subscript) and not isinstance(part.ctx, ast.Load):
+            inner = part.value
+        elif isinstance(part, ast.Expr) and isinstance(part.value, ast.Call):
+            inner = part.value.func.value if isinstance(part.value.func, ast.Attribute) else None
+        if isinstance(inner, ast.Name):
+            found.add(inner.id)
+    return frozenset(found)

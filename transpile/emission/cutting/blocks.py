@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 _INDENT = "    "
 _ATOM = 7
+_REMEMBERED = 1 << 15  # what is known of the texts and trees of the prelude, which are the same for every module
 _LEVELS: dict[type, int] = {
     ast.IfExp: 0,
     ast.Lambda: 0,
@@ -169,6 +171,7 @@ class BlockWriter:
         )
 
 
+@lru_cache(_REMEMBERED)
 def _level(text: str) -> int:
     """Return how tightly an expression binds: ``if`` 0, ``or`` 1, ``and`` 2, ``not`` 3, comparisons 4, arithmetic 5."""
     if re.fullmatch(r"[\w.]+", text):
@@ -193,10 +196,11 @@ def _least_level(node: ast.AST) -> int:
     return _LEAST.get(type(node), 0)
 
 
-def _placed_parts(node: ast.AST) -> list[ast.expr]:
+@lru_cache(_REMEMBERED)
+def _placed_parts(node: ast.AST) -> tuple[ast.expr, ...]:
     """The expressions below a node, outermost ones only, in the order of the text; none within f-strings."""
     if isinstance(node, ast.JoinedStr):
-        return []
+        return ()
     found: list[ast.expr] = []
     waiting = list(ast.iter_child_nodes(node))
     while waiting:
@@ -205,7 +209,7 @@ def _placed_parts(node: ast.AST) -> list[ast.expr]:
             found.append(part)
         elif not isinstance(part, ast.stmt):
             waiting.extend(ast.iter_child_nodes(part))
-    return sorted(found, key=lambda part: (part.lineno, part.col_offset))
+    return tuple(sorted(found, key=lambda part: (part.lineno, part.col_offset)))
 
 
 def _bodies(node: ast.stmt) -> Iterator[list[ast.stmt]]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from functools import lru_cache
 
 from .blocks import BlockWriter
 from .facts import parameters_of
@@ -13,6 +14,7 @@ from .facts import parameters_of
 _CHANGING = frozenset(("append", "extend", "insert", "pop", "sort", "update"))  # methods whose calls do something
 
 
+@lru_cache(1 << 10)
 def cleaned(source: str) -> str:
     """The text of a function without such statements."""
     while True:

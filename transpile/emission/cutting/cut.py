@@ -13,7 +13,7 @@ import json
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from ..prelude import Definition
@@ -99,6 +99,11 @@ def _parsed(source: str) -> ast.FunctionDef | None:
     return None if has_decorators or any(isinstance(part, _WITHOUT_RULES) for part in parts) else statement
 
 
+@lru_cache(1 << 10)
+def _names_in(source: str) -> frozenset[str]:
+    return frozenset(part.id for part in ast.walk(ast.parse(source)) if isinstance(part, ast.Name))
+
+
 @cache
 def _constant(source: str) -> Fact:
     """The value of a constant of the prelude that is a number or a tuple of numbers."""
@@ -122,6 +127,7 @@ class _Cutter:
         self.constants: dict[str, Fact] = {}
         self.uses: dict[str, _Use] = {}
         self.waiting: list[str] = []
+        self.bodies: dict[tuple[Any, ...], tuple[list[str], set[str]]] = {}
 
     def cut(self, used: Iterable[str], calls: Mapping[str, Sequence[Call]]) -> Cut:
         self._read(used)
@@ -235,10 +241,9 @@ class _Cutter:
             lost = {name: frozenset(texts) for name, texts in dropped.items()}
             blocked = {}
             for name, texts in dropped.items():
-                folder = self._folder(name, texts, lost)
-                folder.body()
-                if folder.blocked & texts.keys():
-                    blocked[name] = folder.blocked
+                _, parameters = self._body(name, texts, lost)
+                if parameters & texts.keys():
+                    blocked[name] = parameters
             if not blocked:
                 break
             for name, parameters in blocked.items():
@@ -254,6 +259,17 @@ class _Cutter:
             for name, own in lost.items()
         }
         return Cut(written, {name: own for name, own in places.items() if own})
+
+    def _body(
+        self, name: str, dropped: Mapping[str, str], lost: Mapping[str, frozenset[str]]
+    ) -> tuple[list[str], set[str]]:
+        """The lines of a function's body as all uses leave it, and the parameters that cannot be dropped."""
+        called = ((other, lost.get(other, frozenset())) for other in self.definitions[name].uses)
+        key = (name, frozenset(dropped.items()), lost.get(name), frozenset(called))
+        if key not in self.bodies:
+            folder = self._folder(name, dropped, lost)
+            self.bodies[key] = folder.body(), folder.blocked
+        return self.bodies[key]
 
     def _droppable(self, name: str) -> dict[str, str]:
         """The parameters for which a text can stand, and that text."""
@@ -290,9 +306,8 @@ class _Cutter:
         use, function = self.uses[name], self.functions[name]
         if use.is_whole:
             return frozenset()
-        text = cleaned("\n".join([head(function, frozenset()), *self._folder(name, dropped, lost).body()]))
-        read = {part.id for part in ast.walk(ast.parse(text)) if isinstance(part, ast.Name)}
-        names = {part.arg for part in parameters_of(function)} - read - lost[name]
+        text = cleaned("\n".join([head(function, frozenset()), *self._body(name, dropped, lost)[0]]))
+        names = {part.arg for part in parameters_of(function)} - _names_in(text) - lost[name]
         return frozenset(part for part in names if isinstance(use.facts.get(part), Known))
 
     def _required(self, name: str) -> frozenset[str]:
@@ -306,8 +321,7 @@ class _Cutter:
         function = self.functions[name]
         source = self.definitions[name].source
         lines = source.split("\n")
-        folder = self._folder(name, dropped, lost)
-        body = folder.body()
+        body, _ = self._body(name, dropped, lost)
         own = lost.get(name, frozenset())
         required = self._required(name)
         first = function.body[0]

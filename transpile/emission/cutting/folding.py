@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from .binding import bind
+from .binding import assigned_names, bind, opened_names
 from .blocks import BlockWriter
 from .evaluation import Evaluator
 from .facts import Array, Call, Callback, Fact, Known, joined, parameters_of, truth
@@ -142,26 +142,6 @@ class Folder(BlockWriter):
 
     def known(self, node: ast.expr) -> Fact:
         return self.evaluator.of(node, self.names)
-
-
-def assigned_names(nodes: list[ast.stmt]) -> set[str]:
-    """The names that statements assign."""
-    parts = (part for node in nodes for part in ast.walk(node))
-    return {part.id for part in parts if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)}
-
-
-def opened_names(nodes: list[ast.stmt]) -> set[str]:
-    """The names whose contents statements may change."""
-    found = set()
-    for part in (part for node in nodes for part in ast.walk(node)):
-        inner = None
-        if isinstance(part, ast.Subscript) and not isinstance(part.ctx, ast.Load):
-            inner = part.value
-        elif isinstance(part, ast.Expr) and isinstance(part.value, ast.Call):
-            inner = part.value.func.value if isinstance(part.value.func, ast.Attribute) else None
-        if isinstance(inner, ast.Name):
-            found.add(inner.id)
-    return found
 
 
 # -- what becomes of each kind of statement
