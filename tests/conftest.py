@@ -16,6 +16,7 @@ from xla2py.transpile.equivalence.reference_process import ReferenceWorker
 
 # A module that a test writes, imports and changes within a second would be taken for its old self.
 sys.dont_write_bytecode = True
+gc.set_threshold(20_000, 20, 20)
 
 MODEL = """
 ENTRY main {
@@ -80,10 +81,11 @@ def verified_programs():
         yield
 
 
-def pytest_collection_finish():
-    """What is there before the first test stays to the end: to look through it for garbage is a sixth of all work."""
+@pytest.fixture(autouse=True, scope="module")
+def settled_memory():
+    """What is there before the tests of a file stays to the end: to look through it for garbage is much of all work."""
+    gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 50)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -2,13 +2,20 @@
 
 import math
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
 
 import xla2py
-from xla2py.benchmarks import collectives, cpu, out_of_core
+from xla2py.benchmarks import collectives, cpu, emit_programs, out_of_core
 from xla2py.benchmarks.cpu_kit import arrays, models
+from xla2py.tests.targets.running import on_numpy
+from xla2py.transpile.equivalence.budgets import budgets_for
+from xla2py.transpile.equivalence.comparison import compare
+from xla2py.transpile.equivalence.inputs import make_inputs
+from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+from xla2py.transpile.hlo.printer import print_module
 
 
 def test_means_count_no_ratio_below_a_half():
@@ -65,3 +72,19 @@ def test_programs_out_of_core_do_what_is_done_by_hand(name):
     (found,), (by_hand,) = dask.compute(module.main(*large, *small)), dask.compute(one.by_hand(*lazy, *small))
     np.testing.assert_allclose(found, by_hand, rtol=2e-3, atol=1e-3)
     assert len(out_of_core.BENCHMARKS) >= 50
+
+
+LARGE_PROGRAMS = {
+    "training step": lambda: emit_programs.hlo_of(partial(emit_programs.training_step, 2)),
+    "simulation step": lambda: emit_programs.hlo_of(partial(emit_programs.simulation_step, 8)),
+    "chain": lambda: emit_programs.chain(40),
+}
+
+
+@pytest.mark.parametrize("name", LARGE_PROGRAMS)
+def test_large_programs_do_at_a_smaller_size_what_xla_does(name):
+    module = xla2py.load(LARGE_PROGRAMS[name]())
+    given = [np.abs(array) / 16 for array in make_inputs(module, seed=2)]  # sums of squares, and weights that are small
+    expected = run_hlo_in_child(print_module(module), *given)
+    results = compare(expected, on_numpy(module, given), budgets_for(module))
+    assert all(result.status.is_good for result in results), "\n".join(map(str, results))

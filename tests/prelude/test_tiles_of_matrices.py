@@ -96,7 +96,7 @@ def test_triangular_systems(dtype, batch, lower, unit_diagonal, transpose, left_
     b = b if left_side else np.ascontiguousarray(b.mT)
     keywords = {"lower": lower, "unit_diagonal": unit_diagonal, "transpose": transpose, "left_side": left_side}
     wanted = triangular_solve(a, b, **keywords)
-    for sizes, others in itertools.product(CHUNKS, [(4,), (1, 3)]):
+    for sizes, others in zip(CHUNKS, itertools.cycle([(4,), (1, 3)])):
         sides = (sizes, others) if left_side else (others, sizes)
         found = triangular_solve_in_chunks(in_blocks(a, sizes, sizes), in_blocks(b, *sides), **keywords)
         assert_same(found, wanted)

@@ -1,12 +1,16 @@
 """What plans say about memory beside what runs take: the programs of the benchmark, small."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
+import xla2py
 from xla2py.benchmarks.out_of_core import BENCHMARKS, numbers
 from xla2py.targets.dask.estimates import PROCESS_BYTES
 from xla2py.targets.dask.limits import size_in_bytes
-from xla2py.tests.targets.chunked import Loaded, peak_of, plan_of, total_of
+from xla2py.tests.targets.chunked import Loaded, peak_of, plan_of
+from xla2py.tests.targets.running import leaves
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 
@@ -25,12 +29,21 @@ def first_run():
     plan_and_peak("chain", Loaded)
 
 
+@cache
+def plan_and_main(name):
+    """The plan of a benchmark, and its module's main."""
+    one = BENCHMARKS[name]
+    module = xla2py.load(one.text(one.rows(size_in_bytes(DATA))))
+    return plan_of(module, memory=MEMORY), xla2py.emit(module, "dask", format=False, memory=MEMORY).load().main
+
+
 def plan_and_peak(name, given):
     """The plan of a benchmark, and what a run holds of its large inputs, made into what main is given, and the rest."""
+    plan, main = plan_and_main(name)
     one = BENCHMARKS[name]
     n = one.rows(size_in_bytes(DATA))
     arguments = [*(given(numbers(*shape)) for shape in one.large(n)), *one.small(n)]
-    return plan_of(one.text(n), memory=MEMORY), peak_of(total_of(one.text(n), arguments, memory=MEMORY))
+    return plan, peak_of(sum(result.sum() for result in leaves(main(*arguments))))
 
 
 def plan_and_peak_within(name, given, planned):
