@@ -1,0 +1,88 @@
+"""The expressions of sizes that numbers of texts are, and how many texts tell enough of them."""
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+import jax.numpy as jnp  # noqa: E402
+
+import xla2py  # noqa: E402
+from xla2py.transpile.emission.any_size.expressions import integer_expression  # noqa: E402
+from xla2py.transpile.errors import UnsupportedError  # noqa: E402
+from xla2py.transpile.frontends.witnesses import files_at_sizes  # noqa: E402
+
+
+@pytest.mark.parametrize(
+    "values, text",
+    [
+        ((13, 18, 23), "N"),
+        ((12, 17, 22), "N - 1"),
+        ((6, 9, 11), "N // 2"),
+        ((7, 9, 12), "(N + 1) // 2"),
+        ((7, 10, 12), "N // 2 + 1"),
+        ((6, 8, 11), "(N - 1) // 2"),
+        ((39, 54, 69), "3 * N"),
+        ((27, 37, 47), "2 * N + 1"),
+        ((182, 450, 437), "N * M"),
+        ((27, 43, 42), "N + M"),
+        ((5, 5, 5), "5"),
+    ],
+)
+def test_numbers_are_simple_expressions_of_sizes(values, text):
+    found = integer_expression(values, {"N": (13, 18, 23), "M": (14, 25, 19)})
+    assert found is not None and found.text == text
+
+
+@pytest.mark.parametrize(
+    "values, text, texts",
+    [
+        ((6, 9, 1), "N // 2", 3),
+        ((2, 3, 2), "N // 14 + 2", 4),  # what 13, 18 and 3 do not tell from a choice between two numbers
+        ((27, 37, 7), "2 * N + 1", 4),
+        ((65, 90, 15), "5 * N", 3),
+    ],
+)
+def test_what_fits_by_chance_needs_more_texts(values, text, texts):
+    found = integer_expression(values, {"N": (13, 18, 3)})
+    assert found is not None and (found.text, found.texts) == (text, texts)
+
+
+def test_where_several_divisions_fit_a_number_tells_them_apart():
+    sizes = {"N": (13, 18, 2, 23)}
+    found = integer_expression((1, 2, 0, 2), sizes)  # by 8 or by 9
+    assert found.doubt[0] == "N" and found.doubt[1] // 8 != found.doubt[1] // 9
+    found = integer_expression((2, 3, 4, 19), {"N": (13, 18, 23, 97)})  # N // 5, or of N - 1, ..
+    assert found.text == "N // 5" and {(found.doubt[1] - k) // 5 for k in range(4)} > {found.doubt[1] // 5}
+    assert integer_expression((4, 6, 0, 7, 8, 20, 33), {"N": (13, 18, 2, 23, 24, 60, 101)}).doubt is None
+    assert integer_expression((13, 18, 2), {"N": (52, 72, 8)}).doubt is None  # of multiples of 4
+
+
+def test_a_number_is_not_added_to_a_part_of_a_product():
+    values = (6, 8, 11, 15)  # N * N // 67 + 4 fits, and so would one of these to most numbers
+    assert integer_expression(values, {"N": (13, 18, 23, 27)}) is None
+    assert integer_expression((84, 162, 264, 364), {"N": (13, 18, 23, 27)}).text == "N * N // 2"
+
+
+def test_what_small_sizes_do_not_show_is_read_off_further_ones():
+    def chosen(x):
+        return jnp.where(jnp.arange(len(x)) < (len(x) - 1) // 5, x, -x) + (len(x) > 11) * x
+
+    emitted = xla2py.emit(xla2py.from_jax(chosen, xla2py.array("N")))
+    assert "(n - 1) // 5" in emitted.source and emitted.sizes["N"].start > 6
+    x = np.linspace(1, 2, 37, dtype=np.float32)
+    np.testing.assert_array_equal(emitted.load().main(x), chosen(x))
+
+
+def test_numbers_that_dumps_do_not_tell_enough_of_are_refused():
+    def at(number):
+        shape = jax.ShapeDtypeStruct((number,), np.float32)
+        return xla2py.from_jax(lambda x: x[: len(x) // 5], shape)
+
+    def emitted(*numbers):
+        return xla2py.emit(files_at_sizes([at(n) for n in numbers], {"N": numbers}))
+
+    with pytest.raises(UnsupportedError, match="XP424: `n // 5` is not the only expression of N that has the numbers"):
+        emitted(13, 18, 23, 97)
+    with pytest.raises(UnsupportedError, match="XP424: the text has numbers of which 3 sizes do not tell enough"):
+        emitted(13, 14, 15)
+    assert "n // 5" in emitted(13, 14, 15, 16, 17, 18, 19, 40).source
