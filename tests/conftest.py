@@ -10,7 +10,7 @@ import pytest
 
 from xla2py.transpile import cli
 from xla2py.transpile.compilation import stages
-from xla2py.transpile.equivalence import reference_process
+from xla2py.transpile.equivalence import reference_process, xla_reference
 from xla2py.transpile.equivalence.participants import Workers
 from xla2py.transpile.equivalence.reference_process import ReferenceWorker
 
@@ -89,11 +89,13 @@ def settled_memory():
 
 
 @pytest.fixture(autouse=True, scope="session")
-def unoptimised_xla():
-    """XLA leaves its kernels as they are: to make code fast that runs once is half of compiling it."""
+def unoptimised_reference():
+    """The reference in a child process leaves its kernels as they are, which run once; XLA in this process does not."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XLA_FLAGS", f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0")
-        patch.setattr(reference_process, "_WORKER", worker := ReferenceWorker())
+        with pytest.MonkeyPatch.context() as environment:
+            environment.setenv("XLA_FLAGS", f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0")
+            worker = ReferenceWorker()
+        patch.setattr(reference_process, "_WORKER", worker)
         yield
     worker.stop()
 
@@ -124,6 +126,14 @@ def shared_processes():
     for processes in idle.values():
         for process in processes:
             process.stop()
+
+
+@pytest.fixture(scope="module")
+def unoptimised_xla():
+    """XLA in this process leaves its kernels as they are: to make code fast that runs once is half of compiling it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(xla_reference.OPTIONS, "xla_backend_optimization_level", 0)
+        yield
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from xla2py.transpile.hlo.opcodes import OPCODES
 COVERAGE = Path(__file__).with_name("coverage.json")
 
 
+@pytest.mark.usefixtures("unoptimised_xla")
 @pytest.mark.parametrize(("opcode", "number"), batches())
 def test_emitted_code_does_what_xla_does(opcode, number):
     wrong = list(failures(batch(opcode, number)))

@@ -94,6 +94,11 @@ CUT = frozenset(
 
 
 @pytest.fixture(scope="module", autouse=True)
+def reference(unoptimised_xla: None) -> None:
+    """XLA compiles a program for nearly every test here, to run it once."""
+
+
+@pytest.fixture(scope="module", autouse=True)
 def cut_forms(request: pytest.FixtureRequest) -> Iterator[None]:
     """Functions of the prelude that a test calls run as they are and as they are cut."""
     with pytest.MonkeyPatch.context() as patch:
