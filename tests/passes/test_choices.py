@@ -110,3 +110,42 @@ def test_near_misses(first, second):
 def test_a_part_that_is_used_again_stays():
     text = program("select(m, x, o)", "select(m, o, y)", "r = (f32[5], f32[5]) tuple(s, a)")
     assert main(text) == main(text, disable_passes=["choices"])
+
+
+@pytest.mark.parametrize(
+    ("direction", "number", "expected"),
+    [
+        ("LT", 1, "np.where(m, x, y)"),
+        ("GE", 1, "np.where(m, y, x)"),
+        ("EQ", 0, "np.where(m, x, y)"),
+        ("NE", 0, "np.where(m, y, x)"),
+        ("GT", 0, "np.where(m, y, x)"),
+        ("LE", 0, "np.where(m, x, y)"),
+        ("LT", 2, "y"),
+        ("EQ", -1, "x"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["s32", "s4", "f32", "bf16"])
+def test_masks_that_were_numbers_choose(direction, number, expected, kind):
+    text = entry(
+        "m = pred[5] parameter(0)",
+        "x = f32[5] parameter(1)",
+        "y = f32[5] parameter(2)",
+        f"number = {kind}[5] convert(m)",
+        f"one = {kind}[] constant({number})",
+        f"limit = {kind}[5] broadcast(one), dimensions={{}}",
+        f"below = pred[5] compare(number, limit), direction={direction}",
+        "chosen = f32[5] select(below, y, x)",
+    )
+    assert main(text) == f"return {expected}"
+    np.testing.assert_array_equal(xla2py.emit(text).load().main(M, X, Y), run_hlo_in_child(text, M, X, Y)[0])
+
+
+def test_numbers_that_are_no_masks_are_compared():
+    text = entry(
+        "n = s32[5] parameter(0)",
+        "one = s32[] constant(1)",
+        "limit = s32[5] broadcast(one), dimensions={}",
+        "below = pred[5] compare(n, limit), direction=LT",
+    )
+    assert main(text) == "return n < 1"

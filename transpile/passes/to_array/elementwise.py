@@ -17,7 +17,7 @@ from ...hlo.ir import Instruction
 from ...hlo.opcodes import ELEMENTWISE
 from ...hlo.shapes import ArrayShape
 from .flooring import floored
-from .folding import fold
+from .folding import compared, fold
 from .lowering import FunctionLowering, lowers
 from .variants import Site, prelude_function
 
@@ -175,14 +175,8 @@ def _simpler_compare(lowering: FunctionLowering, instruction: Instruction, a: Va
             return a
         return lowering.elementwise("not", PRED, a, shape=a.shape)
     mask = _mask(a)
-    if (
-        mask is not None
-        and direction == "NE"
-        and b.node.is_literal
-        and not literal_value(b.node)
-        and a.shape == b.shape
-    ):
-        return mask
+    if mask is not None and b.node.is_literal and a.shape == b.shape and instruction["type"] != "TOTALORDER":
+        return _compared_mask(lowering, direction, mask, literal_value(b.node))
     left, right = _bounds(a), _bounds(b)
     if left is None or right is None:
         return None
@@ -205,6 +199,17 @@ def _mask(value: Value) -> Value | None:
     node = value.node
     is_converted = node.opcode == "convert" and node.operands[0].element_type is PRED
     return Value(node.operands[0], value.axes, value.shape) if is_converted else None
+
+
+def _compared_mask(lowering: FunctionLowering, direction: str, mask: Value, number: np.ndarray) -> Value | None:
+    """Lower the comparison of a mask's 0 and 1 with a number: JAX chooses a branch for each element by ``mask < 1``."""
+    none, one = (np.asarray(each).astype(number.dtype) for each in (0, 1))
+    if none != 0 or one != 1:  # not every type has both
+        return None
+    off, on = bool(compared(direction, none, number)), bool(compared(direction, one, number))
+    if off == on:
+        return Value.repeated(lowering.graph.literal(on, PRED), mask.shape)
+    return mask if on else lowering.elementwise("not", PRED, mask, shape=mask.shape)
 
 
 def _bounds(value: Value) -> Interval | None:
@@ -235,7 +240,17 @@ def _simpler_select(
     if on is not None and off is not None and _is_counted(on, off):
         number = lowering.elementwise("convert", a.node.type, which, shape=which.shape)
         return number if which.shape == a.shape else Value.repeated(number.node, a.shape)
+    if which.node.opcode == "not" and _is_compared(instruction.operands[0]):
+        shape, opposite = instruction.array_shape, Value(which.node.operands[0], which.axes, which.shape)
+        return apply(lowering, "select", shape.element_type, (opposite, b, a), shape.dimensions, {})
     return floored(lowering, which, a, b)
+
+
+def _is_compared(instruction: Instruction) -> bool:
+    """Tell whether a mask is a comparison, maybe spread out; the author's own negations stay."""
+    while instruction.opcode in ("broadcast", "reshape"):
+        (instruction,) = instruction.operands
+    return instruction.opcode == "compare"
 
 
 def _further(above: bool, otherwise: Callable[..., Value | None]) -> Callable[..., Value | None]:

@@ -90,6 +90,11 @@ _COMPARISONS = {
 }
 
 
+def compared(direction: str, a: np.ndarray, b: np.ndarray) -> Any:
+    """Return what a comparison of numbers says; NaN differs from all, and is neither above nor below any."""
+    return _COMPARISONS[direction](a, b)
+
+
 def fold(
     opcode: str, operands: list[np.ndarray], element_type: ElementType, parameters: dict[str, Any]
 ) -> np.ndarray | None:
@@ -98,7 +103,7 @@ def fold(
         return None  # ml_dtypes: arithmetic of their own
     with np.errstate(all="ignore"):
         if opcode == "compare":
-            return np.asarray(_COMPARISONS[parameters["direction"]](*operands))
+            return np.asarray(compared(parameters["direction"], *operands))
         if opcode == "convert":
             return _convert(operands[0], element_type)
         if opcode == "view":
