@@ -149,18 +149,18 @@ class ControlFlowWriter:
             item = parts.get(k)
             name = self.writer.texts.get(item) if item is not None else None
             if name is None and carry in wanted:
-                name = self._shared_name(node, carry)
+                name = self._shared_name(node, carry, item)
                 if name is None or name != identifier(wanted[carry]):
                     name = Expression(self.writer.names.fresh(wanted[carry]))
             if name is None:
-                name = self._shared_name(node, carry) or Expression(
+                name = self._shared_name(node, carry, item) or Expression(
                     self.writer.names.fresh(self.writer.wanted.of_carry(carry))
                 )
             self.writer.texts[carry.parameter] = name
             if item is not None:
                 self.writer.texts[item] = name
 
-    def _shared_name(self, node: Node, carry: Carry) -> Expression | None:
+    def _shared_name(self, node: Node, carry: Carry, result: Node | None) -> Expression | None:
         """The initial value's own name, where nobody else reads it."""
         initial = carry.initial
         if initial.opcode == "copy" and carry.following is not None:
@@ -177,6 +177,8 @@ class ControlFlowWriter:
             return None
         if initial.opcode != "parameter" and self.writer.allocation.is_lent(initial):
             return None  # its name is lent by a carry of the loop around
+        if result is not None and not self.writer.allocation.lends(initial, result):
+            return None  # that carry's next value comes before all have read the result
         return self.writer.texts[initial]
 
     def _initialise(self, node: Node, loop: Loop) -> None:

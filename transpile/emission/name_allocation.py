@@ -54,6 +54,10 @@ class NameAllocation:
         """The value's name is one that a carry of the loop around lends, or that carry."""
         return node in self._taken_until
 
+    def lends(self, carry: Node, node: Node) -> bool:
+        """A value may have the name of this carry of the loop around; what is no such carry lends its own."""
+        return node in self._taken_until.get(carry, {node})
+
     def name(self, node: Node, wanted: str, made_by: Node | None = None) -> str:
         """The author's name for a new value, or one of those that a statement makes: again where the value that had it
         is read no more."""
