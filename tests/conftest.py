@@ -83,7 +83,7 @@ def verified_programs():
 
 @pytest.fixture(autouse=True, scope="module")
 def settled_memory():
-    """What is there before the tests of a file stays to the end: to look through it for garbage is much of all work."""
+    """The garbage collector skips objects that exist before the tests of a file: to scan them again is slow."""
     gc.collect()
     gc.freeze()
 

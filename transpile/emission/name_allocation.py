@@ -55,7 +55,9 @@ class NameAllocation:
         return node in self._taken_until
 
     def lends(self, carry: Node, node: Node) -> bool:
-        """A value may have the name of this carry of the loop around; what is no such carry lends its own."""
+        """Tell whether a value may take the name of a carry: always, unless the loop around carries it and writes its
+        next value before the last reader of the value.
+        """
         return node in self._taken_until.get(carry, {node})
 
     def name(self, node: Node, wanted: str, made_by: Node | None = None) -> str:

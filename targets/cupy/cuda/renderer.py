@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -90,12 +91,12 @@ class CudaRenderer(KernelRenderer):
 
     def render(self, node: Node, operands: Sequence[Expression]) -> Expression:
         if node in self.to_wrap:
-            return self._wrapped(node, operands, lambda texts: Renderer.render(self, node, texts))
+            return self._wrapped(node, operands, partial(super().render, node))
         text = super().render(node, operands)
         return self._cast(text, node.type) if node.type.name in _NARROW and node.opcode not in _EXACT else text
 
     def accumulated(self, node: Node, total: Expression, x: Expression) -> Expression:
-        """A sum, a product or an extreme so far, with one number more."""
+        """The text of a running sum, product or extreme that takes in one number more."""
 
         def text(operands: Sequence[Expression]) -> Expression:
             return Expression(self.statement("accumulated", node, *operands), SUM)
@@ -105,7 +106,7 @@ class CudaRenderer(KernelRenderer):
     def _wrapped(
         self, node: Node, operands: Sequence[Expression], text: Callable[[Sequence[Expression]], Expression]
     ) -> Expression:
-        """A text computed without a sign."""
+        """The text of a node whose operands are read as unsigned, cast back to its own type."""
         unsigned = WITHOUT_SIGN[node.type]
         return self._cast(text([self._cast(operand, unsigned) for operand in operands]), node.type)
 

@@ -89,7 +89,8 @@ def _cholesky(b: XlaBuilder, call: Call, a: XlaOp) -> XlaOp:
     return b.tuple([made[0], zeros, made[1]])
 
 
-# What names the given triangle in the memory of a C structure: the modes of cuBLAS and of hipBLAS.
+# The fill mode in the C structure tells which triangle is given: lower and upper are 0 and 1 in cuBLAS, and 122 and 121
+# in hipBLAS.
 _TRIANGLES = {"\0": "L", "\1": "U", "z": "L", "y": "U"}
 
 
