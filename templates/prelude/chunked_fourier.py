@@ -26,8 +26,8 @@ def fft_in_chunks(x: da.Array, kind: str, lengths: Sequence[int]) -> da.Array:
 
 
 def transform_along(x: da.Array, axis: int, kind: str, n: int) -> da.Array:
-    """The transform along one axis. Where this is cut, a task reads some lines; at
-    least four, or they are done by parts.
+    """The transform along one axis. Where this is cut, a task reads whole lines;
+    those that are longer than a chunk are done by parts.
     """
     chunks, complex_type = x.chunks, np.result_type(x.dtype, np.complex64)
     terms, dtype = n, complex_type
@@ -40,7 +40,7 @@ def transform_along(x: da.Array, axis: int, kind: str, n: int) -> da.Array:
         sizes = cut_into(terms, max(sizes))
     is_cut = len(chunks[axis]) > 1
     room = max(1, prod(map(max, chunks)) * x.dtype.itemsize // complex_type.itemsize)
-    if is_cut and 4 * n > room:
+    if is_cut and n > room:
         return transform_of_long_lines(x, axis, kind, n, sizes, dtype, room)
     letters = "ijklmnopqr"[: x.ndim]
     spectrum: da.Array = da.blockwise(

@@ -1,8 +1,10 @@
 """Arrays in other chunks, by way of files."""
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import accumulate, pairwise, product
-from math import prod
+from math import isqrt, prod
 from typing import Any
 
 import dask.array as da
@@ -13,49 +15,79 @@ from .chunked_tasks import array_of_tasks
 from .tiles_in_files import Stored, in_files
 
 Sizes = tuple[int, ...]  # of the chunks along an axis
-Slices = tuple[slice, ...]
+Overlaps = list[tuple[int, slice, slice]]  # of a chunk with others, along an axis
+MOST_PARTS = 16  # of old chunks in a new one; with more there is a step between them
+MOST_PIECES = 8192  # that both steps read, unless chunks between them became too large
+MOST_LARGER = 16  # how many times as large as others a chunk between two steps may be
 
 
 def recut(x: da.Array, chunks: tuple[Sizes, ...]) -> da.Array:
     """An array in other chunks. Its own lie in files until all have read their parts of
-    them.
+    them. Where each would read very many, parts that lie close together are put into
+    larger files first.
     """
-    stored, name = in_files(x), name_for(phase_of(x), "recut", x, chunks)
-    along = [overlaps(*pair) for pair in zip(x.chunks, chunks, strict=True)]
+    stored = in_files(x)
+    if pieces(x.chunks, chunks) > MOST_PARTS * max(
+        x.npartitions, prod(map(len, chunks))
+    ):
+        stored = assembled(joined_in_file, stored, halfway(x.chunks, chunks))
+    return assembled(joined, stored, chunks)
+
+
+def assembled(
+    join: Callable[..., Any], stored: da.Array, chunks: tuple[Sizes, ...]
+) -> da.Array:
+    """An array, whose blocks lie in files, in other chunks, each of them joined."""
+    name = name_for(phase_of(stored), join, stored, chunks)
+    along = [overlaps(*pair) for pair in zip(stored.chunks, chunks, strict=True)]
     tasks: dict[Any, Any] = {}
-    for place in product(*(range(len(sizes)) for sizes in chunks)):
+    for place in np.ndindex(*map(len, chunks)):
         shape = tuple(sizes[k] for sizes, k in zip(chunks, place, strict=True))
-        parts = list(
-            product(*(found[k] for found, k in zip(along, place, strict=True)))
-        )
-        keys = [(stored.name, *(number for number, _, _ in part)) for part in parts]
-        sources = [tuple(source for _, source, _ in part) for part in parts]
-        targets = [tuple(target for _, _, target in part) for part in parts]
-        tasks[name, *place] = (partial(joined, shape, sources, targets), keys)
-    return array_of_tasks(name, tasks, [stored], chunks, x.dtype)
+        found = [parts[k] for parts, k in zip(along, place, strict=True)]
+        numbers = product(*([number for number, _, _ in parts] for parts in found))
+        keys = [(stored.name, *number) for number in numbers]
+        tasks[name, *place] = (partial(join, shape, found), keys)
+    return array_of_tasks(name, tasks, [stored], chunks, stored.dtype)
 
 
-def joined(
-    shape: tuple[int, ...],
-    sources: list[Slices],
-    targets: list[Slices],
-    blocks: list[Stored],
-) -> np.ndarray:
-    """A block made of parts of others."""
+def joined(shape: Sizes, found: list[Overlaps], blocks: Sequence[Stored]) -> np.ndarray:
+    """A block made of parts of others, which were ``found`` along each axis."""
     result = np.empty(shape, blocks[0].dtype)
-    for source, target, block in zip(sources, targets, blocks, strict=True):
-        result[target] = block.read()[source]
+    put_parts(result, found, blocks)
     return result
 
 
-def overlaps(old: Sizes, new: Sizes) -> list[list[tuple[int, slice, slice]]]:
+def joined_in_file(
+    shape: Sizes, found: list[Overlaps], blocks: Sequence[Stored]
+) -> Stored:
+    """The same, made in a file: none of it has to stay in memory."""
+    result = Stored(np.empty(0, blocks[0].dtype))
+    result.shape = shape
+    put_parts(np.memmap(result.path, result.dtype, "r+", 0, shape), found, blocks)
+    return result
+
+
+def put_parts(
+    result: np.ndarray, found: list[Overlaps], blocks: Sequence[Stored]
+) -> None:
+    """Write the parts of blocks that were ``found`` along each axis to a result."""
+    for block, parts in zip(blocks, product(*found), strict=True):
+        target = tuple(target for _, _, target in parts)
+        result[target] = block[tuple(source for _, source, _ in parts)]
+
+
+def overlaps(old: Sizes, new: Sizes) -> list[Overlaps]:
     """Return for each new chunk along an axis the numbers of the old ones that have a
     part of it, where this lies in the old one and where in the new.
     """
+    edges = list(accumulate(old, initial=0))
     found = []
     for start, stop in pairwise(accumulate(new, initial=0)):
-        ends = enumerate(pairwise(accumulate(old, initial=0)))
-        shared = [(k, a, max(a, start), min(b, stop)) for k, (a, b) in ends]
+        numbers = range(bisect_right(edges, start) - 1, bisect_left(edges, stop))
+        shared = [
+            (k, edges[k], max(edges[k], start), min(edges[k + 1], stop))
+            for k in numbers
+        ]
         found.append(
             [
                 (k, slice(i - a, j - a), slice(i - start, j - start))
@@ -64,6 +96,29 @@ def overlaps(old: Sizes, new: Sizes) -> list[list[tuple[int, slice, slice]]]:
             ]
         )
     return found
+
+
+def halfway(old: tuple[Sizes, ...], new: tuple[Sizes, ...]) -> tuple[Sizes, ...]:
+    """Chunks between the old and the new ones: as long along each axis as their
+    geometric mean, or longer where there would be too many pieces.
+    """
+    room = MOST_LARGER * max(prod(map(max, old)), prod(map(max, new)))
+    lengths = [isqrt(max(a) * max(b)) for a, b in zip(old, new, strict=True)]
+    while True:
+        chunks = tuple(map(cut_into, map(sum, new), lengths))
+        is_enough = pieces(old, chunks) + pieces(chunks, new) <= MOST_PIECES
+        if is_enough or 2 * prod(map(max, chunks)) > room:
+            return chunks
+        most = max(range(len(chunks)), key=lambda k: len(chunks[k]))
+        if len(chunks[most]) == 1:
+            return chunks
+        lengths[most] *= 2
+
+
+def pieces(old: tuple[Sizes, ...], new: tuple[Sizes, ...]) -> int:
+    """Return into how many pieces two ways to cut an array divide it together."""
+    pairs = zip(old, new, strict=True)
+    return prod(len({*accumulate(a), *accumulate(b)}) for a, b in pairs)
 
 
 def whole_along(chunks: tuple[Sizes, ...], axis: int, room: int) -> tuple[Sizes, ...]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.templates.prelude.tiles_recut import overlaps, whole_along
+from xla2py.templates.prelude.tiles_recut import halfway, overlaps, pieces, recut, whole_along
 from xla2py.tests.targets.chunked import check_plan
 from xla2py.tests.targets.running import uneven
 
@@ -116,6 +116,24 @@ def test_overlaps_of_chunks():
         [(0, slice(0, 3), slice(0, 3))],
         [(0, slice(3, 4), slice(0, 1)), (1, slice(0, 4), slice(1, 5))],
     ]
+
+
+MANY = (((1,) * 400, (400,)), ((400,), (1,) * 400))  # each of the new chunks has a part of each old one
+
+
+def test_a_chunk_of_parts_of_very_many_is_made_in_steps():
+    x = np.arange(160_000.0).reshape(400, 400)
+    old, new = MANY
+    found = recut(da.from_array(x, chunks=old), new)
+    assert found.chunks == new
+    assert sum(map(len, found.dask.get_all_dependencies().values())) < 20_000
+    np.testing.assert_array_equal(found.compute(), x)
+
+
+def test_chunks_between_two_ways_to_cut_are_of_their_geometric_mean_or_larger():
+    assert pieces(*MANY) == 160_000
+    assert halfway(((1,) * 64, (64,)), ((64,), (1,) * 64)) == ((8,) * 8, (8,) * 8)
+    assert halfway(*MANY) == ((40,) * 10, (40,) * 10)
 
 
 LARGE = {
