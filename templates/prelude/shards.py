@@ -91,15 +91,18 @@ def join_arrays(
             tuple(number.start for number in place): shard
             for place, shard in zip(places, shards, strict=True)
         }
-        joined.append(np.block(nested_parts(parts, counts, ())))
+        joined.append(joined_parts(parts, counts))
     return tuple(joined) if is_tuple else joined[0]
 
 
-def nested_parts(
-    parts: Mapping[tuple[int, ...], Any], counts: Sequence[int], place: tuple[int, ...]
+def joined_parts(
+    parts: Mapping[tuple[int, ...], Any],
+    counts: Sequence[int],
+    place: tuple[int, ...] = (),
 ) -> Any:
-    """Return what ``np.block`` joins: the parts, by their places, in nested lists."""
-    if len(place) == len(counts):
+    """Return the array that parts make, by their places: side by side, axis by axis."""
+    axis = len(place)
+    if axis == len(counts):
         return parts[place]
-    numbers = range(counts[len(place)])
-    return [nested_parts(parts, counts, (*place, number)) for number in numbers]
+    along = [joined_parts(parts, counts, (*place, k)) for k in range(counts[axis])]
+    return np.concatenate(along, axis=axis) if len(along) > 1 else along[0]

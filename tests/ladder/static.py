@@ -121,7 +121,7 @@ def _attribute(node: ast.Attribute, own: set[str]) -> Iterator[str]:
 _OTHERS = frozenset(
     "name type kind char itemsize append reverse extend items keys values index strip removeprefix startswith min max "
     "smallest_normal eps tiny nmant value with_suffix setdefault update split join bits advance replace partition "
-    "rank c_contiguous ptr random count key exchange replica_id bit_length hexdigest add_note".split()
+    "rank start stop c_contiguous ptr random count key exchange replica_id bit_length hexdigest add_note".split()
 )
 
 
