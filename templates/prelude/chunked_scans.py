@@ -18,33 +18,36 @@ from .windows import running_totals
 Scan = Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]]
 
 
-def accumulate_in_chunks(function: np.ufunc, x: Any, axis: int) -> da.Array:
-    """``function.accumulate(x, axis)`` of a lazy array: each chunk goes on from the one
-    before it.
+def accumulate_in_chunks(
+    function: np.ufunc, x: Any, axis: int, dtype: Any = None
+) -> da.Array:
+    """``function.accumulate(x, axis, dtype)`` of a lazy array: each chunk goes on from
+    the one before it.
     """
     pieces = as_chunked(x).pieces()
-    name = name_for(f"{function.__name__}-accumulate", function, pieces, axis)
+    dtype = np.dtype(dtype or pieces.dtype)
+    name = name_for(f"{function.__name__}-accumulate", function, pieces, axis, dtype)
     tasks: dict[Any, Any] = {}
     for place in np.ndindex(*pieces.numblocks):
         before = (*place[:axis], place[axis] - 1, *place[axis + 1 :])
         carry = (f"{name}-last", *before) if place[axis] else None
-        task = partial(accumulated, function, axis)
+        task = partial(accumulated, function, axis, dtype)
         tasks[name, *place] = (task, (pieces.name, *place), carry)
         tasks[f"{name}-last", *place] = (partial(last_of, axis), (name, *place))
-    return array_of_tasks(name, tasks, [pieces], pieces.chunks, pieces.dtype)
+    return array_of_tasks(name, tasks, [pieces], pieces.chunks, dtype)
 
 
 def accumulated(
-    function: np.ufunc, axis: int, block: Any, carry: np.ndarray | None
+    function: np.ufunc, axis: int, dtype: np.dtype, block: Any, carry: np.ndarray | None
 ) -> np.ndarray:
     """``function.accumulate`` of a block, from what the one before it ended with."""
     x = block_of(block)
-    result = MEMORY.room(x.shape, x.dtype)
+    result = MEMORY.room(x.shape, dtype)
     step = max(1, x.shape[axis] * TILE_BYTES // max(1, x.nbytes))
     for start in range(0, x.shape[axis], step):
         tile = (slice(None),) * axis + (slice(start, start + step),)
         part = result[tile]
-        function.accumulate(x[tile], axis, x.dtype, out=part)
+        function.accumulate(x[tile], axis, dtype, out=part)
         if carry is not None:
             function(carry, part, out=part)
         carry = last_of(axis, part)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import xla2py
 from xla2py.tests.passes.raising import ROUNDED, assert_agrees, entry, hlo, main, optimised
 
 jnp = pytest.importorskip("jax.numpy")
@@ -169,6 +170,23 @@ def test_softplus(function, expected):
 def test_a_logarithm_without_the_guard_stays():
     text = hlo(lambda x, y: jnp.maximum(x, y) + jnp.log1p(jnp.exp(-jnp.abs(x - y))), *PAIRS)
     assert "logaddexp" not in main(text)
+
+
+@pytest.mark.parametrize("style", ["readable", "fast"])
+@pytest.mark.parametrize(("axis", "reverse"), [(0, False), (1, True)])
+def test_running_logarithms_of_sums(axis, reverse, style):
+    x = np.random.default_rng(0).normal(size=(40, 30)).astype(np.float32)
+    x[0, :5] = x[7] = -np.inf
+    x[3, 4], x[9, 2] = np.nan, np.inf
+    text = hlo(lambda x: jax.lax.cumlogsumexp(x, axis, reverse=reverse), x)
+    assert "np.logaddexp.accumulate(" in xla2py.emit(text, style=style).source
+    assert_agrees(text, x, without="log_sums", budget=ROUNDED)
+
+
+def test_running_logarithms_of_long_sums_do_not_stand_still():
+    x = np.zeros(3_000_000, np.float32)
+    total = xla2py.emit(hlo(jax.lax.cumlogsumexp, x)).load().main(x)[-1]
+    np.testing.assert_allclose(total, np.log(x.size), rtol=1e-6)
 
 
 # -- squares

@@ -385,6 +385,7 @@ UFUNCS = {
     "less-equal": "less_equal",
     "greater": "greater",
     "greater-equal": "greater_equal",
+    "logaddexp": "logaddexp",
 }
 
 

@@ -38,6 +38,7 @@ from .linear_algebra.triangles import triangles
 from .linear_algebra.weighted_sums import weighted_sums
 from .random.threefry import threefry
 from .reductions.keepdims import keepdims
+from .reductions.log_sums import log_sums
 from .reductions.means import means
 from .reductions.nan_reductions import nan_reductions
 from .reductions.norms import norms
@@ -100,6 +101,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     decompositions,
     cholesky,
     softplus,
+    log_sums,
     softmaxes,
     gelus,
     magnitudes,

@@ -22,6 +22,10 @@ def _accumulate(node: Node) -> Arguments:
     return (Ufunc(node.operation.folds), Slot(0)), {"axis": node.parameters["axis"]}
 
 
+def _accumulate_logarithms(node: Node) -> Arguments:
+    return (Ufunc("logaddexp"), Slot(0)), {"axis": node.parameters["axis"], "dtype": node.element_type}
+
+
 def _running(node: Node) -> OperandAxes:
     """The operands are arrays, and as many numbers to begin with."""
     arrays = node.operands[: len(node.operands) // 2]
@@ -43,6 +47,11 @@ ACCUMULATE = ChunkedImplementation(
 )
 IMPLEMENTATIONS: Implementations = {
     **dict.fromkeys(("cummax", "cummin", "cumsum", "cumprod"), (ACCUMULATE,)),
+    "cumlogaddexp": (
+        ChunkedImplementation(
+            "accumulate_in_chunks", _accumulated, _accumulate_logarithms, reads=1, holds=1, tasks=2, takes_files=True
+        ),
+    ),
     "argmax": (ChunkedImplementation("argmax_in_chunks", _best, _find, holds_of_operands=1),),
     "argmin": (ChunkedImplementation("argmin_in_chunks", _best, _find, holds_of_operands=1),),
     "cumulative": (

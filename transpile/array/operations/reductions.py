@@ -99,6 +99,14 @@ for _name, _folds, _noun in (
         **{**_along, "parameters": {"axis": AXIS, "backwards": FLAG.optional}},  # backwards: within kernels only
     )
 OPERATIONS.define(
+    "cumlogaddexp",
+    "x",
+    default_names=("running_log_sum",),
+    element_type=type_of_first,
+    widens=True,
+    **_along,
+)
+OPERATIONS.define(
     "sort", "x", element_type=type_of_first, interval=interval_of_first, default_names=("ordered",), **_along
 )
 OPERATIONS.define("argsort", "x", interval=_position, default_names=("order",), **_along)

@@ -9,12 +9,9 @@ from ..rules import Rule, apply_rules, is_full_float
 _SAFE = "add(maximum(x, y), log_plus_one(exponential(negate(abs(d)))))"
 _SAFE_OF_ZERO = "add(maximum(x, 0), log_plus_one(exponential(negate(abs(x)))))"
 
+LOGADDEXP = Rule(f"select(isnan((d := subtract(x, y))), add(x, y), {_SAFE})", "logaddexp(x, y)", when=is_full_float)
 RULES = (
-    Rule(
-        f"select(isnan((d := subtract(x, y))), add(x, y), {_SAFE})",
-        "logaddexp(x, y)",
-        when=is_full_float,
-    ),
+    LOGADDEXP,
     Rule(f"select(isnan(x), x, {_SAFE_OF_ZERO})", "logaddexp(x, 0)", when=is_full_float),
 )
 
