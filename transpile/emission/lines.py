@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..array.node import Node
@@ -35,3 +37,19 @@ class WrittenFunction:
     name: str
     parameters: dict[Node, str]
     lines: list[Line]
+
+
+def parsed(lines: Sequence[Line], parameters: Iterable[str] = ()) -> tuple[ast.FunctionDef, list[tuple[int, int]]]:
+    """Lines as the body of a function, and for each row of that the number of the line and of the row in it.
+
+    The rows of the body are the second of the text and those behind it, as the syntax tree counts them.
+    """
+    text = [f"def function({', '.join(parameters)}):"]
+    rows: list[tuple[int, int]] = []
+    for number, line in enumerate(lines):
+        for k, row in enumerate(line.text.split("\n")):
+            text.append("    " * line.indent + row)
+            rows.append((number, k))
+    (definition,) = ast.parse("\n".join(text)).body
+    assert isinstance(definition, ast.FunctionDef)
+    return definition, rows

@@ -31,6 +31,7 @@ from .imports import imported_names, imports
 from .kernels import Declarations
 from .lines import WrittenFunction
 from .module_names import brought_in, foreign_names, function_name, prelude_calls, prelude_names
+from .name_reuse import reuse_names
 from .named_devices import named_devices
 from .named_results import class_text, named_results
 from .names import Names
@@ -206,6 +207,7 @@ class _ModuleWriter:
             namespaces, begin = writer.arguments.namespaces(), len(writer.lines)
             writer.write()
             writer.name_namespaces(namespaces, begin)
+            reuse_names(writer)
             kernels.add(writer, self.constants)
             self.writers.append(writer)
             written.append(writer.written_function(named))

@@ -51,12 +51,16 @@ class Names:
     def __init__(self, reserved: set[str]) -> None:
         self.reserved = RESERVED | reserved
         self.taken = set(self.reserved)
+        self.numbered: dict[str, str] = {}  # what was wanted, by the name with a number that it got
         self._numbers: dict[str, int] = {}  # by base: the first number that may be free
 
     def fresh(self, wanted: str) -> str:
         """Take the name that :meth:`free` gives."""
         name = self.free(wanted)
         self.taken.add(name)
+        base = identifier(wanted) or "value"
+        if name not in (base, base + "_"):
+            self.numbered[name] = base
         return name
 
     def free(self, wanted: str) -> str:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from ..array.node import Node
 from ..array.program import Loop
-from .lines import LARGE, Line
+from .lines import LARGE, Line, parsed
 
 if TYPE_CHECKING:
     from .body import FunctionWriter
@@ -87,15 +87,8 @@ def _bytes(node: Node) -> int:
 
 
 def _steps(writer: FunctionWriter, peaks: Mapping[str, int]) -> list[_Step]:
-    rows: list[int] = []  # of each line of the text: the number of the written line
-    text = ["def function():"]
-    for number, line in enumerate(writer.lines):
-        for row in line.text.split("\n"):
-            text.append("    " * line.indent + row)
-            rows.append(number)
-    (definition,) = ast.parse("\n".join(text)).body
-    assert isinstance(definition, ast.FunctionDef)
-    starts = [rows[statement.lineno - 2] for statement in definition.body]
+    definition, rows = parsed(writer.lines)
+    starts = [rows[statement.lineno - 2][0] for statement in definition.body]
     ends = [*starts[1:], len(writer.lines)]
     return [
         _step(writer, statement, writer.lines[start:end], end, peaks)

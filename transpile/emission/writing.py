@@ -16,14 +16,16 @@ from .name_allocation import NameAllocation
 from .names import Names
 from .plan import Plan
 from .schedule import Body, Reads, Statement
+from .signature import Type
 from .sources import SourceNames
 
 
 class ArgumentNames(Protocol):
-    """The part that knows the arguments: ``leaf_names`` are what the leaves of trees would be called on their own,
-    ``short_names`` what is called after an argument has for a long name.
+    """The part that knows the arguments: ``heads`` are those of the function's head, ``leaf_names`` what the leaves of
+    trees would be called on their own, ``short_names`` what is called after an argument has for a long name.
     """
 
+    heads: list[tuple[str, Type]]
     leaf_names: dict[Node, str]
     short_names: dict[Node, str]
 

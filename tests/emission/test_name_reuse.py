@@ -1,0 +1,148 @@
+"""A name that nobody reads any more is used again, and no other: what loops, branches and closures still read."""
+
+import ast
+import textwrap
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.transpile.emission.live_names import LiveNames
+
+
+def apart(source, *parameters):
+    """The pairs of the names w, x, y and z that one variable must not stand for; and the fixed names."""
+    (function,) = ast.parse(f"def main({', '.join(parameters)}):\n" + textwrap.indent(source, "    ")).body
+    live = LiveNames(set("wxyz"))
+    live.read(function)
+    pairs = {"".join(sorted((a, b))) for a, others in live.interfering.items() for b in others if a != b}
+    return pairs, live.fixed
+
+
+@pytest.mark.parametrize(
+    ("source", "pairs"),
+    [
+        pytest.param("x = f(a)\ny = g(x)\nreturn y", "", id="a rebinding in a line"),
+        pytest.param("x = f(a)\ny = g(x)\nreturn x + y", "xy", id="read later"),
+        pytest.param("x, y = f(a)\nreturn x", "xy", id="bound together"),
+        pytest.param("x = f(a)\nz = x\nreturn z", "xz", id="a copy would be one of itself"),
+        pytest.param("x, z = f(a), g(a)\ny, w = x, f(z)\nreturn y + w", "wy xy xz", id="a copy among others"),
+        pytest.param("x = f(a)\nx[g(a)] = a\ny = f(x)\nx[f(a)] = y\nreturn x", "xy", id="a store reads its array"),
+        pytest.param("x = f()\ny, o[x] = g()\nreturn y", "xy", id="a target is read after one is bound"),
+        pytest.param("x = f()\nx += 1\ny = g(x)\nx += y\nreturn x", "xy", id="what is added to is read"),
+        pytest.param("if a:\n    x = f()\n    z = g(x)\nelse:\n    z = a\ny = f(z)\nreturn y", "", id="of branches"),
+        pytest.param("x = f()\nif a:\n    y = g()\n    x = h(y)\nreturn x", "", id="one branch binds it anew"),
+        pytest.param("x = f()\nif a:\n    y = g()\nelse:\n    y = h()\nreturn x + y", "xy", id="read behind both"),
+        pytest.param("x = f()\nif a:\n    y = g()\n    return y\nreturn x", "", id="a branch that returns"),
+        pytest.param("x = f()\nif a:\n    y = g()\n    h(y)\nreturn x", "xy", id="the other branch keeps it"),
+        pytest.param("for i in n:\n    y = f(i)\n    o[i] = y\nz = g()\nreturn z", "", id="of a body"),
+        pytest.param("x = f()\nfor i in n:\n    y = g(x)\n    h(y)\nreturn a", "xy", id="the next round reads it"),
+        pytest.param("x = f()\nfor i in n:\n    y = g(x)\n    x = h(y)\nreturn x", "", id="carried around"),
+        pytest.param(
+            "x = f()\nfor i in n:\n    z = g(x)\n    y = f(z)\n    x = h(z, y)\nreturn x",
+            "yz",
+            id="carried in two steps",
+        ),
+        pytest.param("x = f()\nfor i in n:\n    y = g()\n    h(y)\nreturn x", "xy", id="read behind the loop"),
+        pytest.param("y = f()\nx = f()\nfor i in n:\n    y = g()\nreturn y, x", "xy", id="a loop without a round"),
+        pytest.param(
+            "x = f()\nfor i in n:\n    for j in n:\n        y = g()\n        h(y)\n    x = g(x)\nreturn a",
+            "xy",
+            id="the loop around reads it in the next round",
+        ),
+        pytest.param(
+            "x = f()\nwhile g(x):\n    y = f()\n    if h(y):\n        break\n    x = f()\nreturn a",
+            "",
+            id="a break leaves it unread",
+        ),
+        pytest.param(
+            "x = f()\nwhile True:\n    z = g()\n    if h(z):\n        break\n    x = f()\nreturn x",
+            "xz",
+            id="behind a break",
+        ),
+        pytest.param(
+            "x = f()\nwhile g(x):\n    y = f()\n    if h(y):\n        continue\n    x = f()\nreturn a",
+            "xy",
+            id="a continue",
+        ),
+    ],
+)
+def test_names_that_are_needed_at_once_stay_apart(source, pairs):
+    assert apart(source, "a", "n") == (set(pairs.split()), set())
+
+
+def test_parameters_are_bound_before_the_body():
+    assert apart("y = f(x)\nreturn y, z", "x", "z")[0] == {"xz", "yz"}
+
+
+@pytest.mark.parametrize("use", ["g(lambda: x)", "g(x for _ in a)", "g(f'{x}')", "del x", "with x as y: pass"])
+def test_what_closures_read_or_statements_bind_in_other_ways_stays(use):
+    assert "x" in apart(f"x = f(a)\n{use}\nreturn a", "a")[1]
+
+
+def program_of_rounds(jax):
+    jnp = jax.numpy
+
+    def step(carry, row):
+        total = jnp.tanh(carry + row)
+        inner = jax.lax.fori_loop(0, 3, lambda _, y: jnp.sin(y @ y.T) + total, total)
+        total = jnp.tanh(inner + carry)
+        return total, (total + inner).sum()
+
+    def program(x, rows):
+        first, sums = jax.lax.scan(step, x, rows)
+        second, others = jax.lax.scan(step, jnp.cos(first), rows[::-1])
+        chosen = jax.lax.cond(sums[0] > 0, lambda: jnp.tanh(second @ x), lambda: jnp.tanh(x + first))
+        return chosen + jnp.tanh(second), sums, others
+
+    return program
+
+
+@pytest.mark.parametrize("with_sources", [True, False])
+@pytest.mark.parametrize("style", ["readable", "fused"])
+def test_loops_and_branches_with_equal_names_give_equal_values(style, with_sources):
+    jax = pytest.importorskip("jax")
+    program = program_of_rounds(jax)
+    x, rows = np.linspace(-1, 1, 9, dtype=np.float32).reshape(3, 3), np.linspace(-2, 2, 12, dtype=np.float32)
+    lowered = xla2py.from_jax(program, x, rows.reshape(4, 3))
+    options = {} if with_sources else {"annotate": "none"}
+    own = xla2py.emit(lowered, style=style, **options).load().main(x, rows.reshape(4, 3))
+    for mine, expected in zip(own, jax.jit(program)(x, rows.reshape(4, 3)), strict=True):
+        np.testing.assert_allclose(mine, expected, rtol=1e-4, atol=1e-5)
+
+
+LOOPS = """HloModule loops
+condition {
+  c = (s32[], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(c), index=0
+  n = s32[] constant(3)
+  ROOT more = pred[] compare(i, n), direction=LT
+}
+body {
+  c = (s32[], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(c), index=0
+  x = f32[4] get-tuple-element(c), index=1
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  e = f32[4] exponential(x)
+  root = f32[4] sqrt(e)
+  both = f32[4] multiply(e, root)
+  ROOT r = (s32[], f32[4]) tuple(next, both)
+}
+ENTRY e {
+  x = f32[4] parameter(0)
+  zero = s32[] constant(0)
+  start = (s32[], f32[4]) tuple(zero, x)
+  w = (s32[], f32[4]) while(start), condition=condition, body=body
+  y = f32[4] get-tuple-element(w), index=1
+  e = f32[4] exponential(y)
+  s = f32[4] sine(e)
+  ROOT both = f32[4] multiply(e, s)
+}
+"""
+
+
+def test_a_name_of_a_loop_body_is_used_again_behind_it():
+    source = xla2py.emit(LOOPS).source
+    assert source.count(" exp = np.exp(") == 2
+    assert "_2" not in source.split("def main")[1].split("\ndef ")[0]

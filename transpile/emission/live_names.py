@@ -1,0 +1,118 @@
+"""Which names of an emitted function are needed at once: those that one variable must not stand for.
+
+The text of the function is read backwards, as a compiler does for its registers: a name is live where a later statement
+may read it before another binds it. Two names interfere where one is bound while the other is live.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence, Set
+from dataclasses import dataclass, field
+
+# What may read names after its statement has run, or when it likes; of a format string nobody knows the places.
+_LATER = (ast.Lambda, ast.FunctionDef, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.JoinedStr)
+_BINDING = (ast.NamedExpr, ast.With, ast.Try, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.Delete)
+
+Live = frozenset[str]
+_NONE: Live = frozenset()
+
+
+@dataclass
+class LiveNames:
+    """The liveness of the ``tracked`` names of a function.
+
+    ``interfering``: by name, those that are needed beside it. ``fixed`` are names that must stay as they are: closures
+    read them, or statements bind them in ways that are not followed here.
+    """
+
+    tracked: Set[str]
+    interfering: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    fixed: set[str] = field(default_factory=set)
+
+    def read(self, function: ast.FunctionDef) -> None:
+        """Read a whole function, whose parameters are bound before its body."""
+        for node in ast.walk(function):
+            if node is not function and isinstance(node, (*_LATER, *_BINDING)):
+                self.fixed |= self._names(node)
+        parameters = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
+        self._bind(parameters, self._block(function.body, _NONE, (_NONE, _NONE)))
+
+    def _block(self, statements: Sequence[ast.stmt], after: Live, around: tuple[Live, Live]) -> Live:
+        """The names that are live before statements; ``around`` are those behind the loop around, and at its head."""
+        for statement in reversed(statements):
+            after = self._before(statement, after, around)
+        return after
+
+    def _before(self, statement: ast.stmt, after: Live, around: tuple[Live, Live]) -> Live:
+        match statement:
+            case ast.If(test, body, otherwise):
+                return self._block(body, after, around) | self._block(otherwise, after, around) | self._reads(test)
+            case ast.While(test, body, otherwise):
+                return self._loop([], [test], body, self._block(otherwise, after, around), after)
+            case ast.For(target, iterator, body, otherwise):
+                behind = self._block(otherwise, after, around)
+                return self._loop([target], [], body, behind, after) | self._reads(iterator)
+            case ast.Break():
+                return around[0]
+            case ast.Continue():
+                return around[1]
+            case ast.Return() | ast.Raise():
+                return self._reads(statement)
+            case ast.Assign(targets, value):
+                return self._assignment(targets, value, after)
+        return after | self._names(statement)
+
+    def _loop(
+        self, targets: Sequence[ast.expr], tests: Sequence[ast.expr], body: Sequence[ast.stmt], end: Live, behind: Live
+    ) -> Live:
+        """The names that are live at the head of a loop: a round may follow a round, or none."""
+        reads = _NONE.union(*map(self._reads, tests))
+        head = end | reads
+        while True:
+            first = self._bind(_NONE.union(*map(self._names, targets)), self._block(body, head, (behind, head)))
+            if head >= first:
+                return head
+            head |= first
+
+    def _assignment(self, targets: Sequence[ast.expr], value: ast.expr, after: Live) -> Live:
+        bound = {
+            name.id
+            for target in targets
+            for name in ast.walk(target)
+            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+        }
+        places = _NONE.union(*map(self._reads, targets))  # ``i`` of ``x[i], y = ..``, which is read among the targets
+        before = self._bind(bound, after | places)
+        for target in targets:
+            for own, given in _copies(target, value):
+                if {own, given} <= self.tracked:
+                    self._interfere([own], {given})  # as one name this would be ``x = x``
+        return before | places | self._reads(value)
+
+    def _bind(self, bound: Set[str], live: Live) -> Live:
+        """Bind names, all at once, while others are live behind that; what is live before."""
+        own = self.tracked & bound
+        self._interfere(own, live | own)
+        return live - own
+
+    def _interfere(self, names: Iterable[str], others: Collection[str]) -> None:
+        for name in names:
+            self.interfering[name].update(others)
+            for other in others:
+                self.interfering[other].add(name)
+
+    def _reads(self, node: ast.AST) -> Live:
+        loads = (each for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load))
+        return frozenset(name.id for name in loads if name.id in self.tracked)
+
+    def _names(self, node: ast.AST) -> Live:
+        return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in self.tracked)
+
+
+def _copies(target: ast.expr, value: ast.expr) -> list[tuple[str, str]]:
+    """The names that an assignment gives the value of another, ``x = y`` or a part of ``x, i = y, 0``."""
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return [pair for own, given in zip(target.elts, value.elts, strict=True) for pair in _copies(own, given)]
+    return [(target.id, value.id)] if isinstance(target, ast.Name) and isinstance(value, ast.Name) else []

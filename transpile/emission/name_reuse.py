@@ -1,0 +1,98 @@
+"""Fewer numbered names: what could do without its number, or with a lower one, is renamed once a function is written.
+
+Equal names are kept apart while a function is written, wherever its writer does not know yet who reads them. In the
+text that is known of branches, loops and closures, too (:mod:`.live_names`).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping
+
+from ..array.node import Node
+from .expression import Expression
+from .lines import Line, parsed
+from .live_names import LiveNames
+from .writing import Writing
+
+_WORD = re.compile(r"(?<![\w.\"'])[A-Za-z_]\w*")
+
+
+def reuse_names(writer: Writing) -> None:
+    """Rename the values of a written function, in its lines and in what its writer knows of them."""
+    arrays = _names_of_arrays(writer.texts)
+    families: dict[str, list[str]] = {}  # by the name that was wanted: those with a number, the lowest first
+    for name, base in writer.names.numbered.items():
+        if name in arrays:
+            families.setdefault(base, []).append(name)
+    if not families:
+        return
+    tracked = {name for base, names in families.items() for name in (base, *names) if name in arrays}
+    definition, rows = parsed(writer.lines, dict.fromkeys(name.lstrip("*") for name, _ in writer.arguments.heads))
+    live = LiveNames(tracked)
+    live.read(definition)
+    parameters = {argument.arg for argument in definition.args.args}
+    renamed: dict[str, str] = {}
+    for base, names in families.items():
+        leaders = [base] if base in tracked - live.fixed else []
+        members = [name for name in names if name not in live.fixed]
+        renamed |= _renamed(leaders, members, live, parameters)
+    if renamed:
+        _rename_lines(writer.lines, definition, rows, renamed)
+        _rename_texts(writer, renamed)
+
+
+def _names_of_arrays(texts: Mapping[Node, str]) -> set[str]:
+    """The names that stand for arrays alone, never for a number of Python's."""
+    named = [(node, str(text)) for node, text in texts.items() if text.isidentifier()]
+    others = {name for node, name in named if node.is_python_int or node.element_type is None}
+    return {name for _, name in named} - others
+
+
+def _renamed(leaders: list[str], members: Iterable[str], live: LiveNames, parameters: set[str]) -> dict[str, str]:
+    """The new names of ``members``: the first of those before them, ``leaders`` included, that may stand for both."""
+    beside = {leader: set(live.interfering[leader]) for leader in leaders}
+    merged = {leader: {leader} for leader in leaders}
+    renamed: dict[str, str] = {}
+    unused: list[str] = []  # lower numbers that nobody has any more
+    for name in members:
+        shared = None if name in parameters else next((own for own in merged if name not in beside[own]), None)
+        if shared is None and unused and name not in parameters:
+            shared = unused.pop(0)
+            merged[shared], beside[shared] = set(), set()
+        if shared is None:
+            merged[name], beside[name] = {name}, set(live.interfering[name])
+            continue
+        renamed[name] = shared
+        merged[shared].add(name)
+        beside[shared] |= live.interfering[name]
+        unused.append(name)
+    return renamed
+
+
+def _rename_lines(
+    lines: list[Line], definition: ast.FunctionDef, rows: list[tuple[int, int]], renamed: Mapping[str, str]
+) -> None:
+    """Put the new names where the names stand, from the back, so that the places of those before stay right."""
+    found = [node for node in ast.walk(definition) if isinstance(node, ast.Name) and node.id in renamed]
+    for node in sorted(found, key=lambda node: (node.lineno, node.col_offset), reverse=True):
+        number, k = rows[node.lineno - 2]
+        parts = lines[number].text.split("\n")
+        row = parts[k].encode()
+        begin = node.col_offset - 4 * lines[number].indent
+        parts[k] = (row[:begin] + renamed[node.id].encode() + row[begin + len(node.id) :]).decode()
+        lines[number].text = "\n".join(parts)
+
+
+def _rename_texts(writer: Writing, renamed: Mapping[str, str]) -> None:
+    """What is known of the names elsewhere: texts of values, and which values the lines compute and bind."""
+
+    def new(text: str) -> str:
+        return _WORD.sub(lambda word: renamed.get(word[0], word[0]), text)
+
+    for node, text in writer.texts.items():
+        writer.texts[node] = Expression(new(text), text.level)
+    for line in writer.lines:
+        for known in (line.values, line.inside, line.after):
+            known.update({node: new(text) for node, text in known.items()})
