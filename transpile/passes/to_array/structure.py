@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -111,11 +112,12 @@ def reshaped(lowering: FunctionLowering, operand: Value, shape: tuple[int, ...])
     kept = [d for d, size in enumerate(operand.shape) if size != 1]
     wanted = [d for d, size in enumerate(shape) if size != 1]
     if [operand.shape[d] for d in kept] == [shape[d] for d in wanted]:
-        units = [d for d, size in enumerate(operand.shape) if size == 1]
-        core = without_dimensions(lowering.graph, operand, units)
+        places = dict(zip(kept, wanted, strict=True)) | _units_that_stay(operand, kept, shape, wanted)
+        gone = [d for d in range(len(operand.shape)) if d not in places]
+        core = without_dimensions(lowering.graph, operand, gone)
         axes: list[int | None] = [None] * len(shape)
-        for position, d in enumerate(wanted):
-            axes[d] = core.axes[position]
+        for position, d in enumerate(sorted(places)):
+            axes[places[d]] = core.axes[position]
         return Value(core.node, tuple(axes), shape)
     node = materialise(lowering.graph, operand)
     if node.opcode == "reshape":
@@ -123,6 +125,24 @@ def reshaped(lowering: FunctionLowering, operand: Value, shape: tuple[int, ...])
         if node.shape == shape:
             return Value.of(node)
     return Value.of(lowering.graph.add("reshape", (node,), shape=shape))
+
+
+def _units_that_stay(operand: Value, kept: list[int], shape: tuple[int, ...], wanted: list[int]) -> dict[int, int]:
+    """Return which dimension of size 1 of the new shape each of the node's is: one between the same larger dimensions.
+
+    What is indexed away only comes back as an axis later. Tables are written without dimensions of size 1.
+    """
+    if operand.node.opcode == "array":
+        return {}
+    stay: dict[int, int] = {}
+    gaps = zip(pairwise([-1, *kept, len(operand.shape)]), pairwise([-1, *wanted, len(shape)]), strict=True)
+    for (before, after), (new_before, new_after) in gaps:
+        units = [d for d in range(before + 1, after) if operand.axes[d] is not None]
+        free = list(range(new_before + 1, new_after))
+        count = min(len(units), len(free))
+        # In front of all, the first is the batch of one: new dimensions come before it.
+        stay |= dict(zip(units[:count], free[len(free) - count :] if before < 0 else free[:count], strict=True))
+    return stay
 
 
 @lowers("reverse")
