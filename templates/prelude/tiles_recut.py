@@ -60,9 +60,10 @@ def joined(shape: Sizes, found: list[Overlaps], blocks: Sequence[Stored]) -> np.
 def joined_in_file(
     shape: Sizes, found: list[Overlaps], blocks: Sequence[Stored]
 ) -> Stored:
-    """The same, made in a file: none of it has to stay in memory."""
-    result = Stored(np.empty(0, blocks[0].dtype))
-    result.shape = shape
+    """The same, made in a file: none of it has to stay in memory. The file has its size
+    at once, so that a disk without room for it raises OSError.
+    """
+    result = Stored(np.zeros(shape, blocks[0].dtype))
     put_parts(np.memmap(result.path, result.dtype, "r+", 0, shape), found, blocks)
     return result
 
