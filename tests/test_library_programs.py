@@ -28,7 +28,7 @@ def modules(tmp_path_factory):
         for make in (make for topic in (networks, inference, science) for make in topic.PROGRAMS):
             try:
                 function, arguments = make()
-            except ImportError:
+            except (ImportError, AttributeError):  # not installed, or made for another JAX
                 continue
             xla2py.emit(xla2py.from_jax(function, *arguments)).save(folder / f"{make.__name__}.py")
     if not any(folder.iterdir()):

@@ -53,19 +53,17 @@ def _names_of_arrays(texts: Mapping[Node, str]) -> set[str]:
 def _renamed(leaders: list[str], members: Iterable[str], live: LiveNames, parameters: set[str]) -> dict[str, str]:
     """The new names of ``members``: the first of those before them, ``leaders`` included, that may stand for both."""
     beside = {leader: set(live.interfering[leader]) for leader in leaders}
-    merged = {leader: {leader} for leader in leaders}
     renamed: dict[str, str] = {}
     unused: list[str] = []  # lower numbers that nobody has any more
     for name in members:
-        shared = None if name in parameters else next((own for own in merged if name not in beside[own]), None)
+        shared = None if name in parameters else next((own for own in beside if name not in beside[own]), None)
         if shared is None and unused and name not in parameters:
             shared = unused.pop(0)
-            merged[shared], beside[shared] = set(), set()
+            beside[shared] = set()
         if shared is None:
-            merged[name], beside[name] = {name}, set(live.interfering[name])
+            beside[name] = set(live.interfering[name])
             continue
         renamed[name] = shared
-        merged[shared].add(name)
         beside[shared] |= live.interfering[name]
         unused.append(name)
     return renamed
