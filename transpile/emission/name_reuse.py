@@ -84,7 +84,7 @@ def _rename_lines(
 
 
 def _rename_texts(writer: Writing, renamed: Mapping[str, str]) -> None:
-    """What is known of the names elsewhere: texts of values, and which values the lines compute and bind."""
+    """Put the new names into the texts of values, and into what lines say of the values that they compute and bind."""
 
     def new(text: str) -> str:
         return _WORD.sub(lambda word: renamed.get(word[0], word[0]), text)

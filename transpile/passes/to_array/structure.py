@@ -140,7 +140,7 @@ def _units_that_stay(operand: Value, kept: list[int], shape: tuple[int, ...], wa
         units = [d for d in range(before + 1, after) if operand.axes[d] is not None]
         free = list(range(new_before + 1, new_after))
         count = min(len(units), len(free))
-        # In front of all, the first is the batch of one: new dimensions come before it.
+        # New dimensions in front of all others come before a batch of one, elsewhere behind it.
         stay |= dict(zip(units[:count], free[len(free) - count :] if before < 0 else free[:count], strict=True))
     return stay
 
