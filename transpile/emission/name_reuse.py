@@ -39,7 +39,7 @@ def reuse_names(writer: Writing) -> None:
         members = [name for name in names if name not in live.fixed]
         renamed |= _renamed(leaders, members, live, parameters)
     if renamed:
-        _rename_lines(writer.lines, definition, rows, renamed)
+        _rename_lines(writer.lines, live.places, rows, renamed)
         _rename_texts(writer, renamed)
 
 
@@ -70,10 +70,10 @@ def _renamed(leaders: list[str], members: Iterable[str], live: LiveNames, parame
 
 
 def _rename_lines(
-    lines: list[Line], definition: ast.FunctionDef, rows: list[tuple[int, int]], renamed: Mapping[str, str]
+    lines: list[Line], places: Iterable[ast.Name], rows: list[tuple[int, int]], renamed: Mapping[str, str]
 ) -> None:
     """Put the new names where the names stand, from the back, so that the places of those before stay right."""
-    found = [node for node in ast.walk(definition) if isinstance(node, ast.Name) and node.id in renamed]
+    found = [node for node in places if node.id in renamed]
     for node in sorted(found, key=lambda node: (node.lineno, node.col_offset), reverse=True):
         number, k = rows[node.lineno - 2]
         parts = lines[number].text.split("\n")
