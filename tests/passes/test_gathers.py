@@ -5,7 +5,8 @@ import pytest
 
 from xla2py.tests.passes.raising import EXACT, assert_agrees, entry, hlo, main, optimised
 
-jnp = pytest.importorskip("jax.numpy")
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
 X = np.arange(60, dtype=np.float32).reshape(5, 4, 3)
 FLAT = np.arange(10, dtype=np.float32)
 WILD = np.array([0, 3, -1, 7, -9, 2**31 - 1, -(2**31)], np.int32)
@@ -36,6 +37,27 @@ def test_one_constant_row_is_a_plain_index():
     text = rows("constant({{9}})", "s32[1,1]", "f32[1,4]")
     assert main(text) == "return x[4:]"
     assert_agrees(text, X[..., 0], without="gathers", budget=EXACT)
+
+
+def test_starts_of_a_batch_are_pieces_of_what_they_are_joined_of():
+    """``jax.vmap`` of ``x[i]`` joins the places of a batch with zeros for the other axes."""
+    text = hlo(jax.vmap(lambda x, i: x[i] + x[2, i], in_axes=(None, 0)), X[..., 0], WILD)
+    assert "concatenate" not in main(text) and "np.zeros" not in main(text)
+    assert_agrees(text, X[..., 0], WILD, without="gathers", budget=EXACT)
+
+
+def test_pieces_of_several_places_are_counted_from_their_begin():
+    numbers = "offset_dims={}, collapsed_slice_dims={0,1,2}, start_index_map={2,0,1}, index_vector_dim=1"
+    text = entry(
+        "x = f32[5,4,3] parameter(0)",
+        "i = s32[7,2] parameter(1)",
+        "j = s32[7,1] parameter(2)",
+        "k = s32[7,3] concatenate(j, i), dimensions={1}",
+        f"g = f32[7] gather(x, k), {numbers}, slice_sizes={{1,1,1}}",
+    )
+    assert "concatenate" not in main(text)
+    places = np.stack([WILD, WILD[::-1]], axis=1)
+    assert_agrees(text, X, places, WILD[:, None], without="gathers", budget=EXACT)
 
 
 @pytest.mark.parametrize(

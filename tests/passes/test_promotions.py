@@ -45,3 +45,33 @@ def test_other_conversions_stay(function, inputs):
     text = hlo(function, *inputs)
     assert ".astype(" in main(text)
     assert_agrees(text, *inputs, without="promotions", budget=EXACT)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x: jnp.mean(x > 0), "return (x > 0).astype(np.float32).mean()"),
+        (lambda x: (x > 0).astype(jnp.int8).astype(jnp.float32), "return (x > 0).astype(np.float32)"),
+        (lambda x: (x > 0).astype(jnp.int8).astype(jnp.int32), "return (x > 0).astype(np.int32)"),
+    ],
+    ids=["mean", "float", "integer"],
+)
+def test_a_mask_becomes_a_number_in_one_step(function, expected):
+    text = hlo(function, X)
+    assert main(text) == expected
+    assert_agrees(text, X, without="masks", budget=EXACT)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: (x > 0).astype(jnp.int4).astype(jnp.float32),  # narrow numbers round in their own ways
+        lambda x: (x > 0).astype(jnp.int8).astype(jnp.bool_),
+        lambda x: ((x > 0).astype(jnp.int8), (x > 0).astype(jnp.int8).astype(jnp.float32)),  # read elsewhere, too
+        lambda x: x.astype(jnp.int8).astype(jnp.float32),
+    ],
+)
+def test_other_conversions_of_conversions_stay(function):
+    text = hlo(function, X)
+    assert main(text) == main(text, disable_passes=("masks",))
+    assert_agrees(text, X, without="masks", budget=EXACT)

@@ -14,6 +14,7 @@ from .activation_functions.softplus import softplus
 from .algebra.choices import choices
 from .algebra.clips import clips
 from .algebra.magnitudes import magnitudes
+from .algebra.masks import masks
 from .algebra.polynomials import polynomials
 from .algebra.promotions import promotions
 from .algebra.quotients import quotients
@@ -84,6 +85,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     paddings,
     tilings,
     differences,
+    masks,
     sums,
     weighted_sums,
     means,

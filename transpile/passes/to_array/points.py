@@ -42,13 +42,13 @@ def _component(lowering: FunctionLowering, indices: Value, vector_dimension: int
     if vector_dimension == len(indices.shape):
         return indices
     node, axis = indices.node, indices.axes[vector_dimension]
-    count = indices.shape[vector_dimension]
-    joins = node.opcode in ("stack", "concatenate") and node.parameters["axis"] == axis and indices.is_plain
-    if joins and len(node.operands) == count:
-        part = _unrepeated(node.operands[k])
-        if node.opcode == "concatenate":
-            return without_dimensions(lowering.graph, part, [vector_dimension])
-        return part
+    if node.opcode in ("stack", "concatenate") and node.parameters["axis"] == axis and indices.is_plain:
+        if node.opcode == "stack":
+            return _unrepeated(node.operands[k])
+        part, k = _piece(node, k)
+        indices = _unrepeated(part)
+        if part.shape[axis] == 1:
+            return without_dimensions(lowering.graph, indices, [vector_dimension])
     cut = tuple(
         SliceDimension(k, k + 1) if d == vector_dimension else SliceDimension(0, size)
         for d, size in enumerate(indices.shape)
@@ -56,6 +56,16 @@ def _component(lowering: FunctionLowering, indices: Value, vector_dimension: int
     value = sliced(lowering, indices, cut)
     value = without_dimensions(lowering.graph, value, [vector_dimension])
     return _constant(lowering, value)
+
+
+def _piece(node: Node, k: int) -> tuple[Node, int]:
+    """The operand of a concatenation in which place k of its axis lies, and the place there."""
+    for part in node.operands:
+        size = part.shape[node.parameters["axis"]]
+        if k < size:
+            return part, k
+        k -= size
+    raise IndexError(k)
 
 
 def _constant(lowering: FunctionLowering, value: Value) -> Value:
