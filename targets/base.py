@@ -226,6 +226,19 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
+class Graphs:
+    """How a target captures a program as a graph once, and launches it often.
+
+    ``cannot_hold(node)`` gives the reason why a node cannot be in a graph, or None; ``own_function(node)`` is the call
+    that stands for a node there. The functions of the folder ``prelude`` stand in for those of the same names.
+    """
+
+    cannot_hold: Callable[[Node], str | None]
+    own_function: Callable[[Node], OwnCall | None] = _has_no_function
+    prelude: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """One array library.
 
@@ -245,8 +258,7 @@ class Target:
     ``packages`` says the same, by their names, of further packages that a module may import. ``adopt(array)`` makes
     an argument of ``main`` of a NumPy array, where ``main`` does not take NumPy's own. ``lacks`` names the element
     types that the library has no dtype for: they are carried in int8 and uint8. ``kernels`` are there where it
-    offers the style ``fast``. ``cannot_be_captured(node)`` gives the reason why a node cannot be in a graph that is
-    captured once and launched often, or None; it is there where the target has such graphs. ``precisions`` are those in
+    offers the style ``fast``. ``graphs`` are there where programs can be captured. ``precisions`` are those in
     which it multiplies float32. ``twin`` runs modules
     in tests where the target's device is missing, ``library`` is how they run else.
     """
@@ -272,7 +284,7 @@ class Target:
     adopt: Callable[[Any], Any] = field(default=_as_it_is)
     lacks: frozenset[str] = frozenset()
     kernels: Kernels | None = None
-    cannot_be_captured: Callable[[Node], str | None] | None = None
+    graphs: Graphs | None = None
     precisions: tuple[str, ...] = ("float32",)
     twin: Twin | None = None
     library: Library = field(default_factory=Library)

@@ -8,8 +8,8 @@ from typing import Any
 from ...transpile.array.support import Features
 from ...transpile.hlo.carriers import carried
 from ...transpile.hlo.element_types import ELEMENT_TYPES, from_dtype
-from ..base import TEMPLATES, Target, Twin
-from .captures import cannot_be_captured
+from ..base import TEMPLATES, Graphs, Target, Twin
+from .captures import cannot_be_captured, captured_product
 from .functions import own_function
 from .fusion import KERNELS
 from .library import LIBRARY
@@ -65,7 +65,7 @@ TARGET = Target(
     lacks=LACKING,
     runners=("run_local", "run_nccl"),
     kernels=KERNELS,
-    cannot_be_captured=cannot_be_captured,
+    graphs=Graphs(cannot_be_captured, captured_product, TEMPLATES / "cupy" / "prelude" / "graphs"),
     precisions=("float32", "tf32"),
     twin=Twin(_missing, _of_twin("twin"), _of_twin("to_device"), _of_twin("to_host"), _of_twin("costs_of", "costs")),
     library=LIBRARY,

@@ -2,6 +2,7 @@
 
 Source: CuPy 14.2, where ``cublas.pyx`` and ``cusolver.pyx`` refuse to work on a stream that is being captured, as
 ``memory.pyx`` does copies from and to the host, and ``_routines_manipulation.pyx`` copies addresses to the device.
+cuBLAS itself can be captured, and ``gemm`` calls it without CuPy there (``templates/cupy/prelude/graphs``).
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from math import prod
 from ...transpile.array.node import Node
 from ...transpile.array.program import Function
 from ...transpile.array.scalars import is_known_on_host
+from ..base import OwnCall
 from ..refusals import Rule, lacks
+from .functions import BY_GEMM, product_by_gemm
 
-BLAS = "CuPy lets no call of cuBLAS be captured"
+BLAS = "CuPy lets no call of its own of cuBLAS be captured, and gemm has no such product"
 SOLVER = "CuPy lets no call of cuBLAS or cuSOLVER be captured"
 PLAN = "cuFFT's plan is in a cache of CuPy's, which may drop it before the graph goes"
 WAIT = "the host waits for the device to know how to go on"
@@ -34,9 +37,28 @@ def cannot_be_captured(node: Node) -> str | None:
     return _FUNCTIONS[function](node) if function in _FUNCTIONS else None
 
 
+def captured_product(node: Node) -> OwnCall | None:
+    """Return ``gemm`` or ``contract`` for a product of floats that would go by CuPy's own calls of cuBLAS."""
+    if node.opcode not in _PRODUCTS or len(node.operands) != 2 or not _goes_by_gemm(node):
+        return None
+    return product_by_gemm(node)
+
+
 def _product(node: Node) -> str | None:
     """Matrices of integers are multiplied by kernels of CuPy's own."""
-    return None if all(operand.type.is_integral for operand in node.operands) else BLAS
+    return None if _is_of_integers(node) or captured_product(node) is not None else BLAS
+
+
+def _by_gemm(node: Node) -> str | None:
+    return None if _is_of_integers(node) or _goes_by_gemm(node) else BLAS
+
+
+def _is_of_integers(node: Node) -> bool:
+    return all(operand.type.is_integral for operand in node.operands)
+
+
+def _goes_by_gemm(node: Node) -> bool:
+    return all(operand.type.name in BY_GEMM for operand in node.operands)
 
 
 def _loop(node: Node) -> str | None:
@@ -64,8 +86,9 @@ def _scatter(node: Node) -> str | None:
     return WAIT if any(isinstance(argument, Function) for argument in node.parameters["arguments"]) else None
 
 
+_PRODUCTS = ("matmul", "tensordot", "einsum")
 _RULES: dict[str, Rule] = {
-    **dict.fromkeys(("matmul", "tensordot", "einsum"), _product),
+    **dict.fromkeys(_PRODUCTS, _product),
     **dict.fromkeys(("concatenate", "stack"), _joined),
     **lacks("fft", PLAN),
     **lacks("infeed outfeed to_host from_host collective send recv replica-id partition-id", HOST),
@@ -73,9 +96,8 @@ _RULES: dict[str, Rule] = {
     "conditional": _conditional,
 }
 _FUNCTIONS: dict[str, Rule] = {
-    **dict.fromkeys(
-        ("gemm", "contract", "matmul", "dot_general", "ragged_dot", "scaled_dot", "convolution", "correlate"), _product
-    ),
+    **dict.fromkeys(("gemm", "contract", "convolution"), _by_gemm),
+    **dict.fromkeys(("matmul", "dot_general", "ragged_dot", "scaled_dot", "correlate"), _product),
     **lacks("cholesky potrf triangular_solve back_substitute getrf solve", SOLVER),
     **lacks("reflect apply_q geqrf geqp3 orgqr ormqr gehrd sytrd syevd gesdd geev gees", SOLVER),
     **lacks("fourier_transform", PLAN),

@@ -98,7 +98,7 @@ def _product(node: Node) -> OwnCall | None:
     if node.element_type is PRED:
         return OwnCall("matmul")
     if _is_in_tf32(node):
-        return _in_tf32(node)
+        return product_by_gemm(node)
     is_narrow = node.type.name in _NARROW and all(operand.ndim >= 2 for operand in node.operands)
     if not is_narrow or (node.ndim == 2 and node.shape != (1, 1)):
         return None
@@ -106,34 +106,37 @@ def _product(node: Node) -> OwnCall | None:
 
 
 def _contraction(node: Node) -> OwnCall | None:
-    return _in_tf32(node) if _is_in_tf32(node) else None
+    return product_by_gemm(node) if _is_in_tf32(node) else None
 
 
 def _is_in_tf32(node: Node) -> bool:
     return "precision" in node.parameters and node.type is F32
 
 
-def _in_tf32(node: Node) -> OwnCall | None:
-    """Return the call of a product whose factors are rounded to TF32. Those by vectors, and of batches that are
-    repeated along an axis, stay in float32.
+def product_by_gemm(node: Node) -> OwnCall | None:
+    """Return the call of a product of two arrays that has no other way than ``gemm``; None for batches that are
+    repeated along one of several axes. Factors are rounded to TF32 where the node asks for that.
     """
     a, b = node.operands
-    tf32 = (("tf32", True),)
-    if node.opcode == "matmul":
-        is_one = min(a.ndim, b.ndim) >= 2 and len({a.shape[:-2], b.shape[:-2]} - {()}) <= 1
-        return OwnCall("gemm", keywords=tf32) if is_one else None
+    keywords = (("tf32", True),) if _is_in_tf32(node) else ()
+    if node.opcode == "matmul" and min(a.ndim, b.ndim) >= 2:
+        is_one = len({a.shape[:-2], b.shape[:-2]} - {()}) <= 1
+        return OwnCall("gemm", keywords=keywords) if is_one else None
+    if node.opcode == "matmul" and max(a.ndim, b.ndim) > 2:
+        return None
     if node.opcode == "tensordot" and b.ndim == 2 and node.parameters["axes"] == ((a.ndim - 1,), (0,)):
-        return OwnCall("gemm", keywords=tf32)
+        return OwnCall("gemm", keywords=keywords)
     subscripts = node.parameters["subscripts"] if node.opcode == "einsum" else _letters(node)
-    return OwnCall("contract", (Slot(0), Slot(1), subscripts), tf32)
+    return OwnCall("contract", (Slot(0), Slot(1), subscripts), keywords)
 
 
 def _letters(node: Node) -> str:
-    """Return what ``einsum`` would call the axes of a ``tensordot``."""
+    """Return what ``einsum`` would call the axes of a ``tensordot``, or of a product by a vector."""
     a, b = node.operands
     letters = ascii_lowercase[: a.ndim + b.ndim]
     left, right = letters[: a.ndim], list(letters[a.ndim :])
-    for axis, other in zip(*node.parameters["axes"], strict=True):
+    axes = node.parameters["axes"] if node.opcode == "tensordot" else ((a.ndim - 1,), (max(b.ndim - 2, 0),))
+    for axis, other in zip(*axes, strict=True):
         right[other] = left[axis]
     result = "".join(letter for letter in (*left, *right) if (letter in left) != (letter in right))
     return f"{left},{''.join(right)}->{result}"
@@ -231,6 +234,7 @@ def _pool(node: Node) -> OwnCall | None:
 
 _NARROW = frozenset(("bf16", "f16"))
 _BY_CUBLAS = frozenset(("f32", "f64"))  # beside narrow floats
+BY_GEMM = _NARROW | _BY_CUBLAS
 _ADDED = frozenset("s32 u32 s64 u64 f32 f64 f16 bf16".split())  # with atomic additions, narrow floats as float32
 _ORDERED = _ADDED | frozenset("s8 s16 u8 u16".split())
 _STAYS = {Ufunc("greater-equal"): ">=", Ufunc("greater"): ">", Ufunc("less-equal"): "<=", Ufunc("less"): "<"}

@@ -7,6 +7,7 @@ the C++ of kernels: the literals that would make a float32 kernel compute in flo
 from __future__ import annotations
 
 import ast
+import ctypes
 import importlib
 import inspect
 import math
@@ -21,12 +22,15 @@ import cupy
 import cupyx
 import ml_dtypes
 import numpy as np
+from cuda.pathfinder import LoadedDL
 
 from xla2py.targets.cupy.twin.installed import VISIBLE, WAITS, cupyx_function, has_cublas
 
 _SOLVERS = frozenset("cholesky qr svd eigh eig eigvalsh eigvals solve inv pinv lstsq".split())
 _WAITING_BUILTINS = frozenset("float int bool complex print list tuple".split())
 _MODULES: dict[str, Any] = {"math": math, "cp": cupy, "cupyx": cupyx, "np": np, "ml_dtypes": ml_dtypes}
+# The attributes of what these give.
+_GIVEN = {"CDLL": set(dir(ctypes.CFUNCTYPE(None))), "load_nvidia_dynamic_lib": set(LoadedDL.__annotations__)}
 _CUBLAS = "cp.cuda.cublas"  # cannot be imported where there is no cuBLAS
 _KERNELS = frozenset(("ElementwiseKernel", "RawKernel", "ReductionKernel"))
 _UNKNOWN_TO_NVRTC = ("INFINITY", "NAN", "#include", "std::", "assert(", "printf(")
@@ -103,6 +107,8 @@ def _own_attributes(tree: ast.Module) -> set[str]:
                     for alias in node.names:
                         value = getattr(importlib.import_module(module), alias.name, None)
                         found |= set(dir(value)) if value is not None else set(dir(importlib.import_module(module)))
+            for alias in node.names:
+                found |= _GIVEN.get(alias.name, set())
     return found
 
 

@@ -227,7 +227,7 @@ def _update_whole(draft: Draft) -> None:
 def _has_own_functions(draft: Draft) -> bool:
     target = draft.target
     own = (target.own_function, target.readable_function)
-    return any(own) or _writes_kernels(draft) or bool(draft.options.allow)
+    return any(own) or _writes_kernels(draft) or bool(draft.options.allow) or draft.options.graph
 
 
 def _use_own_functions(draft: Draft) -> None:
@@ -236,7 +236,8 @@ def _use_own_functions(draft: Draft) -> None:
     packages = [rule for name, rule in target.packages.items() if name in imported]
     before, after = (None, target.readable_function) if kernels is None else (kernels.own_function, None)
     of_large = () if draft.given.free_sizes else (target.own_function, after)  # which stand for what is slow with many
-    for own in (before, *packages, *of_large):
+    captured = target.graphs.own_function if draft.options.graph and target.graphs is not None else None
+    for own in (captured, before, *packages, *of_large):
         if own is not None:
             own_functions(draft.program, own)
 

@@ -55,8 +55,8 @@ def program_refusals(program: Program, target: Target) -> Iterator[Refusal]:
 
 def capture_refusals(program: Program, target: Target) -> Iterator[Refusal]:
     """Return what keeps a program from being captured as a graph (XP307), each instruction once for each reason."""
-    assert target.cannot_be_captured is not None
-    for opcode, reason, instruction in _refused(program, target.cannot_be_captured):
+    assert target.graphs is not None
+    for opcode, reason, instruction in _refused(program, target.graphs.cannot_hold):
         yield _refusal(opcode, instruction, f"{opcode} cannot be captured: {reason}", "XP307")
     if device_count(program.module) > 1:
         message = "several replicas cannot be captured: they wait for each other"

@@ -276,7 +276,7 @@ def checked_words(name: str, value: object) -> tuple[str, ...]:
 
 def require_graphs(graph: bool, target: Target) -> None:
     """Raise UsageError (XP415) for a graph on a target that has none."""
-    if graph and target.cannot_be_captured is None:
+    if graph and target.graphs is None:
         raise UsageError(Diagnostic("XP415", f"{target.title} has no graphs", hint="leave --graph out"))
 
 

@@ -99,7 +99,7 @@ class _ModuleWriter:
         self.program = program
         self.target = target
         self.settings = settings
-        self.library = prelude(target)
+        self.library = prelude(target, in_graph=settings.graph)
         self.replicas = replicas_of(program, target.runners)
         self.parts: list[Part] = [Replay()] if settings.graph else []
         self.parameters: list[str] = []
@@ -150,14 +150,14 @@ class _ModuleWriter:
     def _reserved(self) -> set[str]:
         """The names that no value may have; functions, the user's own among them, get theirs here."""
         program, renderer, calls = self.program, self.renderer, prelude_calls(self.program)
-        reserved = prelude_names(program, calls, self.target, [self.entry.check, self.entry.cast])
+        reserved = prelude_names(program, calls, self.library, [self.entry.check, self.entry.cast])
         reserved |= {*HOST_FUNCTIONS, "chunks"}
         reserved |= {name.partition(".")[0] for name, _ in imported_names(self.target)}
         reserved |= set(renderer.statement("own_names").split())
         reserved |= {found.name for found in callbacks(program.module)}
         for part in self.parts:
             renderer.used_prelude.update(dict.fromkeys(part.prelude_names))
-            reserved |= part.names | brought_in(list(part.prelude_names), self.target)
+            reserved |= part.names | brought_in(list(part.prelude_names), self.library)
         if self.replicas is not None:
             renderer.shared_channels.update(self.replicas.channels)
             renderer.resumable.update(self.replicas.resumable)

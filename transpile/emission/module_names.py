@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...targets.base import Target
 from ..array.graph import Graph
 from ..array.node import ForeignName, Node, PreludeName
 from ..array.program import Function, Program, roots
@@ -14,7 +13,7 @@ from ..array.traversal import topological
 from .context_names import GRADIENT, ContextNames
 from .entry_point import CHECK_ARRAYS, CHECK_TREES
 from .names import base_name, identifier, own_name, repeated_function_name
-from .prelude import prelude
+from .prelude import Prelude
 
 _SAYS_NOTHING = re.compile(
     r"(region_\d+.*|closed_call|none|call|lambda|fn|f|fun|func|forward|apply|wrapped|wrapper|inner|body|body_fun|)(_\d+)?"
@@ -32,7 +31,7 @@ def foreign_names(calls: Sequence[Node]) -> list[ForeignName]:
     return list(dict.fromkeys(function for function in called if isinstance(function, ForeignName)))
 
 
-def prelude_names(program: Program, calls: Sequence[Node], target: Target, checks: Sequence[str]) -> set[str]:
+def prelude_names(program: Program, calls: Sequence[Node], library: Prelude, checks: Sequence[str]) -> set[str]:
     """Return the names that the ``calls`` of prelude functions in a program bring into its module; ``checks`` are the
     functions that look at the arguments.
     """
@@ -42,12 +41,12 @@ def prelude_names(program: Program, calls: Sequence[Node], target: Target, check
         called.update(("in_chunks", "Tiled"))
     for node in calls:
         called.update(_names_in([node.parameters[part] for part in ("function", "arguments", "keywords")]))
-    return brought_in(sorted(called), target)
+    return brought_in(sorted(called), library)
 
 
-def brought_in(names: list[str], target: Target) -> set[str]:
+def brought_in(names: list[str], library: Prelude) -> set[str]:
     """The names that prelude functions bring into a module: their own, those of what they use, and of its imports."""
-    definitions = prelude(target).closure(names)
+    definitions = library.closure(names)
     return {definition.name for definition in definitions}.union(*(definition.imported for definition in definitions))
 
 

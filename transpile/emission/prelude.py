@@ -122,13 +122,16 @@ class Prelude:
         return {definition.imports[name] for definition in definitions for name in definition.imported}
 
 
-def prelude(target: Target | None = None) -> Prelude:
+def prelude(target: Target | None = None, *, in_graph: bool = False) -> Prelude:
     """The prelude of a target: NumPy's own; or where the target has a folder for it, what stands there, and for the
-    rest NumPy's with the name of the library exchanged, of all modules or of those that the target names."""
+    rest NumPy's with the name of the library exchanged, of all modules or of those that the target names. What the
+    target has for graphs goes before all that, where the program is to be captured."""
     if target is None or target.prelude is None:
-        return _prelude(None, NUMPY, None)
+        return _prelude((), NUMPY, None)
     namespace = NUMPY if target.arrange is not None else target.namespace  # blocks are NumPy's arrays
-    return _prelude(target.prelude, namespace, target.carried_over)
+    of_graphs = target.graphs.prelude if in_graph and target.graphs is not None else None
+    folders = (target.prelude, of_graphs) if of_graphs is not None else (target.prelude,)
+    return _prelude(folders, namespace, target.carried_over)
 
 
 @cache
@@ -138,14 +141,14 @@ def names_in(folder: Path) -> frozenset[str]:
 
 
 @cache
-def _prelude(folder: Path | None, namespace: str, carried: frozenset[str] | None) -> Prelude:
+def _prelude(folders: tuple[Path, ...], namespace: str, carried: frozenset[str] | None) -> Prelude:
     modules = []
     for k, path in enumerate(sorted((TEMPLATES / SHARED).glob("*.py"))):
-        if folder is None or carried is None or path.stem in carried:
+        if not folders or carried is None or path.stem in carried:
             # Before the target's own, whose classes may be made of them.
             modules.append(Module(path, (0, k), NUMPY if path.stem in ON_HOST else namespace))
-    if folder is not None:
-        modules += (Module(path, (1, k)) for k, path in enumerate(sorted(folder.glob("*.py"))))
+    for number, folder in enumerate(folders, 1):
+        modules += (Module(path, (number, k)) for k, path in enumerate(sorted(folder.glob("*.py"))))
     return Prelude(Definitions(modules))
 
 

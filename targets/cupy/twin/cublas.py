@@ -43,7 +43,7 @@ _TYPES = {
     77: {("float32", "float32")},
     70: {("float64", "float64")},
 }
-_HANDLE = 0x5EED
+HANDLE = 0x5EED
 
 
 class CublasError(RuntimeError):
@@ -57,30 +57,37 @@ class Cublas:
         return _CONSTANTS[name]
 
     def gemmStridedBatchedEx(self, *arguments: int) -> None:
-        """C = alpha op(A) op(B) + beta C, column by column, for each of a batch. Raises TypeError, CublasError."""
-        given = dict(zip(cublas_arguments("gemmStridedBatchedEx"), arguments, strict=True))
+        """Multiply on the current stream. Raises TypeError, CublasError; CaptureError while a stream is captured."""
         graphs.not_captured("cuBLAS is called")
-        if given["handle"] != _HANDLE:
-            raise CublasError("another handle")
-        m, n, k, count = (given[name] for name in ("m", "n", "k", "batchCount"))
-        a = _matrices(given, "A", (m, k), given["transa"])
-        b = _matrices(given, "B", (k, n), given["transb"])
-        c = _matrices(given, "C", (m, n), _CONSTANTS["CUBLAS_OP_N"])
-        compute = given["computeType"]
-        if (a.dtype.name, c.dtype.name) not in _TYPES[compute] or a.dtype != b.dtype:
-            raise CublasError(f"{a.dtype} by {b.dtype} gives no {c.dtype} in {compute}")
-        if given["algo"] != _CONSTANTS["CUBLAS_GEMM_DEFAULT"] or not count:
-            raise CublasError(f"algorithm {given['algo']} for {count} matrices")
-        scale = np.dtype(np.float64 if compute == _CONSTANTS["CUBLAS_COMPUTE_64F"] else np.float32)
-        number = ctypes.c_double if scale == np.float64 else ctypes.c_float
-        alpha, beta = (scale.type(number.from_address(given[name]).value) for name in ("alpha", "beta"))
+        multiply(*arguments)
 
-        def compute_all() -> None:
-            left, right = (_operand(x, compute).astype(scale) for x in (a, b))
-            before = beta * c.astype(scale) if beta else scale.type(0)
-            c[...] = (alpha * np.matmul(left, right) + before).astype(c.dtype)
 
-        graphs.work("gemm", compute_all, [a, b], [c])
+def multiply(*arguments: int) -> None:
+    """C = alpha op(A) op(B) + beta C, column by column, for each of a batch, by the arguments of
+    ``gemmStridedBatchedEx``. Raises TypeError, CublasError.
+    """
+    given = dict(zip(cublas_arguments("gemmStridedBatchedEx"), arguments, strict=True))
+    if given["handle"] != HANDLE:
+        raise CublasError("another handle")
+    m, n, k, count = (given[name] for name in ("m", "n", "k", "batchCount"))
+    a = _matrices(given, "A", (m, k), given["transa"])
+    b = _matrices(given, "B", (k, n), given["transb"])
+    c = _matrices(given, "C", (m, n), _CONSTANTS["CUBLAS_OP_N"])
+    compute = given["computeType"]
+    if (a.dtype.name, c.dtype.name) not in _TYPES[compute] or a.dtype != b.dtype:
+        raise CublasError(f"{a.dtype} by {b.dtype} gives no {c.dtype} in {compute}")
+    if given["algo"] != _CONSTANTS["CUBLAS_GEMM_DEFAULT"] or not count:
+        raise CublasError(f"algorithm {given['algo']} for {count} matrices")
+    scale = np.dtype(np.float64 if compute == _CONSTANTS["CUBLAS_COMPUTE_64F"] else np.float32)
+    number = ctypes.c_double if scale == np.float64 else ctypes.c_float
+    alpha, beta = (scale.type(number.from_address(given[name]).value) for name in ("alpha", "beta"))
+
+    def compute_all() -> None:
+        left, right = (_operand(x, compute).astype(scale) for x in (a, b))
+        before = beta * c.astype(scale) if beta else scale.type(0)
+        c[...] = (alpha * np.matmul(left, right) + before).astype(c.dtype)
+
+    graphs.work("gemm", compute_all, [a, b], [c])
 
 
 def _matrices(given: dict[str, int], name: str, shape: tuple[int, int], flag: int) -> np.ndarray:
@@ -93,7 +100,7 @@ def _matrices(given: dict[str, int], name: str, shape: tuple[int, int], flag: in
     count, step = given["batchCount"], given[f"stride{name}"]
     if name == "C" and _overlap((count, step), (columns, apart), (rows, 1)):
         raise CublasError("results lie above each other")
-    flat = _memory(given[name], dtype, (count - 1) * step + (columns - 1) * apart + rows)
+    flat = memory(given[name], dtype, (count - 1) * step + (columns - 1) * apart + rows)
     strides = (step * dtype.itemsize, dtype.itemsize, apart * dtype.itemsize)
     stored = np.lib.stride_tricks.as_strided(flat, (count, rows, columns), strides)
     return stored.swapaxes(1, 2) if is_turned else stored
@@ -126,7 +133,7 @@ def address_of(array: np.ndarray) -> int:
     return address
 
 
-def _memory(address: int, dtype: np.dtype[Any], count: int) -> np.ndarray:
+def memory(address: int, dtype: np.dtype[Any], count: int) -> np.ndarray:
     """The numbers at an address that was lent. Raises CublasError where they are not all in the same memory."""
     owner = _LENT[address]() if address in _LENT else None
     end = 0 if owner is None else np.lib.array_utils.byte_bounds(owner)[1]
@@ -146,4 +153,4 @@ def _operand(x: np.ndarray, compute: int) -> np.ndarray:
     return found
 
 
-CUDA: dict[str, Any] = {"cublas": Cublas(), "get_cublas_handle": lambda: _HANDLE}
+CUDA: dict[str, Any] = {"cublas": Cublas(), "get_cublas_handle": lambda: HANDLE}

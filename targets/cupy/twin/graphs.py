@@ -24,6 +24,9 @@ Compute = Callable[[], Any]
 Observe = Callable[[str, list[np.ndarray], list[np.ndarray], bool], None]
 
 
+NOTHING = frozenset(("empty", "empty_like"))  # is done on the device
+
+
 class CaptureError(AssertionError):
     """CuPy or CUDA would refuse this while a stream is captured, or the graph would go wrong later."""
 
@@ -48,6 +51,7 @@ class Stream:
 
     def __init__(self, null: bool = False, non_blocking: bool = False) -> None:
         self.is_null, self.count, self.device = null, 0, _DEVICE.number
+        self.ptr = 0 if null else id(self)
         self.known: Counter[Stream] = Counter()
         self.before: list[Stream] = []
         _DEVICE.streams.append(self)
@@ -90,6 +94,7 @@ class Graph:
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self.work: list[tuple[Compute, list[np.ndarray | None]]] = []
+        self.given: list[np.ndarray] = []  # to fill
         self.pools: set[weakref.ref[MemoryPool]] = set()
 
     def launch(self, stream: Stream | None = None) -> None:
@@ -103,12 +108,11 @@ class Graph:
 
     def spoil(self) -> None:
         """Fill what was captured with what nobody wrote yet."""
-        for _, arrays in self.work:
-            for array in arrays:
-                if array is not None and array.size:
-                    array[...] = np.full(array.nbytes, 0x7D if array.dtype != np.bool_ else 1, np.uint8).view(
-                        array.dtype
-                    )[0]
+        made = [array for _, arrays in self.work for array in arrays if array is not None]
+        for array in (*made, *self.given):
+            if array.size:
+                octet = 0x7D if array.dtype != np.bool_ else 1
+                array[...] = np.full(array.nbytes, octet, np.uint8).view(array.dtype)[0]
 
 
 class MemoryPool:
@@ -209,11 +213,24 @@ def work(name: str, compute: Compute, reads: Any = (), writes: Any = None) -> An
         raise CaptureError(f"{name} works in memory that others get, too")
     graph.pools.add(weakref.ref(_DEVICE.allocator.__self__))
     made = compute()
+    if name in NOTHING:
+        return made
+    graph.given += leaves(writes)
     made = np.asarray(made) if isinstance(made, np.generic) else made
     again = leaves(compute())  # parts of other arrays are the same again: nothing has to be written there
     own = [None if np.may_share_memory(*pair) else pair[0] for pair in zip(leaves(made), again, strict=True)]
     graph.work.append((compute, own))
     return made
+
+
+def is_captured() -> bool:
+    """Tell whether a stream is captured."""
+    return _DEVICE.captured is not None
+
+
+def current_stream() -> int:
+    """The pointer of the current stream."""
+    return _DEVICE.stream.ptr
 
 
 def not_captured(what: str) -> None:

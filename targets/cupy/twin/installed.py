@@ -74,7 +74,16 @@ def cublas_arguments(name: str) -> tuple[str, ...]:
 
     Raises AttributeError where there is no such function.
     """
+    return tuple(part.rpartition(" ")[2] for part in _cublas_parameters(name))
+
+
+def cublas_types(name: str) -> tuple[str, ...]:
+    """The types of these arguments in C, addresses as whole numbers."""
+    return tuple(part.rpartition(" ")[0] for part in _cublas_parameters(name))
+
+
+def _cublas_parameters(name: str) -> list[str]:
     found = re.search(rb"\b%s\(([\w ,]+)\)\x00" % name.encode(), _cublas())
     if found is None:
         raise AttributeError(f"cupy.cuda.cublas has no {name}")
-    return tuple(part.split()[-1].decode() for part in found[1].split(b","))
+    return found[1].decode().split(", ")

@@ -16,7 +16,7 @@ import cupy
 import numpy as np
 
 from .. import held
-from . import cublas, graphs, host_kernels
+from . import cublas, cublas_library, graphs, host_kernels
 from .device_array import DeviceArray, HiddenWait, call_ufunc, called, fetched, functions, written
 from .differences import DIFFERENT
 from .installed import VISIBLE, WAITS, cupyx_function
@@ -160,8 +160,10 @@ def twin() -> Iterator[None]:
         "cupyx": cupyx,
         "cupyx.scipy": cupyx.scipy,
         "cupyx.scipy.linalg": cupyx.scipy.linalg,
+        "cuda.pathfinder": cublas_library.PATHFINDER,
     }
-    with mock.patch.dict(sys.modules, modules), np.errstate(all="ignore"):
+    cdll = mock.patch("ctypes.CDLL", cublas_library.loaded)
+    with mock.patch.dict(sys.modules, modules), cdll, np.errstate(all="ignore"):
         yield
 
 

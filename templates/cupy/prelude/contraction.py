@@ -88,8 +88,7 @@ def gemm_into(
     if result.dtype == cp.float64:
         compute = cp.cuda.cublas.CUBLAS_COMPUTE_64F
     # Row by row, a b is what cuBLAS calls b a, as it counts column by column.
-    cp.cuda.cublas.gemmStridedBatchedEx(
-        cp.cuda.get_cublas_handle(),
+    cublas_gemm(
         *(turn_b, turn_a, n, m, k, addressof(one)),
         *(b.data.ptr, kind, apart_b, step_b),
         *(a.data.ptr, kind, apart_a, step_a, addressof(before)),
@@ -97,6 +96,11 @@ def gemm_into(
         compute,
         cp.cuda.cublas.CUBLAS_GEMM_DEFAULT,
     )
+
+
+def cublas_gemm(*arguments: int) -> None:
+    """Call cuBLAS for products of matrices that lie equally far apart."""
+    cp.cuda.cublas.gemmStridedBatchedEx(cp.cuda.get_cublas_handle(), *arguments)
 
 
 def gemm_operand(x: cp.ndarray) -> tuple[cp.ndarray, int, int, int]:
