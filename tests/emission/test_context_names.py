@@ -88,6 +88,22 @@ def test_results_are_called_after_what_they_update():
     values_agree(step, tree, tree, jnp.ones((4, 3)))
 
 
+def test_what_several_results_are_made_of_is_no_state():
+    """Moments and parameters are updated; the gradients that both moments are made of are handed in."""
+
+    def adam(params, gradients, mu, nu):
+        mu = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, mu, gradients)
+        nu = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, nu, gradients)
+        return jax.tree.map(lambda p, m, v: p - m / (jnp.sqrt(v) + 1e-8), params, mu, nu), mu, nu
+
+    trees = [{name: jnp.ones((3, 2)) * k for name in ("weight", "scale")} for k in range(1, 5)]
+    source = xla2py.from_jax(adam, *trees)
+    for text in (text_of(adam, *trees), xla2py.emit(source).source):
+        for name in ("new_mu_weight", "new_nu_weight", "new_mu_scale", "new_nu_scale"):
+            assert f"    {name} = " in text
+    values_agree(adam, *trees)
+
+
 def test_a_plain_function_updates_nothing():
     assert "new_" not in text_of(lambda x: (jnp.sin(x) * 2 + jnp.sin(x), jnp.cos(x)), jnp.ones(3))
 

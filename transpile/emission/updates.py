@@ -16,20 +16,24 @@ from .names import is_argument
 
 def updates(function: Function) -> dict[Node, Node]:
     """Return by result the argument that it is the next value of, made of it element by element and of no other
-    argument.
+    argument but those that several results are made of: gradients.
 
     Only leaves of trees are taken for a state that is handed on, and all arguments where gradients are taken.
     """
     results = list(dict.fromkeys(tree_nodes(function.results)))
     kept = _states(function)
-    found: dict[Node, Node] = {}
+    candidates: dict[Node, list[Node]] = {}
     of_called: dict[Function, dict[Node, Node]] = {}
     for result in results if kept else ():
         is_called = _producer(result)[0].opcode == "call"
         made_of = _call_argument(result, of_called) if is_called else _made_of(result, results)
-        candidates = [node for node in made_of if node in kept]
-        if len(candidates) == 1:
-            found[result] = candidates[0]
+        candidates[result] = [node for node in made_of if node in kept]
+    readers = Counter(node for nodes in candidates.values() for node in nodes)
+    found: dict[Node, Node] = {}
+    for result, nodes in candidates.items():
+        own = nodes if len(nodes) == 1 else [node for node in nodes if readers[node] == 1]
+        if len(own) == 1:
+            found[result] = own[0]
     counts = Counter(found.values())
     return {result: argument for result, argument in found.items() if counts[argument] == 1}
 

@@ -39,7 +39,10 @@ class WantedNames:
             return self.of_carries(loop, loop.parameters["loop"])[node.parameters["carry"]]
         if own is None or is_empty_word(own):
             own = self._of_layer(node) or own
-        return own or self._updated(node) or self._in_call(node) or base_name(node, writer.graph)
+        updated = self._updated(node)
+        if own is not None and updated.startswith(f"new_{own}_"):  # the author's name is that of the whole tree
+            return updated
+        return own or updated or self._in_call(node) or base_name(node, writer.graph)
 
     def _in_call(self, node: Node) -> str | None:
         """Return what one of several results of a call is called in the function; else what the value leaves."""
