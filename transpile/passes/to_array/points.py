@@ -47,7 +47,7 @@ def _component(lowering: FunctionLowering, indices: Value, vector_dimension: int
             return _unrepeated(node.operands[k])
         part, k = _piece(node, k)
         indices = _unrepeated(part)
-        if part.shape[axis] == 1:
+        if part.shape[vector_dimension] == 1:
             return without_dimensions(lowering.graph, indices, [vector_dimension])
     cut = tuple(
         SliceDimension(k, k + 1) if d == vector_dimension else SliceDimension(0, size)
