@@ -12,7 +12,7 @@ EXAMPLE ?= examples/hlo/attention.before.hlo
 # Modules are compiled once, not by each process that a test starts.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test quick lint types contract pytest docs clean
+.PHONY: demo test quick lint types contract pytest quick-pytest docs clean
 
 # tests that need no other process, no XLA and no array library but NumPy
 QUICK = tests/array tests/builder tests/commands/test_emit.py tests/commands/test_other_commands.py \
@@ -24,10 +24,12 @@ demo: $(VENV)/.ready
 	$(BIN)/xla2py emit $(EXAMPLE)
 	$(BIN)/xla2py run $(EXAMPLE)
 
-test: lint types contract pytest
+# mypy takes one core for a minute: another check stands beside it
+test:
+	$(MAKE) --jobs=2 lint types contract pytest
 
-quick: lint types contract
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(QUICK)
+quick:
+	$(MAKE) --jobs=2 lint types contract quick-pytest
 
 lint: $(VENV)/.ready-to-test
 	$(BIN)/ruff check .
@@ -44,6 +46,9 @@ contract: $(VENV)/.ready-to-test
 
 pytest: $(VENV)/.ready-to-test
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+quick-pytest: $(VENV)/.ready-to-test
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(QUICK)
 
 docs: $(VENV)/.ready-to-test
 	$(BIN)/python -m xla2py.tests.operations.write_coverage
