@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +22,11 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "hlo"
 SOME = ("attention", "kmeans", "kv_cache_decode", "lstm", "transformer_block", "viterbi")
 PASSES = ("axis_maps", "functions", "gathers", "keepdims", "loops", "means", "scatters")
 
-# Runs the source on stdin in an interpreter that has NumPy and ml_dtypes only.
+# Runs the modules of a folder, each with its inputs beside it, in an interpreter that has NumPy and ml_dtypes only.
 ALONE = """
 import pickle
 import sys
+from pathlib import Path
 
 
 class Nothing:
@@ -34,12 +36,12 @@ class Nothing:
 
 
 sys.meta_path.insert(0, Nothing())
-text = sys.stdin.read()
-with open(sys.argv[1], "rb") as file:
-    inputs = pickle.load(file)
-module = {"__name__": "alone", "__file__": sys.argv[2]}
-exec(compile(text, "alone.py", "exec"), module)
-module["main"](*inputs)
+for path in sorted(Path(sys.argv[1]).glob("*/*.py")):
+    inputs = pickle.loads(path.with_name("inputs").read_bytes())
+    module = {"__name__": path.stem, "__file__": str(path)}
+    exec(compile(path.read_text("utf-8"), str(path), "exec"), module)
+    module["main"](*inputs)
+    print(path.stem)
 """
 
 
@@ -64,14 +66,20 @@ def test_precedence_is_right(path, monkeypatch):
     assert ast.dump(ast.parse(plain)) == ast.dump(ast.parse(parenthesised))
 
 
-@pytest.mark.parametrize("name", SOME)
-@pytest.mark.parametrize("left_out", PASSES)
-def test_a_pass_left_out_changes_no_result(name, left_out):
+@cache
+def with_all_passes(name):
+    """A program, inputs that nothing may write into, and what its module gives."""
     module = load(name)
     inputs = make_inputs(module, seed=1)
     for array in inputs:
         array.setflags(write=False)
-    expected = leaves(xla2py.emit(module, format=False).load().main(*inputs))
+    return module, inputs, leaves(xla2py.emit(module, format=False).load().main(*inputs))
+
+
+@pytest.mark.parametrize("name", SOME)
+@pytest.mark.parametrize("left_out", PASSES)
+def test_a_pass_left_out_changes_no_result(name, left_out):
+    module, inputs, expected = with_all_passes(name)
     found = leaves(xla2py.emit(module, format=False, disable_passes=[left_out]).load().main(*inputs))
     for one, other in zip(expected, found, strict=True):
         assert (one.shape, one.dtype) == (other.shape, other.dtype)
@@ -89,12 +97,14 @@ def test_the_same_bytes_for_any_hash_seed():
     assert len(texts) == 1
 
 
-@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.hlo")), ids=lambda path: path.stem)
-def test_modules_run_on_numpy_alone(path, tmp_path):
-    module = xla2py.load(path)
-    generated = xla2py.emit(module, format=False)
-    generated.save(tmp_path / "alone.py")
-    (tmp_path / "inputs").write_bytes(pickle.dumps(make_inputs(module, seed=2)))
-    command = [sys.executable, "-c", ALONE, str(tmp_path / "inputs"), str(tmp_path / "alone.py")]
-    result = subprocess.run(command, input=generated.source, capture_output=True, text=True)
+def test_modules_run_on_numpy_alone(tmp_path):
+    """One after the other in one process, which says what it ran."""
+    names = [path.stem.replace(".", "_") for path in sorted(EXAMPLES.glob("*.hlo"))]
+    for name, path in zip(names, sorted(EXAMPLES.glob("*.hlo")), strict=True):
+        module = xla2py.load(path)
+        (tmp_path / name).mkdir()
+        xla2py.emit(module, format=False).save(tmp_path / name / f"{name}.py")
+        (tmp_path / name / "inputs").write_bytes(pickle.dumps(make_inputs(module, seed=2)))
+    result = subprocess.run([sys.executable, "-c", ALONE, str(tmp_path)], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
+    assert result.stdout.split() == sorted(names)
