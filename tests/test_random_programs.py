@@ -1,6 +1,6 @@
 """Random programs: valid, and the same on XLA as in emitted code.
 
-``XLA2PY_RANDOM_PROGRAMS`` is the number of programs a family, 150 by default; 1000 take half an
+``XLA2PY_RANDOM_PROGRAMS`` is the number of programs a family, 100 by default; 1000 take half an
 hour at most.
 """
 
@@ -18,7 +18,7 @@ from xla2py.transpile.hlo.opcodes import OPCODES
 from xla2py.transpile.hlo.parser import parse_module
 from xla2py.transpile.hlo.verifier import verify
 
-COUNT = int(os.environ.get("XLA2PY_RANDOM_PROGRAMS", "150"))
+COUNT = int(os.environ.get("XLA2PY_RANDOM_PROGRAMS", "100"))
 
 COUNTS = dict.fromkeys(FAMILIES, COUNT) | dict.fromkeys(("structured", "wrapped"), COUNT // 3)  # XLA is slow on these
 ON_XLA = [family for family in FAMILIES if family != "unusual"]

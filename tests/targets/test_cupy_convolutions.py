@@ -69,11 +69,12 @@ CASES = [
     (gradients((2, 1), feature_group_count=4), ((2, 9, 8, 4), (3, 3, 1, 4)), None),
     (gradients((1, 1), **IMAGES_FIRST), ((2, 3, 9, 8), (4, 3, 3, 3)), None),
 ]
+# Of narrow floats each kind of convolution: what the type changes is the text of kernels, not how windows are laid out.
+TYPED = [(*case, "float32") for case in CASES] + [(*case, "bfloat16") for case in CASES[::3]]
 SIZES = [("1 << 28", "32"), ("1 << 28", "1"), ("1 << 9", "1"), ("1", "32")]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize(("function", "shapes", "launches"), CASES)
+@pytest.mark.parametrize(("function", "shapes", "launches", "dtype"), TYPED)
 def test_convolutions(function, shapes, launches, dtype):
     arguments = [numbers(*shape).astype(dtype) for shape in shapes]
     module = xla2py.emit(xla2py.from_jax(function, *arguments), "cupy", style="fast")
