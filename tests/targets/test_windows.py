@@ -1,5 +1,6 @@
 """Windows, convolutions and batch normalisation along axes that are cut: the same results in any chunks, and as XLA."""
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -90,14 +91,20 @@ def inputs(text: str) -> list[np.ndarray]:
     return [(x + (x >= 0)).astype(shape.element_type.dtype) / 2 for x, shape in zip(numbers, shapes, strict=True)]
 
 
-def check(text: str, chunks: str, *written: str) -> None:
+@cache
+def judged(text: str) -> tuple[list[np.ndarray], list[np.ndarray], list[np.ndarray]]:
+    """Inputs of a program, and what NumPy and XLA give: the same for any chunks."""
     given = inputs(text)
+    return given, leaves(xla2py.emit(text).load().main(*given)), run_hlo(text, *given)
+
+
+def check(text: str, chunks: str, *written: str) -> None:
+    given, by_numpy, by_xla = judged(text)
     generated = xla2py.emit(text, "dask", chunks=chunks)
     assert all(part in generated.source for part in written)
     assert "# one chunk: " not in generated.source
     module = generated.load()
     module.TILE_BYTES = module.WINDOW_BYTES = 1
-    by_numpy, by_xla = leaves(xla2py.emit(text).load().main(*given)), run_hlo(text, *given)
     for made_of in kinds(chunks):
         found = list(dask.compute(*leaves(module.main(*map(made_of, given))), scheduler="sync"))
         assert differences(by_numpy, found) == []
