@@ -55,7 +55,7 @@ TARGET = Target(
     features=Features(
         slices_are_fast=False,  # a kernel for each, where one reduces all lines
         starts_are_free=False,
-        narrow_products="gemm",  # by cuBLAS, in tensor cores
+        narrow_products=("gemm", "contract"),  # by cuBLAS, in tensor cores
         operations_are_passes=False,  # which are many at once
     ),
     largest_folded=0,  # every cp.array(..) in a function copies from the host again

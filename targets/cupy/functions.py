@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import isfinite, prod
-from string import ascii_lowercase
 from typing import Any
 
+from ...transpile.array.contractions import is_of_matrices, subscripts
 from ...transpile.array.node import Node, Slot, Ufunc, literal_value
 from ...transpile.hlo.element_types import F32, PRED
 from ..base import OwnCall
@@ -117,29 +117,11 @@ def product_by_gemm(node: Node) -> OwnCall | None:
     """Return the call of a product of two arrays that has no other way than ``gemm``; None for batches that are
     repeated along one of several axes. Factors are rounded to TF32 where the node asks for that.
     """
-    a, b = node.operands
     keywords = (("tf32", True),) if _is_in_tf32(node) else ()
-    if node.opcode == "matmul" and min(a.ndim, b.ndim) >= 2:
-        is_one = len({a.shape[:-2], b.shape[:-2]} - {()}) <= 1
-        return OwnCall("gemm", keywords=keywords) if is_one else None
-    if node.opcode == "matmul" and max(a.ndim, b.ndim) > 2:
-        return None
-    if node.opcode == "tensordot" and b.ndim == 2 and node.parameters["axes"] == ((a.ndim - 1,), (0,)):
+    if is_of_matrices(node):
         return OwnCall("gemm", keywords=keywords)
-    subscripts = node.parameters["subscripts"] if node.opcode == "einsum" else _letters(node)
-    return OwnCall("contract", (Slot(0), Slot(1), subscripts), keywords)
-
-
-def _letters(node: Node) -> str:
-    """Return what ``einsum`` would call the axes of a ``tensordot``, or of a product by a vector."""
-    a, b = node.operands
-    letters = ascii_lowercase[: a.ndim + b.ndim]
-    left, right = letters[: a.ndim], list(letters[a.ndim :])
-    axes = node.parameters["axes"] if node.opcode == "tensordot" else ((a.ndim - 1,), (max(b.ndim - 2, 0),))
-    for axis, other in zip(*axes, strict=True):
-        right[other] = left[axis]
-    result = "".join(letter for letter in (*left, *right) if (letter in left) != (letter in right))
-    return f"{left},{''.join(right)}->{result}"
+    text = subscripts(node)
+    return None if text is None else OwnCall("contract", (Slot(0), Slot(1), text), keywords)
 
 
 def copied_product(node: Node) -> OwnCall | None:

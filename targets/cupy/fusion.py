@@ -81,8 +81,10 @@ def parts(lines: Lines) -> int:
 
 
 def pays(nodes: Sequence[Node], saved: int, is_repeated: bool) -> bool:
-    """Tell whether kernels save an array, or sums of few columns, for which the library has too few blocks."""
-    return saved > 0 or any(_is_of_few_columns(node) for node in nodes)
+    """Tell whether kernels save an array, or the library's several launches of a pad, or sums of few columns, for which
+    the library has too few blocks.
+    """
+    return saved > 0 or any(node.opcode == "pad" or _is_of_few_columns(node) for node in nodes)
 
 
 def _is_of_few_columns(node: Node) -> bool:

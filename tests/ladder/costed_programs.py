@@ -103,6 +103,10 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
         lambda q, k: jnp.einsum("bthd,bshd->bhts", q, k),
         [numbers(2, 64, 4, 1024)] * 2,
     ),
+    "product of grouped heads, bfloat16": (
+        lambda q, k: jnp.einsum("bqhgd,bkhd->bhgqk", q, k),
+        [bf16(2, 64, 4, 2, 32), bf16(2, 64, 4, 32)],
+    ),
     "dense layer, bfloat16": (lambda x, w, b: jax.nn.relu(x @ w + b), [bf16(64, 32), bf16(32, 64), bf16(64)]),
     "MLP, training step": (mlp_step, [numbers(64, 128), numbers(128), numbers(128, 32), numbers(16, 64), bf16(16, 32)]),
     "cross entropy": (cross_entropy, [numbers(32, 512), places(512, 32)]),

@@ -63,6 +63,17 @@ def test_products_of_matrices_need_no_casts(function, shapes, text, kind):
             1,
         ),
         (lambda x, w: jnp.matmul(x, w.mT, preferred_element_type="float32"), ((2, 3, 7), (2, 4, 7)), "cp.float32)", 1),
+        (lambda x, w: x @ w, ((4, 30), (30,)), 'contract(x, w, "ab,b->a")', 1),
+        (lambda x, w: x @ w, ((30,), (30, 4)), 'contract(x, w, "a,ac->c")', 1),
+        (lambda x, w: x @ w, ((30,), (30,)), 'contract(x, w, "a,a->")', 1),
+        (lambda x, w: jnp.einsum("ij,ji->", x, w), ((4, 30), (30, 4)), 'contract(x, w, "', 2),  # a copy
+        (lambda x, w: jnp.einsum("abij,abjkl->abikl", x, w), ((2, 3, 4, 5), (2, 3, 5, 6, 2)), "contract(x, w, ", 1),
+        (
+            lambda x, w: jnp.einsum("btm,mhd->bthd", x, w, preferred_element_type="float32"),
+            ((2, 3, 9), (9, 2, 4)),
+            ", cp.float32)",
+            1,
+        ),
     ],
 )
 def test_batches_and_sums_of_float32_go_to_cublas(function, shapes, text, launches, kind):
@@ -95,9 +106,7 @@ def test_sums_that_are_also_rounded_are_added_up_once():
 @pytest.mark.parametrize(
     ("function", "arguments"),
     [
-        (lambda x, w: x @ w, (X, W[:, 0])),
         (lambda x, w: (x @ w.astype(jnp.float32)).astype(jnp.bfloat16), (X, W.astype(jnp.float16))),
-        (lambda x, w: jnp.einsum("ij,ji->", x, w), (X, W[:, :4])),  # one number
     ],
 )
 def test_others_are_products_of_float32(function, arguments):

@@ -19,9 +19,10 @@ class Features:
     combining strided ones takes less time than a reduction of lines of a few elements. Where they fit memory, what all
     rounds of a loop need may be computed before it. Slices may start at any number, unless those of the library must be
     brought to the host first. Indices that are trusted lie within their arrays: nothing guards them. Products of
-    16-bit floats are accumulated in float32 and rounded once where a function for narrow products is named: it gives
-    their sums as they are. Where operations are passes over memory, what two of them need had better be computed once.
-    Sizes are fixed unless the program is one of several at other sizes.
+    16-bit floats are accumulated in float32 and rounded once where functions for narrow products are named, one of
+    matrices and one by the subscripts of ``einsum``: they give the sums in float32, too. Where operations are passes
+    over memory, what two of them need had better be computed once. Sizes are fixed unless the program is one of several
+    at other sizes.
     """
 
     functions_are_called: bool = True
@@ -31,7 +32,7 @@ class Features:
     arrays_fit_memory: bool = True
     starts_are_free: bool = True
     indices_are_trusted: bool = False
-    narrow_products: str = ""
+    narrow_products: tuple[str, ...] = ()
     operations_are_passes: bool = True
     sizes_are_fixed: bool = True
 

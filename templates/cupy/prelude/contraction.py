@@ -134,7 +134,12 @@ def batch_step(x: cp.ndarray) -> int | None:
 
 
 def contract(
-    a: cp.ndarray, b: cp.ndarray, subscripts: str, *, tf32: bool = False
+    a: cp.ndarray,
+    b: cp.ndarray,
+    subscripts: str,
+    dtype: Any = None,
+    *,
+    tf32: bool = False,
 ) -> cp.ndarray:
     """``einsum`` of two arrays by ``gemm``: the axes that only the operands have are
     summed over, those that all three have are a batch.
@@ -149,7 +154,8 @@ def contract(
     a = a.transpose([left.index(axis) for axis in (*batch, *rows, *summed)])
     b = b.transpose([right.index(axis) for axis in (*batch, *summed, *columns)])
     shape = [sizes[axis] for axis in batch]
-    product = gemm(a.reshape(*shape, m, k), b.reshape(*shape, k, n), tf32=tf32)
+    a, b = a.reshape(*shape, m, k), b.reshape(*shape, k, n)
+    product = gemm(a, b, dtype, tf32=tf32)
     order = [*batch, *rows, *columns]
     product = product.reshape([sizes[axis] for axis in order])
     return product.transpose([order.index(axis) for axis in axes])

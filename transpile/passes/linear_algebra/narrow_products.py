@@ -6,7 +6,9 @@ float32, a function of the target's prelude gives them.
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
+from ...array.contractions import is_of_matrices, subscripts
 from ...array.graph import Graph
 from ...array.live import live_nodes
 from ...array.node import Node, Slot
@@ -20,45 +22,59 @@ _NARROW = (BF16, F16)
 
 def narrow_products(function: Function, supports: Support) -> None:
     """Take the casts from around products of 16-bit floats."""
-    wide = supports.features.narrow_products
-    if not wide:
+    if not supports.features.narrow_products:
         return
-    live = live_nodes(function)
+    graph, live = function.graph, live_nodes(function)
+    of_matrices, contraction = supports.features.narrow_products
 
     def rounded(node: Node) -> Node | None:
         (product,) = node.operands
-        is_rounded = node.type in _NARROW and product.opcode in _PRODUCTS and product.element_type is F32
+        is_rounded = node.type in _NARROW and _is_product(product) and product.element_type is F32
         if not is_rounded or live.count(product) != 1:
             return None
-        operands = _narrow_operands(function.graph, product, node.type)
-        return None if operands is None else function.graph.add(product.opcode, operands, **product.parameters)
+        operands = _narrow_operands(graph, product, node.type)
+        if operands is None:
+            return None
+        if _is_rounded_once(product):
+            return graph.add(product.opcode, operands, **product.parameters)
+        text = subscripts(product)
+        return None if text is None else _call(graph, contraction, operands, text)
 
     def kept(node: Node) -> Node | None:
         if node.element_type is not F32:
             return None
-        found = (_narrow_operands(function.graph, node, narrow) for narrow in _NARROW)
+        found = (_narrow_operands(graph, node, narrow) for narrow in _NARROW)
         operands = next((operands for operands in found if operands is not None), None)
-        return None if operands is None else _sums(function.graph, wide, operands)
+        if operands is None:
+            return None
+        if is_of_matrices(node):
+            return _call(graph, of_matrices, operands, F32)
+        text = subscripts(node)
+        return None if text is None else _call(graph, contraction, operands, text, F32)
 
     rewrite(function, ("convert",), rounded)
-    rewrite(function, ("matmul",), kept)
+    rewrite(function, ("matmul", "tensordot", "einsum"), kept)
 
 
-_PRODUCTS = ("matmul", "tensordot")
+def _is_product(node: Node) -> bool:
+    """Tell whether a node is a product of the library's."""
+    return node.operation.is_product and node.opcode != "prelude"
 
 
-def _sums(graph: Graph, function: str, operands: tuple[Node, ...]) -> Node:
-    return graph.add("prelude", operands, function=function, arguments=(Slot(0), Slot(1), F32), keywords={})
+def _is_rounded_once(product: Node) -> bool:
+    """Tell whether the library, or the function for matrices, does it; of one number, libraries may round each term."""
+    return is_of_matrices(product) if product.opcode != "tensordot" else prod(product.shape) != 1
+
+
+def _call(graph: Graph, function: str, operands: tuple[Node, ...], *more: Any) -> Node:
+    return graph.add("prelude", operands, function=function, arguments=(Slot(0), Slot(1), *more), keywords={})
 
 
 def _narrow_operands(graph: Graph, product: Node, element_type: ElementType) -> tuple[Node, ...] | None:
-    """Return what the operands were cast from, where both are arrays of matrices of the type: as many, or one."""
+    """Return what both operands were cast from, arrays of the type; None where one was not, or has no axes."""
     sources = [_source(graph, operand, element_type) for operand in product.operands]
-    operands = tuple(source for source in sources if source is not None and source.ndim >= 2)
-    if len(operands) < 2 or (product.opcode == "tensordot" and prod(product.shape) == 1):
-        return None  # of one number, libraries may round each term
-    batches = {operand.shape[:-2] for operand in operands} - {()}
-    return operands if product.opcode != "matmul" or len(batches) <= 1 else None
+    operands = tuple(source for source in sources if source is not None and source.ndim)
+    return operands if len(operands) == len(sources) == 2 else None
 
 
 def _source(graph: Graph, node: Node, element_type: ElementType) -> Node | None:

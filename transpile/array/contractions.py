@@ -1,0 +1,35 @@
+"""What a product of two arrays computes, however it is written: matrices by matrices, or what ``einsum`` calls it."""
+
+from __future__ import annotations
+
+from string import ascii_lowercase
+
+from .node import Node
+
+
+def is_of_matrices(node: Node) -> bool:
+    """Tell whether a product is one of as many matrices on both sides, or of one matrix by all of the other side."""
+    a, b = node.operands
+    if node.opcode == "tensordot":
+        return b.ndim == 2 and node.parameters["axes"] == ((a.ndim - 1,), (0,))
+    is_one = len({a.shape[:-2], b.shape[:-2]} - {()}) <= 1
+    return node.opcode == "matmul" and min(a.ndim, b.ndim) >= 2 and is_one
+
+
+def subscripts(node: Node) -> str | None:
+    """Return what ``einsum`` calls the axes of a ``matmul``, ``tensordot`` or ``einsum`` of two arrays; None for a
+    ``matmul`` of batches.
+    """
+    if node.opcode == "einsum":
+        text: str = node.parameters["subscripts"]
+        return text if len(node.operands) == 2 else None
+    a, b = node.operands
+    if node.opcode == "matmul" and max(a.ndim, b.ndim) > 2:
+        return None
+    axes = node.parameters["axes"] if node.opcode == "tensordot" else ((a.ndim - 1,), (max(b.ndim - 2, 0),))
+    letters = ascii_lowercase[: a.ndim + b.ndim]
+    left, right = letters[: a.ndim], list(letters[a.ndim :])
+    for axis, other in zip(*axes, strict=True):
+        right[other] = left[axis]
+    result = "".join(letter for letter in (*left, *right) if (letter in left) != (letter in right))
+    return f"{left},{''.join(right)}->{result}"
