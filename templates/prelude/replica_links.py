@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 ROOM = 1 << 13  # bytes that are received before it is known what they are
-SIZES = "!IQ"  # the bytes of a message's head and of its array
+LENGTHS = "!IQ"  # the bytes of a message's head and of its array
 NOT_NOW = BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError
 # How long data may wait to be received, on Linux. Dask gives a connection up after half
 # a minute, but a replica receives nothing while it computes.
@@ -49,7 +49,7 @@ class Link:
     def put(self, head: Mapping[str, Any], data: Any = b"") -> None:
         """Let a message wait to be sent; the memory of ``data`` is read when it is."""
         text = json.dumps(head).encode()
-        front = struct.pack(SIZES, len(text), len(data)) + text
+        front = struct.pack(LENGTHS, len(text), len(data)) + text
         if len(data) <= ROOM:
             self.outgoing.append(memoryview(front + data))
         else:
@@ -118,15 +118,15 @@ class Link:
 
     def begins(self) -> bool:
         """Whether a message's head is there."""
-        size = self.end - self.begin - struct.calcsize(SIZES)
+        size = self.end - self.begin - struct.calcsize(LENGTHS)
         if size < 0:
             return False
-        head_size, data_size = struct.unpack_from(SIZES, self.room, self.begin)
-        if head_size > ROOM - struct.calcsize(SIZES):
+        head_size, data_size = struct.unpack_from(LENGTHS, self.room, self.begin)
+        if head_size > ROOM - struct.calcsize(LENGTHS):
             raise ValueError(f"a head of {head_size} bytes")
         if size < head_size:
             return False
-        start = self.begin + struct.calcsize(SIZES)
+        start = self.begin + struct.calcsize(LENGTHS)
         self.begin = start + head_size
         self.head = json.loads(bytes(self.room[start : self.begin]))
         if "end" not in self.head:

@@ -14,8 +14,7 @@ from jax.scipy.integrate import trapezoid  # noqa: E402
 import xla2py  # noqa: E402
 from xla2py.transpile.equivalence.inputs import make_inputs, nest  # noqa: E402
 from xla2py.transpile.errors import UnsupportedError  # noqa: E402
-from xla2py.transpile.frontends import load  # noqa: E402
-from xla2py.transpile.frontends.witnesses import Witnesses, files_at_sizes, free_sizes, parse_sizes  # noqa: E402
+from xla2py.transpile.frontends.witnesses import Witnesses, free_sizes, parse_sizes  # noqa: E402
 
 KERNELS = '''"""Functions of arrays of any size."""
 
@@ -167,14 +166,6 @@ def test_what_no_argument_has_is_handed_to_a_kernel(kernels):
 def test_what_hangs_on_sizes_is_refused_by_name(options):
     with pytest.raises(UnsupportedError, match="XP426"):
         xla2py.emit(xla2py.from_jax(jnp.sin, xla2py.array("N")), **options)
-
-
-@pytest.mark.parametrize("target", ["cupy", "dask"])
-def test_programs_of_several_devices_are_refused_by_name(target):
-    text = "HloModule m, replica_count=2\nENTRY e {{ x = f32[{0}] parameter(0)\n ROOT y = f32[{0}] add(x, x) }}"
-    programs = files_at_sizes([load(text.format(number)) for number in (3, 5, 7)], {"N": (3, 5, 7)})
-    with pytest.raises(UnsupportedError, match="XP426: programs of several devices have no modules for any size on"):
-        xla2py.emit(programs, target)
 
 
 @pytest.mark.parametrize("function", [lambda x: x * (1 / len(x)), trapezoid])

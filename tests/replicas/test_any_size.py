@@ -59,11 +59,23 @@ def test_threads_compute_what_devices_compute_at_other_sizes(tmp_path, monkeypat
         "\nx: float32[4 * N, K], rows over `d`\n" in source and '{"x": "float32[N, K]", "w": "float32[K, 3]"}' in source
     )
     assert "reduced / (4 * n)" in source and "/ (4 * n - 1)" in source and "reshape(4 * n, k)" in source
-    compared = re.findall(r"at N = \d+, K = \d+ +numpy +(close|same|equal|identical)", command("check", PROGRAM))
-    assert len(compared) >= 10
+    checked = command("check", PROGRAM, "-t", "numpy,dask")
+    for target in ("numpy", "dask"):
+        assert len(re.findall(rf"at N = \d+, K = \d+ +{target} +(close|same|equal|identical)", checked)) >= 10
 
 
-def test_dumps_of_devices_are_one_module():
+def test_kernels_of_devices_are_handed_sizes(tmp_path, monkeypatch):
+    pytest.importorskip("jax")
+    monkeypatch.chdir(tmp_path)
+    Path("device_kernels.py").write_text(KERNELS, encoding="utf-8")
+    source = command("emit", PROGRAM, "-t", "cupy", "--style", "fused")
+    assert (
+        "ratio_kernel(n, reduced)" in source and "run_nccl" in source and "whole = gathered.reshape(4 * n, k)" in source
+    )
+
+
+@pytest.mark.parametrize("target", ["numpy", "dask"])
+def test_dumps_of_devices_are_one_module(target):
     text = """HloModule m, replica_count=2
 add {{ a = f32[] parameter(0)
   b = f32[] parameter(1)
@@ -73,7 +85,8 @@ ENTRY e {{ x = f32[{0}] parameter(0)
   n = f32[] constant({0})
   ns = f32[{0}] broadcast(n), dimensions={{}}
   ROOT y = f32[{0}] divide(s, ns) }}"""
-    emitted = xla2py.emit(files_at_sizes([load(text.format(number)) for number in (3, 5, 8)], {"N": (3, 5, 8)}))
+    programs = files_at_sizes([load(text.format(number)) for number in (3, 5, 8)], {"N": (3, 5, 8)})
+    emitted = xla2py.emit(programs, target)
     x = np.arange(11, dtype=np.float32)
     for found in emitted.load().run_local([(x,), (x * 2,)]):
         np.testing.assert_allclose(found, x * 3 / 11, rtol=1e-6)

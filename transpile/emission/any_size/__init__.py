@@ -20,7 +20,7 @@ import numpy as np
 from ....targets.base import Target
 from ...array.node import Node
 from ...array.program import Function
-from ...compilation import kernels_in
+from ...compilation import kernels_in, written_as
 from ...errors import Diagnostic, UnsupportedError, UsageError, XlaToPythonError
 from ...frontends.witnesses import MOST, Assignment, Witnesses, shown_sizes
 from ...hlo.ir import HloModule
@@ -31,14 +31,22 @@ from ..generated import GeneratedModule
 from ..header import recorded_hashes, with_new_body_hash, with_source_hash
 from .expressions import FEWEST
 from .kernel_strings import Language
+from .least_sizes import least_sizes
 from .skeletons import numbers_that_differ, skeleton
 from .texts import Common, Shapes, in_common
 
-# What is tried below the smallest witnesses, until one serves. Programs at equal sizes often share what others compute
-# twice.
-_LEAST = ((2,) * MOST, (3, 4, 5, 6, 7, 8), (4,) * MOST, (6,) * MOST, (5, 7, 6, 8, 9, 10), (7, 9, 8, 11, 10, 12))
+# What is tried below the smallest witnesses, until one serves, or what is the least that is possible, if that is more;
+# at 0, JAX traces no more than the shape of the result. Programs at equal sizes often share what others compute twice.
+_LEAST = (
+    (1,) * MOST,
+    (2,) * MOST,
+    (3, 4, 5, 6, 7, 8),
+    (4,) * MOST,
+    (6,) * MOST,
+    (5, 7, 6, 8, 9, 10),
+    (7, 9, 8, 11, 10, 12),
+)
 _SO_MANY_STEPS = (3, 4, 5, 6, 7, 8)  # are tried last: quotients of multiples are sizes, too
-_LESS = 1  # is tried where 2 serves; at 0, JAX traces no more than the shape of the result
 _ENDLESS = 2**63
 _MANY = 1_000_000  # elements along an axis
 _MOST_DOUBTS = 8  # that are settled, each by a program more
@@ -59,6 +67,7 @@ def emit_any_size(
     ``UnsupportedError``: XP424 where the texts differ in more than numbers that the sizes give, XP426 on targets and
     for programs whose form hangs on sizes.
     """
+    options = {**options, "target": written_as(options["target"], witnesses.modules[0])}
     _require_support(witnesses, options)
     checks = NO_CHECKS if options["checks"] == NO_CHECKS else SIZES
     given = {**options, "checks": checks, "format": False, "observe": None}
@@ -75,17 +84,13 @@ def emit_any_size(
 
 
 def _require_support(witnesses: Witnesses, options: Mapping[str, Any]) -> None:
-    target, module = options["target"], witnesses.modules[0]
-    has_several_devices = module.replica_count * module.num_partitions > 1
+    target = options["target"]
     problems = {
         f"{target.title} has no modules for any size in the style '{options['style']}'": not _reads_sizes(options),
         "modules for any size run in one thread: leave --threads out": str(options["threads"]) != "1",
         "modules for any size take no trees: leave --nested out": options["nested"],
         "modules for any size have no replay: leave --graph out": options["graph"],
         "modules for any size cast nothing: leave --checks cast out": options["checks"] == "cast",
-        f"programs of several devices have no modules for any size on {target.title}": (
-            has_several_devices and target.name != "numpy"
-        ),
     }
     found = [message for message, is_so in problems.items() if is_so]
     if found:
@@ -200,17 +205,15 @@ class _Writer:
         """Add the program at the least sizes at which it has the same text."""
         smallest = {name: min(values) for name, values in self.sizes.items()}
         seen: list[Assignment] = [smallest]
-        possible = [self._multiples(numbers, smallest) for numbers in _LEAST]
+        bounds = list(least_sizes(self.witnesses.modules, self.sizes).values())
+        tried = ([max(pair) for pair in zip(bounds, numbers, strict=False)] for numbers in _LEAST)
+        possible = [self._multiples(numbers, smallest) for numbers in tried]
         rows = zip(self.witnesses.steps.items(), _SO_MANY_STEPS, strict=False)
         possible.append({name: min(number * step, smallest[name]) for (name, step), number in rows})
         for least in possible if self.witnesses.at is not None else ():
             if least not in seen and self._has_text(least):
                 break
             seen.append(least)
-        else:
-            least = {}
-        if least == possible[0]:
-            self._has_text(self._multiples((_LESS,) * MOST, smallest))
         self._add_what_is_needed()
 
     def _add_what_is_needed(self) -> None:
