@@ -117,6 +117,14 @@ def test_version(xla2py):
     assert xla2py("--version") == (0, f"xla2py {package.__version__}\n", "")
 
 
+def test_what_the_command_made_is_not_looked_through_for_cycles_once_more():
+    script = "import atexit, gc; atexit.register(lambda: print(gc.get_freeze_count() > 0, gc.isenabled()))\n"
+    script += "from xla2py.transpile.cli import main; main()"
+    command = [sys.executable, "-c", script, "layout", "f32[2]"]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert ran.stdout.endswith("True True\n")
+
+
 def test_colour_only_where_it_is_wanted(folder):
     assert "\x1b[" not in process("broken.hlo").stderr
     assert "\x1b[" in process("broken.hlo", env={**os.environ, "FORCE_COLOR": "1"}).stderr

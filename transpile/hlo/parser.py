@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from ..collection import collection_paused
 from .attribute_reader import AttributeReader
 from .header import parse_header, parse_stack_frames
 from .instruction_parser import InstructionParser
@@ -29,6 +30,7 @@ _LONE_INSTRUCTION = re.compile(r"(?:ROOT\s+)?(?:%[\w.\-]+\s*|[\w.\-]+\s+)=")
 _THREAD = re.compile(r"execution_thread\s*=")
 
 
+@collection_paused()
 def parse_module(source: SourceText | str, literals: Mapping[str, Literal] = MappingProxyType({})) -> HloModule:
     """The module that a text says: a whole module, computations without a header, or a lone instruction or operation.
 

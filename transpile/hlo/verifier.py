@@ -21,6 +21,8 @@ from .shape_rules.common import Operation, array_parts, refuse, shape_text
 from .shapes import UNBOUNDED, compatible
 from .source import Diagnostic, HloVerificationError, SourceText, Span, UnsupportedError
 
+Form = tuple[str | int, ...]  # opcode, and by id the shapes of the result and the operands: equal texts share one
+
 
 def verify(module: HloModule, source: SourceText | None = None) -> None:
     """Check a whole module; returns when it is valid.
@@ -41,7 +43,7 @@ def verify(module: HloModule, source: SourceText | None = None) -> None:
 def _checks(module: HloModule) -> Iterator[tuple[Span | None, Callable[[], None]]]:
     """Every check with the place it is about, in the order of the text."""
     known, loops = {id(computation) for computation in module.computations}, loops_of(module)
-    sound: set[int] = set()  # the shapes that have been checked: many instructions share one
+    sound: set[Form] = set()  # what has been checked: many instructions have the same form
     for computation in module.computations:
         yield computation.span, partial(_check_parameter_numbers, computation)
         defined: set[int] = set()
@@ -80,17 +82,20 @@ def _check_structure(instruction: Instruction, defined: set[int], known: set[int
             refuse("XP207", f"{instruction.name}: the computation {computation.name} is not part of the module")
 
 
-def _check_instruction(instruction: Instruction, module: HloModule, loops: Loops, sound: set[int]) -> None:
-    opcode = instruction.opcode
-    if opcode not in OPCODES:
-        refuse("XP200", f"there is no opcode {opcode!r}")
-    require_operand_count(opcode, len(instruction.operands))
-    _check_attributes(instruction)
-    if id(instruction.shape) not in sound:
+def _check_instruction(instruction: Instruction, module: HloModule, loops: Loops, sound: set[Form]) -> None:
+    """Check what an instruction says itself; where it has no attributes, one check is enough for all of its form."""
+    opcode, form = instruction.opcode, _form(instruction)
+    is_sound = form in sound and not instruction.attributes
+    if not is_sound:
+        if opcode not in OPCODES:
+            refuse("XP200", f"there is no opcode {opcode!r}")
+        require_operand_count(opcode, len(instruction.operands))
+        _check_attributes(instruction)
         _check_shape(instruction)
-        sound.add(id(instruction.shape))
     check_second_half(instruction, loops)
     check_use(instruction, loops)
+    if is_sound:
+        return
     operation = Operation(
         opcode,
         tuple(operand.shape for operand in instruction.operands),
@@ -102,6 +107,12 @@ def _check_instruction(instruction: Instruction, module: HloModule, loops: Loops
     expected = SHAPE_RULES[opcode](operation)
     if expected is not None:
         require_declared(opcode, expected, instruction.shape)
+    if not instruction.attributes:
+        sound.add(form)
+
+
+def _form(instruction: Instruction) -> Form:
+    return instruction.opcode, id(instruction.shape), *[id(operand.shape) for operand in instruction.operands]
 
 
 def _check_attributes(instruction: Instruction) -> None:
