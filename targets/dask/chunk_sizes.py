@@ -9,6 +9,7 @@ from math import prod
 from ...transpile.array.node import Node
 from ...transpile.array.traversal import body_and_captured
 from .axis_classes import Axis, AxisClasses
+from .legalize import axes_with_gaps
 from .nodes import shape_of
 from .strategies import STRATEGIES
 
@@ -146,7 +147,7 @@ def _needs(classes: AxisClasses) -> dict[Axis, int]:
     for node in classes.nodes:
         if node.opcode == "item" or node in readers or node in classes.scans:
             continue  # the call of an item says what it needs, and a scan reads its own positions
-        divided = {axis for strategy in STRATEGIES for axis in strategy.divides(node)}
+        divided = {axis for strategy in STRATEGIES for axis in strategy.divides(node)} | {*axes_with_gaps(node)}
         for k, (operand, axis_map) in enumerate(zip(node.operands, classes.axis_maps[node], strict=True)):
             for axis, place in enumerate(axis_map):
                 if place is None and shape_of(operand)[axis] > 1:

@@ -50,9 +50,9 @@ class ChunkedImplementation:
 
     For the plan: a task holds a block of each operand and ``holds`` of the result (as many of all operands, where there
     are several results), ``holds_of_operands`` more of all operands, and ``element_bytes`` for each element; and there
-    are ``tasks`` for each chunk of the result and of the operand ``each``. Where it ``is_sized``, the call is told the
-    ``chunks`` of the result, which may be cut along any axis. Where it ``takes_files``, arrays that are computed lie in
-    files for it.
+    are ``tasks`` for each chunk of the result and of the operand ``each``, if there is one. Where it ``is_sized``, the
+    call is told the ``chunks`` of the result, which may be cut along any axis. Where it ``takes_files``, arrays that
+    are computed lie in files for it.
     """
 
     function: str
@@ -65,7 +65,7 @@ class ChunkedImplementation:
     holds_of_operands: int = 0
     element_bytes: int = 0
     tasks: int = 1
-    each: int = 0
+    each: int | None = 0
     is_sized: bool = False
     takes_files: bool = False
 

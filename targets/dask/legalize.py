@@ -153,14 +153,19 @@ MATRICES: dict[str, Rewrite] = {
 # -- gaps between elements
 
 
+def axes_with_gaps(node: Node) -> list[tuple[int, int]]:
+    """The operand and the axes of it between whose elements a node puts gaps, if they may come in several chunks.
+
+    It is a call of the prelude's, where the value is known: dask.array pads only at the ends.
+    """
+    if name_of(node) != "pad" or node.opcode == "pad" or not node.operands[1].is_literal or 0 in node.operands[0].shape:
+        return []
+    is_kept = all(0 <= start <= stop <= n for start, stop, n in _crops(node))
+    return [(0, axis) for axis, gap in enumerate(_gaps(node)) if gap] if is_kept else []
+
+
 def _is_cut_along_gaps(node: Node, chunks: Chunks) -> bool:
-    """A call of the prelude's, where the value is known: dask.array pads only at the ends."""
-    if node.opcode == "pad" or not node.operands[1].is_literal or 0 in node.operands[0].shape:
-        return False
-    kept = all(0 <= start <= stop <= n for start, stop, n in _crops(node))
-    return kept and any(
-        flag and gap for flag, gap in zip(chunks.is_cut_along[node.operands[0]], _gaps(node), strict=True)
-    )
+    return any(chunks.is_cut_along[node.operands[k]][axis] for k, axis in axes_with_gaps(node))
 
 
 def _gaps(node: Node) -> Sequence[int]:

@@ -180,10 +180,18 @@ class FileArray:
         self.path, self.offset = str(array.filename), array.offset
         self.shape, self.dtype, self.ndim = array.shape, array.dtype, array.ndim
         changed = os.stat(self.path).st_mtime_ns if array.mode == "r" else uuid4().hex
-        self.token = self.path, self.offset, self.shape, str(self.dtype), changed
+        own = self.path, self.offset, self.shape, str(self.dtype), changed
+        self.token: tuple[Any, ...] = own
 
     def __dask_tokenize__(self) -> Any:
         return self.token
+
+    def reshape(self, shape: tuple[int, ...]) -> "FileArray":
+        """The same elements in another shape."""
+        other = copy(self)
+        other.shape, other.ndim = shape, len(shape)
+        other.token = *self.token, shape
+        return other
 
     def __getitem__(self, index: Any) -> np.ndarray:
         file = np.memmap(self.path, self.dtype, "r", self.offset, self.shape)

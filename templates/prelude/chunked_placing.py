@@ -2,8 +2,9 @@
 lies there, and nothing is joined or cut before.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import accumulate, product
 from typing import Any
 
 import dask.array as da
@@ -94,6 +95,7 @@ def placed_in_chunks(
     else ``chunks`` of so many elements.
     """
     arrays = [(as_chunked(x), starts) for x, starts in placed]
+    edges = [edges_of(x) for x, _ in arrays]
     first, sizes, steps = arrays[0][0], tuple(shape), steps or (1,) * len(shape)
     planned = da.core.normalize_chunks(tuple(chunks), sizes)
     cuts = tuple(
@@ -108,7 +110,9 @@ def placed_in_chunks(
     for place in np.ndindex(*map(len, spans)):
         box = tuple(span[k] for span, k in zip(spans, place, strict=True))
         pieces = [
-            piece for x, starts in arrays for piece in pieces_in(x, starts, steps, box)
+            piece
+            for (x, starts), ends in zip(arrays, edges, strict=True)
+            for piece in pieces_in(x, ends, starts, steps, box)
         ]
         for k, (own, _, _) in enumerate(pieces):
             if own == whole_of(box):  # what was there before is not needed
@@ -123,29 +127,43 @@ def whole_of(box: Box) -> Box:
     return tuple(slice(0, part.stop - part.start) for part in box)
 
 
+def edges_of(x: Chunked) -> list[list[int]]:
+    """Return for each axis of an array where the blocks begin that a task may take, and
+    where the last ends; what is not lazy is one block.
+    """
+    cuts = x.array.chunks if isinstance(x.array, da.Array) else zip(x.array.shape)
+    return [list(accumulate(cut, initial=0)) for cut in cuts]
+
+
 def pieces_in(
-    x: Chunked, starts: Sequence[int], steps: Sequence[int], box: Box
+    x: Chunked,
+    edges: Sequence[list[int]],
+    starts: Sequence[int],
+    steps: Sequence[int],
+    box: Box,
 ) -> Iterator[tuple[Box, Box, Any]]:
     """Return what an array has in a box, block by block where it is lazy: where that is
     in the box, where in the source, and the source.
     """
-    is_lazy = isinstance(x.array, da.Array)
-    cuts = x.array.chunks if is_lazy else [(n,) for n in x.array.shape]
     reached = []
-    for part, cut, start, step in zip(box, cuts, starts, steps, strict=True):
+    for part, ends, start, step in zip(box, edges, starts, steps, strict=True):
         found, size, sign = [], abs(step), 1 if step > 0 else -1
-        for number, span in enumerate(spans_of(cut)):
-            # The element ``start + step * place`` of the axis stands at a place.
-            ends = ((edge - start) * sign for edge in (span.start, span.stop - 1))
-            first, last = sorted(ends)
+        # The element ``start + step * place`` of the axis stands at a place.
+        one, other = start + step * part.start, start + step * (part.stop - 1)
+        begin = max(1, bisect_right(ends, min(one, other))) - 1
+        stop = min(bisect_left(ends, max(one, other) + 1), len(ends) - 1)
+        for number in range(begin, stop):
+            inside = ends[number], ends[number + 1] - 1
+            first, last = sorted((edge - start) * sign for edge in inside)
             low = max(part.start, -(-first // size))
             high = min(part.stop, last // size + 1)
             if low < high:
                 own = slice(low - part.start, high - part.start)
-                begin = start - span.start
-                first, last = sorted(begin + step * at for at in (low, high - 1))
+                reads = (start - ends[number] + step * at for at in (low, high - 1))
+                first, last = sorted(reads)
                 found.append((number, own, slice(first, last + 1, size)))
         reached.append(found)
+    is_lazy = isinstance(x.array, da.Array)
     for parts in product(*reached):
         source = (x.array.name, *(k for k, _, _ in parts)) if is_lazy else x.array
         places = tuple(own for _, own, _ in parts)

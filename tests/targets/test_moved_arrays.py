@@ -48,6 +48,11 @@ CASES = {
     "a border": (lambda x: x.at[1:-1, 1:-1].set(around(x)), [X], "update_slice_in_chunks("),
     "a border that is added to": (lambda x: x.at[2:9].add(1), [X], ""),
     "padding": (lambda x: jnp.pad(x, ((2, 5), (0, 1)), constant_values=-1) * 2, [X], "pad_in_chunks("),
+    "lines of a file": (lambda x: x.reshape(-1)[5:99:3], [X], "reshape_in_chunks("),
+    "columns as lines": (lambda x: (x * 2).T.reshape(-1)[::7], [X], "reshape_in_chunks("),
+    "lines of other lengths": (lambda x: jnp.cumsum(x, 0).reshape(6, 23), [WHOLE], "reshape_in_chunks("),
+    "blocks of rows": (lambda x: (x[:20] * 2).reshape(4, 5, 2, 3).transpose(0, 2, 1, 3), [X], "reshape_in_chunks("),
+    "an axis of one element": (lambda x: jnp.sort(x[:, 0] * 2).reshape(1, 23, 1), [X], ""),
     "the largest": (lambda x: x.argmax(0), [SPECIAL], "argmax_in_chunks("),
     "the largest of columns": (lambda x: x.argmax(1), [SPECIAL.T.copy()], "argmax_in_chunks("),
     "the smallest": (lambda x: x.argmin(0), [SPECIAL], "argmin_in_chunks("),
@@ -79,6 +84,8 @@ LARGE = {
     "a column": (lambda x: x[3:-2, 7], [TABLE], ("getitem",)),
     "a row that is written": (lambda x: x.at[7].set(x[9]), [TABLE], ("getitem", "setitem")),
     "lines": (lambda x: (x * 2).reshape(-1), [TABLE], ("multiply", "reshape")),
+    "elements of columns": (lambda x: jnp.exp(x).T.reshape(-1)[::7], [TABLE], ("reshape", "getitem")),
+    "rows of a file in pairs": (lambda x: (x.reshape(-1, 128) * 2).sum(0), [TABLE], ()),
     "columns of lines": (lambda x: (x * 2).reshape(32, -1, 64).transpose(0, 2, 1) + 1, [TABLE], ()),
     "every other row that is written": (lambda x: x.at[::2].set(x[1::2]), [TABLE], ("setitem",)),
     "padding": (lambda x: jnp.pad(x, ((1, 1), (0, 0))) * 2, [TABLE], ("pad", "multiply")),
@@ -117,3 +124,17 @@ def test_chunks_in_all_of_dasks_spellings(chosen, rows):
     result = module.main(X, chunks=given)
     assert result.chunks == (rows, (6,))
     np.testing.assert_array_equal(result.compute(), np.sort(X, 1) * 2)
+
+
+def test_a_ladder_of_pairs_is_cut_along_its_own_axis():
+    """Gaps between elements do not need their axis whole."""
+
+    def combined(left, right):
+        return left[0] * right[0], left[1] * right[0] + right[1]
+
+    text = hlo(lambda x: lax.associative_scan(combined, (x, x))[1], TABLE)
+    module = xla2py.emit(text, "dask", memory="110MiB").load()
+    ((rows, columns),) = module.CHUNKS.values()
+    assert rows < len(TABLE) and columns == -1
+    x = RNG.random(TABLE.shape, np.float32)
+    np.testing.assert_allclose(module.main(x).compute(), xla2py.emit(text).load().main(x), rtol=1e-5)

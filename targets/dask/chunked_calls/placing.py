@@ -117,12 +117,21 @@ def _write(node: Node) -> Arguments:
     return (Slot(0), Slot(1), box.starts), {}
 
 
+def _reshaped(node: Node) -> OperandAxes:
+    """All axes that are merged or split."""
+    return {(0, axis): None for axis in range(node.operands[0].ndim)} if is_filled(node) else {}
+
+
+def _reshape(node: Node) -> Arguments:
+    return (Slot(0), node.shape), {}
+
+
 def _placing(
     function: str, divides: Callable[[Node], OperandAxes], arguments: Callable[[Node], Arguments]
 ) -> tuple[ChunkedImplementation, ...]:
     return (
         ChunkedImplementation(
-            function, divides, arguments, reads=EVERY_OPERAND, holds=1, is_sized=True, takes_files=True
+            function, divides, arguments, reads=EVERY_OPERAND, holds=1, each=None, is_sized=True, takes_files=True
         ),
     )
 
@@ -132,5 +141,8 @@ IMPLEMENTATIONS: Implementations = {
     "concatenate": _placing("concatenate_in_chunks", _all_axes, _concatenate),
     "pad": _placing("pad_in_chunks", _padded, _pad),
     "getitem": _placing("slice_in_chunks", _sliced, _slice),
+    "reshape": (
+        ChunkedImplementation("reshape_in_chunks", _reshaped, _reshape, reads=1, holds=1, each=None, is_sized=True),
+    ),
     "setitem": _placing("update_slice_in_chunks", _written, _write),
 }

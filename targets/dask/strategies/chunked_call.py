@@ -100,6 +100,8 @@ def _chosen(node: Node, chunks: Chunks) -> ChunkedImplementation:
 
 def _tasks_each(node: Node, chosen: ChunkedImplementation, chunks: Chunks) -> int:
     """Return how many tasks a chunk of the result has: one for each chunk of an operand, along its own axes."""
+    if chosen.each is None:
+        return 1
     each = node.operands[chosen.each]
     if not chosen.each and chosen.reads and is_argument(each):
         return 1
