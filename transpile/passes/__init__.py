@@ -19,6 +19,7 @@ from .algebra.polynomials import polynomials
 from .algebra.promotions import promotions
 from .algebra.quotients import quotients
 from .algebra.remainders import remainders
+from .algebra.selections import selections
 from .algebra.squares import squares
 from .algebra.ufuncs import ufuncs
 from .constants.constants import constants
@@ -90,6 +91,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     weighted_sums,
     means,
     choices,
+    selections,
     clips,
     keepdims,
     nan_reductions,
