@@ -49,7 +49,11 @@ def topological(roots: Iterable[Node], needs: Callable[[Node], Sequence[Node]] =
             order[stack.pop()] = None
             continue
         entered.add(node)
-        stack += [operand for operand in needs(node)[::-1] if operand not in entered]
+        waiting = [operand for operand in needs(node)[::-1] if operand not in entered]
+        if waiting:
+            stack += waiting
+        else:
+            order[stack.pop()] = None
     return list(order)
 
 

@@ -211,13 +211,15 @@ def _instruction(graph: Graph, node: Node) -> Instruction | None:
     made = graph.results.get(node)
     if not made:
         return graph.origins.get(node)
+    if len(made) == 1:
+        return made[0]
     return next((each for each in reversed(made) if not is_gradient(each)), made[-1])
 
 
 def _shared(around: Iterable[Around]) -> list[int]:
     """Return how many scopes, and how many calls, all values are in."""
-    each = dict.fromkeys(levels.kinds for levels in around)
-    return [_common(given) for given in zip(*each, strict=True)]
+    each = {id(levels): levels.kinds for levels in around}
+    return [_common(given) for given in zip(*each.values(), strict=True)]
 
 
 def _common(levels: Sequence[Levels]) -> int:

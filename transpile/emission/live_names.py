@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 # These may read names after their statement has run; the places of names in format strings are not known.
 _LATER = (ast.Lambda, ast.FunctionDef, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.JoinedStr)
 _BINDING = (ast.NamedExpr, ast.With, ast.Try, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.Delete)
+_NOT_FOLLOWED = (*_LATER, *_BINDING)
 _LEAVES = frozenset(("ctx", "op", "ops", "attr"))  # fields of nodes that have no names in them
 
 Live = frozenset[str]
@@ -29,18 +30,12 @@ class LiveNames:
     """
 
     tracked: Set[str]
-    places: list[ast.Name] = field(default_factory=list)
+    places: dict[ast.Name, None] = field(default_factory=dict)
     interfering: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     fixed: set[str] = field(default_factory=set)
 
     def read(self, function: ast.FunctionDef) -> None:
         """Read a whole function, whose parameters are bound before its body."""
-        for node in _nodes(function):
-            if isinstance(node, ast.Name):
-                if node.id in self.tracked:
-                    self.places.append(node)
-            elif isinstance(node, (*_LATER, *_BINDING)) and node is not function:
-                self.fixed |= self._names(node)
         parameters = {argument.arg for argument in _nodes(function.args) if isinstance(argument, ast.arg)}
         self._bind(parameters, self._block(function.body, _NONE, (_NONE, _NONE)))
 
@@ -82,9 +77,9 @@ class LiveNames:
             head |= first
 
     def _assignment(self, targets: Sequence[ast.expr], value: ast.expr, after: Live) -> Live:
-        names = [name for target in targets for name in _nodes(target) if isinstance(name, ast.Name)]
+        names = [name for target in targets for name in self._found(target)]
         bound = {name.id for name in names if isinstance(name.ctx, ast.Store)}
-        read = self.tracked & {name.id for name in names if isinstance(name.ctx, ast.Load)}  # ``i`` of ``x[i], y = ..``
+        read = {name.id for name in names if isinstance(name.ctx, ast.Load)}  # ``i`` of ``x[i], y = ..``
         before = self._bind(bound, after | read)
         for target in targets:
             for own, given in _copies(target, value):
@@ -105,11 +100,23 @@ class LiveNames:
                 self.interfering[other].add(name)
 
     def _reads(self, node: ast.AST) -> Live:
-        loads = (each for each in _nodes(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load))
-        return frozenset(name.id for name in loads if name.id in self.tracked)
+        return frozenset([name.id for name in self._found(node) if isinstance(name.ctx, ast.Load)])
 
     def _names(self, node: ast.AST) -> Live:
-        return frozenset(n.id for n in _nodes(node) if isinstance(n, ast.Name) and n.id in self.tracked)
+        return frozenset([name.id for name in self._found(node)])
+
+    def _found(self, root: ast.AST) -> list[ast.Name]:
+        """The tracked names in a tree; their places are noted, and those that must stay as they are."""
+        nodes = _nodes(root)
+        found = self._tracked(nodes)
+        self.places.update(dict.fromkeys(found))
+        for node in nodes:
+            if isinstance(node, _NOT_FOLLOWED):
+                self.fixed.update(name.id for name in self._tracked(_nodes(node)))
+        return found
+
+    def _tracked(self, nodes: Iterable[ast.AST]) -> list[ast.Name]:
+        return [node for node in nodes if isinstance(node, ast.Name) and node.id in self.tracked]
 
 
 def _nodes(root: ast.AST) -> list[ast.AST]:

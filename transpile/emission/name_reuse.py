@@ -87,10 +87,14 @@ def _rename_texts(writer: Writing, renamed: Mapping[str, str]) -> None:
     """Put the new names into the texts of values, and into what lines say of the values that they compute and bind."""
 
     def new(text: str) -> str:
+        if text.isidentifier():
+            return renamed.get(text, text)
         return _WORD.sub(lambda word: renamed.get(word[0], word[0]), text)
 
     for node, text in writer.texts.items():
-        writer.texts[node] = Expression(new(text), text.level)
+        if (other := new(text)) != text:
+            writer.texts[node] = Expression(other, text.level)
     for line in writer.lines:
         for known in (line.values, line.inside, line.after):
-            known.update({node: new(text) for node, text in known.items()})
+            for node, name in known.items():
+                known[node] = new(name)

@@ -55,8 +55,10 @@ class Surroundings:
         found: dict[Node, int] = {}
         for node in self.order:
             inner = tuple([known[operand] for operand in node.operands])
-            outer = tuple(sorted([(known[user], k) for user, k in self.users.get(node, ())]))
-            found[node] = self._number((known[node], inner, outer))
+            outer = [(known[user], k) for user, k in self.users.get(node, ())]
+            if len(outer) > 1:
+                outer.sort()
+            found[node] = self._number((known[node], inner, tuple(outer)))
         return found
 
     def classes(self, least: int) -> list[Row]:

@@ -87,10 +87,13 @@ def apply_rules(function: Function, rules: Sequence[Rule], supports: Support, bu
         by_opcode.setdefault(match.opcode, []).append(rule)
         inner.setdefault(match.opcode, set()).add(match.inner)
     graph, live = function.graph, live_nodes(function)
+    of_any_operands = {opcode for opcode, wanted in inner.items() if frozenset() in wanted}
 
     def may_match(node: Node) -> bool:
         if "effect" in node.parameters or node in but:
             return False
+        if node.opcode in of_any_operands:
+            return True
         given = {operand.opcode for operand in node.operands}
         return any(wanted <= given for wanted in inner[node.opcode])
 
