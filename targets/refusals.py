@@ -5,25 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ..transpile.array.node import ForeignName, Node
+from ..transpile.array.operations import OPERATIONS
 
 Rule = Callable[[Node], str | None]
 
-# What array libraries spell alike, of the element-wise operations.
-ELEMENTWISE = (
-    "abs acos acosh add and asin asinh atan2 atanh cbrt ceil clamp compare convert cosine cosh divide exponential "
-    "exponential-minus-one floor imag is-finite isnan log log-plus-one logistic maximum minimum multiply negate not or "
-    "power real remainder retype round-nearest-even rsqrt scalar select shift-left shift-right-arithmetic "
-    "shift-right-logical sign sine sinh sqrt subtract tan tanh xor"
-)
+# The element-wise operations by their traits, and two that change only the type. A library that writes them as NumPy
+# does has all of them; a target of one that does not has a row for each.
+ELEMENTWISE = " ".join([*(name for name, row in OPERATIONS.items() if row.is_elementwise), "retype", "scalar"])
 
 
 def supports(operations: str) -> dict[str, Rule]:
-    """Rows for operations that a target always supports."""
+    """Return rows for operations that a target always supports."""
     return dict.fromkeys(operations.split(), lambda node: None)
 
 
 def lacks(operations: str, reason: str) -> dict[str, Rule]:
-    """Rows for operations that a target never supports."""
+    """Return rows for operations that a target never supports, all for the same reason."""
     return dict.fromkeys(operations.split(), lambda node: reason)
 
 

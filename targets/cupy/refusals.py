@@ -37,7 +37,6 @@ def _remainder(node: Node) -> str | None:
 
 RULES: dict[str, Rule] = {
     **supports(ELEMENTWISE),
-    **supports("square logaddexp"),
     "library": _called_by_name,
     "remainder": _remainder,
     # leaves and structure

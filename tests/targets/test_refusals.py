@@ -68,3 +68,12 @@ def test_a_table_decides_about_every_operation_that_has_words():
     written = macros("array") | macros("cupy")
     assert written - listed == LEFT_TO_NUMPY | MADE_LATER
     assert listed - written - {"update_at"} == WRITTEN_BY_STATEMENTS - {"update_at"}
+
+
+def test_cupy_has_every_function_that_macros_of_element_wise_operations_call():
+    """They are supported by their traits, without a row for each."""
+    cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
+    texts = [(TEMPLATES / folder / "elementwise.j2").read_text(encoding="utf-8") for folder in ("array", "cupy")]
+    called = {name for text in texts for name in re.findall(r"\{\{ xp \}\}\.(\w+)", text)}
+    assert len(called) > 30
+    assert [name for name in sorted(called) if not hasattr(cupy, name)] == []

@@ -152,8 +152,11 @@ def _is_folder(output: str, results: int) -> bool:
 
 
 def module_name(source: str) -> str:
-    """The importable name of the Python file that a source file becomes: ``my-model.v2.hlo``, ``my_model_v2``."""
-    stem = re.sub(r"\.(hlo|txt|pb|mlirbc|mlir|stablehlo|before_optimizations)\b", "", shown_name(source))
+    """Return the importable name of the Python file that a source becomes: ``my_model_v2`` for ``my-model.v2.hlo``."""
+    from ..frontends.sniffing import SUFFIXES
+
+    endings = "|".join(map(re.escape, (*SUFFIXES, ".txt", ".before_optimizations")))
+    stem = re.sub(rf"({endings})\b", "", shown_name(source))
     stem = re.sub(r"^.*:|\(.*$", "", stem) if is_reference(source) else stem
     name = re.sub(r"\W+", "_", stem).strip("_")
     return name if name.isidentifier() and not keyword.iskeyword(name) else f"module_{name}".rstrip("_")

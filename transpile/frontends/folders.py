@@ -6,15 +6,15 @@ import re
 from pathlib import Path
 
 from ..errors import Diagnostic, UsageError
+from .sniffing import SUFFIXES
 
-_SUFFIXES = {".hlo", ".mlir", ".mlirbc", ".pb", ".stablehlo"}
 # A module in a dump, before optimisation. The proto comes first: it has the large constants that the text leaves out.
 _DUMPED = re.compile(r"(?P<module>module_\d+\..+)\.before_optimizations\.(?P<kind>hlo\.pb|txt|hlo)")
 _DUMP_KINDS = ("hlo.pb", "txt", "hlo")
 
 
 def programs_in(folder: Path) -> list[Path]:
-    """The files that hold programs, by name; of each module that XLA dumped the one before optimisation.
+    """Return the files that hold programs, by name; of each module that XLA dumped the one before optimisation.
 
     Raises ``UsageError`` (XP723) where there is none.
     """
@@ -25,8 +25,8 @@ def programs_in(folder: Path) -> list[Path]:
             match = _DUMPED.fullmatch(path.name)
             if match and match["kind"] == kind:
                 dumped.setdefault(match["module"], path)
-    found = [dumped[name] for name in sorted(dumped)] or [path for path in files if path.suffix in _SUFFIXES]
+    found = [dumped[name] for name in sorted(dumped)] or [path for path in files if path.suffix in SUFFIXES]
     if not found:
-        hint = f"files end in {', '.join(sorted(_SUFFIXES))}, or are those that --xla_dump_to writes"
+        hint = f"files end in {', '.join(SUFFIXES)}, or are those that --xla_dump_to writes"
         raise UsageError(Diagnostic("XP723", f"there is no program in the folder {folder}", hint=hint))
     return found

@@ -1,4 +1,4 @@
-"""The kind of program that some bytes hold, told by the bytes themselves; file names say nothing."""
+"""The kind of program that some bytes hold, told by the bytes themselves; a file that is named may have any name."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ class Kind(Enum):
     STABLEHLO_BYTECODE = "StableHLO bytecode"
 
 
+SUFFIXES = (".hlo", ".mlir", ".mlirbc", ".pb", ".stablehlo")  # of the files that are taken from a folder
 STABLEHLO = (Kind.STABLEHLO_TEXT, Kind.STABLEHLO_BYTECODE)
 _MLIR_BYTECODE = b"ML\xefR"
 _MLIR_TEXT = re.compile(
@@ -29,7 +30,7 @@ _HIGHEST_FIELD = 64
 
 
 def sniff(content: bytes) -> Kind:
-    """The kind of program; whatever is nothing else is HLO text, so that the parser says what is wrong with it."""
+    """Return the kind of program; what is nothing else is HLO text, so that the parser says what is wrong with it."""
     if content.startswith(_MLIR_BYTECODE):
         return Kind.STABLEHLO_BYTECODE
     if _MLIR_TEXT.match(content):
@@ -38,7 +39,7 @@ def sniff(content: bytes) -> Kind:
 
 
 def module_in(content: memoryview, kind: Kind) -> memoryview:
-    """The HloModuleProto in a message of some kind. The kind is what :func:`sniff` says."""
+    """Return the HloModuleProto in a message of the kind that :func:`sniff` found."""
     path = {Kind.HLO_PROTO: (MODULE_IN_HLO_PROTO,), Kind.HLO_SNAPSHOT: (HLO_IN_SNAPSHOT, MODULE_IN_HLO_PROTO)}
     for number in path.get(kind, ()):
         content = next(messages(content, number))
