@@ -346,7 +346,7 @@ def twin_of(target: Target) -> Twin | None:
 
 
 def adopted(target: Target, value: Any) -> Any:
-    """Arguments of a target's ``main``: ``value`` with every NumPy array in its tuples and lists made the library's."""
+    """Return what a target's ``main`` takes: ``value`` with each NumPy array in tuples and lists made the library's."""
     if isinstance(value, tuple | list):
         return type(value)(adopted(target, part) for part in value)
     return None if value is None else target.adopt(value)

@@ -92,7 +92,7 @@ def compares(node: Node) -> bool:
 
 
 def converts(node: Node) -> bool:
-    """Not a float to an integer, which saturates: that is the prelude's ``to_int``."""
+    """Tell whether it converts without saturating, as floats to integers do: that is the prelude's ``to_int``."""
     source, result = node.operands[0].type, node.type
     if source.is_complex:
         return result.is_complex
@@ -100,7 +100,7 @@ def converts(node: Node) -> bool:
 
 
 def has_one_type(node: Node) -> bool:
-    """All operands have the type of the result."""
+    """Tell whether all operands have the type of the result."""
     return all(operand.element_type is node.element_type for operand in node.operands)
 
 
@@ -111,7 +111,7 @@ def joins(node: Node) -> bool:
 
 
 def rolls(node: Node) -> bool:
-    """Along one axis, and by something."""
+    """Tell whether it rolls along one axis, and by something."""
     axis, shift = node.parameters["axis"], node.parameters["shift"]
     return isinstance(axis, int) and isinstance(shift, int) and shift % node.shape[axis] != 0
 
@@ -128,7 +128,7 @@ def selects(node: Node) -> bool:
 
 
 def divides(node: Node) -> bool:
-    """Floats, or integers without a sign: of others, languages round quotients each in its own way."""
+    """Tell whether it divides floats, or integers without a sign: others each language rounds in its own way."""
     interval = node.operands[0].interval
     no_sign = not node.type.is_signed or (interval is not None and interval[0] >= 0)
     return has_one_type(node) and (not node.type.is_integral or no_sign)

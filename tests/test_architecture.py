@@ -329,6 +329,18 @@ def test_folders_import_what_the_document_says():
             assert found[folder] & allowed.keys() == named | (found[folder] & {folder}), folder
 
 
+def test_the_document_names_all_stages_in_order():
+    from xla2py.transpile.compilation.stages import STAGES
+    from xla2py.transpile.passes import PIPELINE
+
+    passes = {each.__name__ for each in PIPELINE}
+    section = ARCHITECTURE.partition("## One compilation")[2]
+    words = re.findall(r"\w+", section.split("```")[1])
+    stages = [stage.name for stage in STAGES if stage.name not in passes]
+    assert [word for word in words if word in {stage.name for stage in STAGES} - {"kernels"}] == stages[:-1]
+    assert words[-1] == stages[-1] == "kernels"
+
+
 def test_every_folder_is_in_the_document():
     folders = {path.parent.name for path in (CHECKOUT / "transpile").glob("*/__init__.py")}
     assert folders - {"explanations"} == {

@@ -53,7 +53,7 @@ _TABLE = ElementTable(_ANY, _FIRST, _FUNCTIONS, RULES)
 
 
 def fuses(node: Node) -> bool:
-    """There is C++ for a node."""
+    """Tell whether there is C++ for a node."""
     return _TABLE.has(node)
 
 

@@ -24,7 +24,7 @@ class Copier:
         self.regions: dict[Region, Region] = {trace.region: self.graph.root}
 
     def copy(self) -> None:
-        """Parameters for the sources, then every traced node."""
+        """Copy every traced node, behind parameters for the sources."""
         for place, source in self.trace.sources.items():
             node = source.node
             parameter = self.graph.parameter(

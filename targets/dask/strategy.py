@@ -31,7 +31,7 @@ class Strategy(ABC):
     name: ClassVar[str]
 
     def same_chunks(self, node: Node, classes: AxisClasses) -> Iterator[tuple[Axis, Axis]]:
-        """The axes that have to be cut alike, in pairs."""
+        """Yield the axes that have to be cut alike, in pairs."""
         return iter(())
 
     def divides(self, node: Node) -> Collection[OperandAxis]:
@@ -168,5 +168,5 @@ class Cost:
 
 
 def every_axis(node: Node) -> list[OperandAxis]:
-    """All axes of all operands."""
+    """Return all axes of all operands."""
     return [(k, axis) for k, operand in enumerate(node.operands) for axis in range(len(shape_of(operand)))]

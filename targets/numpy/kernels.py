@@ -79,7 +79,7 @@ _NIBBLE_TABLE = ElementTable(
 
 
 def fuses(node: Node) -> bool:
-    """Loops say what a node computes."""
+    """Tell whether loops compute a node."""
     names = {each.type.name for each in (node, *node.operands) if each.element_type is not None}
     is_logical_shift = node.opcode == "prelude" and node.parameters["function"] == "shift_right_logical"
     table = _NARROW_TABLE if names & NARROW else _NIBBLE_TABLE if names & NIBBLES else _TABLE
@@ -95,14 +95,14 @@ _REDUCTIONS = ReductionTable(_NUMBERS | _COMPLEX, _PLACES, _FLOATS)
 
 
 def reduces(node: Node) -> bool:
-    """Loops over lines compute a reduction."""
+    """Tell whether loops over lines compute a reduction."""
     if len(node.operands) != 1 or node.element_type is None or not _REDUCTIONS.has(node):
         return False
     return Lines.along(node.operands[0].shape, reduced_axes(node)) is not None
 
 
 def runs(node: Node) -> bool:
-    """Loops over lines keep a running total, in the type of the elements."""
+    """Tell whether loops over lines keep a running total, in the type of the elements."""
     is_running = node.opcode in ("cumsum", "cumprod", "cummax", "cummin")
     kinds = _NUMBERS | (_COMPLEX if node.opcode in ("cumsum", "cumprod") else frozenset())
     return is_running and node.element_type is node.operands[0].element_type and node.type.name in kinds
@@ -153,7 +153,7 @@ _OF_COUNTERS = frozenset("add subtract multiply".split())
 
 
 def compiles(node: Node) -> bool:
-    """Numba gives for a node what NumPy does, type by type."""
+    """Tell whether Numba gives for a node what NumPy does, type by type."""
     if node.is_python_int:
         return node.opcode in _IN_LOOPS or node.opcode in _OF_COUNTERS
     if node.results:

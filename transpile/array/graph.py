@@ -104,23 +104,23 @@ class Graph:
         return self._place.origin
 
     def inside(self, region: Region) -> _At:
-        """New nodes are made in a region."""
+        """Make new nodes in a region."""
         return _At(self, Place(region, self._place.origin, self._place.number))
 
     def coming_from(self, origin: Instruction | None) -> _At:
-        """New nodes come from an instruction, or from none."""
+        """Make new nodes that come from an instruction, or from none."""
         return _At(self, Place(self._place.region, origin, self._place.number))
 
     def standing_for(self, node: Node, origin: Instruction | None) -> _At:
-        """New nodes come from an instruction and have the number of a node, which may be of another function."""
+        """Give new nodes an instruction and the number of a node, which may be of another function."""
         return _At(self, Place(self._place.region, origin, node.number))
 
     def in_place_of(self, node: Node) -> _At:
-        """New nodes are made where a node is, come from its instruction and have its number."""
+        """Make new nodes where a node is, with its instruction and its number."""
         return _At(self, Place(node.region, self.origins.get(node), node.number))
 
     def recording(self) -> _Recording:
-        """Gives all nodes that are made, or found, meanwhile."""
+        """Collect in the list that it gives all nodes that are made, or found, meanwhile."""
         return _Recording(self)
 
     def home_of(self, node: Node) -> Region:

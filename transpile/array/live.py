@@ -39,7 +39,7 @@ class LiveNodes:
         return iter(sorted(self._users, key=self._place.__getitem__))
 
     def place(self, node: Node) -> _Place:
-        """Something to sort by: operands come before their users."""
+        """Return a key to sort nodes by, so that operands come before their users."""
         return self._place[node]
 
     def count(self, node: Node) -> int:

@@ -31,7 +31,7 @@ class Region:
         return Region(kind, self, self.depth + 1)
 
     def path(self) -> Iterator[Region]:
-        """This region, then the ones around it."""
+        """Yield this region, then the ones around it."""
         region: Region | None = self
         while region is not None:
             yield region
@@ -73,7 +73,7 @@ class Node:
 
     @property
     def stands_alone(self) -> bool:
-        """Equal nodes must not become one: it is written into, holds a body of code, or has a side effect."""
+        """Tell whether equal nodes must not become one: it is written into, holds code, or has a side effect."""
         return self.operation.stands_alone or "effect" in self.parameters
 
     @property

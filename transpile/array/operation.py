@@ -118,23 +118,23 @@ class Operation:
 
     @property
     def is_source(self) -> bool:
-        """It makes an array of numbers alone, or stands for one that is given."""
+        """Tell whether it makes an array of numbers alone, or stands for one that is given."""
         makes = not self.operands or self.is_filled or self.operands == ("*count",)
         return makes and not self.is_known_on_host and not self.has_effect
 
     @property
     def takes_positions(self) -> bool:
-        """Operands of it are positions of elements in the first."""
+        """Tell whether operands of it are positions of elements in the first."""
         return self.operands[-1:] in (("index",), ("*indices",))
 
     @property
     def is_filled(self) -> bool:
-        """It makes an array of one number."""
+        """Tell whether it makes an array of one number."""
         return self.operands == ("fill",)
 
     @property
     def takes_any(self) -> bool:
-        """The last operand stands for any number."""
+        """Tell whether the last operand stands for any number."""
         return bool(self.operands) and self.operands[-1].startswith("*")
 
 

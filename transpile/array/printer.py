@@ -21,12 +21,12 @@ _LARGEST_PRINTED = 8  # elements of a constant array
 
 
 def print_program(program: Program) -> str:
-    """All functions of a program, callees first."""
+    """Return the text of all functions of a program, callees first."""
     return "\n".join(print_function(function) for function in program.functions)
 
 
 def print_function(function: Function) -> str:
-    """One function: its parameters, one line for each node that its results need, its results."""
+    """Return the text of one function: its parameters, one line for each node that its results need, its results."""
     return "\n".join(_Printer(function).lines) + "\n"
 
 
@@ -90,7 +90,7 @@ class _Printer:
         return self.setting(node.parameters["function"])
 
     def arguments(self, node: Node) -> Iterator[str]:
-        """Operands, then parameters; for a call by name its arguments in their order."""
+        """Return the texts of operands, then of parameters; for a call by name its arguments in their order."""
         operands = [self.name(operand) for operand in node.operands]
         if node.opcode in ("prelude", "library"):
             for argument in node.parameters["arguments"]:

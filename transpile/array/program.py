@@ -153,7 +153,7 @@ class Program:
 
 
 def roots(function: Function) -> list[Node]:
-    """Everything that must be computed: parameters (they keep their places), results, side effects."""
+    """Return everything that must be computed: parameters (they keep their places), results, side effects."""
     effects = [function.effect] if function.effect is not None else []
     return [*function.parameters, *tree_nodes(function.results), *effects]
 

@@ -31,7 +31,7 @@ def loop_roots(loop: Loop) -> list[Node]:
 
 
 def dependencies(node: Node) -> tuple[Node, ...]:
-    """Everything that must be computed for a node: operands, what its bodies need, the effect before it."""
+    """Return everything that must be computed for a node: operands, what its bodies need, the effect before it."""
     after = node.parameters.get("after")
     if node.opcode not in _WITH_BODIES:
         return node.operands if after is None else (*node.operands, after)
@@ -58,7 +58,7 @@ def topological(roots: Iterable[Node], needs: Callable[[Node], Sequence[Node]] =
 
 
 def is_inside(region: Region, outer: Region) -> bool:
-    """``region`` is ``outer`` or nested in it."""
+    """Tell whether ``region`` is ``outer`` or nested in it."""
     return any(part is outer for part in region.path())
 
 

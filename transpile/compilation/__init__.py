@@ -67,7 +67,7 @@ class Compilation:
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """One for each instruction that the target cannot express, like with like."""
+        """Return one for each instruction that the target cannot express, those of one reason together."""
         found = in_groups(refusal.diagnostic for refusal in self.refusals)
         return tuple(replace(diagnostic, source=diagnostic.source or self.module.source) for diagnostic in found)
 

@@ -43,7 +43,7 @@ def module_refusals(module: HloModule, hooks: Mapping[str, str]) -> Iterator[Ref
 
 
 def program_refusals(program: Program, target: Target) -> Iterator[Refusal]:
-    """Everything in a program that a target refuses (XP301), each instruction once for each reason."""
+    """Return everything in a program that a target refuses (XP301), each instruction once for each reason."""
     for function in program.functions:
         reason = target.refuses_function(function)
         if reason is not None:

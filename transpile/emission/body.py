@@ -281,7 +281,7 @@ class FunctionWriter:
             self.bound(*(part for part, _ in numbers))
 
     def targets(self, node: Node) -> list[str]:
-        """Names for the results of a node; ``_`` for those nobody reads."""
+        """Return names for the results of a node; ``_`` for those nobody reads."""
         parts = self.items.get(node, {})
         targets: list[str] = []
         for index in range(len(node.results)):

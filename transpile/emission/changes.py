@@ -72,7 +72,7 @@ class ChangeWriter:
         return node
 
     def store(self, store: Store) -> None:
-        """``out[t] = value``."""
+        """Write ``out[t] = value``."""
         writer = self.writer
         if store.value in writer.written_rows:
             return

@@ -83,7 +83,7 @@ class ControlFlowWriter:
             self.writer.names.taken.discard(counter)
 
     def chain(self, chain: Chain) -> None:
-        """Calls that each work on what the last one gave, as a loop over the numbers that tell them apart."""
+        """Write calls that each work on what the last one gave as a loop over the numbers that tell them apart."""
         writer, last = self.writer, chain.last
         start = writer.array_text(chain.calls[0].operands[chain.carried])
         name = self._chain_name(chain, start)

@@ -230,7 +230,7 @@ class Renderer:
         return Expression(macro(node, *operands), level)
 
     def statement(self, name: str, *arguments: Any) -> str:
-        """One line of a statement, by its macro."""
+        """Return one line of a statement, written by its macro."""
         return self.macros[name][0](*arguments)
 
     def as_array(self, node: Node, text: Expression) -> Expression:
@@ -320,7 +320,7 @@ class Renderer:
         return function
 
     def arguments(self, node: Node, operands: Sequence[str]) -> str:
-        """Arguments of a call, keywords last."""
+        """Return the text of the arguments of a call, keywords last."""
         if node.opcode == "prelude" and isinstance(node.parameters["function"], str):
             self.prelude_calls.setdefault(node.parameters["function"], {})[node] = None
         parts = [self.argument(item, operands) for item in node.parameters["arguments"]]

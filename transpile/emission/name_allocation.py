@@ -33,7 +33,7 @@ class NameAllocation:
         self.expect(reads.of_roots(results))
 
     def expect(self, read: Iterable[Node]) -> None:
-        """One more statement will read these values."""
+        """Note that one more statement will read these values."""
         for node in read:
             self._pending[node] = self._pending.get(node, 0) + 1
 

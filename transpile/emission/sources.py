@@ -139,7 +139,7 @@ class SourceNames:
     def names(
         self, graph: Graph, nodes: list[Node], results: Sequence[Node], table: Targets | None = None
     ) -> dict[Node, str]:
-        """Names for the values that leave the expressions they were assigned from."""
+        """Return names for the values that leave the expressions they were assigned from."""
         table = self.targets if table is None else table
         if not table:
             return {}

@@ -83,7 +83,7 @@ def counted_axis(index: Node, size: int, count: int) -> int | None:
 
 
 def gather_of(node: Node) -> Gather | None:
-    """What an operation gathers; None for another operation, and for one that kernels cannot do."""
+    """Return what an operation gathers; None for another operation, and for one that kernels cannot do."""
     found = _FORMS[node.opcode](node) if node.opcode in _FORMS else None
     if found is None or not 0 < prod(found.array.shape) < _MOST_ELEMENTS:
         return None

@@ -30,7 +30,7 @@ VIEWS = frozenset(("expand", "getitem", "transpose", "broadcast_to"))
 
 
 def identity(shape: Sequence[int]) -> Map:
-    """Every step at its own element."""
+    """Return the map of a step to its own element."""
     return tuple(Index() if size == 1 else Index(0, 1, axis) for axis, size in enumerate(shape))
 
 
@@ -166,7 +166,7 @@ class Offset:
 
     @property
     def is_own(self) -> bool:
-        """Element ``at`` itself."""
+        """Tell whether it is element ``at`` itself."""
         return self.start == 0 and self.terms == (Term(1, None, 1),)
 
 

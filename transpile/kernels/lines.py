@@ -106,5 +106,5 @@ class Lines:
         return self.length if reduced else self.count
 
     def is_along(self, divisor: int, modulus: int | None) -> bool:
-        """``at / divisor % modulus`` differs between the elements of a line."""
+        """Tell whether ``at / divisor % modulus`` differs between the elements of a line."""
         return self.spelled(divisor, modulus)[0] != ("row" if self.are_rows else "column")

@@ -39,12 +39,12 @@ class Phases:
 
 
 def everything(node: Node) -> bool:
-    """Whatever a later loop needs again is kept."""
+    """Keep whatever a later loop needs again."""
     return True
 
 
 def nothing(node: Node) -> bool:
-    """Later loops compute again what they need."""
+    """Keep nothing: later loops compute again what they need."""
     return False
 
 

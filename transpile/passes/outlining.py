@@ -57,7 +57,7 @@ class _Outlining:
                     self.stand_for_called(same)
 
     def module(self) -> HloModule:
-        """Callees come first, so each computation finds what it calls already rewritten."""
+        """Rewrite all computations, callees first, so that each finds what it calls already rewritten."""
         rewritten: dict[Computation, Computation] = {}
         called = _called_as_code(self.original)
         for computation in self.original.computations:

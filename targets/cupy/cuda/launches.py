@@ -51,7 +51,7 @@ class Launch:
 
     @property
     def grid(self) -> tuple[int, ...]:
-        """Blocks, and those that share their lines."""
+        """Return the number of blocks, and of those that share their lines."""
         return (self.blocks, self.parts) if self.parts > 1 else (self.blocks,)
 
     @property
@@ -61,7 +61,7 @@ class Launch:
 
     @property
     def has_spare_threads(self) -> bool:
-        """There are threads without an element. In loops those without a line do what the threads of the last do."""
+        """Tell whether threads have no element. In loops, those without a line do what those of the last do."""
         return not self.in_loops and (self.width != self.lines.length or self.has_spare_lines)
 
 

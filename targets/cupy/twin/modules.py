@@ -119,7 +119,7 @@ class Ufunc:
 
 @cache
 def ufunc(name: str) -> Ufunc:
-    """One object a ufunc."""
+    """Return one and the same object for a ufunc."""
     return Ufunc(name)
 
 
@@ -153,7 +153,7 @@ class Extras(ModuleType):
 
 @contextlib.contextmanager
 def twin() -> Iterator[None]:
-    """``import cupy`` finds the twin."""
+    """Have ``import cupy`` find the twin."""
     cupyx = Extras("cupyx")
     modules = {
         "cupy": Namespace(cupy),

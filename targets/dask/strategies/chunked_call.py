@@ -36,7 +36,7 @@ class ChunkedCall(ArrayStrategy):
         return {key: length for proposed in found for key, length in proposed.items()}
 
     def implied(self, node: Node, classes: AxisClasses, lengths: Lengths) -> Iterator[tuple[Axis, int]]:
-        """Half a spectrum is cut like the whole of one."""
+        """Yield the lengths that follow: half a spectrum is cut like the whole of one."""
         for (k, axis), place in _divided(node).items():
             of = classes.find(node.operands[k], axis)
             if place is not None and of in lengths:

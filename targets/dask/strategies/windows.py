@@ -34,7 +34,7 @@ class WindowsInChunks(ArrayStrategy):
         return moving_axes(node)
 
     def implied(self, node: Node, classes: AxisClasses, lengths: Lengths) -> Iterator[tuple[Axis, int]]:
-        """Windows are cut where what they are of is."""
+        """Yield the lengths that follow: windows are cut where the array that they are of is."""
         for windows in windows_of(node):
             key, of = classes.find(*windows.like(node)), classes.find(node.operands[0], windows.axis)
             if of in lengths:

@@ -189,7 +189,7 @@ class NestWriter(KernelWriter):
         return 2
 
     def open(self, axes: Iterable[int]) -> int:
-        """Begin loops over axes; how many."""
+        """Begin loops over axes, and return how many."""
         count = 0
         for count, axis in enumerate(axes, 1):  # noqa: B007
             self.line(self.renderer.statement("for_axis", self.counters[axis], self._size(axis)))

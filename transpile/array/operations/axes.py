@@ -32,12 +32,12 @@ def without(ndim: int, axes: Sequence[int], keepdims: bool = False) -> AxisMap:
 
 
 def nothing(node: Any) -> list[AxisMap]:
-    """Every operand is needed whole."""
+    """Map no axis: every operand is needed whole."""
     return [(None,) * len(operand.shape) for operand in node.operands]
 
 
 def elementwise(node: Any) -> list[AxisMap]:
-    """Operands that are broadcast."""
+    """Map the axes of operands that are broadcast to those of the result."""
     return [aligned(operand.shape, node.shape) for operand in node.operands]
 
 
@@ -48,12 +48,12 @@ def reduction(node: Any) -> list[AxisMap]:
 
 
 def all_but(node: Any, at: int) -> list[AxisMap]:
-    """One axis is needed whole of each operand, as work goes along it."""
+    """Map all axes but one, which is needed whole of each operand, as work goes along it."""
     return [tuple(axis if axis != at else None for axis in range(operand.ndim)) for operand in node.operands]
 
 
 def all_but_one(node: Any) -> list[AxisMap]:
-    """Work goes along the axis that a parameter names."""
+    """Return the rule for work along the axis that a parameter names."""
     return all_but(node, node.parameters["axis"])
 
 

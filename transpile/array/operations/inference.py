@@ -126,7 +126,7 @@ def promoted(left: ElementType, right: ElementType) -> ElementType:
 
 
 def pred(operands: Sequence[Operand], parameters: Parameters) -> ElementType:
-    """Truth values."""
+    """Return the type of truth values."""
     return PRED
 
 

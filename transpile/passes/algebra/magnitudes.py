@@ -15,7 +15,7 @@ _DEEPEST = 8  # operations that are looked through
 
 
 def has_no_sign(node: Node, depth: int = _DEEPEST) -> bool:
-    """Every element is NaN, or a number without a sign: -0 has one."""
+    """Tell whether every element is NaN or a number without a sign: -0 has one."""
     rule = _SIGNS.get(node.opcode)
     return rule is not None and rule(node, depth)
 

@@ -77,7 +77,7 @@ class LoopKernel:
         self.parameters = [carry.parameter for carry in self.loop.carries]
 
     def fits(self) -> bool:
-        """Every carried value is an array of the kernel's loop, and each step reads its own element of it."""
+        """Tell whether every carried value is an array of the loop, of which each step reads its own element."""
         types = all(
             carry.initial.shape == carry.parameter.shape == self.inner.loop and not carry.parameter.is_python_int
             for carry in self.loop.carries

@@ -23,7 +23,7 @@ from ...kernels.lines import Lines, is_splittable, reduced_axes
 from ...kernels.operations import is_backwards
 from .reading import beside, is_generated, of_lines, read_by, read_from_around
 
-_MOST_OPERATIONS = 128  # that join as likes, and as many more that only these read
+_MOST_OPERATIONS = 128  # that join where their shapes agree, and as many more that only these read
 
 
 Piece = tuple[Node, int]  # a concatenation or stack, and the number of an operand
@@ -79,7 +79,7 @@ class RegionFinder:
 
     def found(self) -> list[FusedRegion]:
         """The regions that save arrays enough, in the order of the program."""
-        self._join_likes()
+        self._join_regions()
         self._join_rounds()
         self._join_what_one_reads()
         made: dict[FusedRegion, None] = {}
@@ -174,7 +174,7 @@ class RegionFinder:
 
     # -- operations of one shape
 
-    def _join_likes(self) -> None:
+    def _join_regions(self) -> None:
         stage: dict[Node, int] = {}
         for node in self.nodes:
             begin = max((stage[other] + 1 for other in self.around.get(node.region, ())), default=0)
@@ -182,7 +182,7 @@ class RegionFinder:
                 stage[node] = max((stage[other] + 1 for other in dependencies(node)), default=begin)
                 continue
             for loop, own in self._places(node):
-                latest, joined = self._likes(node, loop, own, begin, stage)
+                latest, joined = self._joined_by(node, loop, own, begin, stage)
                 if node in self.reductions or own == identity(loop) or _is_of_lines(own, joined):
                     break
             if node in self.reductions:
@@ -190,10 +190,10 @@ class RegionFinder:
             stage[node] = latest
             self._join(node, loop, own, joined)
 
-    def _likes(
+    def _joined_by(
         self, node: Node, loop: tuple[int, ...], own: Map, begin: int, stage: dict[Node, int]
     ) -> tuple[int, list[FusedRegion]]:
-        """The stage of an operation that is computed at ``own`` of a ``loop``, and the regions that it joins."""
+        """Return the stage of an operation that is computed at ``own`` of a ``loop``, and the regions that it joins."""
         reads = [read for read in self._read_by(node, own) if read[0].region is node.region]
         latest = begin
         for source, at in reads:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ...hlo.ir import HloModule
 from .operations import SPECIAL
-from .rewriting import Carrying, Originals, has_type
+from .rewriting import Originals, StorageRewriter, has_type
 
 __all__ = ["legalize_storage_types"]
 
@@ -21,7 +21,7 @@ def legalize_storage_types(
     """
     if not any(has_type(instruction.shape, lacks) for instruction in module.instructions()):
         return module, originals
-    work = Carrying(lacks, hooks, originals, SPECIAL)
+    work = StorageRewriter(lacks, hooks, originals, SPECIAL)
     made = {computation: work.computation(computation, work.instruction) for computation in module.computations}
     rewritten = replace(module, computations=(*work.wide.values(), *made.values()), entry=made[module.entry])
     return rewritten, work.originals

@@ -12,7 +12,7 @@ from ...hlo.element_types import ELEMENT_TYPES, S8, U8, ElementType
 from ...hlo.ir import Computation, Instruction
 from ...hlo.shapes import ArrayShape
 from ...hlo.source import Diagnostic, UnsupportedError
-from .rewriting import Carrying, Special
+from .rewriting import Special, StorageRewriter
 
 
 def typed(shape: ArrayShape, element_type: ElementType) -> ArrayShape:
@@ -20,7 +20,7 @@ def typed(shape: ArrayShape, element_type: ElementType) -> ArrayShape:
     return replace(shape.without_layout(), element_type=element_type)
 
 
-def _convert(work: Carrying, instruction: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
+def _convert(work: StorageRewriter, instruction: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
     """Floats go to narrow floats in one step, and to narrow integers by way of int8, which saturates as they do."""
     shape = instruction.array_shape
     source, result = instruction.operands[0].array_shape.element_type, shape.element_type
@@ -35,14 +35,16 @@ def _convert(work: Carrying, instruction: Instruction, operands: tuple[Instructi
     return work.narrower(value, shape)
 
 
-def _stochastic_convert(work: Carrying, instruction: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
+def _stochastic_convert(
+    work: StorageRewriter, instruction: Instruction, operands: tuple[Instruction, ...]
+) -> Instruction:
     shape = instruction.array_shape
     wide = tuple(map(work.wider, operands, instruction.operands))
     made = work.add(instruction.replace(shape=work.mapped(shape, wide_type), operands=wide))
     return _saturated(work, made, shape.element_type) if work.is_narrow(shape) else made
 
 
-def _saturated(work: Carrying, value: Instruction, element_type: ElementType) -> Instruction:
+def _saturated(work: StorageRewriter, value: Instruction, element_type: ElementType) -> Instruction:
     low, high = _limits(element_type)
     bounds = [constant(work, value.array_shape, bound) for bound in (low, high)]
     return work.new("clamp", value.shape, bounds[0], value, bounds[1])
@@ -53,14 +55,14 @@ def _limits(element_type: ElementType) -> tuple[int, int]:
     return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if element_type.is_signed else (0, 2**bits - 1)
 
 
-def constant(work: Carrying, shape: ArrayShape, value: int) -> Instruction:
+def constant(work: StorageRewriter, shape: ArrayShape, value: int) -> Instruction:
     """A number in an array."""
     scalar = ArrayShape(shape.element_type, ())
     made = work.new("constant", scalar, literal=np.array(value, shape.element_type.dtype))
     return work.new("broadcast", shape, made, dimensions=()) if shape.dimensions else made
 
 
-def _masked(work: Carrying, carrier: Instruction, element_type: ElementType) -> Instruction:
+def _masked(work: StorageRewriter, carrier: Instruction, element_type: ElementType) -> Instruction:
     """The bits of a narrow integer or float, as uint8."""
     shape = typed(carrier.array_shape, U8)
     value = work.new("bitcast-convert", shape, carrier) if carrier.array_shape.element_type is not U8 else carrier
@@ -69,7 +71,7 @@ def _masked(work: Carrying, carrier: Instruction, element_type: ElementType) -> 
     return value
 
 
-def _of_bits(work: Carrying, value: Instruction, given: ArrayShape) -> Instruction:
+def _of_bits(work: StorageRewriter, value: Instruction, given: ArrayShape) -> Instruction:
     """The carrier of which these are the low bits, as uint8."""
     carrier = carrier_type(given.element_type)
     if carrier is S8:
@@ -80,7 +82,7 @@ def _of_bits(work: Carrying, value: Instruction, given: ArrayShape) -> Instructi
 def _by_bits(opcode: str) -> Special:
     """Apply the operation to the bits as unsigned numbers."""
 
-    def rule(work: Carrying, instruction: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
+    def rule(work: StorageRewriter, instruction: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
         element_type = instruction.array_shape.element_type
         values = tuple(_masked(work, operand, element_type) for operand in operands)
         shape = typed(instruction.array_shape, U8)
@@ -92,7 +94,9 @@ def _by_bits(opcode: str) -> Special:
     return rule
 
 
-def _shift_right_arithmetic(work: Carrying, instruction: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
+def _shift_right_arithmetic(
+    work: StorageRewriter, instruction: Instruction, operands: tuple[Instruction, ...]
+) -> Instruction:
     """The highest bit of unsigned numbers is repeated as that of signed ones is."""
     given = instruction.array_shape
     signed = ELEMENT_TYPES[f"s{given.element_type.bits}"]
@@ -107,7 +111,7 @@ def _shift_right_arithmetic(work: Carrying, instruction: Instruction, operands: 
     return work.narrower(work.new("bitcast-convert", typed(given, U8), made), given)
 
 
-def _mulhi(work: Carrying, instruction: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
+def _mulhi(work: StorageRewriter, instruction: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
     """A byte has room for the whole product of two numbers of four bits."""
     shape = operands[0].array_shape
     product = work.new("multiply", shape, *operands)
@@ -116,7 +120,7 @@ def _mulhi(work: Carrying, instruction: Instruction, operands: tuple[Instruction
     return work.narrower(work.new(shift, shape, product, amount), instruction.array_shape)
 
 
-def _bitcast_convert(work: Carrying, instruction: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
+def _bitcast_convert(work: StorageRewriter, instruction: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
     """Convert by way of bytes, in which narrow elements lie with their low bits first."""
     (operand,) = operands
     given, result = instruction.operands[0].array_shape, instruction.array_shape
@@ -137,7 +141,7 @@ def _bitcast_convert(work: Carrying, instruction: Instruction, operands: tuple[I
     return _of_bits(work, operand, result)
 
 
-def _packed(work: Carrying, pieces: Instruction, bits: int, octet: int) -> Instruction:
+def _packed(work: StorageRewriter, pieces: Instruction, bits: int, octet: int) -> Instruction:
     """Pieces of a few bits, along the last axis, as numbers of up to eight."""
     *batch, count = pieces.array_shape.dimensions
     parts = octet // bits
@@ -149,7 +153,7 @@ def _packed(work: Carrying, pieces: Instruction, bits: int, octet: int) -> Instr
     return work.new("reshape", ArrayShape(U8, tuple(batch)), made) if count == parts else made
 
 
-def _unpacked(work: Carrying, whole: Instruction, bits: int, octet: int, result: ArrayShape) -> Instruction:
+def _unpacked(work: StorageRewriter, whole: Instruction, bits: int, octet: int, result: ArrayShape) -> Instruction:
     """Numbers of up to eight bits in pieces, along a new last axis."""
     dimensions = whole.array_shape.dimensions
     shape = ArrayShape(U8, (*dimensions, octet // bits))
@@ -159,7 +163,7 @@ def _unpacked(work: Carrying, whole: Instruction, bits: int, octet: int, result:
     return work.new("reshape", typed(result, U8), pieces)
 
 
-def _offsets(work: Carrying, shape: ArrayShape, bits: int) -> Instruction:
+def _offsets(work: StorageRewriter, shape: ArrayShape, bits: int) -> Instruction:
     """Return where the pieces along the last axis begin."""
     places = work.new("iota", shape, iota_dimension=shape.rank - 1)
     return work.new("multiply", shape, places, constant(work, shape, bits))
@@ -172,7 +176,7 @@ def _sum() -> Computation:
     return Computation("sum", (a, b, total), total)
 
 
-def _bitcast(work: Carrying, instruction: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
+def _bitcast(work: StorageRewriter, instruction: Instruction, operands: tuple[Instruction, ...]) -> Instruction:
     """Return a bitcast: of elements of whole bytes as it is; numbers of fewer bits are read anew where they lie."""
     given, result = instruction.operands[0].array_shape, instruction.array_shape
     old, new = given.element_type, result.element_type

@@ -20,7 +20,7 @@ from ..to_array import is_placement
 from ..to_array.reducers import simple_reducer
 
 Originals = dict[Instruction, tuple[Instruction, ...]]
-Special = Callable[["Carrying", Instruction, tuple[Instruction, ...]], Instruction]
+Special = Callable[["StorageRewriter", Instruction, tuple[Instruction, ...]], Instruction]
 
 # Operations that compute with the values of elements, beside the element-wise ones; all others move elements about.
 _COMPUTING = frozenset(
@@ -40,7 +40,7 @@ def has_type(shape: Shape, lacks: frozenset[str]) -> bool:
     return isinstance(shape, ArrayShape) and shape.element_type.name in lacks
 
 
-class Carrying:
+class StorageRewriter:
     """Rewrites instruction by instruction; ``special`` has the operations that are more than the same on bytes."""
 
     def __init__(

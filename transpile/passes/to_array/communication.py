@@ -139,7 +139,7 @@ def _as_shape_says(instruction: Instruction, operands: Sequence[Value]) -> Lower
 
 @lowers("all-reduce", "all-reduce-start", "reduce-scatter")
 def reducing(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
-    """Narrow floats are combined in float32 and rounded once."""
+    """Combine narrow floats in float32, and round them once."""
     groups = _groups(lowering, instruction)
     if instruction.opcode == "reduce-scatter":
         for given, result in zip(instruction.operands, instruction.element_shapes, strict=True):

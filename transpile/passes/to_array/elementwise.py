@@ -98,7 +98,7 @@ def _in_bytes(
 
 
 def casts_directly(source: ElementType, result: ElementType) -> bool:
-    """ml_dtypes has a cast between the two."""
+    """Tell whether ml_dtypes has a cast between the two."""
     if is_sub_byte(source) or is_sub_byte(result):
         return not (source.is_extension and result.is_extension) or source is result
     narrow = source.is_extension and result.is_extension and min(source.bits, result.bits) <= 8
@@ -130,7 +130,7 @@ def convert(lowering: FunctionLowering, instruction: Instruction, operand: Value
 
 
 def converted(lowering: FunctionLowering, value: Value, element_type: ElementType) -> Value:
-    """``convert`` to an element type; nothing where the value has it already."""
+    """Convert a value to an element type, unless it has it already."""
     node = value.node
     source = node.element_type
     if source is element_type and not node.is_python_int:
