@@ -23,12 +23,16 @@ INSIDE = np.array([0, 3, 3, 1, 0, 4, 3], np.int32)
         (lambda x, y, i: x.at[jnp.clip(i, 0, 4)].set(y), "] = y"),
         (lambda x, y, i: x.at[:, jnp.clip(i, 0, 3)].add(y.T[:, :, None].sum(-1)[:1]), "np.add.at("),
         (lambda x, y, i: x.at[jnp.clip(i, 0, 4), jnp.clip(i, 0, 3)].multiply(y[:, 0]), "np.multiply.at(updated, ("),
-        (lambda x, y, i: x.at[1:4, 2:].set(y[:3, :2]), "updated[1:4, 2:4] = y[:3, :2]"),
+        (lambda x, y, i: x.at[1:4, 2:].set(y[:3, :2]), "updated[1:4, 2:] = y[:3, :2]"),
         (lambda x, y, i: x.at[2].add(y[0]), "updated[2] = x[2] + y[0]"),
         (lambda x, y, i: x.at[2, 3].set(7), "updated[2, 3] = 7"),
         (lambda x, y, i: x.at[jnp.argmax(x[:, 0])].set(y[0]), "updated[x[:, 0].argmax()"),
         (lambda x, y, i: x.at[i[0]].set(y[0]), ", y[0])"),
-        (lambda x, y, i: x.at[i, :2].set(y[:, :2]), "scatter("),  # a window of part of a row
+        (lambda x, y, i: x.at[i, :2].set(y[:, :2]), "updated[:, :2] = scatter_at(x[:, :2], "),
+        (lambda x, y, i: x.at[i, 1:3].add(y[:, :2]), "updated[:, 1:3] = scatter_at(x[:, 1:3], "),
+        (lambda x, y, i: x.at[jnp.clip(i, 0, 4), -3:].max(y[:, :3]), "np.maximum.at("),
+        (lambda x, y, i: x.at[2:4, i].set(y[:, :2].T), "updated[2:4] = "),
+        (lambda x, y, i: jnp.stack([x, x]).at[i % 2, 1:3, 2:].add(y[:, None, :2]), "np.add.at("),
     ],
 )
 @pytest.mark.parametrize("form", [hlo, optimised])

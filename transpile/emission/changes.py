@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..array.in_place import is_own_array
-from ..array.node import Node
+from ..array.node import Node, Slot
 from ..array.program import Store
+from ..array.value import NEW
 from .expression import PRIMARY, UFUNCS, Expression
 from .writing import Writing
+
+
+def _with_known_parts(node: Node) -> list[Any]:
+    """The index of a change, with ``1:`` for a part that begins at a known place and goes to the end of its axis."""
+    index = list(node.parameters["index"])
+    sizes = iter(node.shape)
+    for k, item in enumerate(index):
+        size = next(sizes) if item is not NEW else 0
+        if isinstance(item, tuple) and isinstance(item[0], Slot) and node.operands[item[0].index].opcode == "integer":
+            start = node.operands[item[0].index].parameters["value"]
+            stop = start + item[1]
+            index[k] = (start or None, None if stop == size else stop, None)
+    return index
 
 
 class ChangeWriter:
@@ -38,7 +54,7 @@ class ChangeWriter:
         writer.allocation.hold(name, node)
         value = node.operands[1] if node.opcode == "update_at" else self._stored(node.operands[1])
         operands = [name, writer.value_text(value), *map(writer.index_text, node.operands[2:])]
-        index = writer.renderer.index_of(node.parameters["index"], operands, node.ndim)
+        index = writer.renderer.index_of(_with_known_parts(node), operands, node.ndim)
         if node.opcode == "update_at":
             ufunc = UFUNCS[node.parameters["ufunc"].opcode]
             places = f"({index})" if len(node.operands) > 3 else index

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...array.node import Node, Slot, Ufunc
@@ -89,7 +89,7 @@ class _Scatter:
             one = self._one_window(combine)
             if one is not None:
                 return one
-        return self._rows(combine)
+        return self._rows(combine) or self._rows_of_part(combine)
 
     def _one_window(self, combine: Ufunc | None) -> Value | None:
         """``x[1:3, i] = y``: a single window that is proved to fit."""
@@ -164,6 +164,22 @@ class _Scatter:
             )
         placed = [*indexed, *rest]
         return Value(made, tuple(placed.index(d) for d in range(len(shape))), shape)
+
+    def _rows_of_part(self, combine: Ufunc | None) -> Value | None:
+        """``x[:, 1:3][i] = y``: rows of a part of the operand, where its place is known along what is not indexed."""
+        lowering, shape = self.lowering, self.operand.shape
+        starts = {d: known(value) for d, value in self.points.items() if self.window[d] > 1}
+        ends = {d: start + self.window[d] for d, start in starts.items() if start is not None and start >= 0}
+        if not starts or len(ends) < len(starts) or any(end > shape[d] for d, end in ends.items()):
+            return None
+        cut = tuple(SliceDimension(starts.get(d) or 0, ends.get(d, size)) for d, size in enumerate(shape))
+        points = {d: value for d, value in self.points.items() if d not in starts}
+        part = replace(self, operand=sliced(lowering, self.operand, cut), points=points)
+        rows = part._rows(combine)
+        if rows is None or rows.shape == shape:
+            return rows
+        places = {d: lowering.graph.integer(each.start) for d, each in enumerate(cut) if rows.shape[d] != shape[d]}
+        return updated(lowering, lowering.plain(self.operand), rows, places)
 
     def _values(self, order: Sequence[int]) -> Node:
         """The updates with these dimensions; the others have size 1."""
