@@ -6,7 +6,7 @@ import pytest
 from xla2py.tests.passes.raising import EXACT, assert_agrees, entry, hlo, main, optimised
 
 jax = pytest.importorskip("jax")
-jnp = jax.numpy
+jnp, lax = jax.numpy, jax.lax
 X = np.arange(60, dtype=np.float32).reshape(5, 4, 3)
 FLAT = np.arange(10, dtype=np.float32)
 WILD = np.array([0, 3, -1, 7, -9, 2**31 - 1, -(2**31)], np.int32)
@@ -84,15 +84,35 @@ def test_indexing_of_jax(function, expected, form):
     assert_agrees(text, X, WILD, without="gathers", budget=EXACT)
 
 
-def test_windows_longer_than_one_element_stay_with_the_prelude():
+def test_places_of_the_elements_of_windows_are_indices():
     text = entry(
         "x = f32[10] parameter(0)",
         "i = s32[7,1] parameter(1)",
         "g = f32[7,3] gather(x, i), offset_dims={1}, collapsed_slice_dims={}, start_index_map={0}, index_vector_dim=1, "
         "slice_sizes={3}",
     )
-    assert "gather(" in main(text)
+    assert main(text) == "return x[np.clip(i[:, 0], 0, 7)[:, None] + np.arange(3, dtype=np.int32)]"
     assert_agrees(text, FLAT, WILD[:, None], without="gathers", budget=EXACT)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, i: jax.vmap(lambda row, k: lax.dynamic_slice(row[:, 0], (k,), (3,)))(x, i[:5]),
+        lambda x, i: jax.vmap(lambda k, m: lax.dynamic_slice(x, (k, m, 0), (2, 3, 3)))(i, i[::-1]),
+        lambda x, i: jax.vmap(lambda k, m: lax.dynamic_slice(x, (k, m, 1), (2, 1, 2)))(i, i[::-1]),
+        lambda x, i: jax.vmap(lambda k: lax.dynamic_slice(x, (0, 0, k), (5, 4, 2)))(i),
+        lambda x, i: jax.vmap(lambda k: lax.dynamic_slice(jnp.tile(x.reshape(-1), 5), (k,), (9,)))(i.astype(jnp.uint8)),
+        lambda x, i: jax.vmap(lambda k: lax.dynamic_slice(jnp.broadcast_to(x[0], (5, 4, 3)), (k, 0, 1), (2, 2, 2)))(i),
+    ],
+    ids=["rows", "crops", "crops of a part", "ends", "bytes", "repeated"],
+)
+@pytest.mark.parametrize("form", [hlo, optimised])
+def test_slices_of_a_batch(function, form):
+    text = form(function, X, WILD)
+    if form is hlo:
+        assert "gather(" not in main(text)
+    assert_agrees(text, X, WILD, without="gathers", budget=EXACT)
 
 
 def test_an_axis_of_one_element_and_parts_of_axes():

@@ -1,17 +1,20 @@
-"""gather: ``x[i]``, ``np.take``, ``x[i, j]``, ``np.take_along_axis``; the prelude for longer windows."""
+"""gather: ``x[i]``, ``np.take``, ``x[i, j]``, ``x[i[:, None] + np.arange(3)]``, ``np.take_along_axis``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ...array.node import Node, Slot
 from ...array.value import FULL, Value, arranged, common_order, permute
 from ...hlo.attributes import SliceDimension
+from ...hlo.element_types import S32
 from ...hlo.ir import Instruction
+from .elementwise import converted
 from .indexing import clamped, fits
 from .lowering import FunctionLowering, lowers
 from .points import known, start_points, without_units
-from .structure import sliced
+from .structure import arange, sliced
 
 _NUMBERS = (
     "offset_dims",
@@ -37,16 +40,14 @@ def gather(lowering: FunctionLowering, instruction: Instruction, operand: Value,
 
 
 def _by_index(lowering: FunctionLowering, instruction: Instruction, operand: Value, indices: Value) -> Value | None:
-    """Indexing by one array for each dimension that windows of one element walk along; None for longer windows."""
+    """Indexing by one array for each dimension that windows walk along; None where there is nothing to take."""
     sizes = instruction["slice_sizes"]
     if 0 in operand.shape or 0 in sizes:
         return None
     batching = list(zip(instruction["operand_batching_dims"], instruction["start_indices_batching_dims"], strict=True))
     points = start_points(lowering, indices, instruction["index_vector_dim"], instruction["start_index_map"], batching)
     points = {d: point for d, point in points.items() if sizes[d] != operand.shape[d]}  # else clamped to 0
-    for d, point in points.items():
-        if sizes[d] != 1 and known(point) is None:
-            return None
+    long = [d for d, point in points.items() if sizes[d] != 1 and known(point) is None]
     shape = instruction.array_shape.dimensions
     offsets = instruction["offset_dims"]
     batch = [d for d in range(len(shape)) if d not in offsets]
@@ -56,6 +57,8 @@ def _by_index(lowering: FunctionLowering, instruction: Instruction, operand: Val
     along = _along_axis(lowering, instruction, operand, points, batching)
     if along is not None:
         return along
+    points = _of_elements(lowering, points, {d: sizes[d] for d in long}, operand.shape)
+    batch += [places[d] for d in long]
     starts = {d: known(point) for d, point in points.items()}
     windows = tuple(
         _window(starts.get(d, 0), size, operand.shape[d]) if d not in points or starts[d] is not None
@@ -67,6 +70,24 @@ def _by_index(lowering: FunctionLowering, instruction: Instruction, operand: Val
     node, order = _indexed(lowering, operand, moving, batch, places)
     axes = tuple(order.index(d) if d in order else None for d in range(len(shape)))
     return Value(node, axes, shape)
+
+
+def _of_elements(
+    lowering: FunctionLowering, points: Mapping[int, Value], windows: Mapping[int, int], limits: Sequence[int]
+) -> dict[int, Value]:
+    """The places of all elements of ``windows``, by where they start: in the batch's dimensions, then each window's."""
+    found = {}
+    for d, point in points.items():
+        shape = (*point.shape, *windows.values())
+        found[d] = Value(point.node, (*point.axes, *(None,) * len(windows)), shape)
+        if d in windows:
+            start = replace(found[d], node=clamped(lowering, point.node, limits[d] - windows[d] + 1))
+            kind = point.node.type if not point.node.is_python_int and point.node.type.bits >= 32 else S32
+            own = len(point.shape) + list(windows).index(d)
+            axes = tuple(0 if k == own else None for k in range(len(shape)))
+            steps = Value(arange(lowering, windows[d], kind), axes, shape)
+            found[d] = lowering.elementwise("add", kind, converted(lowering, start, kind), steps, shape=shape)
+    return found
 
 
 def _window(start: int | None, size: int, limit: int) -> SliceDimension:
@@ -131,6 +152,8 @@ def _along_axis(
     if len(batching) < 2 or len(moving) != 1 or len(batching) != len(operand.shape) - 1:
         return None
     (axis,) = moving
+    if instruction["slice_sizes"][axis] != 1:
+        return None
     point = points[axis]
     aligned = len(point.shape) == len(operand.shape) and all(
         place - (place > instruction["index_vector_dim"]) == d for d, place in batching
