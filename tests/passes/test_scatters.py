@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from xla2py.tests.passes.raising import EXACT, assert_agrees, hlo, main, optimised
+from xla2py.tests.passes.raising import EXACT, assert_agrees, entry, hlo, main, optimised
 
-jnp = pytest.importorskip("jax.numpy")
+jax = pytest.importorskip("jax")
+jnp, lax = jax.numpy, jax.lax
+ADD = "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }\n"
 X = np.arange(20, dtype=np.float32).reshape(5, 4)
 ROWS = np.arange(28, dtype=np.float32).reshape(7, 4) + 100
 WILD = np.array([0, 3, -1, 7, -9, 2**31 - 1, 3], np.int32)
@@ -44,8 +46,43 @@ def test_updates_of_jax(function, expected, form, index):
     assert_agrees(text, X, ROWS, index, without="scatters", budget=EXACT)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, y, i: jax.vmap(lambda row, k, u: lax.dynamic_update_slice(row, u, (k,)))(x, i[:5], y[:5, :2]),
+        lambda x, y, i: jax.vmap(lambda x, k, u: lax.dynamic_update_slice(x, u, (k, 0)))(
+            jnp.stack([x, x + 1]), i[:2], jnp.stack([y[:2], y[2:4]])
+        ),
+        lambda x, y, i: jax.vmap(lambda x, k, u: lax.dynamic_update_slice(x, u, (k, 1)))(
+            jnp.stack([x, x + 1]), i[:2], jnp.stack([y[:2, 1:3], y[2:4, 1:3]])
+        ),
+        lambda x, y, i: jax.vjp(lambda x: jax.vmap(lambda k: lax.dynamic_slice(x, (k, 1), (2, 3)))(i), x)[1](
+            jnp.stack([y[:, :3], y[:, 1:]], axis=1)
+        )[0],
+    ],
+    ids=["rows", "whole lines", "parts", "gradient"],
+)
+@pytest.mark.parametrize("form", [hlo, optimised])
+def test_windows_that_fit(function, form):
+    text = form(function, X, ROWS, WILD)
+    if form is hlo:
+        assert "scatter(" not in main(text)
+    assert_agrees(text, X, ROWS, WILD, without="scatters", budget=EXACT)
+
+
+def test_windows_that_may_not_fit_are_left_out_as_a_whole():
+    numbers = "update_window_dims={1}, inserted_window_dims={}, scatter_dims_to_operand_dims={0}, index_vector_dim=1"
+    text = entry(
+        "x = f32[20] parameter(0)",
+        "i = s32[7,1] parameter(1)",
+        "y = f32[7,4] parameter(2)",
+        f"s = f32[20] scatter(x, i, y), {numbers}, to_apply=add",
+    ).replace("ENTRY", ADD + "ENTRY")
+    assert "scatter(" in main(text)
+    assert_agrees(text, X.reshape(-1), WILD[:, None] + 15, ROWS, without="scatters", budget=EXACT)
+
+
 def test_segment_sum_and_bincount():
-    jax = pytest.importorskip("jax")
     text = hlo(lambda y, i: jax.ops.segment_sum(y, i, num_segments=5), ROWS, WILD)
     assert "scatter(" not in main(text)
     assert_agrees(text, ROWS, WILD, without="scatters")

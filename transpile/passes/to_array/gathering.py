@@ -8,13 +8,11 @@ from dataclasses import replace
 from ...array.node import Node, Slot
 from ...array.value import FULL, Value, arranged, common_order, permute
 from ...hlo.attributes import SliceDimension
-from ...hlo.element_types import S32
 from ...hlo.ir import Instruction
-from .elementwise import converted
 from .indexing import clamped, fits
 from .lowering import FunctionLowering, lowers
-from .points import known, start_points, without_units
-from .structure import arange, sliced
+from .points import element_points, known, start_points, without_units
+from .structure import sliced
 
 _NUMBERS = (
     "offset_dims",
@@ -57,7 +55,9 @@ def _by_index(lowering: FunctionLowering, instruction: Instruction, operand: Val
     along = _along_axis(lowering, instruction, operand, points, batching)
     if along is not None:
         return along
-    points = _of_elements(lowering, points, {d: sizes[d] for d in long}, operand.shape)
+    for d in long:
+        points[d] = replace(points[d], node=clamped(lowering, points[d].node, operand.shape[d] - sizes[d] + 1))
+    points = element_points(lowering, points, {d: sizes[d] for d in long})
     batch += [places[d] for d in long]
     starts = {d: known(point) for d, point in points.items()}
     windows = tuple(
@@ -70,24 +70,6 @@ def _by_index(lowering: FunctionLowering, instruction: Instruction, operand: Val
     node, order = _indexed(lowering, operand, moving, batch, places)
     axes = tuple(order.index(d) if d in order else None for d in range(len(shape)))
     return Value(node, axes, shape)
-
-
-def _of_elements(
-    lowering: FunctionLowering, points: Mapping[int, Value], windows: Mapping[int, int], limits: Sequence[int]
-) -> dict[int, Value]:
-    """The places of all elements of ``windows``, by where they start: in the batch's dimensions, then each window's."""
-    found = {}
-    for d, point in points.items():
-        shape = (*point.shape, *windows.values())
-        found[d] = Value(point.node, (*point.axes, *(None,) * len(windows)), shape)
-        if d in windows:
-            start = replace(found[d], node=clamped(lowering, point.node, limits[d] - windows[d] + 1))
-            kind = point.node.type if not point.node.is_python_int and point.node.type.bits >= 32 else S32
-            own = len(point.shape) + list(windows).index(d)
-            axes = tuple(0 if k == own else None for k in range(len(shape)))
-            steps = Value(arange(lowering, windows[d], kind), axes, shape)
-            found[d] = lowering.elementwise("add", kind, converted(lowering, start, kind), steps, shape=shape)
-    return found
 
 
 def _window(start: int | None, size: int, limit: int) -> SliceDimension:

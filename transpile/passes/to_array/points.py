@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ...array.node import Node, literal_value
 from ...array.value import NEW, Value, without_dimensions
 from ...hlo.attributes import SliceDimension
 from ...hlo.element_types import S32
+from .elementwise import converted
 from .lowering import FunctionLowering
 from .structure import arange, sliced
 
@@ -49,6 +50,11 @@ def _component(lowering: FunctionLowering, indices: Value, vector_dimension: int
         indices = _unrepeated(part)
         if part.shape[vector_dimension] == 1:
             return without_dimensions(lowering.graph, indices, [vector_dimension])
+    shape = indices.shape
+    if node.opcode == "clamp" and all(each.shape == shape[len(shape) - each.ndim :] for each in node.operands):
+        limits = (_broadcast(each, shape) for each in node.operands)
+        parts = [_component(lowering, value, vector_dimension, k) for value in limits]
+        return lowering.elementwise("clamp", node.type, *parts, shape=parts[1].shape)
     cut = tuple(
         SliceDimension(k, k + 1) if d == vector_dimension else SliceDimension(0, size)
         for d, size in enumerate(indices.shape)
@@ -56,6 +62,11 @@ def _component(lowering: FunctionLowering, indices: Value, vector_dimension: int
     value = sliced(lowering, indices, cut)
     value = without_dimensions(lowering.graph, value, [vector_dimension])
     return _constant(lowering, value)
+
+
+def _broadcast(node: Node, shape: tuple[int, ...]) -> Value:
+    """An array of the last dimensions of a shape, as what it broadcasts to."""
+    return Value(node, (*(None,) * (len(shape) - node.ndim), *range(node.ndim)), shape)
 
 
 def _piece(node: Node, k: int) -> tuple[Node, int]:
@@ -94,6 +105,25 @@ def _unrepeated(node: Node) -> Value:
         (node,) = node.operands
         axes = [None] * len(shape)
     return Value(node, tuple(axes), shape)
+
+
+def element_points(
+    lowering: FunctionLowering, points: Mapping[int, Value], windows: Mapping[int, int]
+) -> dict[int, Value]:
+    """Return the places of all elements of windows of these sizes, by where they start, which is where they fit: in the
+    dimensions of the starts, then in one for each of ``windows``.
+    """
+    found = {}
+    for d, point in points.items():
+        shape = (*point.shape, *windows.values())
+        found[d] = Value(point.node, (*point.axes, *(None,) * len(windows)), shape)
+        if d in windows:
+            kind = point.node.type if not point.node.is_python_int and point.node.type.bits >= 32 else S32
+            own = len(point.shape) + list(windows).index(d)
+            axes = tuple(0 if k == own else None for k in range(len(shape)))
+            steps = Value(arange(lowering, windows[d], kind), axes, shape)
+            found[d] = lowering.elementwise("add", kind, converted(lowering, found[d], kind), steps, shape=shape)
+    return found
 
 
 def without_units(lowering: FunctionLowering, value: Value) -> Value:

@@ -15,7 +15,7 @@ from ...hlo.shapes import ArrayShape
 from .elementwise import apply
 from .indexing import fits, is_start, updated
 from .lowering import FunctionLowering, Lowered, lowers
-from .points import known, start_points
+from .points import element_points, known, start_points
 from .structure import sliced
 
 _NUMBERS = (
@@ -89,7 +89,8 @@ class _Scatter:
             one = self._one_window(combine)
             if one is not None:
                 return one
-        return self._rows(combine) or self._rows_of_part(combine)
+        elements = self._elements()
+        return elements._rows(combine) or elements._rows_of_part(combine)
 
     def _one_window(self, combine: Ufunc | None) -> Value | None:
         """``x[1:3, i] = y``: a single window that is proved to fit."""
@@ -121,6 +122,20 @@ class _Scatter:
         if not starts:
             return update
         return updated(self.lowering, self.lowering.plain(self.operand), update, starts)
+
+    def _elements(self) -> _Scatter:
+        """The scatter of single elements, where windows at places that are not known are proved to fit."""
+        lowering, shape = self.lowering, self.operand.shape
+        windows = {d: self.window[d] for d, point in self.points.items() if self.window[d] > 1 and known(point) is None}
+        if any(not fits(lowering, self.points[d].node, shape[d] - size) for d, size in windows.items()):
+            return self
+        return replace(
+            self,
+            points=element_points(lowering, self.points, windows),
+            window=tuple(1 if d in windows else size for d, size in enumerate(self.window)),
+            window_places=tuple(None if d in windows else place for d, place in enumerate(self.window_places)),
+            batch=(*self.batch, *(place for d in windows if (place := self.window_places[d]) is not None)),
+        )
 
     def _rows(self, combine: Ufunc | None) -> Value | None:
         """Single elements, or what lies behind them along dimensions that are not indexed: ``x[i, j] = y``."""
