@@ -13,40 +13,40 @@ from .chunks import Chunks
 from .nodes import name_of, shape_of
 from .propagation import Choices, classified, propagated
 
-Form = tuple[str, int, tuple[int, ...]]  # what a node computes, of how many axes, and the numbers of its operands
+NodeStructure = tuple[str, int, tuple[int, ...]]  # operation, number of axes, numbers of operands
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
     """One choice of chunks for a function.
 
-    ``forms``, ``shapes`` and ``strategies`` are those of its nodes, operands first; ``lengths`` has the number of a
-    node, one of its axes, and how long the chunks of its class are.
+    ``structure``, ``shapes`` and ``strategies`` have an entry for each of its nodes, operands first; ``lengths`` has
+    the number of a node, one of its axes, and how long the chunks of its class are.
     """
 
-    forms: tuple[Form, ...]
+    structure: tuple[NodeStructure, ...]
     shapes: tuple[tuple[int, ...], ...]
     strategies: tuple[str, ...]
     lengths: tuple[tuple[int, int, int], ...]
 
     @classmethod
     def of(cls, chunks: Chunks, choices: Choices) -> Round:
-        """The choice that gives these chunks."""
+        """Return the choice that gives these chunks."""
         nodes = chunks.classes.nodes
         numbers = {node: number for number, node in enumerate(nodes)}
         return cls(
-            _forms(nodes),
+            _structure(nodes),
             tuple(map(shape_of, nodes)),
             tuple(choices[node].name for node in nodes),
             tuple((numbers[node], axis, length) for (node, axis), length in chunks.lengths.items()),
         )
 
     def applied(self, function: Function, memory: int | None) -> tuple[Chunks, Choices]:
-        """The chunks of the same function at other sizes.
+        """Return the chunks of the same function at other sizes.
 
         Raises UnsupportedError (XP424) where it is not the same, or something is done in another way.
         """
-        if _forms(nodes_of(function)) != self.forms:
+        if _structure(nodes_of(function)) != self.structure:
             raise UnsupportedError(Diagnostic("XP424", "the program does not compute the same at all sizes"))
         classes = classified(function, memory, self.shapes)
         lengths: Mapping[Axis, int] = {classes.find(classes.nodes[k], axis): n for k, axis, n in self.lengths}
@@ -64,7 +64,7 @@ class ChunkLayout:
     rounds: tuple[Round, ...]
 
 
-def _forms(nodes: Sequence[Node]) -> tuple[Form, ...]:
+def _structure(nodes: Sequence[Node]) -> tuple[NodeStructure, ...]:
     """Return what must be the same at all sizes."""
     numbers = {node: number for number, node in enumerate(nodes)}
     rows = ((name_of(x), len(shape_of(x)), tuple(numbers[operand] for operand in x.operands)) for x in nodes)

@@ -61,8 +61,8 @@ def _any_planned(nodes: Iterable[Node], chunks: Chunks) -> bool:
 # -- numbers of rows and columns
 
 
-def _along(graph: Graph, node: Node, axis: int, element_type: ElementType) -> Node:
-    """The numbers of the places along an axis. Those of two axes are two arrays, which may be cut in two ways."""
+def _positions(graph: Graph, node: Node, axis: int, element_type: ElementType) -> Node:
+    """Return the positions along an axis. Those of two axes are two arrays, which may be cut in two ways."""
     size = node.shape[axis]
     return graph.typed("arange", (), (size,), element_type, interval=(0, size - 1), stop=size, axis=axis)
 
@@ -71,7 +71,7 @@ def _mask(graph: Graph, node: Node, direction: str, diagonal: int) -> Node:
     """Return where row + diagonal compares so with column, along the last two axes."""
     rows_at, columns_at = node.ndim - 2, node.ndim - 1
     element_type = S32 if sum(node.shape[rows_at:]) + abs(diagonal) < 1 << 31 else S64
-    rows, columns = (_along(graph, node, axis, element_type) for axis in (rows_at, columns_at))
+    rows, columns = (_positions(graph, node, axis, element_type) for axis in (rows_at, columns_at))
     shift = graph.literal(abs(diagonal), element_type)
     if diagonal > 0:
         rows = graph.add("add", (rows, shift))
@@ -81,11 +81,11 @@ def _mask(graph: Graph, node: Node, direction: str, diagonal: int) -> Node:
     return graph.typed("compare", (rows, columns), node.shape[rows_at:], PRED, direction=direction)
 
 
-def _counts(graph: Graph, node: Node) -> Node:
-    """The numbers of all elements, in row-major order."""
+def _element_numbers(graph: Graph, node: Node) -> Node:
+    """Return the numbers of all elements, in row-major order."""
     parts = []
     for axis in range(node.ndim):
-        numbers, step = _along(graph, node, axis, U64), prod(node.shape[axis + 1 :])
+        numbers, step = _positions(graph, node, axis, U64), prod(node.shape[axis + 1 :])
         if step != 1:
             numbers = graph.add("multiply", (numbers, graph.literal(step, U64)))
         parts.append(getitem(graph, numbers, (FULL, *[NEW] * (node.ndim - 1 - axis))))
@@ -207,7 +207,7 @@ def _spread(graph: Graph, x: Node, value: Node, axis: int, gap: int) -> Node:
 
 def _random_bits(graph: Graph, node: Node, operands: Operands) -> Node:
     return graph.typed(
-        "prelude", (*operands, _counts(graph, node)), node.shape, U32,
+        "prelude", (*operands, _element_numbers(graph, node)), node.shape, U32,
         function="random_bits_at", arguments=(Slot(0), Slot(1)), keywords={},
     )  # fmt: skip
 
@@ -223,7 +223,7 @@ def _of_bits(function: str) -> Rewrite:
 
 def _philox_bits(graph: Graph, node: Node, operands: Operands) -> Node:
     (call,) = operands
-    return called(graph, "philox_bits_at", (*call.operands, _counts(graph, node)), node, node.type)
+    return called(graph, "philox_bits_at", (*call.operands, _element_numbers(graph, node)), node, node.type)
 
 
 def _philox_state(graph: Graph, node: Node, operands: Operands) -> Node:

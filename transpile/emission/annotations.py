@@ -27,7 +27,7 @@ def annotate(functions: Sequence[WrittenFunction]) -> None:
 
 
 def comments(instructions: Sequence[Instruction], width: int) -> list[str]:
-    """One text of at most ``width`` characters for each instruction worth it, and one for how many more there are."""
+    """Return one text of at most ``width`` characters for each instruction worth it, and one that counts the rest."""
     chosen = [i for i in instructions if i.opcode not in _MOVES] or list(instructions)
     texts = [_shortened(instruction_text(instruction), width) for instruction in chosen[-MOST:]]
     more = len(chosen) - len(texts)
@@ -35,7 +35,7 @@ def comments(instructions: Sequence[Instruction], width: int) -> list[str]:
 
 
 def instruction_text(instruction: Instruction) -> str:
-    """``add.3 = f32[4] add(x, y)``: printable ASCII on one line, whatever the names are."""
+    """Return an instruction as ``add.3 = f32[4] add(x, y)``: printable ASCII on one line, whatever the names are."""
     operands = ", ".join(operand.name for operand in instruction.operands)
     shape = re.sub(r"\{[^}]*\}", "", str(instruction.shape))  # layouts say nothing about values
     text = f"{instruction.name} = {shape} {instruction.opcode}({operands})"

@@ -76,7 +76,7 @@ class ArgumentWriter:
         return parameters
 
     def unpack_trees(self) -> None:
-        """Names for the leaves of trees, where the library does something to its arguments first."""
+        """Give names to the leaves of trees, where the library does something to its arguments first."""
         for node, wanted in self.leaf_names.items():
             if self.plan.uses.get(node):
                 name = Expression(self.names.fresh(wanted))

@@ -38,7 +38,7 @@ class ChangeWriter:
         }
 
     def setitem(self, node: Node) -> None:
-        """A changed copy: ``y = x.copy()``, ``y[i] = value`` or ``np.add.at(y, i, value)``."""
+        """Write a changed copy: ``y = x.copy()``, ``y[i] = value`` or ``np.add.at(y, i, value)``."""
         writer = self.writer
         before = node.operands[0]
         takes_over = self._taken_over_by(before) is node

@@ -64,7 +64,7 @@ class ContextNames:
         self._own = own_parts(names, traced)
 
     def names(self, graph: Graph, nodes: Sequence[Node], results: Iterable[Node], named: set[Node]) -> dict[Node, str]:
-        """Names for those of ``nodes``, the live nodes of a function, that have statements of their own."""
+        """Return names for those of ``nodes``, the live nodes of a function, that have statements of their own."""
         origins = {node: origin for node in nodes if (origin := _instruction(graph, node)) is not None}
         around = {node: levels for node, origin in origins.items() if (levels := self._levels(origin)) is not None}
         if not around:

@@ -156,7 +156,7 @@ class KernelLoops:
         writer.line(writer.renderer.statement("end_of_loop"))
 
     def conditional(self, node: Node) -> None:
-        """One of several values: in an expression if that is short, or else by `if`, where each is computed alone."""
+        """Choose one of several values, by an expression if it is short, else by `if`, where each is computed alone."""
         writer, statement = self.writer, self.writer.renderer.statement
         branches: tuple[Branch, ...] = node.parameters["branches"]
         tests = [statement("is_within", test) for test in node.parameters["tests"]]

@@ -64,7 +64,7 @@ class Names:
         return name
 
     def free(self, wanted: str) -> str:
-        """``wanted``; with an underscore where that is reserved; with the first free number where it is taken."""
+        """Return ``wanted``; with an underscore where it is reserved; with the first free number where it is taken."""
         base = identifier(wanted) or "value"
         base = base.lower() if _TABLE.fullmatch(base) else base
         if base not in self.taken:
@@ -137,7 +137,7 @@ def _begins_with(function: Function, index: int) -> int | None:
 
 
 def repeated_function_name(function: Function) -> str:
-    """``update`` for what makes arguments anew, where the author's names say nothing."""
+    """Return ``update`` for what makes arguments anew, where the author's names say nothing."""
     if function.label:
         return function.label
     begun = [_begins_with(function, index) for index in range(len(function.flat_results))]

@@ -53,7 +53,7 @@ def _changes(scopes: Sequence[tuple[Line, Scope]]) -> Iterator[tuple[Line, Scope
 
 
 def heading(scope: Scope) -> str:
-    """``encoder / layer_0``, at most so many characters of it."""
+    """Return a scope as a heading, ``encoder / layer_0``, of at most so many characters."""
     text = " / ".join(scope)
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 

@@ -59,7 +59,7 @@ class Sidecar:
 
 
 def sidecars(constants: Mapping[str, np.ndarray], module: Path) -> Iterator[Sidecar]:
-    """The files that a module at a path needs beside it: ``NAME.npz``, and ``NAME.constants/*.npy``."""
+    """Return the files that a module at a path needs beside it: ``NAME.npz``, and ``NAME.constants/*.npy``."""
     archived = {name: array for name, array in constants.items() if not is_mapped(array)}
     if archived:
         yield Sidecar(module.with_suffix(ARCHIVE), archived)

@@ -133,7 +133,7 @@ class SourceNames:
     def suggestions(
         self, graph: Graph, nodes: list[Node], results: Sequence[Node], named: set[Node]
     ) -> dict[Node, str]:
-        """Names for values that are ``named`` although the author gave them none: by keywords, calls and scopes."""
+        """Return names for values that are ``named`` though the author gave none: by keywords, calls and scopes."""
         return self.contexts.names(graph, nodes, results, named) | self.names(graph, nodes, results, self.hints)
 
     def names(

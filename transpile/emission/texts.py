@@ -58,7 +58,7 @@ _SIMPLE_EXPONENT = re.compile(rf"[-+~]?{_SIMPLE}(?![\w.(\[])")
 
 
 def power_text(base: str, exponent: str) -> str:
-    """``x**2``; with spaces where an operand is more than a name or a number."""
+    """Return ``x**2``; with spaces where an operand is more than a name or a number."""
     is_simple = _SIMPLE_BASE.fullmatch(base) and _SIMPLE_EXPONENT.match(exponent)
     return f"{base}**{exponent}" if is_simple else f"{base} ** {exponent}"
 
@@ -90,7 +90,7 @@ def axes_text(axes: Sequence[int]) -> str:
 
 
 def axes_keyword(node: Node) -> str:
-    """``axis=-1``, ``axis=(0, 2)``, or nothing where all axes are reduced."""
+    """Return ``axis=-1``, ``axis=(0, 2)``, or nothing where all axes are reduced."""
     axes, ndim = node.parameters["axes"], node.operands[0].ndim
     if len(axes) == ndim:
         return ""
@@ -100,13 +100,13 @@ def axes_keyword(node: Node) -> str:
 
 
 def combined_axes(node: Node) -> str:
-    """``axis=0`` of the parts of a sum; nothing where all axes are summed."""
+    """Return ``axis=0`` of the parts of a sum; nothing where all axes are summed."""
     axes = node.parameters["axes"]
     return "" if len(axes) == node.operands[0].ndim else f"axis={axes_text(axes)}"
 
 
 def one_axis_keyword(node: Node) -> str:
-    """``axis=-1``; nothing where there is no other axis."""
+    """Return ``axis=-1``; nothing where there is no other axis."""
     axis, ndim = node.parameters["axis"], node.operands[0].ndim
     return f"axis={axis_from_end(axis, ndim)}" if ndim > 1 else ""
 

@@ -29,12 +29,12 @@ EDGE_SHARE = 0.15  # of the elements become edge values
 
 
 def campaign_inputs(module: HloModule, campaign: str, seed: int) -> list[Array]:
-    """Arrays for the entry's parameters, tuples flattened in order; the same for the same campaign and seed."""
+    """Make arrays for the entry's parameters, tuples flattened in order; the same for the same campaign and seed."""
     return changed_inputs(module, make_inputs(module, seed), campaign, seed)
 
 
 def changed_inputs(module: HloModule, given: Sequence[Array], campaign: str, seed: int) -> list[Array]:
-    """Arrays for the entry's parameters in the manner of a campaign, from ordinary ones."""
+    """Make arrays for the entry's parameters in the manner of a campaign, from ordinary ones."""
     change = CAMPAIGNS[campaign]
     extremes = extremes_for(module)
     arrays = []

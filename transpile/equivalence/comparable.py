@@ -9,7 +9,7 @@ from .reference_process import DEVICES
 
 
 def no_plain_call(module: HloModule) -> str:
-    """Why a program is not a function of arrays, so that nothing can be compared; empty where it is one."""
+    """Return why a program is not a function of arrays, so that nothing can be compared; empty where it is one."""
     devices = device_count(module)
     host = sorted({i.opcode for i in module.instructions() if _is_of_host(i, devices)})
     if host:

@@ -71,7 +71,7 @@ class Budget:
     fewer_infs_ok: bool = False  # a finite actual value where an infinity was expected
 
     def tolerance(self, dtype: np.dtype[Any]) -> tuple[float, float]:
-        """Relative and absolute tolerance for a float or complex dtype."""
+        """Return the relative and the absolute tolerance for a float or complex dtype."""
         relative, absolute = TOLERANCES[from_dtype(dtype).real.name]
         return (
             relative if self.relative is None else self.relative,

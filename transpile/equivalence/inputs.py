@@ -18,7 +18,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def make_inputs(module: HloModule, seed: int = 0) -> list[Array]:
-    """Arrays for the entry's parameters, tuples flattened in order; the same for the same seed.
+    """Make arrays for the entry's parameters, tuples flattened in order; the same for the same seed.
 
     Indices are in range, labels below the number of classes, loop bounds small, matrices to factor positive definite,
     random keys full of bits; other floats are normal(0, 1), other integers small. Dynamic dimensions have their upper

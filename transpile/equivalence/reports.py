@@ -110,7 +110,7 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def report_to_junit(report: CheckReport) -> str:
-    """One test suite for each program, one test for each target and campaign."""
+    """Write one test suite for each program, one test for each target and campaign."""
     root = ElementTree.Element("testsuites", name="xla2py check")
     for program in report.programs:
         suite = ElementTree.SubElement(root, "testsuite", name=_clean(program.title))

@@ -28,7 +28,7 @@ class Runtime:
         self._active.__exit__(*error)
 
     def adopt(self, arguments: list[Any]) -> Any:
-        """Arguments of ``main``, of NumPy arrays in tuples and lists."""
+        """Make arguments of ``main`` of NumPy arrays in tuples and lists."""
         return adopted(self._target, arguments) if self._twin is None else self._twin.adopt(arguments)
 
     def fetch(self, results: Any) -> list[Array]:

@@ -112,7 +112,7 @@ def run_interpreter(text: str, arguments: Sequence[Array]) -> list[Array]:
 
 
 def prepare_numpy() -> None:
-    """Imports that would else count for the first program."""
+    """Import what would else count for the first program."""
     for name in ("numpy.linalg", "numpy.fft", "ml_dtypes"):
         import_module(name)
 
@@ -126,5 +126,5 @@ def prepare_target(name: str) -> None:
 
 
 def prepare_xla() -> None:
-    """Also starts XLA's threads."""
+    """Import what XLA needs, and start its threads."""
     run_xla("HloModule m\nENTRY e { ROOT p = f32[] parameter(0) }\n", [np.zeros((), np.float32)])

@@ -82,7 +82,7 @@ class Witnesses:
 
 
 def shown_sizes(sizes: Assignment) -> str:
-    """Sizes to be read: ``B = 3, T = 5``."""
+    """Return sizes as people read them: ``B = 3, T = 5``."""
     return ", ".join(f"{name} = {number}" for name, number in sizes.items())
 
 

@@ -67,7 +67,7 @@ class Kernel:
 
     @property
     def key(self) -> Hashable:
-        """Equal for kernels that compute the same of other arrays; one with ways of its own has an own one."""
+        """Return what kernels share that compute the same of other arrays; one with ways of its own has an own one."""
         nodes = topological(tree_nodes(self.function.results))
         if any(node.opcode in ("conditional", "loop") for node in nodes):
             return id(self)

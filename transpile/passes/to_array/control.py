@@ -34,7 +34,7 @@ def call(lowering: FunctionLowering, instruction: Instruction, *operands: Lowere
 
 
 def nothing(lowering: FunctionLowering, shape: Shape) -> Lowered:
-    """Zeros in the shape of what only the runtime of another compiler would fill."""
+    """Return zeros in the shape of what only the runtime of another compiler would fill."""
     if isinstance(shape, TupleShape):
         return tuple(nothing(lowering, element) for element in shape.elements)
     if not isinstance(shape, ArrayShape):

@@ -48,7 +48,7 @@ def _combined(opcode: str, left: Affine, right: Affine) -> Affine | None:
 
 
 def counted(graph: Graph, opcode: str, nodes: tuple[Node, ...], element_type: ElementType) -> Node | None:
-    """``opcode`` of Python ints and constants as one Python int; None where it might leave its type."""
+    """Compute ``opcode`` of Python ints and constants as one Python int; None where it might leave its type."""
     if opcode not in ("add", "subtract", "multiply") or not all(n.is_python_int or n.is_literal for n in nodes):
         return None
     rule = OPERATIONS[opcode].interval

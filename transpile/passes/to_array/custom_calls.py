@@ -28,7 +28,7 @@ _CARRIERS = {f"xla2py.{function}": function for function in NARROWING | WIDENING
 
 
 def refusal(instruction: Instruction, hooks: Mapping[str, str]) -> Diagnostic | None:
-    """Why a custom call cannot be expressed, or None: nobody knows its target (XP305), or it is malformed (XP308)."""
+    """Return why a custom call is refused, or None: its target is unknown (XP305), or it is malformed (XP308)."""
     target = instruction["custom_call_target"]
     if target in hooks:
         return None

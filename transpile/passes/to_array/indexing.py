@@ -112,7 +112,7 @@ def _call_with_starts(
 
 
 def indexed(lowering: FunctionLowering, operand: Value, starts: dict[int, Node], shape: tuple[int, ...]) -> Value:
-    """``x[i]`` or ``x[i : i + size]`` with starts known to be in bounds; a single element leaves the node."""
+    """Return ``x[i]`` or ``x[i : i + size]`` with starts known to be in bounds; a single element leaves the node."""
     graph = lowering.graph
     if _counts(operand, starts):
         return Value(from_affine(graph, *affine(starts[0]), operand.node.type), (None,), shape)

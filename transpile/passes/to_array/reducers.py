@@ -95,5 +95,5 @@ for _win, _name in (("(c < a)", "argmax"), ("(a < c)", "argmin")):
 
 
 def arg_reducer(computation: Computation) -> str | None:
-    """``argmax`` or ``argmin`` for the variadic reducers that say so."""
+    """Return ``argmax`` or ``argmin`` for the variadic reducers that say so."""
     return ARG_REDUCERS.get(canonical(computation))
