@@ -97,10 +97,11 @@ def _product(node: Node) -> OwnCall | None:
     """
     if node.element_type is PRED:
         return OwnCall("matmul")
+    if any(operand.ndim < 2 for operand in node.operands):
+        return None
     if _is_in_tf32(node):
         return product_by_gemm(node)
-    is_narrow = node.type.name in _NARROW and all(operand.ndim >= 2 for operand in node.operands)
-    if not is_narrow or (node.ndim == 2 and node.shape != (1, 1)):
+    if node.type.name not in _NARROW or (node.ndim == 2 and node.shape != (1, 1)):
         return None
     return _of_one_matrix(node) or OwnCall("gemm")
 

@@ -34,7 +34,7 @@ PROGRAMS = {
     "lhs_contracting_dims={0}, rhs_contracting_dims={0} }",
     "k_loop": f"ENTRY main {{ {X}  w = f32[30,20] parameter(1)  ROOT y = f32[40,20] dot(x, w), "
     "lhs_contracting_dims={1}, rhs_contracting_dims={0} }",
-    "dask_builtin": f"ENTRY main {{ {X}  ROOT y = f32[1200] reshape(x) }}",
+    "dask_builtin": f"ENTRY main {{ {X}  ROOT y = f32[5,40,30] broadcast(x), dimensions={{1,2}} }}",
     "chunked_call": f"less {{ a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT p = pred[] compare(a, b), "
     f"direction=LT }}\nENTRY main {{ {X}  ROOT y = f32[40,30] sort(x), dimensions={{0}}, to_apply=less }}",
     "windows": f"{ADD}ENTRY main {{ {X}  z = f32[] constant(0)  ROOT y = f32[38,30] reduce-window(x, z), "

@@ -86,7 +86,6 @@ PIPELINE: tuple[ArrayPass, ...] = (
     paddings,
     tilings,
     differences,
-    masks,
     sums,
     weighted_sums,
     means,
@@ -121,5 +120,6 @@ PIPELINE: tuple[ArrayPass, ...] = (
     aranges,
     constants,
     tables,
+    masks,
     promotions,
 )
