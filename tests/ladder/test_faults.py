@@ -91,7 +91,7 @@ FAULTS = {
         "",
         (np.arange(12, dtype=np.float32).reshape(4, 3), np.int32([[3], [9]])),
         f"ROOT r = f32[2,2,3] gather(x, y), {GATHER}",
-        ("cp.minimum(cp.maximum(start, 0).astype(cp.uint64), cp.uint64(limit))", "cp.maximum(start, 0)"),
+        ("cp.minimum(cp.maximum(y[:, 0], 0), 2)", "cp.maximum(y[:, 0], 0)"),
     ),
     "wrong row of a scatter": (
         ROWS,
