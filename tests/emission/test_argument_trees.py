@@ -87,7 +87,7 @@ def test_what_is_not_such_a_tree_is_refused(change, message):
 
 
 def test_modules_pass_strict_type_checks(tmp_path):
-    """Of arguments in a tree, and of results in one; ``tests/test_gallery.py`` checks modules for Dask."""
+    """The types of arguments and results in trees are strict; ``tests/test_gallery.py`` checks modules for Dask."""
     for name, module in (("arguments", TEXT), ("results", xla2py.from_jax(step, *STEP))):
         (tmp_path / f"{name}.py").write_text(xla2py.emit(module, nested=True).source)
     options = ["--strict", "--config-file=", f"--cache-dir={tmp_path / 'c'}"]

@@ -69,7 +69,7 @@ CASES = [
     (gradients((2, 1), feature_group_count=4), ((2, 9, 8, 4), (3, 3, 1, 4)), None),
     (gradients((1, 1), **IMAGES_FIRST), ((2, 3, 9, 8), (4, 3, 3, 3)), None),
 ]
-# Of narrow floats each kind of convolution: what the type changes is the text of kernels, not how windows are laid out.
+# Narrow floats take every third case: the type changes the text of kernels, not the layout of windows.
 TYPED = [(*case, "float32") for case in CASES] + [(*case, "bfloat16") for case in CASES[::3]]
 SIZES = [("1 << 28", "32"), ("1 << 28", "1"), ("1 << 9", "1"), ("1", "32")]
 

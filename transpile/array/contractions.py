@@ -1,4 +1,4 @@
-"""What a product of two arrays computes, however it is written: matrices by matrices, or what ``einsum`` calls it."""
+"""A product of two arrays reads the same however it is written: as one of matrices, or by subscripts of ``einsum``."""
 
 from __future__ import annotations
 

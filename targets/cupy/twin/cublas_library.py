@@ -31,7 +31,7 @@ _CTYPES: dict[str, Any] = {
 
 
 class _Handle:
-    """What CuPy's handle remembers."""
+    """CuPy's handle, which remembers its stream and the size of its workspace."""
 
     def __init__(self) -> None:
         self.stream, self.workspace = 0, 0

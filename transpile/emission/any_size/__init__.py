@@ -35,8 +35,8 @@ from .least_sizes import least_sizes
 from .skeletons import numbers_that_differ, skeleton
 from .texts import Common, Shapes, in_common
 
-# What is tried below the smallest witnesses, until one serves, or what is the least that is possible, if that is more;
-# at 0, JAX traces no more than the shape of the result. Programs at equal sizes often share what others compute twice.
+# These sizes are tried below the smallest witnesses until one serves; none is less than what is possible at all. JAX
+# traces no more than the shape of the result at 0. Programs at equal sizes often share what others compute twice.
 _LEAST = (
     (1,) * MOST,
     (2,) * MOST,

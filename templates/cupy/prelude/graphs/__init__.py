@@ -1,1 +1,1 @@
-"""What stands in for functions of the same names where a program is captured."""
+"""Functions here replace those of the same names where a program is captured."""
