@@ -32,9 +32,9 @@ def loop_roots(loop: Loop) -> list[Node]:
 
 def dependencies(node: Node) -> tuple[Node, ...]:
     """Return everything that must be computed for a node: operands, what its bodies need, the effect before it."""
+    if node.opcode not in _WITH_BODIES and "after" not in node.parameters:
+        return node.operands
     after = node.parameters.get("after")
-    if node.opcode not in _WITH_BODIES:
-        return node.operands if after is None else (*node.operands, after)
     return (*node.operands, *nested_roots(node), *((after,) if after is not None else ()))
 
 
@@ -45,15 +45,13 @@ def topological(roots: Iterable[Node], needs: Callable[[Node], Sequence[Node]] =
     stack = list(roots)[::-1]
     while stack:
         node = stack[-1]
-        if node in entered:
-            order[stack.pop()] = None
-            continue
-        entered.add(node)
-        waiting = [operand for operand in needs(node)[::-1] if operand not in entered]
-        if waiting:
-            stack += waiting
-        else:
-            order[stack.pop()] = None
+        if node not in entered:
+            entered.add(node)
+            waiting = [operand for operand in needs(node)[::-1] if operand not in entered]
+            if waiting:
+                stack += waiting
+                continue
+        order[stack.pop()] = None
     return list(order)
 
 

@@ -67,7 +67,7 @@ class ContextNames:
         """Return names for those of ``nodes``, the live nodes of a function, that have statements of their own."""
         origins = {node: origin for node in nodes if (origin := _instruction(graph, node)) is not None}
         around = {node: levels for node, origin in origins.items() if (levels := self._levels(origin)) is not None}
-        if not around:
+        if not any(any(levels.kinds) for levels in around.values()):
             return {}
         gradients = {node for node in around if is_gradient(origins[node])}
         wanted = [n for n in nodes if n in named and n in around and not n.results and n.opcode != "item"]

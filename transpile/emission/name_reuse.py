@@ -87,7 +87,7 @@ def _rename_texts(writer: Writing, renamed: Mapping[str, str]) -> None:
     """Put the new names into the texts of values, and into what lines say of the values that they compute and bind."""
 
     def new(text: str) -> str:
-        if text.isidentifier():
+        if text in renamed or text.isidentifier():
             return renamed.get(text, text)
         return _WORD.sub(lambda word: renamed.get(word[0], word[0]), text)
 

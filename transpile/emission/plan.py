@@ -63,36 +63,37 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
         return True
     if node.opcode == "item":
         return True
+    readers = [user for user in users if user is not None]  # None is the caller
     if node.opcode == "empty" and all(user is not None and user.opcode == "prelude" for user in users):
         return True  # what chunks of results are like
     if node.opcode == "kernel":
         return users != [None] or node is not made.only_result
     if node.operation.is_filled and all(_changes(user, node) for user in users):
         return False  # made where it is changed
-    if _crosses_a_loop(node, users) and made.work[node] > 0:
+    if made.work[node] > 0 and _crosses_a_loop(node, readers):
         return True
     if node.is_python_int:
         return False
-    if any(user is not None and _is_inline(user) for user in users):
+    if any(map(_is_inline, readers)):
         return not (node.opcode == "scalar" or _is_row(node, made))
     if node.opcode == "array" and node.parameters["constant"].array.size > MOST_FOLDED:
         return True
     if made.work[node] == 0:
         return False
-    if any(user is not None and _starts_slice(user, node) for user in users):
+    if any(_starts_slice(user, node) for user in readers):
         return True
     if len(users) > 1:
         return not (node.opcode == "arange" and len(users) == 2)
     if users == [None] and node is made.only_result:
         return False  # returned as it is
-    if any(user is not None and _is_compared_often(user) for user in users):
+    if any(map(_is_compared_often, readers)):
         return made.work[node] > 1
     most = MOST_SUMMED if _continues_chain(node, users) else MOST_FOLDED
     if made.work[node] > most:
         return True
     if node in made.user_names and not _takes_its_name(node, users, made):
         return True
-    if node.opcode == "call" and any(user is not None and user.opcode == "call" for user in users):
+    if node.opcode == "call" and any(user.opcode == "call" for user in readers):
         return True
     return made.work[node] >= 2 and _ends_statement(node, users, graph, lines)
 
@@ -121,7 +122,9 @@ def _is_row(node: Node, made: Plan) -> bool:
 
 def _starts_slice(user: Node, node: Node) -> bool:
     """``x[start : start + 3]`` names its start twice."""
-    items = user.parameters.get("index", ()) if user.opcode in ("getitem", "setitem") else ()
+    if user.opcode not in ("getitem", "setitem"):
+        return False
+    items = user.parameters["index"]
     slots = (item[0] for item in items if isinstance(item, tuple) and isinstance(item[0], Slot))
     return any(user.operands[slot.index] is node for slot in slots)
 
@@ -136,11 +139,9 @@ def _changes(user: Node | None, node: Node) -> bool:
     return user is not None and user.operation.changes and user.operands[0] is node and node not in user.operands[1:]
 
 
-def _crosses_a_loop(node: Node, users: list[Node | None]) -> bool:
+def _crosses_a_loop(node: Node, users: list[Node]) -> bool:
     """Computed outside a loop, read inside it."""
     for user in users:
-        if user is None:
-            continue
         in_body = user.opcode == "loop" and node not in user.operands
         reader = user.parameters["loop"].region if in_body else user.region
         if reader is node.region or not is_inside(reader, node.region):

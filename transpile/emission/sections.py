@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from ..array.graph import Graph
 from ..array.node import Node
@@ -80,6 +81,7 @@ def scope_of(op_name: str) -> Scope:
     return found
 
 
+@lru_cache(maxsize=4096)
 def scope_parts(op_name: str) -> Scope:
     """The author's scopes in the path of an operation, without the operation itself, which is the last part."""
     found: list[str] = []

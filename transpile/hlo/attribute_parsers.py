@@ -20,7 +20,7 @@ from .attributes import (
     WindowDimension,
 )
 from .ir import OpMetadata
-from .lexer import STRING, shorten, unescape
+from .lexer import shorten, unescape
 
 _INTEGER = re.compile(r"-?\d+", re.ASCII)
 _INTEGERS = re.compile(r"\{\s*(?:-?\d+\s*(?:,\s*-?\d+\s*)*+)?\}", re.ASCII)
@@ -42,14 +42,6 @@ _METADATA_FIELD = re.compile(r'[\s,]*(\w+)\s*=\s*("(?:[^"\\]++|\\[\s\S])*+"|\{[^
 _METADATA_END = re.compile(r"[\s,]*\}")
 
 PRECISIONS = ("default", "high", "highest", "packed_nibble")
-_METADATA_STRINGS = {"op_type", "op_name", "source_file"}
-_METADATA_INTEGERS = {
-    "source_line",
-    "source_end_line",
-    "source_column",
-    "source_end_column",
-    "stack_frame_id",
-}
 
 
 def _int64(text: str) -> int:
@@ -99,7 +91,8 @@ def parse_word(text: str) -> str:
 
 
 def parse_string(text: str) -> str:
-    _check(STRING, text, "a quoted string")
+    if not text.startswith('"'):
+        raise ValueError("should look like a quoted string")
     return unescape(text[1:-1])
 
 
@@ -216,15 +209,21 @@ def parse_metadata(text: str) -> OpMetadata:
         at = match.end()
         if name in fields:
             raise ValueError(f"names `{name}` twice")
-        if name in _METADATA_STRINGS:
-            fields[name] = parse_string(value)
-        elif name in _METADATA_INTEGERS:
-            fields[name] = parse_integer(value)
+        parse = _METADATA_PARSERS.get(name)
+        if parse is not None:
+            fields[name] = parse(value)
         else:
             extra.append((name, value))
-    if not _METADATA_END.fullmatch(text, at):
+    if text[at:] != "}" and not _METADATA_END.fullmatch(text, at):
         raise ValueError('should look like `{op_name="jit(f)/add" source_line=7}`')
     return OpMetadata(**fields, extra=tuple(extra))
+
+
+_METADATA_PARSERS: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("op_type", "op_name", "source_file"), parse_string),
+    **dict.fromkeys(("source_line", "source_end_line", "source_column", "source_end_column"), parse_integer),
+    "stack_frame_id": parse_integer,
+}
 
 
 TEXT_PARSERS: dict[AttributeKind, Callable[[str], Any]] = {

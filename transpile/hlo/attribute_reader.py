@@ -18,6 +18,7 @@ from .parser_state import ParserState, Scope, did_you_mean
 from .replica_groups import parse_replica_groups
 
 _ATTRIBUTE = re.compile(r"([A-Za-z_][\w.\-]*+)\s*=", re.ASCII)
+_NEXT_ATTRIBUTE = re.compile(rf",\s*{_ATTRIBUTE.pattern}\s*", re.ASCII)  # where no comments stand between
 _PLAIN_VALUE = re.compile(r'\{[^{}"/]*+\}|[^\s,(){}"/]++')
 _PLAIN_METADATA = re.compile(r'\{(?:[^"{}/]++|"(?:[^"\\]++|\\[\s\S])*+"|\{[^{}"/]*+\})*+\}')
 _STRING_OR_COMMENT = re.compile(STRING.pattern + r"|/\*[\s\S]*?\*/|//[^\n]*")
@@ -51,8 +52,8 @@ class AttributeReader:
         cursor = self._state.cursor
         attributes: dict[str, Any] = {}
         metadata = None
-        while cursor.accept(","):
-            match = cursor.match(_ATTRIBUTE)
+        while (match := cursor.match(_NEXT_ATTRIBUTE)) is not None or cursor.accept(","):
+            match = match or cursor.match(_ATTRIBUTE)
             if match is None:
                 cursor.unexpected("an attribute")
             key = match[1]

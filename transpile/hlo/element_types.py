@@ -22,6 +22,9 @@ class Kind(Enum):
     COMPLEX = "complex"
 
 
+_FLOAT, _COMPLEX, _SIGNED, _UNSIGNED = Kind.FLOAT, Kind.COMPLEX, Kind.SIGNED, Kind.UNSIGNED  # asked for very often
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class ElementType:
     """One element type, e.g. ``f32``; there is one object for each.
@@ -40,24 +43,24 @@ class ElementType:
 
     @property
     def is_floating(self) -> bool:
-        return self.kind is Kind.FLOAT
+        return self.kind is _FLOAT
 
     @property
     def is_complex(self) -> bool:
-        return self.kind is Kind.COMPLEX
+        return self.kind is _COMPLEX
 
     @property
     def is_integral(self) -> bool:
         """Signed or unsigned integer; ``pred`` is neither."""
-        return self.kind in (Kind.SIGNED, Kind.UNSIGNED)
+        return self.kind is _SIGNED or self.kind is _UNSIGNED
 
     @property
     def is_signed(self) -> bool:
-        return self.kind is Kind.SIGNED
+        return self.kind is _SIGNED
 
     @property
     def is_unsigned(self) -> bool:
-        return self.kind is Kind.UNSIGNED
+        return self.kind is _UNSIGNED
 
     @property
     def is_low_precision(self) -> bool:

@@ -125,7 +125,11 @@ class _Printer:
         return self._fields(metadata, frame, metadata.source_file, number)
 
     def _fields(self, metadata: OpMetadata, frame: StackFrame | None, source_file: str, number: int) -> str:
-        fields = [f'{key}="{escape(value)}"' for key in ("op_type", "op_name") if (value := getattr(metadata, key))]
+        fields = []
+        if metadata.op_type:
+            fields.append(f'op_type="{escape(metadata.op_type)}"')
+        if metadata.op_name:
+            fields.append(f'op_name="{escape(metadata.op_name)}"')
         if frame is None or _place(metadata) != _frame_place(frame):
             if source_file:
                 fields.append(f'source_file="{escape(source_file)}"')

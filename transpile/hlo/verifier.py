@@ -21,7 +21,7 @@ from .shape_rules.common import Operation, array_parts, refuse, shape_text
 from .shapes import UNBOUNDED, compatible
 from .source import Diagnostic, HloVerificationError, SourceText, Span, UnsupportedError
 
-Form = tuple[str | int, ...]  # opcode, and by id the shapes of the result and the operands: equal texts share one
+Form = tuple[str | int, ...]  # the opcode, its attributes, the shapes of the result and of the operands, all by id
 
 
 def verify(module: HloModule, source: SourceText | None = None) -> None:
@@ -83,9 +83,9 @@ def _check_structure(instruction: Instruction, defined: set[int], known: set[int
 
 
 def _check_instruction(instruction: Instruction, module: HloModule, loops: Loops, sound: set[Form]) -> None:
-    """Check what an instruction says itself; where it has no attributes, one check is enough for all of its form."""
+    """Check what an instruction says itself: once for all instructions of its form."""
     opcode, form = instruction.opcode, _form(instruction)
-    is_sound = form in sound and not instruction.attributes
+    is_sound = form in sound
     if not is_sound:
         if opcode not in OPCODES:
             refuse("XP200", f"there is no opcode {opcode!r}")
@@ -107,12 +107,14 @@ def _check_instruction(instruction: Instruction, module: HloModule, loops: Loops
     expected = SHAPE_RULES[opcode](operation)
     if expected is not None:
         require_declared(opcode, expected, instruction.shape)
-    if not instruction.attributes:
-        sound.add(form)
+    sound.add(form)
 
 
 def _form(instruction: Instruction) -> Form:
-    return instruction.opcode, id(instruction.shape), *[id(operand.shape) for operand in instruction.operands]
+    """What checks depend on. The parser gives equal texts one value, and the module keeps them all, so ids will do."""
+    attributes = [part for key, value in instruction.attributes.items() for part in (key, id(value))]
+    shapes = [id(operand.shape) for operand in instruction.operands]
+    return instruction.opcode, *attributes, id(instruction.shape), *shapes
 
 
 def _check_attributes(instruction: Instruction) -> None:

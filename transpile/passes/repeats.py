@@ -9,6 +9,7 @@ the calls cost.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable
 from dataclasses import replace
 from math import inf
@@ -51,8 +52,10 @@ def _groups(function: Function, of_one_shape: bool) -> list[list[Part]]:
     """Parts that are alike and worth a function; all of them can be calls at once."""
     live, order = live_nodes(function), topological(roots(function))
     found: dict[Hashable, list[Part]] = {}
-    for nodes in _connected(function, order):
-        part = _part(nodes, live) if len(nodes) >= _LEAST_WORK else None
+    connected = [nodes for nodes in _connected(function, order) if len(nodes) >= _LEAST_WORK]
+    lengths = Counter(map(len, connected))
+    for nodes in connected:
+        part = _part(nodes, live) if lengths[len(nodes)] >= _LEAST_COPIES else None
         if part is not None:
             found.setdefault((part.form, nodes[0].shape if of_one_shape else None), []).append(part)
     place = {node: k for k, node in enumerate(order)}

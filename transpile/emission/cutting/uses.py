@@ -11,8 +11,6 @@ from ...array.node import Node
 from ..lines import Line
 from .facts import Call, call_of
 
-_WORD = re.compile(r"\b([A-Za-z_]\w*)\b(\(?)")
-
 
 def calls_of(
     nodes: Mapping[str, Collection[Node]], lines: Iterable[Line], others: Iterable[str], *, with_shapes: bool
@@ -22,14 +20,16 @@ def calls_of(
     ``lines`` are all that is written for the program, ``others`` the texts beside them, where a name that appears is
     used in a way that nobody knows.
     """
+    if not nodes:
+        return {}
     called: Counter[str] = Counter()
     named: Counter[str] = Counter()
+    use = re.compile(rf"\b({'|'.join(nodes)})\b(\(?)")
     for line in lines:
-        for word, bracket in _WORD.findall(line.text):
-            if word in nodes:
-                (called if bracket else named)[word] += 1
+        for word, bracket in use.findall(line.text):
+            (called if bracket else named)[word] += 1
     for text in others:
-        named.update(word for word, _ in _WORD.findall(text) if word in nodes)
+        named.update(word for word, _ in use.findall(text))
     return {
         name: [call_of(node, with_shapes) for node in own]
         for name, own in nodes.items()

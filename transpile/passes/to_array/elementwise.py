@@ -32,7 +32,8 @@ def elementwise(lowering: FunctionLowering, instruction: Instruction, *operands:
     simple = simplify(lowering, instruction, *operands) if simplify else None
     if simple is not None:
         return simple
-    parameters = {key: instruction.attributes[key] for key in _STATIC if instruction.attributes.get(key) is not None}
+    given = instruction.attributes
+    parameters = {key: given[key] for key in _STATIC if given.get(key) is not None} if given else {}
     return apply(lowering, instruction.opcode, shape.element_type, operands, shape.dimensions, parameters)
 
 
@@ -52,7 +53,7 @@ def apply(
         keys = tuple(_total_order_key(lowering, value) for value in operands)
         direction = {"direction": parameters["direction"]}
         return lowering.elementwise("compare", PRED, *keys, shape=shape, **direction)
-    if opcode in _IN_BYTES and any(is_sub_byte(each) for each in types):
+    if opcode in _IN_BYTES and any(map(is_sub_byte, types)):
         return _in_bytes(lowering, opcode, element_type, operands, shape, parameters)
     if opcode == "convert" and not casts_directly(types[0], element_type):
         middle = F32 if types[0].is_floating or element_type.is_floating else S8
@@ -81,7 +82,7 @@ _IN_BYTES = frozenset("abs add and clamp maximum minimum multiply negate not or 
 
 
 def is_sub_byte(element_type: ElementType) -> bool:
-    return element_type.is_integral and element_type.bits < 8
+    return element_type.bits < 8 and element_type.is_integral
 
 
 def _in_bytes(

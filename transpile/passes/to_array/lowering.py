@@ -261,9 +261,10 @@ def _fits(value: Value, shape: Shape) -> bool:
 
 def _is_empty(instruction: Instruction) -> bool:
     """Tell whether a result has no elements and nothing to do for it: other axes may be as long as no memory holds."""
-    shape, spec = instruction.shape, OPCODES[instruction.opcode]
-    if not isinstance(shape, ArrayShape) or shape.is_dynamic or shape.size:
+    shape = instruction.shape
+    if not isinstance(shape, ArrayShape) or 0 not in shape.dimensions or shape.is_dynamic:
         return False
+    spec = OPCODES[instruction.opcode]
     return not spec.has_side_effect and spec.topic not in ("control", "communication")
 
 
