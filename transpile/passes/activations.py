@@ -24,6 +24,7 @@ Label = tuple[
 ]  # equal for what is at the same place in every copy: number of a place, number of the instruction
 Copy = dict[Label, Instruction]
 _Traced = tuple[str, str, bool]  # the file and the name of a function, and whether it is run backward
+_Inside = tuple[list[tuple[Label, Instruction]], list[Instruction]]  # a call: its work, and its structure
 
 # What must stay where it is, or says nothing by itself.
 _STAYING = frozenset(("parameter", "domain", "after-all", "add-dependency", "rng", "rng-get-and-update-state"))
@@ -148,8 +149,10 @@ def described(value: Any) -> Any:
 def activations(computation: Computation, chains: CallChains, numbers: Numbers) -> Iterator[Activations]:
     """The functions called in a computation whose instructions come more than once, in alike copies."""
     for (_, name, is_gradient), calls in _by_function(computation, chains, numbers).items():
-        found = [(copy, caller) for caller, labelled in calls.items() for copy in _split(labelled) if len(copy) > 1]
-        structure = frozenset(i for labelled in calls.values() for _, i in labelled if i.opcode in STRUCTURE)
+        found = [
+            (copy, caller) for caller, (labelled, _) in calls.items() for copy in _split(labelled) if len(copy) > 1
+        ]
+        structure = frozenset(instruction for _, given in calls.values() for instruction in given)
         alike: dict[Any, list[tuple[Copy, int]]] = {}
         for copy, caller in found:
             signature = frozenset((label, numbers.of_attributes(i)) for label, i in copy.items())
@@ -161,12 +164,10 @@ def activations(computation: Computation, chains: CallChains, numbers: Numbers) 
                 )
 
 
-def _by_function(
-    computation: Computation, chains: CallChains, numbers: Numbers
-) -> dict[_Traced, dict[int, list[tuple[Label, Instruction]]]]:
+def _by_function(computation: Computation, chains: CallChains, numbers: Numbers) -> dict[_Traced, dict[int, _Inside]]:
     """The functions that were traced: by the frame of the caller, the instructions inside the call."""
-    found: dict[_Traced, dict[int, list[tuple[Label, Instruction]]]] = {}
-    calls_of: dict[tuple[tuple[int, ...], bool], list[tuple[list[tuple[Label, Instruction]], int]]] = {}
+    found: dict[_Traced, dict[int, _Inside]] = {}
+    calls_of: dict[tuple[tuple[int, ...], bool], list[tuple[_Inside, int]]] = {}
     for instruction in _by_depth(computation):
         kind, is_gradient = numbers.kind(instruction)
         if kind is None:
@@ -175,11 +176,15 @@ def _by_function(
         calls = calls_of.get((chain, is_gradient))
         if calls is None:
             calls = calls_of[chain, is_gradient] = [
-                (found.setdefault(function, {}).setdefault(caller, []), inner)
+                (found.setdefault(function, {}).setdefault(caller, ([], [])), inner)
                 for function, caller, inner in _calls(chain, is_gradient, chains, numbers)
             ]
-        for call, inner in calls:
-            call.append(((inner, kind), instruction))
+        is_structure = instruction.opcode in STRUCTURE
+        for (labelled, structure), inner in calls:
+            if is_structure:
+                structure.append(instruction)
+            else:
+                labelled.append(((inner, kind), instruction))
     return found
 
 
@@ -211,7 +216,6 @@ def _by_depth(computation: Computation) -> list[Instruction]:
 
 def _split(labelled: list[tuple[Label, Instruction]]) -> list[Copy]:
     """The copies that one place of call left: as many as most labels come."""
-    labelled = [(label, instruction) for label, instruction in labelled if instruction.opcode not in STRUCTURE]
     counts = Counter([label for label, _ in labelled])
     if not counts:
         return []
