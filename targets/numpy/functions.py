@@ -22,7 +22,8 @@ _MOST_WINDOWED = 2  # axes along which the loops of pools have windows
 
 def compiled_function(node: Node) -> OwnCall | None:
     """Return the call of the function with loops of Numba that stands for a node, or None."""
-    if max(prod(each.shape) for each in (node, *node.operands)) < _LEAST_ELEMENTS:
+    results = (shape for shape, _ in node.results) if node.results else (node.shape,)
+    if max(prod(shape) for shape in (*results, *(each.shape for each in node.operands))) < _LEAST_ELEMENTS:
         return None
     if node.opcode == "update_at":
         index: tuple[Any, ...] = node.parameters["index"]
@@ -91,6 +92,7 @@ _CALLS: dict[str, Callable[[Node], OwnCall | None]] = {
     "random_bits": _generator("compiled_bits"),
     "random_uniform": _generator("compiled_uniform"),
     "random_normal": _generator("compiled_normal"),
+    "philox_bits": _generator("compiled_philox"),
     "scatter_at": _scatter,
     "reduce_window": _pool,
     "select_and_scatter": _pool_gradient,

@@ -10,7 +10,7 @@ from typing import Any
 from ...transpile.array.node import Node
 from ...transpile.kernels.lines import Lines, reduced_axes
 from ..base import Kernels
-from ..element_rules import REDUCED, RULES, ElementTable, ReductionTable, called_function, has_one_type, hides_elements
+from ..element_rules import REDUCED, RULES, ElementTable, Kinds, ReductionTable, called_function, hides_elements
 from .functions import compiled_function
 from .round_functions import round_function
 
@@ -19,71 +19,53 @@ _INTEGERS = frozenset("s8 s16 s32 s64 u8 u16 u32 u64".split())
 _NUMBERS = _FLOATS | _INTEGERS
 _COMPLEX = frozenset(("c64", "c128"))
 _ANY = _NUMBERS | _COMPLEX | {"pred"}
-_BYTES = frozenset("f8e3m4 f8e4m3 f8e4m3fn f8e4m3fnuz f8e4m3b11fnuz f8e5m2 f8e5m2fnuz".split())
+_BYTES = frozenset("f4e2m1fn f8e3m4 f8e4m3 f8e4m3fn f8e4m3fnuz f8e4m3b11fnuz f8e5m2 f8e5m2fnuz f8e8m0fnu".split())
 NARROW = frozenset(("bf16", "f16")) | _BYTES  # as float32, rounded after every step
 NIBBLES = frozenset("s2 u2 s4 u4".split())  # in a byte each; NumPy computes them in 8 bits
 AS_BITS = NARROW | NIBBLES  # what arrays that are handed over have the bits of
+_ALL = _ANY | AS_BITS
 _SIGNED = _FLOATS | frozenset("s8 s16 s32 s64".split())
 
 # The element types of the first operand of an operation.
-_FIRST: dict[str, frozenset[str]] = {
-    **dict.fromkeys("add subtract multiply divide negate square".split(), _NUMBERS | _COMPLEX),
-    **dict.fromkeys("maximum minimum clamp".split(), _NUMBERS),
+_FIRST: dict[str, Kinds] = {
+    **dict.fromkeys("concatenate stack roll pad compare convert".split(), _ALL),
+    **dict.fromkeys(("add", "multiply"), _ANY | NARROW),
+    **dict.fromkeys(("maximum", "minimum"), _NUMBERS | NARROW | {"pred"}),
+    **dict.fromkeys("subtract divide negate square".split(), _NUMBERS | NARROW | _COMPLEX),
+    **dict.fromkeys(("clamp", "remainder"), _NUMBERS | NARROW),
     **dict.fromkeys("shift-left shift-right-logical shift-right-arithmetic".split(), _INTEGERS),
     **dict.fromkeys("and or xor not".split(), _INTEGERS | {"pred"}),
-    **dict.fromkeys("exponential-minus-one log log-plus-one sqrt rsqrt cbrt logistic".split(), _FLOATS),
-    **dict.fromkeys("sine cosine tan tanh sinh cosh asin acos atan asinh acosh atanh".split(), _FLOATS),
-    **dict.fromkeys("floor ceil round-nearest-even is-finite power atan2".split(), _FLOATS),
-    **dict.fromkeys("concatenate stack roll pad compare convert".split(), _ANY),
-    **dict.fromkeys(("exponential", "isnan"), _FLOATS | _COMPLEX),
+    **dict.fromkeys("exponential-minus-one log-plus-one cbrt".split(), _FLOATS | NARROW),
+    **dict.fromkeys("asin acos atan asinh acosh atanh atan2".split(), _FLOATS | NARROW),
+    **dict.fromkeys("floor ceil round-nearest-even is-finite".split(), _FLOATS | NARROW),
+    **dict.fromkeys("exponential log sqrt power isnan".split(), _FLOATS | NARROW | _COMPLEX),
+    **dict.fromkeys("sine cosine tan sinh cosh tanh".split(), _FLOATS | NARROW | _COMPLEX),
+    **dict.fromkeys(("rsqrt", "logistic"), _FLOATS),
     **dict.fromkeys(("real", "imag"), _COMPLEX),
-    "remainder": _NUMBERS,
+    "sign": _INTEGERS | NIBBLES,
     "select": frozenset(("pred",)),
-    "abs": _SIGNED | _COMPLEX,
+    "abs": _SIGNED | NARROW | _COMPLEX,
 }
 # The same for functions of the prelude.
-_FUNCTIONS: dict[str, frozenset[str]] = {
-    **dict.fromkeys("int_divide int_remainder".split(), _INTEGERS),
-    **dict.fromkeys("sign round_half_away to_int logistic rsqrt".split(), _FLOATS),
-    **dict.fromkeys(("erf", "erfc", "erf_inv", "normal_cdf", "sigmoid"), frozenset(("f32",))),
-    "erf_float64": frozenset(("f64",)),
-    "shift_right_logical": _INTEGERS,
+_FUNCTIONS: dict[str, Kinds] = {
+    **dict.fromkeys("int_divide int_remainder int_power popcount".split(), _INTEGERS | NIBBLES),
+    **dict.fromkeys("count_leading_zeros mulhi".split(), _INTEGERS | NIBBLES),
+    **dict.fromkeys(("shift_right_logical", "shift_right_arithmetic"), _INTEGERS | NIBBLES),
+    **dict.fromkeys("sign round_half_away to_int logistic rsqrt".split(), _FLOATS | NARROW),
+    **dict.fromkeys("erf erfc erf_inv normal_cdf sigmoid".split(), NARROW | {"f32"}),
+    **dict.fromkeys(("erf_float64", "round_to"), frozenset(("f64",))),
     "complex_from_parts": _FLOATS,
+    **dict.fromkeys("complex_log1p complex_expm1 complex_logistic complex_rsqrt".split(), _COMPLEX),
+    **dict.fromkeys("complex_sign complex_maximum complex_minimum".split(), _COMPLEX),
 }
+_TABLE = ElementTable(_ALL, _FIRST, _FUNCTIONS, RULES)
+fuses = _TABLE.has  # whether loops compute a node
 
 
-def _shifts(node: Node) -> bool:
+def shifts_within(node: Node) -> bool:
     """Tell whether it shifts by less than the width: by more, each machine does something else."""
     bounds = node.operands[1].interval
-    return has_one_type(node) and bounds is not None and bounds[0] >= 0 and bounds[1] < node.type.bits
-
-
-_SHIFTS = dict.fromkeys("shift-left shift-right-logical shift-right-arithmetic".split(), _shifts)
-_TABLE = ElementTable(_ANY, _FIRST, _FUNCTIONS, RULES | _SHIFTS)
-_OF_NARROW = frozenset(
-    "add subtract multiply divide negate maximum minimum clamp abs square exponential exponential-minus-one log "
-    "log-plus-one sqrt sine cosine tanh power floor ceil round-nearest-even is-finite isnan compare select convert "
-    "concatenate stack roll pad".split()
-)
-_NARROW_TABLE = ElementTable(NARROW | {"f32", "pred"}, dict.fromkeys(_OF_NARROW, NARROW | {"f32", "pred"}), {}, RULES)
-_OF_NIBBLES = frozenset("compare select convert concatenate stack roll pad".split())
-_NIBBLE_TABLE = ElementTable(
-    _ANY | NIBBLES,
-    dict.fromkeys(_OF_NIBBLES, _ANY | NIBBLES),
-    {
-        **dict.fromkeys("int_divide int_remainder shift_right_logical".split(), NIBBLES),
-        "to_int": _FLOATS,
-    },
-    RULES,
-)
-
-
-def fuses(node: Node) -> bool:
-    """Tell whether loops compute a node."""
-    names = {each.type.name for each in (node, *node.operands) if each.element_type is not None}
-    is_logical_shift = node.opcode == "prelude" and node.parameters["function"] == "shift_right_logical"
-    table = _NARROW_TABLE if names & NARROW else _NIBBLE_TABLE if names & NIBBLES else _TABLE
-    return table.has(node) and (not is_logical_shift or _shifts(node))
+    return bounds is not None and bounds[0] >= 0 and bounds[1] < node.type.bits
 
 
 def _is_in_loop(node: Node) -> bool:

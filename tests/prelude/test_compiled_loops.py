@@ -9,13 +9,15 @@ pytest.importorskip("numba", reason="Numba is not installed")
 import jax
 
 import xla2py
-from xla2py.templates.numpy.prelude.generators import compiled_bits, compiled_uniform
+from xla2py.templates.numpy.prelude.generators import compiled_bits, compiled_philox, compiled_uniform
 from xla2py.templates.numpy.prelude.scatters import COMBINERS, scatter_in_order
 from xla2py.templates.numpy.prelude.windows import compiled_pool, compiled_pool_gradient, compiled_search
 from xla2py.templates.prelude.indexing import scatter_at
 from xla2py.templates.prelude.keys import random_bits, random_uniform
 from xla2py.templates.prelude.ordering import search_sorted
+from xla2py.templates.prelude.random import philox_bits
 from xla2py.templates.prelude.windows import reduce_window, select_and_scatter
+from xla2py.transpile.equivalence.xla_reference import run_hlo
 
 RNG = np.random.default_rng(5)
 EDGES = np.array([-(2**31), -1, 0, 1, 2, 5, 6, 2**31 - 1], np.int32)
@@ -68,6 +70,28 @@ def test_random_numbers_are_those_of_the_shared_prelude():
     for key in (np.array([0, 42], np.uint32), np.array([2**32 - 1, 2**31], np.uint32)):
         assert np.array_equal(compiled_bits(key, (7, 700)), random_bits(key, (7, 700)))
         assert np.array_equal(compiled_uniform(key, (5000,), -1, 3), random_uniform(key, (5000,), -1, 3))
+
+
+@pytest.mark.parametrize("state", [(5, 2**64 - 3), (5, 2**64 - 3, 2**64 - 1), (2**63 + 7, 2**35 + 1, 2**50 + 3)])
+@pytest.mark.parametrize("dtype", ["u1", "i2", "u4", "f4", "f8", "u8"])
+def test_bits_of_philox_are_those_of_the_shared_prelude(dtype, state):
+    """The counter carries into its second word; the last numbers fill no block."""
+    given = np.array(state, np.uint64)
+    for made, expected in zip(compiled_philox(given, (3, 7), dtype), philox_bits(given, (3, 7), dtype), strict=True):
+        assert (made.dtype, made.shape) == (expected.dtype, expected.shape)
+        assert made.tobytes() == expected.tobytes()
+
+
+def test_a_generator_of_hlo_is_a_loop_where_it_gives_many_numbers():
+    text = """ENTRY main { state = u64[3] parameter(0)
+      ROOT r = (u64[3], u32[SIZE]) rng-bit-generator(state), algorithm=rng_philox }"""
+    state = np.array([1, 2**64 - 5, 9], np.uint64)
+    few, many = (xla2py.emit(text.replace("SIZE", size), style="fast") for size in ("99", "70,71"))
+    assert "njit" not in few.source
+    assert "= compiled_philox(state, (70, 71), np.uint32)" in many.source
+    made = many.load(keep_compiled=False).main(state)
+    for one, expected in zip(made, run_hlo(text.replace("SIZE", "70,71"), state), strict=True):
+        assert np.array_equal(one, expected)
 
 
 def test_a_program_draws_what_xla_draws():

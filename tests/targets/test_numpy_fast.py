@@ -251,9 +251,9 @@ def test_sums_of_two_numbers_are_not_reordered():
 
 # The operations that loops compute, for which a few cases of each table are run.
 OPERATIONS = (
-    "abs add and ceil clamp compare convert cosine divide exponential floor is-finite log maximum minimum multiply "
-    "negate not or pad power remainder round-nearest-afz round-nearest-even rsqrt select shift-left "
-    "shift-right-arithmetic shift-right-logical sign subtract tanh xor erf logistic reduce concatenate"
+    "abs add and ceil clamp compare convert cosine count-leading-zeros divide exponential floor is-finite log maximum "
+    "minimum mulhi multiply negate not or pad popcnt power remainder round-nearest-afz round-nearest-even rsqrt select "
+    "shift-left shift-right-arithmetic shift-right-logical sign subtract tanh xor erf logistic reduce concatenate"
 ).split()
 OTHERS = ("bf16", "f16", "f8", "f4", "s4", "u4", "s2", "u2", "s1[", "u1[")
 
@@ -267,6 +267,45 @@ def test_operations_give_what_xla_gives(opcode):
             actual = results(emitted(case.text()), [array.copy() for array in case.inputs])
         wrong = [str(leaf) for leaf in compare(expected, actual, case.budget) if not leaf.status.is_good]
         assert not wrong, f"{wrong}\n{case.text()}"
+
+
+@pytest.mark.parametrize("kind", ["s8", "u16", "s32", "s64", "u64", "s4"])
+def test_integers_shift_by_any_amount_and_have_powers(kind):
+    """Amounts that are negative or as large as the width, exponents that are negative; all of it joins one kernel."""
+    bits, is_signed = ELEMENT_TYPES[kind].bits, ELEMENT_TYPES[kind].is_signed
+    least, most = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if is_signed else (0, 2**bits - 1)
+    numbers = [least, least + 1, most, most - 1, 0, 1, 2, 3, *([-1, -2, -3] if is_signed else [bits])]
+    amounts = [0, 1, 2, bits - 1, min(bits, most), most, *([-1, least] if is_signed else [most - 1, 3])]
+    dtype = ELEMENT_TYPES[kind].dtype
+    x, n = (part.ravel() for part in np.meshgrid(np.array(numbers, dtype), np.array(amounts, dtype)))
+    of_two = "shift-left shift-right-logical shift-right-arithmetic power mulhi".split()
+    lines = [f"r{k} = {kind}[{len(x)}] {opcode}(x, n)" for k, opcode in enumerate(of_two)]
+    lines += [f"r5 = {kind}[{len(x)}] popcnt(x)", f"r6 = {kind}[{len(x)}] count-leading-zeros(x)"]
+    text = program(
+        f"x = {kind}[{len(x)}] parameter(0)",
+        f"n = {kind}[{len(x)}] parameter(1)",
+        *lines,
+        f"ROOT r = ({', '.join([f'{kind}[{len(x)}]'] * 7)}) tuple({', '.join(f'r{k}' for k in range(7))})",
+    )
+    module = emitted(text)
+    assert len(kernels(module)) >= 1 and "int_power(x, n)" not in module.source.split("def main")[1].split("def ")[0]
+    expected = xla2py.emit(text).load().main(x, n)
+    assert [np.array_equal(one, same) for one, same in zip(results(module, [x, n]), expected, strict=True)] == [
+        True
+    ] * 7
+
+
+def test_truths_are_added_by_or_and_multiplied_by_and():
+    lines = [f"{op} = pred[4] {op}(x, y)" for op in ("add", "multiply", "maximum", "minimum")]
+    text = program(
+        "x = pred[4] parameter(0)",
+        "y = pred[4] parameter(1)",
+        *lines,
+        "ROOT r = (pred[4], pred[4], pred[4], pred[4]) tuple(add, multiply, maximum, minimum)",
+    )
+    x, y = np.array([0, 0, 1, 1], np.bool_), np.array([0, 1, 0, 1], np.bool_)
+    assert len(kernels(emitted(text))) >= 1
+    assert differences(text, [x, y]) == []
 
 
 # -- what is worth a kernel

@@ -78,6 +78,39 @@ def test_numbers_are_rounded_to_the_next_byte(name):
     assert np.isnan(floats[made[~is_number]]).all()
 
 
+@pytest.mark.parametrize("name", ["f4e2m1fn", "f8e8m0fnu"])
+def test_numbers_are_rounded_to_the_next_of_few_bits(name):
+    """Every number of the kind, halves, numbers next to halves, all sizes; NaN, infinities and the sign of zero."""
+    bits_of = getattr(narrow_f8, f"bits_of_{name}")
+    floats = getattr(narrow_f8, f"FLOATS_OF_{name.upper()}")[: 2 ** ELEMENT_TYPES[name].bits]
+    exact = np.unique(floats[np.isfinite(floats)])
+    halves = np.concatenate([exact[1:] / 2 + exact[:-1] / 2, np.float32([2.0**-127, 1.5 * 2.0**-127, 1.5 * 2.0**127])])
+    beside = [np.nextafter(halves, np.float32(sign * np.inf)) for sign in (1, -1)]
+    every = np.random.default_rng(3).integers(0, 2**32, 4000, np.uint32).view(np.float32)
+    least = np.float32([1e-45, -1e-45, 0, -0.0, np.inf, -np.inf, np.nan])
+    numbers = np.concatenate([exact, 1.07 * exact, halves, *beside, every, least])
+    made = applied(bits_of, numbers, np.uint8)
+    with np.errstate(all="ignore"):
+        expected = numbers.astype(ELEMENT_TYPES[name].dtype)
+    is_number = ~np.isnan(numbers)
+    assert np.array_equal(made[is_number], expected.view(np.uint8)[is_number])
+    assert np.array_equal(floats[made[~is_number]], expected[~is_number].astype(np.float32), equal_nan=True)
+
+
+def test_float64_is_rounded_once():
+    """What lies next to the middle of two narrow numbers is no middle, though its float32 is one."""
+    halves = np.array([1 + 2.0**-11, 1 + 3 * 2.0**-11, 2.0**-25, 65520.0, 17.0, -19.0, 3.4e38, 1e300, np.inf, 0.0])
+    numbers = np.concatenate([halves * (1 + step * 2.0**-50) for step in (-1, 0, 1)])
+    numbers = np.concatenate([numbers, -numbers, [np.nan, 5e-324]])
+    text = f"""ENTRY main {{ x = f64[{len(numbers)}] parameter(0)
+      y = f16[{len(numbers)}] convert(x)  z = f8e4m3fn[{len(numbers)}] convert(x)
+      ROOT r = (f16[{len(numbers)}], f8e4m3fn[{len(numbers)}]) tuple(y, z) }}"""
+    module = emitted(text)
+    assert kernels(module)
+    leaves = compare(run_hlo(text, numbers), list(module.load(keep_compiled=False).main(numbers)))
+    assert [str(leaf) for leaf in leaves if not leaf.status.is_good] == []
+
+
 @pytest.mark.parametrize("kind", ["f8e3m4", "f8e4m3fnuz"])
 def test_whole_numbers_and_zeros_are_those_of_the_kind(kind):
     """The whole number above the largest is none; zero has no sign."""
@@ -140,7 +173,39 @@ def program(kind: str) -> str:
     }}"""
 
 
-@pytest.mark.parametrize("kind", [*KINDS, *BYTES])
+def functions(kind: str) -> str:
+    """Functions of one number, and of two, of which each is a result."""
+    one = "logistic rsqrt sign round-nearest-afz erf tan sinh cosh acos asin asinh acosh atanh cbrt".split()
+    shape = f"{kind}[64]"
+    lines = [f"r{k} = {shape} {opcode}(x)" for k, opcode in enumerate(one)]
+    lines += [
+        f"a = {shape} atan2(x, y)",
+        f"b = {shape} remainder(x, y)",
+        "i = s16[64] convert(x)",
+        "w = f64[64] convert(y)",
+    ]
+    results = ", ".join([f"r{k}" for k in range(len(one))] + ["a", "b", "i", "w"])
+    shapes = ", ".join([shape] * (len(one) + 2) + ["s16[64]", "f64[64]"])
+    body = "\n".join([f"x = {shape} parameter(0)", f"y = {shape} parameter(1)", *lines])
+    return f"ENTRY main {{ {body}\n ROOT r = ({shapes}) tuple({results}) }}"
+
+
+@pytest.mark.parametrize("kind", ["bf16", "f8e8m0fnu"])
+def test_functions_are_rounded_once(kind):
+    text, rng = functions(kind), np.random.default_rng(2)
+    dtype = ELEMENT_TYPES[kind].dtype
+    x, y = (rng.normal(size=64).astype(np.float32) ** 3 for _ in range(2))
+    x[:8] = 0, -0.0, 0.5, -2.5, np.inf, -np.inf, np.nan, 1
+    x, y = x.astype(dtype), y.astype(dtype)
+    module = emitted(text)
+    assert len(kernels(module)) == text.count("= ") - 3  # all but two parameters and the tuple
+    with np.errstate(all="ignore"):
+        made, expected = module.load(keep_compiled=False).main(x, y), xla2py.emit(text).load().main(x, y)
+    leaves = compare(list(expected), list(made))
+    assert [str(leaf) for leaf in leaves if not leaf.status.is_good] == []
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *BYTES, "f4e2m1fn", "f8e8m0fnu"])
 def test_a_program_computes_what_the_readable_style_does(kind):
     text, rng = program(kind), np.random.default_rng(1)
     dtype = ELEMENT_TYPES[kind].dtype
@@ -158,7 +223,7 @@ def test_a_program_computes_what_the_readable_style_does(kind):
         assert leaf.dtype == same.dtype
         assert np.array_equal(leaf.astype(np.float32), same.astype(np.float32), equal_nan=True)
         assert np.array_equal(leaf, again, equal_nan=True)
-    assert f"def bits_of_{'f8' if kind in BYTES else kind}" in module.source
+    assert f"def bits_of_{'f8' if kind in BYTES else kind}(" in module.source
 
 
 def nibbles(bits: int) -> str:

@@ -89,6 +89,7 @@ SCALARS: dict[str, Function] = {
     "isnan": np.isnan,
     "real": np.real,
     "imag": np.imag,
+    "sign": np.sign,
     "convert": lambda x: x,  # the result is cast to the type of the node
     "scalar": lambda x: x,
     "select": lambda which, a, b: a if which else b,
@@ -120,8 +121,21 @@ FUNCTIONS: dict[str, Function] = {
     "erf_inv": special.erf_inv,
     "normal_cdf": special.normal_cdf,
     "sigmoid": special.sigmoid,
-    "complex_from_parts": complexes.complex_from_parts,
+    **{
+        function.__name__: function
+        for function in (
+            complexes.complex_from_parts,
+            complexes.complex_log1p,
+            complexes.complex_expm1,
+            complexes.complex_logistic,
+            complexes.complex_rsqrt,
+            complexes.complex_sign,
+            complexes.complex_maximum,
+            complexes.complex_minimum,
+        )
+    },
 }
+CONVERSIONS: dict[str, Function] = {"to_int": conversion.to_int, "round_to": conversion.round_to}
 
 
 def scalar_of(node: Node, operands: list[Any]) -> Any:
@@ -131,8 +145,8 @@ def scalar_of(node: Node, operands: list[Any]) -> Any:
     dtype = node.type.dtype
     if node.opcode == "compare":
         made = _COMPARISONS[node.parameters["direction"]](*operands)
-    elif node.opcode == "prelude" and node.parameters["function"] == "to_int":
-        made = conversion.to_int(np.asarray(operands[0]), dtype)
+    elif node.opcode == "prelude" and node.parameters["function"] in CONVERSIONS:
+        made = CONVERSIONS[node.parameters["function"]](np.asarray(operands[0]), dtype)
     elif node.opcode == "prelude":
         made = FUNCTIONS[node.parameters["function"]](*map(np.asarray, operands))
     else:

@@ -14,7 +14,7 @@ from ....transpile.emission.kernel_renderer import KernelRenderer, start_value
 from ....transpile.emission.literals import number
 from ....transpile.hlo.element_types import ELEMENT_TYPES, F32, S8, S64, U8, U16, U32, U64, ElementType
 from ....transpile.kernels.index_maps import Index
-from ..kernels import AS_BITS, NARROW, NIBBLES
+from ..kernels import AS_BITS, NARROW, NIBBLES, shifts_within
 
 # What kernels call NumPy's types, by which they make numbers.
 CASTS = {
@@ -37,7 +37,7 @@ CASTS = {
 _EXACT = frozenset("negate abs maximum minimum clamp select floor ceil round-nearest-even read gather".split())
 _EXACT |= {"guarded_gather", "concatenate", "stack", "roll", "pad", "conditional", "item", "parameter", "literal"}
 # Floats of 8 bits may have no negative zero, and no whole number that is next to the largest.
-_EXACT_OF_BITS = {16: _EXACT, 8: _EXACT - {"negate", "floor", "ceil", "round-nearest-even"}}
+_EXACT_OF_BITS = {16: _EXACT, 8: _EXACT - {"negate", "floor", "ceil", "round-nearest-even"}, 4: _EXACT}
 # Numba computes these in 64 bits: what may leave the type of its operands is cut to it again.
 _WIDENED = frozenset("add subtract multiply negate not shift-left abs divide remainder square".split())
 # Numba promises LLVM that these never leave int64.
@@ -45,7 +45,10 @@ _PROMISED = frozenset("add subtract multiply square".split())
 # These have no sign there if no operand has one: beside a literal, which has one, they would become floats.
 _UNSIGNED = frozenset("and or xor shift-right-logical shift-right-arithmetic".split())
 _LEAST = np.iinfo(np.int64).min
-_SIZES = {16: "word", 8: "byte"}  # of narrow numbers, as macros call them; those of fewer bits are a nibble
+# What macros call narrow numbers.
+_SIZES = {name: "word" if ELEMENT_TYPES[name].bits == 16 else "byte" for name in NARROW} | dict.fromkeys(
+    NIBBLES, "nibble"
+)
 
 
 class Row(Expression):
@@ -80,10 +83,11 @@ class NumbaRenderer(KernelRenderer):
             "number": self.plain_number,
             "element": self.element,
             "loaded": self.loaded,
+            "shifts_within": shifts_within,
         }
 
     def own_filters(self) -> dict[str, Any]:
-        return {"cast": self.type_name, "unsigned": self.unsigned, "kind": self.kind}
+        return {"cast": self.type_name, "unsigned": self.unsigned, "signed": self.signed, "kind": self.kind}
 
     def kind(self, element_type: ElementType) -> str:
         """Return the name of the type of numbers that an element is computed in."""
@@ -125,12 +129,16 @@ class NumbaRenderer(KernelRenderer):
 
     def _by(self, conversion: str, text: str, element_type: ElementType) -> Expression:
         """Return what a conversion of narrow numbers makes: ``number_of``, ``bits_of`` or ``rounded``."""
-        macro = f"{conversion}_{_SIZES.get(element_type.bits, 'nibble')}"
+        macro = f"{conversion}_{_SIZES[element_type.name]}"
         return Expression(self.statement(macro, element_type.name, text), PRIMARY)
 
     def unsigned(self, element_type: ElementType) -> str:
         """``u32`` for ``s32``: the type with the same bits and no sign."""
         return self.type_name(ELEMENT_TYPES[f"u{element_type.bits}"])
+
+    def signed(self, element_type: ElementType) -> str:
+        """``i32`` for ``u32``: the type with the same bits, one of them a sign."""
+        return self.type_name(ELEMENT_TYPES[f"s{element_type.bits}"])
 
     def plain_number(self, value: Any) -> str:
         """A number without a type."""

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+from numpy.typing import DTypeLike
 
 from ...prelude.keys import uniform_of
+from ...prelude.random import low_bits, philox_next
 from .mathematics_f32 import erf_inv_f32
 
 
@@ -91,3 +93,46 @@ def compiled_normal(key: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     normal = np.empty(bits.shape, np.float32)
     normal_loop(bits, normal)
     return normal.reshape(shape)
+
+
+@njit(error_model="numpy", nogil=True)
+def philox_round(
+    key0: Any, key1: Any, x0: Any, x1: Any, x2: Any, x3: Any
+) -> tuple[Any, Any, Any, Any]:
+    """A step of the Philox-4x32 cipher of four uint32."""
+    first = np.uint64(x0) * np.uint64(0xD2511F53)
+    second = np.uint64(x2) * np.uint64(0xCD9E8D57)
+    high0, high2 = np.uint32(first >> np.uint64(32)), np.uint32(second >> np.uint64(32))
+    low0, low2 = np.uint32(first), np.uint32(second)
+    return np.uint32(high2 ^ x1 ^ key0), low2, np.uint32(high0 ^ x3 ^ key1), low0
+
+
+@njit(error_model="numpy", cache=True, nogil=True)
+def philox_loop(key: Any, low: Any, high: Any, numbers: np.ndarray) -> None:
+    """Fill ``numbers`` [4 n] with the uint32 of a 64-bit key and the n counts from that
+    on whose two words are given.
+    """
+    for i in range(len(numbers) // 4):
+        word = low + np.uint64(i)
+        over = high + np.uint64(word < low)
+        x0, x1 = np.uint32(word), np.uint32(word >> np.uint64(32))
+        x2, x3 = np.uint32(over), np.uint32(over >> np.uint64(32))
+        key0, key1 = np.uint32(key), np.uint32(key >> np.uint64(32))
+        for _ in range(10):
+            x0, x1, x2, x3 = philox_round(key0, key1, x0, x1, x2, x3)
+            key0, key1 = np.uint32(key0 + 0x9E3779B9), np.uint32(key1 + 0xBB67AE85)
+        numbers[4 * i], numbers[4 * i + 1] = x0, x1
+        numbers[4 * i + 2], numbers[4 * i + 3] = x2, x3
+
+
+def compiled_philox(
+    state: np.ndarray, shape: Sequence[int], dtype: DTypeLike
+) -> tuple[np.ndarray, np.ndarray]:
+    """The next state and random bits, as ``philox_bits``."""
+    dtype, size = np.dtype(dtype), math.prod(shape)
+    count = -(-size // (2 if dtype.itemsize == 8 else 4))
+    words = np.ascontiguousarray(state).view(np.uint64)
+    numbers = np.empty(4 * count, np.uint32)
+    philox_loop(words[0], words[1], words[2] if len(words) == 3 else words[0], numbers)
+    bits = numbers.view(dtype) if dtype.itemsize == 8 else low_bits(numbers, dtype)
+    return philox_next(state, count), bits[:size].reshape(shape)

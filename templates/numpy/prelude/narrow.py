@@ -65,3 +65,19 @@ def bits_of_f16(x: Any) -> Any:
     kept = small if size < np.float32(6.1035156e-05) else normal
     kept = kept if size < np.float32(np.inf) else 0x7C00
     return np.uint16(sign | (0x7E00 if np.isnan(x) else kept))
+
+
+@element
+def odd_f32(x: float) -> np.float32:
+    """A float64 cut to float32, whose last bit tells that something was cut off: it
+    rounds to narrower floats as ``x`` does.
+    """
+    near = np.float32(x)
+    bits = near.view(np.uint32)
+    cut = np.uint32(bits - 1 if abs(np.float64(near)) > abs(x) else bits)
+    is_exact = np.float64(cut.view(np.float32)) == x
+    return (
+        near
+        if np.isnan(x)
+        else np.uint32(cut if is_exact else cut | 1).view(np.float32)
+    )

@@ -1,4 +1,6 @@
-"""Floats of 8 bits for loops of Numba: their bits, and what float32 they stand for."""
+"""Floats of 8 and of 4 bits for loops of Numba: their bits, and what float32 they stand
+for.
+"""
 
 from typing import Any
 
@@ -17,6 +19,8 @@ F8E4M3FNUZ = (3, -7, 0x7F, 0x80, 0x80)
 F8E4M3B11FNUZ = (3, -10, 0x7F, 0x80, 0x80)
 F8E5M2 = (2, -14, 0x7B, 0x7C, 0x7E)
 F8E5M2FNUZ = (2, -15, 0x7F, 0x80, 0x80)
+FLOATS_OF_F4E2M1FN = BYTES.view(ml_dtypes.float4_e2m1fn).astype(np.float32)
+FLOATS_OF_F8E8M0FNU = BYTES.view(ml_dtypes.float8_e8m0fnu).astype(np.float32)
 FLOATS_OF_F8E3M4 = BYTES.view(ml_dtypes.float8_e3m4).astype(np.float32)
 FLOATS_OF_F8E4M3 = BYTES.view(ml_dtypes.float8_e4m3).astype(np.float32)
 FLOATS_OF_F8E4M3FN = BYTES.view(ml_dtypes.float8_e4m3fn).astype(np.float32)
@@ -43,3 +47,27 @@ def bits_of_f8(x: Any, kind: tuple[int, int, int, int, int]) -> Any:
     code = number if size <= 0x7F800000 else nan
     has_sign = above != 0x80 or 0 < code < 0x80
     return np.uint8(code | (bits >> 24 & 0x80 if has_sign else 0))
+
+
+@element
+def bits_of_f4e2m1fn(x: Any) -> Any:
+    """The bits of the number next to a float32 with two bits of an exponent and one
+    digit, to even in the middle: 6 for all that is larger, -0 for NaN.
+    """
+    size = min(abs(x), np.float32(6))
+    whole = np.rint(size + size) if size < np.float32(2) else np.rint(size) + 2
+    code = np.int64(whole if size < np.float32(4) else np.rint(0.5 * size) + 4)
+    sign = np.float32(x).view(np.uint32) >> 28 & 8
+    return np.uint8(8 if np.isnan(x) else code | sign)
+
+
+@element
+def bits_of_f8e8m0fnu(x: Any) -> Any:
+    """The bits of the power of two next to a float32, the larger in the middle; NaN of
+    what is not positive and of what is too large.
+    """
+    bits = np.int64(np.float32(x).view(np.uint32))
+    subnormal = bits > 0x400000  # above 2**-127 comes 2**-126, as in XLA
+    code = bits + 0x400000 >> 23 if bits >= 0x800000 else subnormal
+    is_power = 0 < bits < 0x7F800000 - 0x400000
+    return np.uint8(code if is_power else 0xFF)
