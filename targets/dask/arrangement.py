@@ -33,7 +33,7 @@ def written(found: ChunkProgram) -> Program:
     main = MainWriter(program.entry, chunks, schedule.kept)
     for phase in schedule.phases:
         if isinstance(phase, BlockPhase):
-            write_blocks(phase, schedule.choices, main)
+            write_blocks(phase, main)
         else:
             phase.strategy.write(phase, main)
     main.finish()

@@ -14,10 +14,8 @@ from .blockwise_index import CHARACTERS, BlockwiseIndex, contracts, size_of_axis
 from .copying import Copier
 from .main_writer import MainWriter
 from .nodes import is_plain_number
-from .propagation import Choices
-from .strategies import DASK_BUILTIN
 from .strategy import Root
-from .tracing import Source, key_of
+from .tracing import key_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ class BlockCall:
         }
 
 
-def write_blocks(phase: BlockPhase, choices: Choices, main: MainWriter) -> None:
+def write_blocks(phase: BlockPhase, main: MainWriter) -> None:
     """Add the block function of a phase, the node that applies it, and what is left to do with its results."""
     function = main.block_function(_block_function(phase, main))
     roots, sources = phase.roots, list(phase.trace.sources.values())
@@ -56,7 +54,7 @@ def write_blocks(phase: BlockPhase, choices: Choices, main: MainWriter) -> None:
         None if is_plain_number(source.node) else index.of_source(source.index, source.node.shape) for source in sources
     )
     takes_one_by_one = (phase.accumulates or phase.tiles is not None) and not function.note
-    way = _way(phase, sources, choices) if takes_one_by_one else "read"
+    way = "read" if not takes_one_by_one else "in_files" if phase.accumulates else "pieces"
     operands = tuple(main.given(source.node, phase.region, way) for source in sources)
     known = {
         c: n for x, own in zip(sources, indices, strict=True) for c, n in zip(own or "", x.node.shape, strict=False)
@@ -75,13 +73,6 @@ def write_blocks(phase: BlockPhase, choices: Choices, main: MainWriter) -> None:
         own = BlockwiseIndex(dict(zip(cut, shared, strict=True)))
         item = BlockCall(function, (shared,), None, sums=False, joins=True)
         _finish(root, _applied(root, own, dict.fromkeys(shared, 0), item, (parts,), main, item=k), main)
-
-
-def _way(phase: BlockPhase, sources: list[Source], choices: Choices) -> str:
-    """Return how a block function is given what it takes one after the other; what is only read can be cut again."""
-    if any(source.node.opcode == "reshape" and choices[source.node] is DASK_BUILTIN for source in sources):
-        return "read"
-    return "in_files" if phase.accumulates else "pieces"
 
 
 def _block_function(phase: BlockPhase, main: MainWriter) -> Function:

@@ -21,7 +21,7 @@ def _always(node: Node) -> bool:
 # What dask.array does along an axis that it otherwise needs whole, and when.
 SUPPORTED: dict[str, Callable[[Node], bool]] = {
     **dict.fromkeys(("roll", "concatenate", "stack", "cumsum", "cumprod", "broadcast_to"), _always),
-    **dict.fromkeys(("argmax", "argmin", "bitwise_reduce", "diagonal", "reshape"), is_filled),
+    **dict.fromkeys(("argmax", "argmin", "bitwise_reduce", "diagonal"), is_filled),
     "setitem": lambda node: not is_scatter(node) and all(is_known_on_host(index) for index in node.operands[2:]),
     "getitem": lambda node: all(is_known_on_host(index) for index in node.operands[1:]),
     "pad": lambda node: is_filled(node) and node.operands[1].is_literal,
@@ -41,8 +41,7 @@ class DaskBuiltin(ArrayStrategy):
             return False
         if node.opcode == "broadcast_to":
             return any(chunks.followed(node))
-        is_needed = bool(chunks.unmet(node)) or (node.opcode == "reshape" and sum(chunks.followed(node)) > 1)
-        return is_needed and SUPPORTED[node.opcode](node)
+        return bool(chunks.unmet(node)) and SUPPORTED[node.opcode](node)
 
     def propagated(self, node: Node, chunks: Chunks) -> Iterator[tuple[Node, tuple[bool, ...]]]:
         """dask.array also cuts the axes that are none of an operand's."""
