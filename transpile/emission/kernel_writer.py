@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ..array.node import Node
-from ..array.program import Branch, Carry, tree_nodes
+from ..array.program import Branch, Carry, Loop, tree_nodes
+from ..array.traversal import topological
 from ..kernels.index_maps import Offset
 from ..kernels.kernel import Kernel
 from .body import FunctionWriter
@@ -147,13 +148,39 @@ class KernelLoops:
             writer.texts[carry.parameter] = name
             if item is not None:
                 writer.texts[item] = name
-        counter = Expression(writer.names.fresh("step"))
-        writer.texts[loop.counter] = counter
-        writer.line(writer.renderer.statement("for_range", counter, loop.start, loop.stop, loop.step))
+        first = self._needed_to_go_on(loop)
+        leaves = loop.condition is not None and (loop.counter is not None or bool(first))
+        if loop.counter is not None:
+            counter = writer.texts[loop.counter] = Expression(writer.names.fresh("step"))
+            head = writer.renderer.statement("for_range", counter, loop.start, loop.stop, loop.step)
+        else:
+            assert loop.condition is not None
+            head = writer.renderer.statement("while", "" if leaves else writer.text(loop.condition))
+        writer.line(head, None if leaves else loop.condition)
         writer.indent += 1
-        self._move(writer.region(loop.region, loop).moves)
+        if leaves:
+            self._leave(loop, first)
+        self._move(writer.region(loop.region, loop, frozenset(first)).moves)
         writer.indent -= 1
         writer.line(writer.renderer.statement("end_of_loop"))
+
+    def _needed_to_go_on(self, loop: Loop) -> list[Node]:
+        """What has a name and must be known before it is known whether a loop goes on, operands first."""
+        inside = topological([loop.condition]) if loop.condition is not None else []
+        own = [node for node in inside if node.region is loop.region and node.operands]
+        return [node for node in own if node in self.writer.plan.named]
+
+    def _leave(self, loop: Loop, first: Sequence[Node]) -> None:
+        """Leave the loop where its condition, which needs what comes ``first``, does not hold."""
+        writer, statement = self.writer, self.writer.renderer.statement
+        assert loop.condition is not None
+        for node in first:
+            writer.statement(node)
+        writer.line(statement("begin_unless", writer.text(loop.condition)), loop.condition)
+        writer.indent += 1
+        writer.line(statement("leave_loop"))
+        writer.indent -= 1
+        writer.line(statement("end_of_loop"))
 
     def conditional(self, node: Node) -> None:
         """Choose one of several values, by an expression if it is short, else by `if`, where each is computed alone."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
+from itertools import count
 from math import prod
 from typing import Any
 
@@ -186,12 +187,15 @@ class Interpreter:
     def _loop(self, node: Node, at: int, values: Values) -> Any:
         loop: Loop = node.parameters["loop"]
         carried = [values[carry.initial] for carry in loop.carries]
-        for counter in range(loop.start, loop.stop, loop.step):
+        rounds = range(loop.start, loop.stop, loop.step) if loop.counter is not None else count()
+        for counter in rounds:
             inside = dict(values)
             inside |= {carry.parameter: value for carry, value in zip(loop.carries, carried, strict=True)}
-            assert loop.counter is not None
-            inside[loop.counter] = counter
+            if loop.counter is not None:
+                inside[loop.counter] = counter
             self._compute(loop.region, at, inside)
+            if loop.condition is not None and not inside[loop.condition]:
+                break
             carried = [inside[carry.following] for carry in loop.carries if carry.following is not None]
         return carried
 

@@ -11,6 +11,7 @@ from math import prod
 from ..array.node import Node
 from ..array.program import Branch, Function, Loop, roots, tree_nodes
 from ..array.traversal import is_inside, topological
+from ..hlo.element_types import PRED
 from .index_maps import Offset, is_in_order
 from .kernel import Kernel, given_type
 from .lines import Lines
@@ -162,8 +163,12 @@ def _conditional_problems(kernel: Kernel, node: Node) -> Iterator[str]:
 
 def _loop_problems(kernel: Kernel, node: Node) -> Iterator[str]:
     loop: Loop = node.parameters["loop"]
-    if loop.counter is None or loop.condition is not None or loop.stores or loop.effect is not None:
-        yield "its rounds are not counted, or it stores"
+    if loop.counter is None and loop.condition is None:
+        yield "its rounds never end"
+    if loop.condition is not None and loop.condition.element_type is not PRED:
+        yield f"{loop.condition!r} does not tell whether it goes on"
+    if loop.count is not None or loop.stores or loop.effect is not None:
+        yield "nobody knows how many rounds it has, or it stores"
     for carry in loop.carries:
         kinds = {each.element_type for each in (carry.initial, carry.parameter, carry.following) if each is not None}
         if len(kinds) != 1 or carry.following is None:

@@ -1,6 +1,9 @@
-"""A counted loop whose body is one kernel of element-wise operations becomes a loop in the kernel.
+"""A loop whose body is one kernel of element-wise operations becomes a loop in the kernel.
 
-Each element keeps its carried values to itself, so that they are read and written once for all rounds.
+Each element keeps its carried values to itself, so that they are read and written once for all rounds. Where a truth of
+the element chooses between new values and the ones that it has, its rounds end when that is false: nothing changes any
+more. So a loop that goes on while that is true anywhere, as ``jax.vmap`` makes of ``lax.while_loop``, is one of each
+element.
 """
 
 from __future__ import annotations
@@ -51,11 +54,13 @@ def _in_kernel(graph: Graph, node: Node, made: dict[Node, LoopKernel], calls: di
 
 
 def _only_call(node: Node, nodes: list[Node]) -> Node | None:
-    """The kernel that a loop calls in every round, and nothing else; None for any other loop."""
+    """The kernel that a loop calls in every round, and nothing else but whether it goes on; None for any other loop."""
     loop: Loop = node.parameters["loop"]
-    if loop.counter is None or loop.stores or loop.effect is not None or loop.condition is not None:
+    if loop.count is not None or loop.stores or loop.effect is not None:
         return None
     inside = [n for n in nodes if is_inside(n.region, loop.region) and n.opcode not in ("parameter", "item", "scalar")]
+    if loop.condition is not None and loop.condition.opcode == "any" and loop.condition in inside:
+        inside.remove(loop.condition)
     if len(inside) != 1 or inside[0].opcode != "kernel":
         return None
     kernel: Kernel = inside[0].parameters["kernel"]
@@ -82,7 +87,31 @@ class LoopKernel:
             carry.initial.shape == carry.parameter.shape == self.inner.loop and not carry.parameter.is_python_int
             for carry in self.loop.carries
         )
-        return types and all(map(self._follows, self.loop.carries)) and all(map(self._is_read, range(self._count())))
+        is_of_elements = types and all(map(self._follows, self.loop.carries))
+        ends = self.loop.condition is None or (is_of_elements and self._goes_on() is not None)
+        return is_of_elements and ends and all(map(self._is_read, range(self._count())))
+
+    def _goes_on(self) -> Node | None:
+        """The truth, in the inner kernel, without which nothing that is carried changes, if there is one."""
+        results, own = (
+            tree_nodes(self.inner.function.results),
+            dict(zip(self.inner_call.operands, self.inner.function.parameters, strict=True)),
+        )
+        changing = [
+            (own.get(carry.parameter), results[number])
+            for carry in self.loop.carries
+            if (number := self._result(carry.following)) is not None
+        ]
+        chosen = next((new.operands[0] for _, new in changing if new.opcode == "select"), None)
+        if chosen is None or not all(_is_kept(new, old, chosen) for old, new in changing):
+            return None
+        counters = {own[operand] for operand in self.inner_call.operands if self._is_counter(operand)}
+        if not counters.isdisjoint(topological([chosen])):
+            return None
+        if self.loop.condition is None:
+            return chosen
+        number = self._result(self.loop.condition.operands[0])
+        return chosen if number is not None and results[number] is chosen else None
 
     def _count(self) -> int:
         return len(self.inner_call.operands)
@@ -143,12 +172,18 @@ class LoopKernel:
                 made[parameter] = _input(graph, outer, inputs)
                 if parameter in inner.whole:
                     kernel.whole.add(made[parameter])
+        goes_on = self._goes_on()
         with graph.inside(body):
             results = self._copied(graph, made)
         for carry, old in zip(carries, self.loop.carries, strict=True):
             number = self._result(old.following)
             carry.following = results[number] if number is not None else carries[self._number(old.following)].parameter
-        loop = Loop(body, carries, counter=counter, start=self.loop.start, stop=self.loop.stop, step=self.loop.step)
+            if number is not None and goes_on is not None:
+                with graph.inside(body):
+                    carry.following = _chosen(graph, carry.following)
+        loop = Loop(body, carries, start=self.loop.start, stop=self.loop.stop, step=self.loop.step)
+        loop.counter = counter if self.loop.counter is not None else None
+        loop.condition = made[goes_on] if goes_on is not None else None
         types = tuple((carry.parameter.shape, carry.parameter.element_type) for carry in carries)
         starts = tuple(carry.initial for carry in carries)
         with graph.coming_from(self.function.graph.origins.get(self.node)):
@@ -184,6 +219,23 @@ class LoopKernel:
             if node in old.graph.results:
                 graph.results.setdefault(made[node], old.graph.results[node])
         return [made[node] for node in results]
+
+
+def _is_kept(new: Node, old: Node | None, truth: Node) -> bool:
+    """Tell whether a carried value stays where a truth is false: it is chosen by it, or counts how often it held."""
+    if new.opcode == "select":
+        return new.operands[0] is truth and new.operands[2] is old
+    if new.opcode != "add" or not new.type.is_integral:
+        return False
+    value, step = new.operands
+    return value is old and step.opcode == "convert" and step.operands[0] is truth
+
+
+def _chosen(graph: Graph, new: Node) -> Node:
+    """What the next value is where the truth holds."""
+    if new.opcode == "select":
+        return new.operands[1]
+    return graph.typed("add", (new.operands[0], graph.literal(1, new.type)), new.shape, new.element_type)
 
 
 def _input(graph: Graph, outer: Node, inputs: dict[Node, Node]) -> Node:
