@@ -51,6 +51,12 @@ def test_the_header_names_what_is_needed():
     assert " for Dask and NumPy 2.0 or newer. " in xla2py.emit(ADD, "dask").source
 
 
+def test_the_header_names_numba_where_it_compiles():
+    pytest.importorskip("numba", reason="Numba is not installed")
+    source = xla2py.emit(ADD.replace("f32", "bf16"), style="fused").source
+    assert " for NumPy 2.0 or newer, ml_dtypes and Numba. " in source
+
+
 @pytest.mark.parametrize(("version", "is_refused"), [("1.26.4", True), ("2.0.0", False), ("10.1.0rc1", False)])
 def test_an_old_numpy_is_refused_when_the_module_is_imported(monkeypatch, version, is_refused):
     emitted = xla2py.emit(ADD)
