@@ -44,11 +44,11 @@ CASES = [
     (lambda x, i: jnp.take_along_axis(x, i[:, None], axis=0), (X, ROWS), "x[", "indices"),
     (lambda x, i: x.at[i].add(1.0), (X, ROWS), "np.add.at(", "indices"),
     (lambda x, i: x[i[1], 3], (X, ROWS), "x[i[1], 3]", "indices"),
-    (lambda x, i: lax.dynamic_slice(x, (i, 0), (3, 5)), (X, np.int32(2)), "[chosen : chosen + 3]", "indices"),
+    (lambda x, i: lax.dynamic_slice(x, (i, 0), (3, 5)), (X, np.int32(2)), "[i : i + 3]", "indices"),
     (
         lambda x, y, i: lax.dynamic_update_slice(x, y, (i, 0)),
         (X, X[:2] * 0, np.int32(3)),
-        "[chosen : chosen + 2] = y",
+        "[i : i + 2] = y",
         "indices",
     ),
     (lambda x, y: jnp.searchsorted(x, y), (TABLE, TABLE[::2] + 0.5), "np.searchsorted(x, y)", "searches"),

@@ -18,7 +18,7 @@ W = np.linspace(0, 1, 2 * 3 * 6 * 5, dtype=np.float32).reshape(2, 3, 6, 5)
         (lambda a, b: (b.T @ a.T).T, "return a @ b"),
         (lambda a, b: (b.T @ a.T * 0.5).T, "return a @ b * 0.5"),
         (lambda a, b: jnp.exp(b.T @ a.T).T - 1, "return np.exp(a @ b) - 1"),
-        (lambda a, b: (b.T @ a.T).T + (b.T @ a.T * 2).T, "dot = a @ b\nreturn dot + dot * 2"),
+        (lambda a, b: (b.T @ a.T).T + (b.T @ a.T * 2).T, "a_dot_b = a @ b\nreturn a_dot_b + a_dot_b * 2"),
     ],
 )
 def test_products(function, expected):

@@ -20,18 +20,18 @@ def recurrent(xs, w, u, product=lambda x, w: x @ w, **options):
 @pytest.mark.parametrize(
     ("function", "x", "product"),
     [
-        (recurrent, X, "dot = xs @ w"),
-        (lambda xs, w, u: recurrent(xs, w, u, reverse=True), X, "dot = xs @ w"),
-        (recurrent, V, "dot = xs @ w"),
-        (lambda xs, w, u: recurrent(xs, w, u, lambda x, w: w.T @ x), V, "dot = xs @ w"),
-        (lambda xs, w, u: recurrent(xs, w, u, lambda x, w: (x @ w) * jnp.sum(x)), X, "dot = xs @ w"),
+        (recurrent, X, "xs_dot_w = xs @ w"),
+        (lambda xs, w, u: recurrent(xs, w, u, reverse=True), X, "xs_dot_w = xs @ w"),
+        (recurrent, V, "xs_dot_w = xs @ w"),
+        (lambda xs, w, u: recurrent(xs, w, u, lambda x, w: w.T @ x), V, "xs_dot_w = xs @ w"),
+        (lambda xs, w, u: recurrent(xs, w, u, lambda x, w: (x @ w) * jnp.sum(x)), X, "xs_dot_w = xs @ w"),
     ],
 )
 def test_products_of_rows_stand_before_the_loop(function, x, product):
     text = hlo(function, x, W, U)
     before, inside = main(text).split("for ")
     assert product in before
-    assert "dot[i]" in inside
+    assert "xs_dot_w[i]" in inside
     assert inside.count("@") == 1
     assert_agrees(text, x, W, U, without="projections")
 

@@ -66,7 +66,8 @@ class Operation:
 
     ``operands`` are the names of what it takes; the last stands for any number where it begins with ``*``. Where
     ``shape``, ``element_type`` or ``results`` is None, whoever makes a node gives it, or there is none.
-    ``default_names`` are what a value is called that nothing else names, one for each result.
+    ``default_names`` are what a value is called that nothing else names, one for each result; ``names_after`` are the
+    forms of names after what it works on, where that has a name: after one array alone, after two.
 
     The flags behind the rules are traits, which passes and the emission ask for.
     """
@@ -81,6 +82,7 @@ class Operation:
     python_int: PythonIntRule | None = None
     axes: AxesRule | None = None
     default_names: tuple[str, ...] = ()
+    names_after: tuple[str, ...] = ()
     # what it computes
     is_elementwise: bool = False  # each element needs the elements at its own place, after broadcasting
     is_commutative: bool = False  # its two operands may change places

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ..array.node import Node
 from .argument_groups import paths_of
@@ -88,7 +88,7 @@ class ArgumentWriter:
     def _wanted(self) -> list[str]:
         """Return what the parameters would best be called."""
         if self.function.repeated:
-            return self._given()
+            return _lettered(self._given())
         origin = self.function.origin
         names = argument_names(self.function.computation.parameters)
         if origin is not None:
@@ -109,10 +109,10 @@ class ArgumentWriter:
             ]
         computation = self.function.computation
         wanted = self.writer.source_names.functions.parameters(computation, own_name(self.function).removeprefix("d_"))
-        return [
-            wanted[node.parameters["argument"]] or _own_or_given(names[node.parameters["argument"]], given)
+        return _lettered(
+            wanted[node.parameters["argument"]] or self._own_or_given(names[node.parameters["argument"]], given)
             for node, given in zip(self.function.parameters, self._given(), strict=True)
-        ]
+        )
 
     def _shorter(self) -> dict[Node, str]:
         """Return the short forms of the names of the program's arguments."""
@@ -124,14 +124,22 @@ class ArgumentWriter:
         return {node: pairs[k][1] for node, k in places.items() if pairs[k][0] != pairs[k][1]}
 
     def _given(self) -> list[str]:
-        """Return for each parameter the words that the names of what it is given have in common, in all calls."""
+        """Return for each parameter the words that the names of what it is given have in common, in all calls; empty
+        for none.
+        """
         given: list[list[str]] = [[] for _ in self.function.parameters]
         for caller in self.writer.callers:
             for node in caller.plan.nodes:
                 if node.opcode == "call" and node.parameters["function"] is self.function:
                     for names, operand in zip(given, node.operands, strict=True):
                         names.append(caller.wanted.of_argument(operand))
-        return [words or "x" for words in common_words(given)]
+        return common_words(given)
+
+    def _own_or_given(self, name: str, given: str) -> str:
+        """A parameter's own name; that of what it is given where it says only its number, or that it is one."""
+        if not _NAMELESS.fullmatch(name):
+            return name
+        return given or ("x" if name == "x" and not self.writer.callers else "")
 
     def prepare(self) -> str:
         """Write what some libraries do to the arrays they are given before they compute with them; return the chunks
@@ -172,6 +180,8 @@ class ArgumentWriter:
             self._unpack(part, self.texts[part])
 
 
-def _own_or_given(name: str, given: str) -> str:
-    """A parameter's own name; that of what it is given where it says only its number, or that it is one."""
-    return given if _NAMELESS.fullmatch(name) else name
+def _lettered(names: Iterable[str]) -> list[str]:
+    """Return names for parameters: ``x`` for the only one that has none, ``a``, ``b``, ``c`` for several."""
+    names = list(names)
+    letters = iter("abcdefgh") if names.count("") > 1 else iter("x")
+    return [name or next(letters, "x") for name in names]

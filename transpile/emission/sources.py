@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from string import digits
 
 from ..array.graph import Graph
 from ..array.node import Node
@@ -51,8 +52,8 @@ _EMPTY_WORDS = frozenset(
 
 
 def is_empty_word(name: str) -> bool:
-    """Tell whether a name of the author's says no more than that it is a value: ``out``, ``d_y``."""
-    return name.removeprefix(GRADIENT) in _EMPTY_WORDS
+    """Tell whether a name of the author's says no more than that it is a value: ``out``, ``d_y``, ``val2``."""
+    return name.removeprefix(GRADIENT).rstrip(digits) in _EMPTY_WORDS
 
 
 class SourceNames:

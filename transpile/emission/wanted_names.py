@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 from ..array.node import Node
-from ..array.program import Carry, Loop, tree_nodes
+from ..array.program import Branch, Carry, Loop, tree_nodes
 from .context_names import GRADIENT, is_gradient
 from .layer_names import gradients_in_tree, layer_names
 from .names import base_name, is_argument
 from .sources import is_empty_word
+from .subject_names import SubjectNames
 from .updates import gradients, updates
 from .writing import Writing
 
@@ -24,6 +26,7 @@ class WantedNames:
             writer.graph, plan.nodes, results, plan.named - plan.user_names.keys()
         )
         self.updates = updates(writer.function)
+        self.subjects = SubjectNames(writer)
         self.is_of_arguments = writer.function.origin is None and not writer.function.repeated
         self.layers = layer_names(writer.function, plan.nodes) if self.is_of_arguments else {}
 
@@ -38,17 +41,26 @@ class WantedNames:
             loop = call.parameters["stands_for"]
             return self.of_carries(loop, loop.parameters["loop"])[node.parameters["carry"]]
         if own is None or is_empty_word(own):
-            own = self._of_layer(node) or own
+            own = self._of_layer(node) or self.subjects.of_choice(node) or own
         updated = self._updated(node)
         if own is not None and updated.startswith(f"new_{own}_"):  # the author's name is that of the whole tree
             return updated
-        return own or updated or self._in_call(node) or base_name(node, writer.graph)
+        return own or updated or self._suggested(node) or self.subjects.of(node) or base_name(node, writer.graph)
 
-    def _in_call(self, node: Node) -> str | None:
-        """Return what one of several results of a call is called in the function; else what the value leaves."""
+    def _suggested(self, node: Node) -> str | None:
+        """Return what one of several results is called inside; else what the value leaves."""
         if node.opcode == "item" and node.operands[0].opcode == "call":
             return self.writer.source_names.of_result(node.operands[0].parameters["function"], node.parameters["index"])
+        if node.opcode == "item" and node.operands[0].opcode == "conditional":
+            return self._in_branches(node.operands[0].parameters["branches"], node.parameters["index"])
         return self.suggestions.get(node)
+
+    def _in_branches(self, branches: Sequence[Branch], index: int) -> str:
+        """Return what all branches that name a result call it; what they compute goes before what they hand on."""
+        results = [branch.results[index] for branch in branches]
+        own = {self.writer.plan.user_names.get(node) or self.suggestions.get(node) for node in results} - {None}
+        words = own or {self.subjects.word(node) for node in results} - {""}
+        return str(words.pop()) if len(words) == 1 else ""
 
     def _of_layer(self, node: Node) -> str | None:
         """Return what the value of a layer is called after its weights."""
@@ -119,6 +131,15 @@ class WantedNames:
         following = carry.following
         if following is None and carry.initial.opcode in ("empty", "copy"):
             return "out"
-        if following is None or following.opcode in ("parameter", "item"):
-            return "state"
-        return self.of(following)
+        if following is not None and following.opcode == "item":
+            return self._of_item(following) or "state"
+        return "state" if following is None or following.opcode == "parameter" else self.of(following)
+
+    def _of_item(self, item: Node) -> str | None:
+        """Return what one of several results is called in what gives them: a loop within the loop, branches, a call."""
+        (maker,) = item.operands
+        if maker.opcode == "loop":
+            loop: Loop = maker.parameters["loop"]
+            carry = loop.carries[item.parameters["index"]]
+            return self.of_source(maker, loop).get(carry) or self.of_carry(carry)
+        return self.writer.plan.user_names.get(item) or self._suggested(item)

@@ -50,10 +50,20 @@ def _define(names: str, operands: str, default_name: str = "", **row: Any) -> No
 
 
 _logic: dict[str, Any] = {"is_idempotent": True, "is_known_on_host": True, "is_commutative": True}
+_MASK = ("{}_mask",)
 # What is an int again of Python ints.
 _counting: dict[str, Any] = {"python_int": _is_count, "is_known_on_host": True}
 
-_define("add", "x y", "total", promotes=True, **_counting, is_commutative=True, interval=of_operands(intervals.total))
+_define(
+    "add",
+    "x y",
+    "total",
+    promotes=True,
+    **_counting,
+    is_commutative=True,
+    interval=of_operands(intervals.total),
+    names_after=("shifted_{}", "{}_plus_{}"),
+)
 _define(
     "multiply",
     "x y",
@@ -62,8 +72,17 @@ _define(
     **_counting,
     is_commutative=True,
     interval=of_operands(intervals.product),
+    names_after=("scaled_{}", "{}_times_{}"),
 )
-_define("subtract", "x y", "difference", promotes=True, **_counting, interval=of_operands(intervals.difference))
+_define(
+    "subtract",
+    "x y",
+    "difference",
+    promotes=True,
+    **_counting,
+    interval=of_operands(intervals.difference),
+    names_after=("shifted_{}", "{}_minus_{}"),
+)
 _define(
     "divide",
     "x y",
@@ -72,6 +91,7 @@ _define(
     is_costly=True,
     python_int=_is_count,
     interval=of_operands(intervals.quotient),
+    names_after=("scaled_{}", "{}_over_{}"),
 )
 _define("remainder", "x y", "rest", is_costly=True, python_int=_is_count, interval=of_operands(intervals.rest))
 _define("power", "x y", "power", is_costly=True)
@@ -87,32 +107,35 @@ _define(
     is_known_on_host=True,
     is_commutative=True,
     interval=of_either(intervals.both),
+    names_after=_MASK,
 )
-_define("or", "x y", "mask", **_logic)
-_define("xor", "x y", "mask", is_known_on_host=True, is_commutative=True)
+_define("or", "x y", "mask", **_logic, names_after=_MASK)
+_define("xor", "x y", "mask", is_known_on_host=True, is_commutative=True, names_after=_MASK)
 _define("shift-left", "x count", "shifted")
 _define("shift-right-logical", "x count", "shifted", interval=of_operands(intervals.shifted))
 _define("shift-right-arithmetic", "x count", "shifted")
 
-_define("negate", "x", "negative", is_known_on_host=True)
-_define("not", "x", "mask", is_known_on_host=True)
-_define("abs", "x", "magnitude", element_type=_real, is_blind_to_minus=True)
-_define("sign", "x", is_discontinuous=True)
+_define("negate", "x", "negative", is_known_on_host=True, names_after=("minus_{}",))
+_define("not", "x", "mask", is_known_on_host=True, names_after=_MASK)
+_define("abs", "x", "magnitude", element_type=_real, is_blind_to_minus=True, names_after=("abs_{}",))
+_define("sign", "x", is_discontinuous=True, names_after=("{}_sign",))
 _define("floor", "x", is_discontinuous=True, rounds=floor)
 _define("ceil", "x", is_discontinuous=True, rounds=ceil)
 _define("round-nearest-even", "x", "rounded", is_discontinuous=True, rounds=round)
-_define("sqrt", "x", "root", is_costly=True)
-_define("cbrt", "x", "root", is_costly=True)
+_define("sqrt", "x", "root", is_costly=True, names_after=("sqrt_{}",))
+_define("cbrt", "x", "root", is_costly=True, names_after=("cbrt_{}",))
 _define("rsqrt", "x", "scale", is_costly=True)
-_define("square", "x", "square", is_blind_to_minus=True)
-_define("exponential", "x", "exp", is_costly=True, is_blind_to_minus=True)
+_define("square", "x", "square", is_blind_to_minus=True, names_after=("{}_squared",))
+_define("exponential", "x", "exp", is_costly=True, is_blind_to_minus=True, names_after=("exp_{}",))
 _define("exponential-minus-one", "x", "expm1", is_costly=True)
-_define("log", "x", is_costly=True)
+_define("log", "x", is_costly=True, names_after=("log_{}",))
 _define("log-plus-one", "x", "log1p", is_costly=True)
-_define("logistic", "x", "gate", is_costly=True, is_blind_to_minus=True)
-_define("sine", "x", "sin", is_costly=True)
-_define("cosine", "x", "cos", is_costly=True, is_blind_to_minus=True)
-_define("tan tanh sinh cosh acos acosh asin asinh atanh", "x", is_costly=True)
+_define("logistic", "x", "gate", is_costly=True, is_blind_to_minus=True, names_after=("{}_gate",))
+_define("sine", "x", "sin", is_costly=True, names_after=("sin_{}",))
+_define("cosine", "x", "cos", is_costly=True, is_blind_to_minus=True, names_after=("cos_{}",))
+_define("tan", "x", is_costly=True, names_after=("tan_{}",))
+_define("tanh", "x", is_costly=True, names_after=("tanh_{}",))
+_define("sinh cosh acos acosh asin asinh atanh", "x", is_costly=True)
 
 _define(
     "compare",
@@ -124,11 +147,12 @@ _define(
     is_blind_to_minus=True,
     promotes=True,
     is_discontinuous=True,
+    names_after=_MASK,
 )
-_define("is-finite", "x", "finite", element_type=pred, is_blind_to_minus=True)
-_define("isnan", "x", "missing", element_type=pred)
+_define("is-finite", "x", "finite", element_type=pred, is_blind_to_minus=True, names_after=_MASK)
+_define("isnan", "x", "missing", element_type=pred, names_after=_MASK)
 _define("select", "mask x y", "chosen", element_type=_chosen, promotes=True, interval=intervals.chosen)
-_define("clamp", "low x high", "clipped", interval=of_operands(intervals.clamped))
+_define("clamp", "low x high", "clipped", interval=of_operands(intervals.clamped), names_after=("clipped_{}",))
 
 _define("real imag", "x", element_type=_real, is_view=True, allocates=False)
 _define(

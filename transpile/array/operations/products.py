@@ -72,7 +72,15 @@ _product: dict[str, Any] = {
     "default_names": ("dot",),
 }
 _precision = {"precision": WORD.optional}  # in which float32 is multiplied, where that is less
-OPERATIONS.define("matmul", "a b", parameters=_precision, shape=matmul_shape, axes=matmul_axes, **_product)
+OPERATIONS.define(
+    "matmul",
+    "a b",
+    parameters=_precision,
+    shape=matmul_shape,
+    axes=matmul_axes,
+    names_after=("", "{}_dot_{}"),
+    **_product,
+)
 OPERATIONS.define(
     "tensordot", "a b", parameters={"axes": ANY, **_precision}, shape=_tensordot_shape, axes=_tensordot_axes, **_product
 )

@@ -30,10 +30,24 @@ def _position(operands: Sequence[Operand], parameters: Parameters, result: Eleme
 
 
 OPERATIONS.define(
-    "sum", "x", element_type=type_of_first, widens=True, folds="add", default_names=("total",), **_along_axes
+    "sum",
+    "x",
+    element_type=type_of_first,
+    widens=True,
+    folds="add",
+    default_names=("total",),
+    names_after=("{}_sum",),
+    **_along_axes,
 )
 OPERATIONS.define(
-    "prod", "x", element_type=type_of_first, widens=True, folds="multiply", default_names=("product",), **_along_axes
+    "prod",
+    "x",
+    element_type=type_of_first,
+    widens=True,
+    folds="multiply",
+    default_names=("product",),
+    names_after=("{}_prod",),
+    **_along_axes,
 )
 OPERATIONS.define(
     "max",
@@ -42,6 +56,7 @@ OPERATIONS.define(
     interval=interval_of_first,
     folds="maximum",
     default_names=("peak",),
+    names_after=("{}_max",),
     **_along_axes,
 )
 OPERATIONS.define(
@@ -51,14 +66,17 @@ OPERATIONS.define(
     interval=interval_of_first,
     folds="minimum",
     default_names=("lowest",),
+    names_after=("{}_min",),
     **_along_axes,
 )
-OPERATIONS.define("mean", "x", element_type=type_of_first, default_names=("mean",), **_along_axes)
+OPERATIONS.define(
+    "mean", "x", element_type=type_of_first, default_names=("mean",), names_after=("{}_mean",), **_along_axes
+)
 OPERATIONS.define("any", "x", element_type=pred, folds="or", default_names=("found",), **_along_axes)
 OPERATIONS.define("all", "x", element_type=pred, folds="and", default_names=("holds",), **_along_axes)
 _spread = {**_along_axes, "parameters": {**_along_axes["parameters"], "ddof": INT.optional}}  # type: ignore[dict-item]
-OPERATIONS.define("var", "x", element_type=_real, default_names=("variance",), **_spread)
-OPERATIONS.define("std", "x", element_type=_real, default_names=("deviation",), **_spread)
+OPERATIONS.define("var", "x", element_type=_real, default_names=("variance",), names_after=("{}_var",), **_spread)
+OPERATIONS.define("std", "x", element_type=_real, default_names=("deviation",), names_after=("{}_std",), **_spread)
 OPERATIONS.define(
     "bitwise_reduce",
     "x",
@@ -94,6 +112,7 @@ for _name, _folds, _noun in (
         "x",
         folds=_folds,
         default_names=(f"running_{_noun}",),
+        names_after=(f"{{}}_{_name}",),
         element_type=type_of_first,
         widens=True,
         **{**_along, "parameters": {"axis": AXIS, "backwards": FLAG.optional}},  # backwards: within kernels only
@@ -107,9 +126,15 @@ OPERATIONS.define(
     **_along,
 )
 OPERATIONS.define(
-    "sort", "x", element_type=type_of_first, interval=interval_of_first, default_names=("ordered",), **_along
+    "sort",
+    "x",
+    element_type=type_of_first,
+    interval=interval_of_first,
+    default_names=("ordered",),
+    names_after=("sorted_{}",),
+    **_along,
 )
-OPERATIONS.define("argsort", "x", interval=_position, default_names=("order",), **_along)
+OPERATIONS.define("argsort", "x", interval=_position, default_names=("order",), names_after=("{}_order",), **_along)
 
 
 # -- transforms
@@ -150,4 +175,5 @@ OPERATIONS.define(
     axes=_transform_axes,
     allocates=True,
     default_names=("spectrum",),
+    names_after=("{}_spectrum",),
 )

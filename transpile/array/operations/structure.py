@@ -248,6 +248,7 @@ for _name, _noun in (("tril", "lower"), ("triu", "upper")):
         axes=axes.elementwise,
         allocates=True,
         default_names=(_noun,),
+        names_after=(f"{_noun}_{{}}",),
     )
 OPERATIONS.define(
     "diagonal",
@@ -257,6 +258,7 @@ OPERATIONS.define(
     axes=_diagonal_axes,
     is_view=True,
     default_names=("diagonal",),
+    names_after=("{}_diagonal",),
     **_same_elements,
 )
 
@@ -327,6 +329,7 @@ OPERATIONS.define(
     shape=_padded,
     axes=_padded_axes,
     default_names=("padded",),
+    names_after=("padded_{}",),
     **_joins,
 )
 OPERATIONS.define(
@@ -338,6 +341,7 @@ OPERATIONS.define(
     joins=True,
     allocates=True,
     default_names=("rolled",),
+    names_after=("rolled_{}",),
     **_same_elements,
 )
 

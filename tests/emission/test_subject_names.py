@@ -1,0 +1,127 @@
+"""Names of values after what their operation works on."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import xla2py
+
+X, W = np.linspace(0.5, 2, 6, dtype=np.float32).reshape(2, 3), np.ones((2, 3), np.float32)
+
+
+def text_of(function, *arguments):
+    """The module of a function without its source."""
+    return xla2py.emit(jax.jit(function).lower(*arguments).as_text("hlo", debug_info=True)).source
+
+
+def agrees(function, *arguments):
+    text = jax.jit(function).lower(*arguments).as_text("hlo", debug_info=True)
+    found, expected = xla2py.emit(text).load().main(*arguments), jax.jit(function)(*arguments)
+    jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-6), found, expected)
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        (lambda u, w: jnp.sqrt(u), "sqrt_u"),
+        (lambda u, w: u * u, "u_squared"),
+        (lambda u, w: u - w, "u_minus_w"),
+        (lambda u, w: u + w, "u_plus_w"),
+        (lambda u, w: w * 2.5, "scaled_w"),
+        (lambda u, w: jnp.where(w > 1, w, 0), "masked_w"),
+        (lambda u, w: w.sum(axis=0), "w_sum"),
+        (lambda u, w: jnp.argsort(u, axis=-1), "u_order"),
+    ],
+)
+def test_a_value_has_the_name_of_its_operands(value, name):
+    def function(u, w):
+        made = value(u, w)
+        return made @ made.T if made.ndim == 2 else made[:, None] * made, u @ w.T
+
+    assert f" {name} = " in text_of(function, X, W)
+    agrees(function, X, W)
+
+
+def test_a_conversion_tells_the_type():
+    def function(count):
+        return 1 - 0.9 ** count.astype(jnp.float32), 1 - 0.99 ** count.astype(jnp.float32)
+
+    assert "count_float32 = count.astype(np.float32)" in text_of(function, np.int32(3))
+
+
+def test_masks_are_about_what_they_compare():
+    def function(u, w):
+        inside = (u > 1) & (u < 2)
+        return jnp.where(inside, w, 1.0) @ jnp.where(inside, 2.0, w).T
+
+    assert "u_mask = (u > 1) & (u < 2)" in text_of(function, X, W)
+    agrees(function, X, W)
+
+
+def test_the_exponential_of_a_logarithm_is_what_it_is_of():
+    def function(log_scale, w):
+        scale = jnp.exp(log_scale)
+        return scale @ scale.T + w[0, 0]
+
+    assert "scale = np.exp(log_scale)" in text_of(function, X, W)
+
+
+def test_operands_without_a_word_leave_the_operation_its_own():
+    def function(u, w):
+        made = jnp.square(u * w - 1) * 3 - u  # no operand of the last has a word
+        return made @ made.T
+
+    text = text_of(function, X, W)
+    assert " difference = " in text
+    assert "difference_minus" not in text and "u_minus_x" not in text
+
+
+def test_long_names_are_not_joined():
+    def function(the_first_argument, the_second_argument):
+        made = the_first_argument - the_second_argument
+        return made @ made.T
+
+    assert " difference = " in text_of(function, X, W)
+
+
+def test_branches_name_what_they_give():
+    def function(flag, position, energy):
+        def accept(position, energy):
+            return position * 2, energy + 1
+
+        position, energy = jax.lax.cond(flag, accept, lambda *given: given, position, energy)
+        return position @ position.T + energy @ energy.T
+
+    text = text_of(function, True, X, W)
+    assert "value" not in text.split("def main")[1].split("\n\n\n")[0]
+    agrees(function, np.bool_(True), X, W)
+
+
+def test_parameters_without_a_word_have_letters():
+    text = """
+HloModule layers
+
+layer {
+  Arg_0 = f32[4] parameter(0)
+  Arg_1 = f32[4] parameter(1)
+  p = f32[4] multiply(Arg_0, Arg_1)
+  s = f32[4] sine(p)
+  e = f32[4] exponential(s)
+  t = f32[4] add(e, p)
+  h = f32[4] tanh(t)
+  ROOT q = f32[4] divide(h, s)
+}
+
+ENTRY main {
+  u = f32[4] parameter(0)
+  y = f32[4] parameter(1)
+  a = f32[4] call(u, y), to_apply=layer
+  b = f32[4] call(y, a), to_apply=layer
+  ROOT r = f32[4] add(a, b)
+}
+"""
+    source = xla2py.emit(text).source
+    assert "def layer(a: Array, b: Array) -> Array:" in source

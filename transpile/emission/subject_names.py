@@ -1,0 +1,119 @@
+"""Names of values after what their operation works on: ``tau_mask``, ``sqrt_var``, ``x_minus_mean``.
+
+The word of an operation alone, ``mask`` or ``difference``, says nothing that the line does not say. It is told apart
+by the operand that has a name of its own, the author's or an argument's; where that is too long, or there is none, the
+word stays alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from ..array.node import Node
+from ..array.operations import OPERATIONS
+from .sources import is_empty_word
+from .writing import Writing
+
+_LONGEST = 20  # characters of such a name: a longer one costs more than it says
+
+_LOG = "log_"
+_EMPTY = frozenset(("state", "total"))  # operands whose names say nothing
+_LAST_KEY = re.compile(r"""(?:\.|\[["'])([A-Za-z]\w*)(?:["']\])?$""")  # of a leaf of a tree: params["tau"], state.count
+_MASK = ("{}_mask",)
+
+
+class SubjectNames:
+    """Finds the names of a function's values that say what their operation works on."""
+
+    def __init__(self, writer: Writing) -> None:
+        self.writer = writer
+        self._joined: set[str] = set()  # names of two operands' words, which are long enough
+
+    def of(self, node: Node) -> str:
+        """Return what a value is called after its operands; empty where these have no names of their own."""
+        return self.of_choice(node) or _short(
+            self._mask(node) if node.operation.names_after == _MASK else self._form(node)
+        )
+
+    def of_choice(self, node: Node) -> str:
+        """Return what ``np.where(done, x, new_x)`` is called: as its arrays are, where these agree."""
+        if node.opcode != "select":
+            return ""
+        words = {self.word(each) for each in node.operands[1:] if not each.is_literal} - {""}
+        is_filled = any(each.is_literal for each in node.operands[1:])
+        return _short(_after("masked_{}" if is_filled else "{}", words.pop())) if len(words) == 1 else ""
+
+    def word(self, node: Node) -> str:
+        """Return the name of an operand; empty where that says no more than an operation, or a number."""
+        writer = self.writer
+        while node.operation.is_view and node.operation.is_light and node not in writer.texts and node.operands:
+            node = node.operands[0]
+        if node.is_python_int:
+            return ""
+        own = writer.plan.user_names.get(node, "")
+        text: str = writer.texts.get(node) or own
+        if not text.isidentifier():
+            key = _LAST_KEY.search(text)
+            name = key[1] if key else writer.arguments.leaf_names.get(node, "")
+        else:
+            name = writer.names.numbered.get(text, text)
+            if name != own and node.operands and name.rpartition("_")[2] in _operation_words():
+                return ""
+        return "" if name in _EMPTY | self._joined or is_empty_word(name) or name in writer.constants.names else name
+
+    def _mask(self, node: Node) -> str:
+        words = {self.word(each) for each in _compared(node)}
+        return _after(_MASK[0], words.pop()) if len(words) == 1 else ""
+
+    def _form(self, node: Node) -> str:
+        """Return the name after one array, where all other operands are numbers, or after two."""
+        forms = node.operation.names_after
+        arrays = [each for each in node.operands if not each.is_literal]
+        if node.opcode == "convert" and (word := self.word(arrays[0])):
+            return f"{word}_{node.type.dtype.name}"
+        if len(arrays) == 1 and forms and (node.operation.is_commutative or _is_first(node, arrays[0])):
+            return _after(forms[0], self.word(arrays[0]))
+        if len(arrays) != 2 or len(forms) != 2:
+            return ""
+        words = [self.word(each) for each in arrays]
+        if arrays[0] is arrays[1] and node.opcode == "multiply":
+            return _after("{}_squared", words[0])
+        if not all(words) or words[0] == words[1]:
+            return ""
+        name = forms[1].format(*words)
+        self._joined.add(name)
+        return name
+
+
+def _is_first(node: Node, operand: Node) -> bool:
+    """Tell whether an operand is the one that the operation is about: ``x`` of its row, or the only one."""
+    names = node.operation.operands
+    return names[node.operands.index(operand)] in ("x", "a") if len(names) == len(node.operands) else True
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST else ""
+
+
+@cache
+def _operation_words() -> frozenset[str]:
+    """Return what operations call their results."""
+    return frozenset(word for row in OPERATIONS.values() for word in row.default_names)
+
+
+def _after(form: str, word: str) -> str:
+    """``exp_x`` of ``x``, but ``scale`` of ``log_scale``."""
+    if form == "exp_{}" and word.startswith(_LOG):
+        return word.removeprefix(_LOG)
+    return form.format(word) if word else ""
+
+
+def _compared(node: Node) -> Iterator[Node]:
+    """The arrays that a mask is about: what it compares, but for numbers."""
+    for operand in node.operands:
+        if operand.operation.names_after == _MASK:
+            yield from _compared(operand)
+        elif not operand.is_literal:
+            yield operand
