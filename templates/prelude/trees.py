@@ -6,6 +6,17 @@ from operator import attrgetter
 from typing import Any
 
 
+def tuple_class(module: str, name: str) -> Callable[..., Any]:
+    """Return a class of named tuples; what makes plain ones where it cannot be
+    imported.
+    """
+    try:
+        found: Callable[..., Any] = attrgetter(name)(import_module(module))
+    except (ImportError, AttributeError):
+        return lambda *parts: parts
+    return found
+
+
 def class_or_tuple(module: str, name: str, constants: Any = None) -> Callable[..., Any]:
     """Return what makes objects of a class from their parts, or plain tuples of parts
     where the class cannot be imported.
@@ -27,4 +38,4 @@ def class_or_tuple(module: str, name: str, constants: Any = None) -> Callable[..
             object.__setattr__(made, field, value)
         return made
 
-    return found if issubclass(found, tuple) else make
+    return make

@@ -130,6 +130,18 @@ def test_arguments_of_one_type_are_checked_together():
         main(X[:2], X[:3])
 
 
+def test_what_does_not_fit_a_line_is_checked_in_several():
+    lines = "".join(parameter(f"a_longer_name_{k}", k, "f32[4]") + "\n" for k in range(3))
+    sums = "s = f32[4] add(p0, p1)\nROOT r = f32[4] add(s, p2)\n"
+    source = xla2py.emit(f"HloModule many\nENTRY main {{\n{lines}{sums}}}\n").source
+    checks = [line for line in source.splitlines() if line.startswith("    check_arguments(")]
+    assert checks == [
+        '    check_arguments("float32", (4,), a_longer_name_0=a_longer_name_0)',
+        '    check_arguments("float32", (4,), a_longer_name_1=a_longer_name_1)',
+        '    check_arguments("float32", (4,), a_longer_name_2=a_longer_name_2)',
+    ]
+
+
 def test_a_type_that_is_named_once_has_no_name():
     source = xla2py.emit("ENTRY main {\n x = f32[3] parameter(0)\n c = f32[] constant(0)\n" + NO_ADD, "cupy").source
     assert "def main(x: cp.ndarray | Any) -> tuple[()]:" in source

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..array.program import Program
 from ..hlo.ir import ResultTree
 from ..hlo.shapes import ArrayShape, TupleShape, leaves
 from .argument_trees import Path, leaf_paths
+from .expression import WIDTH, Renderer
 from .replicas import ENTRY, Replicas
 from .result_trees import fitting
 
 CAST, NO_CHECKS = "cast", "none"  # what is said about arguments of other shapes and dtypes, apart from "exact"
 CHECK_ARRAYS = "check_arguments"  # the function that checks arrays of one dtype and shape
 CHECK_TREES = "check_trees"  # the one that checks those in trees
+_WRAPPED = 3  # lines of a call whose arguments fit one
 SIZES = "sizes"  # of modules for any size: names stand for sizes
 
 
@@ -66,3 +69,29 @@ def _check(program: Program, has_trees: bool) -> str:
     if has_trees:
         return CHECK_TREES
     return "check_tuples" if any(isinstance(shape, TupleShape) for shape in shapes) else CHECK_ARRAYS
+
+
+def array_checks(renderer: Renderer, names: Sequence[str], dtype: str, shape: tuple[int, ...]) -> list[str]:
+    """Return the calls that check arrays of one dtype and shape: one, or several of a line each where that is shorter.
+
+    A call of more than a line has one for each of its arguments and for both ends.
+    """
+    groups: list[list[str]] = []
+    for name in names:
+        if groups and _is_line(renderer, _array_check(renderer, [*groups[-1], name], dtype, shape)):
+            groups[-1].append(name)
+        else:
+            groups.append([name])
+    several = [_array_check(renderer, group, dtype, shape) for group in groups]
+    one = _array_check(renderer, names, dtype, shape)
+    count = sum(1 if _is_line(renderer, text) else _WRAPPED for text in several)
+    return several if _is_line(renderer, one) or count < len(names) + 4 else [one]
+
+
+def _array_check(renderer: Renderer, names: Sequence[str], dtype: str, shape: tuple[int, ...]) -> str:
+    return renderer.statement(CHECK_ARRAYS, names, dtype, shape)
+
+
+def _is_line(renderer: Renderer, text: str) -> bool:
+    """Tell whether a statement of the entry fits a line."""
+    return 4 + renderer.columns(text) <= WIDTH

@@ -23,7 +23,7 @@ from .body import FunctionWriter
 from .constants import ModuleConstants
 from .cutting import calls_of, cut, with_short_docstrings, without_arguments
 from .description import arrays_by_type, docstring, signature
-from .entry_point import CHECK_ARRAYS, CHECK_TREES, entry_point
+from .entry_point import CHECK_ARRAYS, CHECK_TREES, array_checks, entry_point
 from .expression import Renderer
 from .function_texts import function_text, in_written_order
 from .header import NUMPY, header
@@ -245,7 +245,7 @@ class _ModuleWriter:
                 names = [name for (own, _), group in alike.items() if own == dtype for name in group]
                 lines.append(renderer.statement("cast_floats", names, dtype))
         if entry.check == CHECK_ARRAYS:
-            lines += (renderer.statement(entry.check, names, *each) for each, names in alike.items())
+            lines += (line for each, names in alike.items() for line in array_checks(renderer, names, *each))
         elif entry.check:
             lines.append(renderer.statement("check_signature", entry.check))
         return lines

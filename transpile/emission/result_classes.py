@@ -10,12 +10,13 @@ from .names import Names
 from .parts import Part
 from .result_trees import with_classes
 
-MAKER = "class_or_tuple"  # the function of the prelude that finds a class
-Class = tuple[str, str, str]  # module, name in it, literal of the constants
+# The functions of the prelude that find a class: of named tuples, of other objects.
+TUPLES, OBJECTS = "tuple_class", "class_or_tuple"
+Class = tuple[str, str, str, str]  # function that finds it, module, name in it, literal of the constants
 
 
 class ResultClasses(Part):
-    """A name for each class of a module's results, ``State = class_or_tuple("training", "State")``.
+    """A name for each class of a module's results, ``State = tuple_class("training", "State")``.
 
     ``tree`` is the tree of the results with these names.
     """
@@ -26,14 +27,15 @@ class ResultClasses(Part):
         self.tree = with_classes(tree, self._name)
 
     def _name(self, built: Built) -> str:
-        key = built.module, built.name, built.constants
+        maker = OBJECTS if built.fields or built.constants else TUPLES
+        key = maker, built.module, built.name, built.constants
         if key not in self._by_class:
             self._by_class[key] = self._names.kept(built.name.rpartition(".")[2])
         return self._by_class[key]
 
     @property
     def prelude_names(self) -> Sequence[str]:
-        return (MAKER,) if self._by_class else ()
+        return tuple(dict.fromkeys(maker for maker, *_ in self._by_class))
 
     @property
     def names(self) -> set[str]:
