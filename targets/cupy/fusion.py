@@ -138,6 +138,6 @@ KERNELS = Kernels(
     refuses=hides_elements,
     take_any_shape=True,
     saves_launches=True,
-    any_size={"parts": _whole, "reduces": _reduces_several},
+    any_size={"parts": _whole, "reduces": _reduces_several, "most_elements": 2**62},
     language=_language,
 )

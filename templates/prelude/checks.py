@@ -55,19 +55,17 @@ def check_sizes(
     for name, expected in signature.items():
         found = describe(arguments[name])
         given, wanted = (re.findall(r"\w+", text) for text in (found, expected))
-        known |= {
-            word: each
-            for word, each in zip(wanted, given, strict=False)
-            if word not in known
-        }
-        if given != [known[word] if word in sizes else word for word in wanted]:
-            told = "".join(
-                f", {word} = {known[word]}" for word in sizes if word in known
-            )
+        told = "".join(f", {word} = {known[word]}" for word in known if word in wanted)
+        for word, each in zip(wanted, given, strict=False):
+            if word in sizes:
+                known.setdefault(word, each)
+        if given != [known.get(word, word) for word in wanted]:
             raise TypeError(f"{name}: expected {expected}{told}, got {found}")
-    for word, possible in sizes.items():
-        if int(known[word]) not in possible:
-            raise TypeError(f"{word} is {known[word]}, and can be {possible}")
+        for word, size in known.items():
+            least, step = sizes[word].start, sizes[word].step
+            if int(size) not in sizes[word]:
+                possible = f"at least {least}" + f", a multiple of {step}" * (step > 1)
+                raise TypeError(f"{name}: {word} is {size}, must be {possible}")
 
 
 def check_trees(tree: Any, signature: Any, path: str = "") -> None:

@@ -55,7 +55,8 @@ class Graph:
     the methods :meth:`inside`, :meth:`coming_from`, :meth:`standing_for` and :meth:`in_place_of` says otherwise.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, sizes_reach: int = 0) -> None:
+        self.sizes_reach = sizes_reach  # positions along an axis are taken to be up to here
         self.root = Region("function")
         self._place = Place(self.root)
         self.origins: dict[Node, Instruction] = {}
@@ -193,6 +194,8 @@ class Graph:
             results = _agreed(opcode, row.results(operands, parameters), results)
         if interval is None and row.interval is not None and element_type is not None and element_type.is_integral:
             interval = row.interval(operands, parameters, element_type)
+        if interval is not None and row.counts:
+            interval = self.reached(interval)
         pinned = pinned or row.stands_alone
         return self._placed(
             row, opcode, operands, shape or (), element_type, parameters, python_int, interval, results or (), pinned
@@ -315,6 +318,10 @@ class Graph:
             if region.kind == "branch":
                 return region
         return home
+
+    def reached(self, positions: Interval) -> Interval:
+        """The interval of positions along an axis, whatever its size, where sizes are free."""
+        return positions[0], max(positions[1], self.sizes_reach)
 
     def parameter(self, shape: tuple[int, ...], element_type: ElementType | None, region: Region, **more: Any) -> Node:
         """A new value that nothing computes: a function's argument, a loop's carried value or counter."""

@@ -102,6 +102,7 @@ class Operation:
     allocates: bool = False  # the result is an array that nothing else looks at
     joins: bool = False  # each element is one of an operand's, piece by piece
     changes: bool = False  # the result is the first operand with something written into it
+    counts: bool = False  # positions along an axis: how large they are follows from a size
     is_generated: bool = False  # the elements come from numbers alone, and no array is read
     is_known_on_host: bool = False  # made of Python numbers it is one
     # how it is written

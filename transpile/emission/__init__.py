@@ -132,7 +132,7 @@ def emit(
         constants=constants,
         nested=nested,
         chains="chains" not in disable_passes,
-        releases="releases" not in disable_passes,
+        releases="releases" not in disable_passes and not module.free_sizes,  # large arrays would have another text
         cutting="cutting" not in disable_passes,
         graph=graph,
         style=style,

@@ -10,7 +10,7 @@ from ..hlo.custom_calls import callbacks
 from ..hlo.ir import ResultTree
 from ..hlo.shapes import ArrayShape, Shape, TupleShape, dimension_texts, leaves
 from .argument_trees import Path, Tree, tree_of
-from .expression import WIDTH
+from .expression import WIDTH, columns
 from .names import identifier
 from .replicas import Replicas
 from .result_trees import display, placed
@@ -99,7 +99,8 @@ def docstring(
     if tree is not None:
         results = display(like_arguments(placed(tree, each), signature(program, names, paths)))
     one_line = f"{title}; returns {results}."
-    is_short = len(lines) == 2 and len(one_line) <= WIDTH - len(_QUOTES)
+    taken = columns(one_line + _QUOTES, sizes_are_free=bool(program.original.free_sizes))
+    is_short = len(lines) == 2 and taken <= WIDTH
     lines = [one_line, ""] if is_short else [*lines, *_wrapped(f"returns: {results}")]
     for note in program.original.trees.notes if tree is not None and program.original.trees is not None else ():
         lines += _wrapped(note)

@@ -65,6 +65,11 @@ def _counted(number: re.Match[str]) -> str:
     return "0.5" if number[1] or number[2] else "0"
 
 
+def columns(text: str, *, sizes_are_free: bool) -> int:
+    """The columns of a text; where sizes are free, any number has the usual ones."""
+    return len(_NUMBER.sub(_counted, text) if sizes_are_free else text)
+
+
 class Expression(str):
     """Final text of an expression and how tightly it binds."""
 
@@ -217,7 +222,7 @@ class Renderer:
 
     def columns(self, text: str) -> int:
         """Return how long a text counts as: where sizes are free, integers and floats count as alike at every size."""
-        return len(_NUMBER.sub(_counted, text) if self.sizes_are_free else text)
+        return columns(text, sizes_are_free=self.sizes_are_free)
 
     def has(self, opcode: str) -> bool:
         return opcode.replace("-", "_") in self.macros

@@ -348,8 +348,9 @@ class _ModuleWriter:
             return
         lines = [line for writer in self.writers for line in writer.lines]
         others = others + [text for part in self.parts for text in part.functions(self.renderer)]
-        with_shapes = self.entry.check != "check_bounded_arguments"
-        calls = calls_of(self.renderer.prelude_calls, lines, others, with_shapes=with_shapes)
+        known = self.program.original.fixed_sizes if self.renderer.sizes_are_free else range(2**63)
+        are_bounds = self.entry.check == "check_bounded_arguments"
+        calls = calls_of(self.renderer.prelude_calls, lines, others, () if are_bounds else known)
         result = cut(self.library.definitions, list(self.renderer.used_prelude), calls, self.target.namespace)
         for line in lines:
             without_arguments(line, {name: result.lost[name] for name in calls if name in result.lost})

@@ -7,8 +7,9 @@ from typing import Any
 
 from ..errors import Diagnostic, UsageError
 from ..hlo.ir import HloModule
+from .exported import program_of_symbols
 from .jax import lower, not_lowered, required_jax
-from .loading import is_function, of_object
+from .loading import is_function, of_object, symbols_of
 from .witnesses import NAME, Assignment, Witnesses, witnesses
 
 
@@ -43,10 +44,13 @@ def from_jax(fn: Any, *example_args: Any, **example_kwargs: Any) -> HloModule | 
     ``fn`` is a function or the result of ``jax.jit``; or a program already, without examples: a ``jax.stages.Traced``,
     ``Lowered`` or ``Compiled``, or a ``jax.export.Exported``. The module has all constants, the stack frames, in
     ``sources`` the ``.py`` files that ``fn`` and what it calls are in, and in ``trees`` what ``fn`` takes and returns.
-    With examples such as ``xla2py.array("B, 64")``, also within trees, the result is the program at several sizes, of
-    which :func:`xla2py.emit` makes a module for any size. Raises ``UsageError``: XP430 without jax, XP722 for an object
-    that is no program; and whatever tracing ``fn`` raises.
+    With examples such as ``xla2py.array("B, 64")``, also within trees, or of an ``Exported`` whose sizes are symbols,
+    the result is the program at several sizes, of which :func:`xla2py.emit` makes a module for any size. Raises
+    ``UsageError``: XP425 for a symbol of several names, XP430 without jax, XP722 for an object that is no program; and
+    whatever tracing ``fn`` raises.
     """
+    if symbols_of(fn):
+        return program_of_symbols(fn)
     if not is_function(fn):
         return of_object(fn)
     leaves = list(_leaves((example_args, example_kwargs)))

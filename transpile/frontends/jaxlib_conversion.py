@@ -22,7 +22,7 @@ from .sniffing import STABLEHLO, Kind, module_in
 JAXLIB_NAMES = {
     "HloModule": "jaxlib._hlo",
     "HloPrintOptions": "jaxlib._hlo",
-    "mlir": "jaxlib._jax",  # mlir.mlir_module_to_xla_computation
+    "mlir": "jaxlib._jax",  # mlir.mlir_module_to_xla_computation, mlir.refine_polymorphic_shapes
 }
 _SECONDS = 300
 _NO_JAXLIB = 3
@@ -86,6 +86,14 @@ def module_text(proto: bytes | memoryview) -> str:
     options = _name("HloPrintOptions")()
     options.print_large_constants = True
     return str(_name("HloModule").from_serialized_hlo_module_proto(bytes(proto)).to_string(options))
+
+
+def refined_to_hlo(content: bytes) -> ConvertedModule:
+    """StableHLO of this process whose arguments have sizes, and nothing else need have, as HLO text.
+
+    Raises what jaxlib raises where sizes do not follow from those of the arguments.
+    """
+    return _convert(_name("mlir").refine_polymorphic_shapes(content), Kind.STABLEHLO_BYTECODE)
 
 
 def _convert(content: bytes, kind: Kind) -> ConvertedModule:

@@ -69,6 +69,9 @@ def of_object(found: Any, examples: Sequence[Any] = (), name: str | None = None)
             return lower(found, *examples)
         if hasattr(found, "lower"):  # Traced
             found = found.lower()
+        if symbols := symbols_of(found):
+            hint = "xla2py.from_jax(exported) is the program at several sizes, of which emit makes a module for any"
+            raise UsageError(Diagnostic("XP425", f"{name} has symbols as sizes: {', '.join(symbols)}", hint=hint))
         if hasattr(found, "mlir_module_serialized"):  # Exported
             return with_trees(_from_bytes(bytes(found.mlir_module_serialized), name), found)
         if hasattr(found, "compiler_ir"):  # Lowered
@@ -82,6 +85,12 @@ def of_object(found: Any, examples: Sequence[Any] = (), name: str | None = None)
     except Exception as error:  # whatever tracing the user's function raises
         raise not_lowered(name, error) from error
     raise UsageError(Diagnostic("XP722", f"an object of type {type(found).__name__} is no program"))
+
+
+def symbols_of(exported: Any) -> tuple[str, ...]:
+    """The sizes of the arguments of a ``jax.export.Exported`` that are no numbers, in order; none of anything else."""
+    avals = getattr(exported, "in_avals", ()) if hasattr(exported, "mlir_module_serialized") else ()
+    return tuple(dict.fromkeys(str(size) for aval in avals for size in aval.shape if not isinstance(size, int)))
 
 
 def is_function(found: Any) -> bool:

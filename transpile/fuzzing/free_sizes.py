@@ -16,6 +16,7 @@ from ..hlo.ir import HloModule
 
 NAMES = ("N", "M", "K")
 _MOST_STEPS = 8
+_BEYOND = 20  # a position that short axes do not have, and long ones do
 _UNARY = ("tanh", "neg", "abs", "sin", "floor", "sign", "logistic")
 _BINARY = ("add", "sub", "mul", "max", "min")
 
@@ -239,7 +240,7 @@ def _counted(drawing: Drawing) -> Value | None:
     positions = b.broadcast_in_dim(b.iota("s32", n), sizes, [axis])
     if drawing.random.random() < 0.5:
         return Value(b.add(value.op, b.convert_element_type(positions, "f32")), value.dimensions)
-    chosen = b.lt(positions, b.constant(drawing.random.choice((n // 2, n - 1, 2))))
+    chosen = b.lt(positions, b.constant(drawing.random.choice((n // 2, n - 1, 2, _BEYOND))))
     return Value(b.select(chosen, value.op, b.neg(value.op)), value.dimensions)
 
 

@@ -93,6 +93,7 @@ OPERATIONS.define(
     parameters={"axis": AXIS, "plain": FLAG.optional},
     interval=_position,
     default_names=("best",),
+    counts=True,
     **_reduction,
 )
 
@@ -134,7 +135,15 @@ OPERATIONS.define(
     names_after=("sorted_{}",),
     **_along,
 )
-OPERATIONS.define("argsort", "x", interval=_position, default_names=("order",), names_after=("{}_order",), **_along)
+OPERATIONS.define(
+    "argsort",
+    "x",
+    interval=_position,
+    default_names=("order",),
+    names_after=("{}_order",),
+    counts=True,
+    **_along,
+)
 
 
 # -- transforms

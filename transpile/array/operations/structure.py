@@ -83,6 +83,7 @@ OPERATIONS.define(
     shape=_counted,
     interval=_positions,
     default_names=("positions",),
+    counts=True,
     is_generated=True,
     allocates=True,
 )
@@ -91,6 +92,7 @@ OPERATIONS.define(
     parameters={"start": INT, "stop": INT, "step": INT},
     shape=_in_range,
     default_names=("positions",),
+    counts=True,
     is_generated=True,
     allocates=True,
 )
@@ -365,5 +367,6 @@ OPERATIONS.define(
     element_type=_s32,
     interval=_at_most,
     axes=axes.nothing,
+    counts=True,
     default_names=("size",),
 )

@@ -6,56 +6,21 @@ the sizes. So the emission decides everything at known sizes, and what it decide
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from math import prod
 from typing import Any
 
-import numpy as np
-
-from ....targets.base import Target
-from ...array.node import Node
-from ...array.program import Function
 from ...compilation import kernels_in, written_as
-from ...errors import Diagnostic, UnsupportedError, UsageError, XlaToPythonError
-from ...frontends.witnesses import MOST, Assignment, Witnesses, shown_sizes
-from ...hlo.ir import HloModule
+from ...errors import Diagnostic, UnsupportedError, UsageError
+from ...frontends.witnesses import Assignment, Witnesses
 from ..entry_point import NO_CHECKS, SIZES
-from ..expression import Renderer
-from ..formatting import formatted
 from ..generated import GeneratedModule
-from ..header import recorded_hashes, with_new_body_hash, with_source_hash
-from .expressions import FEWEST
-from .kernel_strings import Language
-from .least_sizes import least_sizes
-from .skeletons import numbers_that_differ, skeleton
-from .texts import Common, Shapes, in_common
+from .writer import Writer
 
-# These sizes are tried below the smallest witnesses until one serves; none is less than what is possible at all. JAX
-# traces no more than the shape of the result at 0. Programs at equal sizes often share what others compute twice.
-_LEAST = (
-    (1,) * MOST,
-    (2,) * MOST,
-    (3, 4, 5, 6, 7, 8),
-    (4,) * MOST,
-    (6,) * MOST,
-    (5, 7, 6, 8, 9, 10),
-    (7, 9, 8, 11, 10, 12),
-)
-_SO_MANY_STEPS = (3, 4, 5, 6, 7, 8)  # are tried last: quotients of multiples are sizes, too
-_ENDLESS = 2**63
 _MANY = 1_000_000  # elements along an axis
-_MOST_DOUBTS = 8  # that are settled, each by a program more
 _CHUNKS = 8  # of an axis where nothing but their length is known
-_COMMAND = re.compile(r"^(# regenerate: .*)( -t \S+)(.*)$", re.MULTILINE)
-_SIGNATURE = re.compile(r"^SIGNATURE\b.*$", re.MULTILINE)
-_COMMENT = re.compile(r"#.*")
-_NUMBER = re.compile(r"\d+(\.\d*)?(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?")
-_UNFORMATTED = " --no-format"
 
 
 def emit_any_size(
@@ -72,15 +37,34 @@ def emit_any_size(
     checks = NO_CHECKS if options["checks"] == NO_CHECKS else SIZES
     given = {**options, "checks": checks, "format": False, "observe": None}
     planned = {} if options["target"].arrange is None else _sizes_to_plan_for(witnesses, options)
+    writer = partial(Writer, witnesses, emit, given, planned)
+    first = writer()
     try:
-        return _Writer(witnesses, emit, given, planned).module(options["format"], options["observe"])
+        return first.module(options["format"], options["observe"])
     except UnsupportedError as error:
-        # Numbers may follow from sizes in steps that are no short expression: these stay in the text.
-        writer = _Writer(witnesses, emit, given, planned, works_out=False)
-        if writer.has_free_numbers():
+        for way in _other_ways(first):
             with suppress(UnsupportedError):
-                return writer.module(options["format"], options["observe"])
+                return writer(**way).module(options["format"], options["observe"])
         raise error
+
+
+def _other_ways(first: Writer) -> Iterator[dict[str, Any]]:
+    """Yield the fields of other writers, where the first finds no text.
+
+    Numbers may follow from sizes in steps that are no short expression: these stay in the text. Positions along an axis
+    may go beyond what they are compared with only where the axis is long: then nothing is proved of them by small
+    sizes, or small ones are left out.
+    """
+    bounds: list[dict[str, Any]] = [{}]
+    if first.far:
+        bounds.append({"sizes_reach": max(first.far.values())})
+    if first.may_be_far():
+        bounds.append({"is_far": True})
+    for own in bounds:
+        if own:
+            yield own
+        if first.has_free_numbers():
+            yield {**own, "works_out": False}
 
 
 def _require_support(witnesses: Witnesses, options: Mapping[str, Any]) -> None:
@@ -124,213 +108,3 @@ def _reads_sizes(options: Mapping[str, Any]) -> bool:
     """Tell whether the functions of a style can take any sizes."""
     kernels = kernels_in(options["style"], options["target"])
     return kernels is None or kernels.any_size is not None
-
-
-@dataclass
-class _Writer:
-    """Writes one module for any size.
-
-    ``emitted`` are the modules for the sizes so far, ``sizes`` what each name is in them; ``common`` is what they have
-    in common. At all sizes the program is arranged as at those that it is ``planned`` for, on targets that arrange it.
-    Where it ``works_out`` nothing from numbers that follow from sizes, what they are computed with stays in the text.
-    """
-
-    witnesses: Witnesses
-    emit: Callable[..., GeneratedModule]
-    options: Mapping[str, Any]
-    planned: Assignment
-    emitted: list[GeneratedModule] = field(default_factory=list)
-    sizes: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    common: Common = field(default_factory=lambda: Common(""))
-    works_out: bool = True
-
-    @cached_property
-    def renderer(self) -> Renderer:
-        target = self.options["target"]
-        return Renderer(target.macros, target.namespace, target.scalars)
-
-    def module(self, is_formatted: bool, observe: Callable[[str, str], None] | None) -> GeneratedModule:
-        """The module; ``observe`` is told the passes of the program at the first sizes."""
-        if self.planned:
-            self.options = {**self.options, "target": self._arranging()}
-        for number, module in enumerate(self.witnesses.modules):
-            self._add(module, self.witnesses.assignment(number), observe=None if number else observe)
-        if len(self.emitted) >= FEWEST or not self._are_alike():
-            self.common = self._in_common()
-        self._add_least()
-        ranges = {name: range(min(self.sizes[name]), _ENDLESS, step) for name, step in self.witnesses.steps.items()}
-        line = self.renderer.statement("free_sizes", ranges)
-        text = _SIGNATURE.sub(lambda match: f"{match[0]}\n{line}", self.common.text, count=1)
-        text = with_source_hash(text, _digest(self.emitted, self.planned))
-
-        def command(match: re.Match[str]) -> str:
-            others = match[3].replace(_UNFORMATTED, "") if is_formatted else match[3]
-            return match[1] + self.witnesses.command + match[2] + others
-
-        text, own = _COMMAND.sub(command, text, count=1), self.emitted[0]
-        if is_formatted:
-            text = formatted(text, own.source)
-        text = with_new_body_hash(text)
-        return GeneratedModule(text, own.name, own.target, own.constants, sizes=ranges, helpers=own.helpers)
-
-    def _arranging(self) -> Target:
-        """The target, which arranges the program as at the sizes that are planned for."""
-        target: Target = self.options["target"]
-        assert target.arrange is not None
-        plan = self._emitted(self.witnesses.program(self.planned), self.planned).plan
-        assert plan is not None
-        return replace(target, arrange=partial(target.arrange, layout=plan.layout))
-
-    def _emitted(
-        self, module: HloModule, sizes: Assignment, observe: Callable[[str, str], None] | None = None
-    ) -> GeneratedModule:
-        numbers = frozenset() if self.works_out else self._free_numbers(module)
-        given = replace(module, free_sizes=dict(sizes), free_numbers=numbers)
-        return self.emit(given, **{**self.options, "observe": observe})
-
-    def _add(self, module: HloModule, sizes: Assignment, observe: Callable[[str, str], None] | None = None) -> None:
-        """Emit the program at some sizes."""
-        self.emitted.append(self._emitted(module, sizes, observe))
-        self.sizes = {name: (*self.sizes.get(name, ()), number) for name, number in sizes.items()}
-
-    def has_free_numbers(self) -> bool:
-        """Tell whether the program has numbers that follow from sizes."""
-        return bool(self._free_numbers(self.witnesses.modules[0]))
-
-    def _free_numbers(self, module: HloModule) -> frozenset[float]:
-        first, second, *_ = self.witnesses.modules
-        return numbers_that_differ(module, second if module is first else first)
-
-    def _add_least(self) -> None:
-        """Add the program at the least sizes at which it has the same text."""
-        smallest = {name: min(values) for name, values in self.sizes.items()}
-        seen: list[Assignment] = [smallest]
-        bounds = list(least_sizes(self.witnesses.modules, self.sizes).values())
-        tried = ([max(pair) for pair in zip(bounds, numbers, strict=False)] for numbers in _LEAST)
-        possible = [self._multiples(numbers, smallest) for numbers in tried]
-        rows = zip(self.witnesses.steps.items(), _SO_MANY_STEPS, strict=False)
-        possible.append({name: min(number * step, smallest[name]) for (name, step), number in rows})
-        for least in possible if self.witnesses.at is not None else ():
-            if least not in seen and self._has_text(least):
-                break
-            seen.append(least)
-        self._add_what_is_needed()
-
-    def _add_what_is_needed(self) -> None:
-        """Add the program at further sizes where those so far do not tell enough.
-
-        Raises ``UnsupportedError`` (XP424) where there are no more.
-        """
-        for sizes in self.witnesses.reserves:
-            if len(self.emitted) < self.common.needed:
-                self._add(self.witnesses.program(sizes), sizes)
-                self.common = self._in_common()
-        for _ in range(_MOST_DOUBTS if self.witnesses.at is not None else 0):
-            if self.common.doubt is not None:
-                further = {**self.witnesses.assignment(0), self.common.doubt.size: self.common.doubt.number}
-                self._add(self.witnesses.program(further), further)
-                self.common = self._in_common()
-        if (doubt := self.common.doubt) is not None:
-            message = (
-                f"`{doubt.expression}` is not the only expression of {doubt.size} that has the numbers of all texts"
-            )
-            hint = f"a program at {doubt.size} = {doubt.number} would tell more"
-            raise UnsupportedError(Diagnostic("XP424", message, hint=hint))
-        if len(self.emitted) < self.common.needed:
-            message = f"the text has numbers of which {len(self.emitted)} sizes do not tell enough"
-            hint = f"{self.common.needed} sizes would tell more"
-            raise UnsupportedError(Diagnostic("XP424", message, hint=hint))
-
-    def _multiples(self, numbers: Sequence[int], most: Assignment) -> dict[str, int]:
-        """The least sizes from some numbers on that are possible."""
-        rows = zip(self.witnesses.steps.items(), numbers, strict=False)
-        return {name: min(-(-number // step) * step, most[name]) for (name, step), number in rows}
-
-    def _has_text(self, tried: Assignment) -> bool:
-        """Tell whether the program has the text at other sizes, too; then it is one of those that are in common."""
-        assert self.witnesses.at is not None
-        kept = list(self.emitted), self.sizes, self.common
-        try:
-            module = self.witnesses.at(tried)
-            if skeleton(module) == skeleton(self.witnesses.modules[0]):
-                self._add(module, tried)
-                if self._are_alike():
-                    self.common = self._in_common()
-                    self._add_what_is_needed()
-                    return True
-                self.emitted, self.sizes, self.common = kept
-        except XlaToPythonError:
-            self.emitted, self.sizes, self.common = kept
-        return False
-
-    def _are_alike(self) -> bool:
-        """Tell whether the last text may have as much in common with the first as it needs to: quicker than to unify
-        them. What differs in kernels that are strings is not seen.
-        """
-        first, last = (_without_numbers(self.emitted[at].source) for at in (0, -1))
-        return self._language() is not None or first == last
-
-    def _in_common(self) -> Common:
-        """Return the text that all have in common.
-
-        Raises ``UnsupportedError`` (XP424) where they have none.
-        """
-        _require_equal_constants(self.emitted)
-        columns = zip(*self.sizes.values(), strict=True)
-        labels = [shown_sizes(dict(zip(self.sizes, column, strict=True))) for column in columns]
-        texts, shapes = _texts(self.emitted), _shapes(self.emitted)
-        return in_common(texts, self.sizes, shapes, labels, self.renderer, self._language())
-
-    def _language(self) -> Language | None:
-        kernels = kernels_in(self.options["style"], self.options["target"])
-        return kernels.language() if kernels is not None and kernels.language is not None else None
-
-
-def _without_numbers(source: str) -> list[str]:
-    """The words of a text but its comments, with the same number in place of each."""
-    return _NUMBER.sub("0", _COMMENT.sub("", source)).split()
-
-
-def _require_equal_constants(emitted: list[GeneratedModule]) -> None:
-    for each in emitted[1:]:
-        same = each.constants.keys() == emitted[0].constants.keys() and all(
-            np.array_equal(array, emitted[0].constants[name]) for name, array in each.constants.items()
-        )
-        if not same:
-            raise UnsupportedError(Diagnostic("XP424", "constants are not the same at all sizes"))
-
-
-def _texts(emitted: list[GeneratedModule]) -> list[str]:
-    """The texts, whose hashes of sources are no difference."""
-    return [with_source_hash(each.source, "0" * 16) for each in emitted]
-
-
-def _shapes(emitted: list[GeneratedModule]) -> dict[str, Shapes]:
-    """The shapes of the arguments of each function, in each text."""
-    found: dict[str, dict[str, list[Sequence[int | None]]]] = {}
-    for each in emitted:
-        for function in each.functions:
-            arguments = found.setdefault(function.name, {})
-            for node, name in function.parameters.items():
-                if node.element_type is not None and name.isidentifier():
-                    arguments.setdefault(name, []).append(_known_shape(each, function.function, node))
-        for kernel, shapes in each.shapes.items():
-            rows = found.setdefault(kernel, {})
-            for name, shape in shapes.items():  # where arrays are in chunks, kernels are given these
-                rows.setdefault(name, []).append(shape if each.plan is None else (None,) * len(shape))
-    return {
-        name: {argument: rows for argument, rows in arguments.items() if len(rows) == len(emitted)}
-        for name, arguments in found.items()
-    }
-
-
-def _known_shape(module: GeneratedModule, function: Function, node: Node) -> tuple[int | None, ...]:
-    """The shape of an argument; None for axes of which a function is given a block, or may be."""
-    may_be_block = module.plan is not None and module.program is not None and function is not module.program.entry
-    cut = function.cut.get(node, (may_be_block,) * node.ndim)
-    return tuple(None if is_cut else size for size, is_cut in zip(node.shape, cut, strict=True))
-
-
-def _digest(emitted: list[GeneratedModule], planned: Assignment) -> str:
-    hashes = (recorded_hashes(each.source)["source"] for each in emitted)
-    return hashlib.sha256("".join((*hashes, shown_sizes(planned))).encode()).hexdigest()

@@ -14,6 +14,7 @@ FEWEST = 3  # texts that show an expression
 MORE = FEWEST + 1  # that show one with more to choose: its numbers fit fewer values by chance
 _HIGHEST_DEGREE = 3  # of products of sizes
 _FARTHEST = 4  # that a size is moved before it is divided
+_GREATEST_DIVISOR = 4096  # of numbers that differ by little at sizes far apart, any large one might be
 _DOUBTED = 100  # numbers that may tell divisions apart
 _CHEAPEST_OF_TWO = 10  # what the sum of two sizes costs
 ATOM, POWER, PRODUCT, SUM = 3, 2, 1, 0  # how tightly an expression binds
@@ -51,8 +52,20 @@ class SizeExpression:
         return self.text if self.level >= level else f"({self.text})"
 
 
-def integer_expression(values: Sequence[int], sizes: Sizes) -> SizeExpression | None:
-    """The simplest expression of the sizes that has these values; None where none of the forms has.
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """An expression beside which others have the same values; at a ``number`` of one size they have not."""
+
+    size: str
+    number: int
+    expression: str
+
+
+def integer_expression(
+    values: Sequence[int], sizes: Sizes, dtype: Callable[[int], object] = int
+) -> SizeExpression | None:
+    """The simplest expression of the sizes that has these values, as numbers of a ``dtype``; None where none of the
+    forms has.
 
     The forms are ``m``, ``m + c``, ``c * m``, ``c * m + d``, ``m // c``, ``(m + c - 1) // c``, ``c - m`` and the sum or
     the difference of two ``m``, where each ``m`` is a product of up to three sizes; ``m // c + d`` and ``(m + d) // c``
@@ -62,15 +75,16 @@ def integer_expression(values: Sequence[int], sizes: Sizes) -> SizeExpression | 
     if len(set(values)) == 1:
         return SizeExpression(str(values[0]), ATOM if values[0] >= 0 else SUM, 0, tuple(values))
     products, best = list(_products(sizes)), None
+    rounded = list(map(dtype, values))
     for product in products:
         if best is not None and best.cost <= product.cost:
             return best
-        found = [form for form in _forms(product, values) if form.values == tuple(values)]
+        found = [form for form in _forms(product, values) if list(map(dtype, form.values)) == rounded]
         if len(values) >= FEWEST:
             found = _with_doubts(product, found) if product.level == ATOM else _without_doubts(found)
         best = _cheapest(best, *found)
     if best is None or best.cost > _CHEAPEST_OF_TWO:
-        best = _cheapest(best, *_of_two(products, values))
+        best = _cheapest(best, *_of_two(products, values, dtype))
     return best
 
 
@@ -165,14 +179,16 @@ def _forms(product: SizeExpression, values: Sequence[int]) -> Iterator[SizeExpre
             yield SizeExpression(shifted, PRODUCT, weight + 3 + _digits(shift), moved, texts, divisor, shift)
 
 
-def _of_two(products: Sequence[SizeExpression], values: Sequence[int]) -> Iterator[SizeExpression]:
-    """The sums and differences of two products, and a number, that have the values."""
+def _of_two(
+    products: Sequence[SizeExpression], values: Sequence[int], dtype: Callable[[int], object]
+) -> Iterator[SizeExpression]:
+    """The sums and differences of two products, and a number, that have the values as numbers of a ``dtype``."""
     for one, other in combinations(products, 2):
         for left, sign, right in ((one, "+", other), (one, "-", other), (other, "-", one)):
             pairs = zip(left.values, right.values, strict=True)
             both = tuple(a + b if sign == "+" else a - b for a, b in pairs)
             offset = values[0] - both[0]
-            if all(value - each == offset for value, each in zip(values, both, strict=True)):
+            if all(dtype(each + offset) == dtype(value) for value, each in zip(values, both, strict=True)):
                 texts = MORE if offset else FEWEST
                 made = SizeExpression(f"{left.text} {sign} {right.text}", SUM, left.cost + right.cost + 2, both, texts)
                 yield _plus(made, offset, 1)
@@ -210,7 +226,7 @@ def _divisors(m: Sequence[int], values: Sequence[int]) -> Iterator[int]:
     """The numbers by which a division may take the differences of one to those of the other."""
     run, rise = max(m) - min(m), max(values) - min(values)
     if rise > 0:
-        for divisor in range(max(2, run // (rise + 1)), run // max(rise - 1, 1) + 2):
+        for divisor in range(max(2, run // (rise + 1)), min(run // max(rise - 1, 1), _GREATEST_DIVISOR) + 2):
             if divisor <= max(m):
                 yield divisor
 

@@ -6,12 +6,14 @@ import re
 import tokenize
 from collections.abc import Iterable, Sequence
 
+from ..expression import WIDTH
 from .expressions import ATOM, POWER, PRODUCT, SUM
 
 # An expression between these needs no parentheses.
 _COMPARED = frozenset(("<", "<=", ">", ">=", "==", "!="))
 _BEFORE, _AFTER = _COMPARED | frozenset(("(", "[", ",", ":", "=", "return")), _COMPARED | frozenset(")],:")
 _CHECK = re.compile(r"\s+(check_sizes|.* = cast_\w+)\(")
+_PLACE = re.compile(r"  # \S+:\d+$")
 _BLOCKS = ("def ", "class ", "@")
 
 
@@ -48,6 +50,11 @@ def closing_bracket(tokens: Sequence[tokenize.TokenInfo], opening: int) -> int:
         if not depth:
             return at
     raise AssertionError("a bracket is open")
+
+
+def without_long_place(line: str) -> str:
+    """A line without the place behind it that it comes from, where it would be too long with it."""
+    return line if len(line) <= WIDTH else _PLACE.sub("", line)
 
 
 def is_comment_line(token: tokenize.TokenInfo) -> bool:

@@ -18,6 +18,16 @@ def numbers_that_differ(module: HloModule, other: HloModule) -> frozenset[float]
     return frozenset(number for number, another in numbers if number is not None and number != another)
 
 
+def sizes_in_both(module: HloModule, other: HloModule) -> frozenset[int]:
+    """Return the sizes of axes in a program that the same one at other sizes has, too."""
+    return _sizes(module) & _sizes(other)
+
+
+def _sizes(module: HloModule) -> frozenset[int]:
+    shapes = (each.shape for each in module.instructions() if isinstance(each.shape, ArrayShape))
+    return frozenset(size for shape in shapes for size in shape.dimensions)
+
+
 def _whole_number(constant: Instruction) -> float | None:
     shape, literal = constant.shape, constant["literal"]
     if not isinstance(shape, ArrayShape) or shape.dimensions or not shape.element_type.is_floating:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import re
 import tokenize
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, zip_longest
 from typing import NoReturn
@@ -20,14 +20,15 @@ from ...errors import Diagnostic, UnsupportedError
 from ...frontends.witnesses import Sizes
 from ..expression import Renderer
 from .block_calls import Insertion, handed
-from .expressions import ATOM, FEWEST, SizeExpression, integer_expression, number_expression
+from .expressions import ATOM, FEWEST, Doubt, SizeExpression, integer_expression, number_expression
 from .kernel_strings import Language, declaration, kernel_in_common
-from .places import apart, body_begins, closing_bracket, is_comment_line, kind_of, needed_level
+from .places import apart, body_begins, closing_bracket, is_comment_line, kind_of, needed_level, without_long_place
 
 Shapes = Mapping[str, Sequence[Sequence[int | None]]]  # of the arguments of a function, in each of the texts
 
 _SKIPPED = frozenset((tokenize.NL, tokenize.COMMENT))
 _NUMBERS = re.compile(r"\d+")
+_ALL = "-1"  # elements, in a row
 _LEFT_OUT = "#"  # a comment
 _MOST_DIGITS = 9  # of a float32
 
@@ -60,15 +61,6 @@ class _Edit:
     start: int
     end: int
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Doubt:
-    """An expression beside which others have the same values; at a ``number`` of one size they have not."""
-
-    size: str
-    number: int
-    expression: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,17 +190,22 @@ class _Reader:
         function = self.functions[-1] if self.functions else None
         if function is None or function.name not in self.shapes:
             self._refuse(row)
+        if [*(token.string for token in before), after.string] == ["reshape", "(", ")"]:
+            self._edit(row[0], _ALL)
+            return
         names = {size: function.call(size) for size in self.sizes}
         local = {names[size]: values for size, values in self.sizes.items()}
         strings = [token.string for token in row]
+        values = [float(string) for string in strings]
         if all(string.isdigit() for string in strings):
             found = self._integer(tuple(map(int, strings)), local)
         else:
-            digits = max(len(string.replace(".", "").partition("e")[0].lstrip("0")) for string in strings)
+            digits = max(len(string.replace(".", "").partition("e")[0].strip("0")) for string in strings)
             dtype = np.float32 if digits <= _MOST_DIGITS else np.float64
-            found = number_expression(
-                [float(string) for string in strings], local, dtype, lambda numbers: self._integer(numbers, local)
-            )
+            found = None
+            if all(value.is_integer() for value in values):  # large ones have a point
+                found = self._integer(tuple(map(int, values)), local, dtype)
+            found = found or number_expression(values, local, dtype, lambda numbers: self._integer(numbers, local))
         if found is None:
             self._refuse(row)
         text = found.within(needed_level(before[0].string, before[1].string, after.string))
@@ -235,11 +232,13 @@ class _Reader:
         words = set(re.findall(r"[^\W\d]\w*", "\n".join(written)))
         function.needed.update((size, None) for size, name in names.items() if name in words)
 
-    def _integer(self, values: tuple[int, ...], sizes: Sizes) -> SizeExpression | None:
-        """The expression of the sizes that has these values, looked for once."""
-        key = (values, *sizes)
+    def _integer(
+        self, values: tuple[int, ...], sizes: Sizes, dtype: Callable[[int], object] = int
+    ) -> SizeExpression | None:
+        """The expression of the sizes that has these values as numbers of a ``dtype``, looked for once."""
+        key = (values, dtype, *sizes)
         if key not in self.integers:
-            self.integers[key] = found = integer_expression(values, sizes)
+            self.integers[key] = found = integer_expression(values, sizes, dtype)
             self.needed = max(self.needed, found.texts if found is not None else FEWEST)
             if found is not None and found.doubt is not None:
                 name, number = found.doubt
@@ -366,7 +365,7 @@ class _Reader:
             if function.needed and not function.is_declared:
                 at = body_begins(lines, function.name)
                 lines[at:at] = [f"    {binding}" for binding in self._bindings(function)]
-        return "\n".join(line for line in lines if line.strip() != _LEFT_OUT)
+        return "\n".join(without_long_place(line) for line in lines if line.strip() != _LEFT_OUT)
 
     def _bindings(self, function: _Function) -> Iterator[str]:
         """The lines that read the sizes from the arguments, the fewest that do."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
@@ -135,9 +135,9 @@ class Call:
     derived: frozenset[int | str] = frozenset()
 
 
-def call_of(node: Node, with_shapes: bool) -> Call:
-    """Return what the call of a prelude function by a node gives; ``with_shapes`` where arrays have the shapes of
-    nodes.
+def call_of(node: Node, known_sizes: Container[int]) -> Call:
+    """Return what the call of a prelude function by a node gives; arrays have the ``known_sizes`` of nodes and any in
+    place of others.
     """
 
     def fact(item: Any) -> Fact:
@@ -145,7 +145,8 @@ def call_of(node: Node, with_shapes: bool) -> Call:
             operand = node.operands[item.index]
             if operand.element_type is None or not operand.ndim:
                 return None  # tokens; numbers, which may be Python's own
-            return Array(operand.element_type.dtype, operand.shape if with_shapes else (None,) * operand.ndim)
+            shape = tuple([size if size in known_sizes else None for size in operand.shape])
+            return Array(operand.element_type.dtype, shape)
         if isinstance(item, Ufunc | Function):
             return Callback(isinstance(item, Ufunc))
         if isinstance(item, ElementType):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 
 from ...array.node import Node
 from ..lines import Line
@@ -13,12 +13,12 @@ from .facts import Call, call_of
 
 
 def calls_of(
-    nodes: Mapping[str, Collection[Node]], lines: Iterable[Line], others: Iterable[str], *, with_shapes: bool
+    nodes: Mapping[str, Collection[Node]], lines: Iterable[Line], others: Iterable[str], known_sizes: Container[int]
 ) -> dict[str, list[Call]]:
     """The calls of each function that nothing but ``nodes`` calls.
 
     ``lines`` are all that is written for the program, ``others`` the texts beside them, where a name that appears is
-    used in a way that nobody knows.
+    used in a way that nobody knows. Arrays have the ``known_sizes`` of nodes, and any in place of others.
     """
     if not nodes:
         return {}
@@ -31,7 +31,7 @@ def calls_of(
     for text in others:
         named.update(word for word, _ in use.findall(text))
     return {
-        name: [call_of(node, with_shapes) for node in own]
+        name: [call_of(node, known_sizes) for node in own]
         for name, own in nodes.items()
         if not named[name] and 0 < called[name] <= len(own)
     }

@@ -32,9 +32,9 @@ _STEPS_OF_STRUCTURE = 3
 def constants(function: Function, supports: Support) -> None:
     """Write down what depends on no argument, and choose where a mask is known."""
     live = live_nodes(function)
-    values = _values(live, sizes_are_fixed=supports.features.sizes_are_fixed)
-    fixed = supports.features.sizes_are_fixed
-    wanted, graph = _wanted(live, values, sizes_are_fixed=fixed), function.graph
+    fixed, graph = supports.features.sizes_are_fixed, function.graph
+    values = _values(live, sizes_are_fixed=fixed, sizes_reach=graph.sizes_reach)
+    wanted = _wanted(live, values, sizes_are_fixed=fixed)
 
     def rule(node: Node) -> Node | None:
         if node in wanted:
@@ -47,12 +47,13 @@ def constants(function: Function, supports: Support) -> None:
     rewrite(function, {node.opcode for node in wanted} | readers | {"select"}, rule, supports)
 
 
-def _values(live: LiveNodes, *, sizes_are_fixed: bool) -> dict[Node, Array]:
+def _values(live: LiveNodes, *, sizes_are_fixed: bool, sizes_reach: int) -> dict[Node, Array]:
     """Return the values of all nodes that depend on nothing but constants."""
     values: dict[Node, Array] = {}
     work = 0
     for node in live:
         is_free = node.opcode == "scalar" and not sizes_are_fixed  # such a number may be another
+        is_free = is_free or (sizes_reach > 0 and node.operation.counts)  # there may be further ones
         if is_free or node.stands_alone or any(operand not in values for operand in dependencies(node)):
             continue
         value = value_of(node, [values[operand] for operand in node.operands])

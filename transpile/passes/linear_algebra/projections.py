@@ -4,7 +4,7 @@ than many small ones.
 
 from __future__ import annotations
 
-from math import prod
+from math import inf, prod
 
 from ...array.graph import Graph
 from ...array.live import live_nodes
@@ -22,18 +22,19 @@ def projections(function: Function, supports: Support) -> None:
     """Compute products of rows that a loop counts before the loop, where it does not change either factor."""
     if not supports.features.arrays_fit_memory:
         return
+    most_bytes = _MOST_BYTES if supports.features.sizes_are_fixed else inf
     loops: dict[Region, Loop] = {}
     for node in live_nodes(function).of(("loop",)):
         loop: Loop = node.parameters["loop"]
         loops[loop.region] = loop
 
     def rule(node: Node) -> Node | None:
-        return _projected(function.graph, node, loops)
+        return _projected(function.graph, node, loops, most_bytes)
 
     rewrite(function, ("matmul",), rule, supports)
 
 
-def _projected(graph: Graph, node: Node, loops: dict[Region, Loop]) -> Node | None:
+def _projected(graph: Graph, node: Node, loops: dict[Region, Loop], most_bytes: float) -> Node | None:
     left, right = node.operands
     for row, weights in ((left, right), (right, left)):
         loop = loops.get(row.region)
@@ -41,7 +42,7 @@ def _projected(graph: Graph, node: Node, loops: dict[Region, Loop]) -> Node | No
             continue
         x = row.operands[0]
         size = prod((x.shape[0], *node.shape)) * node.type.bits // 8
-        if weights.ndim > 2 or size > _MOST_BYTES:
+        if weights.ndim > 2 or size > most_bytes:
             return None
         if row is right:
             if row.ndim > 1 or weights.ndim < 2:

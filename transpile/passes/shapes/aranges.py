@@ -23,7 +23,7 @@ def _is_counted(element_type: ElementType) -> bool:
 def _arange(graph: Graph, node: Node, found: Bindings) -> Node | None:
     row, stop = found["row"], found["stop"]
     most = _COUNTED.get(node.type.name) or int(np.iinfo(node.type.dtype).max)
-    if stop >= most or row.interval is None:
+    if stop >= most or row.interval is None or row.interval[1] >= most:
         return None
     return graph.add("arange", (), element_type=node.element_type, interval=node.interval, stop=stop)
 

@@ -82,7 +82,7 @@ def _attempt(
         assert knowledge.counter is not None
         element_type = leaves[knowledge.counter].node.element_type
         loop.counter = graph.parameter(
-            (), element_type, loop.region, python_int=True, interval=knowledge.interval, counter=loop
+            (), element_type, loop.region, python_int=True, interval=graph.reached(knowledge.interval), counter=loop
         )
     inside = [_inside(lowering, loop, k, leaf, knowledge) for k, leaf in enumerate(leaves)]
     state = unflattened(instruction.shape, iter(inside))

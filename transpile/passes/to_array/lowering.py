@@ -109,7 +109,7 @@ class ModuleLowering:
     def function(self, computation: Computation) -> Function:
         """The function of a computation, lowered on first use."""
         if computation not in self.functions:
-            function = Function(computation, Graph())
+            function = Function(computation, Graph(self.module.sizes_reach))
             lowering = FunctionLowering(self, function.graph)
             is_entry = computation is self.module.entry
             argument = lowering.argument if is_entry else lowering.flat_argument

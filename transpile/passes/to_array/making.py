@@ -148,14 +148,15 @@ class ValueMaker:
 
     def items(self, node: Node) -> tuple[Value, ...]:
         """The results of a node that has several."""
+        known = [result_interval(node, index) for index in range(len(node.results))]
         return tuple(
             Value.of(
                 self.graph.add(
                     "item",
                     (node,),
-                    interval=result_interval(node, index),
+                    interval=self.graph.reached(interval) if interval else None,
                     index=index,
                 )
             )
-            for index, (shape, element_type) in enumerate(node.results)
+            for index, interval in enumerate(known)
         )

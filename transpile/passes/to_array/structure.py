@@ -74,9 +74,9 @@ def iota(lowering: FunctionLowering, instruction: Instruction) -> Value:
 def arange(lowering: FunctionLowering, size: int, element_type: ElementType) -> Node:
     """``0, 1, .., size - 1``; floats are converted integers, as HLO says."""
     plain = (element_type.is_integral and element_type.bits >= 8) or element_type.name in ("f32", "f64")
-    interval = (
-        (0, max(size - 1, 0)) if element_type.is_integral and (size - 1).bit_length() < element_type.bits else None
-    )
+    positions = lowering.graph.reached((0, max(size - 1, 0)))
+    fit = element_type.is_integral and positions[1].bit_length() < element_type.bits
+    interval = positions if fit else None
     if plain and (interval or not element_type.is_integral) and size < 2**24:
         return lowering.graph.add("arange", (), element_type=element_type, interval=interval, stop=size)
     node = lowering.graph.add("arange", (), element_type=S32, interval=(0, max(size - 1, 0)), stop=size)

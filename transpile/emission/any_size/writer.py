@@ -1,0 +1,363 @@
+"""Writing one module for any size: which sizes a program is emitted at, and what their texts have in common."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from ....targets.base import Target
+from ...array.node import Node
+from ...array.program import Function
+from ...compilation import kernels_in
+from ...errors import Diagnostic, UnsupportedError, XlaToPythonError
+from ...frontends.witnesses import MOST, Assignment, Witnesses, shown_sizes
+from ...hlo.ir import HloModule
+from ..expression import Renderer
+from ..formatting import formatted
+from ..generated import GeneratedModule
+from ..header import recorded_hashes, with_new_body_hash, with_source_hash
+from .expressions import FEWEST
+from .kernel_strings import Language
+from .least_sizes import least_sizes
+from .skeletons import numbers_that_differ, sizes_in_both, skeleton
+from .texts import Common, Shapes, in_common
+
+# These sizes are tried below the smallest witnesses until one serves; none is less than what is possible at all. JAX
+# traces no more than the shape of the result at 0. Programs at equal sizes often share what others compute twice.
+_LEAST = (
+    (1,) * MOST,
+    (2,) * MOST,
+    (3, 4, 5, 6, 7, 8),
+    (4, 5, 6, 7, 8, 9),
+    (6,) * MOST,
+    (5, 7, 6, 8, 9, 10),
+    (7, 9, 8, 11, 10, 12),
+)
+# Much larger ones show what hangs on how large a size is; the second where arrays of the first have too many elements.
+# They are even where the first witnesses are odd. A table of so many rows and columns is refused by any machine's
+# memory, or small.
+_FAR = (
+    (499_974, 499_969, 499_960, 499_954, 499_944, 499_935),
+    (4_098, 4_111, 4_120, 4_126, 4_134, 4_143),
+)
+_SO_MANY_STEPS = (3, 4, 5, 6, 7, 8)  # are tried last: quotients of multiples are sizes, too
+_ENDLESS = 2**63
+_MOST_DOUBTS = 8  # that are settled, each by a program more
+_COMMAND = re.compile(r"^(# regenerate: .*)( -t \S+)(.*)$", re.MULTILINE)
+_SIGNATURE = re.compile(r"^SIGNATURE\b.*$", re.MULTILINE)
+_COMMENT = re.compile(r"#.*")
+_NUMBER = re.compile(r"\d+(\.\d*)?(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?")
+_UNFORMATTED = " --no-format"
+
+
+@dataclass
+class Writer:
+    """Writes one module for any size.
+
+    ``emitted`` are the modules for the sizes so far, ``sizes`` what each name is in them; ``common`` is what they have
+    in common. At all sizes the program is arranged as at those that it is ``planned`` for, on targets that arrange it.
+    Where it ``works_out`` nothing from numbers that follow from sizes, what they are computed with stays in the text.
+    Where ``sizes_reach`` is not 0, no position along an axis is known to be less. Where it ``is_far``, the text is that
+    of large sizes, and the least are those from which on the program has it. ``far`` are large sizes at which it has
+    another text than at small ones.
+    """
+
+    witnesses: Witnesses
+    emit: Callable[..., GeneratedModule]
+    options: Mapping[str, Any]
+    planned: Assignment
+    emitted: list[GeneratedModule] = field(default_factory=list)
+    sizes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    common: Common = field(default_factory=lambda: Common(""))
+    works_out: bool = True
+    sizes_reach: int = 0
+    is_far: bool = False
+    far: Assignment = field(default_factory=dict)
+
+    @cached_property
+    def renderer(self) -> Renderer:
+        target = self.options["target"]
+        return Renderer(target.macros, target.namespace, target.scalars)
+
+    def module(self, is_formatted: bool, observe: Callable[[str, str], None] | None) -> GeneratedModule:
+        """The module; ``observe`` is told the passes of the program at the first sizes."""
+        if self.planned:
+            self.options = {**self.options, "target": self._arranging()}
+        if self.is_far:
+            self._add_large()
+        else:
+            self._add_small(observe)
+        ranges = {name: range(min(self.sizes[name]), _ENDLESS, step) for name, step in self.witnesses.steps.items()}
+        line = self.renderer.statement("free_sizes", ranges)
+        text = _SIGNATURE.sub(lambda match: f"{match[0]}\n{line}", self.common.text, count=1)
+        text = with_source_hash(text, _digest(self.emitted, self.planned))
+
+        def command(match: re.Match[str]) -> str:
+            others = match[3].replace(_UNFORMATTED, "") if is_formatted else match[3]
+            return match[1] + self.witnesses.command + match[2] + others
+
+        text, own = _COMMAND.sub(command, text, count=1), self.emitted[0]
+        if is_formatted:
+            text = formatted(text, own.source)
+        text = with_new_body_hash(text)
+        return GeneratedModule(text, own.name, own.target, own.constants, sizes=ranges, helpers=own.helpers)
+
+    def _arranging(self) -> Target:
+        """The target, which arranges the program as at the sizes that are planned for."""
+        target: Target = self.options["target"]
+        assert target.arrange is not None
+        plan = self._emitted(self.witnesses.program(self.planned), self.planned).plan
+        assert plan is not None
+        return replace(target, arrange=partial(target.arrange, layout=plan.layout))
+
+    def _emitted(
+        self, module: HloModule, sizes: Assignment, observe: Callable[[str, str], None] | None = None
+    ) -> GeneratedModule:
+        numbers = frozenset() if self.works_out else self._free_numbers(module)
+        given = replace(
+            module,
+            free_sizes=dict(sizes),
+            free_numbers=numbers,
+            fixed_sizes=self.fixed_sizes - {*sizes.values()},
+            sizes_reach=self.sizes_reach,
+        )
+        return self.emit(given, **{**self.options, "observe": observe})
+
+    def _add(self, module: HloModule, sizes: Assignment, observe: Callable[[str, str], None] | None = None) -> None:
+        """Emit the program at some sizes."""
+        self.emitted.append(self._emitted(module, sizes, observe))
+        self.sizes = {name: (*self.sizes.get(name, ()), number) for name, number in sizes.items()}
+
+    def has_free_numbers(self) -> bool:
+        """Tell whether the program has numbers that follow from sizes."""
+        return bool(self._free_numbers(self.witnesses.modules[0]))
+
+    def may_be_far(self) -> bool:
+        """Tell whether the program may be read at large sizes: there are no more operations than at small ones."""
+        first, second, *_ = self.witnesses.modules
+        return self.witnesses.at is not None and skeleton(first) == skeleton(second)
+
+    @cached_property
+    def fixed_sizes(self) -> frozenset[int]:
+        """The sizes of axes that are the same at all sizes."""
+        first, second, *_ = self.witnesses.modules
+        return sizes_in_both(first, second)
+
+    def _free_numbers(self, module: HloModule) -> frozenset[float]:
+        first, second, *_ = self.witnesses.modules
+        return numbers_that_differ(module, second if module is first else first)
+
+    def _add_small(self, observe: Callable[[str, str], None] | None) -> None:
+        """Add the program at the first sizes, at the least at which it has the same text, and at large ones."""
+        first, *others = self.witnesses.modules
+        self._add(first, self.witnesses.assignment(0), observe)
+        is_quick = len(others) == 1 and self._language() is None and self.may_be_far()
+        far, module = self._far_program() if is_quick else ({}, None)
+        is_added = module is not None and self._is_alike(module, far)
+        for number, other in enumerate(() if is_added else others, 1):
+            self._add(other, self.witnesses.assignment(number))
+        if len(self.emitted) >= FEWEST or not self._are_alike():
+            self.common = self._in_common()
+        self._add_least()
+        if not is_quick:
+            far, module = self._far_program()
+        if module is not None and not is_added:
+            self.far = far
+            self._add(module, far)
+            self.common = self._in_common()
+            self._add_what_is_needed()
+
+    def _is_alike(self, module: HloModule, sizes: Assignment) -> bool:
+        """Tell whether the program at some sizes has the text of the first; then it is one of those in common."""
+        kept = list(self.emitted), self.sizes
+        with suppress(UnsupportedError):
+            self._add(module, sizes)
+            if self._are_alike():
+                return True
+        self.emitted, self.sizes = kept
+        return False
+
+    def _add_large(self) -> None:
+        """Add the program at large sizes, and at the least from which on it has the same text."""
+        assert self.witnesses.at is not None
+        steps = self.witnesses.steps.items()
+        far, module = self._far_program()
+        if module is None:
+            raise UnsupportedError(Diagnostic("XP424", "the program cannot be read at large sizes"))
+        self._add(module, far)
+        halves = [far[name] // step // 2 for name, step in steps]
+        parities = [(far[name] // step + half + 1) % 2 for (name, step), half in zip(steps, halves, strict=True)]
+        half = {name: step * (k + odd) for (name, step), k, odd in zip(steps, halves, parities, strict=True)}
+        self._add(self.witnesses.at(half), half)
+        most, least = min(half.values()), 1
+        scale = 2 * FEWEST
+        while scale < most and not self._has_text(self._scaled(scale)):
+            least, scale = scale, 2 * scale
+        while least + 1 < scale < most:
+            middle = (least + scale) // 2
+            least, scale = (least, middle) if self._has_text(self._scaled(middle)) else (middle, scale)
+        self.common = self._in_common()
+        self._add_what_is_needed()
+
+    def _scaled(self, number: int) -> dict[str, int]:
+        """Different sizes from a number on that are possible."""
+        return {name: step * (number + k) for k, (name, step) in enumerate(self.witnesses.steps.items())}
+
+    def _add_least(self) -> None:
+        """Add the program at the least sizes at which it has the same text."""
+        smallest = {name: min(values) for name, values in self.sizes.items()}
+        seen: list[Assignment] = [smallest]
+        bounds = list(least_sizes(self.witnesses.modules, self.witnesses.sizes).values())
+        tried = ([max(pair) for pair in zip(bounds, numbers, strict=False)] for numbers in _LEAST)
+        possible = [self._multiples(numbers, smallest) for numbers in tried]
+        rows = zip(self.witnesses.steps.items(), _SO_MANY_STEPS, strict=False)
+        possible.append({name: min(number * step, smallest[name]) for (name, step), number in rows})
+        for least in possible if self.witnesses.at is not None else ():
+            if least not in seen and self._has_text(least):
+                break
+            seen.append(least)
+        self._add_what_is_needed()
+
+    def _far_program(self) -> tuple[Assignment, HloModule | None]:
+        """The program at sizes that are much larger; None where it can be read at none of these."""
+        for numbers in _FAR if self.witnesses.at is not None else ():
+            far = {name: k * step for (name, step), k in zip(self.witnesses.steps.items(), numbers, strict=False)}
+            with suppress(Exception):  # a function may do anything at sizes that it is not made for
+                assert self.witnesses.at is not None
+                return far, self.witnesses.at(far)
+        return {}, None
+
+    def _add_what_is_needed(self) -> None:
+        """Add the program at further sizes where those so far do not tell enough.
+
+        Raises ``UnsupportedError`` (XP424) where there are no more.
+        """
+        for sizes in self._reserves():
+            if len(self.emitted) < self.common.needed:
+                self._add(self.witnesses.program(sizes), sizes)
+                self.common = self._in_common()
+        for _ in range(_MOST_DOUBTS if self.witnesses.at is not None else 0):
+            if self.common.doubt is not None:
+                further = {**self.witnesses.assignment(0), self.common.doubt.size: self.common.doubt.number}
+                self._add(self.witnesses.program(further), further)
+                self.common = self._in_common()
+        if (doubt := self.common.doubt) is not None:
+            message = (
+                f"`{doubt.expression}` is not the only expression of {doubt.size} that has the numbers of all texts"
+            )
+            hint = f"a program at {doubt.size} = {doubt.number} would tell more"
+            raise UnsupportedError(Diagnostic("XP424", message, hint=hint))
+        if len(self.emitted) < self.common.needed:
+            message = f"the text has numbers of which {len(self.emitted)} sizes do not tell enough"
+            hint = f"{self.common.needed} sizes would tell more"
+            raise UnsupportedError(Diagnostic("XP424", message, hint=hint))
+
+    def _reserves(self) -> Sequence[Assignment]:
+        """Further sizes: large ones where the text is theirs."""
+        if not self.is_far:
+            return self.witnesses.reserves
+        most = min(
+            numbers[0] // step for numbers, step in zip(self.sizes.values(), self.witnesses.steps.values(), strict=True)
+        )
+        return [self._scaled(most // part) for part in (3, 5)]
+
+    def _multiples(self, numbers: Sequence[int], most: Assignment) -> dict[str, int]:
+        """The least sizes from some numbers on that are possible."""
+        rows = zip(self.witnesses.steps.items(), numbers, strict=False)
+        return {name: min(-(-number // step) * step, most[name]) for (name, step), number in rows}
+
+    def _has_text(self, tried: Assignment) -> bool:
+        """Tell whether the program has the text at other sizes, too; then it is one of those that are in common."""
+        assert self.witnesses.at is not None
+        kept = list(self.emitted), self.sizes, self.common
+        try:
+            module = self.witnesses.at(tried)
+            if self.is_far or skeleton(module) == skeleton(self.witnesses.modules[0]):
+                self._add(module, tried)
+                if self._are_alike():
+                    self.common = self._in_common()
+                    self._add_what_is_needed()
+                    return True
+                self.emitted, self.sizes, self.common = kept
+        except XlaToPythonError:
+            self.emitted, self.sizes, self.common = kept
+        return False
+
+    def _are_alike(self) -> bool:
+        """Tell whether the last text may have as much in common with the first as it needs to: quicker than to unify
+        them. What differs in kernels that are strings is not seen.
+        """
+        first, last = (_without_numbers(self.emitted[at].source) for at in (0, -1))
+        return self._language() is not None or first == last
+
+    def _in_common(self) -> Common:
+        """Return the text that all have in common.
+
+        Raises ``UnsupportedError`` (XP424) where they have none.
+        """
+        _require_equal_constants(self.emitted)
+        columns = zip(*self.sizes.values(), strict=True)
+        labels = [shown_sizes(dict(zip(self.sizes, column, strict=True))) for column in columns]
+        texts, shapes = _texts(self.emitted), _shapes(self.emitted)
+        return in_common(texts, self.sizes, shapes, labels, self.renderer, self._language())
+
+    def _language(self) -> Language | None:
+        kernels = kernels_in(self.options["style"], self.options["target"])
+        return kernels.language() if kernels is not None and kernels.language is not None else None
+
+
+def _without_numbers(source: str) -> list[str]:
+    """The words of a text but its comments, with the same number in place of each."""
+    return _NUMBER.sub("0", _COMMENT.sub("", source)).split()
+
+
+def _require_equal_constants(emitted: list[GeneratedModule]) -> None:
+    for each in emitted[1:]:
+        same = each.constants.keys() == emitted[0].constants.keys() and all(
+            np.array_equal(array, emitted[0].constants[name]) for name, array in each.constants.items()
+        )
+        if not same:
+            raise UnsupportedError(Diagnostic("XP424", "constants are not the same at all sizes"))
+
+
+def _texts(emitted: list[GeneratedModule]) -> list[str]:
+    """The texts, whose hashes of sources are no difference."""
+    return [with_source_hash(each.source, "0" * 16) for each in emitted]
+
+
+def _shapes(emitted: list[GeneratedModule]) -> dict[str, Shapes]:
+    """The shapes of the arguments of each function, in each text."""
+    found: dict[str, dict[str, list[Sequence[int | None]]]] = {}
+    for each in emitted:
+        for function in each.functions:
+            arguments = found.setdefault(function.name, {})
+            for node, name in function.parameters.items():
+                if node.element_type is not None and name.isidentifier():
+                    arguments.setdefault(name, []).append(_known_shape(each, function.function, node))
+        for kernel, shapes in each.shapes.items():
+            rows = found.setdefault(kernel, {})
+            for name, shape in shapes.items():  # where arrays are in chunks, kernels are given these
+                rows.setdefault(name, []).append(shape if each.plan is None else (None,) * len(shape))
+    return {
+        name: {argument: rows for argument, rows in arguments.items() if len(rows) == len(emitted)}
+        for name, arguments in found.items()
+    }
+
+
+def _known_shape(module: GeneratedModule, function: Function, node: Node) -> tuple[int | None, ...]:
+    """The shape of an argument; None for axes of which a function is given a block, or may be."""
+    may_be_block = module.plan is not None and module.program is not None and function is not module.program.entry
+    cut = function.cut.get(node, (may_be_block,) * node.ndim)
+    return tuple(None if is_cut else size for size, is_cut in zip(node.shape, cut, strict=True))
+
+
+def _digest(emitted: list[GeneratedModule], planned: Assignment) -> str:
+    hashes = (recorded_hashes(each.source)["source"] for each in emitted)
+    return hashlib.sha256("".join((*hashes, shown_sizes(planned))).encode()).hexdigest()
