@@ -19,7 +19,9 @@ from ..frontends.witnesses import witnesses
 from .free_sizes import names_of, program_at
 
 SIZES_OF_EACH = 5
-_LARGEST = 40  # of a size: arrays have up to three axes of it
+_LARGEST = 40  # of a size: arrays have up to three axes of it; more where the module takes none of these
+_TOO_LARGE = 200
+_FOR_LARGE = "a module for larger sizes than are compared"
 _CHUNKS = "5"  # elements of a chunk, on targets that work in these: few sizes are multiples of it
 
 
@@ -40,7 +42,12 @@ def compare_any_size(seed: int, workers: Workers, tally: Tally, style: str = REA
     except UnsupportedError as error:
         tally.refusals[_cause(error)] += 1
         return
-    least, *others = (s for s in sizes_to_check(generic.sizes, found.sizes) if max(s.values()) <= _LARGEST)
+    largest = max(_LARGEST, *(2 * possible.start for possible in generic.sizes.values()))
+    possible = [sizes for sizes in sizes_to_check(generic.sizes, found.sizes) if max(sizes.values()) <= largest]
+    if largest > _TOO_LARGE or not possible:
+        tally.refusals[_FOR_LARGE] += 1
+        return
+    least, *others = possible
     chosen = [least, *Random(seed).sample(others, min(len(others), SIZES_OF_EACH - 1))]
     for sizes in chosen:
         try:
