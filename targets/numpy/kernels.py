@@ -74,11 +74,15 @@ def _is_in_loop(node: Node) -> bool:
 
 _PLACES = frozenset(("argmax", "argmin"))
 _REDUCTIONS = ReductionTable(_NUMBERS | _COMPLEX, _PLACES, _FLOATS)
+_OF_NARROW = ReductionTable(NARROW, _PLACES, frozenset())  # their sums are those of float32
 
 
 def reduces(node: Node) -> bool:
     """Tell whether loops over lines compute a reduction."""
-    if len(node.operands) != 1 or node.element_type is None or not _REDUCTIONS.has(node):
+    if len(node.operands) != 1 or node.element_type is None:
+        return False
+    is_of_narrow = _OF_NARROW.has(node) and node.opcode not in ("sum", "prod")
+    if not _REDUCTIONS.has(node) and not is_of_narrow:
         return False
     return Lines.along(node.operands[0].shape, reduced_axes(node)) is not None
 
@@ -115,7 +119,9 @@ def _is_slow_in_numpy(node: Node) -> bool:
     if runs(node):
         return True
     if node.opcode in _PLACES:
-        return reduced_axes(node) != (node.operands[0].ndim - 1,)
+        return reduced_axes(node) != (node.operands[0].ndim - 1,) or node.operands[0].type.name in NARROW
+    if node.opcode in ("max", "min") and node.type.name in NARROW:
+        return True
     if node.opcode in REDUCED:
         lines = Lines.along(node.operands[0].shape, reduced_axes(node))
         return lines is not None and sum(part.is_reduced for part in lines.stretches) > 1

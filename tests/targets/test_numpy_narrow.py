@@ -285,3 +285,28 @@ def test_integers_of_four_and_of_two_bits_wrap_around_and_saturate():
         assert leaf.tobytes() == same.tobytes()
         assert leaf.dtype.name == "float32" or leaf.view(np.uint8).max() < 2 ** int(leaf.dtype.name.strip("uint"))
     assert "astype" not in re.search(r"def main.*?\n\n", module.source, re.DOTALL)[0]
+
+
+@pytest.mark.parametrize("kind", ["bf16", "f16", "f8e5m2", "f8e8m0fnu"])
+def test_extremes_of_lines_join_what_is_around_them(kind):
+    """NumPy looks at narrow numbers one by one."""
+    text = f"""
+    larger {{ a = {kind}[] parameter(0)  b = {kind}[] parameter(1)  ROOT c = {kind}[] maximum(a, b) }}
+    smaller {{ a = {kind}[] parameter(0)  b = {kind}[] parameter(1)  ROOT c = {kind}[] minimum(a, b) }}
+    ENTRY main {{
+      x = {kind}[9,70] parameter(0)
+      least = {kind}[] constant({"5e-39" if kind == "f8e8m0fnu" else "-inf"})
+      most = {kind}[] constant({"1e38" if kind == "f8e8m0fnu" else "inf"})
+      peak = {kind}[9] reduce(x, least), dimensions={{1}}, to_apply=larger
+      peaks = {kind}[9,70] broadcast(peak), dimensions={{0}}
+      ratio = {kind}[9,70] divide(x, peaks)
+      low = {kind}[70] reduce(x, most), dimensions={{0}}, to_apply=smaller
+      ROOT r = ({kind}[9,70], {kind}[70]) tuple(ratio, low)
+    }}"""
+    x = (np.abs(np.random.default_rng(4).normal(size=(9, 70))) + 0.1).astype(ELEMENT_TYPES[kind].dtype)
+    x[2, 3], x[4, :] = np.nan, 1
+    module = emitted(text)
+    assert ".max(" not in module.source.split("def main")[1].split("def ")[0]
+    with np.errstate(all="ignore"):
+        leaves = compare(run_hlo(text, x), list(module.load(keep_compiled=False).main(x)))
+    assert [str(leaf) for leaf in leaves if not leaf.status.is_good] == []

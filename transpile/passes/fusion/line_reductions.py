@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ...array.graph import Graph
 from ...array.node import Node
-from ...hlo.element_types import BF16, F16, F32, PRED, S8, S16, S32, U8, U16, ElementType
+from ...hlo.element_types import F32, PRED, S8, S16, S32, U8, U16, ElementType
 from ...kernels.index_maps import Index, Offset, Term
 from ...kernels.lines import Lines, reduced_axes
 
@@ -17,7 +17,7 @@ _EXTREMES = {
     "first_largest": ("argmax", "max"),
     "first_smallest": ("argmin", "min"),
 }
-_WIDE = {F16: F32, BF16: F32, S8: S32, U8: S32, S16: S32, U16: S32}
+_WIDE = {S8: S32, U8: S32, S16: S32, U16: S32}
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class LineReductions:
 
         Of a mean ``in_parts`` that is a sum.
         """
-        wide = _WIDE.get(x.type, x.type)
+        wide = F32 if x.type.is_floating and x.type.bits < 32 else _WIDE.get(x.type, x.type)
         if node.opcode in ("sum", "prod") and node.type.bits > wide.bits:
             wide = node.type
         x = self._converted(x, wide)
