@@ -79,7 +79,8 @@ class Kernels:
     sizes stand in them
     (:class:`transpile.emission.any_size.kernel_strings.Language`). They need the packages that ``requires`` names,
     which an ``extra`` of this distribution installs, and ``compiler_bytes`` of memory beside their arrays.
-    ``declarations`` makes what writes the kernels of a module (:class:`transpile.emission.kernels.Declarations`).
+    ``declarations`` makes what writes the kernels of a module (:class:`transpile.emission.kernels.Declarations`); the
+    functions of the folder ``prelude`` stand in for those of the same names there.
     """
 
     fuses: Callable[[Node], bool]
@@ -103,6 +104,7 @@ class Kernels:
     compiler_bytes: int = 0
     any_size: Mapping[str, Any] | None = field(default=None, hash=False)
     language: Callable[[], Any] | None = None
+    prelude: Path | None = None
 
     def at_any_size(self) -> Kernels:
         """Return the kernels of a program whose sizes are free: as for large arrays, without what only these have."""

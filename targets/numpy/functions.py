@@ -96,7 +96,7 @@ _CALLS: dict[str, Callable[[Node], OwnCall | None]] = {
     "scatter_at": _scatter,
     "reduce_window": _pool,
     "select_and_scatter": _pool_gradient,
-    "search_sorted": _search,
+    **dict.fromkeys(("search_sorted", "search_many"), _search),
 }
 
 

@@ -144,6 +144,70 @@ def test_random_programs_of_lines_are_those_of_numpy(seed):
         np.testing.assert_allclose(result.astype(float), np.asarray(wanted).astype(float), rtol=1e-5, atol=1e-5)
 
 
+def scattered(x, i, u):
+    return x.at[i].add(u), x.at[i].set(u[:1]), x.at[i].max(u), x.astype(jnp.float16).at[i].add(u.astype(jnp.float16))
+
+
+def scattered_numbers(x, i, u):
+    places = i, (i * 7) % 8
+    return x.at[places].multiply(u[:, 0]), (x * 9).astype(jnp.int32)[:, 0].at[i].add(i)
+
+
+@pytest.mark.parametrize("function", [scattered, scattered_numbers])
+@pytest.mark.parametrize("chunks", ["64B", "1KiB"])
+def test_scatters_into_blocks_are_loops_of_the_same_plan(function, chunks):
+    rng = np.random.default_rng(2)
+    given = rng.normal(size=(60, 8)), rng.integers(-70, 70, 200), rng.normal(size=(200, 8))
+    given = [array.astype(kind) for array, kind in zip(given, ("f4", "i4", "f4"), strict=True)]
+    traced = xla2py.from_jax(function, *given)
+    readable, fast = (xla2py.emit(traced, "dask", style=style, chunks=chunks) for style in ("readable", "fast"))
+    assert [phase.name for phase in fast.plan.phases] == [phase.name for phase in readable.plan.phases]
+    assert "scatter_loop" in fast.source or "scatter_numbers_loop" in fast.source
+    results = dask.compute(*fast.load(keep_compiled=False).main(*given), scheduler="sync")
+    assert_close(results, jax.jit(function)(*given))
+    turned = [np.asfortranarray(array) for array in given]
+    assert_close(dask.compute(*fast.load(keep_compiled=False).main(*turned), scheduler="sync"), results)
+
+
+GENERATED = """ENTRY main { state = u64[3] parameter(0)
+  both = (u64[3], u8[50,30]) rng-bit-generator(state), algorithm=rng_philox
+  ROOT bits = u8[50,30] get-tuple-element(both), index=1 }"""
+
+
+@pytest.mark.parametrize("chunks", ["300B", "1MiB"])
+def test_random_numbers_of_blocks_are_loops_of_the_same_plan(chunks):
+    def drawn(words):
+        first, second = jax.random.split(jax.random.wrap_key_data(words))
+        return jax.random.bits(first, (70, 30)), jax.random.normal(second, (50, 30)) * 2
+
+    words, state = np.array([7, 2**32 - 6], np.uint32), np.array([5, 2**64 - 3, 9], np.uint64)
+    for program, argument, wanted in [
+        (xla2py.from_jax(drawn, words), words, jax.jit(drawn)(words)),
+        (GENERATED, state, [xla2py.emit(GENERATED).load().main(state)]),
+    ]:
+        readable, fast = (xla2py.emit(program, "dask", style=style, chunks=chunks) for style in ("readable", "fast"))
+        assert [phase.name for phase in fast.plan.phases] == [phase.name for phase in readable.plan.phases]
+        assert "_loop(" in fast.source
+        assert_close(dask.compute(*leaves(fast.load(keep_compiled=False).main(argument)), scheduler="sync"), wanted)
+
+
+def test_searches_and_windows_of_blocks_are_loops():
+    """Along axes that are cut, of whatever size blocks are."""
+
+    def function(table, x):
+        near = jax.lax.reduce_window(x, 0.0, jax.lax.add, (1, 3), (1, 1), "SAME")
+        return jnp.searchsorted(table, x) * 2, near
+
+    rng = np.random.default_rng(1)
+    table, x = np.sort(rng.normal(size=50).astype(np.float32)), rng.normal(size=(400, 30)).astype(np.float32)
+    x[3, 4] = np.nan
+    module = xla2py.emit(xla2py.from_jax(function, table, x), "dask", style="fast", chunks="4KiB")
+    assert "compiled_search(" in module.source and "compiled_pool(" in module.source
+    assert_close(
+        dask.compute(*module.load(keep_compiled=False).main(table, x), scheduler="sync"), jax.jit(function)(table, x)
+    )
+
+
 def test_modules_for_any_size():
     sizes = xla2py.array(f"N, {COLUMNS}"), xla2py.array("N, 1")
     programs = xla2py.from_jax(normalised, *sizes).planned_for(N=1_000_000)

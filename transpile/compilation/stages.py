@@ -26,7 +26,7 @@ from ..passes.fusion.whole_updates import whole_updates
 from ..passes.inlining import inline_elementwise, inlining
 from ..passes.layers import layers
 from ..passes.outlining import Originals, outlining
-from ..passes.own_functions import own_functions
+from ..passes.own_functions import own_functions, own_functions_of
 from ..passes.repeats import repeats
 from ..passes.special_functions import special_functions
 from ..passes.storage_types import legalize_storage_types
@@ -235,6 +235,8 @@ def _use_own_functions(draft: Draft) -> None:
     imported = {*draft.options.allow, *(kernels.requires if kernels is not None else ())}
     packages = [rule for name, rule in target.packages.items() if name in imported]
     before, after = (None, target.readable_function) if kernels is None else (kernels.own_function, None)
+    if _works_in_chunks(draft):
+        before = None  # what is to be cut must be seen; functions of blocks have theirs
     of_large = () if draft.given.free_sizes else (target.own_function, after)  # which stand for what is slow with many
     captured = target.graphs.own_function if draft.options.graph and target.graphs is not None else None
     for own in (captured, before, *packages, *of_large):
@@ -280,6 +282,8 @@ def _fuse(draft: Draft) -> None:
     functions = draft.program.functions
     if _works_in_chunks(draft):
         functions = [function for function in functions if function.block_of]
+        for function in functions:
+            own_functions_of(function, kernels.own_function)
     else:
         inline_elementwise(draft.program, kernels.fuses)
     fuse(functions, kernels, draft.options.threads)

@@ -99,7 +99,7 @@ class _ModuleWriter:
         self.program = program
         self.target = target
         self.settings = settings
-        self.library = prelude(target, in_graph=settings.graph)
+        self.library = prelude(target, in_graph=settings.graph, kernels=kernels_in(settings.style, target))
         self.replicas = replicas_of(program, target.runners)
         self.parts: list[Part] = [Replay()] if settings.graph else []
         self.parameters: list[str] = []

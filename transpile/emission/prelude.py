@@ -11,7 +11,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from symtable import symtable
 
-from ...targets.base import TEMPLATES, Target
+from ...targets.base import TEMPLATES, Kernels, Target
 
 SHARED = "prelude"  # the folder of what is written for NumPy
 NUMPY = "np"  # what it calls the library
@@ -122,15 +122,17 @@ class Prelude:
         return {definition.imports[name] for definition in definitions for name in definition.imported}
 
 
-def prelude(target: Target | None = None, *, in_graph: bool = False) -> Prelude:
+def prelude(target: Target | None = None, *, in_graph: bool = False, kernels: Kernels | None = None) -> Prelude:
     """The prelude of a target: NumPy's own; or where the target has a folder for it, what stands there, and for the
     rest NumPy's with the name of the library exchanged, of all modules or of those that the target names. What the
-    target has for graphs goes before all that, where the program is to be captured."""
+    target has for graphs goes before all that, where the program is to be captured, and what its ``kernels`` have,
+    where they are written."""
     if target is None or target.prelude is None:
         return _prelude((), NUMPY, None)
     namespace = NUMPY if target.arrange is not None else target.namespace  # blocks are NumPy's arrays
     of_graphs = target.graphs.prelude if in_graph and target.graphs is not None else None
-    folders = (target.prelude, of_graphs) if of_graphs is not None else (target.prelude,)
+    of_kernels = kernels.prelude if kernels is not None else None
+    folders = tuple(folder for folder in (target.prelude, of_graphs, of_kernels) if folder is not None)
     return _prelude(folders, namespace, target.carried_over)
 
 

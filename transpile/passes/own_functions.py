@@ -22,9 +22,15 @@ def own_functions(program: Program, own_function: OwnFunction) -> None:
 
 
 def own_functions_of(function: Function, own_function: OwnFunction) -> None:
-    """``own_functions`` of one function of a program."""
-    opcodes = {node.opcode for node in live_nodes(function) if own_function(node) is not None}
-    rewrite(function, opcodes, partial(_called, function, own_function))
+    """``own_functions`` of one function of a program; what is told its shape stays where that is one of blocks."""
+
+    def own(node: Node) -> OwnCall | None:
+        call = own_function(node)
+        knows_shape = call is not None and node.shape in call.arguments
+        return None if knows_shape and any(function.cut.get(node, ())) else call
+
+    opcodes = {node.opcode for node in live_nodes(function) if own(node) is not None}
+    rewrite(function, opcodes, partial(_called, function, own))
 
 
 def _called(function: Function, own_function: OwnFunction, node: Node) -> Node | None:
@@ -37,7 +43,7 @@ def _called(function: Function, own_function: OwnFunction, node: Node) -> Node |
     used = sorted(_slots((arguments, *(value for _, value in call.keywords))))
     numbers = {slot: number for number, slot in enumerate(used)}
     package: dict[str, Any] = {"package": call.package} if call.package else {}
-    return function.graph.add(
+    made = function.graph.add(
         "library" if call.package else "prelude",
         tuple(node.operands[slot] for slot in used),
         shape=node.shape,
@@ -48,6 +54,9 @@ def _called(function: Function, own_function: OwnFunction, node: Node) -> Node |
         keywords={key: _numbered(value, numbers) for key, value in call.keywords},
         **package,
     )
+    if node in function.cut:
+        function.cut[made] = function.cut[node]
+    return made
 
 
 def _slots(value: Any) -> set[int]:
