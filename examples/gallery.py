@@ -33,6 +33,7 @@ IN_CHUNKS = {  # for Dask: how large chunks are, for something of each kind to b
     "image_rotation": "8KiB",  # windows, elements by their places
     "sort_topk_segment_sum": "1KiB",  # sorts
 }
+LOOPS_IN_CHUNKS = ("attention", "sort_topk_segment_sum")  # for Dask in the style fast, too
 
 
 def modules():
@@ -47,12 +48,18 @@ def modules():
             hlo.read_text("utf-8"), target, style="fast", name=f"examples/hlo/{hlo.name}", sources=ROOT
         )
         yield Path(f"{target}_fast") / f"{name}.py", generated
-    for name, chunks in IN_CHUNKS.items():
+    styles = [*((name, "readable") for name in IN_CHUNKS), *((name, "fast") for name in LOOPS_IN_CHUNKS)]
+    for name, style in styles:
         hlo = ROOT / "examples" / "hlo" / f"{name}.before.hlo"
         generated = xla2py.emit(
-            hlo.read_text("utf-8"), "dask", chunks=chunks, name=f"examples/hlo/{hlo.name}", sources=ROOT
+            hlo.read_text("utf-8"),
+            "dask",
+            style=style,
+            chunks=IN_CHUNKS[name],
+            name=f"examples/hlo/{hlo.name}",
+            sources=ROOT,
         )
-        yield Path("dask") / f"{name}.py", generated
+        yield Path("dask" if style == "readable" else "dask_fast") / f"{name}.py", generated
     for hlo in sorted((ROOT / "examples" / "replicas").glob("*.hlo")):
         generated = xla2py.emit(hlo.read_text("utf-8"), name=f"examples/replicas/{hlo.name}", sources=ROOT)
         yield Path("replicas") / f"{hlo.stem}.py", generated

@@ -37,7 +37,12 @@ def test_gallery_is_current():
     assert not stale, f"write them again with examples/gallery.py: {stale}"
 
 
-LIBRARIES = {"cupy_fast": {"cupy"}, "numpy_fast": {"numba", "numpy"}, "dask": {"dask", "numpy"}}
+LIBRARIES = {
+    "cupy_fast": {"cupy"},
+    "dask": {"dask", "numpy"},
+    "dask_fast": {"dask", "numba", "numpy"},
+    "numpy_fast": {"numba", "numpy"},
+}
 
 
 @pytest.mark.parametrize("path", sorted(GENERATED.glob("*/*.py")), ids=lambda path: f"{path.parent.name}-{path.stem}")
