@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from ..array.in_place import may_change_in_place
@@ -279,6 +279,10 @@ class FunctionWriter:
         if typed:
             self.line(typed)
             self.bound(*(part for part, _ in numbers))
+
+    def fit_change(self, node: Node, line: Callable[[], str]) -> None:
+        """Give parts of a change names while its line is too long."""
+        self.fitting.fit_change(node, line)
 
     def targets(self, node: Node) -> list[str]:
         """Return names for the results of a node; ``_`` for those nobody reads."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from ..array.in_place import is_own_array
@@ -45,6 +46,7 @@ class ChangeWriter:
         name = writer.texts[before] if takes_over else writer.texts.get(node)
         if name is None:
             name = Expression(writer.names.fresh(writer.wanted.of(self._last_change(node))))
+        writer.fit_change(node, partial(self._change, node, name))
         if not takes_over and node not in writer.changed_in_place:
             source = writer.text(before)
             is_new = self._is_new(before, node)
@@ -52,16 +54,20 @@ class ChangeWriter:
             writer.assign([name], copied, node)
         writer.texts[node] = name
         writer.allocation.hold(name, node)
+        writer.line(self._change(node, name), node)
+        writer.bound(node)
+
+    def _change(self, node: Node, name: Expression) -> str:
+        """Return the statement that changes the array of that name."""
+        writer = self.writer
         value = node.operands[1] if node.opcode == "update_at" else self._stored(node.operands[1])
         operands = [name, writer.value_text(value), *map(writer.index_text, node.operands[2:])]
         index = writer.renderer.index_of(_with_known_parts(node), operands, node.ndim)
-        if node.opcode == "update_at":
-            ufunc = UFUNCS[node.parameters["ufunc"].opcode]
-            places = f"({index})" if len(node.operands) > 3 else index
-            writer.line(writer.renderer.statement("update_at", ufunc, name, places, operands[1]), node)
-        else:
-            writer.line(writer.renderer.statement("store", name, index, operands[1]), node)
-        writer.bound(node)
+        if node.opcode != "update_at":
+            return writer.renderer.statement("store", name, index, operands[1])
+        ufunc = UFUNCS[node.parameters["ufunc"].opcode]
+        places = f"({index})" if len(node.operands) > 3 else index
+        return writer.renderer.statement("update_at", ufunc, name, places, operands[1])
 
     def _is_new(self, before: Node, node: Node) -> bool:
         """Tell whether an array is made for a change alone, so that it need not be copied."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ..array.node import Node
 from .expression import PRIMARY, WIDTH, Expression
@@ -26,9 +26,18 @@ class Fitting:
         while True:
             text = value()
             fits = taken + self.writer.renderer.columns(text) <= WIDTH or (alone and self.is_sum_of_lines(node))
-            part = None if fits else self._part_to_cut(node) or self._view_to_cut(node, text)
+            part = None if fits else self._part_to_cut(node, node.operands) or self._view_to_cut(node, text)
             if part is None:
                 return text
+            self._cut(part, node)
+            self.writer.statement(part)
+
+    def fit_change(self, node: Node, line: Callable[[], str]) -> None:
+        """Cut parts out of what a change writes, and of its places, while its line is too long."""
+        while 4 * self.writer.indent + self.writer.renderer.columns(line()) > WIDTH:
+            part = self._part_to_cut(node, node.operands[1:])
+            if part is None:
+                return
             self._cut(part, node)
             self.writer.statement(part)
 
@@ -53,12 +62,12 @@ class Fitting:
         widest = max(self.writer.renderer.columns(self.writer.text(term)) for term in terms)
         return len(terms) > 2 and 4 * (self.writer.indent + 1) + len("+ ") + widest <= WIDTH
 
-    def _part_to_cut(self, node: Node) -> Node | None:
-        """The folded part with the most operations of those that fit a line, or else of all."""
+    def _part_to_cut(self, node: Node, operands: Sequence[Node]) -> Node | None:
+        """The folded part of the operands with the most operations of those that fit a line, or else of all."""
         writer = self.writer
         best: Node | None = None
         best_key = (False, 0, 0)
-        stack = list(node.operands)
+        stack = list(operands)
         while stack:
             part = stack.pop()
             if part in writer.plan.named or part in writer.texts:
