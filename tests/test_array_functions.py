@@ -176,6 +176,14 @@ def test_classes_that_cannot_be_imported_are_noted():
     np.testing.assert_allclose(emitted.load().main(X)["a"][0], X + 1)
 
 
+def test_functions_show_the_source_that_was_emitted_last():
+    made = xla2py.numpy(jnp.sin)
+    assert made._repr_markdown_() == f"`{made!r}`"
+    made(X)
+    assert repr(made).endswith("traced for 1 shape>")
+    assert made._repr_markdown_() == f"```python\n{made.source}```\n"
+
+
 def test_modules_and_errors_show_themselves():
     emitted = xla2py.emit(xla2py.from_jax(jnp.sin, X))
     assert repr(emitted).startswith("<GeneratedModule jit_sin for numpy: ")

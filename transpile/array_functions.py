@@ -126,7 +126,13 @@ class ArrayFunction:
 
     def __repr__(self) -> str:
         name = getattr(self, "__name__", "function")
-        return f"<{name} for {self.target.title}, traced for {len(self._traced)} shapes>"
+        count = len(self._traced)
+        return f"<{name} for {self.target.title}, traced for {count} shape{'s' * (count != 1)}>"
+
+    def _repr_markdown_(self) -> str:
+        """Return what notebooks show: the source that was emitted last, highlighted; before the first call the name."""
+        traced = list(self._traced.values())
+        return traced[-1].generated._repr_markdown_() if traced else f"`{self!r}`"
 
     def _trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Traced:
         leaves, definition = self._util.tree_flatten((args, kwargs))
