@@ -99,7 +99,7 @@ class Copier:
             made[p] = self.graph.parameter(
                 p.shape, p.element_type, region, python_int=p.is_python_int, interval=p.interval, **p.parameters
             )
-            carries.append(Carry(initial, made[p]))
+            carries.append(Carry(initial, made[p], element=carry.element))
         counter = None
         if loop.counter is not None:
             c = loop.counter

@@ -93,7 +93,24 @@ def carried_beside_another(x):
     return last, rows
 
 
+def counted_in_its_state(x):
+    def advance(state):
+        count, height, speed = state
+        return count + 1, height + 0.1 * speed, speed - jnp.sin(height)
+
+    return lax.while_loop(lambda state: state[0] < 4, advance, (0, x, 2 * x))[1:]
+
+
+def state_of_two_arrays(x):
+    def advance(carry):
+        iteration, state = carry
+        return iteration + 1, (state[0] + 0.1 * state[1], state[1] - jnp.sin(state[0]))
+
+    return lax.scan(lambda carry, _: (advance(carry), None), (0, (x, 2 * x)), length=4)[0][1]
+
+
 NAMES = {
+    counted_in_its_state: ("height, speed = x, ",),
     filled: ("rest, parts = ", "parts[i] = part", "rest = rest - part"),
     carried_beside_another: ("level, rows = x, ", "level = scaled + 1"),
     bound_again: ("while time < 2.5:", "step = "),
@@ -125,3 +142,10 @@ def test_parameters_are_told_apart_inside_fusions():
     examples = Path(xla2py.__file__).parent / "examples"
     optimised = (examples / "hlo" / "transformer_block.after.hlo").read_text("utf-8")
     assert "* scale + offset)" in xla2py.emit(optimised, sources=examples.parent).source
+
+
+def test_leaves_of_a_state_do_not_have_the_names_beside_it():
+    hlo = jax.jit(state_of_two_arrays).lower(np.float32(0.7)).as_text("hlo", debug_info=True)
+    emitted = xla2py.emit(hlo, sources=Path(__file__).parent)
+    assert "iteration" not in emitted.source
+    np.testing.assert_allclose(emitted.load().main(np.float32(0.7)), state_of_two_arrays(np.float32(0.7)), rtol=1e-6)

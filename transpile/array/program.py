@@ -76,6 +76,7 @@ class Carry:
     initial: Node
     parameter: Node
     following: Node | None = None  # the value for the next iteration
+    element: int | None = None  # of the tuple that the loop carries in HLO, where it is one of that
 
 
 @dataclass(eq=False, slots=True)

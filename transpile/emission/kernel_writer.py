@@ -125,10 +125,10 @@ def carried_names(writer: FunctionWriter, node: Node) -> Sequence[str]:
     """Return what the author calls the values that the loop of a node carries, or nothing where nobody knows."""
     kernel: Kernel | None = node.parameters.get("kernel")
     loop = node if kernel is None else tree_nodes(kernel.function.results)[0].operands[0]
-    origin, count = writer.graph.origins.get(node), len(loop.results)
+    origin, elements = writer.graph.origins.get(node), [carry.element for carry in loop.parameters["loop"].carries]
     is_known = origin is not None and origin.opcode == "while"
-    found = writer.source_names.functions.carried(origin, count) if is_known and origin is not None else None
-    return found or [""] * count
+    found = writer.source_names.functions.carried(origin, elements, 0) if is_known and origin is not None else None
+    return found or [""] * len(elements)
 
 
 class KernelLoops:

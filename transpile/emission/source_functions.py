@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -25,8 +25,9 @@ _OPERATORS: dict[type[ast.operator], str] = {
     ast.Pow: "power",
     ast.MatMult: "dot",
 }
-# Of the functions that make loops: the arguments that are the step's function, and its parameter that is carried.
-_LOOPS = {"scan": ((0, "f"), 0), "fori_loop": ((2, "body_fun"), 1), "while_loop": ((1, "body_fun"), 0)}
+# Of the functions that make loops: the arguments that are the step's function, its parameter that is carried, and how
+# many counters JAX may carry before it; outputs of a scan are stacked behind it.
+_LOOPS = {"scan": ((0, "f"), 0, 1), "fori_loop": ((2, "body_fun"), 1, 2), "while_loop": ((1, "body_fun"), 0, 0)}
 MOST_FILES = 32  # that are kept as read, for the next program
 _SEEN_THROUGH = frozenset(("bitcast", "broadcast", "reshape", "convert"))  # what a promotion adds between value and use
 
@@ -106,25 +107,29 @@ class SourceFunctions:
 
     def _possible(self, computation: Computation, parameter: Instruction, name: str, wanted: set[str]) -> set[str]:
         """The arguments that every expression reads which uses a parameter."""
-        found: set[str] | None = None
-        for user in _users(computation, parameter):
+        read = list(self._read(computation, parameter, name, wanted))
+        return set.intersection(*read) if read else set()
+
+    def _read(self, computation: Computation, value: Instruction, name: str, wanted: set[str]) -> Iterator[set[str]]:
+        """The ``wanted`` names that each expression of a function reads which uses a value."""
+        for user in _users(computation, value):
             for frame_id in self.chains.of(user):
                 frame = self.chains.frames[frame_id - 1]
                 if frame.function_name.rsplit(".", 1)[-1] == name:
                     place = (frame.file_name, frame.line, frame.column)
                     names = self.operations.get((*place, user.opcode)) or self.expressions.get(place, set())
-                    read = names & wanted
-                    found = read if found is None else found & read
-        return found or set()
+                    yield names & wanted
 
     # -- loops
 
-    def carried(self, loop: Instruction, count: int) -> list[str] | None:
-        """The author's names for ``count`` values that a loop carries: the parameters of its step, or what it takes
-        them apart into."""
-        known = self._step_in_call(loop)
+    def carried(self, loop: Instruction, elements: Sequence[int | None], stacked: int) -> list[str] | None:
+        """The author's names for elements of the tuple that a loop carries: the parameters of its step, or what it
+        takes them apart into. Behind them there are as many elements as outputs are ``stacked``.
+        """
+        known, counters = self._step_in_call(loop), 1
         if known is not None:
-            definition, carried = known
+            definition, carried, counters = known
+            stacked = stacked if counters == 1 else 0
             parameters = _arguments(definition)[carried : carried + 1]
         else:
             found = self._step(loop)
@@ -134,10 +139,23 @@ class SourceFunctions:
             if len(parameters) == 2 and not _returns_pairs(definition):
                 parameters = parameters[::-1]  # a step of fori_loop is given the counter first
         for name in parameters:
-            names = _taken_apart(definition, name)
-            if len(names) == count and name != "_":
+            parts = _taken_apart(definition, name) if name != "_" else []
+            places = _places(loop, parts, stacked, counters)
+            names = [places.get(element, "") for element in elements]
+            is_whole = names and all(names) and (known is not None or len(parts) == len(elements))
+            if is_whole and self._are_read(loop["body"], definition, dict(zip(elements, names, strict=True))):
                 return ["state" if part == "_" else part for part in names]
         return None
+
+    def _are_read(self, body: Computation, step: ast.FunctionDef, names: Mapping[int | None, str]) -> bool:
+        """Tell whether the step reads each carried element by its name, where it reads it by any."""
+        for value in body.instructions:
+            name = names.get(value["index"]) if value.opcode == "get-tuple-element" else None
+            if name is not None and value.operands == tuple(body.parameters):
+                read = set[str]().union(*self._read(body, value, step.name, set(names.values())))
+                if read and name not in read:
+                    return False
+        return True
 
     def stacked(self, loop: Instruction, count: int, total: int) -> list[str] | None:
         """The author's names for the last ``count`` of the ``total`` results of a loop, its stacked outputs."""
@@ -148,20 +166,22 @@ class SourceFunctions:
                 return names[-count:]
         return None
 
-    def _step_in_call(self, loop: Instruction) -> tuple[ast.FunctionDef, int] | None:
-        """The function that the call which makes a loop is given for its step, and which parameter is carried."""
+    def _step_in_call(self, loop: Instruction) -> tuple[ast.FunctionDef, int, int] | None:
+        """The function that the call which makes a loop is given for its step, which parameter is carried, and how many
+        counters may be.
+        """
         for frame_id in self.chains.of(loop)[-1:]:
             frame = self.chains.frames[frame_id - 1]
             made, call = self.loops.get((frame.file_name, frame.line, frame.column), ("", None))
             if call is None:
                 return None
-            (position, keyword), carried = _LOOPS[made]
+            (position, keyword), carried, counters = _LOOPS[made]
             given = [*call.args[position : position + 1], *(k.value for k in call.keywords if k.arg == keyword)]
             for name in sorted(_names_read(given[0])) if given else ():
                 found = self.definitions.get((frame.file_name, name), [])
                 before = [definition for definition in found if definition.lineno < frame.line]
                 if before:
-                    return before[-1], carried
+                    return before[-1], carried, counters
         return None
 
     def _step(self, loop: Instruction) -> ast.FunctionDef | None:
@@ -184,6 +204,23 @@ class SourceFunctions:
         return frame.file_name, frame.function_name.rsplit(".", 1)[-1]
 
 
+def _places(loop: Instruction, names: Sequence[str], stacked: int, counters: int) -> dict[int | None, str]:
+    """Return by element of the tuple that a loop carries the name of it: of those that change the last but the stacked
+    outputs, where no more than counters of JAX stand before them; else they are the leaves of fewer names.
+    """
+    body: Computation = loop["body"]
+    (parameter,) = body.parameters
+    root = body.root
+    operands = root.operands if root.opcode == "tuple" else ()
+    changing = [
+        k
+        for k, operand in enumerate(operands)
+        if operand.opcode != "get-tuple-element" or operand.operands != (parameter,) or operand["index"] != k
+    ]
+    first = len(changing) - stacked - len(names)
+    return dict(zip(changing[first:], names, strict=False)) if 0 <= first <= counters else {}
+
+
 def _with_called(computation: Computation) -> Iterator[Instruction]:
     """The instructions of a computation and of those that it calls."""
     for instruction in computation.instructions:
@@ -202,10 +239,10 @@ def _users(computation: Computation, value: Instruction) -> Iterator[Instruction
             if current not in user.operands or user in seen:
                 continue
             seen.add(user)
-            if user.opcode == "fusion":
-                (fused,) = user.called
-                inside = [fused.parameters[k] for k, operand in enumerate(user.operands) if operand is current]
-                waiting += [(fused, parameter) for parameter in inside]
+            if user.opcode in ("fusion", "call"):
+                (called,) = user.called
+                inside = [called.parameters[k] for k, operand in enumerate(user.operands) if operand is current]
+                waiting += [(called, parameter) for parameter in inside]
             elif user.opcode in _SEEN_THROUGH or user.metadata is None or not user.metadata.stack_frame_id:
                 waiting.append((around, user))
             else:

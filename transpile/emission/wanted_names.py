@@ -111,10 +111,12 @@ class WantedNames:
         stacked = [carry for carry in loop.carries if carry in stores]
         carries = [carry for carry in loop.carries if carry not in stores]
         functions = self.writer.source_names.functions
-        together = functions.carried(origin, len(loop.carries))
+        together = functions.carried(origin, [carry.element for carry in loop.carries], 0)
         if stacked and together is not None:  # arrays that the step itself fills
             return dict(zip(loop.carries, together, strict=True))
-        found = zip(carries, functions.carried(origin, len(carries)) or [], strict=False)
+        found = zip(
+            carries, functions.carried(origin, [carry.element for carry in carries], len(stacked)) or [], strict=False
+        )
         outputs = zip(stacked, functions.stacked(origin, len(stacked), len(loop.carries)) or [], strict=False)
         return dict([*found, *outputs])
 

@@ -159,7 +159,8 @@ class LoopKernel:
         carries = []
         for carry, initial in zip(self.loop.carries, initials, strict=True):
             start = self._initial(graph, initial, inputs)
-            carries.append(Carry(start, graph.parameter(inner.loop, carry.parameter.element_type, body)))
+            parameter = graph.parameter(inner.loop, carry.parameter.element_type, body)
+            carries.append(Carry(start, parameter, element=carry.element))
         made: dict[Node, Node] = {}
         for operand, parameter in zip(self.inner_call.operands, inner.function.parameters, strict=True):
             if operand in self.parameters:

@@ -106,7 +106,7 @@ def _inside(lowering: FunctionLowering, loop: Loop, k: int, leaf: Value, knowled
     parameter = graph.parameter(
         leaf.shape, element_type, loop.region, interval=knowledge.assumed.get(k), carry=len(loop.carries)
     )
-    loop.carries.append(Carry(initial, parameter))
+    loop.carries.append(Carry(initial, parameter, element=k))
     return Value.of(parameter)
 
 
