@@ -10,7 +10,16 @@ from typing import Any
 from ...transpile.array.node import Node
 from ...transpile.kernels.lines import Lines, reduced_axes
 from ..base import Kernels
-from ..element_rules import REDUCED, RULES, ElementTable, Kinds, ReductionTable, called_function, hides_elements
+from ..element_rules import (
+    REDUCED,
+    RULES,
+    ElementTable,
+    Kinds,
+    ReductionTable,
+    called_function,
+    has_one_type,
+    hides_elements,
+)
 from .functions import compiled_function
 from .round_functions import round_function
 
@@ -24,6 +33,7 @@ NARROW = frozenset(("bf16", "f16")) | _BYTES  # as float32, rounded after every 
 NIBBLES = frozenset("s2 u2 s4 u4".split())  # in a byte each; NumPy computes them in 8 bits
 AS_BITS = NARROW | NIBBLES  # what arrays that are handed over have the bits of
 _ALL = _ANY | AS_BITS
+_WORDS = frozenset("s32 u32 f32 s64 u64 f64".split())  # of which Numba's numbers have views
 _SIGNED = _FLOATS | frozenset("s8 s16 s32 s64".split())
 
 # The element types of the first operand of an operation.
@@ -42,6 +52,7 @@ _FIRST: dict[str, Kinds] = {
     **dict.fromkeys("sine cosine tan sinh cosh tanh".split(), _FLOATS | NARROW | _COMPLEX),
     **dict.fromkeys(("rsqrt", "logistic"), _FLOATS),
     **dict.fromkeys(("real", "imag"), _COMPLEX),
+    "view": _WORDS,
     "sign": _INTEGERS | NIBBLES,
     "select": frozenset(("pred",)),
     "abs": _SIGNED | NARROW | _COMPLEX,
@@ -58,7 +69,17 @@ _FUNCTIONS: dict[str, Kinds] = {
     **dict.fromkeys("complex_log1p complex_expm1 complex_logistic complex_rsqrt".split(), _COMPLEX),
     **dict.fromkeys("complex_sign complex_maximum complex_minimum".split(), _COMPLEX),
 }
-_TABLE = ElementTable(_ALL, _FIRST, _FUNCTIONS, RULES)
+
+
+def _views(node: Node) -> bool:
+    """Tell whether it looks at the bits of numbers as those of another type of the same width."""
+    kinds = node.type.name, node.operands[0].type.name
+    return node.type.bits == node.operands[0].type.bits and _WORDS.issuperset(kinds)
+
+
+# Numba's quotients and remainders of integers are Python's, as those of the array dialect.
+_OWN_RULES = {"view": _views, "divide": has_one_type, "remainder": has_one_type}
+_TABLE = ElementTable(_ALL, _FIRST, _FUNCTIONS, RULES | _OWN_RULES)
 fuses = _TABLE.has  # whether loops compute a node
 
 

@@ -10,12 +10,15 @@ import pytest
 pytest.importorskip("jax")
 pytest.importorskip("numba", reason="Numba is not installed")
 
+import jax
+import jax.numpy as jnp
+
 import xla2py
 from xla2py.targets.base import load_target
 from xla2py.tests.ladder.fast_programs import COMBINERS, program, rows_of, softmax
 from xla2py.tests.operations.runner import judge
 from xla2py.tests.operations.tables import cases_by_opcode
-from xla2py.tests.targets.numpy_fast import differences, emitted, kernels, results
+from xla2py.tests.targets.numpy_fast import assert_as_in_xla, differences, emitted, kernels, results
 from xla2py.transpile.equivalence.comparison import compare
 from xla2py.transpile.equivalence.inputs import make_inputs, nest
 from xla2py.transpile.equivalence.lockstep import lockstep
@@ -293,6 +296,22 @@ def test_integers_shift_by_any_amount_and_have_powers(kind):
     assert [np.array_equal(one, same) for one, same in zip(results(module, [x, n]), expected, strict=True)] == [
         True
     ] * 7
+
+
+def of_bits(x, n):
+    """The bits of floats, floats of bits, and Python's quotients and remainders of them."""
+    bits, signed = jax.lax.bitcast_convert_type(x, jnp.int32), jax.lax.bitcast_convert_type(n, jnp.int32)
+    uniform = jax.lax.bitcast_convert_type((n >> 9) | jnp.uint32(0x3F800000), jnp.float32) - 1
+    return (bits & 0x7FFFFF) + 1, uniform * 2 + x, signed // 3 - signed % 7, n // 3 + n % 7, signed % 8 + signed // 8
+
+
+def test_bits_are_numbers_of_another_type_and_quotients_those_of_python():
+    x = np.array([0, -0.0, 1.5, np.inf, -np.inf, -2, 3e30, 7], np.float32)
+    n = np.array([0, 1, 2**31, 2**32 - 1, 5, 9, 2**31 - 1, 2**31 + 1], np.uint32)
+    module = xla2py.emit(xla2py.from_jax(of_bits, x, n), style="fused", format=False, checks=False)
+    main = module.source.split("def main")[1].split("def ")[0]
+    assert "//" not in main and ".view(" not in main
+    assert_as_in_xla(module, of_bits, (x, n), 0)
 
 
 def test_truths_are_added_by_or_and_multiplied_by_and():

@@ -46,6 +46,7 @@ _CONTROL = {
     "loop": KernelOperation(None, ("loop",)),  # counted
     "item": KernelOperation(1, ("index",)),
     "scalar": KernelOperation(1),  # a counter, as a number of some type
+    "view": KernelOperation(1),  # the number of another type that has the same bits
 }
 # Over the elements of a line. The extreme of places is the first.
 _FOLDS = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}

@@ -28,8 +28,13 @@ def _clamp(low: Any, x: Any, high: Any) -> Any:
 
 
 def _divide(a: Any, b: Any) -> Any:
-    """Divide integers that are not negative: what may divide by zero is another function."""
+    """Divide; integers as Python does: what may divide by zero is another function."""
     return a // b if np.asarray(a).dtype.kind in "iu" else np.divide(a, b)
+
+
+def _remainder(a: Any, b: Any) -> Any:
+    """The remainder of ``_divide``: of integers not negative where ``b`` is not, of floats with the sign of ``a``."""
+    return np.remainder(a, b) if np.asarray(a).dtype.kind in "iu" else np.fmod(a, b)
 
 
 def _logistic(x: Any) -> Any:
@@ -50,7 +55,7 @@ SCALARS: dict[str, Function] = {
     "maximum": np.maximum,
     "minimum": np.minimum,
     "clamp": _clamp,
-    "remainder": np.fmod,
+    "remainder": _remainder,
     "power": np.power,
     "atan2": np.arctan2,
     "abs": np.abs,
@@ -145,6 +150,8 @@ def scalar_of(node: Node, operands: list[Any]) -> Any:
     dtype = node.type.dtype
     if node.opcode == "compare":
         made = _COMPARISONS[node.parameters["direction"]](*operands)
+    elif node.opcode == "view":
+        made = np.asarray(operands[0]).view(dtype)
     elif node.opcode == "prelude" and node.parameters["function"] in CONVERSIONS:
         made = CONVERSIONS[node.parameters["function"]](np.asarray(operands[0]), dtype)
     elif node.opcode == "prelude":
