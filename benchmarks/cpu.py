@@ -1,6 +1,7 @@
 """How fast modules for NumPy are on the CPU: in each style, beside NumPy written by hand and beside ``jax.jit``.
 
     python benchmarks/cpu.py [NAME ..] [--seconds 0.5] [--cores 1] [--tuned] [--write]
+    python benchmarks/cpu.py [NAME ..] --statements
 
 Programs (``cpu_kit``) work on 4 KB to 256 MB. Each runs in a fresh process, where its variants take turns on the same
 arguments, each time in another order, so that none always comes behind the same one; results are compared first. A turn
@@ -8,12 +9,14 @@ begins with a call that is not timed, so that none pays for memory that another 
 of a call: of CPU on one core, of the clock on more. Means are geometric, with each ratio counted as at least 0.5, so
 that one great gain hides no loss. ``--tuned`` takes NumPy's kernels for AVX-512 where the CPU has it, and lets the
 allocator keep the memory that is given back.
-``--write`` puts the table into ``docs/speed.md``.
+``--write`` puts the table into ``docs/speed.md``. ``--statements`` counts those of the modules in place of all that:
+imports, checks and kernels among them, but no function that is copied from the prelude.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import math
 import os
@@ -23,6 +26,7 @@ import time
 from collections.abc import Callable, Iterable
 from itertools import count
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "speed.md"
@@ -107,6 +111,32 @@ def one(name: str, seconds: float, cores: int) -> dict[str, float]:
         return least(variants(name), seconds, time.process_time if cores == 1 else time.perf_counter)
 
 
+def statements(program: Any, style: str) -> int:
+    """The number of statements of a program's module, but for the functions and constants of the prelude."""
+    import xla2py
+    from xla2py.targets.base import TEMPLATES
+    from xla2py.transpile.emission.prelude import names_in
+
+    def is_copied(statement: ast.stmt) -> bool:
+        bound = statement.targets if isinstance(statement, ast.Assign) else [statement]
+        return any(getattr(each, "id", getattr(each, "name", "")) in copied for each in bound)
+
+    copied = names_in(TEMPLATES / "prelude") | names_in(TEMPLATES / "numpy" / "prelude")
+    module = xla2py.emit(xla2py.from_jax(program.function, *program.arguments()), style=style, format=False)
+    own = [each for each in ast.parse(module.source).body if not is_copied(each)]
+    return sum(isinstance(node, ast.stmt) for each in own for node in ast.walk(each))
+
+
+def count_statements(programs: Iterable[Any]) -> None:
+    """Print the statements of each program in both styles, and the median of their ratio."""
+    ratios = []
+    for program in programs:
+        readable, fast = (statements(program, style) for style in STYLES)
+        ratios.append(fast / readable)
+        print(f"{program.name}: {readable} readable, {fast} fast")
+    print(f"median of fast / readable: {median(ratios):.2f}")
+
+
 def row(kind: str, name: str, times: dict[str, float]) -> str:
     """A line of the table of Markdown."""
     shown = ["" if column not in times else f"{times[column]:.3g}" for column in COLUMNS]
@@ -143,6 +173,7 @@ def main() -> None:
     parser.add_argument("--cores", type=int, default=1)
     parser.add_argument("--tuned", action="store_true", help="with the settings that docs/speed.md advises")
     parser.add_argument("--write", action="store_true", help="put the table into docs/speed.md")
+    parser.add_argument("--statements", action="store_true", help="count those of modules, and time nothing")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
@@ -166,9 +197,12 @@ def main() -> None:
 
     from xla2py.benchmarks.cpu_kit import arrays, models
 
-    every = [(program.kind, program.name) for program in (*arrays.PROGRAMS, *models.PROGRAMS)]
-    chosen = tuple(given.names) or ("",)
-    text = table([pair for pair in every if pair[0].startswith(chosen) or pair[1].startswith(chosen)], measure)
+    chosen, every = tuple(given.names) or ("",), (*arrays.PROGRAMS, *models.PROGRAMS)
+    programs = [each for each in every if each.kind.startswith(chosen) or each.name.startswith(chosen)]
+    if given.statements:
+        count_statements(programs)
+        return
+    text = table([(each.kind, each.name) for each in programs], measure)
     print(text)
     if given.write:
         before, rest = PAGE.read_text("utf-8").split(BEGIN)

@@ -49,6 +49,14 @@ def test_variants_of_a_program_agree(name):
     assert {"readable", "by hand", "jax.jit"} <= calls.keys()
 
 
+def test_statements_are_those_of_modules_without_what_is_copied():
+    (program,) = [each for each in arrays.PROGRAMS if each.name == "select, 8e3"]
+    module = xla2py.emit(xla2py.from_jax(program.function, *program.arguments()), format=False)
+    assert "def check_arguments" in module.source
+    head = ["docstring", "import typing", "import numpy", "if", "raise", "Array = "]
+    assert cpu.statements(program, "readable") == len([*head, "def main", "check", "return"])
+
+
 def test_collectives_are_compared_on_processes(capsys):
     """The processes of the ring check what it gives."""
     collectives.compared(2, ["1KiB", "1MiB"], ["all_reduce", "all_gather"], 1, None)
