@@ -13,7 +13,7 @@ from .chunked import as_chunked
 from .chunked_names import name_for
 from .chunked_tasks import array_of_tasks, one_of
 from .tiles import MEMORY, TILE_BYTES, block_of
-from .windows import running_totals
+from .windows import associative_scan
 
 Scan = Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]]
 
@@ -70,9 +70,21 @@ def cumulative_in_chunks(
     """``cumulative`` of lazy arrays."""
     several = isinstance(operands, tuple)
     operands, inits = (operands, inits) if several else ((operands,), (inits,))
-    scan = partial(running_totals, combine=combine, axis=axis, reverse=reverse)
+    scan = partial(associative_scan, combine=combine, axis=axis, reverse=reverse)
     results = scan_in_chunks(scan, combine, operands, inits, axis, reverse)
     return results if several else results[0]
+
+
+def associative_scan_in_chunks(
+    operands: Sequence[Any],
+    combine: Callable[..., Any],
+    *,
+    axis: int = 0,
+    reverse: bool = False,
+) -> tuple[da.Array, ...]:
+    """``associative_scan`` of lazy arrays."""
+    scan = partial(associative_scan, combine=combine, axis=axis, reverse=reverse)
+    return scan_in_chunks(scan, combine, operands, (), axis, reverse)
 
 
 def scan_in_chunks(
@@ -92,16 +104,13 @@ def scan_in_chunks(
     arrays = [as_chunked(x) for x in operands]
     chunks, ndim = arrays[0].chunks, len(arrays[0].chunks)
     letters, meta = "ijklmnopqr"[:ndim], np.empty(0, object)
-    lines = letters[:axis] + letters[axis + 1 :]
     pieces: list[Any] = []
     firsts: list[Any] = []
     for x in arrays:
         pieces += x.recut(chunks).in_files(), letters
     total = partial(total_of_part, scan, axis, reverse)
     totals = da.blockwise(total, letters, *pieces, meta=meta)
-    join = partial(totals_before, combine, reverse)
-    before = da.blockwise(join, lines, totals, letters, meta=meta)
-    numbers = da.arange(len(chunks[axis]), chunks=1)
+    before = totals_before(combine, totals, axis, reverse)
     for x in inits:
         firsts += x, "" if isinstance(x, da.Array) else None
     results = da.blockwise(
@@ -109,9 +118,7 @@ def scan_in_chunks(
         letters,
         *pieces,
         before,
-        lines,
-        numbers,
-        letters[axis],
+        letters,
         *firsts,
         align_arrays=False,
         meta=meta,
@@ -131,26 +138,38 @@ def total_of_part(
 
 
 def totals_before(
-    combine: Callable[..., Any], reverse: bool, totals: list[Any]
-) -> list[Any]:
-    """Return for each chunk the totals of all before it, None for the first one."""
-    found: list[Any] = []
-    carry: Any = None
-    for total in totals[::-1] if reverse else totals:
-        found.append(carry)
-        carry = total if carry is None else combined(combine, carry, total, reverse)
-    return found[::-1] if reverse else found
+    combine: Callable[..., Any], totals: da.Array, axis: int, reverse: bool
+) -> da.Array:
+    """Return for each chunk the total of all before it, None for the first one. Each
+    goes on from the one before, so that there are no more tasks than chunks.
+    """
+    name = name_for("totals_before", combine, totals, axis, reverse)
+    tasks: dict[Any, Any] = {}
+    for place in np.ndindex(*totals.numblocks):
+        number = place[axis] + (1 if reverse else -1)
+        other = (*place[:axis], number, *place[axis + 1 :])
+        is_first = number not in range(totals.numblocks[axis])
+        keys = (None, None) if is_first else ((name, *other), (totals.name, *other))
+        tasks[name, *place] = (partial(carried_total, combine, reverse), *keys)
+    return array_of_tasks(name, tasks, [totals], totals.chunks, totals.dtype)
+
+
+def carried_total(
+    combine: Callable[..., Any], reverse: bool, carry: Any, total: Any
+) -> Any:
+    """A total combined with what was carried there; None stands for nothing."""
+    return total if carry is None else combined(combine, carry, total, reverse)
 
 
 def scanned_part(
     scan: Scan, combine: Callable[..., Any], count: int, reverse: bool, *given: Any
 ) -> tuple[np.ndarray, ...]:
-    """The results for a chunk of ``count`` arrays; besides, what was before each chunk,
-    the number of this one, and what all results start from.
+    """The results for a chunk of ``count`` arrays; besides, the total before it, and
+    what all results start from.
     """
-    before, number, *inits = given[count:]
+    carry, *inits = given[count:]
     results = scan([block_of(x) for x in given[:count]])
-    if (carry := before[number[0]]) is not None:
+    if carry is not None:
         results = combined(combine, carry, results, reverse)
     if inits:
         first = [np.full_like(x, init) for x, init in zip(results, inits, strict=True)]

@@ -209,28 +209,44 @@ def cumulative(
     """
     several = isinstance(operands, tuple)
     operands, inits = (operands, inits) if several else ((operands,), (inits,))
-    totals = running_totals(operands, combine, axis, reverse)
+    totals = associative_scan(operands, combine, axis=axis, reverse=reverse)
     before = [np.full_like(x, init) for x, init in zip(totals, inits, strict=True)]
     return combine(*before, *totals)
 
 
-def running_totals(
+def associative_scan(
     operands: Sequence[np.ndarray],
     combine: Callable[..., Any],
-    axis: int,
+    *,
+    axis: int = 0,
     reverse: bool = False,
 ) -> list[np.ndarray]:
-    """``cumulative`` of several arrays, without ``inits``."""
-    totals = [np.moveaxis(x, axis, 0) for x in operands]
-    step = 1  # every total combines up to this many elements
-    while step < len(totals[0]):
-        pairs = combine(*(x[:-step] for x in totals), *(x[step:] for x in totals))
-        pairs = pairs if isinstance(pairs, tuple) else (pairs,)
-        rest = slice(-step, None) if reverse else slice(step)
-        parts = [
-            (pair, x[rest])[:: 1 if reverse else -1]
-            for pair, x in zip(pairs, totals, strict=True)
-        ]
-        totals = [np.concatenate(part) for part in parts]
-        step *= 2
-    return [np.moveaxis(x, 0, axis) for x in totals]
+    """Elements 0 to i combined in that order, at every i: neighbours first, then pairs.
+
+    They are combined along ``axis``, from the last one if ``reverse``.
+    ``combine(*left, *right)`` is an associative function of arrays.
+    """
+    if axis:
+        moved = [np.moveaxis(x, axis, 0) for x in operands]
+        totals = associative_scan(moved, combine, reverse=reverse)
+        return [np.moveaxis(x, 0, axis) for x in totals]
+    if reverse:
+        count = len(operands)
+
+        def swapped(*parts: np.ndarray) -> Any:
+            return combine(*parts[count:], *parts[:count])
+
+        totals = associative_scan([x[::-1] for x in operands], swapped)
+        return [x[::-1] for x in totals]
+    n = len(operands[0])
+    if n < 2:
+        return list(operands)
+    pairs = combine(*(x[: n - 1 : 2] for x in operands), *(x[1::2] for x in operands))
+    odd = associative_scan(pairs if isinstance(pairs, tuple) else (pairs,), combine)
+    before = (x[: (n - 1) // 2] for x in odd)
+    even = combine(*before, *(x[2::2] for x in operands))
+    even = even if isinstance(even, tuple) else (even,)
+    totals = [np.empty_like(x) for x in operands]
+    for total, x, at_odd, at_even in zip(totals, operands, odd, even, strict=True):
+        total[0], total[1::2], total[2::2] = x[0], at_odd, at_even
+    return totals

@@ -33,6 +33,12 @@ def _running(node: Node) -> OperandAxes:
     return {(k, axis): axis for k, array in enumerate(arrays) if 0 not in array.shape}
 
 
+def _scanned(node: Node) -> OperandAxes:
+    """All operands are arrays, along one axis."""
+    axis = node.parameters["keywords"].get("axis", 0)
+    return {(k, axis): axis for k, array in enumerate(node.operands) if 0 not in array.shape}
+
+
 def _best(node: Node) -> OperandAxes:
     (x,), axis = node.operands, node.parameters["axis"]
     return {} if 0 in x.shape else {(0, axis): None}
@@ -56,5 +62,8 @@ IMPLEMENTATIONS: Implementations = {
     "argmin": (ChunkedImplementation("argmin_in_chunks", _best, _find, holds_of_operands=1),),
     "cumulative": (
         ChunkedImplementation("cumulative_in_chunks", _running, as_it_is, reads=EVERY_OPERAND, holds=6, tasks=2),
+    ),
+    "associative_scan": (
+        ChunkedImplementation("associative_scan_in_chunks", _scanned, as_it_is, reads=EVERY_OPERAND, holds=6, tasks=2),
     ),
 }

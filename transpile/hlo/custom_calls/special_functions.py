@@ -29,6 +29,7 @@ SPECIAL_FUNCTIONS: dict[str, tuple[int, tuple[str, ...]]] = {
     "zeta": (2, ("xla_builder.math.Zeta", "chlo.zeta", "mhlo.zeta")),
 }
 
+ASSOCIATIVE_SCAN = "xla2py.associative_scan"  # the target of calls that were recognised, too: ``to_apply`` combines
 WITH_FLOAT64 = frozenset(("i0e", "i1e"))  # have a function of their own for float64, ``i0e_float64``
 
 

@@ -12,7 +12,7 @@ from ...array.value import Value
 from ...hlo.attributes import SliceDimension
 from ...hlo.carriers import NARROWING, WIDENING
 from ...hlo.custom_calls import CUSTOM_CALLS, PLACEMENTS, Call, complaint, read_call
-from ...hlo.custom_calls.special_functions import OWN_TARGETS, WITH_FLOAT64
+from ...hlo.custom_calls.special_functions import ASSOCIATIVE_SCAN, OWN_TARGETS, WITH_FLOAT64
 from ...hlo.element_types import F64, S32, U64
 from ...hlo.ir import Instruction
 from ...hlo.shapes import ArrayShape, Shape, TupleShape, leaves
@@ -49,6 +49,8 @@ def custom_call(lowering: FunctionLowering, instruction: Instruction, *operands:
         return _of_elements(_CARRIERS[target], lowering, instruction, *operands)
     if target in OWN_TARGETS:
         return _special(OWN_TARGETS[target], lowering, instruction, *operands)
+    if target == ASSOCIATIVE_SCAN:
+        return _associative_scan(lowering, instruction, *operands)
     rule = CUSTOM_CALLS[target].rule
     assert rule, f"{target} has a definition, which comes before lowering"
     return _RULES.get(rule, partial(_prelude, rule))(lowering, read_call(instruction), *operands)
@@ -74,6 +76,14 @@ def _special(function: str, lowering: FunctionLowering, instruction: Instruction
         return lowering.elementwise("library", shape.element_type, *operands, shape=shape.dimensions, function=name)
     own = f"{function}_float64" if shape.element_type is F64 and function in WITH_FLOAT64 else function
     return _of_elements(own, lowering, instruction, *operands)
+
+
+def _associative_scan(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
+    """Running combinations of several arrays along the axis that the configuration names."""
+    nodes = _plain(lowering, operands)
+    axis = int(instruction["backend_config"].text)
+    arguments = (tuple(Slot(k) for k in range(len(nodes))), lowering.function_of(instruction["to_apply"]))
+    return lowering.call_many("associative_scan", nodes, arguments=arguments, **({"axis": axis} if axis else {}))
 
 
 def _hooked(lowering: FunctionLowering, instruction: Instruction, hook: str, operands: tuple[Lowered, ...]) -> Lowered:

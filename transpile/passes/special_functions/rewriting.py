@@ -1,0 +1,111 @@
+"""A module with calls in place of instructions, and without what only these needed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from ...hlo.ir import Computation, HloModule, Instruction, callees_first, with_called, with_instructions
+
+Calls = dict[Instruction, Instruction]  # by an instruction of a computation: what takes its place, on old operands
+Originals = dict[Instruction, tuple[Instruction, ...]]
+
+
+def with_calls(module: HloModule, calls: Mapping[Computation, Calls]) -> tuple[HloModule, Originals]:
+    """The module with the calls of each computation, and what its instructions stand for.
+
+    An operand of a call may be new, too: several results of one call are elements of it.
+    """
+    rewriting = _Rewriting(calls)
+    for computation in callees_first(*module.computations):
+        rewriting.made[computation] = rewriting.rewritten(computation)
+    entry = rewriting.made[module.entry]
+    needed = set(callees_first(entry))
+    computations = callees_first(*(each for each in rewriting.made.values() if each in needed))
+    return replace(module, computations=tuple(computations), entry=entry), rewriting.originals
+
+
+class _Rewriting:
+    def __init__(self, calls: Mapping[Computation, Calls]) -> None:
+        self.calls = calls
+        self.originals: Originals = {}
+        self.made: dict[Computation, Computation] = {}
+
+    def rewritten(self, computation: Computation) -> Computation:
+        """A computation with its calls, and with its calls of computations going to the rewritten ones."""
+        calls = self.calls.get(computation, {})
+        operands = _operands(computation, calls)
+        left_out = _gone(computation, calls, operands)
+        made: dict[Instruction, Instruction] = {}
+        places: dict[Instruction, Instruction] = {}  # what stands for those that are gone, too
+        for old in _ordered((each for each in computation.instructions if each not in left_out), operands):
+            new = calls.get(old, old)
+            for added in new.operands:
+                if added not in made:
+                    made[added] = self._called(added, places).on(tuple(made[operand] for operand in added.operands))
+                    self.originals[made[added]] = (old,)
+            made[old] = self._called(new, places).on(tuple(made[operand] for operand in new.operands))
+            whole = (old, *(each for each, root in left_out.items() if root is old))
+            places.update(dict.fromkeys(whole, made[old]))
+            self.originals[made[old]] = whole
+        return replace(computation, instructions=tuple(made.values()), root=made[computation.root])
+
+    def _called(self, instruction: Instruction, places: Mapping[Instruction, Instruction]) -> Instruction:
+        """An instruction whose attributes name what has been made."""
+        if not instruction.called and "control-predecessors" not in instruction.attributes:
+            return instruction
+        attributes = {
+            name: with_called(with_instructions(value, places), lambda callee: self.made.get(callee, callee))
+            for name, value in instruction.attributes.items()
+        }
+        return instruction.replace(attributes=attributes)
+
+
+def gone(computation: Computation, calls: Calls) -> dict[Instruction, Instruction]:
+    """The instructions that nobody needs once there are these calls, and in whose place each came."""
+    return _gone(computation, calls, _operands(computation, calls))
+
+
+_Operands = Mapping[Instruction, tuple[Instruction, ...]]
+
+
+def _operands(computation: Computation, calls: Calls) -> _Operands:
+    """What each instruction of a computation needs of the others once there are these calls."""
+    known = set(computation.instructions)
+
+    def needs(instruction: Instruction) -> Iterator[Instruction]:
+        for operand in instruction.operands:
+            yield from (operand,) if operand in known else needs(operand)
+
+    return {each: tuple(needs(calls.get(each, each))) for each in computation.instructions}
+
+
+def _gone(computation: Computation, calls: Calls, operands: _Operands) -> dict[Instruction, Instruction]:
+    users = Counter(operand for given in operands.values() for operand in given)
+    users[computation.root] += 1
+    found: dict[Instruction, Instruction] = {}
+    for root in calls:
+        waiting = list(root.operands)
+        while waiting:
+            instruction = waiting.pop()
+            if users[instruction] or instruction in found or instruction.opcode == "parameter":
+                continue
+            found[instruction] = root
+            users.subtract(operands[instruction])
+            waiting += operands[instruction]
+    return found
+
+
+def _ordered(instructions: Iterable[Instruction], operands: _Operands) -> list[Instruction]:
+    """Instructions in their order, but what each needs before it."""
+    ordered: dict[Instruction, None] = {}
+    for instruction in instructions:
+        waiting = [instruction]
+        while waiting:
+            missing = [operand for operand in operands[waiting[-1]] if operand not in ordered]
+            if missing:
+                waiting += missing[::-1]
+            else:
+                ordered[waiting.pop()] = None
+    return list(ordered)

@@ -1,0 +1,341 @@
+"""Associative scans: what ``jax.lax.associative_scan`` writes for one becomes a call again.
+
+It combines neighbours, scans the pairs, combines what those give with the elements in between, and interleaves both:
+a ladder of slices and pads, half as long at each level. It is recognised from its last level down. The combination of
+the pairs of one level is the pattern for all others. Only combinations of elements are, whose text fits any length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from ...array.graph import Graph
+from ...array.node import Slot, Ufunc
+from ...array.operations import RUNNING
+from ...array.support import Support
+from ...hlo.attributes import Raw, SliceDimension
+from ...hlo.custom_calls.special_functions import ASSOCIATIVE_SCAN
+from ...hlo.ir import Computation, Instruction
+from ...hlo.opcodes import ELEMENTWISE
+from ...hlo.shapes import ArrayShape, TupleShape
+from ..activations import described
+from .interleaving import interleaved, is_number, sliced
+from .rewriting import Calls, gone
+
+_LARGEST = 100  # operations of a combination
+
+LEFT, RIGHT = "left", "right"
+
+
+class Place(NamedTuple):
+    """An instruction, and what the parameters of the computations around it stand for."""
+
+    instruction: Instruction
+    given: Mapping[Instruction, Place]
+
+
+_OUTSIDE: Mapping[Instruction, Place] = {}
+
+
+@dataclass(slots=True)
+class Level:
+    """The arrays of one level, all of one length: their scans, the pairs of neighbours, and what the scans of those
+    give."""
+
+    length: int
+    axis: int
+    scans: dict[Instruction, Instruction]
+    pairs: dict[Instruction, Instruction] = field(default_factory=dict)
+    odd: dict[Instruction, Instruction] = field(default_factory=dict)
+
+    def side(self, instruction: Instruction) -> tuple[str, Instruction] | None:
+        """The neighbours to be combined: which ones, and of what."""
+        for side, start, limit in ((LEFT, 0, self.length - 1), (RIGHT, 1, self.length)):
+            source = sliced(instruction, self.axis, SliceDimension(start, limit, 2))
+            if source is not None and source.array_shape.dimensions[self.axis] == self.length:
+                return side, source
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A scan of several arrays along an axis, which of its results are read, and the scans ``inside`` of it."""
+
+    arrays: tuple[Instruction, ...]
+    results: dict[Instruction, int]
+    inside: frozenset[Instruction]
+    combine: Computation
+    axis: int
+
+    def calls(self) -> Calls:
+        """The instructions that take the place of the results: elements of one call."""
+        shapes = TupleShape(tuple(array.shape for array in self.arrays))
+        attributes = {
+            "custom_call_target": ASSOCIATIVE_SCAN,
+            "to_apply": self.combine,
+            "backend_config": Raw(str(self.axis)),
+        }
+        call = Instruction("associative_scan", "custom-call", shapes, self.arrays, attributes)
+        return {
+            result: result.replace(opcode="get-tuple-element", operands=(call,), attributes={"index": k})
+            for result, k in self.results.items()
+        }
+
+
+def scan_calls(computation: Computation, supports: Support) -> Calls:
+    """The calls that take the place of the results of the scans in a computation: of those that a target supports, and
+    that nothing reads the inside of, as gradients do."""
+    found: Calls = {}
+    for scan in associative_scans(computation):
+        calls = scan.calls()
+        if scan.inside <= gone(computation, calls).keys() and _is_supported(scan, supports):
+            found |= calls
+    return found
+
+
+def associative_scans(computation: Computation) -> Iterator[Scan]:
+    """The scans in a computation."""
+    found = {each: halves for each in computation.instructions if (halves := interleaved(each)) is not None}
+    place = {each: (1, k) for k, each in enumerate(computation.instructions)} if found else {}
+    place.update((each, (0, k)) for k, each in enumerate(computation.parameters))
+    inner = {halves.odd for halves in found.values()}
+    alone = {each: _levels({halves.first: each}, halves.axis) for each, halves in found.items() if each not in inner}
+    waiting = sorted((each for each in alone if alone[each]), key=lambda each: len(alone[each][0].pairs))
+    while waiting:
+        result = waiting.pop()
+        levels, halves = alone[result], found[result]
+        beside = {
+            found[each].first: each
+            for each in waiting
+            if found[each].first in levels[0].pairs and found[each].axis == halves.axis
+        }
+        together = _levels(beside | {halves.first: result}, halves.axis) if beside else []
+        levels = together if together and not _depend(together[0].pairs, together[0].scans.values()) else levels
+        waiting = [each for each in waiting if each not in levels[0].scans.values()]
+        combined = _combination(levels[0], place)
+        if combined is not None:
+            yield combined
+
+
+def _depend(arrays: Iterable[Instruction], others: Iterable[Instruction]) -> bool:
+    """Tell whether any array is made of any of the others."""
+    sought, seen, waiting = set(others), set[Instruction](), list(arrays)
+    while waiting:
+        instruction = waiting.pop()
+        if instruction in sought:
+            return True
+        waiting += (operand for operand in instruction.operands if operand not in seen)
+        seen.update(instruction.operands)
+    return False
+
+
+def _levels(scans: dict[Instruction, Instruction], axis: int) -> list[Level]:
+    """The levels of the scans of some arrays; none where they are no scans."""
+    levels: list[Level] = []
+    length = next(iter(scans)).array_shape.dimensions[axis]
+    while length >= 2:
+        level = Level(length, axis, scans)
+        if not _are_scans(level):
+            return []
+        levels.append(level)
+        length //= 2
+        scans = {level.pairs[source]: odd for source, odd in level.odd.items()}
+    return levels if len(levels) > 1 and _are_alike(levels) else []
+
+
+def _are_scans(level: Level) -> bool:
+    """Tell whether all scans of a level go by the scans of its pairs, and note those."""
+    for source, scan in level.scans.items():
+        halves = interleaved(scan)
+        if halves is None or halves.axis != level.axis or halves.first is not source:
+            return False
+        if not _note(level, source, halves.odd) or (halves.even is None) != (level.length == 2):
+            return False
+    waiting = [(level.pairs[source], interleaved(scan)) for source, scan in level.scans.items()]
+    for pairs, halves in waiting:
+        assert halves is not None
+        if halves.even is not None and not _matches(_outside(pairs), _outside(halves.even), level, _binds_even(level)):
+            return False
+    return True
+
+
+def _note(level: Level, source: Instruction, odd: Instruction) -> bool:
+    """Note what the scan of the pairs of an array gives; tell whether nothing else is known of it."""
+    halves = interleaved(odd) if level.length > 3 else None
+    if level.length > 3 and halves is None:
+        return False
+    pairs = odd if halves is None else halves.first
+    return level.odd.setdefault(source, odd) is odd and level.pairs.setdefault(source, pairs) is pairs
+
+
+def _is_supported(scan: Scan, supports: Support) -> bool:
+    """Tell whether the target has a function for a scan."""
+    graph = Graph()
+    shapes = [array.array_shape for array in scan.arrays]
+    given = tuple(graph.parameter(each.dimensions, each.element_type, graph.root) for each in shapes)
+    slots = tuple(Slot(k) for k in range(len(given)))
+    arguments = (slots, Ufunc("add"))  # no matter what is combined
+    keywords = {"axis": scan.axis}
+    return supports(graph.add("prelude", given, function="associative_scan", arguments=arguments, keywords=keywords))
+
+
+_Binds = Callable[[str, Instruction, Place], bool]  # a side, the array that it is of, and what stands for it
+
+
+def _binds_even(level: Level) -> _Binds:
+    """Elements at even places: of the scan of the pairs before each, and of the array itself."""
+
+    def binds(side: str, source: Instruction, place: Place) -> bool:
+        instruction = place.instruction
+        if side == RIGHT:
+            return sliced(instruction, level.axis, SliceDimension(2, level.length, 2)) is source
+        if level.length % 2 == 0:
+            before = sliced(instruction, level.axis, SliceDimension(0, (level.length - 1) // 2))
+            return before is not None and _note(level, source, before)
+        return _note(level, source, instruction)
+
+    return binds
+
+
+def _are_alike(levels: list[Level]) -> bool:
+    """Tell whether the pairs of all levels are combined alike, and note those of arrays that are read, not scanned."""
+    while True:
+        count = sum(len(level.pairs) for level in levels)
+        for level, inner in pairwise(levels):
+            for pairs in list(level.pairs.values()):
+                pattern, further = _outside(pairs), inner.pairs.get(pairs)
+                if further and not _matches(pattern, _outside(further), level, _binds_pairs(level, inner)):
+                    return False
+        if sum(len(level.pairs) for level in levels) == count:
+            return True
+
+
+def _binds_pairs(level: Level, inner: Level) -> _Binds:
+    """The neighbours among the pairs, where the neighbours of the arrays are."""
+
+    def binds(side: str, source: Instruction, place: Place) -> bool:
+        found = inner.side(place.instruction)
+        return found is not None and found[0] == side and level.pairs.setdefault(source, found[1]) is found[1]
+
+    return binds
+
+
+def _matches(pattern: Place, place: Place, level: Level, binds: _Binds) -> bool:
+    """Tell whether a place computes what the pattern does, of what ``binds`` to its neighbours in a level."""
+    waiting = [(pattern, place)]
+    seen: set[tuple[Instruction, Instruction]] = set()
+    for _ in range(_LARGEST):
+        if not waiting:
+            return True
+        pattern, place = (_resolved(each) for each in waiting.pop())
+        pair = pattern.instruction, place.instruction
+        if pair in seen:
+            continue
+        if pattern.given is place.given is _OUTSIDE:
+            seen.add(pair)
+        side = level.side(pattern.instruction)
+        if side is not None:
+            if not binds(*side, place):
+                return False
+            continue
+        if not _is_alike(pattern.instruction, place.instruction):
+            return False
+        operands = zip(pattern.instruction.operands, place.instruction.operands, strict=True)
+        waiting += [(Place(a, pattern.given), Place(b, place.given)) for a, b in operands]
+    return False
+
+
+def _is_alike(a: Instruction, b: Instruction) -> bool:
+    """Tell whether two instructions do the same to elements."""
+    if a.opcode != b.opcode or not (a.opcode in ELEMENTWISE or is_number(a)):
+        return False
+    if a.array_shape.element_type is not b.array_shape.element_type:
+        return False
+    return a.attributes is b.attributes or described(_of_element(a)) == described(_of_element(b))
+
+
+def _of_element(instruction: Instruction) -> Mapping[str, Any]:
+    """The attributes of an instruction for one element."""
+    attributes = instruction.attributes
+    return {"literal": attributes["literal"].reshape(())} if is_number(instruction) else attributes
+
+
+def _outside(instruction: Instruction) -> Place:
+    """The place of an instruction that is in no function that is called."""
+    return Place(instruction, _OUTSIDE)
+
+
+def _resolved(place: Place) -> Place:
+    """What computes an element: in a function that is called, behind a number that is repeated."""
+    instruction, given = place
+    while True:
+        if instruction in given:
+            instruction, given = given[instruction]
+        elif instruction.opcode == "call" and isinstance(instruction.shape, ArrayShape):
+            callee: Computation = instruction["to_apply"]
+            operands = [Place(operand, given) for operand in instruction.operands]
+            instruction, given = callee.root, dict(zip(callee.parameters, operands, strict=True))
+        elif instruction.opcode == "broadcast" and instruction.operands[0].array_shape.is_scalar:
+            (instruction,) = instruction.operands
+        else:
+            return Place(instruction, given)
+
+
+# -- what is made of it
+
+
+def _combination(level: Level, place: Mapping[Instruction, tuple[int, int]]) -> Scan | None:
+    """The scan of the arrays of the outermost level, in the order of their places; None where their combination is not
+    known, or a library has a function for it."""
+    arrays = sorted(level.pairs, key=place.__getitem__)
+    values: dict[tuple[str, Instruction], Instruction] = {}
+    for side in (LEFT, RIGHT):
+        for array in arrays:
+            shape = ArrayShape(array.array_shape.element_type, ())
+            number = {"parameter_number": len(values)}
+            name = f"{side}_{array.name.partition('.')[0]}" if array.opcode == "parameter" else side
+            values[side, array] = Instruction(f"{name}.{len(values)}", "parameter", shape, attributes=number)
+    parameters = list(values.values())
+    instructions = list(parameters)
+    made: dict[Instruction, Instruction] = {}
+
+    def scalar(place: Place, depth: int = 0) -> Instruction:
+        """The instruction for one element. Raises KeyError where it is of anything but the elements of the arrays."""
+        instruction, given = _resolved(place)
+        side = level.side(instruction)
+        if side is not None:
+            return values[side]
+        if instruction in made and given is _OUTSIDE:
+            return made[instruction]
+        is_too_large = depth > _LARGEST or len(instructions) > _LARGEST
+        if is_too_large or not (instruction.opcode in ELEMENTWISE or is_number(instruction)):
+            raise KeyError(instruction)
+        operands = tuple(scalar(Place(operand, given), depth + 1) for operand in instruction.operands)
+        shape = ArrayShape(instruction.array_shape.element_type, ())
+        name = f"{instruction.name}.{len(instructions)}"
+        attributes = _of_element(instruction)
+        made[instruction] = instruction.replace(name=name, shape=shape, operands=operands, attributes=attributes)
+        instructions.append(made[instruction])
+        return made[instruction]
+
+    try:
+        results = tuple(scalar(_outside(level.pairs[array])) for array in arrays)
+    except KeyError:
+        return None
+    if _has_library_function(results, parameters):
+        return None
+    root = results[0]
+    if len(results) > 1:
+        root = Instruction("results", "tuple", TupleShape(tuple(each.shape for each in results)), results)
+        instructions.append(root)
+    combine = Computation("combine", tuple(instructions), root)
+    found = {scan: arrays.index(source) for source, scan in level.scans.items()}
+    return Scan(tuple(arrays), found, frozenset(level.odd.values()), combine, level.axis)
+
+
+def _has_library_function(results: Sequence[Instruction], parameters: list[Instruction]) -> bool:
+    """Tell whether a single array has running sums, products, maxima or minima."""
+    return len(results) == 1 and results[0].opcode in RUNNING and set(results[0].operands) == set(parameters)
