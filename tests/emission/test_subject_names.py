@@ -125,3 +125,8 @@ ENTRY main {
 """
     source = xla2py.emit(text).source
     assert "def layer(a: Array, b: Array) -> Array:" in source
+
+
+def test_a_conversion_of_a_number_has_no_subject():
+    text = "ENTRY main { v0 = s4[] constant(0)\n  ROOT v1 = f8e4m3fn[] convert(v0) }"
+    assert xla2py.emit(text, "dask", style="fused").load().main().compute() == 0

@@ -71,7 +71,7 @@ class SubjectNames:
         """Return the name after one array, where all other operands are numbers, or after two."""
         forms = node.operation.names_after
         arrays = [each for each in node.operands if not each.is_literal]
-        if node.opcode == "convert" and (word := self.word(arrays[0])):
+        if node.opcode == "convert" and arrays and (word := self.word(arrays[0])):
             return f"{word}_{node.type.dtype.name}"
         if len(arrays) == 1 and forms and (node.operation.is_commutative or _is_first(node, arrays[0])):
             return _after(forms[0], self.word(arrays[0]))
