@@ -64,14 +64,34 @@ def compiled_bits(key: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     return bits.reshape(shape)
 
 
+@njit(error_model="numpy", nogil=True)
+def uniform_of_word(bits: Any, low: Any, high: Any) -> Any:
+    """A float32 in [low, high) from the upper bits of a uint32."""
+    fraction = np.uint32(bits >> 9 | 0x3F800000).view(np.float32) - np.float32(1)
+    span = np.float32(high) - np.float32(low)
+    return max(np.float32(low), np.float32(fraction * span) + np.float32(low))
+
+
+@njit(error_model="numpy", cache=True, nogil=True)
+def uniform_loop(key: np.ndarray, low: Any, high: Any, uniform: np.ndarray) -> None:
+    """Fill ``uniform`` with float32 in [low, high) of a key, by their numbers."""
+    for i in range(len(uniform)):
+        word = threefry_word(key[0], key[1], np.uint32(i >> 32), np.uint32(i))
+        uniform[i] = uniform_of_word(word, low, high)
+
+
 def compiled_uniform(
     key: np.ndarray, shape: Sequence[int], low: float = 0, high: float = 1
 ) -> np.ndarray:
     """float32 in [low, high), as ``jax.random.uniform``."""
-    return uniform_of(compiled_bits(key, shape), low, high)
+    if np.ndim(low) or np.ndim(high):
+        return uniform_of(compiled_bits(key, shape), low, high)
+    uniform = np.empty(math.prod(shape), np.float32)
+    uniform_loop(key, np.float32(low), np.float32(high), uniform)
+    return uniform.reshape(shape)
 
 
-@njit(error_model="numpy", nogil=True)
+@njit(error_model="numpy", fastmath={"contract"}, forceinline=True, nogil=True)
 def normal_of_word(bits: Any) -> Any:
     """A standard normal float32 from a uint32."""
     low = np.float32(-0.99999994)

@@ -6,7 +6,15 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from .generators import normal_of_word, threefry_loop, threefry_pair, threefry_word
+from .generators import (
+    normal_loop,
+    normal_of_word,
+    threefry_loop,
+    threefry_pair,
+    threefry_word,
+    uniform_loop,
+    uniform_of_word,
+)
 from .scatters import scatter_loop, scatter_numbers_loop
 from .windows import search_loop
 
@@ -29,14 +37,6 @@ def compiled_fold_in(key: np.ndarray, data: Any) -> np.ndarray:
     return new
 
 
-@njit(error_model="numpy", nogil=True)
-def uniform_of_word(bits: Any, low: Any, high: Any) -> Any:
-    """A float32 in [low, high) from the upper bits of a uint32."""
-    fraction = np.uint32(bits >> 9 | 0x3F800000).view(np.float32) - np.float32(1)
-    span = np.float32(high) - np.float32(low)
-    return max(np.float32(low), np.float32(fraction * span) + np.float32(low))
-
-
 @njit(error_model="numpy", cache=True, nogil=True)
 def small_bits(key: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     """uint32 of a shape, as ``jax.random.bits``."""
@@ -51,10 +51,7 @@ def small_uniform(
 ) -> np.ndarray:
     """float32 in [low, high), as ``jax.random.uniform``."""
     uniform = np.empty(shape, np.float32)
-    numbers = uniform.reshape(-1)
-    for i in range(len(numbers)):
-        word = threefry_word(key[0], key[1], np.uint32(i >> 32), np.uint32(i))
-        numbers[i] = uniform_of_word(word, low, high)
+    uniform_loop(key, low, high, uniform.reshape(-1))
     return uniform
 
 
@@ -62,10 +59,7 @@ def small_uniform(
 def small_normal(key: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     """float32 of the standard normal distribution, as ``jax.random.normal``."""
     normal = np.empty(shape, np.float32)
-    numbers = normal.reshape(-1)
-    for i in range(len(numbers)):
-        word = threefry_word(key[0], key[1], np.uint32(i >> 32), np.uint32(i))
-        numbers[i] = normal_of_word(word)
+    normal_loop(small_bits(key, shape).reshape(-1), normal.reshape(-1))
     return normal
 
 
