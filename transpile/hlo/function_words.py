@@ -14,9 +14,9 @@ _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 # Functions that are called so everywhere: the word is the class or the function around them.
 _SAYS_NOTHING = frozenset(
-    "apply apply_fn body body_fn body_fun call cond cond_fn cond_fun decorated f filter_primitive_bind fn forward fun "
-    "fun_wrapper func function inner main new one_step op run step step_fn update update_fn value value_and_grad vmap "
-    "wrapped wrapped_fn wrapper x".split()
+    "apply apply_fn body body_fn body_fun bound_method call common_rewrite cond cond_fn cond_fun decorated f "
+    "filter_primitive_bind fn forward fun fun_wrapper func function inner main maybe_set new none_aux one_step op "
+    "run step step_fn update update_fn value value_and_grad vmap wrapped wrapped_fn wrapper x".split()
 )
 
 
