@@ -21,6 +21,10 @@ def block(x):
     return jnp.where(jnp.arange(len(x)) // 64 == 1, 2 * x, x)
 
 
+def few(x):
+    return jnp.where(jnp.arange(len(x)) < 15, x, 0.0)
+
+
 def narrow(x):
     return jnp.arange(len(x), dtype=jnp.int8) + jnp.int8(1)
 
@@ -43,7 +47,7 @@ def hundredth(x):
 
 @pytest.mark.parametrize(
     "function, least",
-    [(masked, 2), (block, 2), (cubes, 2), (clamped, 52), (capped, 101), (hundredth, 100)],
+    [(masked, 2), (few, 2), (block, 2), (cubes, 2), (clamped, 52), (capped, 101), (hundredth, 100)],
 )
 def test_what_positions_are_compared_with_counts_at_large_sizes(function, least):
     module = xla2py.emit(xla2py.from_jax(function, xla2py.array("N")))
@@ -54,6 +58,16 @@ def test_what_positions_are_compared_with_counts_at_large_sizes(function, least)
         with np.errstate(over="ignore"):  # integers wrap around as XLA's do
             found = main(x)
         np.testing.assert_array_equal(found, jax.jit(function)(x), err_msg=f"{size}")
+
+
+def test_rows_of_floats_have_one_form_however_long():
+    def numbered(x):
+        return x.reshape(-1) + jnp.arange(x.size, dtype=jnp.float32)
+
+    module = xla2py.emit(xla2py.from_jax(numbered, xla2py.array("N, N")))
+    assert module.sizes == {"N": range(2, 2**63)} and "np.arange(n * n, dtype=np.float32)" in module.source
+    x = np.zeros((4200, 4200), np.float32)  # 17,640,000 numbers, of which not all are floats
+    np.testing.assert_array_equal(module.load().main(x), jax.jit(numbered)(x))
 
 
 def test_positions_that_a_narrow_type_does_not_hold_wrap_around():

@@ -17,7 +17,7 @@ from ...errors import Diagnostic, UnsupportedError, UsageError
 from ...frontends.witnesses import Assignment, Witnesses
 from ..entry_point import NO_CHECKS, SIZES
 from ..generated import GeneratedModule
-from .writer import Writer
+from .writer import MOST_POSITIONS, Writer
 
 _MANY = 1_000_000  # elements along an axis
 _CHUNKS = 8  # of an axis where nothing but their length is known
@@ -56,10 +56,8 @@ def _other_ways(first: Writer) -> Iterator[dict[str, Any]]:
     sizes, or small ones are left out.
     """
     bounds: list[dict[str, Any]] = [{}]
-    if first.far:
-        bounds.append({"sizes_reach": max(first.far.values())})
     if first.may_be_far():
-        bounds.append({"is_far": True})
+        bounds += [{"sizes_reach": MOST_POSITIONS}, {"is_far": True}]
     for own in bounds:
         if own:
             yield own

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import prod
+
 from ...hlo.ir import Computation, HloModule, Instruction
 from ...hlo.shapes import ArrayShape
 
@@ -21,6 +24,13 @@ def numbers_that_differ(module: HloModule, other: HloModule) -> frozenset[float]
 def sizes_in_both(module: HloModule, other: HloModule) -> frozenset[int]:
     """Return the sizes of axes in a program that the same one at other sizes has, too."""
     return _sizes(module) & _sizes(other)
+
+
+def bits_at(module: HloModule, sizes: Mapping[str, int], others: Mapping[str, int]) -> int:
+    """Return how many bits the largest array of a program takes at other sizes, as far as its axes have one each."""
+    other = {number: others[name] for name, number in sizes.items()}
+    shapes = {each.shape for each in module.instructions() if isinstance(each.shape, ArrayShape)}
+    return max((prod(other.get(n, n) for n in each.dimensions) * each.element_type.bits for each in shapes), default=0)
 
 
 def _sizes(module: HloModule) -> frozenset[int]:

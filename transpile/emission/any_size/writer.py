@@ -26,7 +26,7 @@ from ..header import recorded_hashes, with_new_body_hash, with_source_hash
 from .expressions import FEWEST
 from .kernel_strings import Language
 from .least_sizes import least_sizes
-from .skeletons import numbers_that_differ, sizes_in_both, skeleton
+from .skeletons import bits_at, numbers_that_differ, sizes_in_both, skeleton
 from .texts import Common, Shapes, in_common
 
 # These sizes are tried below the smallest witnesses until one serves; none is less than what is possible at all. JAX
@@ -47,6 +47,8 @@ _FAR = (
     (499_974, 499_969, 499_960, 499_954, 499_944, 499_935),
     (4_098, 4_111, 4_120, 4_126, 4_134, 4_143),
 )
+_MOST_BITS = 2**63 - 1  # of an array
+MOST_POSITIONS = max(map(max, _FAR))  # along an axis, where nothing else bounds them
 _SO_MANY_STEPS = (3, 4, 5, 6, 7, 8)  # are tried last: quotients of multiples are sizes, too
 _ENDLESS = 2**63
 _MOST_DOUBTS = 8  # that are settled, each by a program more
@@ -65,8 +67,7 @@ class Writer:
     in common. At all sizes the program is arranged as at those that it is ``planned`` for, on targets that arrange it.
     Where it ``works_out`` nothing from numbers that follow from sizes, what they are computed with stays in the text.
     Where ``sizes_reach`` is not 0, no position along an axis is known to be less. Where it ``is_far``, the text is that
-    of large sizes, and the least are those from which on the program has it. ``far`` are large sizes at which it has
-    another text than at small ones.
+    of large sizes, and the least are those from which on the program has it.
     """
 
     witnesses: Witnesses
@@ -79,7 +80,6 @@ class Writer:
     works_out: bool = True
     sizes_reach: int = 0
     is_far: bool = False
-    far: Assignment = field(default_factory=dict)
 
     @cached_property
     def renderer(self) -> Renderer:
@@ -169,7 +169,6 @@ class Writer:
         if not is_quick:
             far, module = self._far_program()
         if module is not None and not is_added:
-            self.far = far
             self._add(module, far)
             self.common = self._in_common()
             self._add_what_is_needed()
@@ -229,6 +228,8 @@ class Writer:
         """The program at sizes that are much larger; None where it can be read at none of these."""
         for numbers in _FAR if self.witnesses.at is not None else ():
             far = {name: k * step for (name, step), k in zip(self.witnesses.steps.items(), numbers, strict=False)}
+            if bits_at(self.witnesses.modules[0], self.witnesses.assignment(0), far) > _MOST_BITS:
+                continue
             with suppress(Exception):  # a function may do anything at sizes that it is not made for
                 assert self.witnesses.at is not None
                 return far, self.witnesses.at(far)

@@ -21,16 +21,24 @@ def _is_counted(element_type: ElementType) -> bool:
 
 
 def _arange(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    row, stop = found["row"], found["stop"]
     most = _COUNTED.get(node.type.name) or int(np.iinfo(node.type.dtype).max)
-    if stop >= most or row.interval is None or row.interval[1] >= most:
+    return None if found["stop"] >= most else _of_any_size(graph, node, found)
+
+
+def _of_any_size(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """The row of floats however long it is: a library that does not work in chunks rounds each as a conversion does."""
+    row, kind = found["row"], node.type
+    if row.interval is None or (kind.is_integral and row.interval[1] >= int(np.iinfo(kind.dtype).max)):
         return None
-    return graph.add("arange", (), element_type=node.element_type, interval=node.interval, stop=stop)
+    return graph.add("arange", (), element_type=kind, interval=node.interval, stop=found["stop"])
 
 
-RULES = (Rule("convert((row := arange(stop=stop)))", _arange, once=("row",), when=_is_counted),)
+_ROW = "convert((row := arange(stop=stop)))"
+RULES = (Rule(_ROW, _arange, once=("row",), when=_is_counted),)
+OF_ANY_SIZE = (Rule(_ROW, _of_any_size, once=("row",), when=_is_counted),)
 
 
 def aranges(function: Function, supports: Support) -> None:
     """Leave out the conversion, where nothing else reads the integers and all of them are of the type."""
-    apply_rules(function, RULES, supports)
+    is_any = not supports.features.sizes_are_fixed and supports.features.arrays_fit_memory
+    apply_rules(function, OF_ANY_SIZE if is_any else RULES, supports)

@@ -12,7 +12,7 @@ from ...array.node import Constant, Node, Slot
 from ...array.value import FULL, Value, getitem, materialise, without_dimensions
 from ...hlo.attributes import PaddingDimension, SliceDimension
 from ...hlo.bitcasts import bitcast_as_reshape_transpose
-from ...hlo.element_types import S32, ElementType, from_dtype
+from ...hlo.element_types import S32, S64, ElementType, from_dtype
 from ...hlo.ir import Instruction
 from ...hlo.literal_values import has_odd_nan
 from ...hlo.shapes import ArrayShape
@@ -79,7 +79,8 @@ def arange(lowering: FunctionLowering, size: int, element_type: ElementType) -> 
     interval = positions if fit else None
     if plain and (interval or not element_type.is_integral) and size < 2**24:
         return lowering.graph.add("arange", (), element_type=element_type, interval=interval, stop=size)
-    node = lowering.graph.add("arange", (), element_type=S32, interval=(0, max(size - 1, 0)), stop=size)
+    counted = S32 if size <= 2**31 else S64
+    node = lowering.graph.add("arange", (), element_type=counted, interval=(0, max(size - 1, 0)), stop=size)
     return converted(lowering, Value.of(node), element_type).node
 
 
