@@ -90,5 +90,5 @@ ENTRY e {{ x = f32[{0}] parameter(0)
     x = np.arange(11, dtype=np.float32)
     for found in emitted.load().run_local([(x,), (x * 2,)]):
         np.testing.assert_allclose(found, x * 3 / 11, rtol=1e-6)
-    with pytest.raises(Exception, match="N is 2, and can be"):
+    with pytest.raises(Exception, match="N is 2, must be at least 3"):
         emitted.load().run_local([(x[:2],), (x[:2],)])

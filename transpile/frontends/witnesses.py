@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
 from ..errors import Diagnostic, UsageError, XlaToPythonError
 from ..hlo.ir import HloModule
@@ -18,15 +19,15 @@ Assignment = Mapping[str, int]  # of a number to each free size
 Sizes = Mapping[str, Sequence[int]]  # what each free size is in each of several programs
 
 FEWEST = 3  # programs that tell what a number is an expression of
-_CHOSEN = (  # for each free size: odd and even, no two alike in a program; the last two where no small ones help
+_CHOSEN = (  # for each free size: a prime first, no two alike in a program; the last two where no small ones help
     (13, 18, 23, 97),
-    (14, 25, 19, 88),
-    (15, 16, 29, 83),
-    (17, 20, 27, 78),
-    (19, 24, 14, 73),
-    (22, 27, 17, 102),
+    (17, 25, 19, 88),
+    (19, 16, 29, 83),
+    (23, 20, 27, 78),
+    (29, 24, 14, 73),
+    (31, 27, 17, 102),
 )
-_READ = 2  # of these at once
+_FIRST = 2  # of these are those of the program
 MOST = len(_CHOSEN)  # sizes that can be free
 _FACTORS = (1, 2, 4, 8, 16, 64)  # for functions that only take multiples
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
@@ -34,16 +35,30 @@ NAME = re.compile(r"[A-Za-z]\w*")
 
 
 @dataclass(frozen=True, slots=True)
+class _Programs(Sequence[HloModule]):
+    """A program at several sizes, read at each where it is asked for."""
+
+    columns: Sequence[Assignment]
+    at: Callable[[Assignment], HloModule]
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __getitem__(self, number: Any) -> Any:
+        return self.at(self.columns[number])
+
+
+@dataclass(frozen=True, slots=True)
 class Witnesses:
     """A program at several sizes; ``sizes`` has the numbers of each name in the order of ``modules``.
 
-    ``at`` reads it at others, where that is possible; where the sizes were chosen and not given, there are two, and
-    ``reserves`` are for where smaller ones do not tell enough. ``planned`` are the sizes that chunks are planned for
-    on targets that work in these, and none where nobody said them. ``command`` is what the command line says behind
-    the first source to read it again.
+    ``at`` reads it at others, where that is possible; where the sizes were chosen and not given, there are two modules,
+    each read when it is asked for, and ``reserves`` are for where smaller ones do not tell enough. ``planned`` are the
+    sizes that chunks are planned for on targets that work in these, and none where nobody said them. ``command`` is
+    what the command line says behind the first source to read it again.
     """
 
-    modules: tuple[HloModule, ...]
+    modules: Sequence[HloModule]
     sizes: Mapping[str, tuple[int, ...]]
     at: Callable[[Assignment], HloModule] | None = None
     command: str = ""
@@ -142,8 +157,8 @@ def witnesses(
             continue
         factors = _needed_factors(chosen, factor, at)
         sizes = {name: tuple(k * factors[name] for k in numbers) for name, numbers in chosen.items()}
-        first = _read({name: numbers[:_READ] for name, numbers in sizes.items()}, at)
-        others = zip(*(numbers[_READ:] for numbers in sizes.values()), strict=True)
+        first = _when_asked({name: numbers[:_FIRST] for name, numbers in sizes.items()}, at)
+        others = zip(*(numbers[_FIRST:] for numbers in sizes.values()), strict=True)
         return _per_device(replace(first, reserves=tuple(dict(zip(sizes, numbers, strict=True)) for numbers in others)))
     assert problem is not None
     raise problem
@@ -167,6 +182,8 @@ def _per_device(found: Witnesses) -> Witnesses:
 def _parts(modules: Sequence[HloModule], numbers: Sequence[int]) -> int:
     """Return how many parts of an axis devices have where none has it whole."""
     devices = modules[0].replica_count * modules[0].num_partitions
+    if devices == 1:
+        return 1
     entries = ([p.shape for p in module.entry.parameters] for module in modules)
     shapes = [[shape.dimensions for shape in own if isinstance(shape, ArrayShape)] for own in entries]
     axes = {column for rows in zip(*shapes, strict=True) for column in zip(*rows, strict=False)}
@@ -188,8 +205,13 @@ def _remembered(at: Callable[[Assignment], HloModule]) -> Callable[[Assignment],
 
 
 def _read(sizes: Mapping[str, tuple[int, ...]], at: Callable[[Assignment], HloModule]) -> Witnesses:
-    counted = range(len(next(iter(sizes.values()))))
-    return Witnesses(tuple(at({name: numbers[k] for name, numbers in sizes.items()}) for k in counted), sizes, at)
+    found = _when_asked(sizes, at)
+    return replace(found, modules=tuple(found.modules))
+
+
+def _when_asked(sizes: Mapping[str, tuple[int, ...]], at: Callable[[Assignment], HloModule]) -> Witnesses:
+    columns = tuple(dict(zip(sizes, column, strict=True)) for column in zip(*sizes.values(), strict=True))
+    return Witnesses(_Programs(columns, at), sizes, at)
 
 
 def _needed_factors(
@@ -208,11 +230,10 @@ def _problem(
     chosen: Mapping[str, tuple[int, ...]], factors: Assignment, at: Callable[[Assignment], HloModule]
 ) -> XlaToPythonError | None:
     """Return why the program cannot be read at multiples of the sizes that come first; None where it can."""
-    for number in range(_READ):  # the others may be no multiples by chance
-        try:
-            at({name: numbers[number] * factors[name] for name, numbers in chosen.items()})
-        except XlaToPythonError as error:
-            return error
+    try:  # primes are no multiples by chance
+        at({name: numbers[0] * factors[name] for name, numbers in chosen.items()})
+    except XlaToPythonError as error:
+        return error
     return None
 
 

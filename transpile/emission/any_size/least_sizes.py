@@ -31,7 +31,7 @@ def least_sizes(modules: Sequence[HloModule], sizes: Sizes) -> dict[str, int]:
     It is 1 for sizes along which no elements are taken together, as there is nothing to take together of one; also for
     those along which they are only added up, or the like, where there are no others and no number follows from sizes.
     It is 2 for the rest, and more where an axis would be no longer than a part of it, or all but so many elements of it
-    would be less than two.
+    would be less than two; one program does not tell that.
     """
     together, added = set[int](), set[int]()
     for instruction in modules[0].instructions():
@@ -42,7 +42,7 @@ def least_sizes(modules: Sequence[HloModule], sizes: Sizes) -> dict[str, int]:
     if not apart and len({tuple(_numbers(module)) for module in modules}) > 1:
         may_be_one = set()
     least = {name: 1 if name in (apart or may_be_one) else 2 for name in sizes}
-    for name, number in _cut(modules, sizes):
+    for name, number in _cut(modules, sizes) if len(modules) > 1 else ():
         least[name] = max(least[name], number)
     return least
 

@@ -41,11 +41,11 @@ _LEAST = (
     (7, 9, 8, 11, 10, 12),
 )
 # Much larger ones show what hangs on how large a size is; the second where arrays of the first have too many elements.
-# They are even where the first witnesses are odd. A table of so many rows and columns is refused by any machine's
-# memory, or small.
+# They are even, as the first witnesses are odd, and lie farther apart than those: no difference is the same. A table of
+# so many rows and columns is refused by any machine's memory, or small.
 _FAR = (
-    (499_974, 499_969, 499_960, 499_954, 499_944, 499_935),
-    (4_098, 4_111, 4_120, 4_126, 4_134, 4_143),
+    (499_974, 498_948, 497_912, 496_894, 495_868, 494_838),
+    (4_098, 4_206, 4_322, 4_444, 4_564, 4_686),
 )
 _MOST_BITS = 2**63 - 1  # of an array
 MOST_POSITIONS = max(map(max, _FAR))  # along an axis, where nothing else bounds them
@@ -139,34 +139,45 @@ class Writer:
         """Tell whether the program has numbers that follow from sizes."""
         return bool(self._free_numbers(self.witnesses.modules[0]))
 
+    def _free_numbers(self, module: HloModule) -> frozenset[float]:
+        first, second = self.witnesses.modules[0], self.second[1]
+        return numbers_that_differ(module, second if module is first else first)
+
+    @cached_property
+    def second(self) -> tuple[Assignment, HloModule]:
+        """The program at others than its first sizes: at small ones, which are read anyway, where these serve."""
+        first, own = self.witnesses.modules[0], self.witnesses.assignment(0)
+        alone = least_sizes([first], {name: (number,) for name, number in own.items()})
+        for sizes in self._possible_least(alone, own)[:2] if self.witnesses.at is not None else ():
+            with suppress(XlaToPythonError):
+                assert self.witnesses.at is not None
+                module = self.witnesses.at(sizes)
+                if skeleton(module) == skeleton(first):
+                    return sizes, module
+        return self.witnesses.assignment(1), self.witnesses.modules[1]
+
     def may_be_far(self) -> bool:
         """Tell whether the program may be read at large sizes: there are no more operations than at small ones."""
-        first, second, *_ = self.witnesses.modules
-        return self.witnesses.at is not None and skeleton(first) == skeleton(second)
+        return self.witnesses.at is not None and skeleton(self.witnesses.modules[0]) == skeleton(self.second[1])
 
     @cached_property
     def fixed_sizes(self) -> frozenset[int]:
         """The sizes of axes that are the same at all sizes."""
-        first, second, *_ = self.witnesses.modules
-        return sizes_in_both(first, second)
-
-    def _free_numbers(self, module: HloModule) -> frozenset[float]:
-        first, second, *_ = self.witnesses.modules
-        return numbers_that_differ(module, second if module is first else first)
+        return sizes_in_both(self.witnesses.modules[0], self.second[1])
 
     def _add_small(self, observe: Callable[[str, str], None] | None) -> None:
         """Add the program at the first sizes, at the least at which it has the same text, and at large ones."""
-        first, *others = self.witnesses.modules
-        self._add(first, self.witnesses.assignment(0), observe)
-        is_quick = len(others) == 1 and self._language() is None and self.may_be_far()
-        far, module = self._far_program() if is_quick else ({}, None)
-        is_added = module is not None and self._is_alike(module, far)
-        for number, other in enumerate(() if is_added else others, 1):
-            self._add(other, self.witnesses.assignment(number))
+        others = range(1, len(self.witnesses.modules))
+        self._add(self.witnesses.modules[0], self.witnesses.assignment(0), observe)
+        may_be_far, is_quick = self.may_be_far(), len(others) == 1 and self._language() is None
+        far, module = self._far_program() if may_be_far else ({}, None)
+        is_added = is_quick and module is not None and self._is_alike(module, far)
+        for number in others if not is_added else ():
+            self._add(self.witnesses.modules[number], self.witnesses.assignment(number))
         if len(self.emitted) >= FEWEST or not self._are_alike():
             self.common = self._in_common()
-        self._add_least()
-        if not is_quick:
+        self._add_least(*(self.second if module is None else (far, module)))
+        if not may_be_far:
             far, module = self._far_program()
         if module is not None and not is_added:
             self._add(module, far)
@@ -209,20 +220,25 @@ class Writer:
         """Different sizes from a number on that are possible."""
         return {name: step * (number + k) for k, (name, step) in enumerate(self.witnesses.steps.items())}
 
-    def _add_least(self) -> None:
-        """Add the program at the least sizes at which it has the same text."""
+    def _add_least(self, sizes: Assignment, other: HloModule) -> None:
+        """Add the program at the least sizes at which it has the same text; ``other`` is the program at ``sizes``."""
         smallest = {name: min(values) for name, values in self.sizes.items()}
         seen: list[Assignment] = [smallest]
-        bounds = list(least_sizes(self.witnesses.modules, self.witnesses.sizes).values())
-        tried = ([max(pair) for pair in zip(bounds, numbers, strict=False)] for numbers in _LEAST)
-        possible = [self._multiples(numbers, smallest) for numbers in tried]
-        rows = zip(self.witnesses.steps.items(), _SO_MANY_STEPS, strict=False)
-        possible.append({name: min(number * step, smallest[name]) for (name, step), number in rows})
+        pairs = {name: (number, sizes[name]) for name, number in self.witnesses.assignment(0).items()}
+        bounds = least_sizes([self.witnesses.modules[0], other], pairs)
+        possible = self._possible_least(bounds, smallest)
         for least in possible if self.witnesses.at is not None else ():
             if least not in seen and self._has_text(least):
                 break
             seen.append(least)
         self._add_what_is_needed()
+
+    def _possible_least(self, bounds: Assignment, most: Assignment) -> list[dict[str, int]]:
+        """Small sizes within bounds, in the order in which they are tried."""
+        tried = ([max(pair) for pair in zip(bounds.values(), numbers, strict=False)] for numbers in _LEAST)
+        possible = [self._multiples(numbers, most) for numbers in tried]
+        rows = zip(self.witnesses.steps.items(), _SO_MANY_STEPS, strict=False)
+        return [*possible, {name: min(number * step, most[name]) for (name, step), number in rows}]
 
     def _far_program(self) -> tuple[Assignment, HloModule | None]:
         """The program at sizes that are much larger; None where it can be read at none of these."""
