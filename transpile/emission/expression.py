@@ -20,7 +20,7 @@ from ...targets.base import TEMPLATES
 from ..array.node import Constant, DeviceGroups, DevicePairs, ForeignName, HostName, Node, PreludeName, Slot, Ufunc
 from ..array.program import Function
 from ..array.scalars import is_scalar_expression
-from ..hlo.element_types import ElementType
+from ..hlo.element_types import S64, U64, ElementType
 from ..hlo.ir import Instruction
 from ..kernels.kernel import Kernel
 from .argument_groups import Groups, given_texts
@@ -286,9 +286,10 @@ class Renderer:
         return Expression(text, SUM if " " in text else UNARY if text.startswith("-") else ATOM)
 
     def sum_dtype(self, node: Node) -> str:
-        """NumPy widens sums of small integers; HLO does not."""
+        """NumPy widens sums of small integers to 64 bits with or without a sign, as they have one; HLO does not."""
         element_type = node.type
-        if element_type.is_integral and element_type.bits < 64 and not node.parameters.get("plain"):
+        widened = U64 if node.operands[0].type.is_unsigned else S64
+        if element_type.is_integral and element_type is not widened and not node.parameters.get("plain"):
             return f"dtype={self.dtype(element_type)}"
         return ""
 
