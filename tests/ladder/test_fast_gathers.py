@@ -42,8 +42,8 @@ def test_the_interpreter_gathers_what_xla_does(name):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("filled", "? x[chosen * 40 + at % 40] : not_a_number()"),
-        ("along an axis", "x[at / 3 * 40 + chosen]"),
+        ("filled", "? x[at_here_2 * 40 + at % 40] : not_a_number()"),
+        ("along an axis", "x[at / 3 * 40 + at_2]"),
         ("rows", "= table[chosen * 40 + column];"),
         ("two indices", "* 40 + "),
         ("clamped", "= smaller<int>(larger<int>("),
