@@ -24,12 +24,11 @@ _RUNNING = frozenset(("call", "fusion", "while", "conditional"))
 def special_functions(module: HloModule, supports: Support) -> tuple[HloModule, Originals]:
     """The module with a custom call of ``xla2py.NAME`` in place of each special function that a target supports, and
     what its instructions stand for."""
-    code = [computation for computation in module.computations if computation in _run_as_code(module)]
-    calls: dict[Computation, Calls] = {each: scan_calls(each, supports) for each in code}
+    calls: dict[Computation, Calls] = {each: scan_calls(each, supports) for each in _run_as_code(module)}
     library = Library(numbers_of(module))
     if library.patterns:
         naming = _Naming(library, supports, module)
-        for each in code:
+        for each in calls:
             calls[each] = naming.calls_in(each) | calls[each]
     return with_calls(module, calls) if any(calls.values()) else (module, {})
 
@@ -68,7 +67,7 @@ def is_array(instruction: Instruction) -> bool:
     return isinstance(instruction.shape, ArrayShape)
 
 
-def _run_as_code(module: HloModule) -> set[Computation]:
+def _run_as_code(module: HloModule) -> list[Computation]:
     """The entry, and what loops, branches and calls run: not the reducers of single elements."""
-    called = (each for i in module.instructions() if i.opcode in _RUNNING for each in i.called)
-    return {module.entry, *called}
+    called = {each for i in module.instructions() if i.opcode in _RUNNING for each in i.called}
+    return [each for each in module.computations if each is module.entry or each in called]
