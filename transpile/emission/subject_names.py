@@ -61,7 +61,8 @@ class SubjectNames:
             name = writer.names.numbered.get(text, text)
             if name != own and node.operands and name.rpartition("_")[2] in _operation_words():
                 return ""
-        return "" if name in _EMPTY | self._joined or is_empty_word(name) or name in writer.constants.names else name
+        says_little = name in _EMPTY or name in self._joined or is_empty_word(name)
+        return "" if says_little or name in writer.constants.names else name
 
     def _mask(self, node: Node) -> str:
         words = {self.word(each) for each in _compared(node)}
