@@ -154,7 +154,7 @@ def test_a_run_that_is_killed_goes_on(tmp_path):
     before = known()
     assert len(before) >= 6
     second = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while len(known()) < len(before) + 10 and time.time() < deadline:
+    while len(known()) < len(before) + 10 and second.poll() is None and time.time() < deadline:
         time.sleep(0.05)
     second.terminate()
     second.wait()
