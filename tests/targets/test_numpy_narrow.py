@@ -98,7 +98,7 @@ def test_numbers_are_rounded_to_the_next_of_few_bits(name):
 
 
 def test_float64_is_rounded_once():
-    """What lies next to the middle of two narrow numbers is no middle, though its float32 is one."""
+    """A float64 next to the middle of two narrow numbers is not rounded as the middle, although its float32 is."""
     halves = np.array([1 + 2.0**-11, 1 + 3 * 2.0**-11, 2.0**-25, 65520.0, 17.0, -19.0, 3.4e38, 1e300, np.inf, 0.0])
     numbers = np.concatenate([halves * (1 + step * 2.0**-50) for step in (-1, 0, 1)])
     numbers = np.concatenate([numbers, -numbers, [np.nan, 5e-324]])

@@ -81,7 +81,7 @@ def counts_with_floats(x):
 
 
 def asks_the_counter(x):
-    """What is false in one round is true in a later one."""
+    """A mask that is false in one round is true in a later one."""
 
     def step(i, state):
         is_late = state[0] < i

@@ -19,7 +19,7 @@ _DIGITS = 16  # of a hash in a header; headers of older versions have all 64
 
 NUMPY = "import numpy as np"
 _EDGES = "# edges: the library's own for "
-# What is told of imports.
+# The header names these requirements where a module has the import.
 _NEEDS = {NUMPY: "NumPy 2.0 or newer", "import ml_dtypes": "ml_dtypes", "from numba import njit": "Numba"}
 
 

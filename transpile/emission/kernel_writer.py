@@ -165,7 +165,7 @@ class KernelLoops:
         writer.line(writer.renderer.statement("end_of_loop"))
 
     def _needed_to_go_on(self, loop: Loop) -> list[Node]:
-        """What has a name and must be known before it is known whether a loop goes on, operands first."""
+        """Return the named nodes that the condition of a loop needs, operands first."""
         inside = topological([loop.condition]) if loop.condition is not None else []
         own = [node for node in inside if node.region is loop.region and node.operands]
         return [node for node in own if node in self.writer.plan.named]

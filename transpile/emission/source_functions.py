@@ -25,8 +25,8 @@ _OPERATORS: dict[type[ast.operator], str] = {
     ast.Pow: "power",
     ast.MatMult: "dot",
 }
-# Of the functions that make loops: the arguments that are the step's function, its parameter that is carried, and how
-# many counters JAX may carry before it; outputs of a scan are stacked behind it.
+# Each function that makes a loop has the arguments that are its step, the step's parameter that is carried, and the
+# number of counters that JAX may carry before it; outputs of a scan are stacked behind it.
 _LOOPS = {"scan": ((0, "f"), 0, 1), "fori_loop": ((2, "body_fun"), 1, 2), "while_loop": ((1, "body_fun"), 0, 0)}
 MOST_FILES = 32  # that are kept as read, for the next program
 _SEEN_THROUGH = frozenset(("bitcast", "broadcast", "reshape", "convert"))  # what a promotion adds between value and use

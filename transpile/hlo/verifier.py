@@ -111,7 +111,7 @@ def _check_instruction(instruction: Instruction, module: HloModule, loops: Loops
 
 
 def _form(instruction: Instruction) -> Form:
-    """What checks depend on. The parser gives equal texts one value, and the module keeps them all, so ids will do."""
+    """Return all that the checks of one instruction read. Equal texts are one object of the module, so ids tell."""
     attributes = [part for key, value in instruction.attributes.items() for part in (key, id(value))]
     shapes = [id(operand.shape) for operand in instruction.operands]
     return instruction.opcode, *attributes, id(instruction.shape), *shapes

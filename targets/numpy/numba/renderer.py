@@ -45,7 +45,7 @@ _PROMISED = frozenset("add subtract multiply square".split())
 # These have no sign there if no operand has one: beside a literal, which has one, they would become floats.
 _UNSIGNED = frozenset("and or xor shift-right-logical shift-right-arithmetic".split())
 _LEAST = np.iinfo(np.int64).min
-# What macros call narrow numbers.
+# Macros for narrow numbers end in the name of their storage.
 _SIZES = {name: "word" if ELEMENT_TYPES[name].bits == 16 else "byte" for name in NARROW} | dict.fromkeys(
     NIBBLES, "nibble"
 )

@@ -233,7 +233,7 @@ def _is_kept(new: Node, old: Node | None, truth: Node) -> bool:
 
 
 def _chosen(graph: Graph, new: Node) -> Node:
-    """What the next value is where the truth holds."""
+    """Return the next value of an element whose mask is true."""
     if new.opcode == "select":
         return new.operands[1]
     return graph.typed("add", (new.operands[0], graph.literal(1, new.type)), new.shape, new.element_type)

@@ -9,7 +9,7 @@ from ...hlo.ir import Instruction
 
 
 class Halves(NamedTuple):
-    """What is interleaved along an axis: the first element, what comes at even places behind it, and at odd ones."""
+    """Holds the parts of an interleaved array: its first element, the even places behind that, and the odd places."""
 
     first: Instruction
     even: Instruction | None
@@ -49,7 +49,7 @@ def _is_zero(instruction: Instruction) -> bool:
 
 
 def sliced(instruction: Instruction, axis: int, part: SliceDimension) -> Instruction | None:
-    """What an instruction takes a part of along an axis, and all of along the others."""
+    """Return the array that an instruction slices along one axis only, or None where it is no such slice."""
     if instruction.opcode != "slice" or instruction["slice"][axis] != part:
         return None
     (source,) = instruction.operands

@@ -148,18 +148,17 @@ def _levels(scans: dict[Instruction, Instruction], axis: int) -> list[Level]:
 
 def _are_scans(level: Level) -> bool:
     """Tell whether all scans of a level go by the scans of its pairs, and note those."""
+    evens: list[tuple[Instruction, Instruction]] = []  # the pairs of an array, and its elements at even places
     for source, scan in level.scans.items():
         halves = interleaved(scan)
         if halves is None or halves.axis != level.axis or halves.first is not source:
             return False
         if not _note(level, source, halves.odd) or (halves.even is None) != (level.length == 2):
             return False
-    waiting = [(level.pairs[source], interleaved(scan)) for source, scan in level.scans.items()]
-    for pairs, halves in waiting:
-        assert halves is not None
-        if halves.even is not None and not _matches(_outside(pairs), _outside(halves.even), level, _binds_even(level)):
-            return False
-    return True
+        if halves.even is not None:
+            evens.append((level.pairs[source], halves.even))
+    binds = _binds_even(level)
+    return all(_matches(_outside(pairs), _outside(even), level, binds) for pairs, even in evens)
 
 
 def _note(level: Level, source: Instruction, odd: Instruction) -> bool:
