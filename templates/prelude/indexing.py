@@ -200,7 +200,7 @@ def scatter_into(
         kept, places = kept[inside], tuple(i[inside] for i in places)
     if combine is None:
         x[tuple(places)] = kept
-    elif x.ndim == len(places) == 1:  # several times faster
+    elif x.ndim == len(indices) == 1:  # several times faster
         combine.at(x, places[0].ravel(), kept.ravel())
     else:
         combine.at(x, tuple(places), kept)

@@ -13,13 +13,8 @@ def constant(name: str, digest: str) -> np.ndarray:
     SHA-256 of its bytes.
     """
     path = Path(__file__).with_suffix(".npz")
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            return verified(stored[name], digest, path)
-    except (FileNotFoundError, KeyError):
-        raise FileNotFoundError(
-            f"{path}, with the constants of this module, is missing or another module's"
-        ) from None
+    with np.load(path, allow_pickle=False) as stored:
+        return verified(stored[name], digest, path)
 
 
 @cache
@@ -28,19 +23,12 @@ def mapped_constant(name: str, digest: str) -> np.ndarray:
     `digest` as in `constant`.
     """
     path = Path(__file__).with_suffix(".constants") / f"{name}.npy"
-    try:
-        return verified(np.load(path, mmap_mode="r", allow_pickle=False), digest, path)
-    except FileNotFoundError:
-        raise FileNotFoundError(
-            f"{path}, a constant of this module, is missing"
-        ) from None
+    return verified(np.load(path, mmap_mode="r", allow_pickle=False), digest, path)
 
 
 def verified(array: np.ndarray, digest: str, path: Path) -> np.ndarray:
     """The array, if its bytes are those that the module was written for."""
     octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     if not sha256(octets.data).hexdigest().startswith(digest):
-        raise ValueError(
-            f"{path} has changed since the module was made: write both again"
-        )
+        raise ValueError(f"{path} has changed since the module was made")
     return array

@@ -95,3 +95,17 @@ def test_where_cupy_has_no_such_function():
     assert "cp.hypot(x, y)" in source and "isclose" not in source
     assert "cp.hypot" not in xla2py.emit(text, "cupy", style="fast").source
     assert "np.hypot" in xla2py.emit(text, "dask").source
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32])
+def test_what_is_clipped_to_integers_is_cut_by_astype(dtype):
+    text = hlo(lambda x: jnp.round(jnp.maximum(jnp.minimum(x, 120), 0)).astype(dtype), EDGES)
+    assert f"return np.nan_to_num(np.rint(np.clip(x, 0, 120))).astype(np.{dtype.__name__})" in main(text)
+    assert_agrees(text, EDGES, without="clips")
+
+
+@pytest.mark.parametrize(("high", "dtype"), [(300, np.int8), (np.inf, np.int32), (2.0**31, np.int32)])
+def test_what_may_be_too_large_saturates(high, dtype):
+    text = hlo(lambda x: jnp.clip(x, -5, high).astype(dtype), EDGES * 1e9)
+    assert "to_int(" in main(text) and "nan_to_num" not in main(text)
+    assert_agrees(text, EDGES * 1e9, without="clips")

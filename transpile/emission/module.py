@@ -300,11 +300,11 @@ class _ModuleWriter:
             ),
             imports=imported,
             needs_numpy=NUMPY in imported,
+            types=types,
             public=[entry.name, *public] if public else [],  # nothing is hidden where main is all
             groups=filter(
                 None,
                 [
-                    types,
                     self.constants.lines,
                     told,
                     named,

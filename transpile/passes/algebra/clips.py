@@ -1,10 +1,12 @@
-"""``min(high, max(low, x))`` between two constants is ``np.clip``."""
+"""``min(high, max(low, x))`` between two constants is ``np.clip``; what it bounds becomes integers by ``astype``."""
 
 from __future__ import annotations
 
 from ...array.graph import Graph
+from ...array.intervals import cut_interval
 from ...array.node import Node, literal_value
 from ...array.program import Function
+from ...array.rewriting import called, rewrite
 from ...array.support import Support
 from ...hlo.element_types import PRED, ElementType
 from ..matching import Bindings
@@ -30,5 +32,20 @@ RULES = (
 
 
 def clips(function: Function, supports: Support) -> None:
-    """Raise minima of maxima, in either order, to one clip."""
+    """Raise minima of maxima, in either order, to one clip, and cuts of what lies within an integer's range."""
     apply_rules(function, RULES, supports)
+    graph = function.graph
+
+    def cut(node: Node) -> Node | None:
+        if node.parameters["function"] != "to_int":
+            return None
+        (x,) = node.operands
+        interval = cut_interval(x, node.type)
+        if interval is None or x.is_literal or x.type.is_extension or node.type.is_extension:
+            return None
+        numbers = called(graph, "np.nan_to_num", (x,), x)  # NaN becomes 0, and nothing is infinite
+        if not supports(numbers):
+            return None
+        return graph.add("convert", (numbers,), element_type=node.type, interval=interval)
+
+    rewrite(function, ("prelude",), cut, supports)
