@@ -1,20 +1,19 @@
 """A name that nobody reads any more is used again, and no other: what loops, branches and closures still read."""
 
-import ast
-import textwrap
-
 import numpy as np
 import pytest
 
 import xla2py
+from xla2py.transpile.emission.lines import Line
 from xla2py.transpile.emission.live_names import LiveNames
 
 
 def apart(source, *parameters):
     """The pairs of the names w, x, y and z that one variable must not stand for; and the fixed names."""
-    (function,) = ast.parse(f"def main({', '.join(parameters)}):\n" + textwrap.indent(source, "    ")).body
+    rows = [row.lstrip() for row in source.split("\n")]
+    indents = [1 + (len(row) - len(text)) // 4 for row, text in zip(source.split("\n"), rows, strict=True)]
     live = LiveNames(set("wxyz"))
-    live.read(function)
+    live.read([Line(indent, text) for indent, text in zip(indents, rows, strict=True)], parameters)
     pairs = {"".join(sorted((a, b))) for a, others in live.interfering.items() for b in others if a != b}
     return pairs, live.fixed
 
@@ -71,11 +70,27 @@ def test_names_that_are_needed_at_once_stay_apart(source, pairs):
     assert apart(source, "a", "n") == (set(pairs.split()), set())
 
 
+def test_keywords_attributes_and_comparisons_are_told_from_names():
+    assert apart("x = f(a)\ny = g(a)\nz = y(x=y, w=a.x)\nreturn z", "a")[0] == set()
+    assert apart("x = f(a)\ny = g(a)\nz = y==a\nreturn x, z", "a")[0] == {"xy", "xz"}
+
+
 def test_parameters_are_bound_before_the_body():
     assert apart("y = f(x)\nreturn y, z", "x", "z")[0] == {"xz", "yz"}
 
 
-@pytest.mark.parametrize("use", ["g(lambda: x)", "g(x for _ in a)", "g(f'{x}')", "del x", "with x as y: pass"])
+@pytest.mark.parametrize(
+    "use",
+    [
+        "g(lambda: x)",
+        "y = g(x for _ in a)",
+        "y = g(lambda: x)",
+        "y = (x := g(a))",
+        "y = g(f'{x}')",
+        "del x",
+        "with x as y: pass",
+    ],
+)
 def test_what_closures_read_or_statements_bind_in_other_ways_stays(use):
     assert "x" in apart(f"x = f(a)\n{use}\nreturn a", "a")[1]
 

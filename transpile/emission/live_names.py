@@ -1,15 +1,23 @@
 """Which names of an emitted function are needed at once: those that one variable must not stand for.
 
 The text of the function is read backwards, as a compiler does for its registers: a name is live where a later statement
-may read it before another binds it. Two names interfere where one is bound while the other is live.
+may read it before another binds it. Two names interfere where one is bound while the other is live. Most lines are
+assignments of one name whose words say all; only the others need a syntax tree.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass, field
+
+from .lines import Line, parsed
+
+NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*+(?!=[^=])")  # neither an attribute nor the keyword of an argument
+_ASSIGNMENT = re.compile(r"(\w+) = ([^\"'{}\n]+)")
+_NOT_PLAIN = re.compile(r":=|\b(?:for|lambda)\b| = ")  # what binds other names as well
 
 # These may read names after their statement has run; the places of names in format strings are not known.
 _LATER = (ast.Lambda, ast.FunctionDef, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.JoinedStr)
@@ -31,18 +39,26 @@ class LiveNames:
     """The liveness of the ``tracked`` names of a function.
 
     ``interfering``: by name, those that are needed beside it. ``fixed`` are names that must stay as they are: closures
-    read them, or statements bind them in ways that are not followed here. ``places`` are where the names stand.
+    read them, or statements bind them in ways that are not followed here. ``plain`` are the tracked names in the lines
+    that assign one, which stands first, by the number of the line; ``places`` are where names stand in other lines,
+    whose row of the text is one of ``rows``, by the number of the line and of the row in it.
     """
 
     tracked: Set[str]
     places: dict[ast.Name, None] = field(default_factory=dict)
     interfering: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     fixed: set[str] = field(default_factory=set)
+    plain: dict[int, list[str]] = field(default_factory=dict)
+    rows: list[tuple[int, int]] = field(default_factory=list)
 
-    def read(self, function: ast.FunctionDef) -> None:
-        """Read a whole function, whose parameters are bound before its body."""
-        parameters = {argument.arg for argument in _nodes(function.args) if isinstance(argument, ast.arg)}
-        self._bind(parameters, self._block(function.body, _NONE, (_NONE, _NONE)))
+    def read(self, lines: Sequence[Line], parameters: Iterable[str]) -> None:
+        """Read the lines of a whole function, whose parameters are bound before its body."""
+        for number, line in enumerate(lines):
+            assigned = _ASSIGNMENT.fullmatch(line.text)
+            if assigned is not None and not (assigned[2].isidentifier() or _NOT_PLAIN.search(assigned[2])):
+                self.plain[number] = [assigned[1], *self.tracked.intersection(NAME.findall(assigned[2]))]
+        function, self.rows = parsed(lines, self.plain)
+        self._bind(set(parameters), self._block(function.body, _NONE, (_NONE, _NONE)))
 
     def _block(self, statements: Sequence[ast.stmt], after: Live, around: tuple[Live, Live]) -> Live:
         """The names that are live before statements; ``around`` are those behind the loop around, and at its head."""
@@ -52,6 +68,8 @@ class LiveNames:
 
     def _before(self, statement: ast.stmt, after: Live, around: tuple[Live, Live]) -> Live:
         match statement:
+            case ast.Pass():
+                return self._plain_line(self.rows[statement.lineno - 2][0], after)
             case ast.If(test, body, otherwise):
                 return self._block(body, after, around) | self._block(otherwise, after, around) | self._reads(test)
             case ast.While(test, body, otherwise):
@@ -93,6 +111,12 @@ class LiveNames:
                 if {own, given} <= self.tracked:
                     self._interfere([own], {given})  # as one name this would be ``x = x``
         return self._bind(frozenset(bound), after).union(read)
+
+    def _plain_line(self, number: int, after: Live) -> Live:
+        names = self.plain.get(number)
+        if names is None:  # no assignment, but the author's ``pass``
+            return after
+        return self._bind({names[0]}, after).union(names[1:])
 
     def _bind(self, bound: Set[str], live: Live) -> Live:
         """Bind names, all at once, while others are live behind that; what is live before."""

@@ -6,14 +6,13 @@ text that is known of branches, loops and closures, too (:mod:`.live_names`).
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterable, Mapping
 
 from ..array.node import Node
 from .expression import Expression
-from .lines import Line, parsed
-from .live_names import LiveNames
+from .lines import Line
+from .live_names import NAME, LiveNames
 from .writing import Writing
 
 _WORD = re.compile(r"(?<![\w.\"'])[A-Za-z_]\w*")
@@ -29,17 +28,16 @@ def reuse_names(writer: Writing) -> None:
     if not families:
         return
     tracked = {name for base, names in families.items() for name in (base, *names) if name in arrays}
-    definition, rows = parsed(writer.lines, dict.fromkeys(name.lstrip("*") for name, _ in writer.arguments.heads))
+    parameters = {name.lstrip("*") for name, _ in writer.arguments.heads}
     live = LiveNames(tracked)
-    live.read(definition)
-    parameters = {argument.arg for argument in definition.args.args}
+    live.read(writer.lines, parameters)
     renamed: dict[str, str] = {}
     for base, names in families.items():
         leaders = [base] if base in tracked - live.fixed else []
         members = [name for name in names if name not in live.fixed]
         renamed |= _renamed(leaders, members, live, parameters)
     if renamed:
-        _rename_lines(writer.lines, live.places, rows, renamed)
+        _rename_lines(writer.lines, live, renamed)
         _rename_texts(writer, renamed)
 
 
@@ -69,13 +67,14 @@ def _renamed(leaders: list[str], members: Iterable[str], live: LiveNames, parame
     return renamed
 
 
-def _rename_lines(
-    lines: list[Line], places: Iterable[ast.Name], rows: list[tuple[int, int]], renamed: Mapping[str, str]
-) -> None:
+def _rename_lines(lines: list[Line], live: LiveNames, renamed: Mapping[str, str]) -> None:
     """Put the new names where the names stand, from the back, so that the places of those before stay right."""
-    found = [node for node in places if node.id in renamed]
+    for number, names in live.plain.items():
+        if not renamed.keys().isdisjoint(names):
+            lines[number].text = NAME.sub(lambda word: renamed.get(word[0], word[0]), lines[number].text)
+    found = [node for node in live.places if node.id in renamed]
     for node in sorted(found, key=lambda node: (node.lineno, node.col_offset), reverse=True):
-        number, k = rows[node.lineno - 2]
+        number, k = live.rows[node.lineno - 2]
         parts = lines[number].text.split("\n")
         row = parts[k].encode()
         begin = node.col_offset - 4 * lines[number].indent

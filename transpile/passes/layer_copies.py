@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -51,9 +51,15 @@ class Surroundings:
         return self._numbers.setdefault(value, len(self._numbers))
 
     def _refined(self, known: dict[Node, int]) -> dict[Node, int]:
-        """Numbers that also tell apart what the operands and the users of nodes are."""
+        """Numbers that also tell apart what the operands and the users of nodes are; what is like no other keeps its
+        own.
+        """
         found: dict[Node, int] = {}
+        counts = Counter(known.values())
         for node in self.order:
+            if counts[known[node]] == 1:
+                found[node] = known[node]
+                continue
             inner = tuple([known[operand] for operand in node.operands])
             outer = [(known[user], k) for user, k in self.users.get(node, ())]
             if len(outer) > 1:
@@ -64,11 +70,11 @@ class Surroundings:
     def classes(self, least: int) -> list[Row]:
         """Like nodes in order, each set once: those that most is known of first."""
         found: dict[Row, None] = {}
+        heavy = [node for node in self.order if node in self.members and not node.operation.is_light]
         for known in reversed(self.hashes):
             together: dict[int, list[Node]] = {}
-            for node in self.order:
-                if node in self.members and not node.operation.is_light:
-                    together.setdefault(known[node], []).append(node)
+            for node in heavy:
+                together.setdefault(known[node], []).append(node)
             found.update(dict.fromkeys(tuple(nodes) for nodes in together.values() if len(nodes) >= least))
         return [nodes for nodes in found if self.may_be_chain(nodes)]
 
