@@ -56,7 +56,7 @@ class LiveNames:
         for number, line in enumerate(lines):
             assigned = _ASSIGNMENT.fullmatch(line.text)
             if assigned is not None and not (assigned[2].isidentifier() or _NOT_PLAIN.search(assigned[2])):
-                self.plain[number] = [assigned[1], *self.tracked.intersection(NAME.findall(assigned[2]))]
+                self.plain[number] = [assigned[1], *(self.tracked & set(NAME.findall(assigned[2])))]
         function, self.rows = parsed(lines, self.plain)
         self._bind(set(parameters), self._block(function.body, _NONE, (_NONE, _NONE)))
 
