@@ -4,6 +4,7 @@ import dataclasses
 import functools
 from typing import NamedTuple
 
+import dask.array as da
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -115,6 +116,16 @@ def test_flat_modules_work_too():
     made = xla2py.numpy(step, nested=False)
     agree(made(*ARGUMENTS, **KEYWORDS), jax.jit(step)(*ARGUMENTS, **KEYWORDS))
     assert "model__w" in made.source or "model_w" in made.source
+
+
+def test_sizes_of_dask_must_be_known():
+    numbers = np.linspace(-1, 1, 12, dtype=np.float32)
+    x = da.from_array(numbers, chunks=4)
+    positive, centred = x[x > 0], xla2py.dask(lambda x: x - x.max())
+    with pytest.raises(xla2py.errors.UsageError, match=r"XP722: an array of shape \(nan,\)[\s\S]*compute_chunk_sizes"):
+        centred(positive)
+    expected = numbers[numbers > 0] - 1
+    np.testing.assert_array_equal(centred(positive.compute_chunk_sizes()), expected)
 
 
 def test_without_shapes_there_is_no_source():

@@ -189,9 +189,12 @@ class ArrayFunction:
 
 
 def _example(leaf: Any) -> Any:
-    """Return what JAX traces in place of an argument."""
+    """Return what JAX traces in place of an argument. Raises ``UsageError`` (XP722) where its sizes are unknown."""
     jax = required_jax()
     if hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
+        if any(map(np.isnan, leaf.shape)):  # of Dask's arrays
+            message = f"an array of shape {leaf.shape} has sizes that are not known yet"
+            raise UsageError(Diagnostic("XP722", message, hint="call its compute_chunk_sizes() before"))
         return jax.ShapeDtypeStruct(leaf.shape, jax.dtypes.canonicalize_dtype(leaf.dtype))
     return leaf
 
