@@ -322,6 +322,29 @@ def test_least_sizes_are_small_where_only_lines_are_longer_and_tables_short():
     assert xla2py.emit(xla2py.from_jax(marked, xla2py.array("N"))).sizes == {"N": range(2, 2**63)}
 
 
+def test_a_number_that_is_one_by_the_least_size_by_chance_makes_no_mean():
+    emitted = xla2py.emit(xla2py.from_jax(lambda m, v: (m * v * v).sum() * 0.5, xla2py.array("N"), xla2py.array("N")))
+    assert emitted.sizes["N"].start <= 2 and ".mean(" not in emitted.source
+    emitted = xla2py.emit(xla2py.from_jax(lambda x: (x - x.mean()) * 0.5, xla2py.array("N")))
+    assert ".mean(" in emitted.source
+
+
+@pytest.mark.parametrize(
+    "function, least",
+    [
+        (lambda x: x[2:] - 2 * x[1:-1] + x[:-2], 4),
+        (lambda x: x[:3] * 2, 4),
+        (lambda x: x[: len(x) // 2] * 2, 2),
+        (lambda x: x[jnp.clip(x.astype(int), 0, len(x) - 2)], 3),
+    ],
+)
+def test_the_least_size_is_told_by_one_program(function, least):
+    from xla2py.transpile.emission.any_size.least_sizes import least_sizes
+
+    module = xla2py.from_jax(function, xla2py.array("N")).modules[0]
+    assert least_sizes([module], {"N": (13,)}) == {"N": least}
+
+
 def test_names_in_shapes_are_sizes():
     assert free_sizes("kernels:f(f32[B,4], s32[T,B])") == ("B", "T")
     assert free_sizes("model.hlo") == free_sizes("kernels:f(f32[3,4])") == ()

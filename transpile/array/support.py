@@ -22,7 +22,7 @@ class Features:
     16-bit floats are accumulated in float32 and rounded once where functions for narrow products are named, one of
     matrices and one by the subscripts of ``einsum``: they give the sums in float32, too. Where operations are passes
     over memory, what two of them need had better be computed once. Sizes are fixed unless the program is one of several
-    at other sizes.
+    at other sizes; chance numbers are a size, or one by it, at those of this one alone.
     """
 
     functions_are_called: bool = True
@@ -35,6 +35,7 @@ class Features:
     narrow_products: tuple[str, ...] = ()
     operations_are_passes: bool = True
     sizes_are_fixed: bool = True
+    chance_numbers: frozenset[float] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,7 @@ def compile(
     refused = tuple(module_refusals(module, options.custom_calls))
     if refused:
         return Compilation(module, target, refused)
-    draft = Draft(module, target, options, module, _support(target, options, sizes_are_fixed=not module.free_sizes))
+    draft = Draft(module, target, options, module, _support(module, target, options))
     with _at_source(module):
         run_stages(draft, STAGES[:_FIRST_OF_TARGET], observe, begin)
     refused = tuple(program_refusals(draft.program, target))
@@ -117,9 +117,9 @@ def compile(
     return Compilation(module, target, (), draft.lowered, draft.plan)
 
 
-def _support(target: Target, options: Options, *, sizes_are_fixed: bool) -> Support:
+def _support(module: HloModule, target: Target, options: Options) -> Support:
     """Return what a target supports in a style: where there are kernels, nothing that would stand in their way."""
-    kernels = kernels_in(options.style, target)
+    kernels, sizes_are_fixed = kernels_in(options.style, target), not module.free_sizes
     is_trusted = options.edges == LIBRARY and target.features.indices_are_free
     # A rewrite that only large arrays get would give different text at different sizes.
     are_passes = target.features.operations_are_passes and kernels is None and sizes_are_fixed
@@ -128,6 +128,7 @@ def _support(target: Target, options: Options, *, sizes_are_fixed: bool) -> Supp
         indices_are_trusted=is_trusted,
         sizes_are_fixed=sizes_are_fixed,
         operations_are_passes=are_passes,
+        chance_numbers=module.chance_numbers,
     )
     return Support((target.refuses, *((kernels.refuses,) if kernels is not None else ())), features)
 

@@ -206,6 +206,7 @@ class HloModule:
     notes: tuple[Diagnostic, ...] = ()  # what reading it left out
     free_sizes: Mapping[str, int] = field(default_factory=_empty)  # here, where the program is read at several
     free_numbers: frozenset[float] = frozenset()  # that follow from these: nothing is worked out with them
+    chance_numbers: frozenset[float] = frozenset()  # that are one of these, or one by it, here and not at others
     fixed_sizes: frozenset[int] = frozenset()  # that axes have at all of these
     sizes_reach: int = 0  # so many elements axes may have whose sizes are free: positions along them have this bound
 

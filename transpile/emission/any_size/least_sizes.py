@@ -6,6 +6,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
 
 from ...frontends.witnesses import Sizes
 from ...hlo.ir import HloModule, Instruction
@@ -15,6 +18,8 @@ _CALLS = frozenset(("call", "conditional", "get-tuple-element", "tuple", "while"
 _VIEWS = frozenset(("broadcast", "reshape", "transpose"))
 _SLICES = frozenset(("dynamic-slice", "slice"))
 _WINDOWED = frozenset(("convolution", "reduce-window", "scatter", "select-and-scatter"))
+_TWO = 2  # elements before the last
+_FEW = 4  # elements that are taken from an axis, or left of it, at all sizes
 _ALONG: dict[str, Callable[[Instruction], Sequence[int]]] = {  # axes of the first operand, or else of the result
     "cholesky": lambda each: (-1,),
     "dot": lambda each: each["lhs_contracting_dims"],
@@ -30,8 +35,9 @@ def least_sizes(modules: Sequence[HloModule], sizes: Sizes) -> dict[str, int]:
 
     It is 1 for sizes along which no elements are taken together, as there is nothing to take together of one; also for
     those along which they are only added up, or the like, where there are no others and no number follows from sizes.
-    It is 2 for the rest, and more where an axis would be no longer than a part of it, or all but so many elements of it
-    would be less than two; one program does not tell that.
+    It is 2 for the rest, and more where an axis would be no longer than a part of it, all but so many elements of it
+    would be less than two, or a number that is so much less than a size would be 0. One program only tells of few
+    elements and small differences, which are taken to be the same at all sizes.
     """
     together, added = set[int](), set[int]()
     for instruction in modules[0].instructions():
@@ -39,10 +45,10 @@ def least_sizes(modules: Sequence[HloModule], sizes: Sizes) -> dict[str, int]:
     first = {name: numbers[0] for name, numbers in sizes.items()}
     may_be_one = {name for name, number in first.items() if number not in together}
     apart = {name for name in may_be_one if first[name] not in added}
-    if not apart and len({tuple(_numbers(module)) for module in modules}) > 1:
+    if not apart and _have_numbers_of_sizes(modules, sizes):
         may_be_one = set()
     least = {name: 1 if name in (apart or may_be_one) else 2 for name in sizes}
-    for name, number in _cut(modules, sizes) if len(modules) > 1 else ():
+    for name, number in (*_cut(modules, sizes), *_counted_down(modules, sizes)):
         least[name] = max(least[name], number)
     return least
 
@@ -60,10 +66,31 @@ def _together(instruction: Instruction) -> Iterator[int]:
         yield from own if opcode in _WINDOWED else Counter(own) - Counter(result.dimensions)
 
 
-def _numbers(module: HloModule) -> Iterator[str]:
-    """The numbers in a program."""
-    constants = (each for each in module.instructions() if each.opcode == "constant")
-    return (str(each["literal"]) for each in constants if isinstance(each.shape, ArrayShape) and not each.shape.rank)
+def _have_numbers_of_sizes(modules: Sequence[HloModule], sizes: Sizes) -> bool:
+    """Tell whether programs have numbers that follow from sizes; of one, whether it has a size or its reciprocal."""
+    numbers = [tuple(number for _, number in _numbers(module)) for module in modules]
+    if len(modules) > 1:
+        return len({tuple(map(str, own)) for own in numbers}) > 1
+    likely = {number for own in sizes.values() for number in (own[0], np.float32(1 / own[0]), np.float64(1 / own[0]))}
+    return any(number in likely for number in numbers[0])
+
+
+def _numbers(module: HloModule) -> Iterator[tuple[bool, Any]]:
+    """The numbers in a program, and whether they are integers."""
+    for each in module.instructions():
+        if each.opcode == "constant" and isinstance(each.shape, ArrayShape) and not each.shape.rank:
+            yield each.shape.element_type.is_integral, each["literal"][()]
+
+
+def _counted_down(modules: Sequence[HloModule], sizes: Sizes) -> Iterator[tuple[str, int]]:
+    """Names of sizes two less than which is a number in a program, and the least at which it is not 0."""
+    others = {size - less for own in sizes.values() for size in own for less in (0, 1)}
+    rows = [[number for is_integral, number in _numbers(module) if is_integral] for module in modules]
+    for numbers in set(zip(*rows, strict=False)):
+        for name, own in sizes.items():
+            missing = {size - int(number) for size, number in zip(own, numbers, strict=True)}
+            if missing == {_TWO} and not others & {*numbers}:
+                yield name, _TWO + 1
 
 
 def _cut(modules: Sequence[HloModule], sizes: Sizes) -> Iterator[tuple[str, int]]:
@@ -80,7 +107,10 @@ def _cut(modules: Sequence[HloModule], sizes: Sizes) -> Iterator[tuple[str, int]
         parts = zip(*(each.array_shape.dimensions for each in row), strict=False)
         for whole, part in zip(wholes, parts, strict=False):
             missing = {all_of - some for all_of, some in zip(whole, part, strict=True)}
-            if whole in names and whole != part and len(missing) == 1:
+            is_few = len(modules) > 1 or min(*missing, part[0]) <= _FEW
+            if whole not in names or whole == part or not is_few:
+                continue
+            if len(missing) == 1 and (len(modules) > 1 or min(missing) < part[0]):
                 yield names[whole], missing.pop() + 2
-            elif whole in names and len(set(part)) == 1:
+            elif len(set(part)) == 1:
                 yield names[whole], part[0] + 1

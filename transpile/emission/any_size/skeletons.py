@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from math import prod
 
 from ...hlo.ir import Computation, HloModule, Instruction
@@ -13,17 +13,23 @@ _VIEWS = frozenset(("broadcast", "reshape", "slice", "transpose"))  # at some si
 
 def numbers_that_differ(module: HloModule, other: HloModule) -> frozenset[float]:
     """Return the whole numbers among the floats of a program that the same one at other sizes has others for."""
+    pairs = _floats(module, other)
+    return frozenset(number for number, another in pairs if number.is_integer() and number != another)
+
+
+def numbers_by_chance(module: HloModule, other: HloModule, sizes: Collection[int]) -> frozenset[float]:
+    """Return the floats of a program that are one of its ``sizes`` or one by it, but the same at other sizes, too."""
+    pairs = _floats(module, other)
+    return frozenset(one for one, another in pairs if one == another and one and {one, 1 / one} & {*sizes})
+
+
+def _floats(module: HloModule, other: HloModule) -> list[tuple[float, float]]:
+    """The floats in a program beside those in the same one at other sizes; none where these do not correspond."""
     pairs = list(zip(module.instructions(), other.instructions(), strict=False))
     if any(one.opcode != another.opcode for one, another in pairs):
-        return frozenset()
-    constants = [pair for pair in pairs if pair[0].opcode == "constant"]
-    numbers = ((_whole_number(one), _whole_number(another)) for one, another in constants)
-    return frozenset(number for number, another in numbers if number is not None and number != another)
-
-
-def sizes_in_both(module: HloModule, other: HloModule) -> frozenset[int]:
-    """Return the sizes of axes in a program that the same one at other sizes has, too."""
-    return _sizes(module) & _sizes(other)
+        return []
+    constants = [(_float(one), _float(another)) for one, another in pairs if one.opcode == "constant"]
+    return [(one, another) for one, another in constants if one is not None and another is not None]
 
 
 def bits_at(module: HloModule, sizes: Mapping[str, int], others: Mapping[str, int]) -> int:
@@ -33,16 +39,16 @@ def bits_at(module: HloModule, sizes: Mapping[str, int], others: Mapping[str, in
     return max((prod(other.get(n, n) for n in each.dimensions) * each.element_type.bits for each in shapes), default=0)
 
 
-def _sizes(module: HloModule) -> frozenset[int]:
+def sizes_of(module: HloModule) -> frozenset[int]:
+    """Return the sizes of all axes in a program."""
     shapes = (each.shape for each in module.instructions() if isinstance(each.shape, ArrayShape))
     return frozenset(size for shape in shapes for size in shape.dimensions)
 
 
-def _whole_number(constant: Instruction) -> float | None:
-    shape, literal = constant.shape, constant["literal"]
-    if not isinstance(shape, ArrayShape) or shape.dimensions or not shape.element_type.is_floating:
-        return None
-    return float(literal) if float(literal).is_integer() else None
+def _float(constant: Instruction) -> float | None:
+    shape = constant.shape
+    is_number = isinstance(shape, ArrayShape) and not shape.dimensions and shape.element_type.is_floating
+    return float(constant["literal"]) if is_number else None
 
 
 def skeleton(module: HloModule) -> int:

@@ -26,7 +26,7 @@ from ..header import recorded_hashes, with_new_body_hash, with_source_hash
 from .expressions import FEWEST
 from .kernel_strings import Language
 from .least_sizes import least_sizes
-from .skeletons import bits_at, numbers_that_differ, sizes_in_both, skeleton
+from .skeletons import bits_at, numbers_by_chance, numbers_that_differ, sizes_of, skeleton
 from .texts import Common, Shapes, in_common
 
 # These sizes are tried below the smallest witnesses until one serves; none is less than what is possible at all. JAX
@@ -121,11 +121,13 @@ class Writer:
         self, module: HloModule, sizes: Assignment, observe: Callable[[str, str], None] | None = None
     ) -> GeneratedModule:
         numbers = frozenset() if self.works_out else self._free_numbers(module)
+        fixed = self.fixed_sizes - {*sizes.values()}
         given = replace(
             module,
             free_sizes=dict(sizes),
             free_numbers=numbers,
-            fixed_sizes=self.fixed_sizes - {*sizes.values()},
+            chance_numbers=numbers_by_chance(module, self._another(module), {*sizes.values()} - self.fixed_sizes),
+            fixed_sizes=fixed,
             sizes_reach=self.sizes_reach,
         )
         return self.emit(given, **{**self.options, "observe": observe})
@@ -140,8 +142,12 @@ class Writer:
         return bool(self._free_numbers(self.witnesses.modules[0]))
 
     def _free_numbers(self, module: HloModule) -> frozenset[float]:
-        first, second = self.witnesses.modules[0], self.second[1]
-        return numbers_that_differ(module, second if module is first else first)
+        return numbers_that_differ(module, self._another(module))
+
+    def _another(self, module: HloModule) -> HloModule:
+        """The program at sizes that are others than those of ``module``."""
+        first = self.witnesses.modules[0]
+        return self.second[1] if module is first else first
 
     @cached_property
     def second(self) -> tuple[Assignment, HloModule]:
@@ -163,7 +169,7 @@ class Writer:
     @cached_property
     def fixed_sizes(self) -> frozenset[int]:
         """The sizes of axes that are the same at all sizes."""
-        return sizes_in_both(self.witnesses.modules[0], self.second[1])
+        return sizes_of(self.witnesses.modules[0]) & sizes_of(self.second[1])
 
     def _add_small(self, observe: Callable[[str, str], None] | None) -> None:
         """Add the program at the first sizes, at the least at which it has the same text, and at large ones."""
@@ -234,11 +240,15 @@ class Writer:
         self._add_what_is_needed()
 
     def _possible_least(self, bounds: Assignment, most: Assignment) -> list[dict[str, int]]:
-        """Small sizes within bounds, in the order in which they are tried."""
+        """Small sizes within bounds, in the order in which they are tried: last those that other axes have, of several
+        sizes.
+        """
         tried = ([max(pair) for pair in zip(bounds.values(), numbers, strict=False)] for numbers in _LEAST)
-        possible = [self._multiples(numbers, most) for numbers in tried]
         rows = zip(self.witnesses.steps.items(), _SO_MANY_STEPS, strict=False)
-        return [*possible, {name: min(number * step, most[name]) for (name, step), number in rows}]
+        steps = {name: min(number * step, most[name]) for (name, step), number in rows}
+        fixed = sizes_of(self.witnesses.modules[0]) - {1, 2} if len(most) > 1 else frozenset()
+        possible = [self._multiples(numbers, most) for numbers in tried]
+        return [*sorted(possible, key=lambda sizes: not fixed.isdisjoint(sizes.values())), steps]
 
     def _far_program(self) -> tuple[Assignment, HloModule | None]:
         """The program at sizes that are much larger; None where it can be read at none of these."""

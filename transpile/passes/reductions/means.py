@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from math import prod
 
 from ...array.live import live_nodes
@@ -17,7 +17,7 @@ def means(function: Function, supports: Support) -> None:
     graph, uses = function.graph, live_nodes(function).count
 
     def rule(node: Node) -> Node | None:
-        position = _sum_of_mean(node, uses)
+        position = _sum_of_mean(node, uses, supports.features.chance_numbers)
         if position is None:
             return None
         total = node.operands[position]
@@ -26,8 +26,8 @@ def means(function: Function, supports: Support) -> None:
     rewrite(function, ("divide", "multiply"), rule, supports)
 
 
-def _sum_of_mean(node: Node, uses: Callable[[Node], int]) -> int | None:
-    """Return which operand is the sum, where a node divides one by the number of its terms."""
+def _sum_of_mean(node: Node, uses: Callable[[Node], int], by_chance: Collection[float]) -> int | None:
+    """Return which operand is the sum, where a node divides one by the number of its terms, and not ``by_chance``."""
     if node.element_type is None or not node.type.is_floating:
         return None
     candidates = (0,) if node.opcode == "divide" else (0, 1)
@@ -38,6 +38,7 @@ def _sum_of_mean(node: Node, uses: Callable[[Node], int]) -> int | None:
         terms = total.operands[0]
         count = prod(terms.shape[axis] for axis in total.parameters["axes"])
         wanted = count if node.opcode == "divide" else terms.type.dtype.type(1) / terms.type.dtype.type(count or 1)
-        if count and literal_value(factor) == wanted and total.element_type is node.element_type:
+        value = literal_value(factor)
+        if count and value == wanted and float(value) not in by_chance and total.element_type is node.element_type:
             return position
     return None
