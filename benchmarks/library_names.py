@@ -6,6 +6,7 @@ and without: statements, and the shares of names that are an operation's alone o
 """
 
 import argparse
+import gzip
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -14,6 +15,7 @@ import jax
 
 import xla2py
 from xla2py.benchmarks.libraries import inference, networks, science
+from xla2py.examples.lower import relative_paths
 from xla2py.transpile.name_counts import name_counts
 from xla2py.transpile.reading_page import measure
 
@@ -43,8 +45,8 @@ def main():
             print(f"{name:32} {error}")
             continue
         if given.write is not None:
-            text = jax.jit(function).lower(*arguments).as_text("hlo", debug_info=True)
-            (given.write / f"{name}.hlo").write_text(text, "utf-8")
+            text = relative_paths(jax.jit(function).lower(*arguments).as_text("hlo", debug_info=True))
+            (given.write / f"{name}.hlo.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
         found.append(tuple(figures(function, arguments)))
         print(f"{name:32}" + "      ".join(f"{s:5} {g:5.0%} {n:4.0%}" for s, g, n in found[-1]))
     if found:

@@ -55,7 +55,8 @@ def lower(name: str, stages: Sequence[str] = STAGES) -> dict[Path, str]:
 
 def relative_paths(text: str) -> str:
     """HLO text whose source file names start at the repository, or at the folder a library is installed in."""
-    roots = sorted({str(FOLDER.parent), *sys.path} - {str(FOLDER), ""}, key=len, reverse=True)
+    scripts = {str(FOLDER), str(FOLDER.parent / "benchmarks"), ""}
+    roots = sorted({str(FOLDER.parent), *sys.path} - scripts, key=len, reverse=True)
 
     def shorten(match: re.Match[str]) -> str:
         number, name = match.groups()

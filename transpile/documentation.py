@@ -1,7 +1,7 @@
 """The generated documents of a checkout: ``python -m xla2py.transpile.documentation`` writes them again.
 
 ``docs/builder.md`` comes from the builder's examples, ``docs/edges.md`` from the table of edges, ``docs/errors.md``
-from the catalogue of errors,
+from the catalogue of errors, ``docs/library_programs.md`` from the programs of ``examples/libraries``,
 ``docs/operations.md`` from the table of opcodes and the targets, ``docs/reading.md`` from the programs of
 ``examples/by_hand``, the marked parts of ``README.md`` and ``docs/reading_the_output.md`` from operations, targets and
 example programs, and that of ``docs/targets.md`` from the example programs.
@@ -30,6 +30,7 @@ from .files import write_atomically
 from .frontends import load
 from .hlo.element_types import ELEMENT_TYPES, Kind
 from .hlo.opcodes import OPCODES
+from .library_page import page as library_page
 from .reading_page import page as reading_page
 from .settings import SETTINGS
 
@@ -215,6 +216,7 @@ PAGES: dict[str, Callable[[Path], str]] = {
     "docs/builder.md": lambda checkout: builder_page(),
     "docs/edges.md": lambda checkout: edges_page(NOTICE),
     "docs/errors.md": errors_page,
+    "docs/library_programs.md": lambda checkout: library_page(checkout, NOTICE),
     "docs/operations.md": operations_page,
     "docs/reading.md": lambda checkout: reading_page(checkout, NOTICE),
     "docs/reading_the_output.md": output_page,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from ..array.node import Node
+from ..array.node import Node, literal_value
 from ..array.program import Branch, Carry, Loop, tree_nodes
+from ..hlo.element_types import PRED
 from .context_names import GRADIENT, is_gradient
 from .layer_names import gradients_in_tree, layer_names
 from .names import base_name, is_argument
@@ -14,6 +15,8 @@ from .sources import is_empty_word
 from .subject_names import SubjectNames
 from .updates import gradients, updates
 from .writing import Writing
+
+_COUNT, _FIRST = "count", "is_first"  # of the rounds of a loop
 
 
 class WantedNames:
@@ -135,7 +138,12 @@ class WantedNames:
             return "out"
         if following is not None and following.opcode == "item":
             return self._of_item(following) or "state"
-        return "state" if following is None or following.opcode == "parameter" else self.of(following)
+        if following is None or following.opcode == "parameter":
+            return "state"
+        if following.is_literal:
+            return _FIRST if _is_first(carry) else "state"
+        name = self.of(following)
+        return _COUNT if _counts(carry) and name == base_name(following, self.writer.graph) else name
 
     def _of_item(self, item: Node) -> str | None:
         """Return what one of several results is called in what gives them: a loop within the loop, branches, a call."""
@@ -145,3 +153,22 @@ class WantedNames:
             carry = loop.carries[item.parameters["index"]]
             return self.of_source(maker, loop).get(carry) or self.of_carry(carry)
         return self.writer.plan.user_names.get(item) or self._suggested(item)
+
+
+def _counts(carry: Carry) -> bool:
+    """Tell whether a carry is an integer that begins as 0 and goes up by 1."""
+    following, start = carry.following, carry.initial
+    if following is None or following.opcode != "add" or not start.is_literal or start.ndim:
+        return False
+    steps = [each for each in following.operands if each is not carry.parameter]
+    if len(steps) != 1 or not steps[0].is_literal or not start.type.is_integral:
+        return False
+    return bool(literal_value(start) == 0 and literal_value(steps[0]) == 1)
+
+
+def _is_first(carry: Carry) -> bool:
+    """Tell whether a carry is true in the first round alone."""
+    start, following = carry.initial, carry.following
+    if following is None or not start.is_literal or start.ndim or start.element_type is not PRED:
+        return False
+    return bool(literal_value(start)) and not literal_value(following)

@@ -61,11 +61,13 @@ from .statistics.filters import filters
 from .statistics.medians import medians
 from .statistics.pool_gradients import pool_gradients
 from .statistics.searches import searches
+from .unread_carries import unread_carries
 
 ArrayPass = Callable[[Function, Support], None]  # raises what a target supports
 
 # The passes over functions of the array dialect, in order. Each may be left out by name.
 PIPELINE: tuple[ArrayPass, ...] = (
+    unread_carries,
     idioms,
     threefry,
     remainders,
