@@ -49,7 +49,7 @@ def test_at_least_fourteen_programs_are_written_by_hand():
 
 # The most that is let pass today, (median, any): a change may lower these, and must not raise them above GOALS again
 # where they are below.
-WHOLE_FILES = (3.0, 7.7)
+WHOLE_FILES = (1.9, 3.6)
 REACHED = {"with sources": (1.0, 1.5), "without": (1.0, 1.5)}
 
 
@@ -96,6 +96,25 @@ def erf(x):
     return x
 '''
     # TABLE; for, if, two assignments, return; def twice, return
-    lines = ["TABLE = np.array([1, 2])", "def main(x):", '"""Doc."""', "for i in range(3):", "if x[i] > 0:"]
+    lines = ["TABLE = np.array([1, 2])", "def main(x):", "for i in range(3):", "if x[i] > 0:"]
     lines += ["x = twice(x)", "else:", "x, y = x, erf(x)", "return (", "x,", "y,", ")", "def twice(x):", "return 2 * x"]
-    assert measure(text) == Measure(8, len(lines), sum(map(len, lines)), 1, len(text.splitlines()))
+    found = measure(text)
+    assert found == Measure(8, len(lines), sum(map(len, lines)), 1, len(text.splitlines()), len(text.splitlines()) - 5)
+
+
+def test_checks_by_hand_are_not_counted():
+    text = '''
+def main(x, y):
+    """Return the sum."""
+    for name, given in {"x": x, "y": y}.items():
+        if given.shape != (2,):
+            raise TypeError(name)
+    if x.dtype != y.dtype:
+        raise TypeError("x and y")
+    for _ in range(2):
+        if x[0] > 0:
+            x = x + y
+    return x
+'''
+    found = measure(text)
+    assert (found.statements, found.lines, found.file_lines, found.bare_lines) == (4, 5, 12, 6)

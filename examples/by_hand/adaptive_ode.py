@@ -9,6 +9,15 @@ def derivative(state, rates):
 
 
 def main(state, rates, end_time, tolerance):
+    """Return the state [2] at ``end_time``, and how many steps were accepted and rejected."""
+    for name, given, shape in (
+        ("state", state, (2,)),
+        ("rates", rates, (4,)),
+        ("end_time", end_time, ()),
+        ("tolerance", tolerance, ()),
+    ):
+        if given.dtype != np.float32 or given.shape != shape:
+            raise TypeError(f"{name}: expected float32{shape}, got {given.dtype}{given.shape}")
     time, step = np.float32(0), np.float32(0.1)
     accepted = rejected = np.int32(0)
     while time < end_time and accepted + rejected < 500:

@@ -11,6 +11,14 @@ def log_softmax(x):
 
 
 def main(transition, emission, start):
+    """Return the tokens of each beam, their log probabilities, and the beam that each step went on from."""
+    for name, given, dtype, shape in (
+        ("transition", transition, "float32", (20, 20)),
+        ("emission", emission, "float32", (12, 20)),
+        ("start", start, "int32", ()),
+    ):
+        if given.dtype != dtype or given.shape != shape:
+            raise TypeError(f"{name}: expected {dtype}{shape}, got {given.dtype}{given.shape}")
     vocabulary = len(transition)
     only_end = np.where(np.arange(vocabulary) == END, np.float32(0), -np.inf).astype(np.float32)
     tokens = np.zeros((BEAMS, LENGTH + 1), dtype=np.int32)

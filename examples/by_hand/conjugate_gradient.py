@@ -4,6 +4,10 @@ import numpy as np
 
 
 def main(matrix, rhs, tolerance):
+    """Return x with ``matrix`` @ x == ``rhs``, how many steps it took, and the norm of what is left."""
+    for name, given, shape in (("matrix", matrix, (48, 48)), ("rhs", rhs, (48,)), ("tolerance", tolerance, ())):
+        if given.dtype != np.float32 or given.shape != shape:
+            raise TypeError(f"{name}: expected float32{shape}, got {given.dtype}{given.shape}")
     x = np.zeros_like(rhs)
     residual = direction = rhs
     square = rhs @ rhs

@@ -6,6 +6,10 @@ SOBEL = np.array([[1, 0, -1], [2, 0, -2], [1, 0, -1]], dtype=np.float32)
 
 
 def main(image, angle):
+    """Return the ``image`` [height, width, 3] turned by ``angle`` in radians, and the strength of its edges."""
+    for name, given, shape in (("image", image, (24, 32, 3)), ("angle", angle, ())):
+        if given.dtype != np.float32 or given.shape != shape:
+            raise TypeError(f"{name}: expected float32{shape}, got {given.dtype}{given.shape}")
     height, width, _ = image.shape
     row = np.arange(height, dtype=np.float32)[:, None] - height / 2
     column = np.arange(width, dtype=np.float32) - width / 2

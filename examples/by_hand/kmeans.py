@@ -8,6 +8,10 @@ def squared_distances(points, centers):
 
 
 def main(points, centers):
+    """Return the centers after ten rounds, the cluster of each of the ``points``, and the sum of squared distances."""
+    for name, given, shape in (("points", points, (300, 2)), ("centers", centers, (6, 2))):
+        if given.dtype != np.float32 or given.shape != shape:
+            raise TypeError(f"{name}: expected float32{shape}, got {given.dtype}{given.shape}")
     for _ in range(10):
         assignment = squared_distances(points, centers).argmin(axis=1)
         sums = np.zeros_like(centers)

@@ -4,6 +4,18 @@ import numpy as np
 
 
 def main(params_embedding, params_output, params_qkv, cache_key, cache_value, token, position):
+    """Return the next tokens, and the caches of keys and values with those of these tokens."""
+    for name, given, dtype, shape in (
+        ("params_embedding", params_embedding, "float32", (100, 32)),
+        ("params_output", params_output, "float32", (4, 8, 32)),
+        ("params_qkv", params_qkv, "float32", (3, 32, 4, 8)),
+        ("cache_key", cache_key, "float32", (24, 4, 8)),
+        ("cache_value", cache_value, "float32", (24, 4, 8)),
+        ("token", token, "int32", ()),
+        ("position", position, "int32", ()),
+    ):
+        if given.dtype != dtype or given.shape != shape:
+            raise TypeError(f"{name}: expected {dtype}{shape}, got {given.dtype}{given.shape}")
     keys, values = cache_key.copy(), cache_value.copy()
     length, _, size = keys.shape
     tokens = np.empty(8, dtype=np.int32)

@@ -8,6 +8,15 @@ def sigmoid(x):
 
 
 def main(params_bias, params_input, params_recurrent, inputs):
+    """Return the hidden state after each step [steps, batch, width], and the last cell state."""
+    for name, given, shape in (
+        ("params_bias", params_bias, (128,)),
+        ("params_input", params_input, (16, 128)),
+        ("params_recurrent", params_recurrent, (32, 128)),
+        ("inputs", inputs, (24, 4, 16)),
+    ):
+        if given.dtype != np.float32 or given.shape != shape:
+            raise TypeError(f"{name}: expected float32{shape}, got {given.dtype}{given.shape}")
     length, batch, _ = inputs.shape
     width = len(params_recurrent)
     hidden = cell = np.zeros((batch, width), dtype=np.float32)

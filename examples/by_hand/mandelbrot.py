@@ -4,6 +4,10 @@ import numpy as np
 
 
 def main(center, scale):
+    """Return after how many steps each point around ``center`` escapes, 30 at most."""
+    for name, given, dtype, shape in (("center", center, "complex64", ()), ("scale", scale, "float32", ())):
+        if given.dtype != dtype or given.shape != shape:
+            raise TypeError(f"{name}: expected {dtype}{shape}, got {given.dtype}{given.shape}")
     imaginary = np.linspace(-1, 1, 40, dtype=np.float32)[:, None]
     real = np.linspace(-1.5, 1.5, 60, dtype=np.float32)
     c = center + scale * (real + 1j * imaginary)

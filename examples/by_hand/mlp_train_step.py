@@ -34,6 +34,32 @@ def main(
     images,
     labels,
 ):
+    """Return the updated parameters, the updated state of Adam, and the loss."""
+    for name, given, dtype, shape in (
+        ("params_0_bias", params_0_bias, "float32", (128,)),
+        ("params_0_weight", params_0_weight, "float32", (64, 128)),
+        ("params_1_bias", params_1_bias, "float32", (32,)),
+        ("params_1_weight", params_1_weight, "float32", (128, 32)),
+        ("params_2_bias", params_2_bias, "float32", (10,)),
+        ("params_2_weight", params_2_weight, "float32", (32, 10)),
+        ("optimizer_state_mean_0_bias", optimizer_state_mean_0_bias, "float32", (128,)),
+        ("optimizer_state_mean_0_weight", optimizer_state_mean_0_weight, "float32", (64, 128)),
+        ("optimizer_state_mean_1_bias", optimizer_state_mean_1_bias, "float32", (32,)),
+        ("optimizer_state_mean_1_weight", optimizer_state_mean_1_weight, "float32", (128, 32)),
+        ("optimizer_state_mean_2_bias", optimizer_state_mean_2_bias, "float32", (10,)),
+        ("optimizer_state_mean_2_weight", optimizer_state_mean_2_weight, "float32", (32, 10)),
+        ("optimizer_state_square_0_bias", optimizer_state_square_0_bias, "float32", (128,)),
+        ("optimizer_state_square_0_weight", optimizer_state_square_0_weight, "float32", (64, 128)),
+        ("optimizer_state_square_1_bias", optimizer_state_square_1_bias, "float32", (32,)),
+        ("optimizer_state_square_1_weight", optimizer_state_square_1_weight, "float32", (128, 32)),
+        ("optimizer_state_square_2_bias", optimizer_state_square_2_bias, "float32", (10,)),
+        ("optimizer_state_square_2_weight", optimizer_state_square_2_weight, "float32", (32, 10)),
+        ("optimizer_state_step", optimizer_state_step, "int32", ()),
+        ("images", images, "float32", (32, 64)),
+        ("labels", labels, "int32", (32,)),
+    ):
+        if given.dtype != dtype or given.shape != shape:
+            raise TypeError(f"{name}: expected {dtype}{shape}, got {given.dtype}{given.shape}")
     hidden_1 = np.maximum(images @ params_0_weight + params_0_bias, 0)
     hidden_2 = np.maximum(hidden_1 @ params_1_weight + params_1_bias, 0)
     logits = hidden_2 @ params_2_weight + params_2_bias

@@ -14,6 +14,14 @@ def accelerations(positions, masses):
 
 
 def main(positions, velocities, masses):
+    """Return the positions and velocities after the steps, and the energy at each."""
+    for name, given, shape in (
+        ("positions", positions, (24, 3)),
+        ("velocities", velocities, (24, 3)),
+        ("masses", masses, (24,)),
+    ):
+        if given.dtype != np.float32 or given.shape != shape:
+            raise TypeError(f"{name}: expected float32{shape}, got {given.dtype}{given.shape}")
     energies = np.empty(40, dtype=np.float32)
     for t in range(40):
         velocities = velocities + 0.005 * accelerations(positions, masses)

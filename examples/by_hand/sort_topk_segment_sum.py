@@ -4,6 +4,15 @@ import numpy as np
 
 
 def main(sales, region, price_steps, prices):
+    """Return the ranking of the shops by sales and what the report shows of them."""
+    for name, given, dtype, shape in (
+        ("sales", sales, "float32", (40, 30)),
+        ("region", region, "int32", (40,)),
+        ("price_steps", price_steps, "float32", (12,)),
+        ("prices", prices, "float32", (25,)),
+    ):
+        if given.dtype != dtype or given.shape != shape:
+            raise TypeError(f"{name}: expected {dtype}{shape}, got {given.dtype}{given.shape}")
     totals = sales.sum(axis=1)
     ranking = np.argsort(-totals, kind="stable").astype(np.int32)
     best_days = np.argsort(-sales, axis=1, kind="stable")[:, :3]

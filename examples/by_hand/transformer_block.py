@@ -23,6 +23,23 @@ def main(
     x,
     mask,
 ):
+    """Return ``x`` [batch, length, width] after attention and the feed-forward layer."""
+    for name, given, dtype, shape in (
+        ("params_attention_output", params_attention_output, "float32", (64, 64)),
+        ("params_attention_qkv", params_attention_qkv, "float32", (64, 192)),
+        ("params_feed_forward_down", params_feed_forward_down, "float32", (256, 64)),
+        ("params_feed_forward_down_bias", params_feed_forward_down_bias, "float32", (64,)),
+        ("params_feed_forward_up", params_feed_forward_up, "float32", (64, 256)),
+        ("params_feed_forward_up_bias", params_feed_forward_up_bias, "float32", (256,)),
+        ("params_norm_1_offset", params_norm_1_offset, "float32", (64,)),
+        ("params_norm_1_scale", params_norm_1_scale, "float32", (64,)),
+        ("params_norm_2_offset", params_norm_2_offset, "float32", (64,)),
+        ("params_norm_2_scale", params_norm_2_scale, "float32", (64,)),
+        ("x", x, "float32", (2, 32, 64)),
+        ("mask", mask, "bool", (2, 32)),
+    ):
+        if given.dtype != dtype or given.shape != shape:
+            raise TypeError(f"{name}: expected {dtype}{shape}, got {given.dtype}{given.shape}")
     batch, length, width = x.shape
     normed = layer_norm(x, params_norm_1_scale, params_norm_1_offset)
     qkv = (normed @ params_attention_qkv).reshape(batch, length, 3, 4, -1)
