@@ -62,10 +62,13 @@ def check_sizes(
         if given != [known.get(word, word) for word in wanted]:
             raise TypeError(f"{name}: expected {expected}{told}, got {found}")
         for word, size in known.items():
-            least, step = sizes[word].start, sizes[word].step
-            if int(size) not in sizes[word]:
-                possible = f"at least {least}" + f", a multiple of {step}" * (step > 1)
-                raise TypeError(f"{name}: {word} is {size}, must be {possible}")
+            own = sizes[word]
+            if int(size) not in own:
+                limits = [f"at least {own.start}"]
+                limits += [f"below {own.stop}"] * (own.stop < 2**63)
+                limits += [f"a multiple of {own.step}"] * (own.step > 1)
+                problem = f"{word} is {size}, must be {', '.join(limits)}"
+                raise TypeError(f"{name}: {problem}")
 
 
 def check_trees(tree: Any, signature: Any, path: str = "") -> None:

@@ -345,6 +345,36 @@ def test_the_least_size_is_told_by_one_program(function, least):
     assert least_sizes([module], {"N": (13,)}) == {"N": least}
 
 
+BELOW = {  # a function of positions, the text that it has at all sizes, and a size at which it once had another
+    lambda x: jnp.where(jnp.arange(len(x)) < 2_000_000, x, 0): ("np.arange(n, dtype=np.int32) < 2000000", 2_000_100),
+    lambda x: jnp.where(jnp.arange(len(x)) // 1000 < 1500, x, 0): ("// 1000 < 1500", 1_500_100),
+    lambda x: jnp.where(jnp.arange(len(x)) * 1000 >= 0, x, 0): ("* 1000 >= 0", 2_200_000),
+    lambda x: jnp.where(jnp.arange(len(x)) * 0.5 < 4e5, x, 0): ("< 400000", 900_000),
+}
+
+
+@pytest.mark.parametrize("function", BELOW)
+def test_what_positions_are_compared_with_counts_however_large_it_is(function):
+    text, size = BELOW[function]
+    emitted = xla2py.emit(xla2py.from_jax(function, xla2py.array("N")))
+    assert text in emitted.source
+    x = np.arange(1, size + 1, dtype=np.float32)
+    np.testing.assert_array_equal(emitted.load().main(x), function(x))
+
+
+def test_sizes_end_where_positions_that_count_cannot_be_seen():
+    def kept(x):
+        rows, columns, layers = (jnp.arange(size) < 2_000_000 for size in x.shape)
+        return jnp.where(rows[:, None, None] & columns[:, None] & layers, x, 0)
+
+    emitted = xla2py.emit(xla2py.from_jax(kept, xla2py.array("A, B, C")))
+    end = emitted.sizes["A"].stop
+    assert end < 2_000_000 and emitted.sizes == emitted.load().SIZES
+    emitted.load().main(np.ones((2, 3, 4), np.float32))
+    with pytest.raises(TypeError, match=f"A is {end}, must be at least 2, below {end}$"):
+        emitted.load().main(np.ones((end, 3, 4), np.float32))
+
+
 def test_names_in_shapes_are_sizes():
     assert free_sizes("kernels:f(f32[B,4], s32[T,B])") == ("B", "T")
     assert free_sizes("model.hlo") == free_sizes("kernels:f(f32[3,4])") == ()

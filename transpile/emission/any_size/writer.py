@@ -26,6 +26,7 @@ from ..header import recorded_hashes, with_new_body_hash, with_source_hash
 from .expressions import FEWEST
 from .kernel_strings import Language
 from .least_sizes import least_sizes
+from .reach import reaches
 from .skeletons import bits_at, numbers_by_chance, numbers_that_differ, sizes_of, skeleton
 from .texts import Common, Shapes, in_common
 
@@ -48,7 +49,7 @@ _FAR = (
     (4_098, 4_206, 4_322, 4_444, 4_564, 4_686),
 )
 _MOST_BITS = 2**63 - 1  # of an array
-MOST_POSITIONS = max(map(max, _FAR))  # along an axis, where nothing else bounds them
+MOST_POSITIONS = 2**31 - 1  # along an axis, where nothing else bounds them
 _SO_MANY_STEPS = (3, 4, 5, 6, 7, 8)  # are tried last: quotients of multiples are sizes, too
 _ENDLESS = 2**63
 _MOST_DOUBTS = 8  # that are settled, each by a program more
@@ -67,7 +68,8 @@ class Writer:
     in common. At all sizes the program is arranged as at those that it is ``planned`` for, on targets that arrange it.
     Where it ``works_out`` nothing from numbers that follow from sizes, what they are computed with stays in the text.
     Where ``sizes_reach`` is not 0, no position along an axis is known to be less. Where it ``is_far``, the text is that
-    of large sizes, and the least are those from which on the program has it.
+    of large sizes, and the least are those from which on the program has it. The text is ``known_to`` be right at sizes
+    below some.
     """
 
     witnesses: Witnesses
@@ -80,6 +82,7 @@ class Writer:
     works_out: bool = True
     sizes_reach: int = 0
     is_far: bool = False
+    known_to: Assignment = field(default_factory=dict)
 
     @cached_property
     def renderer(self) -> Renderer:
@@ -94,7 +97,10 @@ class Writer:
             self._add_large()
         else:
             self._add_small(observe)
-        ranges = {name: range(min(self.sizes[name]), _ENDLESS, step) for name, step in self.witnesses.steps.items()}
+        ranges = {
+            name: range(min(self.sizes[name]), self.known_to.get(name, _ENDLESS), step)
+            for name, step in self.witnesses.steps.items()
+        }
         line = self.renderer.statement("free_sizes", ranges)
         text = _SIGNATURE.sub(lambda match: f"{match[0]}\n{line}", self.common.text, count=1)
         text = with_source_hash(text, _digest(self.emitted, self.planned))
@@ -251,14 +257,24 @@ class Writer:
         return [*sorted(possible, key=lambda sizes: not fixed.isdisjoint(sizes.values())), steps]
 
     def _far_program(self) -> tuple[Assignment, HloModule | None]:
-        """The program at sizes that are much larger; None where it can be read at none of these."""
-        for numbers in _FAR if self.witnesses.at is not None else ():
+        """The program at sizes that are much larger; None where it can be read at none of these.
+
+        Where positions are compared with larger numbers than these, nothing is known of larger sizes.
+        """
+        if self.witnesses.at is None:
+            return {}, None
+        first = self.witnesses.modules[0]
+        reached = reaches(first, self.second[1])
+        longer = (2 * wanted for wanted in reached if 2 * wanted > min(_FAR[-1]))
+        rows = {*_FAR, *(tuple(wanted + number for number in _FAR[-1]) for wanted in longer)}
+        for numbers in sorted(rows, reverse=True):
             far = {name: k * step for (name, step), k in zip(self.witnesses.steps.items(), numbers, strict=False)}
-            if bits_at(self.witnesses.modules[0], self.witnesses.assignment(0), far) > _MOST_BITS:
+            if bits_at(first, self.witnesses.assignment(0), far) > _MOST_BITS:
                 continue
             with suppress(Exception):  # a function may do anything at sizes that it is not made for
-                assert self.witnesses.at is not None
-                return far, self.witnesses.at(far)
+                module = self.witnesses.at(far)
+                self.known_to = dict.fromkeys(far, _ENDLESS) if min(numbers) > reached[-1] else far
+                return far, module
         return {}, None
 
     def _add_what_is_needed(self) -> None:
@@ -293,7 +309,7 @@ class Writer:
         most = min(
             numbers[0] // step for numbers, step in zip(self.sizes.values(), self.witnesses.steps.values(), strict=True)
         )
-        return [self._scaled(most // part) for part in (3, 5)]
+        return [self._scaled(most * part // (part + 1)) for part in (4, 6)]
 
     def _multiples(self, numbers: Sequence[int], most: Assignment) -> dict[str, int]:
         """The least sizes from some numbers on that are possible."""
