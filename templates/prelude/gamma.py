@@ -117,6 +117,14 @@ def polygamma(n: np.ndarray, x: np.ndarray) -> np.ndarray:
         return np.where((n != np.floor(n)) | (n < 0), np.nan, slope)
 
 
+def trigamma(x: np.ndarray) -> np.ndarray:
+    """The derivative of digamma.
+
+    Source: NIST, Digital library of mathematical functions, 25.11.12.
+    """
+    return zeta(np.full_like(x, 2), x)
+
+
 def gamma_series(a: np.ndarray, x: np.ndarray, active: np.ndarray) -> np.ndarray:
     """The sum of ``x**n / ((a + 1) (a + 2) .. (a + n))``, from n = 0 on."""
     eps = np.finfo(x.dtype).eps

@@ -24,6 +24,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {  # with the number of t
     "np.nextafter": (jnp.nextafter, 2),
     "polygamma": (lax.polygamma, 2),
     "random_gamma_grad": (lax.random_gamma_grad, 2),
+    "trigamma": (lambda x: lax.polygamma(lax.full_like(x, 1), x), 1),  # the derivative of digamma
     "xlogy": (jax.scipy.special.xlogy, 2),
     "xlog1py": (jax.scipy.special.xlog1py, 2),
     "zeta": (lax.zeta, 2),

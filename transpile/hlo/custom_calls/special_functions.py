@@ -24,6 +24,7 @@ SPECIAL_FUNCTIONS: dict[str, tuple[int, tuple[str, ...]]] = {
     "np.nextafter": (2, ("chlo.next_after", "mhlo.next_after")),
     "polygamma": (2, ("xla_builder.math.Polygamma", "chlo.polygamma", "mhlo.polygamma")),
     "random_gamma_grad": (2, ("xla_builder.math.RandomGammaGrad",)),
+    "trigamma": (1, ()),
     "xlogy": (2, ()),
     "xlog1py": (2, ()),
     "zeta": (2, ("xla_builder.math.Zeta", "chlo.zeta", "mhlo.zeta")),
