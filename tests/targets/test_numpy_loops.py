@@ -55,6 +55,20 @@ def test_arrays_are_made_before_the_first_round():
     assert lines.index("copy_into(before, now)") < lines.index("copy_into(now, ")
 
 
+def test_what_loops_begin_with_keeps_its_name_until_they_read_it():
+    def bisected(x, y):
+        def step(carry):
+            count, low, middle, high = carry
+            above = x > middle
+            low, high = jnp.where(above, middle, low), jnp.where(above, high, middle)
+            return count + 1, low, (low + high) / 2, high
+
+        begun = [jnp.broadcast_to(number, x.shape) for number in (y.min(), y.sum(), y.max())]
+        return lax.while_loop(lambda c: (c[0] < 9) & ((c[3] - c[1]).max() > 0), step, (0, *begun))[2] * y.min()
+
+    as_in_xla(bisected, X, Y)
+
+
 def test_arrays_that_change_places():
     def turns(x, y):
         def step(i, carry):

@@ -29,7 +29,7 @@ class Fitting:
             part = None if fits else self._part_to_cut(node, node.operands) or self._view_to_cut(node, text)
             if part is None:
                 return text
-            self._cut(part, node)
+            self.cut(part, node)
             self.writer.statement(part)
 
     def fit_change(self, node: Node, line: Callable[[], str]) -> None:
@@ -38,10 +38,10 @@ class Fitting:
             part = self._part_to_cut(node, node.operands[1:])
             if part is None:
                 return
-            self._cut(part, node)
+            self.cut(part, node)
             self.writer.statement(part)
 
-    def _cut(self, part: Node, node: Node) -> None:
+    def cut(self, part: Node, node: Node) -> None:
         """Give a part of a node a name of its own, and count anew what the two read."""
         allocation, reads = self.writer.allocation, self.writer.reads
         before = reads.of(node)

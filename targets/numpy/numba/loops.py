@@ -161,5 +161,5 @@ class LoopWriter:
         for read in (*node.operands, *captured):
             (source,) = read.operands if read.opcode == "copy" else (read,)
             if source.opcode not in _MADE_INSIDE and source not in writer.plan.named and source not in writer.texts:
-                writer.plan.named.add(source)
+                writer.fitting.cut(source, node)
                 writer.statement(source)
