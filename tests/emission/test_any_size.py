@@ -375,6 +375,31 @@ def test_sizes_end_where_positions_that_count_cannot_be_seen():
         emitted.load().main(np.ones((end, 3, 4), np.float32))
 
 
+@pytest.mark.parametrize("width, added", [(3, ""), (5, " + 1")])
+def test_paddings_of_windows_with_a_stride_are_remainders_of_their_own_sizes(width, added):
+    def same(x, k):
+        words = ("NHWC", "HWIO", "NHWC")
+        return jax.lax.conv_general_dilated(x, k, (2, 2), "SAME", dimension_numbers=words)
+
+    arrays = xla2py.array("B, H, W, 3"), xla2py.array(f"{width}, {width}, 3, 4")
+    emitted = xla2py.emit(xla2py.from_jax(same, *arrays))
+    assert f"(h % 2{added}, " in emitted.source and f"(w % 2{added}, " in emitted.source
+    kernel, main = np.ones((width, width, 3, 4), np.float32), emitted.load().main
+    for sizes in [(2, 6, 6), (3, 6, 7), (2, 7, 6), (3, 7, 7), (2, 8, 11)]:
+        x = np.arange(3 * np.prod(sizes), dtype=np.float32).reshape(*sizes, 3)
+        np.testing.assert_allclose(main(x, kernel), same(x, kernel), rtol=1e-5)
+
+
+def test_small_numbers_that_sizes_are_multiplied_by_are_found():
+    """The least singular value that counts is a multiple of the number of rows."""
+    emitted = xla2py.emit(
+        xla2py.from_jax(lambda x, y: jnp.linalg.lstsq(x, y)[0], xla2py.array("N, 3"), xla2py.array("N"))
+    )
+    assert "1.1920929e-07 * n" in emitted.source
+    x = np.random.default_rng(0).normal(size=(31, 3)).astype(np.float32)
+    np.testing.assert_allclose(emitted.load().main(x, x[:, 0] + x[:, 1]), [1, 1, 0], atol=1e-5)
+
+
 def test_names_in_shapes_are_sizes():
     assert free_sizes("kernels:f(f32[B,4], s32[T,B])") == ("B", "T")
     assert free_sizes("model.hlo") == free_sizes("kernels:f(f32[3,4])") == ()

@@ -174,6 +174,22 @@ def test_chunks_of_so_many_elements_need_no_sizes():
     assert xla2py.emit(witnesses(gram), "dask", chunks="6").load().CHUNKS == {"x": (6, 6), "y": (6, 6)}
 
 
+def test_the_rest_of_one_axis_is_not_another_by_chance():
+    def shifted(x, y):
+        return x[1:].sum() + y * 2, jnp.where(jnp.arange(len(y)) < len(x), y, 0)
+
+    assert xla2py.emit(xla2py.from_jax(shifted, xla2py.array("N"), xla2py.array("M")), "dask", chunks="5").sizes
+
+
+def test_tall_matrices_with_so_many_columns_are_factored_in_chunks():
+    programs = xla2py.from_jax(jnp.linalg.qr, xla2py.array("N, 3"))
+    main = xla2py.emit(programs, "dask", chunks="5").load().main
+    x = np.random.default_rng(0).normal(size=(23, 3)).astype(np.float32)
+    q, r = (each.compute(scheduler="sync") for each in main(x))
+    np.testing.assert_allclose(q @ r, x, atol=1e-5)
+    np.testing.assert_allclose(np.abs(r), np.abs(np.asarray(jnp.linalg.qr(x)[1])), atol=1e-5)
+
+
 def test_equal_sizes_may_be_planned_for():
     programs = xla2py.from_jax(lambda x, y: x @ y, xla2py.array("N, D"), xla2py.array("D, M"))
     emitted = xla2py.emit(programs.planned_for(N=50_000, D=50_000, M=50_000), "dask").load()

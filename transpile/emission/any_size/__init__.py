@@ -21,6 +21,7 @@ from .writer import MOST_POSITIONS, Writer
 
 _MANY = 1_000_000  # elements along an axis
 _CHUNKS = 8  # of an axis where nothing but their length is known
+_APART = 3  # chunks, by which one axis is longer than another: then none is the rest of another
 
 
 def emit_any_size(
@@ -90,7 +91,8 @@ def _sizes_to_plan_for(witnesses: Witnesses, options: Mapping[str, Any]) -> Assi
         count = range(len(witnesses.modules))
         return max((witnesses.assignment(number) for number in count), key=lambda own: prod(own.values()))
     if not sizes and options["chunks"].isdecimal():
-        sizes = dict.fromkeys(witnesses.sizes, int(options["chunks"]) * _CHUNKS)
+        length = int(options["chunks"])
+        sizes = {name: length * (_CHUNKS + _APART * number) for number, name in enumerate(witnesses.sizes)}
     for name, step in witnesses.steps.items() if sizes else ():  # equal sizes would have another program
         while list(sizes.values()).count(sizes[name]) > 1 or sizes[name] % step:
             sizes[name] += 1

@@ -15,7 +15,9 @@ MORE = FEWEST + 1  # that show one with more to choose: its numbers fit fewer va
 _HIGHEST_DEGREE = 3  # of products of sizes
 _FARTHEST = 4  # that a size is moved before it is divided
 _GREATEST_DIVISOR = 4096  # of numbers that differ by little at sizes far apart, any large one might be
+_DIGITS = 8  # of numbers that sizes are multiplied by: one more would be those of rounding
 _DOUBTED = 100  # numbers that may tell divisions apart
+_GREATEST_MODULUS = 4  # of strides, by which paddings follow from sizes
 _CHEAPEST_OF_TWO = 10  # what the sum of two sizes costs
 ATOM, POWER, PRODUCT, SUM = 3, 2, 1, 0  # how tightly an expression binds
 # Each row is an expression of a whole number k: the dividend, or 0 where it is k's power itself; the function that
@@ -69,8 +71,8 @@ def integer_expression(
 
     The forms are ``m``, ``m + c``, ``c * m``, ``c * m + d``, ``m // c``, ``(m + c - 1) // c``, ``c - m`` and the sum or
     the difference of two ``m``, where each ``m`` is a product of up to three sizes; ``m // c + d`` and ``(m + d) // c``
-    for one size. Where several divisions of a size have these values, there is a doubt; divisions of a product by one
-    of several numbers are none, as the values may be anything.
+    for one size, or else ``m % c + d``. Where several divisions of a size have these values, there is a doubt;
+    divisions of a product by one of several numbers are none, as the values may be anything.
     """
     if len(set(values)) == 1:
         return SizeExpression(str(values[0]), ATOM if values[0] >= 0 else SUM, 0, tuple(values))
@@ -85,7 +87,26 @@ def integer_expression(
         best = _cheapest(best, *found)
     if best is None or best.cost > _CHEAPEST_OF_TWO:
         best = _cheapest(best, *_of_two(products, values, dtype))
-    return best
+    return best or _remainder(values, sizes)
+
+
+def _remainder(values: Sequence[int], sizes: Sizes) -> SizeExpression | None:
+    """The remainder of a size, and a number, that have these values, such as the paddings of windows with a stride.
+
+    So few numbers may be those of another size by chance: there is a doubt, unless two texts differ in this size alone.
+    """
+    columns = list(zip(*sizes.values(), strict=True))
+    for place, (name, own) in enumerate(sizes.items()):
+        others = [(*column[:place], *column[place + 1 :]) for column in columns]
+        step = math.gcd(*own)
+        for modulus in range(2, _GREATEST_MODULUS + 1):
+            rest = tuple(each % modulus for each in own)
+            found = _plus(SizeExpression(f"{name} % {modulus}", PRODUCT, 4, rest, MORE), values[0] - rest[0], 2)
+            if found.values != tuple(values) or len({*rest}) == 1:
+                continue
+            is_shown = len(set(zip(others, rest, strict=True))) > len({*others})
+            return found if is_shown else replace(found, doubt=(name, own[0] + step))
+    return None
 
 
 def _without_doubts(found: Sequence[SizeExpression]) -> list[SizeExpression]:
@@ -241,5 +262,6 @@ def _real_forms(product: SizeExpression, values: Sequence[float]) -> Iterator[tu
         yield f"{constant:g} / {bottom}", PRODUCT, [constant / each for each in m]
     yield power, POWER, [each**0.5 for each in m]
     yield f"1 / {power}", PRODUCT, [1 / each**0.5 for each in m]
-    for constant in {round(values[0] / m[0]), round(values[0] / m[0], 6)} - {0, 1}:
-        yield f"{constant:g} * {product.within(PRODUCT)}", PRODUCT, [constant * each for each in m]
+    slope = values[0] / m[0]
+    for constant in {round(slope), round(slope, 6), float(f"{slope:.{_DIGITS}g}")} - {0, 1}:
+        yield f"{constant:.{_DIGITS}g} * {product.within(PRODUCT)}", PRODUCT, [constant * each for each in m]
