@@ -63,6 +63,12 @@ def add_while(body: Body, depth: int) -> None:
     start = body.constant(counter.type, str(counter.start), 16)
     usable = [value for value in body.values if value.type in TYPES or value.type == "s32"]
     carried = [fitted(body, value) for value in random.choices(usable, k=random.randint(0, 4))]
+    numbers = [value for value in carried if not value.dimensions]
+    if numbers and random.random() < 0.4:  # which are spread out to arrays of one shape
+        dimensions = shape_chains.random_dimensions(random, 2)
+        carried += [
+            body.add("broadcast", [value], value.type, dimensions, value.bound, "dimensions={}") for value in numbers
+        ]
     if random.random() < 0.6:
         stacked_type = random.choice(TYPES)
         dimensions = (max(1, abs(counter.limit) + 2), *shape_chains.random_dimensions(random, 1))
