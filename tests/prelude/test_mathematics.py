@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from xla2py.benchmarks import complex_mathematics
 from xla2py.benchmarks.mathematics import EXACT, FUNCTIONS, TWO_ARGUMENTS, errors, largest_error, loop, names
 
 INF, NAN = math.inf, math.nan
@@ -32,6 +33,21 @@ def test_errors_are_those_promised(name):
         pytest.skip("needs a type wider than float64")
     error, where = largest_error(name, 20011)
     assert error <= promised(name), where
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant <= 52, reason="needs a type wider than float64")
+@pytest.mark.parametrize("name", complex_mathematics.EXACT)
+def test_errors_of_complex_functions_are_those_promised(name):
+    error, where = complex_mathematics.largest_error(name, 50_000)
+    told = complex_mathematics.FUNCTIONS[name].__doc__
+    assert error <= float(re.search(r"Error: (\d+\.\d+) ulp", told)[1]), where
+
+
+def test_distances_of_complex_numbers_are_those_in_the_plane():
+    far = {"sign": lambda z: z / abs(z) * (1 + 2.0**-48)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(complex_mathematics, "EXACT", far)
+        assert complex_mathematics.largest_error("sign", 1000)[0] > 8
 
 
 @pytest.mark.parametrize("name", [name for name in names() if name not in TWO_ARGUMENTS])
