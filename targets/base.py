@@ -33,13 +33,14 @@ def _supports_every_function(function: Function) -> str | None:
 class OwnCall:
     """A call of a function of a target's own prelude, or of a ``package``: the positional arguments, a ``Slot`` for an
     operand of the node; without any, the operands in order. Where it ``is_operation``, it is one of the array dialect
-    on the operands, with the keywords as its parameters."""
+    on the operands, with the keywords as its parameters. It may have other ``operands`` than the node."""
 
     function: str
     arguments: tuple[Any, ...] = ()
     keywords: tuple[tuple[str, Any], ...] = ()
     package: str = ""
     is_operation: bool = False
+    operands: tuple[Node, ...] = ()
 
 
 def _whole(lines: Lines) -> int:
@@ -71,12 +72,12 @@ class Kernels:
     ``own_function(node)`` is the call that stands for a node where kernels are written, ``round_function(node)`` the
     one in a loop that is such a function. ``refuses(node)`` gives the reason why a node would stand in the way of
     kernels, so that nothing is raised to it, or None. Where they ``take_any_shape``, those that ask for no place
-    compute arrays of other shapes, too. A result with ``bytes_by_caller`` and more is an array that the caller makes
-    and a kernel fills. Where one ``saves_launches``, parts of what is computed are computed where they are read, and
-    arrays that change in most places are computed anew. Loops over ``parallel_from`` elements and more may run in
-    several threads, where a target has these. ``any_size`` are the fields that are others where sizes are free; None
-    where kernels cannot be written for any. Where kernels are strings in the text of a module, ``language()`` says how
-    sizes stand in them
+    compute arrays of other shapes, too. The only result of a kernel, and any with ``bytes_by_caller`` and more, is an
+    array that the caller makes and a kernel fills, unless that is None. Where one ``saves_launches``, parts of what is
+    computed are computed where they are read, and arrays that change in most places are computed anew. Loops over
+    ``parallel_from`` elements and more may run in several threads, where a target has these. ``any_size`` are the
+    fields that are others where sizes are free; None where kernels cannot be written for any. Where kernels are strings
+    in the text of a module, ``language()`` says how sizes stand in them
     (:class:`transpile.emission.any_size.kernel_strings.Language`). They need the packages that ``requires`` names,
     which an ``extra`` of this distribution installs, and ``compiler_bytes`` of memory beside their arrays.
     ``declarations`` makes what writes the kernels of a module (:class:`transpile.emission.kernels.Declarations`); the

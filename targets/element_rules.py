@@ -74,11 +74,13 @@ class ReductionTable:
 
 
 def called_function(node: Node) -> str:
-    """The prelude function that a node calls on its operands alone; the type that it converts to does not count."""
+    """The prelude function that a node calls on its operands alone; the type that it converts to does not count, or the
+    format that it rounds to."""
     function = node.parameters["function"]
     slots = tuple(argument for argument in node.parameters["arguments"] if argument != node.element_type)
-    plain = slots == tuple(Slot(k) for k in range(len(node.operands))) and not node.parameters["keywords"]
-    return function if plain and isinstance(function, str) else ""
+    plain = slots == tuple(Slot(k) for k in range(len(node.operands)))
+    is_known = function == "reduce_precision" or not node.parameters["keywords"]
+    return function if plain and is_known and isinstance(function, str) else ""
 
 
 def _always(node: Node) -> bool:

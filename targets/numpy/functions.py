@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from ...transpile.array.node import Node, PreludeName, Slot, Ufunc
+from ...transpile.array.node import Node, PreludeName, Slot, Ufunc, literal_value
 from ..base import OwnCall
 
 _LONG_ROW = 32  # elements that are combined at once rather than by the ufunc's ``at``
@@ -17,6 +17,7 @@ _MANY_EQUATIONS = 128
 _MANY_ELEMENTS = 2**17  # of which arrays do not stay in the cache
 _NUMBERS = frozenset("s8 s16 s32 s64 u8 u16 u32 u64 f32 f64".split())
 COMBINERS = frozenset("add multiply maximum minimum".split())
+_LEAST_OF_ROW = 32  # elements of a row for each of the largest
 _MOST_WINDOWED = 2  # axes along which the loops of pools have windows
 
 
@@ -48,9 +49,31 @@ def _scattered(node: Node, arguments: tuple[Any, ...]) -> OwnCall | None:
     is_known = combiner in COMBINERS and node.type.name in _NUMBERS and node.operands[1].type is node.type
     if not is_known or not all(isinstance(part, Slot) for part in index):
         return None
+    operands, keywords = node.operands, tuple[tuple[str, Any], ...]()
+    slot = index[0].index
+    counted = _counted_from_end(operands[slot], node.shape[0])
+    if len(index) == 1 and counted is not None and not any(body.kind == "loop" for body in node.region.path()):
+        operands = (*operands[:slot], counted, *operands[slot + 1 :])
+        keywords = (("from_end", True),)
     if node.operands[0].opcode == "zeros":
-        return OwnCall("scatter_on_zeros", (*arguments[1:3], node.shape, node.type, *arguments[3:]))
-    return OwnCall("scatter_in_order", arguments)
+        arguments = (*arguments[1:3], node.shape, node.type, *arguments[3:])
+        return OwnCall("scatter_on_zeros", arguments, keywords, operands=operands)
+    return OwnCall("scatter_in_order", arguments, keywords, operands=operands)
+
+
+def _counted_from_end(index: Node, size: int) -> Node | None:
+    """Return the integers that count from the end of an axis where they are negative, of which an index is made by
+    adding the axis's size to these; None for any other index."""
+    if index.opcode != "select":
+        return None
+    which, moved, plain = index.operands
+    adds_size = moved.opcode == "add" and moved.operands[0] is plain and _is_number(moved.operands[1], size)
+    is_below = which.opcode == "compare" and which.operands[0] is plain and _is_number(which.operands[1], 0)
+    return plain if adds_size and is_below and which.parameters["direction"] == "LT" else None
+
+
+def _is_number(node: Node, number: int) -> bool:
+    return node.is_literal and bool(literal_value(node) == number)
 
 
 def _pool(node: Node) -> OwnCall | None:
@@ -88,12 +111,28 @@ def _search(node: Node) -> OwnCall | None:
     return OwnCall("compiled_search", node.parameters["arguments"], tuple(node.parameters["keywords"].items()))
 
 
+def top_k_by_heap(node: Node) -> OwnCall | None:
+    """Numbers of up to 32 bits go through a heap for each row, whatever size they have."""
+    (x,), (_, k, *_) = node.operands, node.parameters["arguments"]
+    if x.type.name not in _NUMBERS or x.type.bits > 32 or 0 in x.shape or not k:
+        return None
+    function = "top_k_by_heap" if x.type.is_floating else "top_k_of_integers_by_heap"
+    return OwnCall(function, node.parameters["arguments"], tuple(node.parameters["keywords"].items()))
+
+
+def _few_of_rows(node: Node) -> OwnCall | None:
+    """A heap is faster than to take all of a row apart where few are wanted, as then few are put into it."""
+    is_few = _LEAST_OF_ROW * node.parameters["arguments"][1] <= node.operands[0].shape[-1]
+    return top_k_by_heap(node) if is_few else None
+
+
 _CALLS: dict[str, Callable[[Node], OwnCall | None]] = {
     "random_bits": _generator("compiled_bits"),
     "random_uniform": _generator("compiled_uniform"),
     "random_normal": _generator("compiled_normal"),
     "philox_bits": _generator("compiled_philox"),
     "scatter_at": _scatter,
+    "top_k": _few_of_rows,
     "reduce_window": _pool,
     "select_and_scatter": _pool_gradient,
     **dict.fromkeys(("search_sorted", "search_many"), _search),

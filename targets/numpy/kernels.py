@@ -65,6 +65,7 @@ _FUNCTIONS: dict[str, Kinds] = {
     **dict.fromkeys("sign round_half_away to_int logistic rsqrt".split(), _FLOATS | NARROW),
     **dict.fromkeys("erf erfc erf_inv normal_cdf sigmoid".split(), NARROW | {"f32"}),
     **dict.fromkeys(("erf_float64", "round_to"), frozenset(("f64",))),
+    "reduce_precision": frozenset(("f32",)),
     "complex_from_parts": _FLOATS,
     **dict.fromkeys("complex_log1p complex_expm1 complex_logistic complex_rsqrt".split(), _COMPLEX),
     **dict.fromkeys("complex_sign complex_maximum complex_minimum".split(), _COMPLEX),
@@ -120,7 +121,9 @@ _FOR_THREADS = 2**17  # elements: below, to start threads takes longer than they
 _LEAST_ELEMENTS = 2**12  # of the arrays of a region that is computed once
 _LEAST_OF_A_ROUND = 2  # the same in every round of a loop
 # What NumPy has no loop of its own for.
-_LONG_IN_NUMPY = frozenset("erf erfc erf_float64 erf_inv normal_cdf sigmoid sign round_half_away to_int".split())
+_LONG_IN_NUMPY = frozenset(
+    "erf erfc erf_float64 erf_inv normal_cdf sigmoid sign round_half_away to_int reduce_precision".split()
+)
 
 
 def pays(nodes: Sequence[Node], saved: int, is_repeated: bool) -> bool:
@@ -128,7 +131,20 @@ def pays(nodes: Sequence[Node], saved: int, is_repeated: bool) -> bool:
     elements = max(prod(each.shape) for node in nodes for each in (node, *node.operands))
     if elements < (_LEAST_OF_A_ROUND if is_repeated else _LEAST_ELEMENTS):
         return False
-    return saved > 0 or any(map(_is_slow_in_numpy, nodes))
+    if any(map(_is_slow_in_numpy, nodes)):
+        return True
+    return saved > (not is_repeated and any(map(_is_transposed, nodes)))
+
+
+def _is_transposed(node: Node) -> bool:
+    """Tell whether an operand is read against the order of memory: loops of few operations wait for that, where NumPy
+    goes over arrays in the order that is best."""
+    for operand in node.operands:
+        axes = operand.parameters["axes"] if operand.opcode == "transpose" else ()
+        moved = [axis for axis in axes if operand.operands[0].shape[axis] > 1]
+        if moved != sorted(moved):
+            return True
+    return False
 
 
 _MOVES = frozenset("select convert concatenate stack roll pad".split())

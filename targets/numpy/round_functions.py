@@ -7,7 +7,7 @@ from typing import Any
 
 from ...transpile.array.node import Node, Slot
 from ..base import OwnCall
-from .functions import COMBINERS
+from .functions import COMBINERS, top_k_by_heap
 
 _NUMBERS = frozenset("s8 s16 s32 s64 u8 u16 u32 u64 f32 f64".split())
 Rule = Callable[[Node], OwnCall | None]
@@ -58,14 +58,6 @@ def _search(node: Node) -> OwnCall | None:
     return OwnCall("search_before" if side == "left" else "search_behind", arguments)
 
 
-def _top_k(node: Node) -> OwnCall | None:
-    (x,) = node.operands
-    if x.type.name not in _NUMBERS or x.type.bits > 32 or not _has_elements(x) or not node.parameters["arguments"][1]:
-        return None
-    function = "small_top_k" if x.type.is_floating else "small_top_k_of_integers"
-    return _same(function)(node)
-
-
 def _sort(node: Node) -> OwnCall | None:
     is_known = node.type.name in _NUMBERS and node.parameters["axis"] == node.ndim - 1
     return OwnCall("small_sort") if is_known and _has_elements(node) else None
@@ -82,7 +74,7 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("random_uniform", "compiled_uniform"), _drawn("small_uniform", "one_uniform")),
     **dict.fromkeys(("random_normal", "compiled_normal"), _drawn("small_normal", "one_normal")),
     **dict.fromkeys(("scatter_at", "scatter_in_order"), _scatter),
-    "top_k": _top_k,
+    **dict.fromkeys(("top_k", "top_k_by_heap", "top_k_of_integers_by_heap"), top_k_by_heap),
     "sort": _sort,
     **dict.fromkeys(("search_sorted", "compiled_search"), _search),
 }

@@ -30,7 +30,7 @@ def test_indices_are_computed_around_the_loop_over_what_they_take():
     (chosen,) = [k for k, line in enumerate(lines) if line.lstrip().startswith("chosen =")]
     (inner,) = [k for k, line in enumerate(lines) if line.strip().startswith("for k in range(")]
     assert chosen < inner
-    assert lines[inner + 1].strip().startswith("product = (x[chosen, k] if mask else f32(np.nan))")
+    assert "= (x[chosen, k] if mask else f4(np.nan)) * " in lines[inner + 1]
 
 
 def test_what_a_loop_changes_is_read_before():

@@ -12,6 +12,8 @@ from numba import njit
 
 import xla2py
 from xla2py.templates.numpy.prelude import narrow, narrow_f8
+from xla2py.templates.numpy.prelude.elements import scalar_reduce_precision
+from xla2py.templates.prelude.floats import reduce_precision
 from xla2py.tests.targets.numpy_fast import emitted, kernels
 from xla2py.transpile.equivalence.comparison import compare
 from xla2py.transpile.equivalence.xla_reference import run_hlo
@@ -310,3 +312,41 @@ def test_extremes_of_lines_join_what_is_around_them(kind):
     with np.errstate(all="ignore"):
         leaves = compare(run_hlo(text, x), list(module.load(keep_compiled=False).main(x)))
     assert [str(leaf) for leaf in leaves if not leaf.status.is_good] == []
+
+
+@pytest.mark.parametrize("exponent_bits, mantissa_bits", [(8, 7), (5, 10), (4, 3), (5, 2), (2, 0), (8, 23), (1, 5)])
+def test_numbers_are_rounded_to_formats(exponent_bits, mantissa_bits):
+    rng = np.random.default_rng(5)
+    numbers = np.concatenate([rng.integers(0, 2**32, 5000, np.uint32).view(np.float32), BITS[::7].view(np.float16)])
+    numbers = np.append(numbers, rng.normal(size=5000)).astype(np.float32)
+    numbers = np.append(numbers, np.float32([0, -0.0, np.inf, -np.inf, np.nan, 65520, 240, 248, 1e-45]))
+    made = applied(lambda x: scalar_reduce_precision(x, exponent_bits, mantissa_bits), numbers, np.float32)
+    expected = reduce_precision(numbers, exponent_bits, mantissa_bits)
+    assert np.array_equal(made, expected, equal_nan=True)
+    assert np.array_equal(np.signbit(made), np.signbit(expected))
+
+
+def test_rounding_joins_kernels():
+    jax = pytest.importorskip("jax")
+    x = np.random.default_rng(6).normal(size=(64, 80)).astype(np.float32)
+
+    def rounded(x):
+        return jax.lax.reduce_precision(x * 2, 5, 3) + 1
+
+    module = xla2py.emit(xla2py.from_jax(rounded, x), style="fast")
+    assert len(kernels(module)) == 1 and "= reduce_precision(" not in module.source.split("def main")[1]
+    assert np.array_equal(module.load().main(x), rounded(x))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_the_largest_of_narrow_numbers_is_found(axis):
+    """By the library, in a wider type: of equal numbers the first, and NaN before all others."""
+    jax = pytest.importorskip("jax")
+    x = np.random.default_rng(7).integers(-7, 7, (70, 65)).astype(ml_dtypes.bfloat16)
+    x[3, 5], x[9, 5:7] = np.nan, np.nan
+    for find in (jax.numpy.argmax, jax.numpy.argmin):
+        program = xla2py.from_jax(lambda x, find=find: find(x, axis), x)
+        for style in ("readable", "fast"):
+            module = xla2py.emit(program, style=style)
+            assert "fold_axes" not in module.source
+            assert np.array_equal(module.load().main(x), find(x, axis))

@@ -19,8 +19,8 @@ _DIGITS = 16  # of a hash in a header; headers of older versions have all 64
 
 NUMPY = "import numpy as np"
 _EDGES = "# edges: the library's own for "
-# The header names these requirements where a module has the import.
-_NEEDS = {NUMPY: "NumPy 2.0 or newer", "import ml_dtypes": "ml_dtypes", "from numba import njit": "Numba"}
+# The header names these requirements where a module has an import that begins so.
+_NEEDS = {NUMPY: "NumPy 2.0 or newer", "import ml_dtypes": "ml_dtypes", "from numba import ": "Numba"}
 
 
 def header(
@@ -30,7 +30,7 @@ def header(
     ``edges`` names where the library decides what special input gives.
     """
     needs = [] if NUMPY in target.imports[:1] else [target.title]
-    needs += (words for line, words in _NEEDS.items() if line in imports)
+    needs += (words for start, words in _NEEDS.items() if any(line.startswith(start) for line in imports))
     told = " and ".join([", ".join(needs[:-1]), needs[-1]]) if len(needs) > 1 else "".join(needs)
     command = f"xla2py emit {quote(source)} -t {target.name}{options}"
     return [

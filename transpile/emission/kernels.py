@@ -84,6 +84,10 @@ class Declarations:
         """The text that declares the kernel that a node calls."""
         raise NotImplementedError(f"{self.target.title} has no kernels")
 
+    def imports(self) -> list[str]:
+        """The import statements of what kernels call, one name each."""
+        return []
+
     def shared(self) -> list[str]:
         """The texts of what several kernels call, which come before them."""
         return []

@@ -271,7 +271,7 @@ class _ModuleWriter:
             self.settings.helpers, self.target.name, (each.name for each in helpers if each.name in used)
         )
         typing += [renderer.statement("result_class_imports")] if classes else []
-        needed = {*self.library.imports_of(definitions), *renderer.foreign_imports(), *typing}
+        needed = {*self.library.imports_of(definitions), *renderer.foreign_imports(), *kernels.imports(), *typing}
         named = [line for part in self.parts for line in part.constants(renderer)]
         told = self._narrow_dtypes([*functions, *self.constants.lines])
         settings, imported = (

@@ -67,7 +67,9 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
     if node.opcode == "empty" and all(user is not None and user.opcode == "prelude" for user in users):
         return True  # what chunks of results are like
     if node.opcode == "kernel":
-        return users != [None] or node is not made.only_result
+        is_inside = not node.parameters["kernel"].is_inline and len(users) == 1
+        if not is_inside or (users == [None] and node is not made.only_result):
+            return True
     if node.operation.is_filled and all(_changes(user, node) for user in users):
         return False  # made where it is changed
     if made.work[node] > 0 and _crosses_a_loop(node, readers):

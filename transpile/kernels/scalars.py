@@ -120,6 +120,7 @@ FUNCTIONS: dict[str, Function] = {
     "rsqrt": floats.rsqrt,
     "sign": floats.sign,
     "round_half_away": floats.round_half_away,
+    "reduce_precision": floats.reduce_precision,
     "erf": floats.erf,
     "erf_float64": floats.erf_float64,
     "erfc": special.erfc,
@@ -155,7 +156,7 @@ def scalar_of(node: Node, operands: list[Any]) -> Any:
     elif node.opcode == "prelude" and node.parameters["function"] in CONVERSIONS:
         made = CONVERSIONS[node.parameters["function"]](np.asarray(operands[0]), dtype)
     elif node.opcode == "prelude":
-        made = FUNCTIONS[node.parameters["function"]](*map(np.asarray, operands))
+        made = FUNCTIONS[node.parameters["function"]](*map(np.asarray, operands), **node.parameters["keywords"])
     else:
         made = SCALARS[node.opcode](*operands)
     return np.asarray(made).astype(dtype)[()]

@@ -37,15 +37,16 @@ def _called(function: Function, own_function: OwnFunction, node: Node) -> Node |
     call = own_function(node)
     if call is None:
         return None
+    operands = call.operands or node.operands
     if call.is_operation:
-        return function.graph.add(call.function, node.operands, **dict(call.keywords))
-    arguments = call.arguments or tuple(Slot(k) for k in range(len(node.operands)))
+        return function.graph.add(call.function, operands, **dict(call.keywords))
+    arguments = call.arguments or tuple(Slot(k) for k in range(len(operands)))
     used = sorted(_slots((arguments, *(value for _, value in call.keywords))))
     numbers = {slot: number for number, slot in enumerate(used)}
     package: dict[str, Any] = {"package": call.package} if call.package else {}
     made = function.graph.add(
         "library" if call.package else "prelude",
-        tuple(node.operands[slot] for slot in used),
+        tuple(operands[slot] for slot in used),
         shape=node.shape,
         element_type=node.element_type,
         interval=node.interval,

@@ -76,7 +76,5 @@ class NumbaDeclarations(Declarations):
             writer.texts_of_lines(),
         )
 
-    def shared(self) -> list[str]:
-        casts = sorted(self.renderer.used_casts.items())
-        lines = [self.caller_renderer.statement("short_type", n, self.renderer.dtype(kind)) for n, kind in casts]
-        return ["\n".join(lines)] if lines else []
+    def imports(self) -> list[str]:
+        return [self.caller_renderer.statement("number_type", name) for name in sorted(self.renderer.used_casts)]

@@ -45,6 +45,7 @@ class LineNestWriter(NestWriter):
         self.plan.named.update(once & set(self.results))
         self.earlier: dict[Node, Expression] = {}  # names in loops that have ended
         self.totals: dict[Node, Expression] = {}  # of columns, up to the last element
+        self.of_columns: dict[Node, str] = {}  # arrays that have an element for each column
 
     def _is_kept(self, node: Node) -> bool:
         return (
@@ -125,6 +126,8 @@ class LineNestWriter(NestWriter):
         """The name of an array for a value, whose text becomes an element of it."""
         name = super()._name(node)
         self.texts[node] = self.renderer.element(name, _own(axes))
+        if axes == self.columns:
+            self.of_columns[node] = name
         return name
 
     def _sizes(self, axes: Sequence[int]) -> tuple[int | str, ...]:
@@ -222,11 +225,19 @@ class LineNestWriter(NestWriter):
             shape = self.shape(k) if k is not None else self._sizes(self.columns)
             dtype, is_zero = renderer.dtype(node.type), node.opcode == "sum"
             self.line(renderer.statement("new_filled", name, shape, dtype, renderer.cast(start, kind), is_zero))
+        elif whole := self.of_columns.get(node) or self._result_of_columns(node):
+            self.line(renderer.statement("fill", whole, renderer.cast(start, kind)))
         else:
             count = self.open(self.columns)
             self.line(renderer.statement("write_result", self.texts[node], renderer.cast(start, kind)))
             self.indent -= count
         return self.texts[node]
+
+    def _result_of_columns(self, node: Node) -> str:
+        """Return the array of a result that has an element for each column and nothing else, or nothing."""
+        k = self.results.index(node) if node in self.results else None
+        is_own = k is not None and self.kernel.at[k] == _own(self.columns) and self.is_stored_as_it_is(k)
+        return self.arrays[k] if k is not None and is_own and self.texts[node] == self.stored(k) else ""
 
     def _accumulate(self, node: Node, made: Expression) -> None:
         (x,) = node.operands

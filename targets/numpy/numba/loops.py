@@ -130,9 +130,24 @@ class LoopWriter:
         self.texts.append(self.renderer.statement("kernel_function", own, parameters, has_floats, False, [], lines))
         writer.names.taken = taken | set(names)
         writer.texts.update((read, text) for text, read in arguments)
-        call = self.renderer.statement("call_of_loop", own, arguments, results)
-        writer.assign(names, Expression(call), node)
+        given_arrays = self._copied(parameters, arguments)
+        call = Expression(self.renderer.statement("call_of_loop", own, given_arrays, results), PRIMARY)
+        if results == [writer.plan.only_result]:
+            writer.texts[results[0]] = call
+            return
+        writer.assign(names, call, node)
         writer.bind_results(results if len(results) > 1 else [], results)
+
+    def _copied(
+        self, parameters: Sequence[str], arguments: Sequence[tuple[Expression, Node]]
+    ) -> list[tuple[Expression, Node]]:
+        """Return arguments with copies of the arrays that the loop changes."""
+        assert self.rounds is not None
+        copied, pairs = self.rounds.copied, zip(parameters, arguments, strict=True)
+        return [
+            (Expression(self.renderer.statement("copy", node, text), PRIMARY) if name in copied else text, node)
+            for name, (text, node) in pairs
+        ]
 
     def kernel(self, writer: FunctionWriter, node: Node) -> None:
         """Write the lines of a kernel among those of the loop around it."""

@@ -16,22 +16,22 @@ from ....transpile.hlo.element_types import ELEMENT_TYPES, F32, S8, S64, U8, U16
 from ....transpile.kernels.index_maps import Index
 from ..kernels import AS_BITS, NARROW, NIBBLES, shifts_within
 
-# What kernels call NumPy's types, by which they make numbers.
+# What kernels call the types by which they make numbers: Numba's short names, the codes of NumPy's dtypes.
 CASTS = {
-    "s8": "i8",
-    "s16": "i16",
-    "s32": "i32",
-    "s64": "i64",
-    "u8": "u8",
-    "u16": "u16",
-    "u32": "u32",
-    "u64": "u64",
-    "f32": "f32",
-    "f64": "f64",
-    "c64": "c64",
-    "c128": "c128",
-    **dict.fromkeys(NARROW, "f32"),
-    **{name: name for name in NIBBLES},  # functions of the prelude
+    "s8": "i1",
+    "s16": "i2",
+    "s32": "i4",
+    "s64": "i8",
+    "u8": "u1",
+    "u16": "u2",
+    "u32": "u4",
+    "u64": "u8",
+    "f32": "f4",
+    "f64": "f8",
+    "c64": "c8",
+    "c128": "c16",
+    **dict.fromkeys(NARROW, "f4"),
+    **{name: ELEMENT_TYPES[name].dtype.name for name in NIBBLES},  # functions of the prelude
 }
 # Operations on narrow floats whose results are narrow floats already: nothing has to be rounded.
 _EXACT = frozenset("negate abs maximum minimum clamp select floor ceil round-nearest-even read gather".split())
@@ -67,14 +67,14 @@ class Row(Expression):
 class NumbaRenderer(KernelRenderer):
     """The macros of kernels for Numba.
 
-    ``counters`` are the names of the loops over axes that are open, ``used_casts`` the element types that kernels make
+    ``counters`` are the names of the loops over axes that are open, ``used_casts`` the types that kernels make
     numbers of.
     """
 
     def __init__(self, folder: Path, beside: Renderer) -> None:
         self.caller = beside
         self.counters: dict[int, str] = {}
-        self.used_casts: dict[str, ElementType] = {}
+        self.used_casts: set[str] = set()
         super().__init__(folder, beside)
 
     def own_globals(self) -> dict[str, Any]:
@@ -101,13 +101,13 @@ class NumbaRenderer(KernelRenderer):
         return F32 if element_type.name in NARROW else element_type
 
     def type_name(self, element_type: ElementType) -> str:
-        """``f32``."""
+        """``f4``."""
         if element_type.name == "pred":
             return self.dtype(element_type)
         name = CASTS[element_type.name]
         if element_type.name in NIBBLES:
             return self.called_function(name)
-        self.used_casts[name] = F32 if element_type.name in NARROW else element_type
+        self.used_casts.add(name)
         return name
 
     def dtype(self, element_type: ElementType) -> str:
@@ -133,11 +133,11 @@ class NumbaRenderer(KernelRenderer):
         return Expression(self.statement(macro, element_type.name, text), PRIMARY)
 
     def unsigned(self, element_type: ElementType) -> str:
-        """``u32`` for ``s32``: the type with the same bits and no sign."""
+        """``u4`` for ``s32``: the type with the same bits and no sign."""
         return self.type_name(ELEMENT_TYPES[f"u{element_type.bits}"])
 
     def signed(self, element_type: ElementType) -> str:
-        """``i32`` for ``u32``: the type with the same bits, one of them a sign."""
+        """``i4`` for ``u32``: the type with the same bits, one of them a sign."""
         return self.type_name(ELEMENT_TYPES[f"s{element_type.bits}"])
 
     def plain_number(self, value: Any) -> str:

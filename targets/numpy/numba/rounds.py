@@ -31,12 +31,14 @@ class RoundWriter(ControlFlowWriter):
     def __init__(self, writer: FunctionWriter, loop: Node, elements: NumbaRenderer, annotate: str) -> None:
         super().__init__(writer)
         self.function_writer = writer
+        self.whole = loop
         self.region: Region = loop.parameters["loop"].region
         self.readable = writer.renderer
         self.elements = elements
         self.annotate = annotate
         self.buffers = Buffers(elements)
         self.known: set[str] = set()  # the names of arguments, and of copies of these
+        self.copied: set[str] = set()  # the names of arguments that the loop changes: its caller copies them
         self.stores: dict[Node, list[Store]] = {}  # by what is stored
 
     def lines_of_loop(self, node: Node) -> None:
@@ -51,13 +53,19 @@ class RoundWriter(ControlFlowWriter):
         text = super().beginning(node, carry)
         if not carry.parameter.ndim or carry.following is carry.parameter:
             return text
-        self.buffers.names.add(self.writer.texts[carry.parameter])
+        own = self.writer.texts[carry.parameter]
+        self.buffers.names.add(own)
         start = self.start(node, carry.initial)
-        if text in self.known:
-            self.known.add(self.writer.texts[carry.parameter])
         is_new = start.opcode == "copy" or (is_own_array(start) and start not in self.writer.texts)
         is_of_round = is_inside(start.region, self.region)  # the next round writes into the same array
-        is_free = text == self.writer.texts[carry.parameter] if is_of_round else carry.following is None
+        is_free = text == own if is_of_round else carry.following is None
+        source = start.operands[0] if start.opcode == "copy" else start
+        is_argument = node is self.whole and own in self.known and self.writer.texts.get(source) == own
+        if is_argument and (start.opcode == "copy" or not (is_new or is_free)):
+            self.copied.add(own)
+            return own
+        if text in self.known:
+            self.known.add(own)
         return text if is_new or is_free else self._copy(start, text)
 
     def _copy(self, node: Node, text: Expression) -> Expression:

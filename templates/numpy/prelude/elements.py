@@ -91,6 +91,25 @@ def scalar_round_half_away(x: Any) -> Any:
 
 
 @element
+def scalar_reduce_precision(
+    x: np.float32, exponent_bits: int, mantissa_bits: int
+) -> np.float32:
+    """A float32 rounded as by a narrower format with infinities and no subnormals."""
+    if np.isnan(x):
+        return x if mantissa_bits else np.float32(np.inf)
+    bits, dropped = np.int64(np.float32(x).view(np.uint32)), 23 - mantissa_bits
+    if dropped > 0:
+        half = (1 << (dropped - 1)) - 1 + ((bits >> dropped) & 1)
+        bits = (bits + half) >> dropped << dropped
+    size = np.uint32(bits & 0x7FFFFFFF).view(np.float32)
+    if exponent_bits < 8:
+        bias = (1 << (exponent_bits - 1)) - 1
+        size = np.float32(0) if size < 2.0 ** (1 - bias) else size
+        size = np.float32(np.inf) if size >= 2.0 ** (bias + 1) else size
+    return np.float32(math.copysign(size, x))
+
+
+@element
 def scalar_int_divide(a: Any, b: Any) -> Any:
     """`a / b` of signed integers, rounded toward zero; -1 where `b` is 0."""
     if b == 0:

@@ -10,25 +10,25 @@ from .elements import element
 
 
 @element
-def s4(x: Any) -> np.int8:
+def int4(x: Any) -> np.int8:
     """The last 4 bits of an integer, as one from -8 to 7."""
     return np.int8(np.int8(x << 4) >> 4)
 
 
 @element
-def u4(x: Any) -> np.uint8:
+def uint4(x: Any) -> np.uint8:
     """The last 4 bits of an integer, as one from 0 to 15."""
     return np.uint8(x & 15)
 
 
 @element
-def s2(x: Any) -> np.int8:
+def int2(x: Any) -> np.int8:
     """The last 2 bits of an integer, as one from -2 to 1."""
     return np.int8(np.int8(x << 6) >> 6)
 
 
 @element
-def u2(x: Any) -> np.uint8:
+def uint2(x: Any) -> np.uint8:
     """The last 2 bits of an integer, as one from 0 to 3."""
     return np.uint8(x & 3)
 

@@ -1,4 +1,4 @@
-"""Top k and sorts as loops of Numba, for arrays that are too small for NumPy's."""
+"""Top k and sorts as loops of Numba: of few elements, or where few are wanted."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ def top_k_of_rows(
 
 
 @njit(error_model="numpy", cache=True, nogil=True)
-def small_top_k(
+def top_k_by_heap(
     x: np.ndarray, k: int, largest: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
     """The `k` largest or smallest along the last axis of float32, in order, and their
@@ -67,10 +67,10 @@ def small_top_k(
 
 
 @njit(error_model="numpy", cache=True, nogil=True)
-def small_top_k_of_integers(
+def top_k_of_integers_by_heap(
     x: np.ndarray, k: int, largest: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
-    """``small_top_k`` of integers of up to 32 bits."""
+    """``top_k_by_heap`` of integers of up to 32 bits."""
     return top_k_of_rows(x, k, False, largest)
 
 

@@ -91,10 +91,10 @@ def combined_in_order(
     result = x.copy()
     updates = np.ascontiguousarray(values)
     if x.ndim == 1:
-        scatter_numbers_loop(result, places, updates, combiner)
+        scatter_numbers_loop(result, places, updates, combiner, 0)
     else:
         rows = result.reshape((len(x), -1))
-        scatter_loop(rows, places, updates.reshape((len(places), -1)), combiner)
+        scatter_loop(rows, places, updates.reshape((len(places), -1)), combiner, 0)
     return result
 
 

@@ -26,53 +26,64 @@ def combined_number(a: Any, b: Any, combiner: int) -> Any:
 
 @njit(error_model="numpy", cache=True, nogil=True)
 def scatter_loop(
-    rows: np.ndarray, places: np.ndarray, values: np.ndarray, combiner: int
+    rows: np.ndarray, places: np.ndarray, values: np.ndarray, combiner: int, least: int
 ) -> None:
     """Combine each row of ``values`` [k, m] into one of ``rows`` [n, m]; those whose
-    ``places`` [k] are outside are left out.
+    ``places`` [k] are less than ``least`` (0 or -n), or n and more, are left out.
     """
     for i in range(len(places)):
         row = places[i]
-        if 0 <= row < len(rows):
+        if least <= row < len(rows):
             for j in range(rows.shape[1]):
                 rows[row, j] = combined_number(rows[row, j], values[i, j], combiner)
 
 
 @njit(error_model="numpy", cache=True, nogil=True)
 def scatter_numbers_loop(
-    numbers: np.ndarray, places: np.ndarray, values: np.ndarray, combiner: int
+    numbers: np.ndarray,
+    places: np.ndarray,
+    values: np.ndarray,
+    combiner: int,
+    least: int,
 ) -> None:
     """``scatter_loop`` of rows of one number."""
     for i in range(len(places)):
         place = places[i]
-        if 0 <= place < len(numbers):
+        if least <= place < len(numbers):
             numbers[place] = combined_number(numbers[place], values[i], combiner)
 
 
 def scatter_in_order(
-    x: np.ndarray, index: Any, values: Any, combine: Any = None
+    x: np.ndarray, index: Any, values: Any, combine: Any = None, from_end: bool = False
 ) -> Any:
     """A copy of ``x`` with ``values`` at ``x[index]``, combined in by a ufunc if given,
     one after the other; those outside of ``x`` are left out.
 
-    ``index`` is an array of integers or a tuple of several, one for each of the first
-    axes of ``x``.
+    ``index`` is an array of integers, which count ``from_end`` where they are negative,
+    or a tuple of several, one for each of the first axes of ``x``.
     """
     result = x.copy(order="C")
-    scatter_by_loops(result, index, values, combine)
+    scatter_by_loops(result, index, values, combine, from_end)
     return result
 
 
 def scatter_on_zeros(
-    index: Any, values: Any, shape: Sequence[int], dtype: Any, combine: Any = None
+    index: Any,
+    values: Any,
+    shape: Sequence[int],
+    dtype: Any,
+    combine: Any = None,
+    from_end: bool = False,
 ) -> Any:
     """``scatter_in_order`` with an array of zeros as ``x``."""
     result = np.zeros(shape, dtype)
-    scatter_by_loops(result, index, values, combine)
+    scatter_by_loops(result, index, values, combine, from_end)
     return result
 
 
-def scatter_by_loops(x: np.ndarray, index: Any, values: Any, combine: Any) -> None:
+def scatter_by_loops(
+    x: np.ndarray, index: Any, values: Any, combine: Any, from_end: bool = False
+) -> None:
     """``scatter_in_order`` in place."""
     indices = index if isinstance(index, tuple) else (index,)
     window, combiner = x.shape[len(indices) :], COMBINERS.index(combine)
@@ -85,9 +96,10 @@ def scatter_by_loops(x: np.ndarray, index: Any, values: Any, combine: Any) -> No
             fits = (row >= 0) & (i >= 0) & (i < n)
             row = np.where(fits, row * n + i.astype(np.int64), -1)
     kept, size = np.broadcast_to(values, row.shape + window), math.prod(window)
+    least = -len(x) if from_end else 0
     if size == 1:
         numbers, new = x.reshape(-1), kept.reshape(-1)
-        scatter_numbers_loop(numbers, row.reshape(-1), new, combiner)
+        scatter_numbers_loop(numbers, row.reshape(-1), new, combiner, least)
     else:
         rows, updates = x.reshape((-1, size)), kept.reshape((-1, size))
-        scatter_loop(rows, row.reshape(-1), updates, combiner)
+        scatter_loop(rows, row.reshape(-1), updates, combiner, least)

@@ -31,9 +31,11 @@ def _handed_to_others(functions: Iterable[Function]) -> Iterator[Function]:
 
 
 def _made_by_caller(kernel: Kernel, least: int | None) -> list[int]:
-    """Return the numbers of the results with so many bytes or more."""
+    """Return the numbers of the results with so many bytes or more, and that of an array which is the only result."""
     if least is None:
         return []
+    if len(kernel.shapes) == 1:
+        return [0] if kernel.shapes[0] else []
     sizes = [prod(shape) * node.type.bits // 8 for node, shape in zip(kernel.outputs, kernel.shapes, strict=True)]
     return [number for number, size in enumerate(sizes) if size >= least]
 

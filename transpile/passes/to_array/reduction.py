@@ -176,13 +176,19 @@ def _arg_reduce(
     counts_from_zero = index.node.opcode == "arange" and index.axes[dimension] == 0
     worst = is_identity(initials[0].node, "maximum" if name == "argmax" else "minimum")
     zero = initials[1].node.is_literal and not literal_value(initials[1].node)
-    if axis is None or not counts_from_zero or not worst or not zero or array.node.type.is_extension:
+    if axis is None or not counts_from_zero or not worst or not zero:
         return None
     shape = tuple(size for d, size in enumerate(array.shape) if d != dimension)
     spelling = "max" if name == "argmax" else "min"
     best = _summed(lowering, spelling + "imum", spelling, array, dimensions, shape)
-    place = lowering.graph.add(name, (array.node,), element_type=index.node.type, axis=axis)
+    place = lowering.graph.add(name, (_ordered(lowering, array).node,), element_type=index.node.type, axis=axis)
     return best, Value(place, best.axes, shape)
+
+
+def _ordered(lowering: FunctionLowering, array: Value) -> Value:
+    """Return numbers in the order of an array's, in a type of which every library finds the largest."""
+    kind = array.node.type
+    return converted(lowering, array, accumulated_type(kind)) if kind.is_extension else array
 
 
 def general_reduce(
