@@ -152,6 +152,20 @@ def test_loops_work_in_copies_that_their_callers_make():
     assert np.allclose(module.load().main(x), heat(x), 1e-6) and np.array_equal(x, before)
 
 
+def test_parts_that_a_loop_reads_have_names_of_their_own():
+    def recurrent(w, x):
+        def step(h, x):
+            h = jnp.tanh(x + h @ w[:, :4] - jnp.cos(h) @ w[:, 4:])
+            return h, h
+
+        return jax.lax.scan(step, jnp.zeros((3, 4)), x)[1]
+
+    w, x = (np.random.default_rng(0).normal(size=shape).astype(np.float32) for shape in ((4, 8), (5, 3, 4)))
+    module = xla2py.emit(xla2py.from_jax(recurrent, w, x), style="fast")
+    assert "return out_loop(" in module.source
+    np.testing.assert_allclose(module.load().main(w, x), recurrent(w, x), 1e-5, 1e-6)
+
+
 def test_places_in_columns_are_found_row_by_row():
     x = np.random.default_rng(0).normal(size=(70, 65)).astype(np.float32)
     for axis, count in ((0, 1), (1, 0)):
