@@ -140,6 +140,7 @@ READ = {
     "transpile/emission/cutting/cut.py": "how definitions of the prelude begin",
     "transpile/emission/cutting/heads.py": "functions of the prelude are written again from their own text",
     "transpile/emission/formatting.py": "what black is shown around one line",
+    "transpile/emission/live_names.py": "lines that macros wrote are read again",
     "transpile/emission/lines.py": "what the compiler is shown around lines",
     "transpile/emission/places.py": "lines that macros wrote are read again",
     "transpile/emission/sections.py": "names that JAX gives",
