@@ -30,9 +30,9 @@ class NumbaDeclarations(Declarations):
     ) -> None:
         super().__init__(target, renderer, library, annotate, source_names)
         self.renderer = NumbaRenderer(FOLDER, renderer)
-        self.loops = self.loop_compiler = LoopWriter(renderer, self.renderer, annotate)
         called = names_in(target.prelude) if target.prelude is not None else set()
         self.reserved = {*called, *CASTS.values(), "njit", "prange"}
+        self.loops = self.loop_compiler = LoopWriter(renderer, self.renderer, annotate, self.reserved)
 
     def name_kernels(self, writer: FunctionWriter, module_names: Names) -> None:
         self.loops.module_names = module_names

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from itertools import dropwhile
 from typing import Any
 
@@ -97,10 +97,12 @@ def _lies_apart(node: Node) -> bool:
 class LoopWriter:
     """Writes the functions of loops; ``texts`` are the finished ones."""
 
-    def __init__(self, renderer: Renderer, elements: NumbaRenderer, annotate: str) -> None:
+    def __init__(self, renderer: Renderer, elements: NumbaRenderer, annotate: str, reserved: Set[str]) -> None:
+        """``reserved`` are what functions may call: nothing in them has such a name."""
         self.renderer = renderer
         self.elements = elements
         self.annotate = annotate
+        self.reserved = reserved
         self.texts: list[str] = []
         self.shapes: dict[str, dict[str, Sequence[int]]] = {}  # of the parameters of functions
         self.module_names: Names | None = None
@@ -113,9 +115,10 @@ class LoopWriter:
         given = sorted(writer.reads.of(node), key=writer.positions.__getitem__)
         arguments = [(writer.texts[read], read) for read in given]
         taken = set(writer.names.taken)
+        writer.names.taken |= self.reserved
         parameters: list[str] = []
         for text, read in arguments:
-            is_free = text.isidentifier() and text not in parameters
+            is_free = text.isidentifier() and text not in parameters and text not in self.reserved
             parameters.append(text if is_free else writer.names.fresh(writer.wanted.of_argument(read)))
         writer.texts.update((read, Expression(name)) for read, name in zip(given, parameters, strict=True))
         results = [part for _, part in sorted(writer.items.get(node, {}).items())]
