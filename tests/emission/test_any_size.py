@@ -390,6 +390,24 @@ def test_paddings_of_windows_with_a_stride_are_remainders_of_their_own_sizes(wid
         np.testing.assert_allclose(main(x, kernel), same(x, kernel), rtol=1e-5)
 
 
+def test_paddings_of_one_convolution_after_another_are_remainders_of_parts_of_sizes():
+    def layers(x, k):
+        for _ in range(2):
+            words = ("NHWC", "HWIO", "NHWC")
+            x = jax.lax.conv_general_dilated(x, k, (2, 2), "SAME", dimension_numbers=words) + 1
+        return x
+
+    emitted = xla2py.emit(xla2py.from_jax(layers, xla2py.array("B, H, W, 3"), xla2py.array("3, 3, 3, 3")))
+    assert "(h + 1) // 2 % 2" in emitted.source and "(w + 1) // 2 % 2" in emitted.source
+    kernel, main = np.full((3, 3, 3, 3), 0.1, np.float32), emitted.load().main
+    least = emitted.sizes["H"].start
+    for h, w in [(least + k, emitted.sizes["W"].start + 3 * k % 8) for k in range(9)]:
+        x = np.arange(6 * h * w, dtype=np.float32).reshape(2, h, w, 3)
+        sizes = dict(zip("BHW", x.shape, strict=False))
+        if all(number in emitted.sizes[name] for name, number in sizes.items()):
+            np.testing.assert_allclose(main(x, kernel), layers(x, kernel), rtol=1e-5)
+
+
 def test_small_numbers_that_sizes_are_multiplied_by_are_found():
     """The least singular value that counts is a multiple of the number of rows."""
     emitted = xla2py.emit(

@@ -17,7 +17,8 @@ _FARTHEST = 4  # that a size is moved before it is divided
 _GREATEST_DIVISOR = 4096  # of numbers that differ by little at sizes far apart, any large one might be
 _DIGITS = 8  # of numbers that sizes are multiplied by: one more would be those of rounding
 _DOUBTED = 100  # numbers that may tell divisions apart
-_GREATEST_MODULUS = 4  # of strides, by which paddings follow from sizes
+# What a size is divided by, rounded up, and what gives the remainder: paddings follow from strides so.
+_REMAINDERS = ((1, 2), (1, 3), (1, 4), (2, 2))
 _CHEAPEST_OF_TWO = 10  # what the sum of two sizes costs
 ATOM, POWER, PRODUCT, SUM = 3, 2, 1, 0  # how tightly an expression binds
 # Each row is an expression of a whole number k: the dividend, or 0 where it is k's power itself; the function that
@@ -91,21 +92,26 @@ def integer_expression(
 
 
 def _remainder(values: Sequence[int], sizes: Sizes) -> SizeExpression | None:
-    """The remainder of a size, and a number, that have these values, such as the paddings of windows with a stride.
+    """The remainder of a size, or of a part of it, and a number, that have these values, such as the paddings of
+    windows with a stride.
 
-    So few numbers may be those of another size by chance: there is a doubt, unless two texts differ in this size alone.
+    So few numbers may come about by chance: there is a doubt until texts that differ in this size alone show a period.
     """
     columns = list(zip(*sizes.values(), strict=True))
     for place, (name, own) in enumerate(sizes.items()):
         others = [(*column[:place], *column[place + 1 :]) for column in columns]
+        alone = {number for number, other in zip(own, others, strict=True) if other == others[0]}
         step = math.gcd(*own)
-        for modulus in range(2, _GREATEST_MODULUS + 1):
-            rest = tuple(each % modulus for each in own)
-            found = _plus(SizeExpression(f"{name} % {modulus}", PRODUCT, 4, rest, MORE), values[0] - rest[0], 2)
+        for divisor, modulus in _REMAINDERS:
+            rest = tuple(-(-each // divisor) % modulus for each in own)
+            part = name if divisor == 1 else f"({name} + {divisor - 1}) // {divisor}"
+            expression = SizeExpression(f"{part} % {modulus}", PRODUCT, 4, rest, MORE)
+            found = _plus(expression, values[0] - rest[0], 2)
             if found.values != tuple(values) or len({*rest}) == 1:
                 continue
-            is_shown = len(set(zip(others, rest, strict=True))) > len({*others})
-            return found if is_shown else replace(found, doubt=(name, own[0] + step))
+            period = (own[0] + k * step for k in range(divisor * modulus))
+            number = next((each for each in period if each not in alone), None)
+            return found if number is None else replace(found, doubt=(name, number))
     return None
 
 
