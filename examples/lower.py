@@ -55,8 +55,7 @@ def lower(name: str, stages: Sequence[str] = STAGES) -> dict[Path, str]:
 
 def relative_paths(text: str) -> str:
     """HLO text whose source file names start at the repository, or at the folder a library is installed in."""
-    scripts = {str(FOLDER), str(FOLDER.parent / "benchmarks"), ""}
-    roots = sorted({str(FOLDER.parent), *sys.path} - scripts, key=len, reverse=True)
+    roots = sorted({str(FOLDER.parent), *sys.path} - {*map(str, FOLDER.parent.iterdir()), ""}, key=len, reverse=True)
 
     def shorten(match: re.Match[str]) -> str:
         number, name = match.groups()

@@ -85,7 +85,7 @@ FAULTS |= {
         ("the same part in all blocks", PARTS, WIDE, "blockIdx.y * 1024 + threadIdx.x", "threadIdx.x"),
         ("parts that overlap", PARTS, WIDE, "column += 53248", "column += 12288"),
         ("parts in one place", PARTS, WIDE, "parts_out[blockIdx.y]", "parts_out[0]"),
-        ("parts that nobody takes together", PARTS, WIDE, "parts.sum()", "parts.max()"),
+        ("parts that nobody takes together", PARTS, WIDE, "parts_kernel(x).sum()", "parts_kernel(x).max()"),
         ("no rule for NaN in columns", xla2py.from_jax(lambda x: abs(x).max(0), HOLES), HOLES, "a != a || ", ""),
     ]
 }
