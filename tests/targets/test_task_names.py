@@ -64,6 +64,8 @@ def written(folder: Path, factor: int, name: str = "scaled_rows") -> Path:
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name.partition(".")[0])
 @pytest.mark.parametrize("chunks", ["1KiB", "3"])
 def test_the_same_call_gives_the_same_tasks(path, chunks):
+    if chunks == "1KiB" and path.name.startswith("transformer_block"):
+        chunks = "8KiB"  # else it has 25,000 tasks
     program, rng = xla2py.load(path.read_text()), np.random.default_rng(0)
     shapes = [parameter.array_shape for parameter in program.entry.parameters]
     given = [rng.integers(0, 3, shape.dimensions).astype(shape.element_type.dtype) for shape in shapes]

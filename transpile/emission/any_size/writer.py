@@ -17,7 +17,7 @@ from ...array.node import Node
 from ...array.program import Function
 from ...compilation import kernels_in
 from ...errors import Diagnostic, UnsupportedError, XlaToPythonError
-from ...frontends.witnesses import MOST, Assignment, Witnesses, shown_sizes
+from ...frontends.witnesses import Assignment, Witnesses, shown_sizes
 from ...hlo.ir import HloModule
 from ..expression import Renderer
 from ..formatting import formatted
@@ -28,20 +28,10 @@ from .kernel_strings import Language
 from .least_sizes import least_sizes
 from .reach import reaches
 from .skeletons import bits_at, numbers_by_chance, numbers_that_differ, sizes_of, skeleton
+from .small_sizes import small_sizes
 from .texts import Common, Shapes, in_common
 
-# These sizes are tried below the smallest witnesses until one serves; none is less than what is possible at all. JAX
-# traces no more than the shape of the result at 0. Programs at equal sizes often share what others compute twice.
-_LEAST = (
-    (1,) * MOST,
-    (2,) * MOST,
-    (3, 4, 5, 6, 7, 8),
-    (4, 5, 6, 7, 8, 9),
-    (6,) * MOST,
-    (5, 7, 6, 8, 9, 10),
-    (7, 9, 8, 11, 10, 12),
-)
-# Much larger ones show what hangs on how large a size is; the second where arrays of the first have too many elements.
+# Much larger sizes show what hangs on how large a size is; the second where arrays of the first have too many elements.
 # They are even, as the first witnesses are odd, and lie farther apart than those: no difference is the same. A table of
 # so many rows and columns is refused by any machine's memory, or small.
 _FAR = (
@@ -50,7 +40,6 @@ _FAR = (
 )
 _MOST_BITS = 2**63 - 1  # of an array
 MOST_POSITIONS = 2**31 - 1  # along an axis, where nothing else bounds them
-_SO_MANY_STEPS = (3, 4, 5, 6, 7, 8)  # are tried last: quotients of multiples are sizes, too
 _ENDLESS = 2**63
 _MOST_DOUBTS = 8  # that are settled, each by a program more
 _COMMAND = re.compile(r"^(# regenerate: .*)( -t \S+)(.*)$", re.MULTILINE)
@@ -160,7 +149,7 @@ class Writer:
         """The program at others than its first sizes: at small ones, which are read anyway, where these serve."""
         first, own = self.witnesses.modules[0], self.witnesses.assignment(0)
         alone = least_sizes([first], {name: (number,) for name, number in own.items()})
-        for sizes in self._possible_least(alone, own)[:2] if self.witnesses.at is not None else ():
+        for sizes in small_sizes(first, self.witnesses.steps, alone, own)[:2] if self.witnesses.at is not None else ():
             with suppress(XlaToPythonError):
                 assert self.witnesses.at is not None
                 module = self.witnesses.at(sizes)
@@ -238,23 +227,12 @@ class Writer:
         seen: list[Assignment] = [smallest]
         pairs = {name: (number, sizes[name]) for name, number in self.witnesses.assignment(0).items()}
         bounds = least_sizes([self.witnesses.modules[0], other], pairs)
-        possible = self._possible_least(bounds, smallest)
+        possible = small_sizes(self.witnesses.modules[0], self.witnesses.steps, bounds, smallest)
         for least in possible if self.witnesses.at is not None else ():
             if least not in seen and self._has_text(least):
                 break
             seen.append(least)
         self._add_what_is_needed()
-
-    def _possible_least(self, bounds: Assignment, most: Assignment) -> list[dict[str, int]]:
-        """Small sizes within bounds, in the order in which they are tried: last those that other axes have, of several
-        sizes.
-        """
-        tried = ([max(pair) for pair in zip(bounds.values(), numbers, strict=False)] for numbers in _LEAST)
-        rows = zip(self.witnesses.steps.items(), _SO_MANY_STEPS, strict=False)
-        steps = {name: min(number * step, most[name]) for (name, step), number in rows}
-        fixed = sizes_of(self.witnesses.modules[0]) - {1, 2} if len(most) > 1 else frozenset()
-        possible = [self._multiples(numbers, most) for numbers in tried]
-        return [*sorted(possible, key=lambda sizes: not fixed.isdisjoint(sizes.values())), steps]
 
     def _far_program(self) -> tuple[Assignment, HloModule | None]:
         """The program at sizes that are much larger; None where it can be read at none of these.
@@ -310,11 +288,6 @@ class Writer:
             numbers[0] // step for numbers, step in zip(self.sizes.values(), self.witnesses.steps.values(), strict=True)
         )
         return [self._scaled(most * part // (part + 1)) for part in (4, 6)]
-
-    def _multiples(self, numbers: Sequence[int], most: Assignment) -> dict[str, int]:
-        """The least sizes from some numbers on that are possible."""
-        rows = zip(self.witnesses.steps.items(), numbers, strict=False)
-        return {name: min(-(-number // step) * step, most[name]) for (name, step), number in rows}
 
     def _has_text(self, tried: Assignment) -> bool:
         """Tell whether the program has the text at other sizes, too; then it is one of those that are in common."""

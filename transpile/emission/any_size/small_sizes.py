@@ -1,0 +1,42 @@
+"""The small sizes at which it is tried whether a program has the text that it has at larger ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ...frontends.witnesses import MOST, Assignment
+from ...hlo.ir import HloModule
+from .skeletons import sizes_of
+
+# Rows of sizes that are tried until one serves; none is less than what is possible at all. JAX
+# traces no more than the shape of the result at 0. Programs at equal sizes often share what others compute twice.
+_LEAST = (
+    (1,) * MOST,
+    (2,) * MOST,
+    (3, 4, 5, 6, 7, 8),
+    (4, 5, 6, 7, 8, 9),
+    (6,) * MOST,
+    (5, 7, 6, 8, 9, 10),
+    (7, 9, 8, 11, 10, 12),
+)
+_SO_MANY_STEPS = (3, 4, 5, 6, 7, 8)  # are tried last: quotients of multiples are sizes, too
+
+
+def small_sizes(
+    module: HloModule, steps: Mapping[str, int], bounds: Assignment, most: Assignment
+) -> list[dict[str, int]]:
+    """Return sizes from ``bounds`` to ``most`` in the order in which they are tried: last those that other axes of a
+    program have, where it has several sizes. They are multiples of ``steps``.
+    """
+    tried = ([max(pair) for pair in zip(bounds.values(), numbers, strict=False)] for numbers in _LEAST)
+    rows = zip(steps.items(), _SO_MANY_STEPS, strict=False)
+    last = {name: min(number * step, most[name]) for (name, step), number in rows}
+    fixed = sizes_of(module) - {1, 2} if len(most) > 1 else frozenset()
+    possible = [_multiples(numbers, steps, most) for numbers in tried]
+    return [*sorted(possible, key=lambda sizes: not fixed.isdisjoint(sizes.values())), last]
+
+
+def _multiples(numbers: Sequence[int], steps: Mapping[str, int], most: Assignment) -> dict[str, int]:
+    """The least multiples of steps from some numbers on, as far as they are possible."""
+    rows = zip(steps.items(), numbers, strict=False)
+    return {name: min(-(-number // step) * step, most[name]) for (name, step), number in rows}
