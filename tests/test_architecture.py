@@ -225,7 +225,7 @@ TABLES = {
     "transpile/passes/to_array/folding.py _EXACT": "lowering: how constants are computed",
     "transpile/passes/to_array/reduction.py _LOGIC": "lowering: what arithmetic of truth values is",
 }
-# What reads HLO, whose tables are of HLO's opcodes, and what a target says of its own support.
+# These modules may have such tables: they read HLO, whose opcodes the tables have, or say what a target supports.
 OTHER_TABLES = ("any_size/reach", "passes/activations", "passes/storage_types", "passes/outlin")
 SUPPORT = ("cupy/captures", "cupy/cuda", "cupy/functions", "cupy/fusion", "cupy/twin", "dask/chunked_calls")
 SUPPORT += ("dask/legalize", "dask/strategies", "element_rules", "numpy/functions", "numpy/kernels", "numpy/numba")

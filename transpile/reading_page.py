@@ -60,7 +60,7 @@ class Reading:
         return self.emitted[form].file_lines / self.by_hand.file_lines
 
     def bare_ratio(self, form: str) -> float:
-        """The same where a file written by hand neither checks arguments nor says what ``main`` does."""
+        """Lines of the whole emitted file for one of the file written by hand, without its docstring and its checks."""
         return self.emitted[form].file_lines / self.by_hand.bare_lines
 
 

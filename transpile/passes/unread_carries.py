@@ -1,4 +1,4 @@
-"""What a loop carries and nobody reads is not carried: it is worked out in each iteration for the next one alone."""
+"""A loop no longer carries values that only its next iteration would read."""
 
 from __future__ import annotations
 

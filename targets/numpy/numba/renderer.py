@@ -16,7 +16,7 @@ from ....transpile.hlo.element_types import ELEMENT_TYPES, F32, S8, S64, U8, U16
 from ....transpile.kernels.index_maps import Index
 from ..kernels import AS_BITS, NARROW, NIBBLES, shifts_within
 
-# What kernels call the types by which they make numbers: Numba's short names, the codes of NumPy's dtypes.
+# Kernels make numbers by types under Numba's short names, which are the codes of NumPy's dtypes.
 CASTS = {
     "s8": "i1",
     "s16": "i2",

@@ -17,7 +17,8 @@ _FARTHEST = 4  # that a size is moved before it is divided
 _GREATEST_DIVISOR = 4096  # of numbers that differ by little at sizes far apart, any large one might be
 _DIGITS = 8  # of numbers that sizes are multiplied by: one more would be those of rounding
 _DOUBTED = 100  # numbers that may tell divisions apart
-# What a size is divided by, rounded up, and what gives the remainder: paddings follow from strides so.
+# Paddings follow from strides as remainders: a size is divided by the first number, rounded up, and the quotient taken
+# modulo the second.
 _REMAINDERS = ((1, 2), (1, 3), (1, 4), (2, 2))
 _CHEAPEST_OF_TWO = 10  # what the sum of two sizes costs
 ATOM, POWER, PRODUCT, SUM = 3, 2, 1, 0  # how tightly an expression binds
