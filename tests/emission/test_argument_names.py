@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import xla2py
-from xla2py.transpile.emission.argument_names import argument_names, short_names
+from xla2py.transpile.emission.argument_names import argument_names, own_words, short_names
 from xla2py.transpile.emission.names import common_words
 from xla2py.transpile.hlo.parser import parse_module
 
@@ -49,6 +49,23 @@ def test_names_in_common_are_other_words_where_they_end_alike():
     assert common_words([["params_0_bias", "params_1_bias"], ["mean_0_bias", "mean_1_bias"]]) == ["params", "mean"]
     assert common_words([["params_0_bias", "params_1_bias"], ["loss", "step"]]) == ["bias", ""]
     assert common_words([["scale_1", "scale_2"], []]) == ["scale", ""]
+
+
+def test_names_in_common_that_begin_and_end_alike_have_both():
+    given = [[f"new_{layer}_{place}" for layer in ("block_0", "block_1")] for place in ("a_bias", "b_bias", "b_kernel")]
+    assert common_words([*given, *given]) == ["new_block_a_bias", "new_block_b_bias", "new_block_b_kernel"] * 2
+
+
+def test_gradients_have_the_last_words_that_are_their_own():
+    paths = (
+        "params['a']['kernel']",
+        "params['b']['kernel']",
+        "params['b']['bias']",
+        "state.mu['b']['bias']",
+        "x",
+        "w[0]",
+    )
+    assert own_words(parameters(*paths)) == ["a_kernel", "b_kernel", "bias", "bias", "x", "w_0"]
 
 
 @pytest.mark.parametrize("form", ["before", "after"])

@@ -36,7 +36,26 @@ def short_names(instructions: Sequence[Instruction]) -> list[str]:
     return _names([path_of(instruction) for instruction in instructions], _SHORT)
 
 
+def own_words(instructions: Sequence[Instruction]) -> list[str]:
+    """Return what gradients are called after: the last parts of a path that no other leaf of its argument ends in,
+    ``kernel_1`` of ``params['kernel_1']``; the whole name where these begin with a number.
+    """
+    paths = _shortened([path_of(instruction) for instruction in instructions], _SHORT)
+    endings = Counter((path[0], path[k:]) for path in set(paths) for k in range(1, len(path)))
+    return [_joined(_own_end(path, endings)) or "x" for path in paths]
+
+
+def _own_end(path: Path, endings: Counter[tuple[str, Path]]) -> Path:
+    own = (path[k:] for k in range(len(path) - 1, 0, -1) if endings[path[0], path[k:]] == 1)
+    end = next(own, path)
+    return path if end[0][0].isdigit() else (end[0].lower(), *end[1:])
+
+
 def _names(paths: list[Path], longest: int) -> list[str]:
+    return [_joined(path) or "x" for path in _shortened(paths, longest)]
+
+
+def _shortened(paths: list[Path], longest: int) -> list[Path]:
     for shorten in (_without_shared, _with_last_words, partial(_from_the_front, longest=longest)):
         long = {path[0] for path in paths if len(_joined(path)) > longest}  # these arguments are shortened as a whole
         if not long:
@@ -44,7 +63,7 @@ def _names(paths: list[Path], longest: int) -> list[str]:
         shorter = [new if path[0] in long else path for path, new in zip(paths, shorten(paths), strict=True)]
         counts = Counter(map(_joined, shorter))
         paths = [new if counts[_joined(new)] == 1 else path for path, new in zip(paths, shorter, strict=True)]
-    return [_joined(path) or "x" for path in paths]
+    return paths
 
 
 def is_leaf(instruction: Instruction) -> bool:

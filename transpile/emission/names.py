@@ -147,14 +147,23 @@ def repeated_function_name(function: Function) -> str:
 
 def common_words(given: Sequence[Sequence[str]]) -> list[str]:
     """Return for each of several values the words that all its names end in, or else begin with, numbers at their ends
-    aside: those that they begin with where another value's end alike. Empty where they have none in common.
+    aside. Where another value's end alike, those that they begin with; where these are not its own either, both.
+    Empty where they have none in common.
     """
     words = [[re.sub(r"_\d+$", "", name).split("_") for name in names] for names in given]
     starts = ["_".join(_common_start(each)) for each in words]
     ends = ["_".join(_common_start([part[::-1] for part in each])[::-1]) for each in words]
     found = [end if end and not end[0].isdigit() else start for start, end in zip(starts, ends, strict=True)]
-    counts = Counter(found)
-    return [start if start and counts[own] > 1 else own for start, own in zip(starts, found, strict=True)]
+    counts, by_start = Counter(found), Counter(starts)
+    return [
+        own if not start or counts[own] == 1 else start if by_start[start] == 1 else _joined(start, own)
+        for start, own in zip(starts, found, strict=True)
+    ]
+
+
+def _joined(start: str, end: str) -> str:
+    """``params_block_bias`` of ``params_block`` and ``bias``; the longer where one ends or begins with the other."""
+    return start if start.endswith(end) else end if end.startswith(start) else f"{start}_{end}"
 
 
 def _common_start(words: Sequence[Sequence[str]]) -> list[str]:

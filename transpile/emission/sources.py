@@ -19,6 +19,7 @@ from ..array.program import Function, roots
 from ..array.traversal import dependencies, topological
 from ..hlo.ir import HloModule, Instruction
 from ..hlo.stack_frames import driver_frames
+from .argument_gradients import ArgumentGradients
 from .context_names import GRADIENT, ContextNames, is_gradient
 from .source_functions import MOST_FILES, SourceFunctions
 from .source_lines import SourceLines
@@ -51,9 +52,18 @@ _EMPTY_WORDS = frozenset(
 )  # as names of values
 
 
+_FORMS = frozenset("all array arrays as flat leaf leaves list".split())  # of values, as words beside empty ones
+
+
 def is_empty_word(name: str) -> bool:
     """Tell whether a name of the author's says no more than that it is a value: ``out``, ``d_y``, ``val2``."""
     return name.removeprefix(GRADIENT).rstrip(digits) in _EMPTY_WORDS
+
+
+def _is_of_plumbing(name: str) -> bool:
+    """Tell whether a name only says in which form a value travels: ``flat_out``, ``out_as_array``, ``leaves``."""
+    words = {word.rstrip(digits) for word in name.split("_")}
+    return bool(words & _FORMS) and words <= _EMPTY_WORDS | _FORMS
 
 
 class SourceNames:
@@ -74,6 +84,7 @@ class SourceNames:
         self._of_results: dict[Function, dict[Node, str]] = {}
         self.lines = SourceLines(module)
         self.contexts = ContextNames(module)
+        self.gradients = ArgumentGradients()
 
     def site(self, instruction: Instruction, table: Targets) -> Site | None:
         """The author's name for an instruction's value, and where it is given: the place and the calls around it."""
@@ -108,7 +119,7 @@ class SourceNames:
         return inner
 
     def of_result(self, function: Function, index: int) -> str | None:
-        """The author's name for one of several results of a function, where it has one inside."""
+        """The author's name for one of several results of a function, where it has one inside, or further inside."""
         results = function.flat_results
         if not 1 < len(results) > index:
             return None
@@ -117,7 +128,10 @@ class SourceNames:
             found = self.contexts.names(function.graph, nodes, results, set(results))
             found |= self.names(function.graph, nodes, results, self.hints)
             self._of_results[function] = found | self.names(function.graph, nodes, results)
-        return self._of_results[function].get(results[index])
+        node = results[index]
+        if node not in self._of_results[function] and node.opcode == "item" and node.operands[0].opcode == "call":
+            return self.of_result(node.operands[0].parameters["function"], node.parameters["index"])
+        return self._of_results[function].get(node)
 
     def _own_frame(self, frame_id: int) -> int:
         """A jaxpr that was cached keeps the line of its first caller as a leaf below the real one: drop it."""
@@ -195,6 +209,10 @@ def _is_like(node: Node, other: Node, sites: dict[Node, list[Site]]) -> bool:
     """
     if node is other or _is_call_like(node, other):
         return True
+    if node.opcode == "item" == other.opcode:
+        maker, others = node.operands[0], other.operands[0]
+        if maker is others or _is_call_like(maker, others):
+            return bool(node.parameters["index"] == other.parameters["index"])
     same = node.opcode == other.opcode and node.parameters.get("function") == other.parameters.get("function")
     is_value = not any(name.startswith(GRADIENT) for name, *_ in sites[node])
     return same and is_value and node not in _parts(other, sites)
@@ -331,5 +349,5 @@ def _add(found: Targets, file_name: str, target: ast.expr, value: ast.expr) -> N
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
         for part, item in zip(target.elts, value.elts, strict=True):
             _add(found, file_name, part, item)
-    elif isinstance(target, ast.Name) and target.id.isidentifier():
+    elif isinstance(target, ast.Name) and target.id.isidentifier() and not _is_of_plumbing(target.id):
         found[_place(file_name, value)] = target.id

@@ -8,6 +8,7 @@ from functools import cached_property
 from ..array.node import Node, literal_value
 from ..array.program import Branch, Carry, Loop, tree_nodes
 from ..hlo.element_types import PRED
+from .argument_gradients import gradient_words
 from .context_names import GRADIENT, is_gradient
 from .layer_names import gradients_in_tree, layer_names
 from .names import base_name, is_argument
@@ -37,7 +38,8 @@ class WantedNames:
         """Return what a value would best be called."""
         writer = self.writer
         if node in self.gradients:
-            return GRADIENT + self.of_argument(self.gradients[node])
+            argument = self.gradients[node]
+            return GRADIENT + (self.gradient_words.get(argument) or self.of_argument(argument))
         own = writer.plan.user_names.get(node)
         call = node.operands[0] if node.opcode == "item" else node
         if own is None and "carry" in node.parameters and "stands_for" in call.parameters:
@@ -70,11 +72,17 @@ class WantedNames:
         return self.layers.get(node)
 
     @cached_property
+    def gradient_words(self) -> dict[Node, str]:
+        """What the gradients of arguments are called after."""
+        return gradient_words(self.writer.function) if self.writer.function.origin is None else {}
+
+    @cached_property
     def gradients(self) -> dict[Node, Node]:
         """The arguments that values are the gradients of."""
-        function = self.writer.function
+        function, nodes = self.writer.function, self.writer.plan.nodes
         in_tree = gradients_in_tree(function, self.writer.results) if self.is_of_arguments else {}
-        return in_tree | gradients(function, self.writer.plan.nodes)
+        by_place = self.writer.source_names.gradients.of(function, nodes) if function.origin is None else {}
+        return by_place | in_tree | gradients(function, nodes)
 
     def _updated(self, node: Node) -> str:
         """``new_weight`` for what becomes of the argument ``weight``."""

@@ -1,0 +1,50 @@
+"""Names of gradients after the arguments that they are the gradients of, found by the places that read these."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import xla2py
+
+
+def step(params, x, y):
+    def loss(params):
+        hidden = jnp.tanh(x @ params["first"] + params["shift"])
+        return jnp.mean((hidden @ params["second"] - y) ** 2)
+
+    grads = jax.grad(loss)(params)
+    return jax.tree.map(lambda p, g: p - g * jnp.exp(g), params, grads)
+
+
+def test_gradients_are_called_after_the_arguments():
+    params = {"first": jnp.ones((4, 4)), "shift": jnp.ones(4), "second": jnp.ones((4, 4))}
+    module = xla2py.from_jax(step, params, jnp.ones((3, 4)), jnp.ones((3, 4)))
+    text = xla2py.emit(module).source
+    assert "d_first = x.T @ d_hidden" in text  # two of one shape are told apart by their places
+    assert "d_second = hidden.T @ " in text
+    assert "d_shift = d_hidden.sum(axis=0)" in text
+
+
+def test_an_argument_that_is_read_at_one_place_with_another_of_its_shape_is_not_guessed():
+    def update(w, v):
+        gw, gv = jax.grad(lambda w, v: jnp.sum(jnp.sin(w * v)), argnums=(0, 1))(w, v)
+        return w - gw * gw, v - gv * gv
+
+    text = xla2py.emit(xla2py.from_jax(update, jnp.ones(5), jnp.ones(5))).source
+    assert "d_w" not in text
+    assert "d_v" not in text
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_positions_that_a_gradient_makes_are_no_gradient(dtype):
+    def loss(table, labels):
+        picked = jnp.take_along_axis(table, labels[:, None], axis=1)[:, 0]
+        return jnp.sum(picked**2)
+
+    def train(table, labels):
+        return table - jax.grad(loss)(table, labels)
+
+    with jax.enable_x64(dtype == "float64"):
+        table = jnp.ones((6, 3), dtype)
+        text = xla2py.emit(xla2py.from_jax(train, table, jnp.zeros(6, "int32"))).source
+    assert "d_labels" not in text

@@ -1,0 +1,135 @@
+"""The arguments that values are the gradients of, by the places where the arguments are read.
+
+Reverse differentiation keeps for an operation that it transposes the place in the source and the scopes that it had.
+So the gradient of an argument comes from where the argument is read, and has its shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+
+from ..array.graph import Graph
+from ..array.node import Node
+from ..array.program import Function, tree_nodes
+from ..array.traversal import dependencies
+from ..hlo.ir import Computation, Instruction
+from .argument_names import own_words
+from .context_names import is_gradient
+from .names import common_words, is_argument
+from .sections import scope_parts
+
+_SEEN_THROUGH = frozenset(("bitcast", "broadcast", "convert", "copy", "reshape", "transpose"))
+
+# By place: the numbers of the arguments that are read there.
+_Readers = dict[Hashable, set[int]]
+
+
+class ArgumentGradients:
+    """Finds them in the functions of one module."""
+
+    def __init__(self) -> None:
+        self._known: dict[Computation, _Readers] = {}
+
+    def of(self, function: Function, nodes: Sequence[Node]) -> dict[Node, Node]:
+        """Return by gradient the parameter of a function that it is the gradient of; ``nodes`` are its live nodes."""
+        gradients = [node for node in nodes if _is_gradient(node, function.graph)]
+        if not gradients:
+            return {}
+        arguments = _arguments(function)
+        found: dict[Node, Node] = {}  # by argument: the last value that may be its gradient
+        for node in _leaving(nodes, gradients, function):
+            (*_, made) = function.graph.results[node]
+            read = self._readers(function.computation).get(_place(made), ())
+            given = {arguments[number] for number in read if number in arguments}
+            alike = [argument for argument in given if _is_alike(node, argument)]
+            if len(alike) == 1:
+                found[alike[0]] = node
+        return {node: argument for argument, node in found.items()}
+
+    def _readers(self, computation: Computation) -> _Readers:
+        if computation not in self._known:
+            found: _Readers = {}
+            for number, reader in _uses(computation):
+                if not is_gradient(reader) and (place := _place(reader)) is not None:
+                    found.setdefault(place, set()).add(number)
+            self._known[computation] = found
+        return self._known[computation]
+
+
+def _is_alike(gradient: Node, argument: Node) -> bool:
+    return gradient.shape == argument.shape and gradient.type == argument.type and not argument.type.is_integral
+
+
+def gradient_words(function: Function) -> dict[Node, str]:
+    """Return what the gradients of a function's parameters are called after, where these are arguments of a program."""
+    own = own_words(function.computation.parameters)
+    if not function.repeated:
+        return {node: own[node.parameters["argument"]] for node in function.parameters if is_argument(node)}
+    pairs = zip(function.parameters, function.repeated, strict=True)
+    given = {
+        node: [own[each.parameters["argument"]] for each in all_] for node, all_ in pairs if all(map(is_argument, all_))
+    }
+    return dict(zip(given, common_words(list(given.values())), strict=True))
+
+
+def _arguments(function: Function) -> dict[int, Node]:
+    """The parameters of a function that are arguments of its program, by the numbers of what they are given."""
+    if not function.repeated:
+        return {node.parameters["argument"]: node for node in function.parameters if is_argument(node)}
+    pairs = zip(function.parameters, function.repeated, strict=True)
+    return {
+        each.parameters["argument"]: node for node, given in pairs if all(map(is_argument, given)) for each in given
+    }
+
+
+def _is_gradient(node: Node, graph: Graph) -> bool:
+    made = graph.results.get(node)
+    return made is not None and len(made) > 0 and is_gradient(made[-1])
+
+
+def _leaving(nodes: Sequence[Node], gradients: Sequence[Node], function: Function) -> Iterator[Node]:
+    """The gradients that something else than a gradient reads, or that the function returns, in their order."""
+    read = {operand for node in nodes if not _is_gradient(node, function.graph) for operand in dependencies(node)}
+    read.update(tree_nodes(function.results))
+    yield from (node for node in gradients if node in read)
+
+
+def _place(instruction: Instruction) -> Hashable:
+    """Return where an operation stands: its frames or its line, and its scopes; None where nobody knows."""
+    metadata = instruction.metadata
+    if metadata is None or not (metadata.stack_frame_id or metadata.source_line):
+        return None
+    line = metadata.source_file, metadata.source_line, metadata.source_column
+    return metadata.stack_frame_id or line, scope_parts(metadata.op_name)
+
+
+def _uses(computation: Computation) -> Iterator[tuple[int, Instruction]]:
+    """The operations that read each parameter, through those that only change its form, and in what is called."""
+    users: dict[Computation, dict[Instruction, list[Instruction]]] = {}
+    for parameter in computation.parameters:
+        number = parameter.attributes["parameter_number"]
+        waiting, seen = [(computation, parameter)], {parameter}
+        while waiting:
+            around, value = waiting.pop()
+            if around not in users:
+                users[around] = _users(around)
+            for user in users[around].get(value, ()):
+                if user in seen:
+                    continue
+                seen.add(user)
+                if user.opcode in ("call", "fusion"):
+                    (called,) = user.called
+                    inside = [called.parameters[k] for k, operand in enumerate(user.operands) if operand is value]
+                    waiting += [(called, each) for each in inside]
+                    continue
+                yield number, user
+                if user.opcode in _SEEN_THROUGH:
+                    waiting.append((around, user))
+
+
+def _users(computation: Computation) -> dict[Instruction, list[Instruction]]:
+    found: dict[Instruction, list[Instruction]] = {}
+    for user in computation.instructions:
+        for operand in dict.fromkeys(user.operands):
+            found.setdefault(operand, []).append(user)
+    return found
