@@ -226,3 +226,19 @@ def test_collected_arguments_are_given_as_the_function_takes_them():
     x = np.float32([1, 2])
     args, kwargs = (x, 3 * x, (5 * x,)), {"scale": 7 * x, "gain": 11 * x, "nested": {"c": 13 * x}}
     np.testing.assert_allclose(xla2py.numpy(collecting)(*args, **kwargs), collecting(*args, **kwargs))
+
+
+@pytest.mark.parametrize("target", ["numpy", "dask"])
+def test_random_keys_are_taken_and_returned_as_their_data(target):
+    def draw(keys, x):
+        key, own = jax.random.split(keys["key"])
+        return {"key": key}, x + jax.random.uniform(own, x.shape)
+
+    of_arrays = getattr(xla2py, target)(draw)
+    keys = {"key": jax.random.key(3)}
+    wanted, noisy = draw(keys, X)
+    found, values = of_arrays(keys, X)
+    np.testing.assert_array_equal(np.asarray(found["key"]), jax.random.key_data(wanted["key"]))
+    np.testing.assert_array_equal(np.asarray(values), noisy)
+    again, _ = of_arrays(found, X)  # the data of a key in place of one
+    np.testing.assert_array_equal(np.asarray(again["key"]), jax.random.key_data(draw(wanted, X)[0]["key"]))

@@ -43,7 +43,7 @@ def array_function(
     ``fn`` is a function, or the result of ``jax.jit``. ``static_argnums`` and ``static_argnames`` are those of
     ``jax.jit``, for functions that are not yet its result; ``options`` are those of :func:`xla2py.emit`. Arguments may
     be trees of arrays of the library, NumPy's, JAX's or numbers: they are cast to the dtypes that JAX would compute
-    with. Raises what :func:`xla2py.from_jax` and :func:`xla2py.emit` raise, when the function is called.
+    with. A random key, ``jax.random.key(0)``, is taken and returned as its data, ``uint32[2]``. Raises what :func:`xla2py.from_jax` and :func:`xla2py.emit` raise, when the function is called.
     """
     given: dict[str, Any] = {"static_argnums": static_argnums, "static_argnames": static_argnames}
     static = {name: value for name, value in given.items() if value != ()}
@@ -176,13 +176,14 @@ class ArrayFunction:
     def _key(self, leaf: Any) -> object:
         """Return what tells programs apart: shape and dtype, or the value of what may be static."""
         if hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
-            return tuple(leaf.shape), np.dtype(leaf.dtype)
+            return tuple(leaf.shape), leaf.dtype if _is_random_key(leaf) else np.dtype(leaf.dtype)
         return type(leaf) if isinstance(leaf, _SCALARS) and not self._has_static else (type(leaf), leaf)
 
     def _cast(self, leaf: Any, dtype: np.dtype[Any] | None) -> Any:
         """Return an argument as an array of the library with the dtype that JAX would compute with."""
         if dtype is None:
             return leaf
+        leaf = required_jax().random.key_data(leaf) if _is_random_key(leaf) else leaf
         if isinstance(leaf, (np.ndarray, np.generic, *_SCALARS)) or hasattr(leaf, "addressable_shards"):  # JAX's arrays
             return self.target.adopt(np.asarray(leaf, dtype))
         return leaf if leaf.dtype == dtype else leaf.astype(dtype)
@@ -195,8 +196,14 @@ def _example(leaf: Any) -> Any:
         if any(map(np.isnan, leaf.shape)):  # of Dask's arrays
             message = f"an array of shape {leaf.shape} has sizes that are not known yet"
             raise UsageError(Diagnostic("XP722", message, hint="call its compute_chunk_sizes() before"))
-        return jax.ShapeDtypeStruct(leaf.shape, jax.dtypes.canonicalize_dtype(leaf.dtype))
+        dtype = leaf.dtype if _is_random_key(leaf) else jax.dtypes.canonicalize_dtype(leaf.dtype)
+        return jax.ShapeDtypeStruct(leaf.shape, dtype)
     return leaf
+
+
+def _is_random_key(leaf: Any) -> bool:
+    """Tell whether an array is one of JAX's typed random keys, whose dtype no array library has."""
+    return hasattr(leaf, "dtype") and not isinstance(leaf.dtype, np.dtype | type) and hasattr(leaf, "addressable_shards")
 
 
 def _places(fn: Callable[..., Any], static: Mapping[str, Any]) -> frozenset[int]:
