@@ -43,7 +43,8 @@ def array_function(
     ``fn`` is a function, or the result of ``jax.jit``. ``static_argnums`` and ``static_argnames`` are those of
     ``jax.jit``, for functions that are not yet its result; ``options`` are those of :func:`xla2py.emit`. Arguments may
     be trees of arrays of the library, NumPy's, JAX's or numbers: they are cast to the dtypes that JAX would compute
-    with. A random key, ``jax.random.key(0)``, is taken and returned as its data, ``uint32[2]``. Raises what :func:`xla2py.from_jax` and :func:`xla2py.emit` raise, when the function is called.
+    with. A random key, ``jax.random.key(0)``, is taken and returned as its data, ``uint32[2]``. Raises what
+    :func:`xla2py.from_jax` and :func:`xla2py.emit` raise, when the function is called.
     """
     given: dict[str, Any] = {"static_argnums": static_argnums, "static_argnames": static_argnames}
     static = {name: value for name, value in given.items() if value != ()}
@@ -203,7 +204,8 @@ def _example(leaf: Any) -> Any:
 
 def _is_random_key(leaf: Any) -> bool:
     """Tell whether an array is one of JAX's typed random keys, whose dtype no array library has."""
-    return hasattr(leaf, "dtype") and not isinstance(leaf.dtype, np.dtype | type) and hasattr(leaf, "addressable_shards")
+    is_of_jax = hasattr(leaf, "dtype") and hasattr(leaf, "addressable_shards")
+    return is_of_jax and not isinstance(leaf.dtype, np.dtype)
 
 
 def _places(fn: Callable[..., Any], static: Mapping[str, Any]) -> frozenset[int]:
