@@ -13,6 +13,7 @@ from .activation_functions.softmaxes import softmaxes
 from .activation_functions.softplus import softplus
 from .algebra.choices import choices
 from .algebra.clips import clips
+from .algebra.known_choices import known_choices
 from .algebra.magnitudes import magnitudes
 from .algebra.masks import masks
 from .algebra.polynomials import polynomials
@@ -26,6 +27,7 @@ from .constants.constants import constants
 from .indexing.counted_places import counted_places
 from .indexing.indices import indices
 from .indexing.reshapes import reshapes
+from .indexing.rows import rows
 from .indexing.take_or_fill import take_or_fill
 from .linear_algebra.cholesky import cholesky
 from .linear_algebra.crosses import crosses
@@ -93,6 +95,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     means,
     choices,
     selections,
+    known_choices,
     clips,
     keepdims,
     nan_reductions,
@@ -116,6 +119,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     pool_gradients,
     pools,
     take_or_fill,
+    rows,
     indices,
     counted_places,
     ranges,

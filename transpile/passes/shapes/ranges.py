@@ -23,6 +23,7 @@ _TYPES = {"s32": 2**31, "s64": 2**63, "f32": 2**24, "f64": 2**53}  # integers be
 _LEAST_ROW = 3  # numbers that are no table
 _LEAST_TABLE = 4  # numbers of a table that is written as a range
 _DEEPEST = 6  # operations that are looked through
+_WHOLE = (None, None, None)  # a slice of all elements
 
 
 def ranges(function: Function, supports: Support) -> None:
@@ -40,7 +41,7 @@ def tables(function: Function, supports: Support) -> None:
         rewrite(function, ("array",), partial(_of_table, function.graph), supports)
 
 
-def _row(node: Node, depth: int = _DEEPEST) -> range | None:
+def row_of(node: Node, depth: int = _DEEPEST) -> range | None:
     """The numbers of a node, where they are at even distances and none of them is rounded, wraps around or is -0."""
     if node.ndim != 1 or node.element_type is None or node.type.name not in _TYPES or depth == 0:
         return None
@@ -55,14 +56,14 @@ def _computed(node: Node, depth: int) -> range | None:
         given = node.parameters
         return range(given.get("start", 0), given["stop"], given.get("step", 1))
     if node.opcode == "convert":
-        return _row(node.operands[0], depth - 1)
+        return row_of(node.operands[0], depth - 1)
     if node.opcode == "negate":
-        return _times(_row(node.operands[0], depth - 1), -1, node)
+        return _times(row_of(node.operands[0], depth - 1), -1, node)
     if node.opcode not in ("add", "subtract", "multiply"):
         return None
     left, right = map(_number, node.operands)
     number = left if left is not None else right
-    row = _row(node.operands[0 if left is None else 1], depth - 1)
+    row = row_of(node.operands[0 if left is None else 1], depth - 1)
     if row is None or number is None:
         return None
     if node.opcode == "multiply":
@@ -102,7 +103,7 @@ def _row_of_table(node: Node) -> range | None:
 
 def _counted(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
     """A row that only this node is computed from, by its numbers."""
-    row = _row(node)
+    row = row_of(node)
     if node.opcode == "convert" and node.operands[0].opcode == "arange":
         return None  # that is a pass of its own
     if row is None or any(live.count(part) > 1 for part in _inside(node)):
@@ -128,7 +129,7 @@ def _made(graph: Graph, node: Node, row: range) -> Node | None:
 
 
 def _of_table(graph: Graph, node: Node) -> Node | None:
-    row = _row(node)
+    row = row_of(node)
     return _made(graph, node, row) if row is not None and len(row) >= _LEAST_TABLE else None
 
 
@@ -147,7 +148,7 @@ def _sliced(graph: Graph, node: Node) -> Node | None:
         if len(slots) != 1 or any(item != FULL and item is not slots[0] for item in index):
             return None
         axis, place = index.index(slots[0]), slots[0].index
-    row = _row(node.operands[place])
+    row = row_of(node.operands[place])
     if (
         row is None
         or len(row) < (2 if row.step == 1 else _LEAST_ROW)
@@ -157,7 +158,7 @@ def _sliced(graph: Graph, node: Node) -> Node | None:
     item = _slice(row, array.shape[axis])
     index = tuple(item if k == axis else each for k, each in enumerate(index))
     if node.opcode == "take":
-        return graph.add("getitem", (array,), interval=node.interval, index=index)
+        return array if item == _WHOLE else graph.add("getitem", (array,), interval=node.interval, index=index)
     operands = tuple(operand for k, operand in enumerate(node.operands) if k != place)
     return graph.add("setitem", operands, interval=node.interval, **{**node.parameters, "index": index})
 

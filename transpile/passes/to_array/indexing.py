@@ -11,7 +11,7 @@ from ...array.node import Node, Slot, literal_value
 from ...array.value import FULL, Value, materialise, without_dimensions
 from ...hlo.attributes import SliceDimension
 from ...hlo.ir import Instruction
-from .counters import affine, from_affine
+from .counters import Affine, affine, from_affine
 from .lowering import FunctionLowering, lowers
 from .structure import sliced
 
@@ -114,8 +114,9 @@ def _call_with_starts(
 def indexed(lowering: FunctionLowering, operand: Value, starts: dict[int, Node], shape: tuple[int, ...]) -> Value:
     """Return ``x[i]`` or ``x[i : i + size]`` with starts known to be in bounds; a single element leaves the node."""
     graph = lowering.graph
-    if _counts(operand, starts):
-        return Value(from_affine(graph, *affine(starts[0]), operand.node.type), (None,), shape)
+    counted = _counted(operand, starts)
+    if counted is not None:
+        return Value(from_affine(graph, *counted, operand.node.type), (None,), shape)
     source, offsets = _without_slices(operand.node, starts, operand.axes)
     index: list[Any] = [FULL] * operand.node.ndim
     nodes: list[Node] = [source]
@@ -145,11 +146,28 @@ def indexed(lowering: FunctionLowering, operand: Value, starts: dict[int, Node],
     return Value(node, axes, shape)
 
 
-def _counts(operand: Value, starts: dict[int, Node]) -> bool:
-    """``np.arange(n)[t]`` is ``t``."""
-    if operand.node.opcode != "arange" or operand.axes != (0,) or not starts[0].is_python_int:
-        return False
-    return starts[0].interval is not None and intervals.fits(starts[0].interval, operand.node.type)
+def _counted(operand: Value, starts: dict[int, Node]) -> Affine | None:
+    """``np.arange(n)[t]`` is ``t``, and ``(np.arange(n) * 2 + 1)[t]`` is ``t * 2 + 1``."""
+    row = _row(operand.node) if operand.axes == (0,) else None
+    if row is None or not starts[0].is_python_int or starts[0].interval is None:
+        return None
+    factor, offset = row
+    ends = [factor * end + offset for end in starts[0].interval]
+    terms, constant = affine(starts[0])
+    scaled = {node: coefficient * factor for node, coefficient in terms.items() if factor}
+    is_held = intervals.fits((min(ends), max(ends)), operand.node.type)
+    return (scaled, constant * factor + offset) if is_held else None
+
+
+def _row(node: Node) -> tuple[int, int] | None:
+    """Return the factor and the offset of a row of integers that is made of ``np.arange``; None for any other."""
+    if node.opcode == "arange":
+        return 1, 0
+    rows = [operand for operand in node.operands if operand.opcode == "arange"]
+    numbers = [int(literal_value(operand)) for operand in node.operands if operand.is_literal and node.type.is_integral]
+    if len(rows) != 1 or len(numbers) != 1:
+        return None
+    return {"add": (1, numbers[0]), "multiply": (numbers[0], 0)}.get(node.opcode)
 
 
 def _without_slices(node: Node, starts: dict[int, Node], axes: Sequence[int | None]) -> tuple[Node, list[int]]:

@@ -1,0 +1,58 @@
+"""Choices that make no difference: raised, near misses, values on XLA."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from xla2py.tests.passes.raising import assert_agrees, hlo, main
+
+X = np.float32([1, -2, np.inf, -np.inf, np.nan, 0, -0.0, 3.4028235e38])
+M = np.array([True, False, True, False, True, False, True, False])
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x, m: jnp.where(m, x, jnp.where(m, 2.0, x * 3)), "return np.where(m, x, x * 3)"),
+        (lambda x, m: jnp.where(m, jnp.where(m, x, 2.0), x * 3), "return np.where(m, x, x * 3)"),
+        (lambda x, m: jnp.where(m, x, jnp.where(~m, 2.0, x * 3)), "np.where(~m, 2, x * 3)"),  # another mask
+        (lambda x, m: jnp.where(jnp.isnan(x), 0, x) == jnp.inf, "return x == np.inf"),
+        (lambda x, m: jnp.where(x == 1, 5, x) == -2, "return x == -2"),
+        (lambda x, m: jnp.where(jnp.isnan(x), 0, x) == 0, "np.where(np.isnan(x), 0, x) == 0"),
+        (lambda x, m: jnp.where(x == 1, 5, x) == 1, "np.where(x == 1, 5, x) == 1"),
+        (lambda x, m: jnp.where(m, 5, x) == 1, "np.where(m, 5, x) == 1"),  # it may be 1 where m holds
+        (lambda x, m: jnp.where(jnp.isnan(x * 2), 0, x) == 1, "np.isnan(x * 2)"),  # a mask of another array
+        (lambda x, m: jnp.where(jnp.isnan(x), 0, x) != jnp.inf, "!= np.inf"),
+    ],
+)
+def test_choices_and_comparisons(function, expected):
+    text = hlo(function, X, M)
+    assert expected in main(text)
+    assert_agrees(text, X, M, without="known_choices")
+
+
+def test_the_gradient_of_nan_to_num_compares_its_argument():
+    text = hlo(jax.grad(lambda x: (jnp.nan_to_num(x) * x).sum()), X)
+    written = main(text)
+    assert "x == np.inf" in written
+    assert "x == -np.inf" in written
+    assert_agrees(text, X, without="known_choices")
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda a, b: jnp.stack([a, b]).any(), "return a | b"),
+        (lambda a, b: jnp.stack([a, jnp.array(False), b]).any(), "return a | b"),
+        (lambda a, b: jnp.stack([a, jnp.array(True), b]).all(), "return a & b"),
+        (lambda a, b: jnp.stack([a, jnp.array(False)]).any(), "return a"),
+        (lambda a, b: jnp.stack([a, b, ~a, ~b, a ^ b]).any(), ".any()"),  # too many
+        (lambda a, b: jnp.stack([jnp.stack([a, b]), jnp.stack([b, a])]).any(axis=0), ".any(axis=0)"),
+    ],
+)
+def test_stacks_of_masks(function, expected):
+    for a in (True, False):
+        text = hlo(function, np.bool_(a), np.bool_(False))
+        assert expected in main(text)
+        assert_agrees(text, np.bool_(a), np.bool_(False), without="known_choices")
