@@ -22,6 +22,7 @@ from .name_allocation import NameAllocation
 from .named_results import NamedResults
 from .names import Names
 from .plan import Plan, plan, source_line
+from .result_groups import Path, ResultGroup, result_groups, with_texts
 from .result_trees import display, leaf_columns, mapped
 from .schedule import Body, Reads, Statement, schedule
 from .sources import SourceNames
@@ -62,6 +63,8 @@ class FunctionWriter:
         self.written: dict[Node, str] = {}  # expressions since the last line
         self.indent = 1
         self.loop_compiler: LoopCompiler | None = None  # writes loops as functions, where the target compiles them
+        self.groups: dict[Function, Sequence[tuple[str, ResultGroup]]] = {}  # of results of what is called
+        self.grouped: dict[Path, str] = {}  # parts of the tree of results that a call gave as a whole
         self.items: dict[Node, dict[int, Node]] = {}
         self.calls: dict[Function, list[Node]] = {}
         self._last_place: tuple[str, int] | None = None
@@ -259,7 +262,9 @@ class FunctionWriter:
         calls = self.calls[function]
         if not named.fields:
             given = [[self.items[call][k] for call in calls if k in self.items[call]] for k in range(len(node.results))]
-            named.name_fields([self.wanted.of(part) for part in parts] for parts in given)
+            groups = result_groups(self.results, [self.items.get(call, {}) for call in calls], self.plan.uses)
+            named.name_fields(([self.wanted.of(part) for part in parts] for parts in given), groups)
+            self.groups[function] = named.groups
         own = self.renderer.function_names[function]
         name = self.names.fresh(f"{own}_{calls.index(node)}" if len(calls) > 1 else f"{own}_results")
         taken = 4 * self.indent + len(name) + len(" = ")
@@ -267,6 +272,8 @@ class FunctionWriter:
         parts = self.items.get(node, {})
         for index, part in parts.items():
             self.texts[part] = Expression(self.renderer.statement("field", name, named.fields[index]), PRIMARY)
+        for field, group in self.groups.get(function, ()):
+            self.grouped[group.places[calls.index(node)]] = self.renderer.statement("field", name, field)
         self.bound(*parts.values())
 
     def bind_results(self, compiled: Sequence[Node], parts: Sequence[Node]) -> None:
@@ -353,9 +360,9 @@ class FunctionWriter:
 
     def tree_text(self, tree: Tree) -> Expression:
         """A result: a name, or a tuple, a dict or a list of such."""
-        return (
-            self.array_text(tree) if isinstance(tree, Node) else Expression(display(mapped(tree, self.array_text)), 1)
-        )
+        if isinstance(tree, Node):
+            return self.array_text(tree)
+        return Expression(display(with_texts(mapped(tree, self.array_text), self.grouped)), 1)
 
 
 def _has_strong_operand(node: Node) -> bool:

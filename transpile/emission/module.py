@@ -15,7 +15,6 @@ from ..array.program import Program
 from ..compilation import READABLE, kernels_in
 from ..hlo.carriers import NARROW
 from ..hlo.custom_calls import callbacks
-from ..hlo.ir import Built
 from ..kernels.kernel import Kernel
 from .annotations import annotate
 from .argument_groups import argument_groups
@@ -198,7 +197,7 @@ class _ModuleWriter:
             if is_entry and self.result_tree is not None:
                 writer.results = placed(self.result_tree, function.results)
             if function in self.renderer.named_results:
-                writer.results = Built("", self.renderer.named_results[function].class_name, function.results)
+                writer.results = self.renderer.named_results[function].built(function.results)
             named = writer.arguments.name(self.entry.paths if is_entry else ())
             kernels.name_kernels(writer, self.module_names)
             writer.loop_compiler = kernels.loop_compiler
@@ -363,7 +362,7 @@ class _ModuleWriter:
     def _types(self) -> list[str]:
         """The types that signatures name."""
         kinds = kinds_of_types(self.program, self.of_blocks is not self.renderer)
-        has_trees = self.entry.takes_trees or has_tree(result_type(self.writers[0].results))
+        has_trees = self.entry.takes_trees or any(has_tree(result_type(writer.results)) for writer in self.writers)
         return [self.renderer.statement(f"{kind}_type") for kind in (*kinds, *([TREE] if has_trees else []))]
 
 

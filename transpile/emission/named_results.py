@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ..array.node import Node
 from ..array.program import Function, Program, roots
 from ..array.traversal import topological
+from ..hlo.ir import Built
 from .expression import Renderer
 from .lines import LARGE
-from .names import Names, common_words
+from .names import Names, common_start, common_words, outer_words
+from .result_groups import Path, ResultGroup
+from .result_trees import placed, quoted
 from .signature import result_type
 
 _MOST_TARGETS = 6  # results that a statement lists
@@ -21,16 +25,47 @@ _NEW = "new_"
 
 @dataclass(slots=True)
 class NamedResults:
-    """The class of a function's results; the first caller that is written names its ``fields``."""
+    """The class of a function's results; the first caller that is written names its fields.
+
+    ``fields`` has what leads to each result, ``scores`` or ``new_norm["bias"]``; ``parts`` the names of the class's own
+    fields, each with the number of its result, or the dict of several.
+    """
 
     class_name: str
     fields: tuple[str, ...] = ()
+    parts: tuple[tuple[str, Any], ...] = ()
+    groups: tuple[tuple[str, ResultGroup], ...] = ()
 
-    def name_fields(self, wanted: Iterable[Sequence[str]]) -> None:
-        """Name the fields by the words that each result is called by, in all calls."""
+    def name_fields(self, wanted: Iterable[Sequence[str]], groups: Sequence[ResultGroup]) -> None:
+        """Name the fields by the words that each result is called by, in all calls, and groups by those of theirs."""
         names, given = Names(_OF_TUPLES), list(wanted)
-        words = zip(common_words(given), given, strict=True)
-        self.fields = tuple(names.fresh(_field(word or "value", own)) for word, own in words)
+        words = common_words(given)
+        grouped = {number: at for at, group in enumerate(groups) for number in group.keys}
+        found: dict[int, str] = {}
+        parts: list[tuple[str, Any]] = []
+        fields: list[str] = []
+        for number, own in enumerate(given):
+            at = grouped.get(number)
+            if at is None:
+                parts.append((names.fresh(_field(words[number] or "value", own)), number))
+                fields.append(parts[-1][0])
+                continue
+            if at not in found:
+                members = zip(*(given[each] for each in groups[at].keys), strict=True)
+                found[at] = names.fresh(outer_words([*map(common_start, members)]) or "part")
+                parts.append((found[at], groups[at].tree))
+            fields.append(field_path(found[at], groups[at].keys[number]))
+        self.fields, self.parts = tuple(fields), tuple(parts)
+        self.groups = tuple((found[at], group) for at, group in enumerate(groups))
+
+    def built(self, results: Sequence[Node]) -> Built:
+        """The object of these results."""
+        return Built("", self.class_name, tuple(placed(tree, list(results)) for _, tree in self.parts))
+
+
+def field_path(name: str, keys: Path) -> str:
+    """``new_norm["bias"]``."""
+    return name + "".join(f"[{quoted(key)}]" for key in keys)
 
 
 def _field(word: str, given: Sequence[str]) -> str:
@@ -77,5 +112,6 @@ def _class_name(function_name: str) -> str:
 
 def class_text(function: Function, named: NamedResults, renderer: Renderer) -> str:
     """The definition of the class of a function's results."""
-    fields = list(zip(named.fields, result_type(function.results), strict=True))
+    names = [name for name, _ in named.parts]
+    fields = list(zip(names, result_type(named.built(function.results).parts), strict=True))
     return renderer.statement("result_class", named.class_name, renderer.function_names[function], fields)

@@ -166,6 +166,18 @@ def _joined(start: str, end: str) -> str:
     return start if start.endswith(end) else end if end.startswith(start) else f"{start}_{end}"
 
 
+def outer_words(names: Sequence[str]) -> str:
+    """Return the words that all names begin with and those that all end in: ``new_block_norm_0`` of
+    ``new_block_1_norm_0`` and ``new_block_2_norm_0``."""
+    words = [name.split("_") for name in names]
+    return _joined("_".join(_common_start(words)), "_".join(_common_start([each[::-1] for each in words])[::-1]))
+
+
+def common_start(names: Sequence[str]) -> str:
+    """Return the words that all names begin with."""
+    return "_".join(_common_start([name.split("_") for name in names]))
+
+
 def _common_start(words: Sequence[Sequence[str]]) -> list[str]:
     same = itertools.takewhile(lambda each: len(set(each)) == 1, zip(*words, strict=False))
     return [each[0] for each in same]

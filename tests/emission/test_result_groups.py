@@ -1,0 +1,95 @@
+"""Results of a layer that are a part of the tree that main returns: handed over as that part, or one by one."""
+
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.transpile.emission.names import common_start, outer_words
+
+WIDTH = 4
+
+
+def layer(params, x):
+    hidden = jax.nn.gelu(x @ params["dense"]["w"] + params["dense"]["b"])
+    centred = hidden - hidden.mean(-1, keepdims=True)
+    normal = centred / jnp.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
+    return x + normal * params["norm"]["scale"] + params["norm"]["bias"]
+
+
+def step(params, momentum, x, y):
+    def loss(params):
+        h = x
+        for each in params["layers"]:
+            h = layer(each, h)
+        return ((h @ params["head"] - y) ** 2).mean()
+
+    grads = jax.grad(loss)(params)
+    momentum = jax.tree.map(lambda m, g: 0.9 * m + g, momentum, grads)
+    return jax.tree.map(lambda p, m: p - 0.1 * m, params, momentum), momentum
+
+
+def parameters(count):
+    rng = np.random.default_rng(3)
+
+    def array(*shape):
+        return rng.normal(size=shape).astype(np.float32)
+
+    def one():
+        dense = {"w": array(WIDTH, WIDTH), "b": array(WIDTH)}
+        return {"dense": dense, "norm": {"scale": array(WIDTH), "bias": array(WIDTH)}}
+
+    return {"layers": [one() for _ in range(count)], "head": array(WIDTH, 2)}
+
+
+X, Y = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, WIDTH), np.ones((3, 2), np.float32)
+
+
+def returned_by_main(text):
+    """The last statement of main."""
+    lines = text[text.index("def main") :]
+    return lines[lines.index("\n    return ") : lines.index("\n\n\ndef ")]
+
+
+def agree(found, wanted):
+    assert jax.tree.structure(found) == jax.tree.structure(wanted)
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("count", [3, 5])
+def test_a_training_step_hands_new_weights_over_by_the_layer(count):
+    given = parameters(count), parameters(count), X, Y
+    of_arrays = xla2py.numpy(step)
+    agree(of_arrays(*given), jax.jit(step)(*given))
+    text = of_arrays.source
+    assert "    new_params_layers: dict[str, dict[str, Array]]\n" in text
+    returned = returned_by_main(text)
+    handed_over = [len(re.findall(rf"^ +\w+\.new_{each}_layers,$", returned, re.M)) for each in ("params", "momentum")]
+    assert handed_over == [3, 3]  # with 5 layers those between the first and the last
+    assert len(re.findall('"dense": {', returned)) == 2 * (count - 3)
+
+
+def test_what_is_read_again_is_given_one_by_one():
+    def with_norm(params, momentum, x, y):
+        new, momentum = step(params, momentum, x, y)
+        return new, momentum, new["layers"][1]["norm"]["bias"] * 2
+
+    given = parameters(3), parameters(3), X, Y
+    of_arrays = xla2py.numpy(with_norm)
+    agree(of_arrays(*given), jax.jit(with_norm)(*given))
+    returned = returned_by_main(of_arrays.source)
+    assert ".new_momentum_layers," in returned
+    assert ".new_params_layers," not in returned  # one of its leaves is read once more
+    assert '"dense": layer_2_1.new_params_layers_dense,' in returned
+
+
+def test_words_in_common():
+    assert common_start(["new_norm_0_bias", "new_norm_0_scale"]) == "new_norm_0"
+    assert common_start(["a_b", "c_b"]) == ""
+    assert outer_words(["new_block_1_norm_0", "new_block_2_norm_0"]) == "new_block_norm_0"
+    assert outer_words(["new_norm_0", "new_norm_1"]) == "new_norm"
+    assert outer_words(["new_norm"]) == "new_norm"
