@@ -88,16 +88,40 @@ def settled_memory():
     gc.freeze()
 
 
+UNOPTIMISED = "--xla_backend_optimization_level=0"
+
+
+def worker_with(*flags):
+    """A worker of the reference, which starts when it is first asked, with XLA's flags."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("XLA_FLAGS", " ".join([os.environ.get("XLA_FLAGS", ""), *flags]))
+        return ReferenceWorker()
+
+
 @pytest.fixture(autouse=True, scope="session")
 def unoptimised_reference():
-    """The reference in a child process leaves its kernels as they are, which run once; XLA in this process does not."""
+    """The reference in a child process leaves its kernels as they are, which run once, and emits them the short way.
+
+    XLA in this process does not, see ``unoptimised_xla`` and ``fused_reference``.
+    """
+    worker = worker_with(UNOPTIMISED, "--xla_cpu_use_fusion_emitters=false")
     with pytest.MonkeyPatch.context() as patch:
-        with pytest.MonkeyPatch.context() as environment:
-            environment.setenv("XLA_FLAGS", f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0")
-            worker = ReferenceWorker()
         patch.setattr(reference_process, "_WORKER", worker)
         yield
     worker.stop()
+
+
+@pytest.fixture(scope="session")
+def fused_worker():
+    worker = worker_with(UNOPTIMISED)
+    yield worker
+    worker.stop()
+
+
+@pytest.fixture
+def fused_reference(fused_worker, monkeypatch):
+    """The reference emits kernels as it does for users: the short way knows no clamp of truth values, for example."""
+    monkeypatch.setattr(reference_process, "_WORKER", fused_worker)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -37,6 +37,13 @@ NOT_DRAWN = {
 }
 
 
+@pytest.fixture(autouse=True)
+def reference(request):
+    """Scalars are clamped whatever their type."""
+    if "[scalars" in request.node.name:
+        request.getfixturevalue("fused_reference")
+
+
 @pytest.mark.parametrize(("family", "start"), [(f, start) for f in ON_XLA for start in range(0, COUNTS[f], BATCH)])
 def test_emitted_code_does_what_xla_does(family, start):
     batch = [random_program(family, seed) for seed in range(start, min(start + BATCH, COUNTS[family]))]
