@@ -16,6 +16,7 @@ from ..hlo.ir import HloModule
 from ..hlo.printer import print_module
 from ..kernels.verifier import verify_kernels
 from ..passes import PIPELINE, ArrayPass
+from ..passes.call_views import call_views
 from ..passes.edges import LIBRARY, XLA, edges
 from ..passes.expansion import composed, expanding, is_expanded
 from ..passes.fusion import fuse
@@ -193,6 +194,10 @@ def _merge_layers(draft: Draft) -> None:
     layers(draft.program)
 
 
+def _take_sources_of_views(draft: Draft) -> None:
+    call_views(draft.program)
+
+
 def _choose_one_hots(draft: Draft) -> None:
     for function in draft.program.functions:
         one_hots(function)
@@ -303,6 +308,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("inlining", ARRAY, ARRAY, _inline),
     Stage("repeats", ARRAY, ARRAY, _merge_repeats, _calls_functions),
     Stage("layers", ARRAY, ARRAY, _merge_layers, _calls_functions),
+    Stage("call_views", ARRAY, ARRAY, _take_sources_of_views, _calls_functions),
     Stage("one_hots", ARRAY, ARRAY, _choose_one_hots, _writes_kernels_of_whole_arrays),
     Stage("early_gathers", ARRAY, ARRAY, _gather_early, _writes_kernels_of_whole_arrays),
     Stage("early_slices", ARRAY, ARRAY, _slice_early, _saves_launches),

@@ -1,0 +1,51 @@
+"""Functions take arrays in place of views of them that only have more axes."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import xla2py
+
+WIDTH = 4
+X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, WIDTH)
+
+
+def layer(params, x):
+    hidden = jnp.tanh(x @ params["weight"])
+    centred = hidden - hidden.mean(-1, keepdims=True)
+    return x + centred / jnp.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * params["scale"]
+
+
+def gradients(layers, x):
+    def loss(layers):
+        h = x
+        for each in layers:
+            h = layer(each, h)
+        return (h**2).sum()
+
+    return jax.grad(loss)(layers)
+
+
+def parameters(count):
+    rng = np.random.default_rng(7)
+    shapes = {"weight": (WIDTH, WIDTH), "scale": (WIDTH,)}
+    return [{name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()} for _ in range(count)]
+
+
+@pytest.mark.parametrize("count", [3, 4])
+def test_layers_take_the_weights(count):
+    module = xla2py.from_jax(gradients, parameters(count), X)
+    text = xla2py.emit(module, debug=True).source
+    assert "[None]" in xla2py.emit(module, disable_passes=["call_views"]).source
+    assert "[None]" not in text
+    assert "def layer(x: Array, layers: Tree)" in text
+    assert ' * layers["scale"]' in text
+
+
+@pytest.mark.parametrize("disabled", [[], ["call_views"]])
+def test_the_values_are_those_of_jax(disabled):
+    given = parameters(3)
+    found = xla2py.numpy(gradients, disable_passes=disabled)(given, X)
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(jax.jit(gradients)(given, X)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-5)

@@ -1,0 +1,87 @@
+"""A function takes an array itself, in place of one that only has more axes: ``norm(x, scale)`` for
+``norm(x, scale[None])``, whose body reads ``expand[0]``.
+
+A layer and its gradient share what JAX keeps of the layer, such a view of the weights too, which stands outside of
+both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from ..array.live import live_nodes
+from ..array.node import Node
+from ..array.program import Function, Program, roots
+from ..array.rewriting import rewrite
+from ..array.traversal import topological
+from ..array.value import getitem
+
+
+def call_views(program: Program) -> None:
+    """Move views that add axes from the arguments of functions into these, callers first."""
+    if len(program.functions) == 1:
+        return
+    handed_on = {each for function in program.functions for each in _handed_on(function)}
+    for called in reversed(program.functions[:-1]):
+        calls = [node for function in program.functions for node in _calls(function, called)]
+        if not calls or called.block_of or called in handed_on:
+            continue
+        places = {k for k in range(len(called.parameters)) if _are_views([call.operands[k] for call in calls])}
+        for place in places:
+            _take(called, place, calls[0].operands[place])
+        for function in program.functions if places else ():
+            rewrite(function, ("call",), partial(_of_sources, function, called, places))
+
+
+def _handed_on(function: Function) -> Iterator[Function]:
+    """The functions that others than calls are given."""
+    for node in topological(roots(function)):
+        given = [*node.parameters.get("arguments", ()), *node.parameters.get("keywords", {}).values()]
+        yield from (each for each in given if isinstance(each, Function))
+
+
+def _calls(function: Function, called: Function) -> list[Node]:
+    return [node for node in live_nodes(function).of(("call",)) if node.parameters["function"] is called]
+
+
+def _are_views(operands: list[Node]) -> bool:
+    """Tell whether all calls are given an array with the same further axes."""
+    return all(
+        node.opcode == "expand" and node.parameters["index"] == operands[0].parameters["index"] for node in operands
+    )
+
+
+def _take(called: Function, place: int, view: Node) -> None:
+    """Let a function take what an argument is a view of, and make the view."""
+    graph, old, (source,) = called.graph, called.parameters[place], view.operands
+    own = graph.parameter(source.shape, source.element_type, graph.root, **old.parameters, interval=source.interval)
+    with graph.recording() as made:
+        inside = getitem(graph, own, view.parameters["index"])
+    called.parameters[place] = own
+    if called.repeated:
+        given = tuple(each.operands[0] if each.opcode == "expand" else each for each in called.repeated[place])
+        called.repeated = (*called.repeated[:place], given, *called.repeated[place + 1 :])
+    called.live = None
+    live = live_nodes(called)
+    if old in live:
+        live.replace(old, inside, made)
+        live.flush()
+    rewrite(called, ("getitem", "expand"), partial(_of_view, called))
+
+
+def _of_view(called: Function, node: Node) -> Node | None:
+    """Parts of what has more axes are parts of the array: ``scale[None][0]`` is ``scale``."""
+    if len(node.operands) > 1 or node.operands[0].opcode != "expand":
+        return None
+    made = getitem(called.graph, node.operands[0], node.parameters["index"])
+    return made if made.shape == node.shape else None
+
+
+def _of_sources(function: Function, called: Function, places: set[int], node: Node) -> Node | None:
+    if node.parameters["function"] is not called or not all(node.operands[k].opcode == "expand" for k in places):
+        return None
+    operands = tuple(each.operands[0] if k in places else each for k, each in enumerate(node.operands))
+    if node.results:
+        return function.graph.add("call", operands, results=node.results, function=called)
+    return function.graph.add("call", operands, shape=node.shape, element_type=node.element_type, function=called)
