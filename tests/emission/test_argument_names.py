@@ -65,6 +65,8 @@ def test_gradients_have_the_last_words_that_are_their_own():
         "x",
         "w[0]",
     )
+    long = [f"variables['params']['{layer}']['kernel']" for layer in ("Convolution_0", "Convolution_1")]
+    assert own_words(parameters(*long, "x")) == ["convolution_0_kernel", "convolution_1_kernel", "x"]
     assert own_words(parameters(*paths)) == ["a_kernel", "b_kernel", "bias", "bias", "x", "w_0"]
 
 

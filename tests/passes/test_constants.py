@@ -109,3 +109,23 @@ def test_integers_at_their_limits(opcode):
     constant = [f"{name} = s32[8] constant({{{', '.join(map(str, x))}}})" for name, x in (("a", a), ("b", b))]
     found = xla2py.emit(entry(*constant, operation)).load().main()  # XLA dies of constants that are divided by 0
     np.testing.assert_array_equal(found, expected[0], strict=True)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x, zeros: x - zeros, "return x"),
+        (lambda x, zeros: x * (zeros + 1), "return x"),
+        (lambda x, zeros: x / (zeros + 1), "return x"),
+        (lambda x, zeros: x - -zeros, "x - -0.0"),  # which is +0 where x is -0
+        (lambda x, zeros: x - zeros[0] * jnp.inf, "np.nan"),
+    ],
+)
+def test_numbers_that_change_nothing_are_left_out(function, expected):
+    def with_zeros(x):
+        return function(x, jax.vmap(lambda place: place * 0.0)(jnp.arange(4.0)))
+
+    x = np.float32([0, -0.0, np.nan, np.inf])
+    text = hlo(with_zeros, x)
+    assert expected in main(text)
+    assert_agrees(text, x, without="constants", budget=EXACT)

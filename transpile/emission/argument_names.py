@@ -40,13 +40,15 @@ def own_words(instructions: Sequence[Instruction]) -> list[str]:
     """Return what gradients are called after: the last parts of a path that no other leaf of its argument ends in,
     ``kernel_1`` of ``params['kernel_1']``; the whole name where these begin with a number.
     """
-    paths = _shortened([path_of(instruction) for instruction in instructions], _SHORT)
-    endings = Counter((path[0], path[k:]) for path in set(paths) for k in range(1, len(path)))
-    return [_joined(_own_end(path, endings)) or "x" for path in paths]
+    whole = [path_of(instruction) for instruction in instructions]
+    paths = list(zip([path[0] for path in whole], _shortened(whole, _SHORT), strict=True))
+    endings = Counter((root, path[k:]) for root, path in set(paths) for k in range(len(path)))
+    return [_joined(_own_end(root, path, endings)) or "x" for root, path in paths]
 
 
-def _own_end(path: Path, endings: Counter[tuple[str, Path]]) -> Path:
-    own = (path[k:] for k in range(len(path) - 1, 0, -1) if endings[path[0], path[k:]] == 1)
+def _own_end(root: str, path: Path, endings: Counter[tuple[str, Path]]) -> Path:
+    inner = path[1:] if path[0] == root else path
+    own = (inner[k:] for k in reversed(range(len(inner))) if endings[root, inner[k:]] == 1)
     end = next(own, path)
     return path if end[0][0].isdigit() else (end[0].lower(), *end[1:])
 

@@ -12,10 +12,11 @@ from functools import partial
 
 from ..array.live import live_nodes
 from ..array.node import Node
+from ..array.operations.inference import broadcast
 from ..array.program import Function, Program, roots
 from ..array.rewriting import rewrite
 from ..array.traversal import topological
-from ..array.value import getitem
+from ..array.value import FULL, NEW, getitem
 
 
 def call_views(program: Program) -> None:
@@ -71,11 +72,33 @@ def _take(called: Function, place: int, view: Node) -> None:
 
 
 def _of_view(called: Function, node: Node) -> Node | None:
-    """Parts of what has more axes are parts of the array: ``scale[None][0]`` is ``scale``."""
-    if len(node.operands) > 1 or node.operands[0].opcode != "expand":
+    """Parts of a view are parts of the array: ``scale[None][0]`` is ``scale``, and ``(x * scale[None])[0]`` is
+    ``x * scale``.
+    """
+    view = node.operands[0] if len(node.operands) == 1 else node
+    if view.opcode == "expand":
+        made = getitem(called.graph, view, node.parameters["index"])
+        return made if made.shape == node.shape else None
+    index = node.parameters["index"]
+    count = view.ndim - node.ndim
+    drops_first = count > 0 and index[:count] == (0,) * count and set(index[count:]) <= {FULL}
+    if not drops_first or not view.operation.is_elementwise or live_nodes(called).count(view) > 1:
         return None
-    made = getitem(called.graph, node.operands[0], node.parameters["index"])
-    return made if made.shape == node.shape else None
+    operands = tuple(_without_first(operand, count, node.ndim) for operand in view.operands)
+    known = tuple(operand for operand in operands if operand is not None)
+    if len(known) < len(operands) or broadcast(known) != node.shape:
+        return None
+    kind = view.element_type if view.operation.element_type is None else None
+    return called.graph.add(view.opcode, known, element_type=kind, **view.parameters)
+
+
+def _without_first(operand: Node, count: int, ndim: int) -> Node | None:
+    """An operand of element-wise work without so many unit axes before all others; None where it is none but these."""
+    if operand.ndim <= ndim:
+        return operand
+    index = operand.parameters["index"] if operand.opcode == "expand" else ()
+    is_view = index[:count] == (NEW,) * count and set(index[count:]) <= {FULL}
+    return operand.operands[0] if is_view and operand.ndim == ndim + count else None
 
 
 def _of_sources(function: Function, called: Function, places: set[int], node: Node) -> Node | None:
