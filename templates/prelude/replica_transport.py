@@ -10,6 +10,7 @@ import selectors
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import wait
 from contextlib import suppress
 from typing import Any
 from weakref import WeakValueDictionary
@@ -139,6 +140,17 @@ class Seat:
         await link.close()
 
     # -- on the replica's thread
+
+    def connect(self, addresses: Sequence[str]) -> None:
+        """Let the event loop ``open`` the links. Raises ReplicaStopped where the client
+        gives the run up meanwhile: a peer that has gone is called again and again.
+        """
+        opening = asyncio.run_coroutine_threadsafe(self.open(addresses), self.loop)
+        while not wait([opening], 0.2).done:
+            if self.is_given_up():
+                opening.cancel()
+                raise ReplicaStopped(f"replica {self.device} was given up")
+        opening.result()
 
     def post(self, source: int, target: int, key: Any, tag: str, array: Any) -> None:
         """Send an array without waiting for the others to take it. It is read until
@@ -294,7 +306,7 @@ def run_seated(
     seat.key = get_worker().get_current_task()
     end = "badly"
     try:
-        asyncio.run_coroutine_threadsafe(seat.open(addresses), seat.loop).result()
+        seat.connect(addresses)
         g = group(seat.device, *counts, seat)
         result = replica(g, *arguments, **feeds)
         end = "well"

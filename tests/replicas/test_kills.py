@@ -73,6 +73,27 @@ def test_a_run_goes_on_from_its_snapshots(workers, program, tmp_path):
     assert first >= 5
 
 
+def test_replicas_that_connect_to_one_that_is_gone_are_given_up(workers, program, monkeypatch, tmp_path):
+    """Killed before the others reach it, a worker takes none of them along: the run begins again at once."""
+    module, inputs, expected = program
+    submit, killed = module.Run.submit, []
+
+    def strike(run, name, function, arguments):
+        if name == "replica" and not killed:
+            killed.append(run.addresses[0])
+            workers.kill(next(known for known in workers.workers() if workers.address(known) == killed[0]))
+            workers.add_worker()
+        return submit(run, name, function, arguments)
+
+    monkeypatch.setattr(module.Run, "submit", strike)
+    began = time.monotonic()
+    results = module.run_replicas(workers.client, inputs, timeout=60, snapshot=tmp_path, every=5, rejoin=60)
+    assert time.monotonic() - began < 50
+    assert killed
+    assert_same_bits(results, expected)
+    assert_clean(workers)
+
+
 def test_kills_at_random_moments(workers, program, tmp_path):
     module, inputs, expected = program
     chance = random.Random(0)
