@@ -187,6 +187,8 @@ def compiles(node: Node) -> bool:
         return False
     if node.opcode in ("getitem", "setitem"):
         return all(not operand.ndim for operand in node.operands[1 + (node.opcode == "setitem") :])
+    if node.opcode in ("any", "all"):
+        return not node.ndim and node.operands[0].ndim > 0
     if node.opcode == "matmul":
         same = all(operand.element_type is node.element_type and 0 < operand.ndim <= 2 for operand in node.operands)
         return same and node.type.name in _FLOATS | _COMPLEX

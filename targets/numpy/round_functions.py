@@ -10,6 +10,7 @@ from ..base import OwnCall
 from .functions import COMBINERS, top_k_by_heap
 
 _NUMBERS = frozenset("s8 s16 s32 s64 u8 u16 u32 u64 f32 f64".split())
+_AT_ONE_PLACE = {"set": "put_at", "add": "add_at"}
 Rule = Callable[[Node], OwnCall | None]
 
 
@@ -34,7 +35,7 @@ def _drawn(array: str, number: str) -> Rule:
 
 
 def _scatter(node: Node) -> OwnCall | None:
-    """Updates of numbers, or rows, at places along the first axis."""
+    """Updates of numbers, or rows, at places along the first axis, or at one place."""
     _, index, *rest = node.parameters["arguments"]
     parts = index if isinstance(index, tuple) else (index,)
     if len(parts) != 1 or not isinstance(parts[0], Slot) or not isinstance(rest[0], Slot):
@@ -42,6 +43,8 @@ def _scatter(node: Node) -> OwnCall | None:
     x, places, values = node.operands[0], node.operands[parts[0].index], node.operands[rest[0].index]
     combiner = rest[1].opcode if len(rest) > 1 else "set"
     is_known = node.type.name in _NUMBERS and values.element_type is x.element_type is node.element_type
+    if is_known and not places.ndim and values.shape == x.shape[1:] and combiner in _AT_ONE_PLACE:
+        return OwnCall(_AT_ONE_PLACE[combiner], (Slot(0), parts[0], rest[0]))
     is_plain = places.ndim == 1 and values.shape == (*places.shape, *x.shape[1:])
     if combiner not in (*COMBINERS, "set") or not (is_known and is_plain and _has_elements(x, values)):
         return None

@@ -182,6 +182,7 @@ def test_results_of_text_and_without_the_option_are_flat():
         (lambda x: {"w": x + 1, "more": {}}, "dict[str, Any]"),
         (lambda x: (x + 1,), "tuple[Array]"),
         (lambda x: {3: x + 1}, "Any"),
+        (lambda x: (x, x.sum(), *[x + k for k in range(1, 7)]), "tuple[Array, ...]"),
     ],
 )
 def test_types_of_results(returned, annotation):
@@ -190,6 +191,14 @@ def test_types_of_results(returned, annotation):
     assert re.search(rf"def main\(x: (Array|np.ndarray \| Any)\) -> {re.escape(annotation)}:", emitted.source)
     found = emitted.load().main(x)
     assert jax.tree.structure(found) == jax.tree.structure(returned(x))
+
+
+def test_many_results_may_be_tuples_and_arrays():
+    returned, x = lambda x: ((x + 9, x.sum()), *[x * k for k in range(2, 9)]), np.ones(3, np.float32)
+    emitted = xla2py.emit(xla2py.from_jax(returned, x), nested=True)
+    words = "".join(emitted.source.split())
+    assert f"->tuple[tuple[Array,Any],{','.join(['Array'] * 7)}" in words
+    assert jax.tree.structure(emitted.load().main(x)) == jax.tree.structure(returned(x))
 
 
 @pytest.mark.parametrize("key", ["a'", 'a"', "a\\", '"""', "}\n", "\u202e", "", "k" * 61, (1, 2), True])

@@ -115,6 +115,44 @@ def test_ranks_of_pages_are_scattered_in_rounds():
     assert "scatter_minimum(" in module.source
 
 
+@pytest.mark.parametrize(("combine", "function"), [(None, rounds.put_at), (np.add, rounds.add_at)])
+def test_updates_of_one_place_are_those_of_the_shared_prelude(combine, function):
+    for x in (FLOATS, np.asfortranarray(RNG.integers(0, 99, (12, 3)).astype(np.uint8))):
+        values = x[4] + x[1]
+        for place in (0, 11, 12, -1, -(2**31), 2**31 - 1):
+            expected = indexing.scatter_at(x, np.int32(place), values, *[combine][: combine is not None])
+            made = function(x, np.int32(place), values)
+            assert np.array_equal(made, expected, equal_nan=x.dtype == np.float32)
+            assert made is not x
+
+
+def test_a_solver_goes_through_its_stages_until_no_number_changes():
+    """Loops in loops that end by themselves, rows stored at a number of the round, and the truth of any element."""
+    weights = np.tril(RNG.normal(size=(4, 4)), -1).astype(np.float32)
+
+    def solve(x):
+        def stage(state):
+            k, slopes, _ = state
+            at = x_of(state)
+            return k + 1, slopes.at[jnp.where(k < 0, k + 4, k)].set(jnp.sin(at)), at
+
+        def x_of(state):
+            return state[2] + 0.1 * (jnp.asarray(weights)[jnp.clip(state[0], 0, 3)] @ state[1])
+
+        def step(state):
+            count, x, _ = state
+            _, _, new = lax.while_loop(lambda s: s[0] < 4, stage, (count % 2, jnp.zeros((4, 3)), x))
+            return count + 1, jnp.where(jnp.isnan(new).any(), x, new * 0.9), new
+
+        goes_on = lambda s: (s[0] < 40) & ~(jnp.abs(s[1]) < 1e-2).all()  # noqa: E731
+        return lax.while_loop(goes_on, step, (0, x, x))
+
+    module = compiled(solve, np.array([1, -2, 0.5], np.float32), tolerance=1e-5)
+    assert "put_at(" in module.source
+    assert ".any()" in module.source
+    assert ".all()" in module.source
+
+
 # -- searches and orders
 
 

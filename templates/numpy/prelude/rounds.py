@@ -134,6 +134,24 @@ def scatter_minimum(
     return combined_in_order(x, places, values, 4)
 
 
+@njit(error_model="numpy", cache=True, nogil=True)
+def put_at(x: np.ndarray, place: Any, values: Any) -> np.ndarray:
+    """A copy of ``x`` with ``values`` at ``x[place]``, if that lies in ``x``."""
+    result = x.copy()
+    if 0 <= place < len(x):
+        result[place] = values
+    return result
+
+
+@njit(error_model="numpy", cache=True, nogil=True)
+def add_at(x: np.ndarray, place: Any, values: Any) -> np.ndarray:
+    """A copy of ``x`` with ``values`` added at ``x[place]``, if that lies in ``x``."""
+    result = x.copy()
+    if 0 <= place < len(x):
+        result[place] += values
+    return result
+
+
 @njit(error_model="numpy", nogil=True)
 def small_search(table: np.ndarray, values: np.ndarray, is_left: bool) -> np.ndarray:
     """Return where each of ``values`` belongs in the sorted ``table`` [n]."""
