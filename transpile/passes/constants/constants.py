@@ -19,6 +19,8 @@ from ...array.program import Function
 from ...array.rewriting import rewrite, with_operands
 from ...array.support import Support
 from ...array.traversal import dependencies
+from ..matching import Bindings
+from ..rules import Make, Rule, apply_rules
 from .interpreter import Array, value_of
 
 _LONGEST = 64  # elements of a table
@@ -27,7 +29,6 @@ _OF_STEP = 24  # characters of a table for each operation that it takes the plac
 _MOST_WORK = 1_000_000  # elements that are computed for one function
 _FEW = 8  # elements that a reader takes in, however they come about
 _STEPS_OF_STRUCTURE = 3
-_NEUTRAL = {"subtract": 0, "multiply": 1, "divide": 1}  # numbers that change nothing, not even the sign of a 0
 
 
 def constants(function: Function, supports: Support) -> None:
@@ -42,12 +43,11 @@ def constants(function: Function, supports: Support) -> None:
             new = _written(graph, node, values[node])
             values[new] = values[node]
             return new
-        chosen = _chosen(node, values) if node.opcode == "select" else None
-        numbers = None if chosen is not None else _with_numbers(graph, node)
-        return chosen or _without_neutral(numbers or node) or numbers
+        return (_chosen(node, values) if node.opcode == "select" else None) or _with_numbers(graph, node)
 
     readers = {user.opcode for node in wanted for user in live.users(node) if user.operation.is_elementwise}
-    rewrite(function, {node.opcode for node in wanted} | readers | {"select", *_NEUTRAL}, rule, supports)
+    rewrite(function, {node.opcode for node in wanted} | readers | {"select"}, rule, supports)
+    apply_rules(function, _NEUTRAL, supports)
 
 
 def _values(live: LiveNodes, *, sizes_are_fixed: bool, sizes_reach: int) -> dict[Node, Array]:
@@ -170,14 +170,18 @@ def _with_numbers(graph: Graph, node: Node) -> Node | None:
     return with_operands(graph, node, tuple(x.operands[0] if x in filled else x for x in node.operands))
 
 
-def _without_neutral(node: Node) -> Node | None:
-    """``x`` for ``x - 0`` and the like."""
-    if node.opcode not in _NEUTRAL or len(node.operands) != 2:
-        return None
-    first, second = node.operands
-    pairs = [(first, second), (second, first)] if node.operation.is_commutative else [(first, second)]
-    for x, number in pairs:
-        is_same = x.shape == node.shape and x.element_type is node.element_type and not x.is_python_int
-        if is_same and number.is_literal and literal_value(number) == _NEUTRAL[node.opcode]:
-            return None if np.signbit(literal_value(number).real) else x
-    return None
+def _without(neutral: int) -> Make:
+    """Return what leaves out a number that changes nothing, not even the sign of a 0."""
+
+    def itself(graph: Graph, node: Node, found: Bindings) -> Node | None:
+        x, number = found["x"], literal_value(found["NUMBER"])
+        return x if number == neutral and not np.signbit(number.real) and not x.is_python_int else None
+
+    return itself
+
+
+_NEUTRAL = (
+    Rule("subtract(x, NUMBER)", _without(0)),
+    Rule("multiply(x, NUMBER)", _without(1)),
+    Rule("divide(x, NUMBER)", _without(1)),
+)
