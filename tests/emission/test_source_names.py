@@ -236,3 +236,28 @@ def test_a_key_that_says_nothing_gives_no_name():
     assert _word(("state", "first", "kernel", "value")) == "first"
     assert _word(("params", "attention", "qkv")) == _word(("value",)) == _word(("w",)) == ""
     assert _word(("params", "w")) == _word(("params", "0", "w")) == _word(("variables", "params", "kernel")) == ""
+
+
+STEPS = """\
+def scores(q, k):
+    scores = (jnp.exp(q) @ k) ** 2
+    return scores * scores
+"""
+
+
+def test_a_step_of_an_expression_has_the_name_of_its_value(tmp_path):
+    (tmp_path / "steps.py").write_text(STEPS, encoding="utf-8")
+    place = 'metadata={op_name="jit(scores)/mul" source_file="steps.py" source_line=2 source_column=13}'
+    lines = (
+        "q = f32[40,8] parameter(0)",
+        "k = f32[8,40] parameter(1)",
+        f"exp = f32[40,8] exponential(q), {place}",
+        f"dot = f32[40,40] dot(exp, k), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}, {place}",
+        f"squared = f32[40,40] multiply(dot, dot), {place}",
+        "ROOT root = f32[40,40] multiply(squared, OTHER)",
+    )
+    text = "\n".join(["HloModule m", "ENTRY main {", *lines, "}"])
+    source = xla2py.emit(text.replace("OTHER", "squared"), sources=tmp_path, annotate="none").source
+    assert "    scores = np.exp(q) @ k\n    scores = scores * scores\n" in source
+    source = xla2py.emit(text.replace("OTHER", "dot"), sources=tmp_path).source  # one more reads the step
+    assert "scores = np.exp(q) @ k" not in source

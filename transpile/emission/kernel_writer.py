@@ -47,6 +47,7 @@ class KernelWriter(FunctionWriter):
     ) -> None:
         super().__init__(kernel.function, renderer, names, annotate, constants, source_names)
         self.kernel = kernel
+        self.allocation.shares = False  # a name is declared once
         self.fitting = KernelFitting(self)
         self.control_flow: KernelLoops = KernelLoops(self)  # type: ignore[assignment]
         self.results = tree_nodes(kernel.function.results)
@@ -77,7 +78,7 @@ class KernelWriter(FunctionWriter):
     def _name(self, node: Node) -> Expression:
         if node.opcode == "read":
             return Expression(self.names.fresh(f"{self.texts[node.operands[0]]}_here"))
-        return Expression(self.names.fresh(self.wanted.of(node)))  # a name is declared once
+        return Expression(self.names.fresh(self.wanted.of(node)))
 
     def named(self, node: Node) -> Expression:
         """A new name for a node."""

@@ -81,6 +81,17 @@ class NameAllocation:
         self._holders.setdefault(fresh, node)
         return fresh
 
+    def may_take(self, node: Node, wanted: str) -> bool:
+        """Tell whether a new value would get just this name, and hand it on: nothing else has it, or what has it is not
+        read again.
+        """
+        name = identifier(wanted)
+        holder = self._holders.get(name)
+        if not self.shares or holder is None:
+            return self.shares and self.names.free(name) == name
+        is_lent = holder in self._taken_until or node in self._taken_until
+        return not is_lent and holder.region is node.region and not self._needed_after(holder, node)
+
     def _needed_after(self, holder: Node, statement: Node) -> bool:
         own = 1 if holder in self.reads.of(statement) else 0
         return self._pending.get(holder, 0) > own

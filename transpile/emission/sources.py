@@ -179,6 +179,11 @@ class SourceNames:
                     named[node] = site[0]
         return named
 
+    def is_step(self, graph: Graph, node: Node, value: Node, name: str) -> bool:
+        """Tell whether a node is computed in the very expression whose value has this name."""
+        sites = self._sites(graph, [node, value], self.targets)
+        return any(site[0] == name and site in sites.get(value, ()) for site in sites.get(node, ()))
+
     def _sites(self, graph: Graph, nodes: list[Node], table: Targets) -> dict[Node, list[Site]]:
         """The expressions that each node of a graph is computed in."""
         sites: dict[Node, list[Site]] = {}

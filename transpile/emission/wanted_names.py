@@ -7,6 +7,7 @@ from functools import cached_property
 
 from ..array.node import Node, literal_value
 from ..array.program import Branch, Carry, Loop, tree_nodes
+from ..array.traversal import dependencies
 from ..hlo.element_types import PRED
 from .argument_gradients import gradient_words
 from .context_names import GRADIENT, is_gradient
@@ -50,7 +51,31 @@ class WantedNames:
         updated = self._updated(node)
         if own is not None and updated.startswith(f"new_{own}_"):  # the author's name is that of the whole tree
             return updated
-        return own or updated or self._suggested(node) or self.subjects.of(node) or base_name(node, writer.graph)
+        found = own or updated or self._suggested(node) or self.subjects.of(node)
+        return found or self._of_expression(node) or base_name(node, writer.graph)
+
+    def _of_expression(self, node: Node) -> str | None:
+        """Return the author's name for the value of the expression that this one is a step of, and of nothing else."""
+        writer = self.writer
+        users = self.users.get(node, [])
+        name = writer.plan.user_names.get(users[0]) if len(users) == 1 else None
+        if name is None or is_empty_word(name) or not users[0].operation.is_elementwise:
+            return None
+        (user,) = users
+        is_alike = node.shape == user.shape and node.element_type is user.element_type and node.region is user.region
+        is_step = is_alike and writer.source_names.is_step(writer.graph, node, user, name)
+        return name if is_step and writer.allocation.may_take(node, name) else None
+
+    @cached_property
+    def users(self) -> dict[Node, list[Node]]:
+        """The users of each value; a value that is returned has itself for one more."""
+        found: dict[Node, list[Node]] = {}
+        for user in self.writer.plan.nodes:
+            for operand in dict.fromkeys(dependencies(user)):
+                found.setdefault(operand, []).append(user)
+        for node in tree_nodes(self.writer.function.results):
+            found.setdefault(node, []).append(node)
+        return found
 
     def _suggested(self, node: Node) -> str | None:
         """Return what one of several results is called inside; else what the value leaves."""
