@@ -27,6 +27,58 @@ def test_products(function, expected):
     assert_agrees(text, A, B, without="products")
 
 
+X = np.linspace(-1, 1, 2 * 3 * 4, dtype=np.float32).reshape(2, 3, 4)
+Y = np.linspace(-2, 1, 2 * 3 * 5, dtype=np.float32).reshape(2, 3, 5)
+G = np.linspace(-1, 2, 2 * 3 * 6 * 7, dtype=np.float32).reshape(2, 3, 6, 7)
+
+
+@pytest.mark.parametrize(
+    ("function", "given", "expected"),
+    [
+        (lambda x, y: jnp.tensordot(y, x, ((0, 1), (0, 1))).T, (X, Y), "np.tensordot(x, y, axes=((0, 1), (0, 1)))"),
+        (
+            lambda x, g: jnp.tensordot(g, x, ((0, 1), (0, 1))).transpose(2, 0, 1) * 2,
+            (X, G),
+            "np.tensordot(x, g, axes=((0, 1), (0, 1))) * 2",
+        ),
+        (
+            lambda x, g: jnp.exp(jnp.tensordot(x, g, ((0, 1), (0, 1))) * 2).transpose(1, 2, 0),
+            (X, G),
+            "np.exp(np.tensordot(g, x, axes=((0, 1), (0, 1))) * 2)",
+        ),
+    ],
+)
+def test_contractions(function, given, expected):
+    text = hlo(function, *given)
+    assert expected in main(text)
+    assert "transpose" not in main(text) and ".T" not in main(text)
+    assert_agrees(text, *given, without="products")
+
+
+def test_the_sum_of_all_squares_reads_a_product_that_is_turned():
+    def clipped(a, b):
+        gradient = (b.T @ a.T).T
+        return gradient / jnp.sqrt((gradient.T * gradient.T).sum())
+
+    text = hlo(clipped, A, B)
+    assert "a_dot_b = a @ b\n" in main(text)
+    assert ".T" not in main(text)
+    assert_agrees(text, A, B, without="products")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, g: jnp.tensordot(g, x, ((0, 1), (0, 1))).transpose(0, 2, 1),  # another order
+        lambda x, g: jnp.tensordot(g, x, ((0, 1), (0, 1))).sum(axis=0),
+    ],
+)
+def test_contractions_that_stay(function):
+    text = hlo(function, X, G)
+    assert main(text) == main(text, disable_passes=["products"])
+    assert_agrees(text, X, G, without="products")
+
+
 @pytest.mark.parametrize(
     "function",
     [

@@ -194,12 +194,16 @@ class SourceNames:
         return sites
 
     def _continued(self, nodes: list[Node], sites: dict[Node, list[Site]], table: Targets) -> set[tuple[Node, Site]]:
-        """The nodes of each site that block functions are given to go on with in the same expression."""
+        """The nodes of each site that functions of blocks, or of parts that are alike, are given to go on with in the
+        same expression.
+        """
         found: set[tuple[Node, Site]] = set()
         for call in nodes:
-            if call.opcode != "blockwise":
+            if call.opcode not in ("blockwise", "call"):
                 continue
             block: Function = call.parameters["function"]
+            if call.opcode == "call" and not block.repeated:
+                continue
             inside = self._sites(block.graph, topological(roots(block)), table)
             for operand, given in zip(call.operands, block.parameters, strict=True):
                 readers = [own for node, own in inside.items() if given in dependencies(node)]

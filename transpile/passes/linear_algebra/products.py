@@ -1,6 +1,7 @@
 """``(a.T @ b.T).T`` is ``b @ a``: a matrix product is turned round where that leaves fewer transposes.
 
-The arithmetic between a product and the transposes that read it is turned with it.
+The arithmetic between a product and the transposes that read it is turned with it. Gradients of weights are such
+products: ``tensordot(d_y, x).T`` is ``tensordot(x, d_y)``.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ from ...array.traversal import dependencies, topological
 from ...array.value import permute
 
 Users = Mapping[Node, list[Node | None]]
+Axes = tuple[int, ...]
+
+_PRODUCTS = ("matmul", "tensordot")
 
 
 def products(function: Function, _: Support) -> None:
     """Turn products round, each with what is computed from it element by element."""
     live = live_nodes(function)
-    if not live.of(("matmul",)) or not live.of(("transpose",)):
+    if not live.of(_PRODUCTS) or not live.of(("transpose",)):
         return
     users: dict[Node, list[Node | None]] = {}
     order = topological(roots(function))
@@ -31,30 +35,41 @@ def products(function: Function, _: Support) -> None:
             users.setdefault(operand, []).append(node)
     for root in roots(function):
         users.setdefault(root, []).append(None)
-    turned: set[Node] = set()
+    turned: dict[Node, Axes] = {}  # with how to transpose what takes the place of a node to have its value
     for node in order:
-        if node.opcode == "matmul" and all(operand.ndim >= 2 for operand in node.operands):
-            group = _group(node, users)
-            if group and _is_simpler(node, group, users):
-                turned |= group
+        back = _back(node)
+        group = _group(node, users) if back is not None else set()
+        if back is not None and group and _is_simpler(node, back, group, users):
+            turned.update(dict.fromkeys(group, back))
     if not turned:
         return
     graph = function.graph
 
-    made: set[Node] = set()
+    made: dict[Node, Axes] = {}
 
     def rule(node: Node) -> Node | None:
         if node in turned:
             new = _turned(graph, node)
-            made.add(new)
+            made[new] = turned[node]
             return new
         if node.opcode == "transpose" and node.operands[0] in made:
-            swap = _swap(node.ndim)
-            return permute(graph, node.operands[0], [swap[axis] for axis in node.parameters["axes"]])
+            back = made[node.operands[0]]
+            return permute(graph, node.operands[0], [back[axis] for axis in node.parameters["axes"]])
         return None
 
     rewrite(function, {"transpose", *(node.opcode for node in turned)}, rule)
-    graph.turned.update((node, _swap(node.ndim)) for node in turned)
+    graph.turned.update(turned)
+
+
+def _back(node: Node) -> Axes | None:
+    """How to transpose a product that is turned round to have its value; None for what is no product to turn."""
+    if node.opcode == "matmul" and all(operand.ndim >= 2 for operand in node.operands):
+        return _swap(node.ndim)
+    if node.opcode != "tensordot":
+        return None
+    (left, right), axes = node.operands, node.parameters["axes"]
+    own, others = left.ndim - len(axes[0]), right.ndim - len(axes[1])
+    return (*range(others, others + own), *range(others))
 
 
 def _swap(ndim: int) -> tuple[int, ...]:
@@ -62,7 +77,9 @@ def _swap(ndim: int) -> tuple[int, ...]:
 
 
 def _group(product: Node, users: Users) -> set[Node]:
-    """The product and the arithmetic on it, if all that reads them from outside are transposes; else nothing."""
+    """The product and the arithmetic on it, if all that reads them from outside are transposes, or reduces them to a
+    number; else nothing.
+    """
     group = {product}
     waiting = [product]
     while waiting:
@@ -70,6 +87,8 @@ def _group(product: Node, users: Users) -> set[Node]:
             if user is None or user in group or user.opcode == "transpose":
                 if user is None:
                     return set()
+                continue
+            if _is_of_all(user):
                 continue
             others = [operand for operand in user.operands if operand not in group and operand.ndim]
             if not user.operation.is_elementwise or others or user.region is not product.region:
@@ -79,19 +98,24 @@ def _group(product: Node, users: Users) -> set[Node]:
     return group
 
 
-def _is_simpler(product: Node, group: set[Node], users: Users) -> bool:
+def _is_of_all(user: Node) -> bool:
+    """Tell whether a node reduces all elements to a number, in whatever order they are."""
+    return user.opcode == "sum" and not user.ndim and user.type.is_floating and user.type.bits >= 32
+
+
+def _is_simpler(product: Node, back: Axes, group: set[Node], users: Users) -> bool:
     """Fewer transposes are left."""
-    swap = _swap(product.ndim)
     before = after = 0
-    for operand in product.operands:
+    for operand in product.operands if product.opcode == "matmul" else ():
         is_turned = operand.opcode == "transpose"
         before += is_turned
         after += not (is_turned and operand.parameters["axes"] == _swap(operand.ndim))
     outside = {user for node in group for user in users.get(node, ()) if user is not None and user not in group}
-    for user in outside:
+    transposes = [user for user in outside if user.opcode == "transpose"]
+    for user in transposes:
         before += 1
-        after += tuple(user.parameters["axes"]) != swap
-    return bool(outside) and after < before
+        after += [back[axis] for axis in user.parameters["axes"]] != [*range(user.ndim)]
+    return bool(transposes) and after < before
 
 
 def _turned(graph: Graph, node: Node) -> Node:
@@ -99,5 +123,7 @@ def _turned(graph: Graph, node: Node) -> Node:
     if node.opcode == "matmul":
         left, right = operands
         operands = permute(graph, right, _swap(right.ndim)), permute(graph, left, _swap(left.ndim))
-    own = node.element_type
-    return graph.add(node.opcode, operands, element_type=own, interval=node.interval, **node.parameters)
+    parameters = node.parameters
+    if node.opcode == "tensordot":
+        operands, parameters = operands[::-1], {**parameters, "axes": parameters["axes"][::-1]}
+    return graph.add(node.opcode, operands, element_type=node.element_type, interval=node.interval, **parameters)
