@@ -45,6 +45,36 @@ def test_draws_of_jax(function, expected, budget, form):
     assert_agrees(text, KEY, without="threefry", budget=budget)
 
 
+def test_draws_of_one_shape_have_a_cipher_that_jax_calls():
+    """Keys, bits and numbers of like shapes: the cipher is one function, which all of them call."""
+
+    def draws(key):
+        keys = random.split(key, 3)
+        drawn = random.uniform(keys[0], (3,)), random.normal(keys[1], (3,)), random.bits(keys[2], (3,))
+        return *drawn, random.key_data(keys[2])
+
+    text = hlo(draw(draws), KEY)
+    assert "split_key(words, 3)" in main(text)
+    assert [
+        name for name in ("random_uniform", "random_normal", "random_bits") if f"{name}(keys[" not in main(text)
+    ] == []
+    assert "threefry_2x32" not in main(text)
+    assert_agrees(text, KEY, without="threefry", budget=ULP)
+
+
+def test_numbers_of_a_run_are_folded_into_keys():
+    """The upper word of a number of 32 bits is 0, whatever the number."""
+
+    def fold(words, number):
+        return random.key_data(random.fold_in(random.wrap_key_data(words), number))
+
+    for number in (np.int32(-5), np.uint32(7)):
+        text = hlo(fold, KEY, number)
+        assert "fold_in(words, number" in main(text)
+        assert ">>" not in main(text)
+        assert_agrees(text, KEY, number, without="threefry", budget=EXACT)
+
+
 @pytest.mark.parametrize(
     ("function", "budget"),
     [
@@ -98,10 +128,17 @@ def test_seeds_that_are_arguments():
     assert_agrees(text, np.int32(-7), without="threefry", budget=ULP)
 
 
-def test_counts_that_are_no_pattern_go_into_the_cipher():
-    """``randint`` draws twice by one function, which is given its counts and is written in place after all."""
+def test_integers_are_drawn_twice():
+    """``randint`` calls one function for both, which is given its counts."""
     text = hlo(draw(lambda key: random.randint(key, (9,), 0, 10)), KEY)
-    assert main(text).count("threefry_2x32(") == 2 and "for " not in main(text)
+    assert main(text).count("random_bits(keys[") == 2 and "for " not in main(text)
+    assert_agrees(text, KEY, without="threefry", budget=EXACT)
+
+
+def test_counts_that_are_no_pattern_go_into_the_cipher():
+    text = hlo(draw(lambda key: random.bits(key, (9,))), KEY)
+    text = text.replace("u64[] constant(32)", "u64[] constant(1)")
+    assert "threefry_2x32(" in main(text) and "for " not in main(text)
     assert_agrees(text, KEY, without="threefry", budget=EXACT)
 
 

@@ -153,6 +153,22 @@ def test_a_solver_goes_through_its_stages_until_no_number_changes():
     assert ".all()" in module.source
 
 
+def test_arrays_made_of_one_number_have_its_type():
+    """Numba computes integers of 32 bits in 64."""
+
+    def step(_, carry):
+        a, b, array = carry
+        return b, a ^ b, jnp.concatenate([array[1:], (a ^ b)[None]])
+
+    def last(_, carry):
+        a, b, _ = carry
+        return b, a ^ b, (a ^ b)[None]
+
+    numbers = np.int32(5), np.int32(-9)
+    compiled(lambda *given: lax.fori_loop(0, 9, step, given), *numbers, np.arange(4, dtype=np.int32))
+    compiled(lambda *given: lax.fori_loop(0, 9, last, given), *numbers, np.zeros(1, np.int32))
+
+
 # -- searches and orders
 
 

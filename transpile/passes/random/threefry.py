@@ -9,6 +9,7 @@ Source: Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011); ``jax
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -18,7 +19,7 @@ from ...array.graph import Graph
 from ...array.live import live_nodes
 from ...array.node import Node, Slot, literal_value
 from ...array.operations.inference import broadcast_shapes
-from ...array.program import Function, Loop, roots
+from ...array.program import Function, Loop, roots, tree_nodes
 from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...array.traversal import dependencies, topological
@@ -50,15 +51,16 @@ _NEXT_SECOND = f"add(add({_SECOND}, key), count)"
 
 def threefry(function: Function, supports: Support) -> None:
     """Raise the loops of the cipher, then what JAX does with the words."""
-    if not live_nodes(function).of(("loop",)):
+    if not live_nodes(function).of(("loop", "call")):
         return
     users = _users(function)
     graph = function.graph
-    ciphers: dict[Node, Node] = {}  # by loop: the call
+    ciphers: dict[Node, Node] = {}  # by what stands for them: the loops, and calls of functions that are one
 
     def rule(node: Node) -> Node | None:
-        if node.opcode == "loop" and _is_cipher(node, users):
-            made = _call(graph, node, users)
+        is_cipher = node.opcode == "loop" and _is_cipher(node, users)
+        if is_cipher or (node.opcode == "call" and _is_only_cipher(node.parameters["function"])):
+            made = _call(graph, node, users) if is_cipher else _named(graph, node, users, node.operands)
             if made is not None:
                 ciphers[made] = node
             return made
@@ -66,7 +68,7 @@ def threefry(function: Function, supports: Support) -> None:
             return _word(graph, node, node.operands[0])
         return None
 
-    rewrite(function, ("loop", "item"), rule, supports)
+    rewrite(function, ("loop", "call", "item"), rule, supports)
     if ciphers:
         apply_rules(function, RULES, supports)
 
@@ -103,6 +105,16 @@ def _is_cipher(node: Node, users: dict[Node, list[Node | None]]) -> bool:
         and _holds(_NEXT_SECOND, following[1], given | {"key": key2}, loop)
         and [_constant(carry.initial) for carry in carries[5:]] == list(_ROTATIONS)
     )
+
+
+def _is_only_cipher(function: Function) -> bool:
+    """Tell whether a function gives both words of the cipher of its arguments, as JAX has it for each shape."""
+    parts = tree_nodes(function.results)
+    cipher = parts[0].operands[0] if [part.opcode for part in parts] == ["item", "item"] else None
+    if cipher is None or cipher.opcode != "prelude" or cipher.parameters["function"] != "threefry_2x32":
+        return False
+    is_whole = parts[1].operands[0] is cipher and [part.parameters["index"] for part in parts] == [0, 1]
+    return is_whole and list(cipher.operands) == function.parameters
 
 
 def _holds(text: str, node: Node, given: Bindings, loop: Loop | None = None) -> bool:
@@ -219,27 +231,34 @@ def _is_zero(node: Node) -> bool:
 
 
 def _call(graph: Graph, node: Node, users: dict[Node, list[Node | None]]) -> Node | None:
-    """The call that makes the words: one by name where the counts are a pattern of JAX's, or the cipher itself; None
-    where it starts from no counts."""
+    """Return the call that makes the words, by name where JAX's counts show one; None where it has no counts."""
     x, y, key1, key2, key0, *_ = node.operands
     first, second = _count(graph, x, key0), _count(graph, y, key1)
     if first is None or second is None or not _are_keys(key0, key1, key2):
         return None
-    key, shape = _key(graph, key0, key1), y.shape
+    named = _named(graph, node, users, (key0, key1, first, second))
+    if named is not None:
+        return named
+    words = key0, key1, _spread(graph, first, key0, y.shape), _spread(graph, second, key1, y.shape)
+    return _prelude(graph, "threefry_2x32", words, tuple(map(Slot, range(len(words)))))
+
+
+def _named(graph: Graph, node: Node, users: dict[Node, list[Node | None]], words: Sequence[Node]) -> Node | None:
+    """Return the call by name that makes the words of a key and two counts, where these are a pattern of JAX's."""
+    key0, key1, first, second = words
+    key, shape = _key(graph, key0, key1), node.results[1][0]
+    if key is None or not _is_zero(first.operands[0] if first.operation.is_filled else first):
+        return None
     items = [user for user in users[node] if user is not None]
     mixed = {reader for item in items for reader in users[item]}
     together = len(items) == 2 and len(mixed) == 1 and all(r is not None and r.opcode == "xor" for r in mixed)
-    if key is not None and _is_zero(first):
-        if together and _counts_up(second, shape):
-            return _prelude(graph, "random_bits", (key,), (Slot(0), shape))
-        if len(shape) == 1 and _counts_up(second, shape) and not together:
-            return _prelude(graph, "split_key", (key,), (Slot(0), shape[0]))
-        if second.ndim == 0 and prod(shape) == 1 and not together:
-            if second.is_literal:
-                return _prelude(graph, "fold_in", (key,), (Slot(0), int(literal_value(second))))
-            return _prelude(graph, "fold_in", (key, second), (Slot(0), Slot(1)))
-    words = key0, key1, _spread(graph, first, key0, shape), _spread(graph, second, key1, shape)
-    return _prelude(graph, "threefry_2x32", words, tuple(map(Slot, range(len(words)))))
+    if _counts_up(second, shape) and (together or len(shape) == 1):
+        name, size = ("random_bits", shape) if together else ("split_key", shape[0])
+        return _prelude(graph, name, (key,), (Slot(0), size))
+    if second.ndim or prod(shape) != 1 or together:
+        return None
+    data: Any = int(literal_value(second)) if second.is_literal else Slot(1)
+    return _prelude(graph, "fold_in", (key, second)[: 1 if second.is_literal else 2], (Slot(0), data))
 
 
 def _spread(graph: Graph, count: Node, word: Node, shape: tuple[int, ...]) -> Node:

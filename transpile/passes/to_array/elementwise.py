@@ -335,6 +335,14 @@ def _simpler_remainder(lowering: FunctionLowering, instruction: Instruction, a: 
     return Value.repeated(lowering.graph.literal(0, b.node.type), b.shape)
 
 
+def _simpler_shift(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
+    """Simplify a shift by the width or more, which leaves no bit. Constants stay, as keys are known by their seeds."""
+    places = _literal(b)
+    if places is None or _literal(a) is not None or 0 <= int(places) < a.node.type.bits:
+        return None
+    return Value.repeated(lowering.graph.literal(0, a.node.type), a.shape)
+
+
 def _is_integer_zero(constant: np.ndarray) -> bool:
     return constant.dtype.kind in "iu" and not constant
 
@@ -357,6 +365,7 @@ _SIMPLER: dict[str, Callable[..., Value | None]] = {
     "negate": _simpler_negate,
     "or": _absorbing(bool, _neutral(lambda constant: constant.dtype.kind == "b" and not constant)),
     "remainder": _simpler_remainder,
+    **dict.fromkeys(("shift-left", "shift-right-logical"), _simpler_shift),
     "power": _neutral(_is_one, left=False),
 }
 
