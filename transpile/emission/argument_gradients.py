@@ -29,6 +29,7 @@ class ArgumentGradients:
 
     def __init__(self) -> None:
         self._known: dict[Computation, _Readers] = {}
+        self._words: dict[Computation, list[str]] = {}  # by the numbers of arguments
 
     def of(self, function: Function, nodes: Sequence[Node]) -> dict[Node, Node]:
         """Return by gradient the parameter of a function that it is the gradient of; ``nodes`` are its live nodes."""
@@ -46,6 +47,22 @@ class ArgumentGradients:
                 found[alike[0]] = node
         return {node: argument for argument, node in found.items()}
 
+    def words(self, function: Function) -> dict[Node, str]:
+        """Return what gradients of a function's parameters are called after, where these are arguments of a program."""
+        computation = function.computation
+        if computation not in self._words:
+            self._words[computation] = own_words(computation.parameters)
+        own = self._words[computation]
+        if not function.repeated:
+            return {node: own[node.parameters["argument"]] for node in function.parameters if is_argument(node)}
+        pairs = zip(function.parameters, function.repeated, strict=True)
+        given = {
+            node: [own[each.parameters["argument"]] for each in all_]
+            for node, all_ in pairs
+            if all(map(is_argument, all_))
+        }
+        return dict(zip(given, common_words(list(given.values())), strict=True))
+
     def _readers(self, computation: Computation) -> _Readers:
         if computation not in self._known:
             found: _Readers = {}
@@ -58,18 +75,6 @@ class ArgumentGradients:
 
 def _is_alike(gradient: Node, argument: Node) -> bool:
     return gradient.shape == argument.shape and gradient.type == argument.type and not argument.type.is_integral
-
-
-def gradient_words(function: Function) -> dict[Node, str]:
-    """Return what the gradients of a function's parameters are called after, where these are arguments of a program."""
-    own = own_words(function.computation.parameters)
-    if not function.repeated:
-        return {node: own[node.parameters["argument"]] for node in function.parameters if is_argument(node)}
-    pairs = zip(function.parameters, function.repeated, strict=True)
-    given = {
-        node: [own[each.parameters["argument"]] for each in all_] for node, all_ in pairs if all(map(is_argument, all_))
-    }
-    return dict(zip(given, common_words(list(given.values())), strict=True))
 
 
 def _arguments(function: Function) -> dict[int, Node]:

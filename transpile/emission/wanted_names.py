@@ -9,7 +9,6 @@ from ..array.node import Node, literal_value
 from ..array.program import Branch, Carry, Loop, tree_nodes
 from ..array.traversal import dependencies
 from ..hlo.element_types import PRED
-from .argument_gradients import gradient_words
 from .context_names import GRADIENT, is_gradient
 from .layer_names import gradients_in_tree, layer_names
 from .names import base_name, is_argument
@@ -99,7 +98,8 @@ class WantedNames:
     @cached_property
     def gradient_words(self) -> dict[Node, str]:
         """What the gradients of arguments are called after."""
-        return gradient_words(self.writer.function) if self.writer.function.origin is None else {}
+        function = self.writer.function
+        return self.writer.source_names.gradients.words(function) if function.origin is None else {}
 
     @cached_property
     def gradients(self) -> dict[Node, Node]:
