@@ -29,6 +29,7 @@ from .indexing.indices import indices
 from .indexing.reshapes import reshapes
 from .indexing.rows import rows
 from .indexing.take_or_fill import take_or_fill
+from .linear_algebra.accumulated_products import accumulated_products
 from .linear_algebra.cholesky import cholesky
 from .linear_algebra.crosses import crosses
 from .linear_algebra.decompositions import decompositions
@@ -79,6 +80,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     medians,
     solves,
     projections,
+    accumulated_products,
     products,
     narrow_products,
     polynomials,
