@@ -174,7 +174,7 @@ _IN_LOOPS = frozenset(
     "parameter item literal integer scalar retype getitem setitem transpose expand reshape copy empty full zeros "
     "ones".split()
 )
-_OF_COUNTERS = frozenset("add subtract multiply".split())
+_OF_COUNTERS = frozenset("add subtract multiply divide remainder".split())
 
 
 def compiles(node: Node) -> bool:

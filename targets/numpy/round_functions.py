@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 from ...transpile.array.node import Node, Slot
@@ -10,6 +11,7 @@ from ..base import OwnCall
 from .functions import COMBINERS, top_k_by_heap
 
 _NUMBERS = frozenset("s8 s16 s32 s64 u8 u16 u32 u64 f32 f64".split())
+_FEW = 2**10  # elements of an array that is copied for one change, where NumPy would change it in place
 _AT_ONE_PLACE = {"set": "put_at", "add": "add_at"}
 Rule = Callable[[Node], OwnCall | None]
 
@@ -51,6 +53,19 @@ def _scatter(node: Node) -> OwnCall | None:
     return OwnCall(f"scatter_{combiner}", (Slot(0), parts[0], rest[0]))
 
 
+def _update(node: Node) -> OwnCall | None:
+    """A number, or a row, is added at one place, which is known to lie in a small array."""
+    index, ufunc = node.parameters["index"], node.parameters["ufunc"]
+    x, values, *places = node.operands
+    is_known = node.type.name in _NUMBERS and values.element_type is x.element_type and ufunc.opcode == "add"
+    is_row = len(index) == len(places) == 1 and not places[0].ndim and values.shape == x.shape[1:]
+    if not (is_known and is_row and isinstance(index[0], Slot)) or prod(x.shape) > _FEW:
+        return None
+    bounds = places[0].interval
+    is_inside = bounds is not None and bounds[0] >= 0 and bounds[1] < x.shape[0]
+    return OwnCall("add_at", (Slot(0), index[0], Slot(1))) if is_inside else None
+
+
 def _search(node: Node) -> OwnCall | None:
     table, values = node.operands
     is_known = values.element_type is table.element_type and table.type.name in _NUMBERS
@@ -78,6 +93,7 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("random_normal", "compiled_normal"), _drawn("small_normal", "one_normal")),
     **dict.fromkeys(("scatter_at", "scatter_in_order"), _scatter),
     **dict.fromkeys(("top_k", "top_k_by_heap", "top_k_of_integers_by_heap"), top_k_by_heap),
+    "update_at": _update,
     "sort": _sort,
     **dict.fromkeys(("search_sorted", "compiled_search"), _search),
 }

@@ -153,6 +153,21 @@ def test_a_solver_goes_through_its_stages_until_no_number_changes():
     assert ".all()" in module.source
 
 
+def test_numbers_of_the_round_are_divided_and_rows_are_added_there():
+    def divided(x):
+        return lax.fori_loop(0, 30, lambda i, a: a.at[i % 9].set(jnp.sin(a[i // 4]) * (i // 3)), x)
+
+    def added(x):
+        step = lambda i, a: a.at[(i * 5 + 2) % 9].add(jnp.sin(a[i % 9]))  # noqa: E731
+        return lax.fori_loop(0, 30, step, x)
+
+    x = RNG.normal(size=(9, 4)).astype(np.float32)
+    assert "% 9] =" in compiled(divided, x, tolerance=1e-5).source
+    assert "add_at(" in compiled(added, x, tolerance=1e-5).source
+    large = xla2py.emit(xla2py.from_jax(added, np.zeros((9, 400), np.float32)), style="fast", checks=False)
+    assert "add_at(" not in large.source  # it would be copied in every round
+
+
 def test_arrays_made_of_one_number_have_its_type():
     """Numba computes integers of 32 bits in 64."""
 
