@@ -10,6 +10,7 @@ import pytest
 jax = pytest.importorskip("jax")
 import jax.numpy as jnp  # noqa: E402
 from jax.scipy.integrate import trapezoid  # noqa: E402
+from jax.scipy.signal import welch  # noqa: E402
 
 import xla2py  # noqa: E402
 from xla2py.transpile.equivalence.inputs import make_inputs, nest  # noqa: E402
@@ -416,6 +417,48 @@ def test_small_numbers_that_sizes_are_multiplied_by_are_found():
     assert "1.1920929e-07 * n" in emitted.source
     x = np.random.default_rng(0).normal(size=(31, 3)).astype(np.float32)
     np.testing.assert_allclose(emitted.load().main(x, x[:, 0] + x[:, 1]), [1, 1, 0], atol=1e-5)
+
+
+def test_a_number_that_is_negative_at_some_sizes_is_one_expression():
+    def scaled(x):
+        rows, columns = x.shape
+        return x * (rows - columns - 1), x + (columns - rows - 6)
+
+    emitted = xla2py.emit(xla2py.from_jax(scaled, xla2py.array("N, D")))
+    assert "x * (n - d - 1), x + (d - n - 6)" in emitted.source
+    for shape in [(4, 9), (9, 4), (6, 6), (6, 5)]:
+        x = np.arange(1, np.prod(shape) + 1, dtype=np.float32).reshape(shape)
+        for found, expected in zip(emitted.load().main(x), scaled(x), strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_a_function_that_takes_pieces_of_a_length_has_a_module_for_longer_arrays():
+    def spectrum(x):
+        return welch(x, nperseg=16)[1]
+
+    emitted = xla2py.emit(xla2py.from_jax(spectrum, xla2py.array("B, N")))
+    assert emitted.sizes["B"].start <= 2 and emitted.sizes["N"].start == 24
+    for shape in [(2, 24), (3, 64), (5, 97), (2, 1000)]:
+        x = np.sin(np.arange(np.prod(shape), dtype=np.float32)).reshape(shape)
+        np.testing.assert_allclose(emitted.load().main(x), spectrum(x), rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("function, text", [(jnp.linalg.pinv, "max(n, d)"), (jnp.linalg.matrix_rank, "max(n, d)")])
+def test_numbers_of_the_greater_of_two_sizes_are_told_by_both(function, text):
+    emitted = xla2py.emit(xla2py.from_jax(function, xla2py.array("N, D")))
+    assert text in emitted.source and max(own.start for own in emitted.sizes.values()) <= 2
+    for shape in [(4, 9), (9, 4), (5, 5)]:
+        x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+        x[:, 1] = x[:, 0]  # singular
+        np.testing.assert_allclose(emitted.load().main(x), function(x), rtol=1e-4, atol=1e-5)
+
+
+def test_what_hangs_on_which_of_two_sizes_is_greater_is_refused():
+    def longer(x, y):
+        return x.sum() * 2 if len(x) > len(y) else jnp.sin(y).max()
+
+    with pytest.raises(UnsupportedError, match="XP424"):
+        xla2py.emit(xla2py.from_jax(longer, xla2py.array("N"), xla2py.array("K")))
 
 
 def test_names_in_shapes_are_sizes():

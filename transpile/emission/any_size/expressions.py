@@ -71,10 +71,11 @@ def integer_expression(
     """The simplest expression of the sizes that has these values, as numbers of a ``dtype``; None where none of the
     forms has.
 
-    The forms are ``m``, ``m + c``, ``c * m``, ``c * m + d``, ``m // c``, ``(m + c - 1) // c``, ``c - m`` and the sum or
-    the difference of two ``m``, where each ``m`` is a product of up to three sizes; ``m // c + d`` and ``(m + d) // c``
-    for one size, or else ``m % c + d``. Where several divisions of a size have these values, there is a doubt;
-    divisions of a product by one of several numbers are none, as the values may be anything.
+    The forms are ``m``, ``m + c``, ``c * m``, ``c * m + d``, ``m // c``, ``(m + c - 1) // c``, ``c - m``, the lesser or
+    greater of two sizes and the sum or the difference of two ``m``, where each ``m`` is a product of up to three sizes;
+    ``m // c + d`` and ``(m + d) // c`` for one size, or else ``m % c + d``. Where several divisions of a size have
+    these values, there is a doubt; divisions of a product by one of several numbers are none, as the values may be
+    anything.
     """
     if len(set(values)) == 1:
         return SizeExpression(str(values[0]), ATOM if values[0] >= 0 else SUM, 0, tuple(values))
@@ -88,6 +89,7 @@ def integer_expression(
             found = _with_doubts(product, found) if product.level == ATOM else _without_doubts(found)
         best = _cheapest(best, *found)
     if best is None or best.cost > _CHEAPEST_OF_TWO:
+        best = _cheapest(best, *(each for each in _extremes(sizes) if each.values == tuple(values)))
         best = _cheapest(best, *_of_two(products, values, dtype))
     return best or _remainder(values, sizes)
 
@@ -150,13 +152,13 @@ def number_expression(
     integer: Callable[[tuple[int, ...]], SizeExpression | None] | None = None,
 ) -> SizeExpression | None:
     """The simplest of ``m``, ``c / m``, ``c * m``, ``m**0.5`` and ``1 / m**0.5`` that rounds to these values, where
-    ``m`` is a product of sizes; or else of ``1 / k``, ``2 / k``, ``k**0.5`` and ``1 / k**0.5``, where ``k`` is what
-    ``integer`` finds.
+    ``m`` is a product of sizes, or the lesser or greater of two; or else of ``1 / k``, ``2 / k``, ``k**0.5`` and
+    ``1 / k**0.5``, where ``k`` is what ``integer`` finds.
 
     All are Python's numbers, which take the dtype of the arrays beside them.
     """
     rounded = [dtype(value) for value in values]
-    for product in _products(sizes):
+    for product in (*_products(sizes), *_extremes(sizes)):
         for text, level, reached in _real_forms(product, values):
             if [dtype(value) for value in reached] == rounded:
                 return SizeExpression(text, level, product.cost, ())
@@ -178,6 +180,14 @@ def _products(sizes: Sizes) -> Iterator[SizeExpression]:
             columns = zip(*(sizes[name] for name in names), strict=True)
             values = tuple(math.prod(column) for column in columns)
             yield SizeExpression(" * ".join(names), ATOM if degree == 1 else PRODUCT, 4 * degree, values)
+
+
+def _extremes(sizes: Sizes) -> Iterator[SizeExpression]:
+    """The lesser and the greater of each two sizes."""
+    for (one, numbers), (other, others) in combinations(sizes.items(), 2):
+        for function in (min, max):
+            text = f"{function.__name__}({one}, {other})"
+            yield SizeExpression(text, ATOM, _CHEAPEST_OF_TWO, tuple(map(function, numbers, others)), MORE)
 
 
 def _forms(product: SizeExpression, values: Sequence[int]) -> Iterator[SizeExpression]:

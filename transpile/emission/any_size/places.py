@@ -62,6 +62,19 @@ def is_comment_line(token: tokenize.TokenInfo) -> bool:
     return token.type == tokenize.COMMENT and token.start[1] > 0 and not token.line[: token.start[1]].strip()
 
 
+def is_docstring(token: tokenize.TokenInfo) -> bool:
+    """Tell whether a string is the docstring of the module."""
+    return token.start[0] == 1
+
+
+def is_in_signature(tokens: Sequence[tokenize.TokenInfo], at: int) -> bool:
+    """Tell whether a string stands in SIGNATURE."""
+    statement = at
+    while statement and tokens[statement - 1].type not in (tokenize.NEWLINE, tokenize.DEDENT):
+        statement -= 1
+    return tokens[statement].string == "SIGNATURE"
+
+
 def kind_of(token: tokenize.TokenInfo) -> str:
     """Return what must be the same in all texts."""
     return "" if token.type in (tokenize.NUMBER, tokenize.STRING) else token.string

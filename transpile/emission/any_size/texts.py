@@ -22,7 +22,18 @@ from ..expression import Renderer
 from .block_calls import Insertion, handed
 from .expressions import ATOM, FEWEST, Doubt, SizeExpression, integer_expression, number_expression
 from .kernel_strings import Language, declaration, kernel_in_common
-from .places import apart, body_begins, closing_bracket, is_comment_line, kind_of, needed_level, without_long_place
+from .places import (
+    apart,
+    body_begins,
+    closing_bracket,
+    is_comment_line,
+    is_docstring,
+    is_in_signature,
+    kind_of,
+    needed_level,
+    without_long_place,
+)
+from .signs import join_signs
 
 Shapes = Mapping[str, Sequence[Sequence[int | None]]]  # of the arguments of a function, in each of the texts
 
@@ -114,11 +125,15 @@ class _Reader:
 
     def text(self) -> str:
         plain = [[token for token in tokens if token.type not in _SKIPPED] for tokens in self.tokens]
-        for at, row in enumerate(zip(*plain, strict=False)):
+        for at in count():
+            if (minus := join_signs(plain, at)) is not None:
+                self._edit(minus, "+")
+            row = [tokens[at] for tokens in plain if at < len(tokens)]
+            if len(row) < len(plain):
+                break
             if len({(token.type, kind_of(token)) for token in row}) > 1:
                 self._refuse(row)
-            first = row[0]
-            if first.type == tokenize.NAME and first.string == "def" and first.start[1] == 0:
+            if (first := row[0]).type == tokenize.NAME and first.string == "def" and first.start[1] == 0:
                 self._begin(plain[0], at)
             elif self._is_declaration(plain[0], at):
                 self._begin_declaration(plain[0], at)
@@ -126,9 +141,9 @@ class _Reader:
                 continue
             if first.type == tokenize.NUMBER:
                 self._number(row, plain[0][at - 2 : at], plain[0][at + 1])
-            elif first.type == tokenize.STRING and self._is_docstring(plain[0], at):
+            elif first.type == tokenize.STRING and is_docstring(first):
                 self._edit(first, self._described(row))
-            elif first.type == tokenize.STRING and self._is_in_signature(plain[0], at):
+            elif first.type == tokenize.STRING and is_in_signature(plain[0], at):
                 self._edit(first, self._described(row, are_names=True))
             elif first.type == tokenize.STRING and self.functions and self.functions[-1].is_declared:
                 self._kernel(row)
@@ -168,19 +183,6 @@ class _Reader:
         name = tokens[at].string
         self.functions.append(_Function(name, inside, {}, tokens[at].start[0], at, is_declared=True))
 
-    @staticmethod
-    def _is_docstring(tokens: Sequence[tokenize.TokenInfo], at: int) -> bool:
-        """Tell whether a string is the docstring of the module."""
-        return tokens[at].start[0] == 1
-
-    @staticmethod
-    def _is_in_signature(tokens: Sequence[tokenize.TokenInfo], at: int) -> bool:
-        """Tell whether a string stands in SIGNATURE."""
-        statement = at
-        while statement and tokens[statement - 1].type not in (tokenize.NEWLINE, tokenize.DEDENT):
-            statement -= 1
-        return tokens[statement].string == "SIGNATURE"
-
     # -- what differs
 
     def _number(
@@ -197,7 +199,7 @@ class _Reader:
         local = {names[size]: values for size, values in self.sizes.items()}
         strings = [token.string for token in row]
         values = [float(string) for string in strings]
-        if all(string.isdigit() for string in strings):
+        if all(string.lstrip("-").isdigit() for string in strings):
             found = self._integer(tuple(map(int, strings)), local)
         else:
             digits = max(len(string.replace(".", "").partition("e")[0].strip("0")) for string in strings)

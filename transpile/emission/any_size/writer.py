@@ -161,6 +161,17 @@ class Writer:
         """Tell whether the program may be read at large sizes: there are no more operations than at small ones."""
         return self.witnesses.at is not None and skeleton(self.witnesses.modules[0]) == skeleton(self.second[1])
 
+    def settles(self) -> bool:
+        """Tell whether the program has as many operations at sizes that are some times as large as the first."""
+        larger = self.witnesses.reserves[-1:]
+        if self.witnesses.at is None or not larger:
+            return False
+        twice = {name: 2 * number for name, number in larger[0].items()}
+        with suppress(XlaToPythonError):
+            one, other = (self.witnesses.at(sizes) for sizes in (larger[0], twice))
+            return skeleton(one) == skeleton(other)
+        return False
+
     @cached_property
     def fixed_sizes(self) -> frozenset[int]:
         """The sizes of axes that are the same at all sizes."""
@@ -214,8 +225,19 @@ class Writer:
         while least + 1 < scale < most:
             middle = (least + scale) // 2
             least, scale = (least, middle) if self._has_text(self._scaled(middle)) else (middle, scale)
+        if scale >= most:  # nor is the text known to hang on no order of the sizes, which are in one so far
+            message = "the program has another text wherever an axis is not as long as one of half a million"
+            raise UnsupportedError(Diagnostic("XP424", message))
+        self._add_few_of_each()
         self.common = self._in_common()
         self._add_what_is_needed()
+
+    def _add_few_of_each(self) -> None:
+        """Add the program at the least of each size, one after the other, with the least of the others so far."""
+        least = {name: min(numbers) for name, numbers in self.sizes.items()}
+        for name, step in self.witnesses.steps.items() if len(least) > 1 else ():
+            tried = ({**least, name: few * step} for few in (1, 2) if few * step < least[name])
+            least = next(filter(self._has_text, tried), least)
 
     def _scaled(self, number: int) -> dict[str, int]:
         """Different sizes from a number on that are possible."""
