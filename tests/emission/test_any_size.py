@@ -443,6 +443,15 @@ def test_a_function_that_takes_pieces_of_a_length_has_a_module_for_longer_arrays
         np.testing.assert_allclose(emitted.load().main(x), spectrum(x), rtol=1e-3, atol=1e-6)
 
 
+@pytest.mark.parametrize("function", [jnp.fft.fftshift, jnp.fft.ifftshift])
+def test_halves_that_are_exchanged_are_one_text_for_even_and_odd_sizes(function):
+    emitted = xla2py.emit(xla2py.from_jax(function, xla2py.array("N")))
+    assert "np.roll(" in emitted.source and emitted.sizes["N"].start <= 5
+    for size in (5, 6, 7, 8, 64, 97):
+        x = np.arange(size, dtype=np.float32)
+        np.testing.assert_array_equal(emitted.load().main(x), function(x))
+
+
 @pytest.mark.parametrize("function, text", [(jnp.linalg.pinv, "max(n, d)"), (jnp.linalg.matrix_rank, "max(n, d)")])
 def test_numbers_of_the_greater_of_two_sizes_are_told_by_both(function, text):
     emitted = xla2py.emit(xla2py.from_jax(function, xla2py.array("N, D")))

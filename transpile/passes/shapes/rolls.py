@@ -20,7 +20,8 @@ def _roll(graph: Graph, node: Node, found: Bindings) -> Node | None:
     tail, head = (part_of_axis(found[name], axis, x.shape[axis]) for name in ("tail", "head"))
     if tail is None or head is None or head.start != 0 or tail.stop != x.shape[axis] or head.stop != tail.start:
         return None
-    shift = len(tail) if len(tail) < len(head) else -len(head)
+    are_halves = len(head) > 1 and abs(len(tail) - len(head)) <= 1  # for even sizes and odd ones alike
+    shift = len(tail) if len(tail) < len(head) or are_halves else -len(head)
     return graph.add("roll", (x,), shift=shift, axis=axis)
 
 
