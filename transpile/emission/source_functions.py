@@ -124,8 +124,10 @@ class SourceFunctions:
 
     def carried(self, loop: Instruction, elements: Sequence[int | None], stacked: int) -> list[str] | None:
         """The author's names for elements of the tuple that a loop carries: the parameters of its step, or what it
-        takes them apart into. Behind them there are as many elements as outputs are ``stacked``.
+        takes them apart into. Behind them there are as many elements as outputs are ``stacked``, and those that are not
+        stored any more.
         """
+        stacked = stacked and max(stacked, _filled_by_rows(loop))
         known, counters = self._step_in_call(loop), 1
         if known is not None:
             definition, carried, counters = known
@@ -219,6 +221,14 @@ def _places(loop: Instruction, names: Sequence[str], stacked: int, counters: int
     ]
     first = len(changing) - stacked - len(names)
     return dict(zip(changing[first:], names, strict=False)) if 0 <= first <= counters else {}
+
+
+def _filled_by_rows(loop: Instruction) -> int:
+    """Return how many elements of the tuple that a loop carries are updates of slices."""
+    root = loop["body"].root
+    operands = root.operands if root.opcode == "tuple" else ()
+    made = (operand["to_apply"].root if operand.opcode == "call" else operand for operand in operands)
+    return sum(value.opcode == "dynamic-update-slice" for value in made)
 
 
 def _with_called(computation: Computation) -> Iterator[Instruction]:

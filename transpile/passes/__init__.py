@@ -51,6 +51,7 @@ from .reductions.pools import pools
 from .reductions.prefixes import prefixes
 from .reductions.sums import sums
 from .reductions.variances import variances
+from .rematerialization import rematerialization
 from .shapes.aranges import aranges
 from .shapes.differences import differences
 from .shapes.linspaces import linspaces
@@ -81,6 +82,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     solves,
     projections,
     accumulated_products,
+    rematerialization,
     products,
     narrow_products,
     polynomials,

@@ -1,0 +1,83 @@
+"""Rows that a loop stores, computed again where they are read."""
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.tests.passes.raising import EXACT, assert_agrees, hlo, main
+from xla2py.transpile.equivalence.comparison import Status, compare
+
+jax = pytest.importorskip("jax")
+jnp, lax = jax.numpy, jax.lax
+RNG = np.random.default_rng(4)
+X = RNG.normal(size=(7, 3, 5)).astype(np.float32)
+W = (RNG.normal(size=(5, 5)) * 0.3).astype(np.float32)
+WITHOUT = "rematerialization"
+
+
+def recurrent(xs, w):
+    return lax.scan(lambda h, x: (jnp.tanh(x + h @ w),) * 2, jnp.zeros(xs.shape[1:], xs.dtype), xs)[1].sum()
+
+
+def gated(xs, w):
+    def step(h, x):
+        gate, new = jax.nn.sigmoid(x @ w), jnp.tanh(x + h)
+        h = gate * h + (1 - gate) * new
+        return h, h
+
+    return lax.scan(step, jnp.ones(xs.shape[1:], xs.dtype), xs)[1].sum()
+
+
+def buffers(text, **options):
+    return main(text, **options).count("np.empty(")
+
+
+@pytest.mark.parametrize(("function", "fewer"), [(recurrent, 1), (gated, 3)])
+def test_rows_are_computed_where_they_are_read(function, fewer):
+    text = hlo(jax.grad(function, (0, 1)), X, W)
+    assert buffers(text) == buffers(text, disable_passes=[WITHOUT]) - fewer
+    assert_agrees(text, X, W, without=WITHOUT)
+    ways = (xla2py.emit(text, disable_passes=each).load().main(X, W) for each in ((), [WITHOUT]))
+    assert {result.status for result in compare(*map(list, ways), EXACT)} == {Status.EQUAL}
+
+
+def all_of_them(xs, w):
+    return lax.scan(lambda h, x: (jnp.tanh(x + h @ w), (h, 1 - h)), jnp.zeros(xs.shape[1:], xs.dtype), xs)
+
+
+def other_rows(xs, w):
+    """They are read in another order."""
+    hs, rest = all_of_them(xs, w)[1]
+    order = jnp.array([3, 1, 0, 5, 2, 2, 6])
+    return lax.scan(lambda h, i: (jnp.sin(h + hs[i] * rest[i]), 0), hs[0], order)
+
+
+def costly(xs, w):
+    """To compute a sine once more takes longer than to read it."""
+    _, (hs, rest) = lax.scan(lambda h, x: (jnp.tanh(x + h @ w), (h, jnp.sin(h))), jnp.zeros(xs.shape[1:]), xs)
+    return lax.scan(lambda h, row: (jnp.sin(h + row[0] * row[1]), 0), hs[0], (hs, rest))
+
+
+@pytest.mark.parametrize("function", [all_of_them, costly])
+def test_outputs_that_stay(function):
+    text = hlo(function, X, W)
+    assert main(text) == main(text, disable_passes=[WITHOUT])
+    assert_agrees(text, X, W, without=WITHOUT)
+
+
+def test_rows_in_another_order():
+    assert_agrees(hlo(other_rows, X, W), X, W, without=WITHOUT)
+
+
+def test_names_of_what_a_loop_carries_stay(tmp_path):
+    source = tmp_path / "model.py"
+    source.write_text(
+        "import jax.numpy as jnp\nfrom jax import lax, nn\n\n\ndef loss(xs, w):\n    def step(state, x):\n"
+        "        hidden, cell = state\n        cell = nn.sigmoid(x @ w) * cell + hidden\n"
+        "        hidden = jnp.tanh(cell)\n        return (hidden, cell), hidden\n\n"
+        "    start = jnp.ones(xs.shape[1:])\n    return lax.scan(step, (start, start), xs)[1].sum()\n"
+    )
+    names = {}
+    exec(compile(source.read_text(), source, "exec"), names)
+    text = xla2py.emit(jax.jit(jax.grad(names["loss"], 1)).lower(X, W)).source
+    assert "hidden, cell = " in text
