@@ -28,16 +28,9 @@ from .kernel_strings import Language
 from .least_sizes import least_sizes
 from .reach import reaches
 from .skeletons import bits_at, numbers_by_chance, numbers_that_differ, sizes_of, skeleton
-from .small_sizes import small_sizes
 from .texts import Common, Shapes, in_common
+from .tried_sizes import far_sizes, small_sizes
 
-# Much larger sizes show what hangs on how large a size is; the second where arrays of the first have too many elements.
-# They are even, as the first witnesses are odd, and lie farther apart than those: no difference is the same. A table of
-# so many rows and columns is refused by any machine's memory, or small.
-_FAR = (
-    (499_974, 498_948, 497_912, 496_894, 495_868, 494_838),
-    (4_098, 4_206, 4_322, 4_444, 4_564, 4_686),
-)
 _MOST_BITS = 2**63 - 1  # of an array
 MOST_POSITIONS = 2**31 - 1  # along an axis, where nothing else bounds them
 _ENDLESS = 2**63
@@ -265,9 +258,7 @@ class Writer:
             return {}, None
         first = self.witnesses.modules[0]
         reached = reaches(first, self.second[1])
-        longer = (2 * wanted for wanted in reached if 2 * wanted > min(_FAR[-1]))
-        rows = {*_FAR, *(tuple(wanted + number for number in _FAR[-1]) for wanted in longer)}
-        for numbers in sorted(rows, reverse=True):
+        for numbers in far_sizes(reached):
             far = {name: k * step for (name, step), k in zip(self.witnesses.steps.items(), numbers, strict=False)}
             if bits_at(first, self.witnesses.assignment(0), far) > _MOST_BITS:
                 continue

@@ -1,4 +1,4 @@
-"""The small sizes at which it is tried whether a program has the text that it has at larger ones."""
+"""The sizes at which programs are read, beside those of the witnesses: small ones, and much larger ones."""
 
 from __future__ import annotations
 
@@ -21,6 +21,14 @@ _LEAST = (
 )
 _SO_MANY_STEPS = (3, 4, 5, 6, 7, 8)  # are tried last: quotients of multiples are sizes, too
 
+# Much larger sizes show what hangs on how large a size is; the second where arrays of the first have too many elements.
+# They are even, as the first witnesses are odd, and lie farther apart than those: no difference is the same. A table of
+# so many rows and columns is refused by any machine's memory, or small.
+_FAR = (
+    (499_974, 498_948, 497_912, 496_894, 495_868, 494_838),
+    (4_098, 4_206, 4_322, 4_444, 4_564, 4_686),
+)
+
 
 def small_sizes(
     module: HloModule, steps: Mapping[str, int], bounds: Assignment, most: Assignment
@@ -40,3 +48,12 @@ def _multiples(numbers: Sequence[int], steps: Mapping[str, int], most: Assignmen
     """The least multiples of steps from some numbers on, as far as they are possible."""
     rows = zip(steps.items(), numbers, strict=False)
     return {name: min(-(-number // step) * step, most[name]) for (name, step), number in rows}
+
+
+def far_sizes(reached: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return much larger sizes, the largest first: beyond numbers that are ``reached`` by what is compared with
+    positions, too.
+    """
+    longer = (2 * wanted for wanted in reached if 2 * wanted > min(_FAR[-1]))
+    rows = {*_FAR, *(tuple(wanted + number for number in _FAR[-1]) for wanted in longer)}
+    return sorted(rows, reverse=True)

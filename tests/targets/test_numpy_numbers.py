@@ -1,0 +1,197 @@
+"""The style ``fast`` of NumPy: integers wrap around, floats keep their type and their order, as HLO says."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax")
+pytest.importorskip("numba", reason="Numba is not installed")
+
+import jax
+import jax.numpy as jnp
+
+import xla2py
+from xla2py.tests.ladder.fast_programs import COMBINERS, program
+from xla2py.tests.targets.numpy_fast import assert_as_in_xla, differences, emitted, kernels, results
+from xla2py.transpile.hlo.element_types import ELEMENT_TYPES
+
+TABLE = np.arange(24, dtype=np.float32).reshape(4, 6) - 7
+INTEGERS = np.array([-(2**31), -7, -1, 0, 1, 5, 2**31 - 1], np.int32)
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("s32[7] multiply(s, x)", "i4("),
+        ("s32[7] subtract(s, y)", "i4("),
+        ("s32[7] negate(s)", "i4(-"),
+        ("s32[7] maximum(s, y)", "max("),
+    ],
+)
+def test_integers_wrap_in_every_step(expression, said):
+    lines = program(
+        "x = s32[7] parameter(0)", "y = s32[7] parameter(1)", "s = s32[7] add(x, y)", f"ROOT r = {expression}"
+    )
+    assert differences(lines, [INTEGERS, INTEGERS[::-1].copy()]) == []
+    assert said in emitted(lines).source
+
+
+@pytest.mark.parametrize("kind", ["u8", "u16", "u32", "u64"])
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "select(less, mixed, fives)",
+        "maximum(mixed, fives)",
+        "minimum(masked, mixed)",
+        "clamp(five, mixed, x)",
+        "select(less, masked, shifted)",
+    ],
+)
+def test_numbers_without_a_sign_never_become_floats(kind, expression):
+    """Numba joins an int64 and a uint64 to a float64."""
+    lines = program(
+        *(f"x = {kind}[7] parameter(0)", f"y = {kind}[7] parameter(1)", f"five = {kind}[] constant(5)"),
+        *(f"fives = {kind}[7] broadcast(five), dimensions={{}}", f"mixed = {kind}[7] xor(x, y)"),
+        *(f"masked = {kind}[7] and(x, fives)", f"shifted = {kind}[7] shift-right-logical(mixed, masked)"),
+        *("less = pred[7] compare(x, y), direction=LT", f"chosen = {kind}[7] {expression}"),
+        *(f"times = {kind}[7] multiply(chosen, x)", f"ROOT r = {kind}[7] xor(times, y)"),
+    )
+    largest = np.iinfo(ELEMENT_TYPES[kind].dtype).max
+    x = np.array([0, 1, 5, largest // 3, largest // 2 + 1, largest - 1, largest], ELEMENT_TYPES[kind].dtype)
+    assert differences(lines, [x, x[::-1].copy()]) == []
+
+
+@pytest.mark.parametrize("step", ["add(x, ones)", "subtract(x, least)", "multiply(x, sevens)"])
+def test_numbers_of_64_bits_wrap_around(step):
+    """LLVM is told that int64 does not, and would take ``x + 1 > x`` for true."""
+    lines = program(
+        *("x = s64[7] parameter(0)", "one = s64[] constant(1)", "ones = s64[7] broadcast(one), dimensions={}"),
+        *("seven = s64[] constant(7)", "sevens = s64[7] broadcast(seven), dimensions={}"),
+        *("low = s64[] constant(-9223372036854775808)", "least = s64[7] broadcast(low), dimensions={}"),
+        *("zero = s64[] constant(0)", "zeros = s64[7] broadcast(zero), dimensions={}", f"y = s64[7] {step}"),
+        *("size = s64[7] abs(y)", "masked = s64[7] and(size, sevens)", "after = pred[7] compare(y, x), direction=GT"),
+        "falls = pred[7] compare(y, zeros), direction=LT",
+        "ROOT r = (s64[7], pred[7], pred[7]) tuple(masked, after, falls)",
+    )
+    bounds = np.iinfo(np.int64)
+    x = np.array([0, 1, -1, bounds.max // 5, bounds.max - 1, bounds.max, bounds.min], np.int64)
+    assert differences(lines, [x]) == []
+
+
+def test_a_product_of_32_bits_without_a_sign_wraps_around():
+    lines = program(
+        *("x = u32[4] parameter(0)", "most = u32[] constant(4294967291)", "k = u32[4] broadcast(most), dimensions={}"),
+        *("y = u32[4] multiply(x, k)", "three = u32[] constant(3)", "threes = u32[4] broadcast(three), dimensions={}"),
+        "ROOT r = u32[4] divide(y, threes)",
+    )
+    assert differences(lines, [np.array([0, 1, 2**31 + 5, 2**32 - 1], np.uint32)]) == []
+
+
+def test_floats_stay_floats_of_their_type():
+    """Numba computes float32 with a Python number or an integer in float64."""
+    text = program(
+        "x = f32[64] parameter(0)",
+        "n = s32[64] iota(), iota_dimension=0",
+        "f = f32[64] convert(n)",
+        "c = f32[] constant(0.1)",
+        "d = f32[64] broadcast(c), dimensions={}",
+        "a = f32[64] multiply(x, d)",
+        "b = f32[64] add(a, f)",
+        "e = f32[64] divide(b, d)",
+        "ROOT r = f32[64] subtract(e, x)",
+    )
+    x = np.linspace(-3, 9, 64, dtype=np.float32)
+    (made,) = results(emitted(text), [x])
+    tenth = np.float32(0.1)
+    assert np.abs(made - ((x * tenth + np.arange(64, dtype=np.float32)) / tenth - x)).max() <= 2e-4
+    assert "f64" not in emitted(text).source
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_extremes_keep_nan_of_either_sign(axis, sign):
+    x = TABLE.copy()
+    x[1, 2], x[2] = np.copysign(np.float32(np.nan), sign), -np.inf
+    for opcode, start, reduce in (("maximum", "-inf", np.max), ("minimum", "inf", np.min)):
+        line = f"f32[{x.shape[1 - axis]}]"
+        text = program(
+            "x = f32[4,6] parameter(0)",
+            "y = f32[4,6] negate(x)",
+            f"start = f32[] constant({start})",
+            f"ROOT r = {line} reduce(y, start), dimensions={{{axis}}}, to_apply=extreme",
+        ).replace("ENTRY", COMBINERS.replace("larger", "extreme").replace("maximum", opcode) + "ENTRY")
+        (made,) = results(emitted(text), [x])
+        assert np.array_equal(made, reduce(-x, axis=axis), equal_nan=True)
+
+
+def test_sums_of_two_numbers_are_not_reordered():
+    """The error of a sum, which any other order of the operations makes 0."""
+    text = program(
+        "x = f32[512] parameter(0)",
+        "y = f32[512] parameter(1)",
+        "s = f32[512] add(x, y)",
+        "b = f32[512] subtract(s, x)",
+        "e = f32[512] subtract(y, b)",
+        "zero = f32[] constant(0)",
+        "ROOT r = f32[] reduce(e, zero), dimensions={0}, to_apply=sum",
+    ).replace("ENTRY", COMBINERS + "ENTRY")
+    rng = np.random.default_rng(0)
+    x, y = (rng.normal(size=512).astype(np.float32) * scale for scale in np.float32([1000, 1]))
+    (made,) = results(emitted(text), [x, y])
+    expected = (y - ((x + y) - x)).sum()
+    assert expected != 0
+    assert abs(made - expected) <= 1e-6
+
+
+@pytest.mark.parametrize("kind", ["s8", "u16", "s32", "s64", "u64", "s4"])
+def test_integers_shift_by_any_amount_and_have_powers(kind):
+    """Amounts that are negative or as large as the width, exponents that are negative; all of it joins one kernel."""
+    bits, is_signed = ELEMENT_TYPES[kind].bits, ELEMENT_TYPES[kind].is_signed
+    least, most = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if is_signed else (0, 2**bits - 1)
+    numbers = [least, least + 1, most, most - 1, 0, 1, 2, 3, *([-1, -2, -3] if is_signed else [bits])]
+    amounts = [0, 1, 2, bits - 1, min(bits, most), most, *([-1, least] if is_signed else [most - 1, 3])]
+    dtype = ELEMENT_TYPES[kind].dtype
+    x, n = (part.ravel() for part in np.meshgrid(np.array(numbers, dtype), np.array(amounts, dtype)))
+    of_two = "shift-left shift-right-logical shift-right-arithmetic power mulhi".split()
+    lines = [f"r{k} = {kind}[{len(x)}] {opcode}(x, n)" for k, opcode in enumerate(of_two)]
+    lines += [f"r5 = {kind}[{len(x)}] popcnt(x)", f"r6 = {kind}[{len(x)}] count-leading-zeros(x)"]
+    text = program(
+        f"x = {kind}[{len(x)}] parameter(0)",
+        f"n = {kind}[{len(x)}] parameter(1)",
+        *lines,
+        f"ROOT r = ({', '.join([f'{kind}[{len(x)}]'] * 7)}) tuple({', '.join(f'r{k}' for k in range(7))})",
+    )
+    module = emitted(text)
+    assert len(kernels(module)) >= 1 and "int_power(x, n)" not in module.source.split("def main")[1].split("def ")[0]
+    expected = xla2py.emit(text).load().main(x, n)
+    assert [np.array_equal(one, same) for one, same in zip(results(module, [x, n]), expected, strict=True)] == [
+        True
+    ] * 7
+
+
+def of_bits(x, n):
+    """The bits of floats, floats of bits, and Python's quotients and remainders of them."""
+    bits, signed = jax.lax.bitcast_convert_type(x, jnp.int32), jax.lax.bitcast_convert_type(n, jnp.int32)
+    uniform = jax.lax.bitcast_convert_type((n >> 9) | jnp.uint32(0x3F800000), jnp.float32) - 1
+    return (bits & 0x7FFFFF) + 1, uniform * 2 + x, signed // 3 - signed % 7, n // 3 + n % 7, signed % 8 + signed // 8
+
+
+def test_bits_are_numbers_of_another_type_and_quotients_those_of_python():
+    x = np.array([0, -0.0, 1.5, np.inf, -np.inf, -2, 3e30, 7], np.float32)
+    n = np.array([0, 1, 2**31, 2**32 - 1, 5, 9, 2**31 - 1, 2**31 + 1], np.uint32)
+    module = xla2py.emit(xla2py.from_jax(of_bits, x, n), style="fused", format=False, checks=False)
+    main = module.source.split("def main")[1].split("def ")[0]
+    assert "//" not in main and ".view(" not in main
+    assert_as_in_xla(module, of_bits, (x, n), 0)
+
+
+def test_truths_are_added_by_or_and_multiplied_by_and():
+    lines = [f"{op} = pred[4] {op}(x, y)" for op in ("add", "multiply", "maximum", "minimum")]
+    text = program(
+        "x = pred[4] parameter(0)",
+        "y = pred[4] parameter(1)",
+        *lines,
+        "ROOT r = (pred[4], pred[4], pred[4], pred[4]) tuple(add, multiply, maximum, minimum)",
+    )
+    x, y = np.array([0, 0, 1, 1], np.bool_), np.array([0, 1, 0, 1], np.bool_)
+    assert len(kernels(emitted(text))) >= 1
+    assert differences(text, [x, y]) == []
