@@ -63,7 +63,7 @@ def check_sizes(
             raise TypeError(f"{name}: expected {expected}{told}, got {found}")
         for word, size in known.items():
             own = sizes[word]
-            if int(size) not in own:
+            if not size.isdigit() or int(size) not in own:
                 limits = [f"at least {own.start}"]
                 limits += [f"below {own.stop}"] * (own.stop < 2**63)
                 limits += [f"a multiple of {own.step}"] * (own.step > 1)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 jax = pytest.importorskip("jax")
-pytest.importorskip("dask.array", reason="Dask is not installed")
+da = pytest.importorskip("dask.array", reason="Dask is not installed")
 import jax.numpy as jnp  # noqa: E402
 
 import xla2py  # noqa: E402
@@ -172,6 +172,13 @@ def test_sizes_to_plan_for_must_be_said():
 
 def test_chunks_of_so_many_elements_need_no_sizes():
     assert xla2py.emit(witnesses(gram), "dask", chunks="6").load().CHUNKS == {"x": (6, 6), "y": (6, 6)}
+
+
+def test_an_array_of_unknown_size_is_told_as_other_wrong_arguments_are():
+    centred = xla2py.from_jax(lambda x: x - x.mean(), xla2py.array("N"))
+    x = da.from_array(np.arange(8, dtype=np.float32), chunks=4)
+    with pytest.raises(TypeError, match=re.escape("x: N is nan, must be at least")):
+        xla2py.emit(centred, "dask", chunks="4").load().main(x[x > 2])
 
 
 def test_the_rest_of_one_axis_is_not_another_by_chance():

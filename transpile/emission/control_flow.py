@@ -154,7 +154,7 @@ class ControlFlowWriter:
                     name = Expression(self.writer.names.fresh(wanted[carry]))
             if name is None:
                 name = self._shared_name(node, carry, item) or Expression(
-                    self.writer.names.fresh(self.writer.wanted.of_carry(carry))
+                    self.writer.names.fresh(self.writer.wanted.of_carry(carry, loop))
                 )
             self.writer.texts[carry.parameter] = name
             if item is not None:

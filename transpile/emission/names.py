@@ -166,6 +166,18 @@ def _joined(start: str, end: str) -> str:
     return start if start.endswith(end) else end if end.startswith(start) else f"{start}_{end}"
 
 
+_NO_NOUNS = ("ed", "s", "chosen", "hidden", "taken")  # ends of words that have no plural, or are one
+
+
+def plural(name: str) -> str:
+    """Return what many of what a name stands for are called: ``energies``, ``losses``, ``all_joined``."""
+    if name.endswith(("ss", "sh", "ch", "x")):
+        return f"{name}es"
+    if name.endswith(_NO_NOUNS) or name[-1].isdigit():
+        return f"all_{name}"
+    return f"{name[:-1]}ies" if name.endswith("y") and name[-2:-1] not in "aeiou" else f"{name}s"
+
+
 def outer_words(names: Sequence[str]) -> str:
     """Return the words that all names begin with and those that all end in: ``new_block_norm_0`` of
     ``new_block_1_norm_0`` and ``new_block_2_norm_0``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -11,13 +12,14 @@ from ..array.traversal import dependencies
 from ..hlo.element_types import PRED
 from .context_names import GRADIENT, is_gradient
 from .layer_names import gradients_in_tree, layer_names
-from .names import base_name, is_argument
+from .names import base_name, is_argument, plural
 from .sources import is_empty_word
 from .subject_names import SubjectNames
 from .updates import gradients, updates
 from .writing import Writing
 
 _COUNT, _FIRST = "count", "is_first"  # of the rounds of a loop
+_NUMBER = re.compile(r"_\d+$")
 
 
 class WantedNames:
@@ -136,7 +138,7 @@ class WantedNames:
     def of_carries(self, node: Node, loop: Loop) -> dict[Carry, str]:
         """Return what the carries of a loop would best be called."""
         found = self.of_source(node, loop)
-        return {carry: found.get(carry) or self._of_beginning(carry) for carry in loop.carries}
+        return {carry: found.get(carry) or self._of_beginning(carry, loop) for carry in loop.carries}
 
     def of_source(self, node: Node, loop: Loop) -> dict[Carry, str]:
         """Return what the author calls the carried values and the stacked outputs."""
@@ -156,19 +158,19 @@ class WantedNames:
         outputs = zip(stacked, functions.stacked(origin, len(stacked), len(loop.carries)) or [], strict=False)
         return dict([*found, *outputs])
 
-    def _of_beginning(self, carry: Carry) -> str:
+    def _of_beginning(self, carry: Carry, loop: Loop) -> str:
         """That of the argument, or of a loop's carry, that it begins with, or what its values suggest."""
         (start,) = carry.initial.operands if carry.initial.opcode == "copy" else (carry.initial,)
         name = self.writer.texts.get(start) if start.opcode == "parameter" else None
-        return name or self.of_carry(carry)
+        return name or self.of_carry(carry, loop)
 
-    def of_carry(self, carry: Carry) -> str:
-        """Return what a carry would best be called that has no name of the author's."""
+    def of_carry(self, carry: Carry, loop: Loop) -> str:
+        """Return what a carry of a loop would best be called that has no name of the author's."""
         if carry.initial in self.writer.arguments.leaf_names:
             return self.writer.arguments.leaf_names[carry.initial]
         following = carry.following
         if following is None and carry.initial.opcode in ("empty", "copy"):
-            return "out"
+            return self._of_rows(carry, loop) or "out"
         if following is not None and following.opcode == "item":
             return self._of_item(following) or "state"
         if following is None or following.opcode == "parameter":
@@ -178,13 +180,21 @@ class WantedNames:
         name = self.of(following)
         return _COUNT if _counts(carry) and name == base_name(following, self.writer.graph) else name
 
+    def _of_rows(self, carry: Carry, loop: Loop) -> str | None:
+        """Return what an array is called that has what a value is in each round of a loop: ``losses`` of a loss."""
+        value = next((store.value for store in loop.stores if store.carry is carry), None)
+        if value is None or value.is_literal or carry.initial.opcode != "empty":
+            return None
+        name = _NUMBER.sub("", self.writer.texts.get(value) or self.of(value))
+        return None if is_empty_word(name) or not name.isidentifier() else plural(name)
+
     def _of_item(self, item: Node) -> str | None:
         """Return what one of several results is called in what gives them: a loop within the loop, branches, a call."""
         (maker,) = item.operands
         if maker.opcode == "loop":
             loop: Loop = maker.parameters["loop"]
             carry = loop.carries[item.parameters["index"]]
-            return self.of_source(maker, loop).get(carry) or self.of_carry(carry)
+            return self.of_source(maker, loop).get(carry) or self.of_carry(carry, loop)
         return self.writer.plan.user_names.get(item) or self._suggested(item)
 
 
