@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, combinations_with_replacement
 
@@ -16,6 +16,7 @@ _HIGHEST_DEGREE = 3  # of products of sizes
 _FARTHEST = 4  # that a size is moved before it is divided
 _GREATEST_DIVISOR = 4096  # of numbers that differ by little at sizes far apart, any large one might be
 _DIGITS = 8  # of numbers that sizes are multiplied by: one more would be those of rounding
+_TOLERATED = 20  # bits of a number that rounding to the dtype of an array may not change
 _DOUBTED = 100  # numbers that may tell divisions apart
 # Paddings follow from strides as remainders: a size is divided by the first number, rounded up, and the quotient taken
 # modulo the second.
@@ -81,10 +82,15 @@ def integer_expression(
         return SizeExpression(str(values[0]), ATOM if values[0] >= 0 else SUM, 0, tuple(values))
     products, best = list(_products(sizes)), None
     rounded = list(map(dtype, values))
+
+    def agrees(reached: Iterable[int]) -> bool:
+        return all(dtype(each) == value for each, value in zip(reached, rounded, strict=True))
+
     for product in products:
         if best is not None and best.cost <= product.cost:
             return best
-        found = [form for form in _forms(product, values) if list(map(dtype, form.values)) == rounded]
+        found = [form for form in _forms(product, values) if agrees(form.values)]
+        found += _divisions(product, values, agrees)
         if len(values) >= FEWEST:
             found = _with_doubts(product, found) if product.level == ATOM else _without_doubts(found)
         best = _cheapest(best, *found)
@@ -195,7 +201,6 @@ def _forms(product: SizeExpression, values: Sequence[int]) -> Iterator[SizeExpre
     could.
     """
     m, text, cost = product.values, product.text, product.cost
-    factor = product.within(PRODUCT)
     yield product
     yield _plus(product, values[0] - m[0], 1)
     total = values[0] + m[0]
@@ -205,13 +210,26 @@ def _forms(product: SizeExpression, values: Sequence[int]) -> Iterator[SizeExpre
         times = tuple(slope * each for each in m)
         line = SizeExpression(f"{slope} * {text}", PRODUCT, cost + 2 + _digits(slope), times, MORE if rest else FEWEST)
         yield _plus(line, rest, 1)
+
+
+def _divisions(
+    product: SizeExpression, values: Sequence[int], agrees: Callable[[Iterable[int]], bool]
+) -> Iterator[SizeExpression]:
+    """Expressions that divide one product and have the values. Thousands of divisors may have to be tried: most fail at
+    the last value.
+    """
+    m, text, factor = product.values, product.text, product.within(PRODUCT)
+    last, end, tolerance = m[-1], values[-1], abs(values[-1]) >> _TOLERATED
+    farthest = _FARTHEST if product.level == ATOM else 0  # with products too much would fit
     for divisor in _divisors(m, values):
-        floor, weight = tuple(each // divisor for each in m), cost + 3 + _digits(divisor)
-        texts = FEWEST if divisor == 2 else MORE
-        quotient = SizeExpression(f"{factor} // {divisor}", PRODUCT, weight, floor, texts, divisor)
-        farthest = _FARTHEST if product.level == ATOM else 0  # with products too much would fit
-        yield _plus(quotient, values[0] - floor[0], 2) if farthest else quotient
-        for shift in {*range(-farthest, min(divisor, farthest + 1)), divisor - 1} - {0}:
+        weight, texts = product.cost + 3 + _digits(divisor), FEWEST if divisor == 2 else MORE
+        offset = values[0] - m[0] // divisor if farthest else 0
+        if abs(last // divisor + offset - end) <= tolerance and agrees(each // divisor + offset for each in m):
+            floor = tuple(each // divisor for each in m)
+            yield _plus(SizeExpression(f"{factor} // {divisor}", PRODUCT, weight, floor, texts, divisor), offset, 2)
+        for shift in (*range(-farthest, 0), *range(1, min(divisor - 1, farthest + 1)), divisor - 1):
+            if abs((last + shift) // divisor - end) > tolerance or not agrees((each + shift) // divisor for each in m):
+                continue
             moved = tuple((each + shift) // divisor for each in m)
             shifted = f"({text} {'+' if shift > 0 else '-'} {abs(shift)}) // {divisor}"
             yield SizeExpression(shifted, PRODUCT, weight + 3 + _digits(shift), moved, texts, divisor, shift)
