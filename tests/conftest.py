@@ -2,6 +2,7 @@
 
 import gc
 import os
+import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -158,6 +159,20 @@ def unoptimised_xla():
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(xla_reference.OPTIONS, "xla_backend_optimization_level", 0)
         yield
+
+
+@pytest.fixture(scope="session")
+def wrong_types(tmp_path_factory):
+    """A function that checks files of a folder strictly and gives what is wrong; the types of NumPy are read once."""
+    cache = f"--cache-dir={tmp_path_factory.getbasetemp().parent / 'mypy'}"
+    environment = {key: value for key, value in os.environ.items() if key not in ("MYPYPATH", "PYTHONPATH")}
+
+    def check(folder, *arguments):
+        command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", cache, *arguments]
+        result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+        return result.stdout + result.stderr if result.returncode else ""
+
+    return check
 
 
 @pytest.fixture

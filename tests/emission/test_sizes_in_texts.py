@@ -96,13 +96,13 @@ def test_paddings_of_one_convolution_after_another_are_remainders_of_parts_of_si
 
     emitted = xla2py.emit(xla2py.from_jax(layers, xla2py.array("B, H, W, 3"), xla2py.array("3, 3, 3, 3")))
     assert "(h + 1) // 2 % 2" in emitted.source and "(w + 1) // 2 % 2" in emitted.source
-    kernel, main = np.full((3, 3, 3, 3), 0.1, np.float32), emitted.load().main
+    kernel, main, compiled = np.full((3, 3, 3, 3), 0.1, np.float32), emitted.load().main, jax.jit(layers)
     least = emitted.sizes["H"].start
     for h, w in [(least + k, emitted.sizes["W"].start + 3 * k % 8) for k in range(9)]:
         x = np.arange(6 * h * w, dtype=np.float32).reshape(2, h, w, 3)
         sizes = dict(zip("BHW", x.shape, strict=False))
         if all(number in emitted.sizes[name] for name, number in sizes.items()):
-            np.testing.assert_allclose(main(x, kernel), layers(x, kernel), rtol=1e-5)
+            np.testing.assert_allclose(main(x, kernel), compiled(x, kernel), rtol=1e-5)
 
 
 def test_small_numbers_that_sizes_are_multiplied_by_are_found():
@@ -134,9 +134,10 @@ def test_a_function_that_takes_pieces_of_a_length_has_a_module_for_longer_arrays
 
     emitted = xla2py.emit(xla2py.from_jax(spectrum, xla2py.array("B, N")))
     assert emitted.sizes["B"].start <= 2 and emitted.sizes["N"].start == 24
+    main, compiled = emitted.load().main, jax.jit(spectrum)
     for shape in [(2, 24), (3, 64), (5, 97), (2, 1000)]:
         x = np.sin(np.arange(np.prod(shape), dtype=np.float32)).reshape(shape)
-        np.testing.assert_allclose(emitted.load().main(x), spectrum(x), rtol=1e-3, atol=1e-6)
+        np.testing.assert_allclose(main(x), compiled(x), rtol=1e-3, atol=1e-6)
 
 
 @pytest.mark.parametrize("function", [jnp.fft.fftshift, jnp.fft.ifftshift])
