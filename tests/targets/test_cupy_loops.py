@@ -55,7 +55,7 @@ def test_a_kernel_writes_the_rows_that_a_loop_stacks():
     function = lambda x, start: states(x, start)[1]  # noqa: E731
     module = emitted(function, X, START)
     agrees(module, function, [X, START])
-    assert "state = state_kernel(state, x[i], out[i])" in main_of(module)
+    assert "state = state_kernel(state, x[i], states[i])" in main_of(module)
     assert "[i] =" not in main_of(module)
     assert costs_of(module.load, [X, START]).launches == 7
 

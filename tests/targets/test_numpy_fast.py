@@ -160,7 +160,7 @@ def test_parts_that_a_loop_reads_have_names_of_their_own():
 
     w, x = (np.random.default_rng(0).normal(size=shape).astype(np.float32) for shape in ((4, 8), (5, 3, 4)))
     module = xla2py.emit(xla2py.from_jax(recurrent, w, x), style="fast")
-    assert "return out_loop(" in module.source
+    assert "return hs_loop(" in module.source
     np.testing.assert_allclose(module.load().main(w, x), recurrent(w, x), 1e-5, 1e-6)
 
 

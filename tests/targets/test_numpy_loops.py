@@ -162,7 +162,7 @@ def test_rows_are_read_and_written_where_they_are():
         return lax.scan(step, rows[0] * 2, rows)
 
     lines = rounds(as_in_xla(smoothed, RNG.normal(size=(8, 5)).astype(np.float32)))
-    assert "out[i, j] = " in lines
+    assert "magnitudes[i, j] = " in lines
     assert "rows[i, j]" in lines
 
 

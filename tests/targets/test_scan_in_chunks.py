@@ -96,11 +96,11 @@ def test_the_steps_of_a_chunk_read_like_numpy():
 def recurrent_steps(
     h: Block, x: Block, w_in: Block, w_state: Block, bias: Block
 ) -> tuple[Block, Block]:
-    out = np.empty((len(x), 8), dtype=np.float32)
+    hs = np.empty((len(x), 8), dtype=np.float32)
     for i in range(len(x)):
         h = np.tanh(x[i] @ w_in + h @ w_state + bias)
-        out[i] = h
-    return h, out
+        hs[i] = h
+    return h, hs
 """
         in source
     )

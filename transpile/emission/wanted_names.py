@@ -185,8 +185,10 @@ class WantedNames:
         value = next((store.value for store in loop.stores if store.carry is carry), None)
         if value is None or value.is_literal or carry.initial.opcode != "empty":
             return None
-        name = _NUMBER.sub("", self.writer.texts.get(value) or self.of(value))
-        return None if is_empty_word(name) or not name.isidentifier() else plural(name)
+        carried = next((each.parameter for each in loop.carries if each.following is value), value)
+        own = "" if value.opcode == "parameter" else self.of(value)
+        words = (_NUMBER.sub("", word) for word in (self.writer.texts.get(carried, ""), own))
+        return next((plural(word) for word in words if word.isidentifier() and not is_empty_word(word)), None)
 
     def _of_item(self, item: Node) -> str | None:
         """Return what one of several results is called in what gives them: a loop within the loop, branches, a call."""
