@@ -24,8 +24,7 @@ demo: $(VENV)/.ready
 	$(BIN)/xla2py emit $(EXAMPLE)
 	$(BIN)/xla2py run $(EXAMPLE)
 
-# mypy takes one core for a minute: another check stands beside it. Tests have a process more than two cores: some wait,
-# for workers that are killed and for limits of time.
+# mypy takes one core for a minute: another check stands beside it
 test:
 	$(MAKE) --jobs=2 lint types contract pytest
 
@@ -46,7 +45,7 @@ contract: $(VENV)/.ready-to-test
 	$(BIN)/lint-imports
 
 pytest: $(VENV)/.ready-to-test
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 quick-pytest: $(VENV)/.ready-to-test
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(QUICK)
