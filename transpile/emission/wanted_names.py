@@ -99,7 +99,7 @@ class WantedNames:
 
     @cached_property
     def gradient_words(self) -> dict[Node, str]:
-        """What the gradients of arguments are called after."""
+        """Return, by argument, the word that its gradient is called after."""
         function = self.writer.function
         return self.writer.source_names.gradients.words(function) if function.origin is None else {}
 
