@@ -65,6 +65,17 @@ def body_nodes(roots: Iterable[Node], region: Region) -> list[Node]:
     return [node for node in topological(roots) if is_inside(node.region, region)]
 
 
+def users_of(nodes: Iterable[Node], roots: Iterable[Node]) -> dict[Node, list[Node | None]]:
+    """The users of each node among ``nodes``, one for each use; None stands for the caller, who gets the roots."""
+    users: dict[Node, list[Node | None]] = {}
+    for node in nodes:
+        for operand in dependencies(node):
+            users.setdefault(operand, []).append(node)
+    for root in roots:
+        users.setdefault(root, []).append(None)
+    return users
+
+
 def use_counts(nodes: Iterable[Node], roots: Iterable[Node]) -> dict[Node, int]:
     """Return how often each node is used: by the given nodes and as a root."""
     counts: dict[Node, int] = {}

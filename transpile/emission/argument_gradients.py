@@ -13,6 +13,7 @@ from ..array.node import Node
 from ..array.program import Function, tree_nodes
 from ..array.traversal import dependencies
 from ..hlo.ir import Computation, Instruction
+from ..hlo.users import InstructionUsers
 from .argument_names import own_words
 from .context_names import is_gradient
 from .names import common_words, is_argument
@@ -28,6 +29,7 @@ class ArgumentGradients:
     """Finds them in the functions of one module."""
 
     def __init__(self) -> None:
+        self._users = InstructionUsers()
         self._known: dict[Computation, _Readers] = {}
         self._words: dict[Computation, list[str]] = {}  # by the numbers of arguments
 
@@ -66,9 +68,10 @@ class ArgumentGradients:
     def _readers(self, computation: Computation) -> _Readers:
         if computation not in self._known:
             found: _Readers = {}
-            for number, reader in _uses(computation):
-                if not is_gradient(reader) and (place := _place(reader)) is not None:
-                    found.setdefault(place, set()).add(number)
+            for parameter in computation.parameters:
+                for reader in self._users.of(computation, parameter, _is_seen_through):
+                    if not is_gradient(reader) and (place := _place(reader)) is not None:
+                        found.setdefault(place, set()).add(parameter.attributes["parameter_number"])
             self._known[computation] = found
         return self._known[computation]
 
@@ -99,6 +102,11 @@ def _leaving(nodes: Sequence[Node], gradients: Sequence[Node], function: Functio
     yield from (node for node in gradients if node in read)
 
 
+def _is_seen_through(user: Instruction) -> bool:
+    """Tell whether an operation only changes the form of its operand."""
+    return user.opcode in _SEEN_THROUGH
+
+
 def _place(instruction: Instruction) -> Hashable:
     """Return where an operation stands: its frames or its line, and its scopes; None where nobody knows."""
     metadata = instruction.metadata
@@ -106,35 +114,3 @@ def _place(instruction: Instruction) -> Hashable:
         return None
     line = metadata.source_file, metadata.source_line, metadata.source_column
     return metadata.stack_frame_id or line, scope_parts(metadata.op_name)
-
-
-def _uses(computation: Computation) -> Iterator[tuple[int, Instruction]]:
-    """The operations that read each parameter, through those that only change its form, and in what is called."""
-    users: dict[Computation, dict[Instruction, list[Instruction]]] = {}
-    for parameter in computation.parameters:
-        number = parameter.attributes["parameter_number"]
-        waiting, seen = [(computation, parameter)], {parameter}
-        while waiting:
-            around, value = waiting.pop()
-            if around not in users:
-                users[around] = _users(around)
-            for user in users[around].get(value, ()):
-                if user in seen:
-                    continue
-                seen.add(user)
-                if user.opcode in ("call", "fusion"):
-                    (called,) = user.called
-                    inside = [called.parameters[k] for k, operand in enumerate(user.operands) if operand is value]
-                    waiting += [(called, each) for each in inside]
-                    continue
-                yield number, user
-                if user.opcode in _SEEN_THROUGH:
-                    waiting.append((around, user))
-
-
-def _users(computation: Computation) -> dict[Instruction, list[Instruction]]:
-    found: dict[Instruction, list[Instruction]] = {}
-    for user in computation.instructions:
-        for operand in dict.fromkeys(user.operands):
-            found.setdefault(operand, []).append(user)
-    return found

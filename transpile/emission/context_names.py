@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ..array.graph import Graph
 from ..array.node import Node, Region
-from ..array.traversal import dependencies
+from ..array.traversal import users_of
 from ..hlo.function_words import own_parts, word_of
 from ..hlo.ir import HloModule, Instruction
 from ..hlo.stack_frames import CallChains
@@ -71,7 +71,7 @@ class ContextNames:
             return {}
         gradients = {node for node in around if is_gradient(origins[node])}
         wanted = [n for n in nodes if n in named and n in around and not n.results and n.opcode != "item"]
-        left = _Leaving(around, gradients, _users(nodes, results))
+        left = _Leaving(around, gradients, users_of(nodes, results))
         leaving, inside = left.sorted(wanted)
         found = left.last_values(leaving, inside)
         return found | _told_apart(inside, graph, around, gradients)
@@ -114,17 +114,6 @@ class ContextNames:
             path = (*path, part)
             found.append(Level(path, word_of(part.rpartition(".")[2], self._own)))
         return tuple(found)
-
-
-def _users(nodes: Sequence[Node], results: Iterable[Node]) -> dict[Node, list[Node | None]]:
-    """The users of each node; None stands for the caller, who gets the results."""
-    users: dict[Node, list[Node | None]] = {}
-    for node in nodes:
-        for operand in dependencies(node):
-            users.setdefault(operand, []).append(node)
-    for node in results:
-        users.setdefault(node, []).append(None)
-    return users
 
 
 class _Leaving:

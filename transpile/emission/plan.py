@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from ..array.graph import Graph
 from ..array.node import Node, Slot
 from ..array.program import Function, roots, tree_nodes
-from ..array.traversal import dependencies, is_inside, topological
+from ..array.traversal import is_inside, topological, users_of
 from ..array.value import FULL
 from .source_lines import SourceLines
 from .sources import SourceNames, is_empty_word
@@ -32,12 +32,7 @@ class Plan:
 def plan(function: Function, source_names: SourceNames) -> Plan:
     """Decide for every node that the function's results need."""
     nodes = topological(roots(function))
-    users: dict[Node, list[Node | None]] = {}
-    for node in nodes:
-        for operand in dependencies(node):
-            users.setdefault(operand, []).append(node)
-    for root in tree_nodes(function.results):
-        users.setdefault(root, []).append(None)
+    users = users_of(nodes, tree_nodes(function.results))
     only_result = function.results if isinstance(function.results, Node) else None
     user_names = source_names.names(function.graph, nodes, tree_nodes(function.results))
     made = Plan(nodes, {node: len(found) for node, found in users.items()}, set(), user_names, only_result)

@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from ..hlo.ir import Computation, HloModule, Instruction
 from ..hlo.stack_frames import CallChains
+from ..hlo.users import InstructionUsers
 
 # What an operator becomes: expressions that start at one place are told apart by it.
 _OPERATORS: dict[type[ast.operator], str] = {
@@ -70,6 +71,7 @@ class SourceFunctions:
 
     def __init__(self, module: HloModule, trees: Mapping[str, ast.Module]) -> None:
         self.chains = CallChains(module)
+        self.users = InstructionUsers()
         files = [_read(file_name, tree) for file_name, tree in trees.items()]
         self.definitions = {key: found for file in files for key, found in file.definitions.items()}
         self.expressions = {key: found for file in files for key, found in file.expressions.items()}
@@ -112,8 +114,8 @@ class SourceFunctions:
 
     def _read(self, computation: Computation, value: Instruction, name: str, wanted: set[str]) -> Iterator[set[str]]:
         """The ``wanted`` names that each expression of a function reads which uses a value."""
-        for user in _users(computation, value):
-            for frame_id in self.chains.of(user):
+        for user in self.users.of(computation, value, _is_seen_through):
+            for frame_id in [] if _is_seen_through(user) else self.chains.of(user):
                 frame = self.chains.frames[frame_id - 1]
                 if frame.function_name.rsplit(".", 1)[-1] == name:
                     place = (frame.file_name, frame.line, frame.column)
@@ -239,24 +241,9 @@ def _with_called(computation: Computation) -> Iterator[Instruction]:
             yield from _with_called(instruction["to_apply"])
 
 
-def _users(computation: Computation, value: Instruction) -> Iterator[Instruction]:
-    """The users of a value that have a place in the source, inside fusions too, through those that have none or only
-    make shapes agree."""
-    waiting, seen = [(computation, value)], {value}
-    while waiting:
-        around, current = waiting.pop()
-        for user in around.instructions:
-            if current not in user.operands or user in seen:
-                continue
-            seen.add(user)
-            if user.opcode in ("fusion", "call"):
-                (called,) = user.called
-                inside = [called.parameters[k] for k, operand in enumerate(user.operands) if operand is current]
-                waiting += [(called, parameter) for parameter in inside]
-            elif user.opcode in _SEEN_THROUGH or user.metadata is None or not user.metadata.stack_frame_id:
-                waiting.append((around, user))
-            else:
-                yield user
+def _is_seen_through(user: Instruction) -> bool:
+    """Tell whether an operation has no place in the source, or only makes shapes agree."""
+    return user.opcode in _SEEN_THROUGH or user.metadata is None or not user.metadata.stack_frame_id
 
 
 def _only_choices(possible: list[set[str]]) -> list[str | None]:

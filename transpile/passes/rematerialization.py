@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from ..array.graph import Graph
 from ..array.live import LiveNodes, live_nodes
-from ..array.node import Node, Slot
-from ..array.program import Function, Loop, Store
+from ..array.node import Node
+from ..array.program import Function, Loop
 from ..array.rewriting import rewrite, with_operands
 from ..array.support import Support
-from ..array.value import FULL
+from .loop_rows import is_counted_store, is_row, row_at
 from .unread_carries import unread_carries
 
 _MOST_OPERATIONS = 3  # of one row
@@ -47,30 +47,17 @@ class _Rows:
 def _cheap_outputs(graph: Graph, node: Node, live: LiveNodes) -> Iterator[tuple[Node, _Rows]]:
     """Yield the outputs of a loop that are only read by rows, and whose rows are cheap."""
     loop: Loop = node.parameters["loop"]
-    stored = {store.value: loop.carries.index(store.carry) for store in loop.stores if _is_at_counter(store, loop)}
+    stored = {store.value: loop.carries.index(store.carry) for store in loop.stores if is_counted_store(store, loop)}
     items = {item.parameters["index"]: item for item in live.users(node) if item.opcode == "item"}
     outputs: dict[Node, Node] = {}
     for value in sorted(stored, key=lambda value: value.number):
         item = items.get(stored[value])
-        is_by_rows = item is not None and not live.is_root(item) and all(map(_is_row, live.users(item)))
+        is_by_rows = item is not None and not live.is_root(item) and all(map(is_row, live.users(item)))
         if item is not None and is_by_rows and 0 < _operations(value, outputs) <= _MOST_OPERATIONS:
             yield item, _Rows(value, outputs)
         else:
             with graph.in_place_of(node):
                 outputs[value] = graph.add("item", (node,), index=stored[value])
-
-
-def _is_at_counter(store: Store, loop: Loop) -> bool:
-    """Tell whether a loop stores one row for each round, at its counter, and all that are read."""
-    is_whole = store.index == (Slot(2), *(FULL,) * store.value.ndim)
-    return is_whole and store.indices == (loop.counter,) and store.carry.initial.opcode == "empty"
-
-
-def _is_row(user: Node) -> bool:
-    """Tell whether a node is the row of its operand at the counter of a loop."""
-    if user.opcode != "getitem" or len(user.operands) != 2 or not user.operands[1].is_python_int:
-        return False
-    return bool(user.parameters["index"] == (Slot(1), *(FULL,) * user.ndim))
 
 
 def _operations(value: Node, outputs: Mapping[Node, Node]) -> int:
@@ -88,6 +75,5 @@ def _computed(graph: Graph, value: Node, outputs: Mapping[Node, Node], row: Node
     if value.is_literal:
         return value
     if value in outputs:
-        index = (Slot(1), *(FULL,) * value.ndim)
-        return graph.add("getitem", (outputs[value], row.operands[1]), index=index)
+        return row_at(graph, outputs[value], row.operands[1])
     return with_operands(graph, value, tuple(_computed(graph, part, outputs, row) for part in value.operands))

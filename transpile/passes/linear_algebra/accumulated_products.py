@@ -11,12 +11,11 @@ from math import inf, prod
 
 from ...array.graph import Graph
 from ...array.live import LiveNodes, live_nodes
-from ...array.node import Node, Slot
+from ...array.node import Node
 from ...array.program import Carry, Function, Loop, Store
 from ...array.rewriting import rewrite
 from ...array.support import Support
-from ...array.traversal import is_inside
-from ...array.value import FULL
+from ..loop_rows import is_counted_row, is_counted_store, stored_index
 from ..rules import is_full_float
 from ..unread_carries import unread_carries
 
@@ -91,7 +90,7 @@ def _sums(loop: Loop, live: LiveNodes, most_bytes: float) -> Iterator[_Sum]:
         one = _sum(carry, product)
         if one is not None and is_turned:
             one = one.transposed if all(map(_is_of_one_axis, one.factors, one.axes)) else None
-        stored = {factor for factor in one.factors if not _is_row(factor, loop)} if one is not None else set()
+        stored = {factor for factor in one.factors if not _has_all_rows(factor, loop)} if one is not None else set()
         each = sum(prod(factor.shape) * factor.type.bits // 8 for factor in stored)
         is_less = most_bytes == inf or sum(prod(factor.shape) for factor in stored) <= prod(product.shape)
         if one is not None and is_less and each * loop.trip_count <= most_bytes:
@@ -126,35 +125,31 @@ def _counts_rows(loop: Loop, rows: int) -> bool:
     return is_counted and (loop.start, loop.stop, loop.step) in (forwards, backwards)
 
 
-def _is_row(factor: Node, loop: Loop) -> bool:
-    """Tell whether a node is, in each round, a row of an array from outside of the loop that has one for each."""
-    if factor.opcode != "getitem" or factor.operands[1:] != (loop.counter,):
-        return False
-    x = factor.operands[0]
-    is_whole = factor.parameters["index"] == (Slot(1), *(FULL,) * (x.ndim - 1))
-    return is_whole and not is_inside(x.region, loop.region) and x.shape[0] == loop.trip_count
+def _has_all_rows(factor: Node, loop: Loop) -> bool:
+    """Tell whether a node is a row of an array from outside of the loop that has one row for each round."""
+    return is_counted_row(factor, loop) and factor.operands[0].shape[0] == loop.trip_count
 
 
 def _of_all_rounds(graph: Graph, node: Node, factor: Node) -> Node:
     """An array of what a factor is in each round, from outside of the loop or stored by it."""
     loop: Loop = node.parameters["loop"]
-    if _is_row(factor, loop):
+    if _has_all_rows(factor, loop):
         return factor.operands[0]
-    index = (Slot(2), *(FULL,) * factor.ndim)
     for store in loop.stores:
-        is_empty = store.carry.initial.opcode == "empty" and store.carry.parameter.shape[0] == loop.trip_count
-        if store.value is factor and store.indices == (loop.counter,) and store.index == index and is_empty:
+        has_all_rows = is_counted_store(store, loop) and store.carry.parameter.shape[0] == loop.trip_count
+        if store.value is factor and has_all_rows:
             break
     else:
-        store = _stored(graph, node, factor, index)
+        store = _stored(graph, node, factor)
     with graph.in_place_of(node):
         return graph.add("item", (node,), index=loop.carries.index(store.carry))
 
 
-def _stored(graph: Graph, node: Node, factor: Node, index: tuple[object, ...]) -> Store:
+def _stored(graph: Graph, node: Node, factor: Node) -> Store:
     """Let a loop store a value of each round."""
     loop: Loop = node.parameters["loop"]
     assert loop.counter is not None
+    index = stored_index(factor)
     shape, kind = (loop.trip_count, *factor.shape), factor.element_type
     with graph.in_place_of(node):
         initial = graph.add("empty", (), shape=shape, element_type=kind, pinned=True)

@@ -8,12 +8,13 @@ from math import inf, prod
 
 from ...array.graph import Graph
 from ...array.live import live_nodes
-from ...array.node import Node, Region, Slot
+from ...array.node import Node, Region
 from ...array.program import Function, Loop
 from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...array.traversal import is_inside
-from ...array.value import FULL, permute
+from ...array.value import permute
+from ..loop_rows import is_row, row_at
 
 _MOST_BYTES = 2**26  # of all products together, which are stored
 
@@ -38,7 +39,7 @@ def _projected(graph: Graph, node: Node, loops: dict[Region, Loop], most_bytes: 
     left, right = node.operands
     for row, weights in ((left, right), (right, left)):
         loop = loops.get(row.region)
-        if loop is None or is_inside(weights.region, loop.region) or not _is_counted_row(row, loop):
+        if loop is None or is_inside(weights.region, loop.region) or not _is_row_of_round(row, loop):
             continue
         x = row.operands[0]
         size = prod((x.shape[0], *node.shape)) * node.type.bits // 8
@@ -49,16 +50,14 @@ def _projected(graph: Graph, node: Node, loops: dict[Region, Loop], most_bytes: 
                 return None
             weights = permute(graph, weights, (1, 0))
         whole = graph.typed("matmul", (x, weights), (x.shape[0], *node.shape), node.element_type, **node.parameters)
-        return graph.add("getitem", (whole, row.operands[1]), index=(Slot(1),) + (FULL,) * node.ndim)
+        return row_at(graph, whole, row.operands[1])
     return None
 
 
-def _is_counted_row(row: Node, loop: Loop) -> bool:
+def _is_row_of_round(row: Node, loop: Loop) -> bool:
     """Tell whether a node is a row of an array from outside of a loop, which reads half of the rows or more."""
-    if row.opcode != "getitem" or len(row.operands) != 2 or not row.ndim or loop.counter is None:
+    if not is_row(row) or not row.ndim or loop.counter is None or loop.count is not None:
         return False
     x, place = row.operands
-    index = row.parameters["index"]
-    is_row = index[0] == Slot(1) and all(item == FULL for item in index[1:])
-    is_counted = place.is_python_int and place.region is loop.region and loop.count is None
-    return is_row and is_counted and not is_inside(x.region, loop.region) and 2 * loop.trip_count >= x.shape[0] > 1
+    is_of_round = place.region is loop.region and not is_inside(x.region, loop.region)
+    return is_of_round and 2 * loop.trip_count >= x.shape[0] > 1

@@ -22,7 +22,7 @@ from ...array.operations.inference import broadcast_shapes
 from ...array.program import Function, Loop, roots, tree_nodes
 from ...array.rewriting import rewrite
 from ...array.support import Support
-from ...array.traversal import dependencies, topological
+from ...array.traversal import topological, users_of
 from ...array.value import FULL, NEW, filled, getitem
 from ...hlo.element_types import F32, U32
 from ..matching import Bindings, pattern
@@ -53,7 +53,7 @@ def threefry(function: Function, supports: Support) -> None:
     """Raise the loops of the cipher, then what JAX does with the words."""
     if not live_nodes(function).of(("loop", "call")):
         return
-    users = _users(function)
+    users = users_of(topological(roots(function)), roots(function))
     graph = function.graph
     ciphers: dict[Node, Node] = {}  # by what stands for them: the loops, and calls of functions that are one
 
@@ -71,16 +71,6 @@ def threefry(function: Function, supports: Support) -> None:
     rewrite(function, ("loop", "call", "item"), rule, supports)
     if ciphers:
         apply_rules(function, RULES, supports)
-
-
-def _users(function: Function) -> dict[Node, list[Node | None]]:
-    users: dict[Node, list[Node | None]] = {}
-    for node in topological(roots(function)):
-        for operand in dependencies(node):
-            users.setdefault(operand, []).append(node)
-    for root in roots(function):
-        users.setdefault(root, []).append(None)
-    return users
 
 
 # -- the loop
