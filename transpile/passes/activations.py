@@ -47,6 +47,12 @@ class Activations:
     callers: list[int]  # the frame that each call stands in
     structure: frozenset[Instruction]
 
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What is equal for the same copies in a computation of which other parts were written anew."""
+        names = frozenset(instruction.name for copy in self.copies for instruction in copy.values())
+        return self.function_name, self.is_gradient, names
+
 
 def work(instructions: Iterable[Instruction]) -> int:
     """Return how many instructions compute something."""
@@ -210,7 +216,11 @@ def _by_depth(computation: Computation) -> list[Instruction]:
     """
     depth: dict[Instruction, int] = {}
     for instruction in computation.instructions:
-        depth[instruction] = 1 + max([depth[operand] for operand in instruction.operands], default=0)
+        deepest = 0
+        for operand in instruction.operands:
+            if depth[operand] > deepest:
+                deepest = depth[operand]
+        depth[instruction] = deepest + 1
     return sorted(computation.instructions, key=depth.__getitem__)
 
 

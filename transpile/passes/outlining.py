@@ -76,8 +76,9 @@ class _Outlining:
         """Return the program with the function that saves most outlined, and so on; then the same in the bodies of
         those functions.
         """
+        savings: dict[object, int] = {}
         while True:
-            for outline in self.outlines(computation):
+            for outline in self.outlines(computation, savings):
                 function = self.function(outline)
                 called: dict[str, Computation] = {"to_apply": function}
                 replaced = self.with_calls(computation, outline, called)
@@ -89,20 +90,24 @@ class _Outlining:
             self.made.append(called["to_apply"])
             computation = replaced
 
-    def outlines(self, computation: Computation) -> Iterator[Outline]:
+    def outlines(self, computation: Computation, savings: dict[object, int]) -> Iterator[Outline]:
         """Yield the outlines worth it in a computation, those that save most first; of equals the innermost function.
 
-        An outline is worked out when no other is known to save more than it might.
+        An outline is worked out when no other is known to save more than it might, which is what the same copies saved
+        when they were last looked at, by ``savings``.
         """
         around = Surroundings(computation)
         found = list(activations(computation, self.chains, self.numbers))
-        waiting = sorted((most_saved(copies), k) for k, copies in enumerate(found))
+        keys = [copies.identity for copies in found]
+        bounds = [savings.get(key, most_saved(copies)) for key, copies in zip(keys, found, strict=True)]
+        waiting = sorted((bound, k) for k, bound in enumerate(bounds) if bound > 0)
         ready: list[tuple[int, int]] = []
         known: dict[int, Outline] = {}
         while waiting or ready:
             while waiting and (not ready or waiting[-1] > ready[-1]):
                 _, k = waiting.pop()
                 outline = common_body(around, found[k], self.constants, self.numbers)
+                savings[keys[k]] = outline.saving if outline is not None else 0
                 if outline is not None and outline.saving > 0:
                     known[k] = outline
                     insort(ready, (outline.saving, k))
@@ -288,18 +293,22 @@ def _ordered(
         for call in (o for o in new.operands if o not in places):
             position[call] = min(places[old], position.get(call, places[old]))
     given = sorted(instructions, key=lambda instruction: position.get(instruction, 0))
-    waiting = [len(instruction.operands) for instruction in given]
-    after: dict[Instruction, list[int]] = {}  # once for each operand
-    for k, instruction in enumerate(given):
-        for operand in instruction.operands:
-            after.setdefault(replaced.get(operand, operand), []).append(k)
-    heap = [k for k, count in enumerate(waiting) if not count]
-    ordered: list[Instruction] = []
-    while heap:
-        instruction = given[heapq.heappop(heap)]
-        ordered.append(instruction)
-        for k in after.get(instruction, ()):
-            waiting[k] -= 1
-            if not waiting[k]:
-                heapq.heappush(heap, k)
-    return ordered if len(ordered) == len(given) else None
+    waiting: dict[Instruction, list[int]] = {}  # what must come before: the places of those that wait for it
+    missing: dict[int, int] = {}  # how much those that wait still need
+    ordered: dict[Instruction, None] = {}
+    for place, instruction in enumerate(given):
+        needed = [operand for o in instruction.operands if (operand := replaced.get(o, o)) not in ordered]
+        if needed:
+            missing[place] = len(needed)
+            for operand in needed:
+                waiting.setdefault(operand, []).append(place)
+            continue
+        free = [place]
+        while free:
+            instruction = given[heapq.heappop(free)]
+            ordered[instruction] = None
+            for k in waiting.pop(instruction, ()):
+                missing[k] -= 1
+                if not missing[k]:
+                    heapq.heappush(free, k)
+    return list(ordered) if len(ordered) == len(given) else None
