@@ -43,6 +43,17 @@ class OwnCall:
     operands: tuple[Node, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A package that modules may import: ``own_function(node)`` is its call that stands for a node, if there is one,
+    ``readable_function(node)`` that where no kernels are written, and ``edge_function(node)`` that where besides the
+    library decides on special input (row ``singularities`` of ``passes/edges.toml``)."""
+
+    own_function: Callable[[Node], OwnCall | None]
+    readable_function: Callable[[Node], OwnCall | None]
+    edge_function: Callable[[Node], OwnCall | None]
+
+
 def _whole(lines: Lines) -> int:
     return 1
 
@@ -258,7 +269,7 @@ class Target:
     beside them (``rows.toml``). Functions written for NumPy are carried over to it, or only those of the modules
     that ``carried_over`` names. ``own_function(node)`` is the call that stands for a node, if there is one,
     ``readable_function(node)`` that where no kernels are written;
-    ``packages`` says the same, by their names, of further packages that a module may import. ``adopt(array)`` makes
+    ``packages`` are those that a module may import besides, by their names. ``adopt(array)`` makes
     an argument of ``main`` of a NumPy array, where ``main`` does not take NumPy's own. ``lacks`` names the element
     types that the library has no dtype for: they are carried in int8 and uint8. ``kernels`` are there where it
     offers the style ``fast``. ``graphs`` are there where programs can be captured. ``precisions`` are those in
@@ -283,7 +294,7 @@ class Target:
     carried_over: frozenset[str] | None = None
     own_function: Callable[[Node], OwnCall | None] | None = None
     readable_function: Callable[[Node], OwnCall | None] | None = None
-    packages: Mapping[str, Callable[[Node], OwnCall | None]] = field(default_factory=dict, hash=False)
+    packages: Mapping[str, Package] = field(default_factory=dict, hash=False)
     adopt: Callable[[Any], Any] = field(default=_as_it_is)
     lacks: frozenset[str] = frozenset()
     kernels: Kernels | None = None

@@ -1,20 +1,23 @@
-"""Calls of SciPy in place of NumPy's where a module may import it: SciPy computes these faster."""
+"""Calls of SciPy where a module may import it: in place of NumPy's that are slower, and of special functions that would
+be copied into the module.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from math import prod
 from typing import Any
 
 from ...transpile.array.node import Node, Slot
-from ..base import OwnCall
+from ..base import OwnCall, Package
 
 _LEAST_ELEMENTS = 2**12  # for which another function is worth the longer call
 _SOLVED = frozenset("f32 f64 c64 c128".split())
 _RANKS = {1: "", 2: "2"}
 
 
-def scipy_function(node: Node) -> OwnCall | None:
+def _faster_function(node: Node) -> OwnCall | None:
     """The call of SciPy that stands for a node, or of a function of the prelude that calls it; or None."""
     if not node.operands or max(prod(each.shape) for each in (node, *node.operands)) < _LEAST_ELEMENTS:
         return None
@@ -45,3 +48,28 @@ _CALLS: dict[str, Callable[[Node], OwnCall | None]] = {
     "triangular_solve": _of_one_matrix("triangular_solve_by_blas"),
     "solve": _of_one_matrix("solve_by_lapack"),
 }
+
+# By functions of the prelude: those of SciPy that give the same for every number, also where it is singular.
+_SPECIAL = {
+    **dict.fromkeys(("erf", "erf_float64"), "erf"),
+    **dict.fromkeys(("erfc", "erfc_float64"), "erfc"),
+    **dict.fromkeys(("erf_inv", "erf_inv_float64"), "erfinv"),
+    "normal_cdf": "ndtr",
+    **dict.fromkeys(("i0e", "i0e_float64"), "i0e"),
+    **dict.fromkeys(("i1e", "i1e_float64"), "i1e"),
+    **{name: name for name in ("xlogy", "xlog1py", "entr")},
+}
+# Those that give something else at infinities and poles.
+_SPECIAL_INSIDE = {"lgamma": "gammaln"} | {
+    name: name for name in ("digamma", "gammainc", "gammaincc", "betainc", "zeta")
+}
+
+
+def _special_function(names: Mapping[str, str], node: Node) -> OwnCall | None:
+    """The special function of SciPy that a call of the prelude's is, of those named; or None."""
+    name = names.get(node.parameters["function"]) if node.opcode == "prelude" else None
+    is_known = name is not None and all(each.type.name in ("f32", "f64") for each in (node, *node.operands))
+    return OwnCall(f"special.{name}", package="scipy") if is_known else None
+
+
+SCIPY = Package(_faster_function, partial(_special_function, _SPECIAL), partial(_special_function, _SPECIAL_INSIDE))

@@ -109,7 +109,10 @@ def test_float64_is_rounded_once():
       ROOT r = (f16[{len(numbers)}], f8e4m3fn[{len(numbers)}]) tuple(y, z) }}"""
     module = emitted(text)
     assert kernels(module)
-    leaves = compare(run_hlo(text, numbers), list(module.load(keep_compiled=False).main(numbers)))
+    half, byte = module.load(keep_compiled=False).main(numbers)
+    with np.errstate(over="ignore"):  # XLA rounds to float16 twice, unless the processor does it
+        assert np.array_equal(half, numbers.astype(np.float16), equal_nan=True)
+    leaves = compare(run_hlo(text, numbers)[1:], [byte])
     assert [str(leaf) for leaf in leaves if not leaf.status.is_good] == []
 
 

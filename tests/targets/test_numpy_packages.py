@@ -13,6 +13,7 @@ import xla2py
 from xla2py.templates.numpy.prelude.factors import cholesky_by_lapack, solve_by_lapack, triangular_solve_by_blas
 from xla2py.templates.prelude.lapack import solve
 from xla2py.templates.prelude.linalg import cholesky, triangular_solve
+from xla2py.transpile.emission.header import edges_of
 from xla2py.transpile.errors import UsageError
 
 RNG = np.random.default_rng(8)
@@ -141,3 +142,62 @@ def test_packages_that_a_target_has_no_use_for_are_refused(target, name):
     with pytest.raises(UsageError) as caught:
         xla2py.emit("ENTRY main { x = f32[4] parameter(0)  ROOT y = f32[4] negate(x) }", target=target, allow=(name,))
     assert caught.value.diagnostics[0].code == "XP416"
+
+
+POINTS = np.array(
+    [*(0.0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 2, -2, 0.5, -0.5, 13, -12, 1e30, -1e30), *RNG.normal(size=50)]
+)
+
+
+def special_functions(x, y):
+    special = jax.scipy.special
+    return (
+        *(special.erf(x), special.erfc(x), special.erfinv(x), special.entr(x)),
+        *(special.i0e(x), special.i1e(x), special.xlogy(x, y), special.xlog1py(x, y)),
+    )
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_special_functions_are_those_of_scipy_where_they_give_the_same(kind):
+    x, y = POINTS.astype(kind), POINTS[::-1].astype(kind)
+    with jax.enable_x64(kind == "f8"):
+        module = xla2py.from_jax(special_functions, x, y)
+        expected = jax.jit(special_functions)(x, y)
+    generated = xla2py.emit(module, allow=("scipy",), debug=True)
+    for name in ("erf", "erfc", "erfinv", "entr", "i0e", "i1e", "xlogy", "xlog1py"):
+        assert f"scipy.special.{name}(" in generated.source
+    assert "\ndef erf" not in generated.source
+    for leaf, wanted in zip(generated.load().main(x, y), expected, strict=True):
+        assert leaf.dtype == wanted.dtype
+        np.testing.assert_allclose(leaf, wanted, rtol=1e-5 if kind == "f4" else 1e-12, atol=1e-37)
+
+
+def test_the_normal_distribution_is_that_of_scipy():
+    cdf = jax.scipy.stats.norm.cdf
+    generated = xla2py.emit(xla2py.from_jax(cdf, POINTS.astype("f4")), allow=("scipy",))
+    assert "return scipy.special.ndtr(x)" in generated.source
+    made, wanted = generated.load().main(POINTS.astype("f4")), cdf(POINTS.astype("f4"))
+    np.testing.assert_allclose(made, wanted, rtol=1e-5, atol=1e-37)
+
+
+SINGULAR = {
+    "gammaln": (1, "scipy.special.gammaln(x)"),
+    "digamma": (1, "scipy.special.digamma(x)"),
+    "gammainc": (2, "scipy.special.gammainc(a, x)"),
+    "gammaincc": (2, "scipy.special.gammaincc(a, x)"),
+    "betainc": (3, "scipy.special.betainc(a, b, x)"),
+    "zeta": (2, "scipy.special.zeta("),
+}
+
+
+@pytest.mark.parametrize("name", SINGULAR)
+def test_special_functions_that_differ_at_singularities_are_those_of_scipy_where_the_library_decides(name):
+    count, text = SINGULAR[name]
+    function = getattr(jax.scipy.special, name)
+    given = [RNG.uniform(1.1 if k == 0 else 0.1, 4 if k < 2 else 0.9, 40).astype("f4") for k in range(count)]
+    module = xla2py.from_jax(function, *given)
+    assert "scipy" not in xla2py.emit(module, allow=("scipy",)).source.partition("import numpy")[2]
+    generated = xla2py.emit(module, allow=("scipy",), edges="library", debug=True)
+    assert text in generated.source
+    assert edges_of(generated.source) == ("singularities",)
+    np.testing.assert_allclose(generated.load().main(*given), function(*given), rtol=1e-3, atol=1e-5)

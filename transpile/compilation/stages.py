@@ -17,7 +17,7 @@ from ..hlo.printer import print_module
 from ..kernels.verifier import verify_kernels
 from ..passes import PIPELINE, ArrayPass
 from ..passes.call_views import call_views
-from ..passes.edges import LIBRARY, XLA, edges
+from ..passes.edges import LIBRARY, SINGULARITIES, XLA, edges
 from ..passes.expansion import composed, expanding, is_expanded
 from ..passes.fusion import fuse
 from ..passes.fusion.early_gathers import early_gathers
@@ -238,15 +238,21 @@ def _has_own_functions(draft: Draft) -> bool:
 def _use_own_functions(draft: Draft) -> None:
     target, kernels = draft.target, _kernels(draft)
     imported = {*draft.options.allow, *(kernels.requires if kernels is not None else ())}
-    packages = [rule for name, rule in target.packages.items() if name in imported]
+    packages = [package for name, package in target.packages.items() if name in imported]
+    of_packages = [package.own_function for package in packages]
+    if kernels is None:
+        of_packages += [package.readable_function for package in packages]
     before, after = (None, target.readable_function) if kernels is None else (kernels.own_function, None)
     if _works_in_chunks(draft):
         before = None  # what is to be cut must be seen; functions of blocks have theirs
     of_large = () if draft.given.free_sizes else (target.own_function, after)  # which stand for what is slow with many
     captured = target.graphs.own_function if draft.options.graph and target.graphs is not None else None
-    for own in (captured, before, *packages, *of_large):
+    for own in (captured, before, *of_packages, *of_large):
         if own is not None:
             own_functions(draft.program, own)
+    deciding = packages if draft.options.edges == LIBRARY and kernels is None else []
+    if sum(own_functions(draft.program, package.edge_function) for package in deciding):
+        draft.program.edges += (SINGULARITIES,)
 
 
 def kernels_in(style: str, target: Target) -> Kernels | None:

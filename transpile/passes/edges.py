@@ -28,6 +28,7 @@ from .rules import Rule, apply_rules, is_full_float
 from .users import index_places
 
 XLA, LIBRARY = CHOICES = ("xla", "library")
+SINGULARITIES = "singularities"  # the row of special functions that a package has (``targets.base.Package``)
 
 
 @dataclass(frozen=True, slots=True)

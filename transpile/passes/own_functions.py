@@ -15,14 +15,15 @@ from ..array.rewriting import rewrite
 OwnFunction = Callable[[Node], OwnCall | None]
 
 
-def own_functions(program: Program, own_function: OwnFunction) -> None:
-    """Put calls in place of the operations that a target has functions for."""
-    for function in program.functions:
-        own_functions_of(function, own_function)
+def own_functions(program: Program, own_function: OwnFunction) -> int:
+    """Put calls in place of the operations that a target has functions for; returns in how many functions."""
+    return sum(own_functions_of(function, own_function) for function in program.functions)
 
 
-def own_functions_of(function: Function, own_function: OwnFunction) -> None:
-    """``own_functions`` of one function of a program; what is told its shape stays where that is one of blocks."""
+def own_functions_of(function: Function, own_function: OwnFunction) -> bool:
+    """``own_functions`` of one function of a program; tells whether there were any. What is told its shape stays where
+    that is one of blocks.
+    """
 
     def own(node: Node) -> OwnCall | None:
         call = own_function(node)
@@ -31,6 +32,7 @@ def own_functions_of(function: Function, own_function: OwnFunction) -> None:
 
     opcodes = {node.opcode for node in live_nodes(function) if own(node) is not None}
     rewrite(function, opcodes, partial(_called, function, own))
+    return bool(opcodes)
 
 
 def _called(function: Function, own_function: OwnFunction, node: Node) -> Node | None:
