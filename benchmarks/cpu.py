@@ -63,7 +63,7 @@ def variants(name: str) -> dict[str, Callable[[], Any]]:
     calls: dict[str, Callable[[], Any]] = {"jax.jit": lambda: jax.block_until_ready(compiled(*on_device))}
     module = xla2py.from_jax(program.function, *arguments)
     for style in STYLES if load_target("numpy").kernels is not None else STYLES[:1]:
-        main = xla2py.emit(module, style=style).load().main
+        main = xla2py.emit(module, style=style, allow=program.allowed).load().main
         calls[style] = lambda main=main: main(*held)
     if program.by_hand is not None:
         by_hand = program.by_hand

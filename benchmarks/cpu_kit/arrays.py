@@ -69,8 +69,22 @@ def hash_bits(xp: Any, x: Any) -> Any:
 
 
 ELEMENTWISE = [
-    traced("element-wise", "Black-Scholes, 4e3", black_scholes, *options(4096), by_hand=black_scholes_by_hand),
-    traced("element-wise", "Black-Scholes, 1e6", black_scholes, *options(10**6), by_hand=black_scholes_by_hand),
+    traced(
+        "element-wise",
+        "Black-Scholes, 4e3",
+        black_scholes,
+        *options(4096),
+        by_hand=black_scholes_by_hand,
+        allowed=("scipy",),
+    ),
+    traced(
+        "element-wise",
+        "Black-Scholes, 1e6",
+        black_scholes,
+        *options(10**6),
+        by_hand=black_scholes_by_hand,
+        allowed=("scipy",),
+    ),
     either("element-wise", "select, 4e6", select, normal(4096, 1024), uniform(4096, 1024)),
     either("element-wise", "select, 8e3", select, normal(8192), uniform(8192)),
     either("element-wise", "gelu, 16 MB", gelu, normal(4096, 1024)),

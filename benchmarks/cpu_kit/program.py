@@ -15,13 +15,16 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Program:
-    """A function of JAX, what makes its arguments, and where that is sensible what one would write by hand in NumPy."""
+    """A function of JAX, what makes its arguments, and where that is sensible what one would write by hand in NumPy.
+    Packages that this imports besides are ``allowed`` in modules, too.
+    """
 
     kind: str
     name: str
     function: Function
     arguments: Callable[[], tuple[Any, ...]]
     by_hand: Function | None = None
+    allowed: tuple[str, ...] = ()
 
 
 def either(kind: str, name: str, function: Function, *arguments: Callable[[], Any]) -> Program:
@@ -32,10 +35,15 @@ def either(kind: str, name: str, function: Function, *arguments: Callable[[], An
 
 
 def traced(
-    kind: str, name: str, function: Function, *arguments: Callable[[], Any], by_hand: Function | None = None
+    kind: str,
+    name: str,
+    function: Function,
+    *arguments: Callable[[], Any],
+    by_hand: Function | None = None,
+    allowed: tuple[str, ...] = (),
 ) -> Program:
     """A program written in JAX, and otherwise by hand, if at all."""
-    return Program(kind, name, function, lambda: tuple(make() for make in arguments), by_hand)
+    return Program(kind, name, function, lambda: tuple(make() for make in arguments), by_hand, allowed)
 
 
 def normal(*shape: int, dtype: Any = np.float32, scale: float = 1.0) -> Callable[[], np.ndarray]:
