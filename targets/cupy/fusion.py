@@ -44,7 +44,7 @@ _FUNCTIONS: dict[str, frozenset[str]] = {
     **dict.fromkeys("logistic rsqrt sign round_half_away to_int".split(), _FLOATS),
     **dict.fromkeys(("erfc", "normal_cdf", "sigmoid"), frozenset(("f32",))),
     "erf": _FLOATS - {"f64"},
-    "erf_float64": frozenset(("f64",)),
+    **dict.fromkeys(("erf_float64", "normal_cdf_float64"), frozenset(("f64",))),
     "complex_from_parts": _WIDE,
 }
 

@@ -54,7 +54,7 @@ _SPECIAL = {
     **dict.fromkeys(("erf", "erf_float64"), "erf"),
     **dict.fromkeys(("erfc", "erfc_float64"), "erfc"),
     **dict.fromkeys(("erf_inv", "erf_inv_float64"), "erfinv"),
-    "normal_cdf": "ndtr",
+    **dict.fromkeys(("normal_cdf", "normal_cdf_float64"), "ndtr"),
     **dict.fromkeys(("i0e", "i0e_float64"), "i0e"),
     **dict.fromkeys(("i1e", "i1e_float64"), "i1e"),
     **{name: name for name in ("xlogy", "xlog1py", "entr")},

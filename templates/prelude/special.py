@@ -238,6 +238,12 @@ def normal_cdf(x: np.ndarray) -> np.ndarray:
     return probability
 
 
+def normal_cdf_float64(x: np.ndarray) -> np.ndarray:
+    """Return the probability of a standard normal number below a float64."""
+    probability: np.ndarray = erfc_float64(x * -0.7071067811865476) * 0.5
+    return probability
+
+
 def xlogy(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """``x * log(y)``, and 0 where ``x`` is 0 and ``y`` is a number."""
     with np.errstate(all="ignore"):

@@ -109,10 +109,11 @@ def test_every_function_of_the_prelude_comes_after_what_its_definition_needs():
 
 
 @needs_compiler
-@pytest.mark.parametrize("name", ["erfc", "normal_cdf"])
+@pytest.mark.parametrize("name", ["erfc", "normal_cdf", "normal_cdf_float64"])
 def test_functions_of_cuda_stand_for_long_ones(name):
     """No arrays of coefficients, which would be copied to one device, and raised to powers by ``cp.polyval``."""
     x = np.float32([0.0, -0.0, 1e-6, 0.3, -0.7, 1.0, 2.5, -6.0, 9.0, np.inf, -np.inf, np.nan])
+    x = x.astype(np.float64) if name.endswith("64") else x
     (definition,) = prelude(load_target("cupy")).closure([name])
     namespace = {}
     with twin():

@@ -45,6 +45,17 @@ def test_functions_of_float64(form):
     assert_agrees(of_magnitude, x, without="idioms", budget=Budget(relative=1e-13, absolute=1e-300))
 
 
+@pytest.mark.parametrize("form", [hlo, optimised])
+def test_the_normal_distribution_of_float64(form):
+    x = np.concatenate([X.astype(np.float64), np.linspace(-36, 9, 91)])
+    with jax.enable_x64(True):
+        of, slope = form(special.ndtr, x), form(jax.grad(lambda x: special.ndtr(x).sum()), x)
+    assert main(of) == "return normal_cdf_float64(x)"
+    assert "where" not in main(slope)
+    for text in (of, slope):
+        assert_agrees(text, x, without="idioms", budget=Budget(relative=1e-12, absolute=1e-300))
+
+
 def test_a_target_without_the_prelude_gets_the_long_form():
     text = hlo(jax.lax.erfc, X)
     assert "erfc" in called(text) and "erfc" not in called(text, no_prelude)

@@ -13,6 +13,7 @@ from xla2py.templates.prelude.special import (
     erfc_float64,
     exact_gelu,
     normal_cdf,
+    normal_cdf_float64,
     sigmoid,
 )
 
@@ -45,12 +46,15 @@ def test_erfc_to_the_last_places(low, high, ulps):
 def test_values_of_float64():
     x = np.linspace(-6, 6, 241)
     np.testing.assert_allclose(erfc_float64(x), [math.erfc(number) for number in x], rtol=1e-14)
+    below = [math.erfc(number * -math.sqrt(0.5)) / 2 for number in x]
+    np.testing.assert_allclose(normal_cdf_float64(x), below, rtol=1e-13)
     p = x / 6.5
     np.testing.assert_allclose(
         erf_inv_float64(p), [NormalDist().inv_cdf((n + 1) / 2) / math.sqrt(2) for n in p], rtol=1e-14, atol=1e-15
     )
     ends = np.array([-np.inf, np.inf, np.nan, 1, -1, 2])
     np.testing.assert_array_equal(erfc_float64(ends)[:3], [2, 0, np.nan])
+    np.testing.assert_array_equal(normal_cdf_float64(ends)[:3], [0, 1, np.nan])
     np.testing.assert_array_equal(erf_inv_float64(ends)[2:], [np.nan, np.inf, -np.inf, np.nan])
 
 

@@ -126,6 +126,7 @@ FUNCTIONS: dict[str, Function] = {
     "erfc": special.erfc,
     "erf_inv": special.erf_inv,
     "normal_cdf": special.normal_cdf,
+    "normal_cdf_float64": special.normal_cdf_float64,
     "sigmoid": special.sigmoid,
     **{
         function.__name__: function

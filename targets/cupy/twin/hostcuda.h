@@ -35,6 +35,7 @@ static inline unsigned long long __umul64hi(unsigned long long a, unsigned long 
 }
 static inline long long __mul64hi(long long a, long long b) { return (long long)(((__int128)a * b) >> 64); }
 static inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
+static inline double normcdf(double x) { return 0.5 * erfc(-x * 0.70710678118654752); }
 static inline float normcdff(float x) { return (float)(0.5 * erfc(-(double)x * 0.70710678118654752)); }
 static inline double rsqrt(double x) { return 1.0 / sqrt(x); }
 static inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {

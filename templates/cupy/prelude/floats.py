@@ -16,6 +16,10 @@ normal_cdf = cp.ElementwiseKernel(
     "T x", "T y", "y = T(normcdff((float)x))", "normal_cdf"
 )
 
+normal_cdf_float64 = cp.ElementwiseKernel(
+    "float64 x", "float64 y", "y = normcdf(x)", "normal_cdf_float64"
+)
+
 erfc_float64 = cp.ElementwiseKernel(
     "float64 x", "float64 y", "y = erfc(x)", "erfc_float64"
 )

@@ -10,55 +10,44 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from ....array.graph import Graph
 from ....array.live import live_nodes
 from ....array.node import Node, Slot
 from ....array.program import Function
 from ....array.rewriting import rewrite
 from ....array.support import Support
-from ....hlo.element_types import F32
+from ....hlo.element_types import F32, F64, ElementType
 from ....hlo.parser import parse_module
-from ...matching import Bindings
 from ...rules import Rule, apply_rules
 from ...to_array import ModuleLowering, Options
 
 _FOLDER = Path(__file__).parent
 
 
-def _normal_cdf(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    x = found["x"]
-    if x.shape != node.shape:
-        return None
-    return graph.add(
-        "prelude",
-        (x,),
-        function="normal_cdf",
-        arguments=(Slot(0),),
-        keywords={},
-    )
+def _rules(element_type: ElementType, suffix: str, root_half: str, slope: str) -> Iterator[Rule]:
+    """JAX's normal distribution, and its derivative, where JAX adds the parts of all three cases and only one is not 0.
+    ``root_half`` is ``0.5**0.5``, ``slope`` that of the error function at 0.
+    """
+    middle = f'compare(abs((w := multiply(x, {root_half}))), {root_half}, direction="LT")'
+    upper = f'select(compare(w, 0, direction="GT"), subtract(2, (tail := prelude.erfc{suffix}(abs(w)))), tail)'
+    distribution = f"multiply(select({middle}, add(prelude.erf{suffix}(w), 1), {upper}), 0.5)"
+    yield Rule(distribution, f"prelude.normal_cdf{suffix}(x)", when=element_type.__eq__)
+    case = f"select((near := compare(abs(w), {root_half}, direction='LT')), {{}}, {{}})"
+    bell_of = "exponential(negate(multiply({0}, {0})))"
+    rest = f"(rest := {case.format('0', 'g')})"
+    for bell in ("middle", f"(bell := {bell_of.format('abs(w)')})"):
+        above = f"multiply(multiply(select((up := compare(w, 0, direction='GT')), 0, {rest}), -{slope}), {bell})"
+        below = f"multiply(multiply(negate(select(up, rest, 0)), -{slope}), {bell})"
+        inside = f"multiply(multiply({case.format('g', '0')}, {slope}), (middle := {bell_of.format('w')}))"
+        is_right = "(right := compare(w, 0, direction='GE'))"
+        derivative = (
+            f"subtract(add({inside}, select({is_right}, (far := add({above}, {below})), 0)), select(right, 0, far))"
+        )
+        yield Rule(derivative, f"multiply(multiply(g, {slope}), middle)", when=element_type.__eq__)
 
-
-_UPPER = 'select(compare(w, 0, direction="GT"), subtract(2, (tail := prelude.erfc(abs(w)))), tail)'
-_MIDDLE = 'compare(abs((w := multiply(x, 0.70710677))), 0.70710677, direction="LT")'
-
-# The derivative of that, where JAX adds the parts of all three cases and only one is not 0.
-_CASE = "select((near := compare(abs(w), 0.70710677, direction='LT')), {}, {})"
-_BELL = "exponential(negate(multiply({0}, {0})))"
-_REST = f"(rest := {_CASE.format('0', 'g')})"
-_ABOVE = f"multiply(multiply(select((up := compare(w, 0, direction='GT')), 0, {_REST}), -1.1283792), {{bell}})"
-_BELOW = "multiply(multiply(negate(select(up, rest, 0)), -1.1283792), {bell})"
-_FAR = f"(far := add({_ABOVE}, {_BELOW}))"
-_NEAR = f"multiply(multiply({_CASE.format('g', '0')}, 1.1283792), (middle := {_BELL.format('w')}))"
-_DERIVATIVE = (
-    f"subtract(add({_NEAR}, select((right := compare(w, 0, direction='GE')), {_FAR}, 0)), select(right, 0, far))"
-)
 
 RULES = (
-    Rule(f"multiply(select({_MIDDLE}, add(prelude.erf(w), 1), {_UPPER}), 0.5)", _normal_cdf, when=F32.__eq__),
-    *(
-        Rule(_DERIVATIVE.format(bell=bell), "multiply(multiply(g, 1.1283792), middle)", when=F32.__eq__)
-        for bell in ("middle", f"(bell := {_BELL.format('abs(w)')})")
-    ),
+    *_rules(F32, "", "0.70710677", "1.1283792"),
+    *_rules(F64, "_float64", "0.7071067811865476", "1.1283791670955126"),
 )
 
 
