@@ -14,6 +14,32 @@ ROWS = np.stack([np.linspace(-3, 4, 64), np.full(64, 2), np.r_[np.inf, np.ones(6
 ROWS = ROWS.astype(np.float32)
 
 
+# -- magnitudes
+
+
+def test_what_the_greater_of_two_has_more_is_a_magnitude():
+    text = hlo(lambda x, y: jnp.maximum(x, y) - jnp.minimum(x, y), *PAIRS)
+    assert main(text) == "return np.abs(x - y)"
+    assert_agrees(text, *PAIRS, without="magnitudes")
+    text = hlo(lambda x, y: jnp.maximum(x, y) - jnp.minimum(x, y) == 0, *PAIRS)
+    assert main(text) == "return x - y == 0"
+    assert_agrees(text, *PAIRS, without="magnitudes")
+    numbers = np.array([100, -100, -128, 127], np.int8)
+    text = hlo(lambda x, y: jnp.maximum(x, y) - jnp.minimum(x, y), numbers, numbers[::-1])
+    assert "abs" not in main(text)  # which knows nothing of 200
+    assert_agrees(text, numbers, numbers[::-1], without="magnitudes")
+
+
+def test_the_extreme_of_two_stacked_arrays_is_that_of_the_arrays():
+    def function(x, y):
+        both = jnp.stack([x, y], axis=1)
+        return both.max(1), both.min(1), both.max(0)
+
+    text = hlo(function, *PAIRS)
+    assert "np.maximum(x, y), np.minimum(x, y), " in main(text)
+    assert_agrees(text, *PAIRS, without="sums")
+
+
 # -- quotients
 
 

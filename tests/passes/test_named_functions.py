@@ -81,6 +81,23 @@ def test_counts(form):
     assert "bincount" not in xla2py.emit(text, "cupy").source + xla2py.emit(text, "dask").source
 
 
+@pytest.mark.parametrize("form", [hlo, optimised])
+def test_counts_in_floats(form):
+    """Where a float counts all of them one by one."""
+    text = form(lambda x: jnp.zeros(10).at[jnp.clip(x, 0, 9)].add(1), COUNTED)
+    assert main(text).startswith("return np.bincount(") and "minlength=10).astype(np.float32)" in main(text)
+    assert_agrees(text, COUNTED, without="bincount", budget=EXACT)
+    text = form(lambda x: jnp.zeros(10, jnp.bfloat16).at[jnp.clip(x, 0, 9)].add(1), COUNTED)
+    assert "bincount" not in main(text)  # it counts to 256
+
+
+def test_a_histogram_of_numbers_that_are_not_finite():
+    x = np.array([*np.random.default_rng(0).normal(size=200), np.inf, -np.inf, np.nan, 0.0], np.float32)
+    text = hlo(lambda x: jnp.histogram(x, 10, (-2, 2))[0], x)
+    assert "np.bincount(" in main(text)
+    assert_agrees(text, x, without="bincount", budget=EXACT)
+
+
 @pytest.mark.parametrize(
     "function",
     [

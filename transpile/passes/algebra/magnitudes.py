@@ -1,4 +1,6 @@
-"""Rules for what cannot be negative: it is its own ``abs``, and its own maximum with 0."""
+"""Rules for magnitudes: what cannot be negative is its own ``abs``, and its own maximum with 0; what the greater of two
+numbers has more than the lesser is ``abs(a - b)``, and that is 0 where ``a - b`` is.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,14 @@ def _itself(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return x if is_full_float(x.type) and has_no_sign(x) else None
 
 
+def _compared(graph: Graph, node: Node, found: Bindings) -> Node:
+    x: Node = found["x"]
+    return graph.add("compare", (x, graph.literal(0, x.type)), direction=node.parameters["direction"])
+
+
 RULES = (
+    Rule("subtract(maximum(a, b), minimum(a, b))", "abs(subtract(a, b))", when=is_full_float),
+    *(Rule(f"compare(abs(x), 0, direction='{way}')", _compared) for way in ("EQ", "NE")),
     Rule("abs(x)", _itself, when=is_full_float),
     Rule("maximum(x, 0)", _itself, when=is_full_float),
 )

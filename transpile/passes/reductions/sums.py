@@ -1,4 +1,6 @@
-"""A reduction in two steps is one: XLA cuts long axes into pieces, reduces those, and then what is left of them."""
+"""A reduction in two steps is one: XLA cuts long axes into pieces, reduces those, and then what is left of them. The
+largest of two arrays that are stacked for it is ``np.maximum(a, b)``.
+"""
 
 from __future__ import annotations
 
@@ -55,6 +57,14 @@ def cuts(whole: tuple[int, ...], pieces: tuple[int, ...]) -> list[tuple[int, lis
     return found if at == len(pieces) else None
 
 
+def _of_two(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """The extreme of two arrays."""
+    if found["axes"] != (found["axis"],):
+        return None
+    opcode = {"max": "maximum", "min": "minimum"}[node.opcode]
+    return graph.add(opcode, (found["a"], found["b"]), interval=node.interval)
+
+
 RULES = tuple(
     rule
     for name in REDUCTIONS.values()
@@ -62,9 +72,9 @@ RULES = tuple(
         Rule(f"{name}((part := {name}(x, axes=inner)), axes=outer)", _together, once=("part",)),
         Rule(f"{name}((pieces := reshape(x)), axes=axes)", _of_whole, once=("pieces",)),
     )
-)
+) + tuple(Rule(f"{name}(stack(a, b, axis=axis), axes=axes)", _of_two) for name in ("max", "min"))
 
 
 def sums(function: Function, supports: Support) -> None:
-    """Raise reductions in steps to one reduction."""
+    """Raise reductions in steps to one operation."""
     apply_rules(function, RULES, supports)

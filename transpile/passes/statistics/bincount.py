@@ -13,6 +13,7 @@ from ..matching import Bindings, pattern
 from ..rules import Rule, apply_rules
 
 _NOT_NEGATIVE = pattern("maximum(x, 0)")
+_MOST_COUNTED = {"f32": 2**24, "f64": 2**53}  # one by one in a float, which goes no further
 
 
 def _counts(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -22,12 +23,13 @@ def _counts(graph: Graph, node: Node, found: Bindings) -> Node | None:
         return None
     (size,) = node.shape if node.ndim == 1 else (0,)
     bounds, is_wide = numbers.interval, node.type.is_integral and node.type.bits >= 32
-    if bounds[0] < 0 or not size or not is_wide or numbers.type.name == "u64":
+    is_exact = is_wide or numbers.shape[0] <= _MOST_COUNTED.get(node.type.name, 0)
+    if bounds[0] < 0 or not size or not is_exact or numbers.type.name == "u64":
         return None
     largest = (1 << numbers.type.bits - 1) - 1
-    if bounds[1] >= size:
-        if size > largest:
-            return None
+    if bounds[1] >= size > largest:
+        return None
+    if bounds[1] > size:
         numbers = _cut(graph, numbers, size)
     places = size + (bounds[1] >= size)
     counted = called(graph, "np.bincount", (numbers,), node, minlength=places)
@@ -61,9 +63,16 @@ def _cut(graph: Graph, numbers: Node, size: int) -> Node:
     return graph.add(opcode, operands, interval=(0, size))
 
 
-RULES = (Rule("prelude.scatter_at(a, b, c)", _counts), Rule("update_at(a, b, c)", _counts))
+def _whole_counts(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    return _counts(graph, node, found) if node.type.is_integral else None
+
+
+RULES, _OF_ANY_SIZE = (
+    tuple(Rule(f"{call}(a, b, c)", make) for call in ("prelude.scatter_at", "update_at"))
+    for make in (_counts, _whole_counts)
+)
 
 
 def bincount(function: Function, supports: Support) -> None:
     """Raise counts of integers that are not negative."""
-    apply_rules(function, RULES, supports)
+    apply_rules(function, RULES if supports.features.sizes_are_fixed else _OF_ANY_SIZE, supports)
