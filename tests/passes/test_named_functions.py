@@ -144,3 +144,13 @@ def test_determinants_that_stay():
         text = hlo(jnp.linalg.det, narrow)
         assert "np.linalg.det" not in main(text)
         assert_agrees(text, narrow, without="determinants", budget=ROUNDED)
+
+
+def test_what_is_counted_needs_no_type_of_its_own():
+    points = np.random.default_rng(0).normal(size=(50, 6)).astype(np.float32)
+    text = hlo(lambda x: jnp.zeros(6).at[jnp.argmin(x, axis=1)].add(1), points)
+    assert main(text) == "return np.bincount(x.argmin(axis=-1), minlength=6).astype(np.float32)"
+    assert_agrees(text, points, without="bincount", budget=EXACT)
+    with jax.enable_x64(True):  # np.bincount refuses uint64
+        text = hlo(lambda x: jnp.bincount((x % 5).astype(np.int32), length=5), np.arange(9, dtype=np.uint64))
+    assert_agrees(text, np.arange(9, dtype=np.uint64), without="bincount", budget=EXACT)

@@ -13,7 +13,9 @@ from ..array.traversal import nested_roots
 @dataclass(frozen=True, slots=True)
 class Use:
     """One use: by a node (None for a result of the function). ``kind`` is ``index``, where the value says which
-    elements, ``stored``, where it is written into an array and takes its type, or ``operand``."""
+    elements, ``counted`` by ``np.bincount``, ``stored``, where it is written into an array and takes its type, or
+    ``operand``.
+    """
 
     node: Node | None
     kind: str
@@ -38,6 +40,8 @@ class Uses:
 
 
 def _kinds(node: Node) -> dict[int, str]:
+    if node.opcode == "library" and node.parameters["function"] == "bincount":
+        return {0: "counted"}
     kinds = dict.fromkeys(index_places(node), "index")
     return kinds | {1: "stored"} if node.opcode == "setitem" else kinds
 

@@ -29,6 +29,9 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "to_int": conversion.to_int,
     "linspace": linspace,
 }
+_LIBRARY: dict[str, Callable[..., Any]] = {
+    name: getattr(np, name) for name in ("nextafter", "nan_to_num", "trunc", "copysign", "signbit")
+}
 _FOLDS: dict[str, Callable[..., Any]] = {
     "sum": np.sum,
     "prod": np.prod,
@@ -79,9 +82,10 @@ def _called(node: Node, *operands: Array) -> Array | None:
 
 def _of_library(node: Node, *operands: Array) -> Array | None:
     """Return what a function of the library gives that is exact."""
-    if node.parameters["function"] != "nextafter" or node.parameters["keywords"]:
+    function = _LIBRARY.get(node.parameters["function"])
+    if function is None or node.parameters["keywords"]:
         return None
-    return np.asarray(np.nextafter(*(_argument(item, operands) for item in node.parameters["arguments"])))
+    return np.asarray(function(*(_argument(item, operands) for item in node.parameters["arguments"])))
 
 
 def _argument(item: Any, operands: Sequence[Array]) -> Any:

@@ -57,7 +57,7 @@ def indices(function: Function, supports: Support) -> None:
 
 def _needs_no_type(node: Node, uses: list[Use]) -> bool:
     """A place, a sum of integers or a conversion whose users take any type: wider integers keep the low bits."""
-    if not uses or any(use.kind not in ("index", "stored") for use in uses):
+    if not uses or any(use.kind not in ("index", "counted", "stored") for use in uses):
         return False
     if node.opcode in ("argmax", "argmin", "argsort"):
         return True
@@ -69,6 +69,8 @@ def _needs_no_type(node: Node, uses: list[Use]) -> bool:
     (source,) = node.operands
     if source.type.is_extension or node.type.is_extension:
         return False
+    if source.type.name in ("pred", "u64") and any(use.kind == "counted" for use in uses):
+        return False  # it takes what becomes int64 with no loss
     return stored or (source.type.is_integral and source.interval is not None and fits(source.interval, node.type))
 
 
