@@ -33,8 +33,9 @@ def _counts(graph: Graph, node: Node, found: Bindings) -> Node | None:
         numbers = _cut(graph, numbers, size)
     places = size + (bounds[1] >= size)
     counted = called(graph, "np.bincount", (numbers,), node, minlength=places)
-    kept = getitem(graph, counted, ((None, size, None),)) if places > size else counted
-    return graph.add("convert", (kept,), element_type=node.element_type) if node.type is not S64 else kept
+    if node.type is not S64:
+        counted = graph.add("convert", (counted,), element_type=node.element_type)
+    return getitem(graph, counted, ((None, size, None),)) if places > size else counted
 
 
 def _places(node: Node) -> list[Node]:
@@ -67,8 +68,16 @@ def _whole_counts(graph: Graph, node: Node, found: Bindings) -> Node | None:
     return _counts(graph, node, found) if node.type.is_integral else None
 
 
+def _part(graph: Graph, node: Node, found: Bindings) -> Node:
+    """A part of the places that are left, from all."""
+    return getitem(graph, found["left"], node.parameters["index"])
+
+
 RULES, _OF_ANY_SIZE = (
-    tuple(Rule(f"{call}(a, b, c)", make) for call in ("prelude.scatter_at", "update_at"))
+    (
+        *(Rule(f"{call}(a, b, c)", make) for call in ("prelude.scatter_at", "update_at")),
+        Rule("getitem((left := getitem(convert(np.bincount(numbers)))))", _part, once=("left",)),
+    )
     for make in (_counts, _whole_counts)
 )
 
