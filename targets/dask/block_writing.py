@@ -84,7 +84,7 @@ def _block_function(phase: BlockPhase, main: MainWriter) -> Function:
     for root in phase.roots:
         given = root.strategy.operands(root, phase.trace)
         operands = tuple(copier.made[operand, key_of(index)] for operand, index in given)
-        with block.graph.coming_from(main.graph.origins.get(root.node)):
+        with block.graph.coming_as(root.node, main.graph):
             results.append(root.strategy.last_step(root, block.graph, operands))
     block.results = results[0] if len(results) == 1 else tuple(results)
     block.sources = tuple(source.node for source in phase.trace.sources.values())

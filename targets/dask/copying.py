@@ -55,7 +55,7 @@ class Copier:
         if node.opcode == "reshape" and any(key):
             shape = tuple(-1 if of is not None else size for of, size in zip(key, shape, strict=True))
         region = self.regions.get(node.region, self.graph.root)
-        with self.graph.inside(region), self.graph.coming_from(self.origin.origins.get(node)):
+        with self.graph.inside(region), self.graph.coming_as(node, self.origin):
             if node.opcode == "loop":
                 own_changed(self.graph, parameters["loop"])
                 operands = tuple(carry.initial for carry in parameters["loop"].carries)

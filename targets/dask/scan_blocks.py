@@ -99,7 +99,7 @@ def scan_block(node: Node, trace: Trace, computation: Computation, origin: Graph
     given = list(zip(trace.sources.values(), block.parameters, strict=True))
     rows = [(source, p) for source, p in given if any(symbol.is_cut for symbol in source.index)]
     whole = [(source, p) for source, p in given if not any(symbol.is_cut for symbol in source.index)]
-    with graph.coming_from(origin.origins.get(node)):
+    with graph.coming_as(node, origin):
         made, started = _loop(copier, node, outer)
     ordered = [*scan.carried, *scan.written]
     results = [

@@ -23,7 +23,7 @@ def _carry(function: Function, loop: Loop, store: Store) -> None:
     graph, carry = function.graph, store.carry
     function.live = None
     operands = (carry.parameter, store.value, *store.indices)
-    with graph.inside(loop.region), graph.coming_from(graph.origins.get(store.result)):
+    with graph.inside(loop.region), graph.coming_as(store.result, graph):
         carry.following = graph.typed(
             "setitem", operands, carry.parameter.shape, carry.parameter.element_type, index=store.index
         )

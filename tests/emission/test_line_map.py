@@ -1,6 +1,7 @@
 """Every instruction that a result needs has its lines in the emitted source, and its place in the user's."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -118,3 +119,24 @@ def test_places_are_those_of_the_metadata():
     assert place_of(module.entry.root) == Place("a.py", 7)
     assert place_of(module.entry.parameters[0]) is None
     assert [statement.places for statement in generated.line_map().statements] == [(), (Place("a.py", 7),)]
+
+
+@pytest.mark.parametrize("style", ["readable", "fast"])
+def test_what_a_library_function_computes_has_the_line_of_the_call_around_it(style):
+    text = """
+    where { c = pred[3] parameter(0) a = f32[3] parameter(1) b = f32[3] parameter(2)
+      ROOT kept = f32[3] select(c, a, b), metadata={op_name="where"} }
+    body { carried = (s32[], f32[3]) parameter(0) i = s32[] get-tuple-element(carried), index=0
+      x = f32[3] get-tuple-element(carried), index=1 one = s32[] constant(1) next = s32[] add(i, one)
+      shifted = f32[3] sine(x), metadata={source_file="a.py" source_line=7}
+      is_larger = pred[3] compare(shifted, x), direction=GT
+      chosen = f32[3] call(is_larger, x, shifted), to_apply=where, metadata={source_file="a.py" source_line=8}
+      ROOT following = (s32[], f32[3]) tuple(next, chosen) }
+    goes_on { state = (s32[], f32[3]) parameter(0) i = s32[] get-tuple-element(state), index=0 n = s32[] constant(5)
+      ROOT is_less = pred[] compare(i, n), direction=LT }
+    ENTRY main { x = f32[3] parameter(0) zero = s32[] constant(0) start = (s32[], f32[3]) tuple(zero, x)
+      whole = (s32[], f32[3]) while(start), condition=goes_on, body=body, metadata={source_file="a.py" source_line=9}
+      ROOT last = f32[3] get-tuple-element(whole), index=1 }
+    """
+    source = xla2py.emit(xla2py.load(text), style=style).source
+    assert re.search(r"(where\(| if ).*  # a\.py:8\n", source), source

@@ -39,20 +39,28 @@ def frozen(value: Any) -> Any:
 
 
 class Place(NamedTuple):
-    """The place of new nodes: their region, the instruction that they come from, and the number that they have, where
-    that is not the next one.
+    """The place of new nodes: their region, the instruction that they come from, the number that they have, where that
+    is not the next one, and the innermost instruction with a line of the user's source: ``origin``, or a call around
+    it.
     """
 
     region: Region
     origin: Instruction | None = None
     number: int | None = None
+    line: Instruction | None = None
+
+    def line_of(self, origin: Instruction | None) -> Instruction | None:
+        """What has the line of nodes that come from ``origin`` here."""
+        has_one = origin is not None and origin.metadata is not None and origin.metadata.source_line
+        return origin if has_one else self.line
 
 
 class Graph:
     """Makes the nodes of one emitted function.
 
     They are made in its root, come from no instruction and are numbered in order, unless a ``with`` statement of one of
-    the methods :meth:`inside`, :meth:`coming_from`, :meth:`standing_for` and :meth:`in_place_of` says otherwise.
+    the methods :meth:`inside`, :meth:`coming_from`, :meth:`coming_as`, :meth:`standing_for` and :meth:`in_place_of`
+    says otherwise.
     """
 
     def __init__(self, sizes_reach: int = 0) -> None:
@@ -60,6 +68,7 @@ class Graph:
         self.root = Region("function")
         self._place = Place(self.root)
         self.origins: dict[Node, Instruction] = {}
+        self.lines: dict[Node, Instruction] = {}  # with the line of a node: its origin, or a call around it
         self.results: dict[Node, list[Instruction]] = {}  # the instructions whose value a node is, innermost first
         self.replaced: dict[Node, Node] = {}  # by rewrites: the node that took a node's place
         self.stand_ins: set[Node] = set()  # replaced nodes whose place was taken by something of another value
@@ -106,19 +115,26 @@ class Graph:
 
     def inside(self, region: Region) -> _At:
         """Make new nodes in a region."""
-        return _At(self, Place(region, self._place.origin, self._place.number))
+        place = self._place
+        return _At(self, Place(region, place.origin, place.number, place.line))
 
     def coming_from(self, origin: Instruction | None) -> _At:
         """Make new nodes that come from an instruction, or from none."""
-        return _At(self, Place(self._place.region, origin, self._place.number))
+        place = self._place
+        return _At(self, Place(place.region, origin, place.number, place.line_of(origin)))
 
-    def standing_for(self, node: Node, origin: Instruction | None) -> _At:
-        """Give new nodes an instruction and the number of a node, which may be of another function."""
-        return _At(self, Place(self._place.region, origin, node.number))
+    def coming_as(self, node: Node, of: Graph) -> _At:
+        """Make new nodes that come from what a node of a graph comes from, which may be another function's."""
+        return _At(self, Place(self._place.region, of.origins.get(node), self._place.number, of.lines.get(node)))
+
+    def standing_for(self, node: Node, of: Graph | None) -> _At:
+        """Make new nodes that come from what a node of a graph comes from, or from nothing, and have its number."""
+        origin, line = (None, None) if of is None else (of.origins.get(node), of.lines.get(node))
+        return _At(self, Place(self._place.region, origin, node.number, line))
 
     def in_place_of(self, node: Node) -> _At:
         """Make new nodes where a node is, with its instruction and its number."""
-        return _At(self, Place(node.region, self.origins.get(node), node.number))
+        return _At(self, Place(node.region, self.origins.get(node), node.number, self.lines.get(node)))
 
     def recording(self) -> _Recording:
         """Collect in the list that it gives all nodes that are made, or found, meanwhile."""
@@ -304,6 +320,8 @@ class Graph:
         self._given.append(node)
         if self._place.origin is not None:
             self.origins[node] = self._place.origin
+        if self._place.line is not None:
+            self.lines[node] = self._place.line
         return node
 
     def _outermost(self, operands: tuple[Node, ...], standing: Region) -> Region:

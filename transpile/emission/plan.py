@@ -172,7 +172,7 @@ def _continues_chain(node: Node, users: list[Node | None]) -> bool:
 
 def source_line(graph: Graph, node: Node) -> tuple[str, int] | None:
     """(file, line) of the user's source that a node comes from."""
-    origin = graph.origins.get(node)
-    if origin is None or origin.metadata is None or not origin.metadata.source_line:
+    line = graph.lines.get(node)
+    if line is None or line.metadata is None:
         return None
-    return origin.metadata.source_file, origin.metadata.source_line
+    return line.metadata.source_file, line.metadata.source_line

@@ -4,6 +4,7 @@ with what is around, of those that only compute element by element."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import partial
 
 from ..array.node import Node
@@ -90,7 +91,7 @@ def _in_place(function: Function, simple: set[Function], node: Node) -> Node | N
     called = node.parameters.get("function")
     if called not in simple:
         return None
-    graph, origin = function.graph, function.graph.origin
+    graph = function.graph
     result = _made(called)
     assert result is not None
     made: dict[Node, Node] = dict(zip(called.parameters, node.operands, strict=True))
@@ -98,7 +99,7 @@ def _in_place(function: Function, simple: set[Function], node: Node) -> Node | N
         if inner in made:
             continue
         parts = tuple(made[operand] for operand in inner.operands)
-        with graph.coming_from(called.graph.origins.get(inner, origin)):
+        with graph.coming_as(inner, called.graph) if inner in called.graph.origins else nullcontext():
             made[inner] = graph.typed(
                 inner.opcode,
                 parts,

@@ -61,7 +61,7 @@ def function_of(function: Function, parts: list[Part]) -> Function:
         made[node] = graph.parameter(node.shape, node.element_type, graph.root, argument=number)
     for node in first.nodes:
         operands = tuple(_carried(graph, made, operand) for operand in node.operands)
-        with graph.coming_from(function.graph.origins.get(node)):
+        with graph.coming_as(node, function.graph):
             made[node] = copied(graph, node, operands, node.interval, node.parameters)
         graph.results.setdefault(made[node], function.graph.results.get(node, []))
     outputs = [made[first.nodes[k]] for k in first.outputs]

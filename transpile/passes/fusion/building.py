@@ -37,7 +37,7 @@ def _called(function: Function, region: FusedRegion, kernel: Kernel) -> list[tup
     graph = function.graph
     last = region.outputs[-1]
     with graph.inside(region.body):
-        with graph.standing_for(last, graph.origins.get(last)):
+        with graph.standing_for(last, graph):
             operands = tuple(strong(graph, graph.current(node)) for node in region.inputs)
             if len(region.outputs) == 1:
                 (shape,) = kernel.shapes
@@ -47,7 +47,7 @@ def _called(function: Function, region: FusedRegion, kernel: Kernel) -> list[tup
             call = graph.typed("kernel", operands, results=types, kernel=kernel)
         made: list[tuple[Node, Node]] = []
         for index, (node, shape) in enumerate(zip(region.outputs, kernel.shapes, strict=True)):
-            with graph.standing_for(node, graph.origins.get(node)):
+            with graph.standing_for(node, graph):
                 item = graph.typed("item", (call,), shape, node.element_type, index=index, **_origin(region, node))
                 made.append((node, _finished(graph, region, node, item)))
     return made
@@ -147,7 +147,7 @@ class KernelBuilder:
         parameters = list(made.values())
         for node in topological(region.outputs, lambda node: () if node in region.inputs else node.operands):
             if node not in made:
-                with graph.standing_for(node, self.caller.origins.get(node)):
+                with graph.standing_for(node, self.caller):
                     operands = tuple(made[operand] for operand in node.operands)
                     if is_backwards(node):
                         made[node] = forwards(graph, node, *operands)
@@ -175,7 +175,7 @@ class KernelBuilder:
             body = self._body((node, number))
             with graph.inside(body):
                 branches.append(Branch(body, [made[source] if source in made else self._read(source, at)]))
-        with graph.standing_for(node, self.caller.origins.get(node)):
+        with graph.standing_for(node, self.caller):
             joined = graph.typed(
                 "conditional",
                 shape=self.region.loop,
@@ -214,7 +214,7 @@ class KernelBuilder:
             self.inputs[source] if at == ANYWHERE else made[source] if source in made else self._read(source, at)
             for source, at in self._reads(node)
         )
-        with graph.standing_for(node, self.caller.origins.get(node)):
+        with graph.standing_for(node, self.caller):
             gather = gather_of(node)
             if gather is not None:
                 array = self.inputs[gather.array]

@@ -83,5 +83,5 @@ def _moved(graph: Graph, node: Node) -> Node:
         items = [FULL if size == 1 else item for size, item in zip(operand.shape, own, strict=True)]
         operands.append(getitem(graph, operand, items))
     kind, known = whole.element_type, whole.interval
-    with graph.coming_from(graph.origins.get(whole)):  # parts are called what the whole is
+    with graph.coming_as(whole, graph):  # parts are called what the whole is
         return graph.typed(whole.opcode, tuple(operands), node.shape, kind, interval=known, **whole.parameters)

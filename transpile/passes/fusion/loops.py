@@ -187,7 +187,7 @@ class LoopKernel:
         loop.condition = made[goes_on] if goes_on is not None else None
         types = tuple((carry.parameter.shape, carry.parameter.element_type) for carry in carries)
         starts = tuple(carry.initial for carry in carries)
-        with graph.coming_from(self.function.graph.origins.get(self.node)):
+        with graph.coming_as(self.node, self.function.graph):
             whole = graph.typed("loop", starts, results=types, pinned=True, loop=loop)
             kernel.function.results = tuple(
                 graph.typed("item", (whole,), inner.loop, types[index][1], index=index) for index in self.wanted
@@ -213,7 +213,7 @@ class LoopKernel:
             if node in made:
                 continue
             operands = tuple(made[operand] for operand in node.operands)
-            with graph.standing_for(node, old.graph.origins.get(node)):
+            with graph.standing_for(node, old.graph):
                 made[node] = graph.typed(
                     node.opcode, operands, node.shape, node.element_type, interval=node.interval, **node.parameters
                 )
