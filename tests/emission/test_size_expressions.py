@@ -8,7 +8,7 @@ import jax.numpy as jnp  # noqa: E402
 
 import xla2py  # noqa: E402
 from xla2py.transpile.emission.any_size.expressions import integer_expression  # noqa: E402
-from xla2py.transpile.errors import UnsupportedError  # noqa: E402
+from xla2py.transpile.errors import UnsupportedError, UsageError  # noqa: E402
 from xla2py.transpile.frontends.witnesses import files_at_sizes  # noqa: E402
 
 
@@ -55,6 +55,34 @@ def test_where_several_divisions_fit_a_number_tells_them_apart():
     assert found.text == "N // 5" and {(found.doubt[1] - k) // 5 for k in range(4)} > {found.doubt[1] // 5}
     assert integer_expression((4, 6, 0, 7, 8, 20, 33), {"N": (13, 18, 2, 23, 24, 60, 101)}).doubt is None
     assert integer_expression((13, 18, 2), {"N": (52, 72, 8)}).doubt is None  # of multiples of 4
+
+
+def test_remainders_are_in_doubt_until_they_are_of_one_size():
+    alike = {"NK": (13, 18, 23, 88), "K": (17, 20, 25, 90)}
+    assert integer_expression((1, 0, 1, 0), alike).doubt == ("NK", 18)  # of either
+    assert integer_expression((1, 0, 1, 0, 0), {"NK": (*alike["NK"], 18), "K": (*alike["K"], 17)}).text == "NK % 2"
+    assert integer_expression((1, 0, 1, 0, 1), {"NK": (*alike["NK"], 18), "K": (*alike["K"], 17)}).text == "K % 2"
+
+
+def test_positions_of_strided_windows_are_counted_by_the_product_of_their_quotients():
+    sizes = {"B": (7, 8, 11, 100), "H": (13, 18, 23, 88), "W": (17, 20, 25, 90)}
+    assert integer_expression((63, 90, 156, 1980), sizes).text == "((H + 1) // 2) * ((W + 1) // 2)"
+    assert integer_expression((12, 20, 30, 484), sizes).text == "(H // 4) * (W // 4)"
+    emitted = xla2py.emit(
+        xla2py.from_jax(lambda x: jnp.maximum(x[:, ::2, ::2], 0).mean(axis=(1, 2)), xla2py.array("B, H, W")),
+        "dask",
+        chunks="4096",
+    )
+    assert "((h + 1) // 2) * ((w + 1) // 2)" in emitted.source
+    x = np.linspace(-1, 2, 5 * 11 * 12, dtype=np.float32).reshape(5, 11, 12)
+    expected = np.maximum(x[:, ::2, ::2], 0).mean(axis=(1, 2))
+    np.testing.assert_allclose(emitted.load().main(x, chunks=4).compute(), expected, rtol=1e-6)
+
+
+def test_a_size_that_no_argument_of_a_dump_has_is_named():
+    dumps = [xla2py.from_jax(jnp.tanh, jax.ShapeDtypeStruct((size, 64), np.float32)) for size in (3, 5, 7)]
+    with pytest.raises(UsageError, match=r"no argument of third\.hlo has an axis of 8, which B is there"):
+        files_at_sizes(dumps, {"B": (3, 5, 8)}, ["first.hlo", "second.hlo", "third.hlo"])
 
 
 def test_a_number_is_not_added_to_a_part_of_a_product():

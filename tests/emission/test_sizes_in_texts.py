@@ -105,6 +105,47 @@ def test_paddings_of_one_convolution_after_another_are_remainders_of_parts_of_si
             np.testing.assert_allclose(main(x, kernel), compiled(x, kernel), rtol=1e-5)
 
 
+def test_paddings_of_many_strided_convolutions_are_told_apart():
+    def layers(x, k):
+        for _ in range(4):
+            words = ("NHWC", "HWIO", "NHWC")
+            x = jax.lax.conv_general_dilated(x, k, (2, 2), "SAME", dimension_numbers=words) + 1
+        return x
+
+    emitted = xla2py.emit(xla2py.from_jax(layers, xla2py.array("B, H, W, 3"), xla2py.array("3, 3, 3, 3")))
+    assert all(f"({name} + {k - 1}) // {k} % 2" in emitted.source for name in "hw" for k in (2, 4, 8))
+    kernel, main, compiled = np.full((3, 3, 3, 3), 0.1, np.float32), emitted.load().main, jax.jit(layers)
+    for h, w in [(k, 3 * k % 16 + 3) for k in range(5, 22)]:
+        x = np.arange(6 * h * w, dtype=np.float32).reshape(2, h, w, 3)
+        np.testing.assert_allclose(main(x, kernel), compiled(x, kernel), rtol=1e-5)
+
+
+TEXTS = {  # a function, what its arguments are, and what its module says; each was once refused or another text
+    lambda x: x * (len(x) - 0.5): (["N"], "x * (n - 0.5)"),
+    lambda x: (jnp.arange(len(x)) - (len(x) - 1) / 2) * x: (["N"], "- (n - 1) / 2) * x"),
+    lambda x: x * (np.float32(1) / np.float32(len(x)) * (np.float32(1) / np.float32(x.shape[1]))): (
+        ["N, D"],
+        "x * (1 / (n * d))",
+    ),
+    lambda x, k: jnp.convolve(x, k): (["N", "K"], "np.convolve(x, k)"),
+    lambda x, k: jnp.convolve(x, k, mode="same"): (["N", "K"], 'np.convolve(x, k, mode="same")'),
+    lambda x: jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 2), (1, 2), "VALID"): (["N, D"], "reduce_window(x, "),
+    lambda x: jnp.where(jnp.arange(len(x)) < 2_000_000, x, 0)[: min(len(x), 100)].sum(): (["N"], "x, 0)[:100].sum()"),
+}
+
+
+@pytest.mark.parametrize("function", TEXTS)
+def test_modules_are_for_any_size_of_what_was_refused(function):
+    arrays, text = TEXTS[function]
+    emitted = xla2py.emit(xla2py.from_jax(function, *map(xla2py.array, arrays)))
+    assert text in emitted.source
+    sizes = {name: numbers.start for name, numbers in emitted.sizes.items()}
+    for k in (0, 1, 4, 21):
+        shapes = [[sizes[name] + k * (2 + (name != "N")) for name in words.split(", ")] for words in arrays]
+        given = [np.linspace(-1, 2, int(np.prod(shape)), dtype=np.float32).reshape(shape) for shape in shapes]
+        np.testing.assert_allclose(emitted.load().main(*given), function(*given), rtol=2e-6, atol=1e-6)
+
+
 def test_small_numbers_that_sizes_are_multiplied_by_are_found():
     """The least singular value that counts is a multiple of the number of rows."""
     emitted = xla2py.emit(

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import Diagnostic, UsageError, XlaToPythonError
 from ..hlo.ir import HloModule
-from ..hlo.shapes import ArrayShape
+from ..hlo.shapes import ArrayShape, leaves
 from .functions import load_function
 
 Assignment = Mapping[str, int]  # of a number to each free size
@@ -242,14 +242,26 @@ def files_at_sizes(
 ) -> Witnesses:
     """Dumps of one program, in the order of the numbers of each size; ``names`` are those of the files.
 
-    Raises ``UsageError`` (XP425) where there are not as many as numbers.
+    Raises ``UsageError`` (XP425) where there are not as many as numbers, and where no argument has an axis of a number.
     """
     numbers = max(map(len, sizes.values()), default=0)
     if numbers != len(modules) or numbers < FEWEST:
         message = f"there are {len(modules)} programs and {numbers} numbers of each size"
         raise UsageError(Diagnostic("XP425", message))
+    for name, own in sizes.items():
+        for position, (module, number) in enumerate(zip(modules, own, strict=True)):
+            if number not in _axes(module) and module.num_partitions * module.replica_count == 1:
+                program = names[position] if names else f"program {position + 1}"
+                message = f"no argument of {program} has an axis of {number}, which {name} is there"
+                raise UsageError(Diagnostic("XP425", message))
     others = "".join(f" {quote(name)}" for name in names[1:])
     return Witnesses(tuple(modules), sizes, command=others + _option(sizes))
+
+
+def _axes(module: HloModule) -> set[int]:
+    """The sizes of all axes of the arguments."""
+    shapes = (shape for each in module.entry.parameters for _, shape in leaves(each.shape))
+    return {size for shape in shapes if isinstance(shape, ArrayShape) for size in shape.dimensions}
 
 
 def _option(sizes: Mapping[str, tuple[int, ...]]) -> str:

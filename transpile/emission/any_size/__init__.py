@@ -58,7 +58,8 @@ def _other_ways(first: Writer) -> Iterator[dict[str, Any]]:
     """
     bounds: list[dict[str, Any]] = [{}]
     if first.may_be_far():
-        bounds += [{"sizes_reach": MOST_POSITIONS}, {"is_far": True}]
+        reach = {"sizes_reach": MOST_POSITIONS}
+        bounds += [reach, {"is_far": True}, {**reach, "is_far": True}]
     elif first.settles():
         bounds += [{"is_far": True}]
     for own in bounds:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, combinations_with_replacement
 
+import numpy as np
+
 from ...frontends.witnesses import Sizes
 
 FEWEST = 3  # texts that show an expression
@@ -20,7 +22,8 @@ _TOLERATED = 20  # bits of a number that rounding to the dtype of an array may n
 _DOUBTED = 100  # numbers that may tell divisions apart
 # Paddings follow from strides as remainders: a size is divided by the first number, rounded up, and the quotient taken
 # modulo the second.
-_REMAINDERS = ((1, 2), (1, 3), (1, 4), (2, 2))
+_REMAINDERS = ((1, 2), (1, 3), (1, 4), (2, 2), (4, 2), (8, 2))
+_STRIDES = (2, 4, 8, 16, 3)  # of windows
 _CHEAPEST_OF_TWO = 10  # what the sum of two sizes costs
 ATOM, POWER, PRODUCT, SUM = 3, 2, 1, 0  # how tightly an expression binds
 # Each row is an expression of a whole number k: the dividend, or 0 where it is k's power itself; the function that
@@ -74,9 +77,9 @@ def integer_expression(
 
     The forms are ``m``, ``m + c``, ``c * m``, ``c * m + d``, ``m // c``, ``(m + c - 1) // c``, ``c - m``, the lesser or
     greater of two sizes and the sum or the difference of two ``m``, where each ``m`` is a product of up to three sizes;
-    ``m // c + d`` and ``(m + d) // c`` for one size, or else ``m % c + d``. Where several divisions of a size have
-    these values, there is a doubt; divisions of a product by one of several numbers are none, as the values may be
-    anything.
+    ``m // c + d`` and ``(m + d) // c`` for one size; or else the product of two quotients, or ``m % c + d``. Where
+    several divisions of a size have these values, there is a doubt; divisions of a product by one of several numbers
+    are none, as the values may be anything.
     """
     if len(set(values)) == 1:
         return SizeExpression(str(values[0]), ATOM if values[0] >= 0 else SUM, 0, tuple(values))
@@ -97,29 +100,54 @@ def integer_expression(
     if best is None or best.cost > _CHEAPEST_OF_TWO:
         best = _cheapest(best, *(each for each in _extremes(sizes) if each.values == tuple(values)))
         best = _cheapest(best, *_of_two(products, values, dtype))
-    return best or _remainder(values, sizes)
+    return best or _of_quotients(values, sizes, dtype) or _remainder(values, sizes)
+
+
+def _of_quotients(values: Sequence[int], sizes: Sizes, dtype: Callable[[int], object]) -> SizeExpression | None:
+    """The product of two sizes, each divided by one of a few numbers and rounded, that has these values as numbers of a
+    ``dtype``: how many positions windows with strides have.
+    """
+    for divisor in _STRIDES:
+        for shift in (0, divisor - 1):
+            for names in combinations(sizes, 2):
+                columns = [[(each + shift) // divisor for each in sizes[name]] for name in names]
+                reached = tuple(map(math.prod, zip(*columns, strict=True)))
+                if [dtype(each) for each in reached] == [dtype(each) for each in values]:
+                    left, right = (
+                        f"({name} + {shift}) // {divisor}" if shift else f"{name} // {divisor}" for name in names
+                    )
+                    return SizeExpression(f"({left}) * ({right})", PRODUCT, _CHEAPEST_OF_TWO, reached, MORE)
+    return None
 
 
 def _remainder(values: Sequence[int], sizes: Sizes) -> SizeExpression | None:
     """The remainder of a size, or of a part of it, and a number, that have these values, such as the paddings of
     windows with a stride.
 
-    So few numbers may come about by chance: there is a doubt until texts that differ in this size alone show a period.
+    So few numbers may come about by chance: there is a doubt until texts show a period of the size, and until it is the
+    only one whose remainders have these values.
     """
-    columns = list(zip(*sizes.values(), strict=True))
-    for place, (name, own) in enumerate(sizes.items()):
-        others = [(*column[:place], *column[place + 1 :]) for column in columns]
-        alone = {number for number, other in zip(own, others, strict=True) if other == others[0]}
-        step = math.gcd(*own)
-        for divisor, modulus in _REMAINDERS:
-            rest = tuple(-(-each // divisor) % modulus for each in own)
-            part = name if divisor == 1 else f"({name} + {divisor - 1}) // {divisor}"
-            expression = SizeExpression(f"{part} % {modulus}", PRODUCT, 4, rest, MORE)
-            found = _plus(expression, values[0] - rest[0], 2)
-            if found.values != tuple(values) or len({*rest}) == 1:
-                continue
-            period = (own[0] + k * step for k in range(divisor * modulus))
-            number = next((each for each in period if each not in alone), None)
+    found = {name: each for name, own in sizes.items() if (each := _remainder_of(name, own, values)) is not None}
+    name = next(iter(found), None)
+    if name is None:
+        return None
+    if len(found) < 2 or found[name].doubt is not None:
+        return found[name]
+    number = next(number for number, value in zip(sizes[name], values, strict=True) if value != values[0])
+    return replace(found[name], doubt=(name, number))  # alone: the remainders of the others stay
+
+
+def _remainder_of(name: str, own: Sequence[int], values: Sequence[int]) -> SizeExpression | None:
+    """The remainder of one size that has these values; a doubt where texts do not show a period of it."""
+    for divisor, modulus in _REMAINDERS:
+        rest = tuple(-(-each // divisor) % modulus for each in own)
+        part = name if divisor == 1 else f"({name} + {divisor - 1}) // {divisor}"
+        found = _plus(SizeExpression(f"{part} % {modulus}", PRODUCT, 4, rest, MORE), values[0] - rest[0], 2)
+        if found.values == tuple(values) and len({*rest}) > 1:
+            period, step = divisor * modulus, math.gcd(*own)
+            seen = {each % period for each in own}
+            wanted = (own[0] + k * step for k in range(period))
+            number = next((each for each in wanted if each % period not in seen), None)
             return found if number is None else replace(found, doubt=(name, number))
     return None
 
@@ -157,9 +185,10 @@ def number_expression(
     dtype: Callable[[float], object],
     integer: Callable[[tuple[int, ...]], SizeExpression | None] | None = None,
 ) -> SizeExpression | None:
-    """The simplest of ``m``, ``c / m``, ``c * m``, ``m**0.5`` and ``1 / m**0.5`` that rounds to these values, where
-    ``m`` is a product of sizes, or the lesser or greater of two; or else of ``1 / k``, ``2 / k``, ``k**0.5`` and
-    ``1 / k**0.5``, where ``k`` is what ``integer`` finds.
+    """The simplest of ``m``, ``m + c``, ``(m + c) / 2``, ``1 / m``, ``c / m``, ``c * m``, ``m**0.5`` and ``1 / m**0.5``
+    that rounds to these values, where ``m`` is a product of sizes, or the lesser or greater of two; or else of
+    ``1 / k``, ``2 / k``, ``k**0.5`` and ``1 / k**0.5``, where ``k`` is what ``integer`` finds; or else the first
+    ``1 / m`` that is within rounding of these values.
 
     All are Python's numbers, which take the dtype of the arrays beside them.
     """
@@ -176,7 +205,15 @@ def number_expression(
             if found is not None:
                 text = f"{found.within(ATOM)}**0.5" if power != 1 else found.within(POWER)
                 return SizeExpression(f"{head} / {text}" if head else text, level, found.cost, ())
+    for product in _products(sizes):  # of quotients that are rounded before they are multiplied
+        if all(_is_next_to(1 / m, value, dtype) for m, value in zip(product.values, values, strict=True)):
+            return SizeExpression(f"1 / {product.within(POWER)}", PRODUCT, product.cost, ())
     return None
+
+
+def _is_next_to(number: float, value: float, dtype: Callable[[float], object]) -> bool:
+    """Tell whether numbers are as near to each other as three roundings to a dtype leave them."""
+    return abs(number - value) <= 2 * float(np.spacing(np.abs(np.asarray(dtype(value)))))
 
 
 def _products(sizes: Sizes) -> Iterator[SizeExpression]:
@@ -216,8 +253,11 @@ def _divisions(
     product: SizeExpression, values: Sequence[int], agrees: Callable[[Iterable[int]], bool]
 ) -> Iterator[SizeExpression]:
     """Expressions that divide one product and have the values. Thousands of divisors may have to be tried: most fail at
-    the last value.
+    the last value, and none serves where values do not grow with the product.
     """
+    ordered = [value for _, value in sorted(zip(product.values, values, strict=True))]
+    if ordered != sorted(values):
+        return
     m, text, factor = product.values, product.text, product.within(PRODUCT)
     last, end, tolerance = m[-1], values[-1], abs(values[-1]) >> _TOLERATED
     farthest = _FARTHEST if product.level == ATOM else 0  # with products too much would fit
@@ -292,6 +332,14 @@ def _real_forms(product: SizeExpression, values: Sequence[float]) -> Iterator[tu
     m, bottom = product.values, product.within(POWER)
     power = f"{product.within(ATOM)}**0.5"
     yield product.text, product.level, [float(each) for each in m]
+    offset = values[0] - m[0]
+    if not float(offset).is_integer():  # others are integers
+        moved = f"{product.text} {'+' if offset > 0 else '-'} {abs(offset):g}"
+        yield moved, SUM, [each + float(f"{offset:g}") for each in m]
+    offset = 2 * values[0] - m[0]
+    if offset and float(offset).is_integer():
+        moved = f"({product.text} {'+' if offset > 0 else '-'} {abs(offset):g}) / 2"
+        yield moved, PRODUCT, [(each + offset) / 2 for each in m]
     yield f"1 / {bottom}", PRODUCT, [1 / each for each in m]
     for constant in {round(values[0] * m[0]), round(values[0] * m[0], 6)} - {0, 1}:
         yield f"{constant:g} / {bottom}", PRODUCT, [constant / each for each in m]

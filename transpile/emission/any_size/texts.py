@@ -76,11 +76,11 @@ class _Edit:
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """The text that several have in common, how many must show what it says, and whether there is a doubt about it."""
+    """The text that several have in common, how many must show what it says, and the doubts about it, one of a size."""
 
     text: str
     needed: int = FEWEST
-    doubt: Doubt | None = None
+    doubts: tuple[Doubt, ...] = ()
 
 
 def in_common(
@@ -99,7 +99,7 @@ def in_common(
     """
     heads, rest = apart(texts, shapes)
     reader = _Reader(heads, sizes, shapes, labels, renderer, language)
-    return Common(reader.text() + rest, reader.needed, reader.doubt)
+    return Common(reader.text() + rest, reader.needed, tuple(reader.doubts.values()))
 
 
 class _Reader:
@@ -120,7 +120,7 @@ class _Reader:
         self.edits: list[_Edit] = []
         self.functions: list[_Function] = []
         self.needed = FEWEST  # texts
-        self.doubt: Doubt | None = None
+        self.doubts: dict[str, Doubt] = {}  # by size
         self.integers: dict[tuple[object, ...], SizeExpression | None] = {}
 
     def text(self) -> str:
@@ -244,7 +244,8 @@ class _Reader:
             self.needed = max(self.needed, found.texts if found is not None else FEWEST)
             if found is not None and found.doubt is not None:
                 name, number = found.doubt
-                self.doubt = Doubt(list(self.sizes)[list(sizes).index(name)], number, found.text)
+                size = list(self.sizes)[list(sizes).index(name)]
+                self.doubts[size] = Doubt(size, number, found.text)
         return self.integers[key]
 
     def _described(

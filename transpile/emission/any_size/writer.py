@@ -23,7 +23,7 @@ from ..expression import Renderer
 from ..formatting import formatted
 from ..generated import GeneratedModule
 from ..header import recorded_hashes, with_new_body_hash, with_source_hash
-from .expressions import FEWEST
+from .expressions import FEWEST, Doubt
 from .kernel_strings import Language
 from .least_sizes import least_sizes
 from .reach import reaches
@@ -34,7 +34,7 @@ from .tried_sizes import far_sizes, small_sizes
 _MOST_BITS = 2**63 - 1  # of an array
 MOST_POSITIONS = 2**31 - 1  # along an axis, where nothing else bounds them
 _ENDLESS = 2**63
-_MOST_DOUBTS = 8  # that are settled, each by a program more
+_MOST_DOUBTS = 16  # programs more that settle doubts
 _COMMAND = re.compile(r"^(# regenerate: .*)( -t \S+)(.*)$", re.MULTILINE)
 _SIGNATURE = re.compile(r"^SIGNATURE\b.*$", re.MULTILINE)
 _COMMENT = re.compile(r"#.*")
@@ -278,16 +278,16 @@ class Writer:
                 self._add(self.witnesses.program(sizes), sizes)
                 self.common = self._in_common()
         for _ in range(_MOST_DOUBTS if self.witnesses.at is not None else 0):
-            if self.common.doubt is not None:
-                further = {**self.witnesses.assignment(0), self.common.doubt.size: self.common.doubt.number}
+            if self.common.doubts:
+                told = {doubt.size: doubt.number for doubt in self.common.doubts}
+                further = {**self.witnesses.assignment(0), **told}
+                if further in self._columns():  # together they told nothing apart
+                    (name, number), *_ = told.items()
+                    further = {**self.witnesses.assignment(0), name: number}
                 self._add(self.witnesses.program(further), further)
                 self.common = self._in_common()
-        if (doubt := self.common.doubt) is not None:
-            message = (
-                f"`{doubt.expression}` is not the only expression of {doubt.size} that has the numbers of all texts"
-            )
-            hint = f"a program at {doubt.size} = {doubt.number} would tell more"
-            raise UnsupportedError(Diagnostic("XP424", message, hint=hint))
+        if self.common.doubts:
+            raise UnsupportedError(*map(_of_doubt, self.common.doubts))
         if len(self.emitted) < self.common.needed:
             message = f"the text has numbers of which {len(self.emitted)} sizes do not tell enough"
             hint = f"{self.common.needed} sizes would tell more"
@@ -332,14 +332,22 @@ class Writer:
         Raises ``UnsupportedError`` (XP424) where they have none.
         """
         _require_equal_constants(self.emitted)
-        columns = zip(*self.sizes.values(), strict=True)
-        labels = [shown_sizes(dict(zip(self.sizes, column, strict=True))) for column in columns]
+        labels = [shown_sizes(column) for column in self._columns()]
         texts, shapes = _texts(self.emitted), _shapes(self.emitted)
         return in_common(texts, self.sizes, shapes, labels, self.renderer, self._language())
+
+    def _columns(self) -> list[dict[str, int]]:
+        """The sizes of each text."""
+        return [dict(zip(self.sizes, column, strict=True)) for column in zip(*self.sizes.values(), strict=True)]
 
     def _language(self) -> Language | None:
         kernels = kernels_in(self.options["style"], self.options["target"])
         return kernels.language() if kernels is not None and kernels.language is not None else None
+
+
+def _of_doubt(doubt: Doubt) -> Diagnostic:
+    message = f"`{doubt.expression}` is not the only expression of {doubt.size} that has the numbers of all texts"
+    return Diagnostic("XP424", message, hint=f"a program at {doubt.size} = {doubt.number} would tell more")
 
 
 def _without_numbers(source: str) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ...array.graph import Graph
 from ...array.node import Node
 from ...array.program import Function
@@ -9,13 +11,14 @@ from ...array.rewriting import called
 from ...array.support import Support
 from ...array.value import FULL, NEW
 from ..matching import Bindings
-from ..rules import Rule, apply_rules, is_full_float
+from ..rules import Make, Rule, apply_rules, is_full_float
 
 _BACKWARDS = (None, None, -1)
 _KEYWORDS = frozenset(("padding", "layout"))
 
 
-def _convolution(graph: Graph, node: Node, found: Bindings) -> Node | None:
+def _convolution(graph: Graph, node: Node, found: Bindings, *, sizes_are_fixed: bool) -> Node | None:
+    """What is longer comes first; where any of the two may be, what comes first is the same at all sizes."""
     convolved = found["convolved"]
     keywords = convolved.parameters["keywords"]
     if node.ndim != 1 or not keywords.keys() <= _KEYWORDS or len(convolved.shape) != 3:
@@ -32,7 +35,14 @@ def _convolution(graph: Graph, node: Node, found: Bindings) -> Node | None:
     name, usual = ("np.convolve", "full") if is_reversed else ("np.correlate", "valid")
     if mode is None:
         return None
-    return called(graph, name, (signal, weights), node, **({} if mode == usual else {"mode": mode}))
+    parts = (signal, weights)
+    if is_reversed and not sizes_are_fixed:
+        parts = (min(parts, key=_order), max(parts, key=_order))
+    return called(graph, name, parts, node, **({} if mode == usual else {"mode": mode}))
+
+
+def _order(node: Node) -> int:
+    return node.number
 
 
 def _spatial(axes: str) -> int:
@@ -63,9 +73,13 @@ def _mode(padding: tuple[int, int], length: int, window: int) -> str | None:
     return modes.get(padding)
 
 
-RULES = (Rule("getitem((convolved := prelude.convolution(x, y)), index=index)", _convolution, when=is_full_float),)
+def _rule(make: Make) -> Rule:
+    return Rule("getitem((convolved := prelude.convolution(x, y)), index=index)", make, when=is_full_float)
+
+
+_OF_ANY, _OF_FIXED = (_rule(partial(_convolution, sizes_are_fixed=fixed)) for fixed in (False, True))
 
 
 def convolutions(function: Function, supports: Support) -> None:
     """Raise them."""
-    apply_rules(function, RULES, supports)
+    apply_rules(function, (_OF_FIXED if supports.features.sizes_are_fixed else _OF_ANY,), supports)

@@ -112,7 +112,11 @@ def _blocks(lowering: FunctionLowering, opcode: str, array: Value, initial: Valu
         d.stride == d.size and d.padding_low == d.padding_high == 0 and d.base_dilation == d.window_dilation == 1
         for d in window
     )
-    whole = all(size % d.size == 0 for size, d in zip(array.shape, window, strict=True))
+    module = lowering.module.module  # at other sizes, blocks may be no whole number
+    free = set(array.shape) - module.fixed_sizes if module.free_sizes else ()
+    whole = all(
+        size % d.size == 0 and (d.size == 1 or size not in free) for size, d in zip(array.shape, window, strict=True)
+    )
     if spelling is None or not usual or not whole or 0 in array.shape:
         return None
     shape: list[int] = []
