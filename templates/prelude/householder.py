@@ -52,8 +52,9 @@ def apply_q(
 
 
 def geqrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """R above and the reflectors of Q below the diagonal of ``a`` [.., m, n] == Q @ R,
-    and tau [.., min(m, n)].
+    """R above and reflectors of Q below the diagonal of ``a`` [.., m, n], and tau.
+
+    ``a`` == Q @ R; tau is [.., min(m, n)].
     """
     packed, tau = np.linalg.qr(a, mode="raw")
     return packed.mT, tau

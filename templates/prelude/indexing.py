@@ -71,8 +71,9 @@ def pad(
 def take_or_fill(
     x: np.ndarray, indices: Any, axis: int = 0, fill: Any = np.nan
 ) -> np.ndarray:
-    """``np.take(x, indices, axis)``, and ``fill`` where an index lies outside; negative
-    ones count from the end.
+    """``np.take(x, indices, axis)``, and ``fill`` where an index is outside.
+
+    Negative ones count from the end.
     """
     n = x.shape[axis]
     inside = (indices >= -n) & (indices < n)
@@ -84,8 +85,9 @@ def take_or_fill(
 def get_or_fill(
     x: np.ndarray, index: tuple[Any, ...], fill: Any = np.nan
 ) -> np.ndarray:
-    """``x[index]``, element by element, and ``fill`` where an index lies outside;
-    negative ones count from the end.
+    """``x[index]``, element by element, and ``fill`` where an index is outside.
+
+    Negative ones count from the end.
     """
     tests = [(i >= -n) & (i < n) for i, n in zip(index, x.shape, strict=True)]
     taken = x[tuple(np.where(test, i, 0) for i, test in zip(index, tests, strict=True))]
@@ -176,11 +178,10 @@ def gather(
 def scatter_at(
     x: np.ndarray, index: Any, values: Any, combine: np.ufunc | None = None
 ) -> np.ndarray:
-    """A copy of ``x`` with ``values`` at ``x[index]``, combined in by a ufunc if given;
-    those outside of ``x`` are left out.
+    """A copy of ``x`` with ``values`` at ``x[index]``; those outside are left out.
 
-    ``index`` is an array of integers or a tuple of several, one for each of the first
-    axes of ``x``.
+    A ufunc combines them with what is there, if one is given. ``index`` is an array of
+    integers or a tuple of several, one for each of the first axes of ``x``.
     """
     result = x.copy()
     indices = index if isinstance(index, tuple) else (index,)

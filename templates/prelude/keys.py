@@ -34,9 +34,7 @@ def random_bits(key: np.ndarray, shape: Sequence[int]) -> np.ndarray:
 
 
 def random_bits_at(key: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return the random bits of the elements that ``counts`` number, in row-major
-    order.
-    """
+    """The random bits of elements that ``counts`` number, in row-major order."""
     high, low = (counts >> 32).astype(np.uint32), counts.astype(np.uint32)
     first, second = threefry_2x32(key[0], key[1], high, low)
     bits: np.ndarray = first ^ second

@@ -11,8 +11,7 @@ SOLVE_BLOCK = 32  # equations that are solved together
 
 
 def cholesky(a: np.ndarray, lower: bool = True) -> np.ndarray:
-    """Triangular factor of each matrix of ``a`` [.., n, n], of which one triangle is
-    read.
+    """Triangular factors of matrices ``a`` [.., n, n], of which a triangle is read.
 
     A matrix that is not positive definite gives NaN everywhere.
     """
@@ -68,8 +67,9 @@ def triangular_solve(
 
 
 def back_substitute(a: np.ndarray, x: np.ndarray, unit_diagonal: bool) -> np.ndarray:
-    """Solve ``a`` @ y == ``x`` by the upper triangle of ``a`` [.., n, n], in the place
-    of ``x`` [.., n, k]; division by 0 as floats divide.
+    """Solve ``a`` @ y == ``x`` in place of ``x``, by the upper triangle of ``a``.
+
+    ``a`` is [.., n, n] and ``x`` [.., n, k]; division by 0 is as floats divide.
     """
     upper = np.triu(a)
     if unit_diagonal:

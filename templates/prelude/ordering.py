@@ -101,10 +101,10 @@ def top_k(x: np.ndarray, k: int, largest: bool = True) -> tuple[np.ndarray, np.n
 def search_sorted(
     table: np.ndarray, values: np.ndarray, side: str = "left"
 ) -> np.ndarray:
-    """Return where each of ``values`` belongs in the sorted ``table`` [n], before what
-    equals it or on the ``right`` of it; NaN belong behind all else.
+    """Return where each of ``values`` belongs in the sorted ``table`` [n].
 
-    In a table that is not sorted, by halving, with the same result as XLA's.
+    That is before what equals it, or on the ``right`` of it; NaN belong behind all
+    else. In a table that is not sorted, by halving, with the same result as XLA's.
     """
     if np.size(values) >= len(table) and is_sorted(table, values):
         places = table.searchsorted(values, "left" if side == "left" else "right")
@@ -171,9 +171,7 @@ def places_by_steps(
 
 
 def is_sorted(table: np.ndarray, values: np.ndarray) -> bool:
-    """Tell whether a table is sorted, and NumPy compares it with ``values`` as HLO
-    does.
-    """
+    """Tell whether a table is sorted, and compared with ``values`` as in HLO."""
     if table.dtype != np.asarray(values).dtype or table.dtype.kind not in "iuf":
         return False
     return bool(np.all((table[:-1] <= table[1:]) | np.isnan(table[1:])))

@@ -7,8 +7,9 @@ from numpy.typing import DTypeLike
 
 
 def linspace(start: Any, stop: Any, n: int, dtype: DTypeLike) -> np.ndarray:
-    """``n`` numbers from ``start`` to ``stop``, as JAX rounds them; ``np.linspace``
-    computes in float64.
+    """``n`` numbers from ``start`` to ``stop``, as JAX rounds them.
+
+    ``np.linspace`` computes in float64.
     """
     ratio = np.arange(n - 1, dtype=dtype) / (n - 1)
     points = np.empty(n, dtype)

@@ -7,9 +7,7 @@ from typing import Any
 
 
 def tuple_class(module: str, name: str) -> Callable[..., Any]:
-    """Return a class of named tuples; what makes plain ones where it cannot be
-    imported.
-    """
+    """Return a class of named tuples, or what makes plain ones if it is missing."""
     try:
         found: Callable[..., Any] = attrgetter(name)(import_module(module))
     except (ImportError, AttributeError):
@@ -18,12 +16,11 @@ def tuple_class(module: str, name: str) -> Callable[..., Any]:
 
 
 def class_or_tuple(module: str, name: str, constants: Any = None) -> Callable[..., Any]:
-    """Return what makes objects of a class from their parts, or plain tuples of parts
-    where the class cannot be imported.
+    """Return what makes objects of a class, or tuples if it cannot be imported.
 
     `constants` are what else an object has: a dict of attributes, or what the
-    `tree_unflatten` of the class takes. Its `__init__`, which may want other
-    arguments, is not called.
+    `tree_unflatten` of the class takes. Its `__init__`, which may want other arguments,
+    is not called.
     """
     try:
         found: Any = attrgetter(name)(import_module(module))

@@ -87,6 +87,20 @@ def test_inspect_plans_no_chunks_of_replicas_as_emit_writes_none(xla2py):
     assert "CHUNKS" not in xla2py("emit", "both.hlo", "-t", "dask")[1]
 
 
+def test_inspect_calls_arguments_in_chunks_as_emit_does(xla2py):
+    text = """HloModule sums
+    add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT sum = f32[] add(a, b) }
+    ENTRY main { table.1 = f32[1000000,8] parameter(0), metadata={op_name="table"}  zero = f32[] constant(0)
+      pair.2 = (f32[8], f32[8]) parameter(1)  bias = f32[8] get-tuple-element(pair.2), index=1
+      ones = f32[1000000,8] broadcast(bias), dimensions={1}  moved = f32[1000000,8] add(table.1, ones)
+      ROOT total = f32[8] reduce(moved, zero), dimensions={0}, to_apply=add }"""
+    Path("sums.hlo").write_text(text)
+    code, out, err = xla2py("inspect", "sums.hlo", "-t", "dask", "--chunks", "1MiB")
+    assert (code, err) == (0, "")
+    assert re.search(r"^table +\(", out, re.MULTILINE) and re.search(r"\btable, pair\.1\b|\bpair\.1, table\b", out)
+    assert "table.1" not in out
+
+
 def test_inspect_counts_what_a_gpu_is_asked(xla2py):
     pytest.importorskip("cupy", reason="CuPy is not installed")
     code, out, err = xla2py("inspect", "model.hlo", "-t", "cupy")

@@ -72,7 +72,13 @@ def _show_plan(module: HloModule, facts: Inspection, name: str, memory: str, chu
             _show_device_costs(module, facts, compilation.target)
         return
     click.echo()
-    cut = [(argument, str(sizes).replace("-1", "all")) for argument, sizes in plan.chunks]
+    own = {parameter.name: name for name, parameter in _arguments(module)}
+
+    def told(name: str) -> str:
+        """What the emitted main calls an argument, or an array of a tuple: ``state.0``."""
+        return next((own[each] + name.removeprefix(each) for each in _beginnings(name) if each in own), name)
+
+    cut = [(told(argument), str(sizes).replace("-1", "all")) for argument, sizes in plan.chunks]
     write_table(("argument", "chunks"), cut or [("all", "in one piece")])
     click.echo()
     rows = [
@@ -82,7 +88,7 @@ def _show_plan(module: HloModule, facts: Inspection, name: str, memory: str, chu
             str(phase.tasks),
             size_text(phase.task_bytes),
             size_text(phase.mapped_task_bytes),
-            ", ".join(phase.reads),
+            ", ".join(map(told, phase.reads)),
             phase.note,
         )
         for phase in plan.phases
@@ -113,14 +119,24 @@ def _show_device_costs(module: HloModule, facts: Inspection, target: Target) -> 
     write_table(headings, rows)
 
 
-def _show_signature(module: HloModule, facts: Inspection) -> None:
+def _arguments(module: HloModule) -> Iterator[tuple[str, Instruction]]:
+    """The parameters, each with what the emitted ``main`` calls it."""
     from ..emission.argument_names import argument_names
     from ..emission.names import Names
 
     names = Names(set())
     parameters = module.entry.parameters
-    named = zip(argument_names(parameters), parameters, strict=True)
-    rows = [row for wanted, each in named for row in _leaf_rows(names.fresh(wanted), each.shape)]
+    return zip(map(names.fresh, argument_names(parameters)), parameters, strict=True)
+
+
+def _beginnings(name: str) -> list[str]:
+    """A name, and what is left of it without the numbers at its end, one after the other."""
+    parts = name.split(".")
+    return [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
+
+
+def _show_signature(module: HloModule, facts: Inspection) -> None:
+    rows = [row for name, each in _arguments(module) for row in _leaf_rows(name, each.shape)]
     write_table(("value", "shape", "size"), [*rows, *_leaf_rows("result", facts.result)])
 
 

@@ -23,8 +23,9 @@ def check_arguments(dtype: str, shape: tuple[int, ...], /, **arguments: Any) -> 
 
 
 def check_trees(tree: Any, signature: Any, path: str = "") -> None:
-    """Raise TypeError for the first array in a tree that has not the dtype and shape in
-    ``signature``; there, keys that begin with a dot are attributes.
+    """Raise TypeError for the first array that is not what ``signature`` says.
+
+    There, keys that begin with a dot are attributes.
     """
     for key, expected in signature.items():
         is_attribute = isinstance(key, str) and key.startswith(".")

@@ -181,11 +181,10 @@ def scatter_set(x: cp.ndarray, index: Any, values: Any) -> cp.ndarray:
 def scatter_at(
     x: cp.ndarray, index: Any, values: Any, combine: Callable[..., Any] | None = None
 ) -> cp.ndarray:
-    """A copy of ``x`` with ``values`` at ``x[index]``, combined in by a ufunc if given;
-    those outside of ``x`` are left out.
+    """A copy of ``x`` with ``values`` at ``x[index]``; those outside are left out.
 
-    ``index`` is an array of integers or a tuple of several, one for each of the first
-    axes of ``x``.
+    A ufunc combines them with what is there, if one is given. ``index`` is an array of
+    integers or a tuple of several, one for each of the first axes of ``x``.
     """
     given = index if isinstance(index, tuple) else (index,)
     arrays = [p if isinstance(p, cp.ndarray) else cp.full((), p) for p in given]

@@ -11,8 +11,9 @@ from ...prelude.schur import schur
 
 
 def geqrf(a: cp.ndarray) -> tuple[cp.ndarray, cp.ndarray]:
-    """R above and the reflectors of Q below the diagonal of ``a`` [.., m, n] == Q @ R,
-    and tau [.., min(m, n)].
+    """R above and reflectors of Q below the diagonal of ``a`` [.., m, n], and tau.
+
+    ``a`` == Q @ R; tau is [.., min(m, n)].
     """
     with cupyx.errstate(linalg="ignore"):
         packed, tau = cp.linalg.qr(a, mode="raw")

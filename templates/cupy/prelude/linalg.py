@@ -12,8 +12,7 @@ from ...prelude.precision import working_dtype
 
 
 def cholesky(a: cp.ndarray, lower: bool = True) -> cp.ndarray:
-    """Triangular factor of each matrix of ``a`` [.., n, n], of which one triangle is
-    read.
+    """Triangular factors of matrices ``a`` [.., n, n], of which a triangle is read.
 
     A matrix that is not positive definite gives NaN everywhere: cuSOLVER then stops and
     tells nobody, so the diagonal of factor @ factor^H is compared with that of ``a``.

@@ -243,10 +243,11 @@ sorted_places = cp.ElementwiseKernel(
 def search_sorted(
     table: cp.ndarray, values: cp.ndarray, side: str = "left"
 ) -> cp.ndarray:
-    """Return where each of ``values`` belongs in the sorted ``table`` [n], before what
-    equals it or on the ``right`` of it; NaN belong behind all else.
+    """Return where each of ``values`` belongs in the sorted ``table`` [n].
 
-    Found by halving, with the same result as XLA's also for a table that is not sorted.
+    That is before what equals it, or on the ``right`` of it; NaN belong behind all
+    else. Found by halving, with the same result as XLA's also for a table that is not
+    sorted.
     """
     is_right = cp.bool_(side == "right")
     return sorted_places(table, values, cp.uint32(len(table)), is_right)
