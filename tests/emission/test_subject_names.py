@@ -1,5 +1,6 @@
 """Names of values after what their operation works on."""
 
+from dataclasses import replace
 from functools import partial
 
 import jax
@@ -34,6 +35,9 @@ def agrees(function, *arguments):
         (lambda u, w: jnp.where(w > 1, w, 0), "masked_w"),
         (lambda u, w: w.sum(axis=0), "w_sum"),
         (lambda u, w: jnp.argsort(u, axis=-1), "u_order"),
+        (lambda u, w: 1 - u, "one_minus_u"),
+        (lambda u, w: u - u.mean(axis=1, keepdims=True), "centered_u"),
+        (lambda u, w: u - u.max(axis=1, keepdims=True), "shifted_u"),
     ],
 )
 def test_a_value_has_the_name_of_its_operands(value, name):
@@ -77,6 +81,67 @@ def test_operands_without_a_word_leave_the_operation_its_own():
     text = text_of(function, X, W)
     assert " difference = " in text
     assert "difference_minus" not in text and "u_minus_x" not in text
+
+
+def test_an_argument_x_says_enough_beside_a_word():
+    def function(x, y, u):
+        return (u - x) @ (u - x).T + (x - y) @ (x - y).T
+
+    text = text_of(function, X, X + 1, W)
+    assert "u_minus_x = u - x" in text and "difference = x - y" in text
+    agrees(function, X, X + 1, W)
+
+
+def test_what_is_taken_is_called_after_the_array_and_its_index():
+    def function(table, row):
+        rows = jnp.take(table, row, axis=0, mode="clip")
+        return rows * rows.sum()
+
+    text = text_of(function, X, np.array([1, 0, 5], np.int32))
+    assert "table_at_row = " in text
+    agrees(function, X, np.array([1, 0, 5], np.int32))
+
+
+def test_the_exponential_of_what_is_shifted_is_called_after_the_array():
+    def function(logits):
+        shifted = logits - logits.max(axis=-1, keepdims=True)
+        weights = jnp.exp(shifted)
+        return weights @ weights.T, weights / shifted
+
+    assert " exp_logits = np.exp(shifted_logits)" in text_of(function, X)
+
+
+def test_rows_of_a_sum_are_not_called_after_both_its_terms():
+    def function(x, rows):
+        def add(x, row):
+            x = x + row
+            return x, x
+
+        return jax.lax.scan(add, x, rows)[1]
+
+    assert "totals[i] = x" in text_of(function, X[0], X)
+
+
+@pytest.mark.parametrize(("key", "name"), [("momentum", "new_state_momentum"), ("energy", "momentum")])
+def test_results_are_called_after_their_place_in_the_tree(key, name):
+    def function(state, u):
+        made = jnp.square(u * 3 - state[key]) * 3 - u
+        return {"power": made @ made.T, "momentum": made}
+
+    module = xla2py.from_jax(function, {key: X}, X)
+    text = xla2py.emit(replace(module, sources={})).source
+    assert f"    {name} = " in text
+
+
+def test_gradients_of_products_are_called_after_the_other_factor():
+    def loss(u, w, v):
+        hidden = u @ w.T
+        return jnp.sum((hidden @ v) ** 2) + jnp.sum(jnp.sin(hidden @ v.T))
+
+    arguments = X, W, np.ones((2, 2), np.float32)  # v has the shape of the gradient, too, but multiplies it
+    text = text_of(jax.grad(loss, (0, 1)), *arguments)
+    assert " d_u_dot_w = " in text and "d_v" not in text
+    agrees(jax.grad(loss, (0, 1)), *arguments)
 
 
 def test_long_names_are_not_joined():

@@ -122,6 +122,22 @@ def test_keys_that_a_program_makes(seed, words, shape):
     assert_agrees(text, without="threefry", budget=EXACT)
 
 
+MANY = [
+    (lambda key: random.uniform(key, (5,)), "return uniform_of(first ^ second)", EXACT),
+    (lambda key: random.uniform(key, (3, 2), minval=-1, maxval=2), "return uniform_of(first ^ second, -1, 2)", EXACT),
+    (lambda key: random.normal(key, (5,)), "return normal_of(first ^ second)", ULP),
+    (lambda key: random.normal(random.split(key)[1], (5,)), "return normal_of(first ^ second)", ULP),
+]
+
+
+@pytest.mark.parametrize(("function", "expected", "budget"), MANY, ids=[f"{k} {row[1]}" for k, row in enumerate(MANY)])
+def test_draws_of_several_keys(function, expected, budget):
+    keys = np.stack([KEY, KEY + 1, KEY // 3])
+    text = hlo(jax.vmap(draw(function)), keys)
+    assert expected in main(text) and "np.zeros((1, " not in main(text) and "[None][0]" not in main(text)
+    assert_agrees(text, keys, without="threefry", budget=budget)
+
+
 def test_seeds_that_are_arguments():
     text = hlo(lambda seed: random.normal(random.fold_in(random.key(seed), 3), (4, 3)), np.int32(-7))
     assert "for " not in main(text) and "fold_in(np.stack([np.uint32(0), seed.astype(np.uint32)])" in main(text)

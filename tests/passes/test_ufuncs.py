@@ -19,6 +19,7 @@ RAISED = [
     (lambda x, y: jnp.isclose(x, y, rtol=0.5, atol=0), (X, Y), "return np.isclose(x, y, rtol=0.5, atol=0)"),
     (lambda x, y: jnp.isclose(x, y, atol=1e-3), (X, Y), "return np.isclose(x, y, atol=0.001)"),
     (lambda x, y: jnp.allclose(x, y), (EDGES[:8], NEAR[:8]), "return np.isclose(x, y).all()"),
+    (lambda x, y: (x == x) & (x != jnp.inf) & (x != -jnp.inf), (X, Y), "return np.isfinite(x)"),
     (lambda x, y: jnp.nan_to_num(x) * y, (EDGES, EDGES * 0 + 1), "return np.nan_to_num(x) * y"),
     (lambda x, y: jnp.hypot(x, y), (X, Y), "return np.hypot(x, y)"),
     (lambda x, y: jnp.copysign(x, y), (X, Y), "return np.copysign(x, y)"),
@@ -49,6 +50,7 @@ def test_functions(function, inputs, expected):
     [
         (lambda x, y: (x == y) | jnp.isfinite(y) & (abs(x - y) <= 1e-8 + 1e-5 * abs(x)), "isclose"),
         (lambda x, y: (x == y) & jnp.isfinite(y) & (abs(x - y) <= 1e-8 + 1e-5 * abs(y)), "isclose"),
+        (lambda x, y: (x == x) & (x != jnp.inf) & (y != -jnp.inf), "isfinite"),
         (lambda x, y: jnp.nan_to_num(x, posinf=1e30), "nan_to_num"),
         (lambda x, y: jnp.nan_to_num(x, nan=1), "nan_to_num"),
         (lambda x, y: jnp.where(x > 0, jnp.ceil(x), jnp.floor(x)), "trunc"),

@@ -99,7 +99,9 @@ def getitem(graph: Graph, node: Node, index: Sequence[Any]) -> Node:
         )
     node = strong(graph, node)
     opcode = "expand" if all(item is NEW or item == FULL for item in items) else "getitem"
-    return graph.add(opcode, (node,), index=items)
+    part = graph.add(opcode, (node,), index=items)
+    is_constant = node.operation.is_filled and bool(node.operands) and node.operands[0].is_literal
+    return filled(graph, node.operands[0], part.shape) if is_constant and part.ndim else part
 
 
 def _drops_unit_axes(node: Node, items: Sequence[Any]) -> bool:

@@ -16,6 +16,7 @@ from ..hlo.ir import Computation, Instruction
 from ..hlo.users import InstructionUsers
 from .argument_names import own_words
 from .context_names import is_gradient
+from .layer_names import unviewed
 from .names import common_words, is_argument
 from .sections import scope_parts
 
@@ -44,7 +45,7 @@ class ArgumentGradients:
             (*_, made) = function.graph.results[node]
             read = self._readers(function.computation).get(_place(made), ())
             given = {arguments[number] for number in read if number in arguments}
-            alike = [argument for argument in given if _is_alike(node, argument)]
+            alike = [each for each in given if _is_alike(node, each) and not _multiplies(each, node)]
             if len(alike) == 1:
                 found[alike[0]] = node
         return {node: argument for argument, node in found.items()}
@@ -78,6 +79,13 @@ class ArgumentGradients:
 
 def _is_alike(gradient: Node, argument: Node) -> bool:
     return gradient.shape == argument.shape and gradient.type == argument.type and not argument.type.is_integral
+
+
+def _multiplies(argument: Node, gradient: Node) -> bool:
+    """Tell whether an argument is a factor of a gradient, which is then that of the other factor of a product."""
+    if gradient.opcode == "add":
+        return any(_multiplies(argument, part) for part in gradient.operands)
+    return gradient.operation.is_product and argument in map(unviewed, gradient.operands)
 
 
 def _arguments(function: Function) -> dict[int, Node]:

@@ -27,7 +27,7 @@ def layer_names(function: Function, nodes: Sequence[Node]) -> dict[Node, str]:
     }
     found: dict[Node, str] = {}
     for node in nodes:
-        given = [words[factor] for factor in map(_unviewed, _factors(node)) if words.get(factor) and factor.ndim > 1]
+        given = [words[factor] for factor in map(unviewed, _factors(node)) if words.get(factor) and factor.ndim > 1]
         if len(given) == 1 and not any(map(is_gradient, function.graph.results.get(node, ()))):
             found[node] = given[0]
         for product, bias in _pairs(node) if node.opcode == "add" else ():
@@ -52,6 +52,15 @@ def gradients_in_tree(function: Function, results: Any) -> dict[Node, Node]:
             leaf = next((end for end in ends if end is not None), None)
             if leaf is not None:
                 found[node] = leaf
+    return found
+
+
+def names_in_tree(results: Any) -> dict[Node, str]:
+    """Return what results are called in their tree, by the last key of their place; those of several are left out."""
+    found: dict[Node, str] = {}
+    for path, node in _places(results, ()):
+        name = path[-1] if path and path[-1].isidentifier() else ""
+        found[node] = name if found.get(node, name) == name else ""
     return found
 
 
@@ -85,11 +94,12 @@ def _pairs(node: Node) -> Iterator[tuple[Node, Node]]:
 
 def _is_bias(node: Node, product: Node) -> bool:
     """Tell whether a value may be the bias that is added to a product: an argument of fewer elements."""
-    node = _unviewed(node)
+    node = unviewed(node)
     return is_argument(node) and 0 < node.ndim < max(product.ndim, 2)
 
 
-def _unviewed(node: Node) -> Node:
+def unviewed(node: Node) -> Node:
+    """Return the array that a value is a view of all of."""
     while node.operation.is_view and node.operation.is_light and len(node.operands) == 1:
         node = node.operands[0]
     return node

@@ -12,8 +12,9 @@ from ..array.program import Function, Program, roots
 from ..array.traversal import topological
 from .context_names import GRADIENT, ContextNames
 from .entry_point import CHECK_ARRAYS, CHECK_TREES
-from .names import base_name, identifier, own_name, repeated_function_name
+from .names import base_name, identifier, own_name
 from .prelude import Prelude
+from .updates import updates
 
 _SAYS_NOTHING = re.compile(
     r"(region_\d+.*|closed_call|none|call|lambda|fn|f|fun|func|forward|apply|wrapped|wrapper|inner|body|body_fun|)(_\d+)?"
@@ -65,9 +66,10 @@ def _names_in(argument: Any) -> Iterator[str]:
 
 def function_name(function: Function, program: Program, contexts: ContextNames) -> str:
     """``region_0.5`` and ``call`` say nothing: what does is the call or the scope around all instructions; jitted
-    functions carry their own name. The steps of a loop are called after the program."""
+    functions carry their own name. The steps of a loop are called after the program, what makes arguments anew
+    ``update``."""
     if function.repeated:
-        return identifier(repeated_function_name(function))
+        return identifier(function.label) or ("update" if updates(function) else "part")
     if function.loop is not None:
         return (identifier(program.module.name.removeprefix("jit_")) or "loop") + "_steps"
     if function.origin is not None:

@@ -128,23 +128,6 @@ def _name_of_result(function: Function, index: int) -> str:
     return identifier(own_name(function)) + "_out" if name in ("", "value") else name
 
 
-def _begins_with(function: Function, index: int) -> int | None:
-    """The parameter that a result is made of first of all."""
-    node = function.flat_results[index]
-    while node.operands:
-        node = next((operand for operand in node.operands if not operand.is_literal), node.operands[0])
-    return node.parameters["argument"] if node.opcode == "parameter" else None
-
-
-def repeated_function_name(function: Function) -> str:
-    """Return ``update`` for what makes arguments anew, where the author's names say nothing."""
-    if function.label:
-        return function.label
-    begun = [_begins_with(function, index) for index in range(len(function.flat_results))]
-    is_update = any(number is not None and all(map(is_argument, function.repeated[number])) for number in begun)
-    return "update" if is_update else "part"
-
-
 def common_words(given: Sequence[Sequence[str]]) -> list[str]:
     """Return for each of several values the words that all its names end in, or else begin with, numbers at their ends
     aside. Where another value's end alike, those that they begin with; where these are not its own either, both.

@@ -179,6 +179,11 @@ class SourceNames:
                     named[node] = site[0]
         return named
 
+    def names_around(self, graph: Graph, node: Node) -> list[str]:
+        """The author's names for the values of the expressions that a node is computed in."""
+        sites = self._sites(graph, [node], self.targets).get(node, [])
+        return list(dict.fromkeys(name for name, *_ in sites))
+
     def is_step(self, graph: Graph, node: Node, value: Node, name: str) -> bool:
         """Tell whether a node is computed in the very expression whose value has this name."""
         sites = self._sites(graph, [node, value], self.targets)

@@ -11,17 +11,19 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from ..array.node import Node
+from ..array.node import Node, literal_value
 from ..array.operations import OPERATIONS
 from .sources import is_empty_word
 from .writing import Writing
 
 _LONGEST = 20  # characters of such a name: a longer one costs more than it says
 
-_LOG = "log_"
+_LOG, _SHIFTED = "log_", "shifted_"
 _EMPTY = frozenset(("state", "total"))  # operands whose names say nothing
 _LAST_KEY = re.compile(r"""(?:\.|\[["'])([A-Za-z]\w*)(?:["']\])?$""")  # of a leaf of a tree: params["tau"], state.count
 _MASK = ("{}_mask",)
+_COMPLEMENT = "one_minus_{}"
+_LESS_ITS_OWN = {"mean": "centered_{}", "max": "shifted_{}"}  # an array without what is reduced of it
 
 
 class SubjectNames:
@@ -29,7 +31,7 @@ class SubjectNames:
 
     def __init__(self, writer: Writing) -> None:
         self.writer = writer
-        self._joined: set[str] = set()  # names of two operands' words, which are long enough
+        self.joined: set[str] = set()  # names of two operands' words, of which no others are made
 
     def of(self, node: Node) -> str:
         """Return what a value is called after its operands; empty where these have no names of their own."""
@@ -45,8 +47,12 @@ class SubjectNames:
         is_filled = any(each.is_literal for each in node.operands[1:])
         return _short(_after("masked_{}" if is_filled else "{}", words.pop())) if len(words) == 1 else ""
 
-    def word(self, node: Node) -> str:
-        """Return the name of an operand; empty where that says no more than an operation, or a number."""
+    def word(self, node: Node, *, is_beside: bool = False, may_be_joined: bool = False) -> str:
+        """Return the name of an operand; empty where that says no more than an operation, or a number.
+
+        Where it ``is_beside`` another one, an argument's ``x`` says enough. Names of two operands' words are long
+        enough, and no word unless they ``may_be_joined``.
+        """
         writer = self.writer
         while node.operation.is_view and node.operation.is_light and node not in writer.texts and node.operands:
             node = node.operands[0]
@@ -61,7 +67,8 @@ class SubjectNames:
             name = writer.names.numbered.get(text, text)
             if name != own and node.operands and name.rpartition("_")[2] in _operation_words():
                 return ""
-        says_little = name in _EMPTY or name in self._joined or is_empty_word(name)
+        is_empty = is_empty_word(name) and not (is_beside and node.opcode == "parameter")
+        says_little = name in _EMPTY or is_empty or (name in self.joined and not may_be_joined)
         return "" if says_little or name in writer.constants.names else name
 
     def _mask(self, node: Node) -> str:
@@ -76,15 +83,35 @@ class SubjectNames:
             return f"{word}_{node.type.dtype.name}"
         if len(arrays) == 1 and forms and (node.operation.is_commutative or _is_first(node, arrays[0])):
             return _after(forms[0], self.word(arrays[0]))
+        if len(arrays) == 1 and node.opcode == "subtract" and literal_value(node.operands[0]) == 1:
+            return _after(_COMPLEMENT, self.word(arrays[0]))
         if len(arrays) != 2 or len(forms) != 2:
             return ""
-        words = [self.word(each) for each in arrays]
         if arrays[0] is arrays[1] and node.opcode == "multiply":
-            return _after("{}_squared", words[0])
-        if not all(words) or words[0] == words[1]:
+            return _after("{}_squared", self.word(arrays[0]))
+        own = _reduced(arrays[1]) if node.opcode == "subtract" else arrays[1]
+        if own.opcode in _LESS_ITS_OWN and own.operands[0] is arrays[0]:
+            return _after(_LESS_ITS_OWN[own.opcode], self.word(arrays[0]))
+        return self._of_both(
+            forms[1], arrays[0], self._index(arrays[1]) if node.operation.takes_positions else arrays[1]
+        )
+
+    def _index(self, node: Node) -> Node:
+        """Return what an index is made of element by element, with numbers alone: ``i`` of ``clip(i, 0, 9)``."""
+        while node.operation.is_elementwise and not self.word(node):
+            given = [each for each in node.operands if not each.is_literal]
+            if len(given) != 1:
+                break
+            (node,) = given
+        return node
+
+    def _of_both(self, form: str, *arrays: Node) -> str:
+        """Return the name after two arrays, of which one has a name that says something."""
+        words = [self.word(each, is_beside=True) for each in arrays]
+        if not all(words) or words[0] == words[1] or not any(map(self.word, arrays)):
             return ""
-        name = forms[1].format(*words)
-        self._joined.add(name)
+        name = form.format(*words)
+        self.joined.add(name)
         return name
 
 
@@ -92,6 +119,13 @@ def _is_first(node: Node, operand: Node) -> bool:
     """Tell whether an operand is the one that the operation is about: ``x`` of its row, or the only one."""
     names = node.operation.operands
     return names[node.operands.index(operand)] in ("x", "a") if len(names) == len(node.operands) else True
+
+
+def _reduced(node: Node) -> Node:
+    """Return what an array is that was only given other axes."""
+    while node.operation.is_view and node.operation.is_light and node.operands:
+        node = node.operands[0]
+    return node
 
 
 def _short(name: str) -> str:
@@ -105,9 +139,11 @@ def _operation_words() -> frozenset[str]:
 
 
 def _after(form: str, word: str) -> str:
-    """``exp_x`` of ``x``, but ``scale`` of ``log_scale``."""
+    """``exp_x`` of ``x`` and of ``shifted_x``, but ``scale`` of ``log_scale``."""
     if form == "exp_{}" and word.startswith(_LOG):
         return word.removeprefix(_LOG)
+    if form == "exp_{}":
+        word = word.removeprefix(_SHIFTED)
     return form.format(word) if word else ""
 
 

@@ -110,6 +110,8 @@ def _made_of(result: Node, results: Sequence[Node]) -> list[Node]:
 def _read_by_element(node: Node) -> Sequence[Node]:
     """Return what a value is computed of element by element, in a kernel or not."""
     producer, index = _producer(node)
+    if producer.operation.changes:
+        return producer.operands[:1]
     if producer.opcode != "kernel":
         return node.operands if node.operation.is_elementwise else ()
     operations: Function | None = producer.parameters["kernel"].stands_for

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from ..array.node import Node, literal_value
-from ..array.program import Branch, Carry, Loop, tree_nodes
-from ..array.traversal import dependencies
+from ..array.program import Branch, Carry, Loop, roots, tree_nodes
+from ..array.traversal import dependencies, topological
 from ..hlo.element_types import PRED
 from .context_names import GRADIENT, is_gradient
-from .layer_names import gradients_in_tree, layer_names
+from .layer_names import gradients_in_tree, layer_names, names_in_tree
 from .names import base_name, is_argument, plural
 from .sources import is_empty_word
 from .subject_names import SubjectNames
 from .updates import gradients, updates
+from .value_gradients import value_gradients
 from .writing import Writing
 
 _COUNT, _FIRST = "count", "is_first"  # of the rounds of a loop
@@ -42,6 +43,8 @@ class WantedNames:
         if node in self.gradients:
             argument = self.gradients[node]
             return GRADIENT + (self.gradient_words.get(argument) or self.of_argument(argument))
+        if node in self.of_values and (word := self.subjects.word(self.of_values[node], may_be_joined=True)):
+            return GRADIENT + word
         own = writer.plan.user_names.get(node)
         call = node.operands[0] if node.opcode == "item" else node
         if own is None and "carry" in node.parameters and "stands_for" in call.parameters:
@@ -49,11 +52,34 @@ class WantedNames:
             return self.of_carries(loop, loop.parameters["loop"])[node.parameters["carry"]]
         if own is None or is_empty_word(own):
             own = self._of_layer(node) or self.subjects.of_choice(node) or own
-        updated = self._updated(node)
+        updated, in_results = self._updated(node), self.in_results.get(node, "")
+        if not updated.endswith(in_results.removeprefix("new_")):  # what it is called where it goes says more
+            updated = in_results
         if own is not None and updated.startswith(f"new_{own}_"):  # the author's name is that of the whole tree
             return updated
         found = own or updated or self._suggested(node) or self.subjects.of(node)
-        return found or self._of_expression(node) or base_name(node, writer.graph)
+        found = found or self._of_role(node) or self._of_expression(node) or in_results
+        return found or base_name(node, writer.graph)
+
+    def _of_role(self, node: Node) -> str:
+        """Return ``mean_divisor`` for a number that all arrays of the author's ``mean = ..`` are divided by there."""
+        names = self.writer.source_names.names_around(self.writer.graph, node)
+        if node.ndim or len(names) != 1 or is_empty_word(names[0]):
+            return ""
+        roles = {_role(value, user) for value, user in self._readers(node)}
+        role = roles.pop() if len(roles) == 1 else ""
+        return role and f"{names[0]}_{role}"
+
+    def _readers(self, node: Node) -> Iterator[tuple[Node, Node]]:
+        """The users of a value here and in the functions that it is given to, each with what the value is there."""
+        for user in self.users.get(node, ()):
+            if user.opcode != "call":
+                yield node, user
+                continue
+            called = user.parameters["function"]
+            given = [each for each, own in zip(called.parameters, user.operands, strict=True) if own is node]
+            inside = topological(roots(called))
+            yield from ((each, reader) for each in given for reader in inside if each in reader.operands)
 
     def _of_expression(self, node: Node) -> str | None:
         """Return the author's name for the value of the expression that this one is a step of, and of nothing else."""
@@ -102,6 +128,18 @@ class WantedNames:
         """Return, by argument, the word that its gradient is called after."""
         function = self.writer.function
         return self.writer.source_names.gradients.words(function) if function.origin is None else {}
+
+    @cached_property
+    def of_values(self) -> dict[Node, Node]:
+        """The values inside the function that others are the gradients of."""
+        return value_gradients(self.writer.graph, self.writer.plan.nodes)
+
+    @cached_property
+    def in_results(self) -> dict[Node, str]:
+        """What the results of the program are called in their tree: they are new where an argument is called so."""
+        given = set(self.writer.arguments.leaf_names.values())
+        own = names_in_tree(self.writer.results) if self.is_of_arguments else {}
+        return {node: f"new_{name}" if name in given else name for node, name in own.items() if name}
 
     @cached_property
     def gradients(self) -> dict[Node, Node]:
@@ -187,6 +225,7 @@ class WantedNames:
             return None
         carried = next((each.parameter for each in loop.carries if each.following is value), value)
         own = "" if value.opcode == "parameter" else self.of(value)
+        own = base_name(value, self.writer.graph) if own in self.subjects.joined else own
         words = (_NUMBER.sub("", word) for word in (self.writer.texts.get(carried, ""), own))
         return next((plural(word) for word in words if word.isidentifier() and not is_empty_word(word)), None)
 
@@ -198,6 +237,13 @@ class WantedNames:
             carry = loop.carries[item.parameters["index"]]
             return self.of_source(maker, loop).get(carry) or self.of_carry(carry, loop)
         return self.writer.plan.user_names.get(item) or self._suggested(item)
+
+
+def _role(value: Node, user: Node) -> str:
+    """Return what a number is for an array."""
+    if user.ndim == 0 or value not in user.operands or user.operands[0] is value:
+        return "scale" if user.opcode == "multiply" and user.ndim else ""
+    return {"divide": "divisor", "multiply": "scale"}.get(user.opcode, "")
 
 
 def _counts(carry: Carry) -> bool:

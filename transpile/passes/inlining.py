@@ -11,6 +11,7 @@ from ..array.node import Node
 from ..array.program import Function, Program, roots, tree_nodes
 from ..array.rewriting import rewrite
 from ..array.traversal import topological
+from ..array.value import getitem
 from ..kernels.index_maps import is_view
 from .fusion.reading import is_generated
 
@@ -100,6 +101,9 @@ def _in_place(function: Function, simple: set[Function], node: Node) -> Node | N
             continue
         parts = tuple(made[operand] for operand in inner.operands)
         with graph.coming_as(inner, called.graph) if inner in called.graph.origins else nullcontext():
+            if inner.opcode in ("expand", "getitem") and len(parts) == 1:  # a part of what the call is given
+                made[inner] = getitem(graph, parts[0], inner.parameters["index"])
+                continue
             made[inner] = graph.typed(
                 inner.opcode,
                 parts,

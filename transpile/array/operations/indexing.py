@@ -111,6 +111,7 @@ _taking = {
     "interval": interval_of_first,
     "allocates": True,
     "default_names": ("taken",),
+    "names_after": ("", "{}_at_{}"),
 }
 OPERATIONS.define(
     "take", "x index", parameters={"axis": AXIS, "clamped": FLAG}, shape=_taken, axes=_taken_axes, **_taking

@@ -80,6 +80,8 @@ _ROUND = "divide(sine((safe := select(zero, 1, {pi_x}))), safe)"
 _DIFFERENCE = "(d := subtract(x, y))"
 _LOG_OF_SUM = "multiply(log_plus_one(exponential(multiply(negate(abs(d)), 0.6931471805599453))), 1.4426950408889634)"
 
+_NO_INFINITY = "and_(and_(not_(isnan(x)), compare(x, inf, direction='NE')), compare(x, -inf, direction='NE'))"
+
 RULES = (
     # complex numbers
     Rule("prelude.complex_from_parts(real(z), negate(imag(z)))", "np.conj(z)", when=_is_full_complex),
@@ -102,6 +104,7 @@ RULES = (
     Rule("select(compare(x, 0, direction='LT'), ceil(x), floor(x))", "np.trunc(x)", when=is_full_float),
     Rule("select(compare(x, 0, direction='GE'), floor(x), ceil(x))", "np.trunc(x)", when=is_full_float),
     # what is close, finite, long
+    Rule(_NO_INFINITY, "is_finite(x)"),
     *(Rule(_CLOSE.format(tolerance), _is_close) for tolerance in _TOLERANCE),
     Rule(
         f"select(compare({_BELOW_INF}, -inf, direction='EQ'), LOWEST, finite)",

@@ -9,7 +9,7 @@ Source: Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011); ``jax
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any
 
@@ -341,47 +341,43 @@ def _uniform(graph: Graph, node: Node, found: Bindings) -> Node | None:
     ends = (np.float32(1), np.float32(f"{start + span:.6g}"), start + span)
     high = next((end for end in ends if end - start == span), None)
     bits = found["bits"]
-    if node.element_type is not F32 or high is None or bits.parameters["function"] != "random_bits":
+    if node.element_type is not F32 or high is None or bits.element_type is not U32:
         return None
-    arguments: tuple[Any, ...] = bits.parameters["arguments"]
     written = [int(end) if end == int(end) else float(str(end)) for end in (start, high)]
-    arguments += tuple(written if high != 1 else written[:1] if start else ())
-    return graph.add(
-        "prelude",
-        bits.operands,
-        function="random_uniform",
-        arguments=arguments,
-        keywords={},
-    )
+    limits = tuple(written if high != 1 else written[:1] if start else ())
+    if bits.opcode == "xor":
+        return _prelude(graph, "uniform_of", (bits,), (Slot(0), *limits))
+    return _prelude(graph, "random_uniform", bits.operands, (*bits.parameters["arguments"], *limits))
 
 
 def _normal(graph: Graph, node: Node, found: Bindings) -> Node | None:
     """The inverse of the normal distribution at uniform numbers in (-1, 1)."""
     uniform = found["uniform"]
-    key, shape, *ends = uniform.parameters["arguments"]
-    if node.element_type is not F32 or [np.float32(end) for end in ends] != [
-        np.nextafter(np.float32(-1), np.float32(0))
-    ]:
+    is_named = uniform.parameters["function"] == "random_uniform"  # else these are of bits of several keys
+    given = 2 if is_named else 1
+    arguments = uniform.parameters["arguments"]
+    least = np.nextafter(np.float32(-1), np.float32(0))
+    if node.element_type is not F32 or [np.float32(end) for end in arguments[given:]] != [least]:
         return None
-    return graph.add(
-        "prelude",
-        uniform.operands,
-        function="random_normal",
-        arguments=(key, shape),
-        keywords={},
-    )
+    return _prelude(graph, "random_normal" if is_named else "normal_of", uniform.operands, arguments[:given])
 
 
-_UNIT = "subtract(view(or_(shift_right_logical((bits := prelude.random_bits(key)), 9), 1065353216)), 1)"
+def _uniforms(bits: str) -> Iterator[Rule]:
+    """The rules for uniform numbers of some bits, with any ends."""
+    unit = f"subtract(view(or_(shift_right_logical((bits := {bits}), 9), 1065353216)), 1)"
+    for inner in (unit, f"multiply({unit}, SPAN)"):
+        for fraction in (f"add({inner}, START)", f"subtract({inner}, BELOW)", *([unit] if inner is unit else [])):
+            yield Rule(f"maximum(LOW, {fraction})", _uniform)
+
 
 RULES = (
     Rule("xor(words, 0)", lambda graph, node, found: found["words"]),
     Rule("stack(getitem(pairs, index=first), getitem(pairs, index=second))", _whole),
     Rule("concatenate(getitem(pairs, index=first), getitem(pairs, index=second))", _whole),
-    Rule("multiply(prelude.erf_inv((uniform := prelude.random_uniform(key))), 1.4142135)", _normal),
-    Rule(f"maximum(LOW, {_UNIT})", _uniform),
-    Rule(f"maximum(LOW, add({_UNIT}, START))", _uniform),
-    Rule(f"maximum(LOW, subtract({_UNIT}, BELOW))", _uniform),
-    Rule(f"maximum(LOW, add(multiply({_UNIT}, SPAN), START))", _uniform),
-    Rule(f"maximum(LOW, subtract(multiply({_UNIT}, SPAN), BELOW))", _uniform),
+    *(
+        Rule(f"multiply(prelude.erf_inv((uniform := prelude.{function}(given))), 1.4142135)", _normal)
+        for function in ("random_uniform", "uniform_of")
+    ),
+    *_uniforms("prelude.random_bits(key)"),
+    *_uniforms("xor(first, second)"),
 )
