@@ -128,6 +128,26 @@ def test_bits_of_truth_are_bytes(target):
     assert emit(there, "cupy").source and emit(back, "cupy", style="fast").source
 
 
+@pytest.mark.parametrize(
+    ("element", "order", "printed"),
+    [
+        ("f32", "TOTAL", "direction=LT, type=TOTALORDER"),
+        ("f32", "PARTIAL", "direction=LT"),
+        ("s32", "TOTAL", "direction=LT"),
+        ("s32", "PARTIAL", "direction=LT"),
+    ],
+)
+def test_the_order_of_a_compare_in_newer_words(element, order, printed):
+    """jaxlib 0.11 writes ``order=TOTAL`` for ``type=TOTALORDER``."""
+    a, b = (f"{name} = {element}[2] parameter({k})  " for k, name in enumerate("ab"))
+    text = f"ENTRY e {{ {a}{b}ROOT c = pred[2] compare(a, b), direction=LT, "
+    module = parse_module(f"{text}order={order} }}")
+    verify(module)
+    assert f"compare(a, b), {printed}\n" in print_module(module)
+    with pytest.raises(HloSyntaxError, match="not both"):
+        parse_module(f"{text}type=TOTALORDER, order={order} }}")
+
+
 def test_a_token_may_wait_for_arrays():
     text = ADD + E + "%add = f32[2,3] add(p, p)  t = token[] after-all(f32[2,3] %add)  "
     text += "ROOT r = f32[2,3] add-dependency(p, t) }"

@@ -21,7 +21,7 @@ from .lone_instruction import assume_called, assume_operand
 from .opcodes import OPCODES, OpSpec
 from .parser_state import ParserState, Scope, did_you_mean
 from .shape_parser import SHAPE_TEXT, TYPE_NAMES, looks_like_shape, parse_shape
-from .shapes import Shape, TupleShape, compatible
+from .shapes import ArrayShape, Shape, TupleShape, compatible
 from .source import HloSyntaxError, Span, XlaToPythonError
 
 # `ROOT %name = shape opcode(`, the form of nearly every instruction.
@@ -145,6 +145,8 @@ class InstructionParser:
         if not head.is_operand and self._text.startswith(",", cursor.skip()):
             written, metadata = self._attributes.read(scope, head.name, opcode, spec.attributes)
             attributes.update(written)
+        if "order" in attributes:
+            self._order_as_type(attributes, operands, span)
         self._check_required(spec, attributes, span)
         if shape is None:
             shape = self._infer(opcode, operands, attributes, span)
@@ -210,6 +212,14 @@ class InstructionParser:
         if missing:
             message = f"{spec.opcode} needs {' and '.join(quote(key) for key in missing)}"
             raise self._cursor.error("XP122", message, *span)
+
+    def _order_as_type(self, attributes: dict[str, Any], operands: tuple[Instruction, ...], span: Span) -> None:
+        """Read ``order=TOTAL``, as jaxlib 0.11 writes it, as ``type=TOTALORDER``; integers have no other order."""
+        if "type" in attributes:
+            raise self._cursor.error("XP121", "a compare has `type` or `order`, not both", *span)
+        shape = operands[0].shape
+        if attributes.pop("order") == "TOTAL" and isinstance(shape, ArrayShape) and shape.element_type.is_floating:
+            attributes["type"] = "TOTALORDER"
 
     def _infer(self, opcode: str, operands: tuple[Instruction, ...], attributes: dict[str, Any], span: Span) -> Shape:
         from .shape_inference import infer_shape  # here, because nearly every text has all its shapes

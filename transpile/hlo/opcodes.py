@@ -132,6 +132,7 @@ def _rows() -> list[OpSpec]:
         {
             "direction": _required(K.WORD, "EQ", "NE", "GE", "GT", "LE", "LT"),
             "type": _optional(K.WORD, None, "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"),
+            "order": _optional(K.WORD, None, "PARTIAL", "TOTAL"),  # read as `type`
         },
     )
     add(
