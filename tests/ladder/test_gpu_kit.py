@@ -13,8 +13,9 @@ pytest.importorskip("cupy", reason="CuPy is not installed")
 
 from xla2py.benchmarks.gpu_kit.device import Device
 from xla2py.benchmarks.gpu_kit.facts import FACTS, fact, machine
+from xla2py.benchmarks.gpu_kit.large_programs import ARGUMENTS, agreement
 from xla2py.benchmarks.gpu_kit.programs import STYLES, example, operation, world
-from xla2py.benchmarks.gpu_kit.times import COLUMNS, times
+from xla2py.benchmarks.gpu_kit.times import COLUMNS, PROGRAM_COLUMNS, program_times, times
 from xla2py.tests.ladder.running import needs_compiler
 from xla2py.tests.operations.tables import cases_by_opcode
 from xla2py.tests.test_examples import LOWER
@@ -67,6 +68,19 @@ def test_times_are_taken():
     }
 
 
+@needs_compiler
+def test_common_programs_are_compared_and_timed():
+    """With the small arrays of the costs in place of those for a GPU."""
+    pytest.importorskip("jax")
+    from xla2py.tests.ladder.costed_programs import PROGRAMS
+
+    assert set(ARGUMENTS) == set(PROGRAMS) - {"batch norm, channels last, larger"}
+    assert agreement(TWIN, "attention") == {"agrees": True, "error": ""}
+    found = program_times(TWIN, "embedding, gradient")
+    assert list(found) == PROGRAM_COLUMNS
+    assert all(time > 0 for time in found.values())
+
+
 def test_a_time_that_cannot_be_taken_leaves_the_others(monkeypatch):
     def fails(*_):
         raise ValueError("no")
@@ -84,6 +98,7 @@ def test_the_machine_is_told():
 def test_all_examples_and_operations_are_in_the_steps(kit):
     asked = {name.split(",")[0] for name in kit.STEPS["examples"][0]}
     assert asked == set(LOWER.NAMES) == set(kit.STEPS["times"][0])
+    assert set(kit.TIMED) < set(kit.STEPS)
     assert kit.STEPS["operations"][0] == list(cases_by_opcode())
 
 
@@ -127,6 +142,13 @@ def test_one_failure_ends_nothing_else(kit, tmp_path, monkeypatch):
     text, bad = kit.report(tmp_path)
     assert bad == 4
     assert "### Facts: 6 of 6, 4 bad" in text
+
+
+def test_several_processes_share_the_items(kit, tmp_path):
+    command = [sys.executable, "-W", "ignore", str(KIT), "--twin", "--out", str(tmp_path)]
+    kit.drive_together(command, tmp_path, time.time() + 60, ["machine", "facts"], 3)
+    assert sorted(record["item"] for record in kit.answers(tmp_path, "facts")) == sorted(FACTS)
+    assert len(kit.answers(tmp_path, "machine")) == 1
 
 
 def test_time_is_up(kit, tmp_path):
