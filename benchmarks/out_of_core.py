@@ -6,7 +6,8 @@ Each run is a process of its own, whose anonymous memory is looked up every 5 ms
 than the limit, or takes longer than its time, is ended. Mapped pages of files are not counted: the system takes them
 back when it needs them. All cases read the same file of random numbers, which is deleted at the end. Printed are the
 time, that of all CPUs together (which other load disturbs less), the number of tasks that dask runs, and the peak of
-memory, for xla2py also the planned one. The results of both must agree.
+memory, for xla2py also the planned one. The results of both must agree. Modules are emitted before, in another process:
+what that takes is no part of a run.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import runpy
 import subprocess
 import sys
 import tempfile
@@ -28,10 +30,8 @@ import numpy as np
 
 import xla2py
 from xla2py.benchmarks.out_of_core_programs import COLUMNS, programs, shape_of
-from xla2py.targets.base import Limits, load_target
 from xla2py.targets.dask.estimates import THREADS
 from xla2py.targets.dask.limits import size_in_bytes
-from xla2py.transpile.compilation import Options, compile
 
 ADD = "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }\n"
 CHAIN = 20
@@ -282,32 +282,19 @@ def child(name: str, variant: str, path: Path, memory: str, chunks: str, n: int)
     import dask.array as da
 
     one = BENCHMARKS[name]
-    emitted, planned = None, 0
-    if variant == "xla2py":
-        text = path.with_suffix(".hlo").read_text("utf-8")
-        emitted = xla2py.emit(text, "dask", memory=memory).load()
-        planned = planned_peak(text, memory)
     large, small = large_inputs(one, path, n), one.small(n)
     watch = PeakMemory(size_in_bytes(memory))
     watch.start()
-    started = time.perf_counter()
-    if emitted is not None:
-        result = emitted.main(*large, *small)
+    started, busy = time.perf_counter(), time.process_time()
+    if variant == "xla2py":
+        result = runpy.run_path(str(path.with_suffix(".py")))["main"](*large, *small)
     else:
         result = one.by_hand(*(da.from_array(Mapped(x), chunks=chunks, name=False) for x in large), *small)
     (mean,) = dask.optimize(da.mean(result, dtype=np.float64))
     tasks = len(dict(mean.__dask_graph__()))
-    busy = time.process_time()
     value = float(mean.compute(num_workers=THREADS))
     busy = time.process_time() - busy
-    print(json.dumps([time.perf_counter() - started, busy, watch.peak, tasks, value, planned]))
-
-
-def planned_peak(text: str, memory: str) -> int:
-    """Return the peak that ``xla2py inspect -t dask`` plans for files."""
-    plan = compile(xla2py.load(text), load_target("dask"), Options(limits=Limits(memory=memory))).plan
-    assert plan is not None
-    return plan.mapped_peak_bytes
+    print(json.dumps([time.perf_counter() - started, busy, watch.peak, tasks, value]))
 
 
 def measured(command: list[str], seconds: float) -> list[float] | str:
@@ -360,7 +347,10 @@ def main() -> None:
         for name in options.cases or BENCHMARKS:
             values = []
             rows = BENCHMARKS[name].rows(size)
-            path.with_suffix(".hlo").write_text(BENCHMARKS[name].text(rows), "utf-8")
+            text = BENCHMARKS[name].text(rows)
+            emitted = xla2py.emit(text, "dask", memory=options.memory)
+            emitted.save(path.with_suffix(".py"))
+            assert emitted.plan is not None
             for variant in ("xla2py", "by hand"):
                 read_once(path)
                 given = [name, variant, str(path), options.memory, options.chunks, str(rows)]
@@ -368,9 +358,10 @@ def main() -> None:
                 if isinstance(figures, str):
                     print(f"{name:26} {variant:8} ended: {figures}", flush=True)
                     continue
-                wall, busy, peak, tasks, value, planned = figures
+                wall, busy, peak, tasks, value = figures
                 values.append(value)
-                plan = f"  (planned {planned / 2**20:.0f})" if planned else ""
+                planned = emitted.plan.mapped_peak_bytes >> 20
+                plan = f"  (planned {planned})" if variant == "xla2py" else ""
                 times = f"{wall:7.1f} s {busy:7.1f} s of CPU"
                 print(f"{name:26} {variant:8} {times} {tasks:6.0f} tasks {peak / 2**20:6.0f} MiB{plan}", flush=True)
             assert not values or np.allclose(values, values[0], rtol=1e-3, atol=1e-6), values

@@ -19,6 +19,7 @@ WEIGHTS = np.random.default_rng(4).standard_normal((COLUMNS, COLUMNS), np.float3
 CENTRES = np.random.default_rng(5).random((8, COLUMNS), np.float32)
 BINS = 64
 STEPS = 3
+PERCENTS = np.array([5, 50, 95], np.float32)
 
 
 class Later:
@@ -156,6 +157,12 @@ def programs() -> dict[str, Pair]:
         "roll": (lambda x: x + jnp.roll(x, 1, 0), lambda x: x + da.roll(x, 1, 0)),
         "every other row": (lambda x: x[::2], lambda x: x[::2]),
         "differences": (lambda x: jnp.diff(x, axis=0), lambda x: da.diff(x, axis=0)),
+        "second differences": (lambda x: jnp.diff(x, n=2, axis=0), lambda x: da.diff(x, n=2, axis=0)),
+        "rows by numbers": (
+            lambda x: x[jnp.asarray(row_numbers(len(x)))],
+            lambda x: x[row_numbers(len(x))],
+        ),
+        "orthogonal columns": (lambda x: abs(jnp.linalg.qr(x)[0]), lambda x: abs(da.linalg.qr(x)[0])),
         "moving mean": (moving_of(jnp), windows(1)(moving)),
         "heat": (heat(jnp), heat(da)),
         "stencil": (inner, inner),
@@ -171,6 +178,20 @@ def programs() -> dict[str, Pair]:
         ),
         "sort of rows": (lambda x: jnp.sort(x, axis=1), by_blocks(lambda x: np.sort(x, axis=1))),
         "median of rows": (lambda x: jnp.median(x, axis=1), lambda x: da.median(x, axis=1)),
+        "order of rows": (
+            lambda x: jnp.argsort(x, axis=1),
+            lambda x: x.map_blocks(lambda b: np.argsort(b, axis=1, kind="stable"), dtype=np.int64),
+        ),
+        "percentiles of rows": (
+            lambda x: jnp.percentile(x, jnp.asarray(PERCENTS), axis=1),
+            lambda x: (
+                x.map_blocks(
+                    lambda b: np.percentile(b, PERCENTS, axis=1).T.astype(np.float32),
+                    dtype=np.float32,
+                    chunks=(x.chunks[0], 3),
+                ).T
+            ),
+        ),
         "largest of rows": (lambda x: lax.top_k(x, 5)[0], lambda x: da.topk(x, 5, axis=1)),
         "Fourier transform of rows": (lambda x: jnp.abs(jnp.fft.rfft(x)), lambda x: abs(da.fft.rfft(x))),
         "histogram": (
@@ -196,6 +217,11 @@ def programs() -> dict[str, Pair]:
         ),
     }
     return table | lines
+
+
+def row_numbers(rows: int) -> np.ndarray:
+    """Return the numbers of an eighth of all rows, in any order and with repetitions."""
+    return np.random.default_rng(6).integers(0, rows, rows // 8, np.int32)
 
 
 def moving_of(m: Any) -> Callable[[Any], Any]:

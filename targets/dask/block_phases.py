@@ -60,9 +60,10 @@ class BlockPhase:
         """Rows along the first axis that is cut.
 
         There are none where too much would be computed again for all of them, and for products: those that sum up the
-        blocks along an axis, and those that have nothing to compute before.
+        blocks along an axis, and those that have nothing to compute before; and for what is only turned, which is a
+        view of what it is made of.
         """
-        if self.accumulates or self._is_plain_product():
+        if self.accumulates or self._is_plain_product() or self._is_turned():
             return None
         sources = list(self.trace.sources.values())
         for symbol in (symbol for symbol in self.roots[0].index if symbol.is_cut):
@@ -99,6 +100,11 @@ class BlockPhase:
         before = [node for node, _ in self.trace.order if node is not self.first]
         is_alone = len(self.roots) == 1 and self.first.opcode == "matmul"
         return is_alone and all(node.opcode == "transpose" and node.ndim == 2 for node in before)
+
+    def _is_turned(self) -> bool:
+        """Tell whether this has all elements of its blocks in another order of the axes."""
+        nodes = [root.node for root in self.roots] + [node for node, _ in self.trace.order]
+        return all(node.opcode in ("transpose", "expand") for node in nodes)
 
     @cached_property
     def cost(self) -> Cost:

@@ -35,6 +35,10 @@ def _no_pairs(node: Node) -> Iterable[tuple[Axis, Axis]]:
     return ()
 
 
+def _no_bytes(node: Node) -> int:
+    return 0
+
+
 def _no_lengths(node: Node, classes: AxisClasses, sizes: Lengths, lengths: Lengths, target: int) -> Lengths:
     return {}
 
@@ -49,10 +53,10 @@ class ChunkedImplementation:
     of the first operands themselves as ``reads`` says, if these are arguments of ``main``.
 
     For the plan: a task holds a block of each operand and ``holds`` of the result (as many of all operands, where there
-    are several results), ``holds_of_operands`` more of all operands, and ``element_bytes`` for each element; and there
-    are ``tasks`` for each chunk of the result and of the operand ``each``, if there is one. Where it ``is_sized``, the
-    call is told the ``chunks`` of the result, which may be cut along any axis. Where it ``takes_files``, arrays that
-    are computed lie in files for it.
+    are several results), ``holds_of_operands`` more of all operands, and ``element_bytes`` for each element, but never
+    less than ``least_bytes``; and there are ``tasks`` for each chunk of the result and of the operand ``each``, if any.
+    Where it ``is_sized``, the call is told the ``chunks`` of the result, which may be cut along any axis. Where
+    it ``takes_files``, arrays that are computed lie in files for it.
     """
 
     function: str
@@ -64,6 +68,7 @@ class ChunkedImplementation:
     holds: int = 2
     holds_of_operands: int = 0
     element_bytes: int = 0
+    least_bytes: Callable[[Node], int] = _no_bytes
     tasks: int = 1
     each: int | None = 0
     is_sized: bool = False

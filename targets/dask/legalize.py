@@ -1,7 +1,8 @@
 """Rewrites what cannot be computed block by block to what can, where it comes in several chunks.
 
-Triangles and diagonals become comparisons of row and column numbers, random numbers are drawn by their counts, and gaps
-between elements become an axis that is merged. Each block is then computed like everything else.
+Triangles and diagonals become comparisons of row and column numbers, random numbers are drawn by their counts, gaps
+between elements become an axis that is merged, and slices of sums of arguments are sums of slices. Each block is then
+computed like everything else.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ...transpile.array.rewriting import called, rewrite
 from ...transpile.array.value import FULL, NEW, getitem
 from ...transpile.hlo.element_types import PRED, S32, S64, U32, U64, ElementType
 from .chunks import Chunks
-from .nodes import name_of
+from .nodes import is_argument, name_of
 
 Operands = tuple[Node, ...]
 Rewrite = Callable[[Graph, Node, Operands], Node]
@@ -46,6 +47,8 @@ def _rewrite_of(node: Node, chunks: Chunks) -> Rewrite | None:
     name = name_of(node)
     if name == "pad":
         return _with_gaps if _is_cut_along_gaps(node, chunks) else None
+    if name == "getitem":
+        return _of_slices if _is_slice_of_sum(node, chunks) else None
     if name in RANDOM:
         return RANDOM[name] if _any_planned([node], chunks) else None
     is_cut = any(True in chunks.is_cut_along[operand][-2:] for operand in node.operands)
@@ -200,6 +203,34 @@ def _spread(graph: Graph, x: Node, value: Node, axis: int, gap: int) -> Node:
     padded = graph.typed("pad", (column, value), (*before, n, gap + 1, *behind), x.element_type, widths=widths)
     merged = graph.typed("reshape", (padded,), (*before, n * (gap + 1), *behind), x.element_type)
     return getitem(graph, merged, [FULL] * axis + [(None, -gap, None)] + [FULL] * len(behind))
+
+
+# -- slices of what is computed
+
+
+def _is_slice_of_sum(node: Node, chunks: Chunks) -> bool:
+    """Tell whether a node takes a slice, along an axis that is cut, of what is cheap to compute from arguments: to
+    compute it again from other parts of these takes less than to put it into files and to read them.
+    """
+    x, *rest = node.operands
+    items = (*node.parameters["index"], *[FULL] * x.ndim)[: x.ndim]
+    if rest or len(x.operands) > 2 or not x.operation.is_elementwise or x.operation.is_costly or is_argument(x):
+        return False
+    if not all(item == FULL or (isinstance(item, tuple) and len(item) == 3) for item in items):
+        return False
+    is_moved = any(cut and item != FULL for cut, item in zip(chunks.is_cut_along[x], items, strict=True))
+    return is_moved and all(one.is_literal or (one.shape == x.shape and _is_read(one)) for one in x.operands)
+
+
+def _is_read(node: Node) -> bool:
+    """Tell whether a node is an argument or a part of one."""
+    return is_argument(node.operands[0] if node.opcode == "getitem" and len(node.operands) == 1 else node)
+
+
+def _of_slices(graph: Graph, node: Node, operands: Operands) -> Node:
+    (x,), index = operands, node.parameters["index"]
+    parts = tuple(one if one.is_literal else getitem(graph, one, index) for one in x.operands)
+    return graph.typed(x.opcode, parts, node.shape, node.element_type, interval=x.interval, **x.parameters)
 
 
 # -- random numbers, each from its own count

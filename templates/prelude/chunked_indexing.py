@@ -8,7 +8,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
-from .chunked import Chunked, as_chunked, slices_along
+from .chunked import Chunked, FileArray, as_chunked, slices_along
 from .chunked_names import name_for
 from .indexing import clamp_start
 from .tiles import block_of
@@ -77,7 +77,9 @@ def look_up(
     others: list[Any] = []
     for k in kept:
         others += da.arange(x.array.shape[k], chunks=(x.chunks[k],)), letters[k]
-    task = partial(find_in_file, find, axis, x.array, x.chunks[axis], kept)
+    is_view = isinstance(x.array, FileArray)  # taken at once: a slice reads nothing yet
+    lengths = (n,) if is_view else x.chunks[axis]
+    task = partial(find_in_file, find, axis, x.array, lengths, kept)
     name = name_for("take", find, axis, x, blocks)
     taken = da.blockwise(task, found, *others, *blocks, name=name, meta=meta)
     return taken
@@ -157,9 +159,10 @@ def join_found(parts: Iterable[Found]) -> np.ndarray:
         *before, inside = place
         if result is None:
             k = len(before)
-            result = np.empty(
-                values.shape[:k] + inside.shape + values.shape[k + 1 :], values.dtype
-            )
+            shape = values.shape[:k] + inside.shape + values.shape[k + 1 :]
+            if inside.all():
+                return values.reshape(shape)
+            result = np.empty(shape, values.dtype)
         result[place] = values
     assert result is not None
     return result

@@ -97,18 +97,13 @@ def triangle_and_product(a: da.Array) -> tuple[da.Array, Product]:
     """R of a matrix whose rows are cut, and what multiplies Q with a matrix.
 
     Each chunk is factored on its own, then their triangles are, in chunks of so many
-    rows, until there is one. Parts of Q lie in files.
+    rows, until there is one. All lie in files.
     """
     meta, rows, n = np.empty(0, a.dtype), a.chunks[0], a.shape[1]
     parts = da.blockwise(factored, "ij", a, "ij", meta=np.empty(0, object))
     sizes = tuple(min(size, n) for size in rows)
     triangles = da.blockwise(
-        partial(part_of, number=1),
-        "ij",
-        parts,
-        "ij",
-        adjust_chunks={"i": sizes},
-        meta=meta,
+        triangle_of, "ij", parts, "ij", adjust_chunks={"i": sizes}, meta=meta
     )
 
     def product(right: da.Array) -> da.Array:
@@ -133,10 +128,16 @@ def triangle_and_product(a: da.Array) -> tuple[da.Array, Product]:
     return triangle, lambda right: product(inner(right).rechunk({0: sizes}))
 
 
-def factored(a: np.ndarray) -> tuple[Stored, np.ndarray]:
-    """Q, in a file, and R."""
+def factored(a: np.ndarray) -> tuple[Stored, Stored]:
+    """Q and R, in files: who multiplies with Q has both until then."""
     q, r = np.linalg.qr(a)
-    return Stored(q), r
+    return Stored(q), Stored(r)
+
+
+def triangle_of(part: Any) -> np.ndarray:
+    """R of a part."""
+    r: Stored = part_of(part, 1)
+    return r.read()
 
 
 def product_with(part: Any, right: np.ndarray) -> np.ndarray:

@@ -224,3 +224,46 @@ def test_a_triangle_takes_what_one_pass_takes():
     (phase,) = plan.phases
     assert (phase.name, phase.tasks, phase.note, plan.passes) == ("select", 64, "", 1)
     assert phase.task_bytes < 3 << 22  # a block given, one made, and a few rows
+
+
+def second_differences(operation="subtract"):
+    return f"""ENTRY main {{
+  x = f32[20,6] parameter(0)
+  behind = f32[19,6] slice(x), slice={{[1:20], [0:6]}}
+  before = f32[19,6] slice(x), slice={{[0:19], [0:6]}}
+  first = f32[19,6] {operation}(behind, before)
+  first_behind = f32[9,5] slice(first), slice={{[1:19:2], [1:6]}}
+  first_before = f32[9,5] slice(first), slice={{[0:18:2], [0:5]}}
+  ROOT r = f32[9,5] subtract(first_behind, first_before)
+}}"""
+
+
+def test_slices_of_sums_of_arguments_are_sums_of_slices(tmp_path):
+    text, x = second_differences(), np.random.default_rng(7).random((20, 6), np.float32)
+    generated = xla2py.emit(text, "dask", chunks="24B")
+    body, _ = generated.source.split("\ndef check_arguments")
+    assert body.count("slice_in_chunks(x, ") == body.count("slice_in_chunks(") == 4
+    wanted, module = xla2py.emit(text).load().main(x), generated.load()
+    for given in (x, uneven(x), as_file(tmp_path, x)):
+        for cut in (None, (7, 6), (1, 6)):
+            lazy = module.main(given, chunks={"x": cut} if cut else None)
+            np.testing.assert_array_equal(lazy.compute(scheduler="sync"), wanted)
+
+
+def test_what_is_costly_is_computed_once_and_then_sliced():
+    body, _ = xla2py.emit(second_differences("power"), "dask", chunks="24B").source.split("\ndef check_arguments")
+    assert (body.count("slice_in_chunks(x, "), body.count("slice_in_chunks(")) == (2, 4)
+
+
+def test_what_is_only_turned_is_a_view():
+    text = """ENTRY main {
+  x = f32[2048,3,64] parameter(0)
+  ROOT r = f32[64,2048,3] transpose(x), dimensions={2,0,1}
+}"""
+    plan, generated = plan_of(text, chunks="64KiB"), xla2py.emit(text, "dask", chunks="64KiB")
+    body, _ = generated.source.split("\ndef check_arguments")
+    assert "Tiled(" not in body and plan.phases[0].mapped_task_bytes == 0
+    x = np.random.default_rng(7).random((2048, 3, 64), np.float32)
+    is_view = generated.load().main(x).map_blocks(lambda block: np.array([[[np.shares_memory(block, x)]]]), dtype=bool)
+    assert is_view.compute(scheduler="sync").all()
+    np.testing.assert_array_equal(generated.load().main(x).compute(scheduler="sync"), x.transpose(2, 0, 1))

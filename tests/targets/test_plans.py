@@ -15,6 +15,7 @@ from xla2py.tests.targets.running import leaves
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 
 DATA, MEMORY = "24MiB", "112MiB"
+MORE_MEMORY = {"orthogonal columns": "140MiB"}  # as many rows as are factored at a time take more
 ASIDE = 5 << 20  # bytes of graphs, which may have thousands of tasks, and of what Python does meanwhile
 SLACK = 3  # a plan may have so many times what a run takes: threads seldom all hold the most at once
 RUNS = 3  # at most, until one does what it should: what else Python does now and then is measured, too
@@ -34,7 +35,12 @@ def plan_and_main(name):
     """The plan of a benchmark, and its module's main."""
     one = BENCHMARKS[name]
     module = xla2py.load(one.text(one.rows(size_in_bytes(DATA))))
-    return plan_of(module, memory=MEMORY), xla2py.emit(module, "dask", format=False, memory=MEMORY).load().main
+    memory = memory_of(name)
+    return plan_of(module, memory=memory), xla2py.emit(module, "dask", format=False, memory=memory).load().main
+
+
+def memory_of(name):
+    return MORE_MEMORY.get(name, MEMORY)
 
 
 def plan_and_peak(name, given):
@@ -59,7 +65,7 @@ def plan_and_peak_within(name, given, planned):
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_a_run_takes_what_is_planned_and_no_more(name):
     plan, allowed, peak = plan_and_peak_within(name, Loaded, lambda plan: plan.peak_bytes)
-    assert plan.mapped_peak_bytes <= plan.peak_bytes <= size_in_bytes(MEMORY)
+    assert plan.mapped_peak_bytes <= plan.peak_bytes <= size_in_bytes(memory_of(name))
     assert peak <= allowed
 
 

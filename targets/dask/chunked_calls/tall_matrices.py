@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ....transpile.array.node import Node
 from ..chunked_implementation import ChunkedImplementation, Implementations, OperandAxes, first_operand
 
@@ -21,11 +23,17 @@ def _rows(node: Node) -> OperandAxes:
     return {(0, 0): 0} if tuple(node.results[0][0]) == tuple(sizes) else {}
 
 
+def _least_bytes(node: Node) -> int:
+    """What a task holds of the fewest rows that are factored at a time, twice as many as there are columns."""
+    matrix = node.operands[0]
+    return COPIES * 2 * matrix.shape[1] ** 2 * matrix.type.dtype.itemsize
+
+
+_in_rows = partial(ChunkedImplementation, divides=_rows, arguments=first_operand, least_bytes=_least_bytes)
+
 IMPLEMENTATIONS: Implementations = {
-    "qr": (ChunkedImplementation("qr_in_chunks", _rows, first_operand, holds=COPIES, tasks=2),),
-    "svd": (ChunkedImplementation("svd_in_chunks", _rows, first_operand, holds=COPIES, tasks=3),),
-    "svdvals": (
-        ChunkedImplementation("svdvals_in_chunks", _rows, first_operand, holds=1, holds_of_operands=COPIES - 1),
-    ),
-    "geqrf": (ChunkedImplementation("geqrf_in_chunks", _rows, first_operand, holds=COPIES, tasks=2),),
+    "qr": (_in_rows("qr_in_chunks", holds=COPIES, tasks=2),),
+    "svd": (_in_rows("svd_in_chunks", holds=COPIES, tasks=3),),
+    "svdvals": (_in_rows("svdvals_in_chunks", holds=1, holds_of_operands=COPIES - 1),),
+    "geqrf": (_in_rows("geqrf_in_chunks", holds=COPIES, tasks=2),),
 }
