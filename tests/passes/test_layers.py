@@ -128,3 +128,18 @@ def test_many_results_have_names():
     (name, *_) = [line.split()[1].split("(")[0] for line in source.splitlines() if "(NamedTuple):" in line]
     assert f"-> {name}:" in source and f"return {name}(" in source
     assert re.search(r"\b(layer\w*_0) = layer", source) and re.search(r"\blayer\w*_0\.\w", source)
+
+
+def test_a_first_layer_that_is_given_one_array_twice():
+    """Two values of later layers are one in the first: they stay two arguments of the function."""
+
+    def chain(weights):
+        x = weights[0]
+        for weight in weights:
+            x = jnp.tanh(jnp.sin(x @ weight) + jnp.cos(x) * weight - jnp.exp(weight) / 7)
+        return x
+
+    weights = [rng.normal(size=(WIDTH, WIDTH)).astype(np.float32) for _ in range(4)]
+    text = bare(chain, weights)
+    assert xla2py.emit(text).source.count(" = layer(") + xla2py.emit(text).source.count("return layer(") == 4
+    assert_agrees(text, *weights, without="layers")

@@ -53,21 +53,25 @@ def in_a_circle(function: Function, groups: list[list[Part]]) -> Part | None:
 
 
 def function_of(function: Function, parts: list[Part]) -> Function:
-    """The function, over the inputs of the first part."""
+    """The function, over the inputs of the first part; what these are in all parts tells apart equal ones."""
     first = parts[0]
     graph = Graph()
     made: dict[Node, Node] = {}
-    for number, node in enumerate(first.inputs):
-        made[node] = graph.parameter(node.shape, node.element_type, graph.root, argument=number)
-    for node in first.nodes:
-        operands = tuple(_carried(graph, made, operand) for operand in node.operands)
+    parameters = {
+        column: graph.parameter(column[0].shape, column[0].element_type, graph.root, argument=number)
+        for number, column in enumerate(zip(*(part.inputs for part in parts), strict=True))
+    }
+    for row in zip(*(part.nodes for part in parts), strict=True):
+        node = row[0]
+        columns = zip(*(each.operands for each in row), strict=True)
+        operands = tuple(parameters.get(column) or _carried(graph, made, column[0]) for column in columns)
         with graph.coming_as(node, function.graph):
             made[node] = copied(graph, node, operands, node.interval, node.parameters)
         graph.results.setdefault(made[node], function.graph.results.get(node, []))
     outputs = [made[first.nodes[k]] for k in first.outputs]
     called = Function(function.computation, graph, results=tuple(outputs) if len(outputs) > 1 else outputs[0])
-    called.parameters = [made[node] for node in first.inputs]
-    called.repeated = tuple(tuple(part.inputs[k] for part in parts) for k in range(len(first.inputs)))
+    called.parameters = list(parameters.values())
+    called.repeated = tuple(parameters)
     called.originals = function.originals
     return called
 
