@@ -10,7 +10,7 @@ from ...transpile.array.node import Node
 from ...transpile.array.program import Function
 from .axis_classes import Axis, AxisClasses
 from .chunks import Chunks
-from .nodes import shape_of
+from .nodes import is_argument, shape_of
 from .strategies import MAP_BLOCKS, STRATEGIES
 from .strategy import ArrayStrategy, Strategy
 
@@ -43,12 +43,31 @@ def propagated(classes: AxisClasses, lengths: Mapping[Axis, int]) -> tuple[Chunk
             for target, axes in choices[node].propagated(node, chunks):
                 changed |= cut[target] != axes
                 cut[target] = axes
-    fused = frozenset(node for node in classes.nodes if _is_fused(node, choices))
-    return replace(chunks, fused=fused), MappingProxyType(choices)
+    return replace(chunks, fused=_fused(chunks, choices)), MappingProxyType(choices)
 
 
-def _is_fused(node: Node, choices: Choices) -> bool:
-    """Tell whether a block function can compute a node along with others; the result of a call is there already."""
+def _fused(chunks: Chunks, choices: Choices) -> frozenset[Node]:
+    """Return the nodes that block functions compute along with others.
+
+    The result of a call is there already. So is what lies in files for a call, which is read there by all others where
+    it is made of such results: to compute it again, these would have to be kept as well.
+    """
+    stored = {x for node, choice in choices.items() for x in choice.stored(node, chunks) if x.region is node.region}
+    fused: set[Node] = set()
+    of_calls: set[Node] = set()  # what is fused and made of results of calls
+    for node in chunks.classes.nodes:
+        if not _is_by_blocks(node, choices):
+            continue
+        operands = [operand for operand in node.operands if chunks.is_cut(operand) and not is_argument(operand)]
+        if any(operand in of_calls or operand not in fused for operand in operands):
+            if node in stored:
+                continue
+            of_calls.add(node)
+        fused.add(node)
+    return frozenset(fused)
+
+
+def _is_by_blocks(node: Node, choices: Choices) -> bool:
     if node.opcode == "item" and isinstance(choices[node.operands[0]], ArrayStrategy):
         return False
     return choices[node] is MAP_BLOCKS

@@ -49,6 +49,10 @@ class Strategy(ABC):
         """The lengths of chunks that follow from those that are chosen."""
         return iter(())
 
+    def stored(self, node: Node, chunks: Chunks) -> Collection[Node]:
+        """The operands whose blocks lie in files for a node, where they are computed."""
+        return ()
+
     @abstractmethod
     def is_feasible(self, node: Node, chunks: Chunks) -> bool:
         """Tell whether a node can be done so, where its operands come in these chunks."""

@@ -27,10 +27,17 @@ def around(x):
     return x[1:-1, 1:-1] + x[2:, 1:-1] + x[:-2, 1:-1] + x[1:-1, 2:] + x[1:-1, :-2]
 
 
+def steps(x):
+    for _ in range(3):
+        x = x + (jnp.roll(x, 1, 0) + jnp.roll(x, -1, 0) - 2 * x) * 0.25
+    return x
+
+
 CASES = {
     "a roll": (lambda x: x + jnp.roll(x, 3, 0), [X], "roll_in_chunks("),
     "a roll of two axes": (lambda x: jnp.roll(jnp.roll(x * 2, -30, 0), 1, 1), [X], "roll_in_chunks("),
     "a roll of what is computed": (lambda x: jnp.roll(jnp.cumsum(x, 0), -1, 0), [WHOLE], "roll_in_chunks("),
+    "steps of rolls": (steps, [X], "roll_in_chunks("),
     "two halves": (lambda x, y: jnp.concatenate([x, y[:7]]) * 2, [X, Y], "concatenate_in_chunks("),
     "three parts": (lambda x, y: jnp.concatenate([x, y, x[::-1]]), [X, Y], "concatenate_in_chunks("),
     "columns": (lambda x, y: jnp.concatenate([x, y * 3], 1), [X, Y], ""),
@@ -124,6 +131,13 @@ def test_chunks_in_all_of_dasks_spellings(chosen, rows):
     result = module.main(X, chunks=given)
     assert result.chunks == (rows, (6,))
     np.testing.assert_array_equal(result.compute(), np.sort(X, 1) * 2)
+
+
+def test_a_step_reads_what_lies_in_files_for_its_rolls():
+    """It is computed once: from what the steps before made, it would be computed again from all their rolls."""
+    source = xla2py.emit(hlo(steps, np.zeros((1 << 16, 16), np.float32)), "dask", chunks="64KiB").source
+    body = source[source.index("CHUNKS =") : source.index("\ndef check_arguments")]
+    assert (body.count("in_files("), body.count("def "), body.count('(blocks, "ij"),')) == (2, 2, 2)
 
 
 def test_a_ladder_of_pairs_is_cut_along_its_own_axis():

@@ -42,6 +42,10 @@ class ChunkedCall(ArrayStrategy):
             if place is not None and of in lengths:
                 yield classes.find(node, place), lengths[of]
 
+    def stored(self, node: Node, chunks: Chunks) -> Collection[Node]:
+        chosen = _chosen(node, chunks)
+        return node.operands[: chosen.reads] if chosen.takes_files else ()
+
     def is_feasible(self, node: Node, chunks: Chunks) -> bool:
         return bool(implementations_of(node)) and _implementation(node, chunks) is not None
 
