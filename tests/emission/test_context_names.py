@@ -136,3 +136,26 @@ def test_long_paths_are_told_apart_by_their_ends():
         "nu_block_1_attention_0_key_bias",
         "mu_block_1_attention_0_key_bias",
     } <= set(names)
+
+
+def test_lines_in_place_of_a_call_are_called_after_the_function():
+    @jax.jit
+    def horizon(x):
+        return jnp.concatenate([x[1:], x[:1] * 2])
+
+    @jax.jit
+    def given(x):  # which hands back what it is given
+        return x
+
+    def f(x):
+        ahead = horizon(x)
+        moved = given(x * x)
+        drift = jnp.diff(x)
+        return ahead * ahead, moved * moved, drift * drift, jnp.clip(x, 0, 1) ** jnp.clip(x, 0, 1)
+
+    text = jax.jit(f).lower(np.ones(4, np.float32)).as_text("hlo")
+    source = xla2py.emit(text).source
+    assert "    horizon = np.concatenate([" in source
+    assert "    diff = np.diff(x)\n" in source
+    assert "given" not in source
+    assert "clip = " not in source  # the name of an operation

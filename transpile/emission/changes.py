@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from functools import partial
+import re
+from functools import cached_property, partial
 from typing import Any
 
-from ..array.in_place import is_own_array
+from ..array.in_place import is_own_array, is_view
 from ..array.node import Node, Slot
-from ..array.program import Store
+from ..array.program import Store, tree_nodes
+from ..array.traversal import users_of
 from ..array.value import NEW
 from .expression import PRIMARY, UFUNCS, Expression
 from .writing import Writing
+
+_NUMBER = re.compile(r"_\d+$")  # behind a name, where others have it
 
 
 def _with_known_parts(node: Node) -> list[Any]:
@@ -39,14 +43,18 @@ class ChangeWriter:
         }
 
     def setitem(self, node: Node) -> None:
-        """Write a changed copy: ``y = x.copy()``, ``y[i] = value`` or ``np.add.at(y, i, value)``."""
+        """Write a change, of a copy where the array is read again: ``y = x.copy()``, ``y[i] = value`` or
+        ``np.add.at(y, i, value)``.
+        """
         writer = self.writer
         before = node.operands[0]
         takes_over = self._taken_over_by(before) is node
         name = writer.texts[before] if takes_over else writer.texts.get(node)
-        if name is None:
-            name = Expression(writer.names.fresh(writer.wanted.of(self._last_change(node))))
-        writer.fit_change(node, partial(self._change, node, name))
+        wanted = "" if name is not None else writer.wanted.of(self._last_change(node))
+        writer.fit_change(node, partial(self._change, node, name or Expression(writer.names.free(wanted))))
+        if name is None and self._keeps_its_name(before, node) and self._is_last_read(before, node):
+            takes_over, name = True, writer.texts[before]
+        name = name or Expression(writer.names.fresh(wanted))
         if not takes_over and node not in writer.changed_in_place:
             source = writer.text(before)
             is_new = self._is_new(before, node)
@@ -73,7 +81,42 @@ class ChangeWriter:
         """Tell whether an array is made for a change alone, so that it need not be copied."""
         if before.opcode == "kernel" and not before.parameters["kernel"].is_inline:
             return before.region is node.region and self.writer.plan.uses[before] == 1
-        return is_own_array(before) and before not in self.writer.plan.named
+        if before not in self.writer.plan.named:
+            return is_own_array(before)
+        return node in self.writer.texts and self._is_last_read(before, node)
+
+    def _keeps_its_name(self, before: Node, node: Node) -> bool:
+        """Tell whether a changed array may be called as it was before: the author has no other name for it."""
+        word = self.writer.plan.user_names.get(node)
+        return word in (None, _NUMBER.sub("", self.writer.texts.get(before, "")))
+
+    def _is_last_read(self, before: Node, node: Node) -> bool:
+        """Tell whether an array that this body made for itself is read no more behind a change, so that it may be
+        changed where it is: neither it nor a view of it.
+        """
+        writer = self.writer
+        if not (is_own_array(before) and before.ndim and before.region is node.region and before in writer.texts):
+            return False
+        if writer.allocation.is_needed_after(before, node):
+            return False
+        waiting = [before]
+        while waiting:
+            looked_at = waiting.pop()
+            for user in self._users[looked_at]:
+                if user is node and looked_at not in node.operands[1:]:
+                    continue
+                if user in (None, node) or (is_view(user) and user in writer.plan.named):
+                    return False
+                if is_view(user):
+                    waiting.append(user)
+                elif not user.operation.allocates:
+                    return False
+        return True
+
+    @cached_property
+    def _users(self) -> dict[Node, list[Node | None]]:
+        writer = self.writer
+        return users_of(writer.plan.nodes, tree_nodes(writer.function.results))
 
     def _taken_over_by(self, node: Node) -> Node | None:
         """The change of an array that this body made for itself, and that nothing else looks at."""

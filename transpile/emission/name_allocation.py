@@ -71,7 +71,7 @@ class NameAllocation:
             and self.shares
             and free
             and holder.region is node.region
-            and not self._needed_after(holder, made_by or node)
+            and not self.is_needed_after(holder, made_by or node)
         ):
             if holder in self._taken_until:
                 self._taken_until[node] = self._taken_until[holder]
@@ -90,9 +90,10 @@ class NameAllocation:
         if not self.shares or holder is None:
             return self.shares and self.names.free(name) == name
         is_lent = holder in self._taken_until or node in self._taken_until
-        return not is_lent and holder.region is node.region and not self._needed_after(holder, node)
+        return not is_lent and holder.region is node.region and not self.is_needed_after(holder, node)
 
-    def _needed_after(self, holder: Node, statement: Node) -> bool:
+    def is_needed_after(self, holder: Node, statement: Node) -> bool:
+        """Tell whether another statement than this is still to read a value."""
         own = 1 if holder in self.reads.of(statement) else 0
         return self._pending.get(holder, 0) > own
 

@@ -10,8 +10,11 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
+import numpy as np
+
 from ..array.graph import Graph
 from ..array.node import Node
+from ..array.operations import OPERATIONS
 from ..array.program import Function
 from ..hlo.carriers import NARROWING, WIDENING
 from ..hlo.element_types import PRED
@@ -181,6 +184,15 @@ def _common_start(words: Sequence[Sequence[str]]) -> list[str]:
 def is_argument(node: Node) -> bool:
     """Tell whether a node is an argument of the program's."""
     return node.opcode == "parameter" and "argument" in node.parameters
+
+
+_NUMPY_WORDS = frozenset(("clip", "where"))  # for clamp and select
+
+
+def is_operation(word: str) -> bool:
+    """Tell whether a word is the name of an operation, which says what is done and not what comes of it."""
+    is_row = word in OPERATIONS or word.replace("_", "-") in OPERATIONS or word in _NUMPY_WORDS
+    return is_row or isinstance(getattr(np, word, None), np.ufunc)
 
 
 def _default_name(node: Node, index: int, otherwise: str) -> str:

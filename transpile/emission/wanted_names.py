@@ -10,9 +10,11 @@ from ..array.node import Node, literal_value
 from ..array.program import Branch, Carry, Loop, roots, tree_nodes
 from ..array.traversal import dependencies, topological
 from ..hlo.element_types import PRED
+from ..hlo.function_words import word_of
+from ..hlo.ir import Instruction
 from .context_names import GRADIENT, is_gradient
 from .layer_names import gradients_in_tree, layer_names, names_in_tree
-from .names import base_name, is_argument, plural
+from .names import base_name, is_argument, is_operation, plural
 from .sources import is_empty_word
 from .subject_names import SubjectNames
 from .updates import gradients, updates
@@ -32,6 +34,7 @@ class WantedNames:
         self.suggestions = writer.source_names.suggestions(
             writer.graph, plan.nodes, results, plan.named - plan.user_names.keys()
         )
+        self.planned = frozenset(plan.named)
         self.updates = updates(writer.function)
         self.subjects = SubjectNames(writer)
         self.is_of_arguments = writer.function.origin is None and not writer.function.repeated
@@ -58,7 +61,7 @@ class WantedNames:
         if own is not None and updated.startswith(f"new_{own}_"):  # the author's name is that of the whole tree
             return updated
         found = own or updated or self._suggested(node) or self.subjects.of(node)
-        found = found or self._of_role(node) or self._of_expression(node) or in_results
+        found = found or self._of_role(node) or self._of_expression(node) or in_results or self._of_call(node)
         return found or base_name(node, writer.graph)
 
     def _of_role(self, node: Node) -> str:
@@ -69,6 +72,17 @@ class WantedNames:
         roles = {_role(value, user) for value, user in self._readers(node)}
         role = roles.pop() if len(roles) == 1 else ""
         return role and f"{names[0]}_{role}"
+
+    def _of_call(self, node: Node) -> str:
+        """Return the word of the function whose result a value is, where its lines stand in place of a call. A part
+        that is cut out of a long line is a step at most.
+        """
+        made = self.writer.graph.results.get(node, ()) if node in self.planned else ()
+        calls = [each for each in reversed(made) if _is_traced_call(each) and _computed(each).opcode != "parameter"]
+        names = [call.called[0].name.split(".")[0] for call in calls]
+        words = (word_of(_NUMBER.sub("", name)) for name in names if not name.startswith("_"))
+        taken = self.writer.names.reserved
+        return next((word for word in words if word and word not in taken and not is_operation(word)), "")
 
     def _readers(self, node: Node) -> Iterator[tuple[Node, Node]]:
         """The users of a value here and in the functions that it is given to, each with what the value is there."""
@@ -237,6 +251,18 @@ class WantedNames:
             carry = loop.carries[item.parameters["index"]]
             return self.of_source(maker, loop).get(carry) or self.of_carry(carry, loop)
         return self.writer.plan.user_names.get(item) or self._suggested(item)
+
+
+def _is_traced_call(instruction: Instruction) -> bool:
+    """Tell whether an instruction calls a function as JAX does for the author's Python, in no gradient."""
+    return instruction.opcode == "call" and instruction.name.startswith("jit_") and not is_gradient(instruction)
+
+
+def _computed(call: Instruction) -> Instruction:
+    """Return what computes the result of a call, inside of it: a parameter where it hands back what it is given."""
+    while call.opcode == "call":
+        call = call.called[0].root
+    return call
 
 
 def _role(value: Node, user: Node) -> str:

@@ -1,12 +1,16 @@
 """Choices that are known where they are read: by the same mask once more, or by a comparison that tells them apart.
 
 ``where(m, x, where(m, y, z))`` never takes ``y``. ``where(isnan(x), 0, x) == inf`` holds where ``x == inf`` does, since
-neither NaN nor 0 is inf: the gradient of ``nan_to_num`` asks so. And ``stack([a, b, False]).any()`` is ``a | b``.
+neither NaN nor 0 is inf: the gradient of ``nan_to_num`` asks so. ``where(m, a, where(n, a, x))`` is
+``where(m | n, a, x)``. And ``stack([a, b, False]).any()`` is ``a | b``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
+
+import numpy as np
 
 from ...array.graph import Graph
 from ...array.node import Node, literal_value
@@ -51,8 +55,50 @@ def _tested(mask: Node, number: Any) -> Node | None:
     """Return the array of which a mask tells where it is NaN, or another number than this; None for other masks."""
     if mask.opcode == "isnan":
         return mask.operands[0]
+    if mask.opcode == "or":
+        one, other = (_tested(part, number) for part in mask.operands)
+        return one if one is other else None
     found = _IS_NUMBER.match(mask)
     return found["x"] if found is not None and literal_value(found["C"]) != number else None
+
+
+def _one_or_other(graph: Graph, node: Node, found: Bindings) -> Node:
+    """Choose once where one of two masks leads to the same."""
+    masks = [*_joined_masks(found["m"]), *_joined_masks(found["n"])]
+    source = _infinite_or_nan(masks)
+    if source is not None:
+        return graph.add("select", (graph.add("is-finite", (source,)), found["x"], found["a"]))
+    joined, *others = masks
+    for mask in others:
+        joined = graph.add("or", (joined, mask))
+    return graph.add("select", (joined, found["a"], found["x"]))
+
+
+def _one_and_other(graph: Graph, node: Node, found: Bindings) -> Node:
+    """Choose once where only both masks lead to something else."""
+    return graph.add("select", (graph.add("and", (found["m"], found["n"])), found["x"], found["a"]))
+
+
+def _joined_masks(mask: Node) -> Iterator[Node]:
+    """The masks that are joined to one by ``|``."""
+    if mask.opcode == "or":
+        for part in mask.operands:
+            yield from _joined_masks(part)
+    else:
+        yield mask
+
+
+def _infinite_or_nan(masks: list[Node]) -> Node | None:
+    """Return the array that is not finite where one of the masks holds, or None."""
+    tests = [(mask.operands[0], np.nan) if mask.opcode == "isnan" else _compared_with(mask) for mask in masks]
+    sources, numbers = {source for source, _ in tests}, {str(number) for _, number in tests}
+    return tests[0][0] if len(sources) == 1 and len(masks) == 3 and numbers == {"nan", "inf", "-inf"} else None
+
+
+def _compared_with(mask: Node) -> tuple[Node | None, Any]:
+    """Return the array and the number that a mask compares; None for other masks."""
+    found = _IS_NUMBER.match(mask)
+    return (found["x"], literal_value(found["C"])) if found is not None else (None, None)
 
 
 _IS_NUMBER = pattern("compare(x, C, direction='EQ')")
@@ -60,6 +106,8 @@ RULES = (
     Rule("compare((choice := select(m, A, x)), B, direction='EQ')", _compared),
     Rule("select(m, x, select(m, y, z))", "select(m, x, z)"),
     Rule("select(m, select(m, x, y), z)", "select(m, x, z)"),
+    Rule("select(m, a, (inner := select(n, a, x)))", _one_or_other, once=("inner",)),
+    Rule("select(m, (inner := select(n, x, a)), a)", _one_and_other, once=("inner",)),
 )
 
 
