@@ -30,6 +30,14 @@ def hlo(function: Callable[..., Any], *arguments: Any) -> str:
     return str(jax.jit(function, keep_unused=True).lower(*arguments).compiler_ir(dialect="hlo").as_hlo_text())
 
 
+def cuda(function: Callable[..., Any], *arguments: Any) -> str:
+    """What JAX lowers a function to for GPUs by NVIDIA, which needs none."""
+    import jax
+
+    traced = jax.jit(function, keep_unused=True).trace(*arguments)
+    return str(traced.lower(lowering_platforms=("cuda",)).as_text("hlo"))
+
+
 def optimised(function: Callable[..., Any], *arguments: Any) -> str:
     """What XLA makes of it."""
     import jax

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from xla2py.tests.passes.raising import EXACT, assert_agrees, called, hlo, main, no_prelude, optimised
+from xla2py.tests.passes.raising import EXACT, assert_agrees, called, cuda, hlo, main, no_prelude, optimised
 from xla2py.transpile.equivalence.comparison import Budget
 
 jax = pytest.importorskip("jax")
@@ -36,16 +36,17 @@ FUNCTIONS = [
 
 
 @pytest.mark.parametrize(("function", "expected", "budget"), FUNCTIONS, ids=[row[1] for row in FUNCTIONS])
-@pytest.mark.parametrize("form", [hlo, optimised])
+@pytest.mark.parametrize("form", [hlo, cuda, optimised])
 def test_draws_of_jax(function, expected, budget, form):
     text = form(draw(function), KEY)
     assert "for " not in main(text)
-    if form is hlo:
+    if form is not optimised:
         assert expected in main(text)
     assert_agrees(text, KEY, without="threefry", budget=budget)
 
 
-def test_draws_of_one_shape_have_a_cipher_that_jax_calls():
+@pytest.mark.parametrize("form", [hlo, cuda])
+def test_draws_of_one_shape_have_a_cipher_that_jax_calls(form):
     """Keys, bits and numbers of like shapes: the cipher is one function, which all of them call."""
 
     def draws(key):
@@ -53,7 +54,7 @@ def test_draws_of_one_shape_have_a_cipher_that_jax_calls():
         drawn = random.uniform(keys[0], (3,)), random.normal(keys[1], (3,)), random.bits(keys[2], (3,))
         return *drawn, random.key_data(keys[2])
 
-    text = hlo(draw(draws), KEY)
+    text = form(draw(draws), KEY)
     assert "split_key(words, 3)" in main(text)
     assert [
         name for name in ("random_uniform", "random_normal", "random_bits") if f"{name}(keys[" not in main(text)
@@ -62,14 +63,15 @@ def test_draws_of_one_shape_have_a_cipher_that_jax_calls():
     assert_agrees(text, KEY, without="threefry", budget=ULP)
 
 
-def test_numbers_of_a_run_are_folded_into_keys():
+@pytest.mark.parametrize("form", [hlo, cuda])
+def test_numbers_of_a_run_are_folded_into_keys(form):
     """The upper word of a number of 32 bits is 0, whatever the number."""
 
     def fold(words, number):
         return random.key_data(random.fold_in(random.wrap_key_data(words), number))
 
     for number in (np.int32(-5), np.uint32(7)):
-        text = hlo(fold, KEY, number)
+        text = form(fold, KEY, number)
         assert "fold_in(words, number" in main(text)
         assert ">>" not in main(text)
         assert_agrees(text, KEY, number, without="threefry", budget=EXACT)
@@ -84,8 +86,9 @@ def test_numbers_of_a_run_are_folded_into_keys():
         (lambda key: random.truncated_normal(key, -1, 1, (6,)), ULP),
     ],
 )
-def test_other_draws_compute_the_same(function, budget):
-    assert_agrees(hlo(draw(function), KEY), KEY, without="threefry", budget=budget)
+@pytest.mark.parametrize("form", [hlo, cuda])
+def test_other_draws_compute_the_same(function, budget, form):
+    assert_agrees(form(draw(function), KEY), KEY, without="threefry", budget=budget)
 
 
 @pytest.mark.parametrize(
@@ -106,8 +109,38 @@ def test_near_misses(old, new):
     assert_agrees(text, KEY, without="threefry", budget=EXACT)
 
 
-def test_a_key_of_words_from_two_arrays():
-    text = hlo(lambda a, b: draw(lambda key: random.bits(key, (4,)))(jax.numpy.stack([a[0], b[1]])), KEY, KEY)
+NEAR_MISSES = {"shift": (13, 14), "parity": (466688986, 466688987), "group": (4, 3), "opposite": (19, 18)}
+
+
+@pytest.mark.parametrize(("old", "new"), NEAR_MISSES.values(), ids=NEAR_MISSES)
+def test_near_misses_in_line(old, new):
+    text = cuda(draw(lambda key: random.bits(key, (7,))), KEY)
+    assert f"constant({old})" in text
+    text = text.replace(f"constant({old})", f"constant({new})")
+    assert "random_bits" not in main(text) and "threefry_2x32" not in main(text)
+    assert_agrees(text, KEY, without="threefry", budget=EXACT)
+
+
+@pytest.mark.parametrize("place", range(20))
+def test_every_sum_of_the_rounds_counts(place):
+    """A cipher in which one round, or one word of the key, goes into a difference is another."""
+    text = cuda(draw(lambda key: random.bits(key, (7,))), KEY)
+    sums = list(re.finditer(r" add\(", text))
+    at = sums[place * len(sums) // 20].start()
+    text = f"{text[:at]} subtract({text[at + 5 :]}"
+    assert "threefry_2x32" not in main(text) and "random_bits(" not in main(text)
+    assert_agrees(text, KEY, without="threefry", budget=EXACT)
+
+
+def test_sums_in_another_order_are_the_cipher():
+    text = cuda(draw(lambda key: random.bits(key, (7,))), KEY)
+    text = re.sub(r" (add|xor|or)\(([^,]*), ([^)]*)\)", r" \1(\3, \2)", text)
+    assert "return random_bits(words, (7,))" in main(text)
+
+
+@pytest.mark.parametrize("form", [hlo, cuda])
+def test_a_key_of_words_from_two_arrays(form):
+    text = form(lambda a, b: draw(lambda key: random.bits(key, (4,)))(jax.numpy.stack([a[0], b[1]])), KEY, KEY)
     assert "random_bits(np.stack([a[0], b[1]]), (4,))" in main(text)
     assert_agrees(text, KEY, KEY, without="threefry", budget=EXACT)
 
@@ -116,9 +149,12 @@ def test_a_key_of_words_from_two_arrays():
 @pytest.mark.parametrize(
     ("seed", "words"), [(0, "np.zeros(2"), (42, "np.array([0, 42]"), (-5, "np.array([0, 4294967291]")]
 )
-def test_keys_that_a_program_makes(seed, words, shape):
-    text = hlo(lambda: random.uniform(random.PRNGKey(seed), shape))
-    assert f"random_uniform({words}" in main(text) and "for " not in main(text)
+@pytest.mark.parametrize("form", [hlo, cuda])
+def test_keys_that_a_program_makes(seed, words, shape, form):
+    text = form(lambda: random.uniform(random.PRNGKey(seed), shape))
+    is_number = form is cuda and shape in ((), (1,))  # which is known in line
+    assert (f"random_uniform({words}" in main(text)) is not is_number
+    assert "for " not in main(text)
     assert_agrees(text, without="threefry", budget=EXACT)
 
 
@@ -131,22 +167,25 @@ MANY = [
 
 
 @pytest.mark.parametrize(("function", "expected", "budget"), MANY, ids=[f"{k} {row[1]}" for k, row in enumerate(MANY)])
-def test_draws_of_several_keys(function, expected, budget):
+@pytest.mark.parametrize("form", [hlo, cuda])
+def test_draws_of_several_keys(function, expected, budget, form):
     keys = np.stack([KEY, KEY + 1, KEY // 3])
-    text = hlo(jax.vmap(draw(function)), keys)
+    text = form(jax.vmap(draw(function)), keys)
     assert expected in main(text) and "np.zeros((1, " not in main(text) and "[None][0]" not in main(text)
     assert_agrees(text, keys, without="threefry", budget=budget)
 
 
-def test_seeds_that_are_arguments():
-    text = hlo(lambda seed: random.normal(random.fold_in(random.key(seed), 3), (4, 3)), np.int32(-7))
+@pytest.mark.parametrize("form", [hlo, cuda])
+def test_seeds_that_are_arguments(form):
+    text = form(lambda seed: random.normal(random.fold_in(random.key(seed), 3), (4, 3)), np.int32(-7))
     assert "for " not in main(text) and "fold_in(np.stack([np.uint32(0), seed.astype(np.uint32)])" in main(text)
     assert_agrees(text, np.int32(-7), without="threefry", budget=ULP)
 
 
-def test_integers_are_drawn_twice():
+@pytest.mark.parametrize("form", [hlo, cuda])
+def test_integers_are_drawn_twice(form):
     """``randint`` calls one function for both, which is given its counts."""
-    text = hlo(draw(lambda key: random.randint(key, (9,), 0, 10)), KEY)
+    text = form(draw(lambda key: random.randint(key, (9,), 0, 10)), KEY)
     assert main(text).count("random_bits(keys[") == 2 and "for " not in main(text)
     assert_agrees(text, KEY, without="threefry", budget=EXACT)
 
@@ -169,9 +208,10 @@ def test_counts_that_are_no_pattern_go_into_the_cipher():
         lambda keys: random.key_data(jax.vmap(random.fold_in)(keys, jax.numpy.arange(5))),
     ],
 )
-def test_several_keys_go_into_the_cipher_together(function):
+@pytest.mark.parametrize("form", [hlo, cuda])
+def test_several_keys_go_into_the_cipher_together(function, form):
     keys = np.random.default_rng(0).integers(0, 2**32, (5, 2), dtype=np.uint32)
-    text = hlo(lambda words: function(random.wrap_key_data(words)), keys)
+    text = form(lambda words: function(random.wrap_key_data(words)), keys)
     assert "threefry_2x32(" in main(text) and "for " not in main(text)
     assert_agrees(text, keys, without="threefry", budget=EXACT)
 

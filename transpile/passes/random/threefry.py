@@ -1,265 +1,101 @@
 """JAX's random numbers: the Threefry cipher as a call, and keys, bits and uniform numbers made with it by name.
 
-JAX writes the cipher out as a loop of 5 groups of 4 rounds. The loop is recognised by what one iteration computes and
-by what it starts from; then by its counts what it is for: one word for each element (``random_bits``), pairs of words
-(``split_key``), or the words of one number (``fold_in``).
+JAX writes the cipher out, as a loop (:mod:`.cipher_loops`) or in line (:mod:`.cipher_rounds`). What it is for shows in
+its counts: one word for each element (``random_bits``), pairs of words (``split_key``), or the words of one number
+(``fold_in``).
 
 Source: Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011); ``jax/_src/prng.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from ...array.graph import Graph
-from ...array.live import live_nodes
+from ...array.live import LiveNodes, live_nodes
 from ...array.node import Node, Slot, literal_value
-from ...array.operations.inference import broadcast_shapes
-from ...array.program import Function, Loop, roots, tree_nodes
+from ...array.program import Function, tree_nodes
 from ...array.rewriting import rewrite
 from ...array.support import Support
-from ...array.traversal import topological, users_of
-from ...array.value import FULL, NEW, filled, getitem
+from ...array.value import FULL, NEW, getitem
 from ...hlo.element_types import F32, U32
-from ..matching import Bindings, pattern
+from ..matching import Bindings
 from ..rules import Rule, apply_rules
+from .cipher_loops import cipher_loops
+from .cipher_rounds import cipher_rounds
+from .words import is_zero, key_of, prelude_call
 
 _GROUPS = 5
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-_PARITY = 0x1BD11BDA
 _SMALLEST = 2.0**-23  # of the fractions of JAX's floats that are not 0
 
 
-def _rounds() -> tuple[str, str]:
-    """The patterns of both words after the 4 rounds of a group, on words ``x`` and ``y``."""
-    x, y = "x", "y"
-    for k in range(4):
-        amount = f"(r{k} := getitem(rotations, index={(k,)}))"
-        x = f"(x{k} := add({x}, {y}))"
-        y = f"xor({x}, or_(shift_left({y}, {amount}), shift_right_logical({y}, subtract(32, {amount}))))"
-    return x, y
-
-
-_FIRST, _SECOND = (text for text in _rounds())
-_NEXT_FIRST = f"add({_FIRST}, key)"
-_NEXT_SECOND = f"add(add({_SECOND}, key), count)"
-
-
 def threefry(function: Function, supports: Support) -> None:
-    """Raise the loops of the cipher, then what JAX does with the words."""
-    if not live_nodes(function).of(("loop", "call")):
+    """Raise what is the cipher, then what JAX does with the words."""
+    cipher_loops(function, supports)
+    cipher_rounds(function, supports)
+    live, graph = live_nodes(function), function.graph
+    if not any(map(_is_cipher, live.of(("prelude", "call")))):
         return
-    users = users_of(topological(roots(function)), roots(function))
-    graph = function.graph
-    ciphers: dict[Node, Node] = {}  # by what stands for them: the loops, and calls of functions that are one
+    named: set[Node] = set()
 
     def rule(node: Node) -> Node | None:
-        is_cipher = node.opcode == "loop" and _is_cipher(node, users)
-        if is_cipher or (node.opcode == "call" and _is_only_cipher(node.parameters["function"])):
-            made = _call(graph, node, users) if is_cipher else _named(graph, node, users, node.operands)
-            if made is not None:
-                ciphers[made] = node
-            return made
-        if node.opcode == "item" and node.operands[0] in ciphers and node.operands[0].opcode == "prelude":
-            return _word(graph, node, node.operands[0])
-        return None
+        if node.opcode == "item":
+            return _word(graph, node, node.operands[0]) if node.operands[0] in named else None
+        made = _named(graph, live, node) if _is_cipher(node) else None
+        if made is not None:
+            named.add(made)
+        return made
 
-    rewrite(function, ("loop", "call", "item"), rule, supports)
-    if ciphers:
-        apply_rules(function, RULES, supports)
+    rewrite(function, ("prelude", "call", "item"), rule, supports)
+    apply_rules(function, RULES, supports)
 
 
-# -- the loop
-
-
-def _is_cipher(node: Node, users: dict[Node, list[Node | None]]) -> bool:
-    """The body is a group of rounds, the carries turn as they should, and only the two words are read afterwards."""
-    loop: Loop = node.parameters["loop"]
-    carries = loop.carries
-    counted = loop.counter is not None and (loop.start, loop.stop, loop.step) in ((1, 6, 1), (0, 5, 1))
-    if not counted or loop.stores or loop.effect is not None or len(carries) != 7:
-        return False
-    if any(user is None or user.opcode != "item" or user.parameters["index"] > 1 for user in users.get(node, ())):
-        return False
-    x, y, key1, key2, key0, even, odd = (carry.parameter for carry in carries)
-    following = [carry.following for carry in carries]
-    if following[2:] != [key2, key0, key1, odd, even] or following[0] is None or following[1] is None:
-        return False
-    given = {"x": x, "y": y, "rotations": even}
-    return (
-        _holds(_NEXT_FIRST, following[0], given | {"key": key1})
-        and _holds(_NEXT_SECOND, following[1], given | {"key": key2}, loop)
-        and [_constant(carry.initial) for carry in carries[5:]] == list(_ROTATIONS)
-    )
+def _is_cipher(node: Node) -> bool:
+    """Tell whether a node is a call of the cipher, or of a function that is nothing else."""
+    if node.opcode == "call":
+        return _is_only_cipher(node.parameters["function"])
+    return node.opcode == "prelude" and node.parameters["function"] == "threefry_2x32"
 
 
 def _is_only_cipher(function: Function) -> bool:
     """Tell whether a function gives both words of the cipher of its arguments, as JAX has it for each shape."""
     parts = tree_nodes(function.results)
     cipher = parts[0].operands[0] if [part.opcode for part in parts] == ["item", "item"] else None
-    if cipher is None or cipher.opcode != "prelude" or cipher.parameters["function"] != "threefry_2x32":
+    if cipher is None or cipher.opcode != "prelude" or not _is_cipher(cipher):
         return False
     is_whole = parts[1].operands[0] is cipher and [part.parameters["index"] for part in parts] == [0, 1]
     return is_whole and list(cipher.operands) == function.parameters
 
 
-def _holds(text: str, node: Node, given: Bindings, loop: Loop | None = None) -> bool:
-    """The pattern matches with these meanings of its names; ``count`` is the number of the group, from 1."""
-    found = pattern(text).match(node)
-    if found is None or any(found[name] is not meaning for name, meaning in given.items()):
-        return False
-    if loop is None:
-        return True
-    count, extra = found["count"], 1 - loop.start
-    while count.opcode in ("retype", "scalar", "convert"):
-        (count,) = count.operands
-    if extra and count.opcode == "add":
-        (count,) = (part for part in count.operands if part.opcode not in ("integer", "literal"))
-        return count is loop.counter and found["count"].interval == (1, _GROUPS)
-    return not extra and count is loop.counter
-
-
-def _constant(node: Node) -> tuple[int, ...] | None:
-    return tuple(node.parameters["constant"].array.tolist()) if node.opcode == "array" else None
-
-
-# -- what it starts from
-
-
-Element = tuple[Node, tuple[Any, ...]]
-
-
-def _element(node: Node) -> Element:
-    """The array and the index that a single element is read by, through broadcasts and unit axes."""
-    while node.opcode in ("broadcast_to", "expand", "full") and prod(node.operands[0].shape) == 1:
-        (node,) = node.operands
-    if node.opcode != "getitem" or len(node.operands) != 1 or prod(node.shape) != 1:
-        return node, ()
-    base, inner = node.operands[0], []
-    for item, size in zip(node.parameters["index"], base.shape, strict=False):
-        inner.append(range(size)[slice(*item)].start if isinstance(item, tuple) else 0 if item == FULL else item)
-    inner += [0] * (base.ndim - len(inner))
-    while base.opcode == "getitem" and len(base.operands) == 1 and NEW not in base.parameters["index"]:
-        rest = iter(inner)
-        outer = []
-        source = base.operands[0]
-        items = [*base.parameters["index"], *[FULL] * (source.ndim - len(base.parameters["index"]))]
-        for item, size in zip(items, source.shape, strict=True):
-            outer.append(
-                item
-                if isinstance(item, int)
-                else range(size)[slice(*item) if item != FULL else slice(None)][next(rest)]
-            )
-        base, inner = source, outer
-    return base, tuple(inner)
-
-
-def _read(node: Node) -> Element:
-    """The array and the index that words are read by: those of one key, or of several side by side."""
-    if prod(node.shape) == 1:
-        return _element(node)
-    while node.opcode == "expand":
-        (node,) = node.operands
-    if node.opcode != "getitem" or len(node.operands) != 1:
-        return node, ()
-    base, index = node.operands[0], [item for item in node.parameters["index"] if item is not NEW]
-    chosen = [
-        range(size)[slice(*i)] if isinstance(i, tuple) else () for i, size in zip(index, base.shape, strict=False)
-    ]
-    return base, tuple(own[0] if len(own) == 1 else item for item, own in zip(index, chosen, strict=True))
-
-
-def _are_keys(key0: Node, key1: Node, key2: Node) -> bool:
-    """The third word of each key is what the cipher makes of the first two."""
-    while key2.opcode == "expand":
-        (key2,) = key2.operands
-    found = pattern(f"xor(xor(a, b), {_PARITY})").match(key2)
-    return found is not None and {_read(found["a"]), _read(found["b"])} == {_read(key0), _read(key1)}
-
-
-def _key(graph: Graph, key0: Node, key1: Node) -> Node | None:
-    """The key of two words: part of an array, or put together from them; None for several keys."""
-    if prod(key0.shape) != 1:
-        return None
-    (array, first), (other, second) = _element(key0), _element(key1)
-    is_pair = array is other and first and first[:-1] == second[:-1] and (first[-1], second[-1]) == (0, 1)
-    if is_pair and array.shape[-1] == 2:
-        return getitem(graph, array, [*first[:-1], FULL])
-    return graph.add("stack", (key0, key1), axis=0) if key0.ndim == key1.ndim == 0 else None
-
-
-def _count(graph: Graph, initial: Node, word: Node) -> Node | None:
-    """Return what was added to a word of the key to get what a word of the cipher starts from, or None."""
-    is_one = prod(word.shape) == 1
-    while (is_one and initial.opcode == "expand") or (
-        initial.opcode == "broadcast_to" and initial.operands[0].shape in ((), word.shape)
-    ):
-        (initial,) = initial.operands
-    if _is_word(initial, word):
-        return graph.literal(0, U32)
-    is_expanded = initial.opcode == "expand" and initial.shape == word.shape
-    total = initial.operands[0] if is_expanded else initial
-    for one, other in (total.operands, total.operands[::-1]) if total.opcode == "add" else ():
-        if is_expanded and one.shape == other.shape and _read(other) == _read(word):
-            return getitem(graph, one, initial.parameters["index"])
-        if not is_expanded and _is_word(other, word):
-            return one
-    return initial if _is_zero(word) else None
-
-
-def _is_word(node: Node, word: Node) -> bool:
-    has_shape = node.shape == word.shape or prod(node.shape) == prod(word.shape) == 1
-    return has_shape and _read(node) == _read(word)
-
-
-def _is_zero(node: Node) -> bool:
-    return node.is_literal and not literal_value(node)
-
-
-def _call(graph: Graph, node: Node, users: dict[Node, list[Node | None]]) -> Node | None:
-    """Return the call that makes the words, by name where JAX's counts show one; None where it has no counts."""
-    x, y, key1, key2, key0, *_ = node.operands
-    first, second = _count(graph, x, key0), _count(graph, y, key1)
-    if first is None or second is None or not _are_keys(key0, key1, key2):
-        return None
-    named = _named(graph, node, users, (key0, key1, first, second))
-    if named is not None:
-        return named
-    words = key0, key1, _spread(graph, first, key0, y.shape), _spread(graph, second, key1, y.shape)
-    return _prelude(graph, "threefry_2x32", words, tuple(map(Slot, range(len(words)))))
-
-
-def _named(graph: Graph, node: Node, users: dict[Node, list[Node | None]], words: Sequence[Node]) -> Node | None:
+def _named(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
     """Return the call by name that makes the words of a key and two counts, where these are a pattern of JAX's."""
-    key0, key1, first, second = words
-    key, shape = _key(graph, key0, key1), node.results[1][0]
-    if key is None or not _is_zero(first.operands[0] if first.operation.is_filled else first):
+    key0, key1, first, second = node.operands
+    key, shape = key_of(graph, key0, key1), node.results[1][0]
+    if key is None or not is_zero(_spread_out(first)):
         return None
-    items = [user for user in users[node] if user is not None]
-    mixed = {reader for item in items for reader in users[item]}
-    together = len(items) == 2 and len(mixed) == 1 and all(r is not None and r.opcode == "xor" for r in mixed)
+    items = live.users(node)
+    mixed = {reader for item in items for reader in live.users(item)}
+    is_read_once = len(items) == 2 and len(mixed) == 1 and not any(map(live.is_root, items))
+    together = is_read_once and all(reader.opcode == "xor" for reader in mixed)
     if _counts_up(second, shape) and (together or len(shape) == 1):
         name, size = ("random_bits", shape) if together else ("split_key", shape[0])
-        return _prelude(graph, name, (key,), (Slot(0), size))
-    if second.ndim or prod(shape) != 1 or together:
+        return prelude_call(graph, name, (key,), (Slot(0), size))
+    count = _spread_out(second)
+    if count.ndim or prod(shape) != 1 or together:
         return None
-    data: Any = int(literal_value(second)) if second.is_literal else Slot(1)
-    return _prelude(graph, "fold_in", (key, second)[: 1 if second.is_literal else 2], (Slot(0), data))
+    data: Any = int(literal_value(count)) if count.is_literal else Slot(1)
+    return prelude_call(graph, "fold_in", (key, count)[: 1 if count.is_literal else 2], (Slot(0), data))
 
 
-def _spread(graph: Graph, count: Node, word: Node, shape: tuple[int, ...]) -> Node:
-    """The counts of one word, as large as the cipher's results where they are not with the key's word."""
-    if broadcast_shapes(count.shape, word.shape) == shape:
-        return count
-    return filled(graph, count, shape) if count.is_literal else graph.add("broadcast_to", (count,), shape=shape)
-
-
-def _prelude(graph: Graph, name: str, operands: tuple[Node, ...], arguments: tuple[Any, ...]) -> Node:
-    return graph.add("prelude", operands, function=name, arguments=arguments, keywords={})
+def _spread_out(count: Node) -> Node:
+    """The number that a count has at all places, or the counts themselves."""
+    is_number = count.operation.is_filled or count.opcode in ("broadcast_to", "expand")
+    return count.operands[0] if is_number and not count.operands[0].ndim else count
 
 
 def _counts_up(node: Node, shape: tuple[int, ...]) -> bool:
@@ -309,8 +145,6 @@ def _word(graph: Graph, item: Node, call: Node) -> Node | None:
     if call.parameters["function"] == "random_bits":
         graph.stand_ins.add(item)
         return call if number else graph.literal(0, U32)  # which the other is combined with
-    if call.parameters["function"] == "threefry_2x32":
-        return None
     if call.parameters["function"] == "split_key":
         return getitem(graph, call, [FULL, number])
     return getitem(graph, call, [(number or None, None if number else 1, None)] if item.ndim else [number])
@@ -323,9 +157,16 @@ def _whole(graph: Graph, node: Node, found: Bindings) -> Node | None:
     """The pairs of words, of which both columns were put side by side again."""
     array = found["pairs"]
     wanted = found["first"], found["second"]
-    columns = ((FULL, 0), (FULL, 1)) if node.opcode == "stack" else (((None, 1, None),), ((1, None, None),))
+    columns: tuple[Any, Any] = ((None, 1, None),), ((1, None, None),)
+    if node.opcode == "stack":
+        columns = ((FULL, 0), (FULL, 1)) if array.ndim == 2 else ((0,), (1,))
     is_whole = wanted == columns and node.parameters["axis"] == node.ndim - 1 and array.shape == node.shape
     return array if is_whole else None
+
+
+def _with_unit_axes(graph: Graph, node: Node, found: Bindings) -> Node:
+    """The bits of a shape with unit axes."""
+    return prelude_call(graph, "random_bits", found["bits"].operands, (Slot(0), node.shape))
 
 
 def _uniform(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -346,8 +187,8 @@ def _uniform(graph: Graph, node: Node, found: Bindings) -> Node | None:
     written = [int(end) if end == int(end) else float(str(end)) for end in (start, high)]
     limits = tuple(written if high != 1 else written[:1] if start else ())
     if bits.opcode == "xor":
-        return _prelude(graph, "uniform_of", (bits,), (Slot(0), *limits))
-    return _prelude(graph, "random_uniform", bits.operands, (*bits.parameters["arguments"], *limits))
+        return prelude_call(graph, "uniform_of", (bits,), (Slot(0), *limits))
+    return prelude_call(graph, "random_uniform", bits.operands, (*bits.parameters["arguments"], *limits))
 
 
 def _normal(graph: Graph, node: Node, found: Bindings) -> Node | None:
@@ -359,7 +200,7 @@ def _normal(graph: Graph, node: Node, found: Bindings) -> Node | None:
     least = np.nextafter(np.float32(-1), np.float32(0))
     if node.element_type is not F32 or [np.float32(end) for end in arguments[given:]] != [least]:
         return None
-    return _prelude(graph, "random_normal" if is_named else "normal_of", uniform.operands, arguments[:given])
+    return prelude_call(graph, "random_normal" if is_named else "normal_of", uniform.operands, arguments[:given])
 
 
 def _uniforms(bits: str) -> Iterator[Rule]:
@@ -378,6 +219,7 @@ RULES = (
         Rule(f"multiply(prelude.erf_inv((uniform := prelude.{function}(given))), 1.4142135)", _normal)
         for function in ("random_uniform", "uniform_of")
     ),
+    Rule("expand((bits := prelude.random_bits(key)))", _with_unit_axes, once=("bits",)),
     *_uniforms("prelude.random_bits(key)"),
     *_uniforms("xor(first, second)"),
 )
