@@ -16,6 +16,7 @@ from ..transpile.array.operations.functions import declare_prelude
 from ..transpile.array.program import Function, Program
 from ..transpile.array.support import Features, Refuses
 from ..transpile.errors import Diagnostic, UsageError
+from ..transpile.kernels.kernel import Kernel
 from ..transpile.kernels.lines import Lines
 
 TEMPLATES = Path(__file__).resolve().parents[1] / "templates"
@@ -70,6 +71,10 @@ def _saves_an_array(nodes: Sequence[Node], saved: int, is_repeated: bool) -> boo
     return saved > 0
 
 
+def _one(kernel: Kernel) -> int:
+    return 1
+
+
 @dataclass(frozen=True, slots=True)
 class Kernels:
     """The way a target writes kernels (``transpile/kernels``).
@@ -86,9 +91,10 @@ class Kernels:
     compute arrays of other shapes, too. The only result of a kernel, and any with ``bytes_by_caller`` and more, is an
     array that the caller makes and a kernel fills, unless that is None. Where one ``saves_launches``, parts of what is
     computed are computed where they are read, and arrays that change in most places are computed anew. Loops over
-    ``parallel_from`` elements and more may run in several threads, where a target has these. ``any_size`` are the
-    fields that are others where sizes are free; None where kernels cannot be written for any. Where kernels are strings
-    in the text of a module, ``language()`` says how sizes stand in them
+    ``parallel_from`` elements and more may run in several threads, where a target has these; ``at_once(kernel)`` is how
+    many neighbouring elements each thread of a kernel computes that writes no rows of what a loop stacks. ``any_size``
+    are the fields that are others where sizes are free; None where kernels cannot be written for any. Where kernels are
+    strings in the text of a module, ``language()`` says how sizes stand in them
     (:class:`transpile.emission.any_size.kernel_strings.Language`). They need the packages that ``requires`` names,
     which an ``extra`` of this distribution installs, and ``compiler_bytes`` of memory beside their arrays.
     ``declarations`` makes what writes the kernels of a module (:class:`transpile.emission.kernels.Declarations`); the
@@ -111,6 +117,7 @@ class Kernels:
     bytes_by_caller: int | None = None
     saves_launches: bool = False
     parallel_from: int | None = None
+    at_once: Callable[[Kernel], int] = _one
     requires: tuple[str, ...] = ()
     extra: str = ""
     compiler_bytes: int = 0

@@ -37,7 +37,8 @@ def machine(device: Device, _: str) -> Record:
 
 
 # What tests without a GPU assume: code on cp, and the value it is taken to have. `captured(f)`: whether f can be;
-# `random(3, 4)`: float32 numbers on the device; `host(x)`; `same(x, y)`: but for 1e-3 of the largest number.
+# `random(3, 4)`: float32 numbers on the device; `host(x)`; `same(x, y)`: but for 1e-3 of the largest number;
+# `refused(f)`: the message of the error.
 FACTS: dict[str, tuple[str, Any]] = {
     "float32 subnormals are flushed": ("float((cp.float32(1e-39) * cp.ones(1, 'f'))[0])", 0.0),
     "a subnormal float32 equals 0": ("int((cp.asarray(np.array([1e-39], 'f')) == 0)[0])", 1),
@@ -50,15 +51,20 @@ FACTS: dict[str, tuple[str, Any]] = {
     "NaN to int32": ("int(cp.full(1, cp.nan, 'f').astype('i')[0])", 0),
     "1e10 to int32": ("int(cp.full(1, 1e10, 'f').astype('i')[0])", 2**31 - 1),
     "7 // 0": ("int((cp.full(1, 7, 'i') // cp.zeros(1, 'i'))[0])", 0),
-    "clip of NaN": ("float(cp.clip(cp.full(1, cp.nan, 'f'), 0, 1)[0])", 0.0),
+    "clip of NaN": ("float(cp.clip(cp.full(1, cp.nan, 'f'), 0, 1)[0])", float("nan")),
+    "clip by NaN": ("float(cp.clip(cp.ones(1, 'f'), cp.full(1, cp.nan, 'f'), 3)[0])", 1.0),
     "maximum of NaN": ("float(cp.maximum(cp.full(1, cp.nan, 'f'), 1)[0])", float("nan")),
     "max over NaN": ("float(cp.asarray(np.array([1, np.nan, 2], 'f')).max())", float("nan")),
     "popcount of int8 -1": ("int(cp.bitwise_count(cp.full(1, -1, 'b'))[0])", 1),
     "fmod of 2**62 + 1 by 10": ("int(cp.fmod(cp.full(1, 2**62 + 1, 'l'), cp.full(1, 10, 'l'))[0])", 4),
     "sign of -0.0": ("float(cp.signbit(cp.sign(cp.full(1, -0.0, 'f')))[0])", 0.0),
     "a kernel of scalars alone": (
-        "int(cp.ElementwiseKernel('T a, T b', 'T c', 'c = a + b', 'plus')(cp.int32(1), cp.int32(2)))",
-        3,
+        "refused(lambda: cp.ElementwiseKernel('int32 a', 'int32 b', 'b = a', 'same')(cp.int32(1)))",
+        "Loop size is undecided.",
+    ),
+    "a letter that a scalar alone has": (
+        "refused(lambda: cp.ElementwiseKernel('X x, Y y', 'Y z', 'z = x + y', 'plus')(x, cp.int32(1)))",
+        "'Y'",
     ),
     "a kernel of no elements": (
         "len(cp.ElementwiseKernel('T a', 'T b', 'b = a', 'same')(cp.zeros(0, 'f')))",
@@ -145,7 +151,17 @@ def _evaluated(code: str, cp: Any, device: Device) -> Any:
 
     names = {"cp": cp, "np": np, "float": number(float), "int": number(int), "host": host, "random": random}
     names |= {"same": same, "x": cp.ones((4, 4), dtype="f"), "solve_triangular": solve_triangular}
+    names |= {"refused": _refusal}
     return eval(code, names | {"captured": lambda function: _is_captured(cp, function)})
+
+
+def _refusal(function: Callable[[], Any]) -> str:
+    """What CuPy says to a call that it refuses."""
+    try:
+        function()
+    except Exception as error:
+        return str(error)
+    return ""
 
 
 def _is_captured(cp: Any, function: Callable[[], Any]) -> bool:

@@ -61,7 +61,12 @@ ARGUMENTS: dict[str, Callable[[], list[Any]]] = {
     "max pool 2 x 2": lambda: [numbers(32, 112, 112, 64)],
     "max pool 2 x 2, gradient": lambda: [numbers(32, 112, 112, 64)],
     "max pool 3 x 3, gradient": lambda: [numbers(32, 112, 112, 64)],
-    "LSTM, 8 steps": lambda: [numbers(8, 64, 512), numbers(512, 2048), numbers(512, 2048), numbers(64, 512)],
+    "LSTM, 8 steps": lambda: [
+        numbers(8, 64, 512),
+        numbers(512, 2048) / 32,
+        numbers(512, 2048) / 32,
+        numbers(64, 512),
+    ],
     "LSTM, 8 steps, gradients": lambda: [
         numbers(8, 64, 512),
         numbers(512, 2048) / 32,
@@ -71,7 +76,7 @@ ARGUMENTS: dict[str, Callable[[], list[Any]]] = {
     "top-k": lambda: [numbers(4096, 4096)],
     "sort of rows": lambda: [numbers(4096, 4096)],
     "argsort of rows": lambda: [numbers(4096, 4096)],
-    "cumulative sum": lambda: [numbers(1 << 24)],
+    "cumulative sum": lambda: [numbers(1 << 20)],
     "histogram": lambda: [numbers(1 << 24)],
     "FFT convolution": lambda: [numbers(1 << 16, 128), numbers(1 << 16, 128)],
     "stencil, 10 steps": lambda: [numbers(4096, 4096)],

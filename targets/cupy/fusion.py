@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
+from math import prod
 from typing import Any
 
 from ...transpile.array.node import Node
+from ...transpile.kernels.kernel import Kernel
 from ...transpile.kernels.lines import Lines, is_splittable, reduced_axes
 from ..base import Kernels
 from ..element_rules import RULES, ElementTable, ReductionTable, hides_elements
@@ -63,6 +65,9 @@ _MOST_OF_A_BLOCK_OF_FEW = 2**16  # where there are too few to keep a device busy
 _MANY_BLOCKS = 264  # two for each multiprocessor of an H200
 _PART = 2**13  # elements, of a line that several blocks share, or more
 _MOST_PARTS = 1024
+_LARGE_LOOP = 2**20  # elements
+_SHORT_COLUMN = 16  # elements
+_BITS_AT_ONCE = 128  # that a thread reads and writes
 _LONGEST_LINE = 2**30  # elements: steps beyond still have 32 bits
 _PLACES = frozenset(("argmax", "argmin", "first_largest", "first_smallest"))
 _REDUCTIONS = ReductionTable(_FLOATS | _INTEGERS, _PLACES, _WIDE)
@@ -80,11 +85,24 @@ def parts(lines: Lines) -> int:
     return min(-(-elements // _PART), max(-(-_MANY_BLOCKS // blocks), -(-elements // _MOST_OF_A_BLOCK)), _MOST_PARTS)
 
 
+def at_once(kernel: Kernel) -> int:
+    """Return how many elements are 16 bytes of the widest array, where a loop is so large that CuPy's threads of one
+    element each are too many, each array has an element for each of the loop, or one, and there is no rest.
+    """
+    read = [node for node in kernel.function.parameters if node not in kernel.whole]
+    bits = max(node.type.bits for node in (*read, *kernel.outputs))
+    size, together = prod(kernel.loop), _BITS_AT_ONCE // max(bits, 8)
+    fits = all(node.shape == kernel.loop or not node.shape for node in read)
+    fits = fits and all(tuple(shape) == kernel.loop for shape in kernel.shapes)
+    is_large = kernel.lines is None and size >= _LARGE_LOOP
+    return together if is_large and fits and size % together == 0 else 1
+
+
 def pays(nodes: Sequence[Node], saved: int, is_repeated: bool) -> bool:
     """Tell whether kernels save an array, or the library's several launches of a pad, or sums of few columns, for which
-    the library has too few blocks.
+    the library has too few blocks, or of short ones, for each of which it has a block.
     """
-    return saved > 0 or any(node.opcode == "pad" or _is_of_few_columns(node) for node in nodes)
+    return saved > 0 or any(n.opcode == "pad" or _is_of_few_columns(n) or _is_of_short_columns(n) for n in nodes)
 
 
 def _is_of_few_columns(node: Node) -> bool:
@@ -92,6 +110,14 @@ def _is_of_few_columns(node: Node) -> bool:
         return False
     lines = Lines.along(node.operands[0].shape, reduced_axes(node))
     return lines is not None and not lines.are_rows and parts(lines) > 1
+
+
+def _is_of_short_columns(node: Node) -> bool:
+    if not reduces(node):
+        return False
+    lines = Lines.along(node.operands[0].shape, reduced_axes(node))
+    is_short = lines is not None and not lines.are_rows and lines.length <= _SHORT_COLUMN
+    return is_short and prod(node.operands[0].shape) >= _LARGE_LOOP
 
 
 def reduces(node: Node) -> bool:
@@ -138,6 +164,7 @@ KERNELS = Kernels(
     refuses=hides_elements,
     take_any_shape=True,
     saves_launches=True,
-    any_size={"parts": _whole, "reduces": _reduces_several, "most_elements": 2**62},
+    at_once=at_once,
+    any_size={"at_once": lambda kernel: 1, "parts": _whole, "reduces": _reduces_several, "most_elements": 2**62},
     language=_language,
 )

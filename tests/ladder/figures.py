@@ -84,7 +84,7 @@ def kernel_sources(text: str, tag: str) -> Iterator[str]:
         if isinstance(kernel, cupy.ElementwiseKernel) and "_kernel" in key:
             dtypes = tuple(np.dtype(parameter.dtype) for parameter in kernel.in_params)
             yield elementwise_source(kernel, dtypes).replace(f" {key}(", own)
-        elif type(kernel).__name__ == "RowKernel":
+        elif type(kernel).__name__ in ("RowKernel", "WideKernel"):
             yield kernel.kernel.code.replace(f" {key}(", own)
 
 

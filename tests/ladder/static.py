@@ -153,7 +153,7 @@ def _call(node: ast.Call, own: set[str], texts: dict[str, str]) -> Iterator[str]
         if not starred and (count != function.nin or set(keywords) - {"out"}):
             yield f"{ast.unparse(node)}: {function.name} takes {function.nin} operands"
         return
-    if getattr(function, "__name__", "") in _KERNELS or ast.unparse(node.func) == "RowKernel":
+    if getattr(function, "__name__", "") in _KERNELS or ast.unparse(node.func) in ("RowKernel", "WideKernel"):
         yield from _kernel(node, texts)
     signature = _signature(node, function)
     is_own = ast.unparse(node.func).startswith("self.") and node.func.attr in own  # type: ignore[attr-defined]

@@ -116,7 +116,7 @@ def sliced(rows, columns):
 
 def test_places_in_kernels_have_32_bits():
     """What is larger is left to the library, also where only a part of it is read."""
-    assert "raw float32 x" in xla2py.emit(sliced(2**20, 2**11 - 1), "cupy", style="fast").source
+    assert "const float *__restrict__ x" in xla2py.emit(sliced(2**20, 2**11 - 1), "cupy", style="fast").source
     for text in (sliced(2**20, 2**11), sliced(2**20, 2**13), sliced(2**27, 17)):
         assert "_kernel" not in xla2py.emit(text, "cupy", style="fast").source
 
@@ -204,7 +204,7 @@ def test_kernels_compile_for_gpus_and_spill_nothing(compiler):
             if isinstance(kernel, cupy.ElementwiseKernel):
                 dtypes = tuple(np.dtype(parameter.dtype) for parameter in kernel.in_params)
                 sources.append(elementwise_source(kernel, dtypes).replace(f" {key}(", own))
-            elif type(kernel).__name__ == "RowKernel":
+            elif type(kernel).__name__ in ("RowKernel", "WideKernel"):
                 sources.append(kernel.kernel.code.replace(f" {key}(", own))
     usage = compiled(sources, compiler)
     assert len(usage) == len(sources) * len(ARCHITECTURES) > 4

@@ -29,7 +29,7 @@ class StoredRows:
         parts = writer.items.get(node, {}) if node.results else {0: node}
         found = {k: store for k, part in parts.items() if (store := self._row(part)) is not None}
         count = len(node.results) or 1
-        if node.parameters["kernel"].by_lines or 2 * len(found) < count or _ROW not in writer.renderer.macros:
+        if node.parameters["kernel"].makes_results or 2 * len(found) < count or _ROW not in writer.renderer.macros:
             return False
         places: list[str] = [""] * count
         for k, store in found.items():

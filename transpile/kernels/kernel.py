@@ -41,6 +41,7 @@ class Kernel:
     )  # where each result has the element of a step; no map for parts of lines
     parallel: str = "1"  # into how many parts the outermost loop falls that run at once: a number, or ``auto``
     by_caller: list[int] = field(default_factory=list)  # the numbers of the results whose arrays the caller makes
+    at_once: int = 1  # neighbouring elements of a large loop that a thread computes
     cut: frozenset[int] = frozenset()  # the axes of the loop along which arrays are parts, of any size
 
     @property
@@ -52,6 +53,11 @@ class Kernel:
     def by_lines(self) -> bool:
         """The loop is one over lines, and over the elements of each."""
         return self.lines is not None
+
+    @property
+    def makes_results(self) -> bool:
+        """The caller gives no arrays to write into."""
+        return self.by_lines or self.at_once > 1
 
     @property
     def is_of_any_shape(self) -> bool:
@@ -86,7 +92,16 @@ class Kernel:
             for node in nodes
         ]
         results = tuple(number[node] for node in tree_nodes(self.function.results))
-        return self.loop, self.cut, self.lines, self.parts, tuple(map(tuple, self.shapes)), results, tuple(parts)
+        return (
+            self.loop,
+            self.cut,
+            self.at_once,
+            self.lines,
+            self.parts,
+            tuple(map(tuple, self.shapes)),
+            results,
+            tuple(parts),
+        )
 
 
 def given_type(node: Node) -> ElementType | None:

@@ -6,6 +6,7 @@ import ast
 import textwrap
 from collections.abc import Sequence
 from functools import cache
+from math import prod
 from typing import Any
 
 from ....transpile.array.node import Node
@@ -48,9 +49,12 @@ class CudaDeclarations(Declarations):
         words = set(WORDS)
         if kernel.by_lines:
             words |= {"row", "column", "inside", "k"}
+        if kernel.at_once > 1:
+            words |= {"group", "k"}
         if _kinds(kernel) & {"f64", "c64", "c128"}:
             words |= DOUBLE_WORDS
         launch = launched_at_any_size if self.caller_renderer.sizes_are_free else launched
+        self.renderer.at_once = kernel.at_once
         self.renderer.launch, found = launch(kernel) if kernel.by_lines else (None, None)
         self.shapes[self.caller_renderer.kernel_names[kernel]] = {}  # sizes are handed to it
         given_to_all = kernel, self.renderer, Names(words), self.annotate, constants, self.source_names
@@ -60,6 +64,8 @@ class CudaDeclarations(Declarations):
         writer.write()
         if isinstance(writer, LineWriter):
             return self._of_lines(writer)
+        if kernel.at_once > 1:
+            return self._of_neighbours(writer)
         return self.caller_renderer.statement(
             "elementwise_kernel",
             self.caller_renderer.kernel_names[kernel],
@@ -79,7 +85,7 @@ class CudaDeclarations(Declarations):
         return self.caller_renderer.statement(
             "row_kernel",
             self.caller_renderer.kernel_names[kernel],
-            sorted({_HEADERS[kind] for kind in _kinds(kernel) if kind in _HEADERS}),
+            _headers(kernel),
             [
                 renderer.statement("pointer", renderer.type_name(n.type), name, is_result)
                 for n, name, is_result in pairs
@@ -87,11 +93,37 @@ class CudaDeclarations(Declarations):
             renderer.launch,
             writer.texts_of_lines(),
             list(renderer.preamble),
-            [
-                (shape, self.caller_renderer.dtype(output.type))
-                for output, shape in zip(kernel.outputs, kernel.shapes, strict=True)
-            ],
+            self._results(kernel),
         )
+
+    def _of_neighbours(self, writer: KernelWriter) -> str:
+        """The declaration of a kernel whose threads compute several elements beside each other."""
+        kernel, renderer = writer.kernel, self.renderer
+        assert renderer is not None
+        self.caller_renderer.used_prelude["WideKernel"] = None
+        renderer.device("NEIGHBOURS", "neighbours")
+        inputs = [(node, writer.texts[node]) for node in kernel.function.parameters]
+        outputs = list(zip(writer.results, writer.written_names, strict=True))
+        return self.caller_renderer.statement(
+            "wide_kernel",
+            self.caller_renderer.kernel_names[kernel],
+            _headers(kernel),
+            [
+                _Elements(renderer.type_name(node.type), name, node in kernel.whole, not node.shape, writer.names)
+                for node, name in inputs
+            ],
+            [_Elements(renderer.type_name(node.type), name, False, False, writer.names) for node, name in outputs],
+            kernel.at_once,
+            prod(kernel.loop) // kernel.at_once,
+            writer.texts_of_lines(),
+            list(renderer.preamble),
+            self._results(kernel),
+        )
+
+    def _results(self, kernel: Kernel) -> list[tuple[Sequence[int], str]]:
+        """The shapes and dtypes of the arrays that a kernel makes."""
+        pairs = zip(kernel.outputs, kernel.shapes, strict=True)
+        return [(shape, self.caller_renderer.dtype(output.type)) for output, shape in pairs]
 
     def _declared(self, writer: KernelWriter, nodes: Sequence[Node], names: Sequence[str]) -> list[str]:
         """The parameters of a kernel, in lines."""
@@ -112,6 +144,19 @@ class CudaDeclarations(Declarations):
             self.caller_renderer.statement("device_function", name.upper(), name, *_parts(self.library, name))
             for name in functions
         ]
+
+
+class _Elements:
+    """An array in a kernel whose threads compute neighbours: what they call its element, its memory and their share."""
+
+    def __init__(self, ctype: str, name: str, is_whole: bool, is_number: bool, names: Names) -> None:
+        self.ctype, self.name, self.is_whole, self.is_number = ctype, name, is_whole, is_number
+        self.pointer = name if is_whole else names.fresh(f"{name}_all")
+        self.group = "" if is_whole or is_number else names.fresh(f"{name}_group")
+
+
+def _headers(kernel: Kernel) -> list[str]:
+    return sorted({_HEADERS[kind] for kind in _kinds(kernel) if kind in _HEADERS})
 
 
 def _kinds(kernel: Kernel) -> set[str]:

@@ -50,6 +50,7 @@ class CudaRenderer(KernelRenderer):
     def __init__(self, folder: Path, beside: Renderer) -> None:
         self.to_wrap: frozenset[Node] = frozenset()  # the nodes of the current kernel to compute without a sign
         self.launch: Launch | None = None  # of the current kernel, if its threads compute lines together
+        self.at_once = 1  # elements that a thread of the current kernel computes
         self.preamble: dict[str, None] = {}  # the constants with the functions that the current kernel calls
         self.shared_functions: dict[str, str] = {}  # of the prelude's kernels: the constant with their C++
         super().__init__(folder, beside)
@@ -58,6 +59,7 @@ class CudaRenderer(KernelRenderer):
         return super().own_globals() | {
             "ctypes": CTYPES,
             "launch": lambda: self.launch,
+            "at_once": lambda: self.at_once,
             "index_type": CTYPES["s64" if self.sizes_are_free else "s32"],
             "device": self.device,
             "shared_function": self.shared_function,

@@ -67,10 +67,10 @@ def _fmod(a: np.ndarray, b: np.ndarray) -> Any:
 
 
 def _clip(x: Any, low: Any = None, high: Any = None, **_: Any) -> Any:
-    """Loses NaN, as fmin and fmax do."""
-    result = np.asarray(x)
-    result = result if low is None else np.fmax(result, np.asarray(low).astype(result.dtype))
-    return result if high is None else np.fmin(result, np.asarray(high).astype(result.dtype))
+    """Passes bounds that are NaN over, and takes the lower one of two in the wrong order."""
+    array = np.asarray(x)
+    result = array if high is None else np.where(array > high, np.asarray(high).astype(array.dtype), array)
+    return result if low is None else np.where(array < low, np.asarray(low).astype(array.dtype), result)
 
 
 def _where(condition: Any, *choices: Any) -> Any:

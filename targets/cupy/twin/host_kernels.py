@@ -91,7 +91,7 @@ class ElementwiseKernel:
         self.params = (*self.real.in_params, *self.real.out_params)
         self.operation, self.name, self.preamble = operation, name, options.get("preamble", "")
 
-    def __call__(self, *arguments: Any, size: int | None = None) -> Any:
+    def __call__(self, *arguments: Any, size: int | None = None, block_size: int = 128) -> Any:
         from .device_array import DeviceArray, operand
 
         count = self.real.nin
@@ -105,13 +105,24 @@ class ElementwiseKernel:
             if not isinstance(value, np.ndarray | np.generic):
                 raise TypeError(f"{self.name} of a bare {type(value).__name__}")
         given_out = values[count:]
-        types = tuple(np.asarray(value).dtype for value in values)
+        # Letters stand for the types of arrays: a number takes the type that they give its letter.
+        are_arrays = [isinstance(each, DeviceArray) for each in arguments]
+        types = tuple(value.dtype if is_array else None for value, is_array in zip(values, are_arrays, strict=True))
         in_types, out_types, _ = self.real._decide_params_type(types[:count], types[count:])
         raw = [param.raw for param in self.params]
         orders = ORDERS[:1] if any(raw[count:]) else ORDERS[:2]  # what is written in no order may depend on it
-        shapes = [np.shape(value) for value, is_raw in zip(values, raw, strict=False) if not is_raw]
-        shape = np.broadcast_shapes(*shapes) if shapes else (size or 0,)
-        assert shapes or size is not None, "Loop size is undecided."
+        shapes = [
+            np.shape(value)
+            for value, is_raw, is_array in zip(values, raw, are_arrays, strict=False)
+            if is_array and not is_raw
+        ]
+        if bool(shapes) == (size is not None):
+            raise ValueError(
+                "Loop size is undecided."
+                if size is None
+                else "Specified 'size' can be used only if all of the ndarray are 'raw'."
+            )
+        shape = np.broadcast_shapes(*shapes) if size is None else (size,)
 
         def compute() -> list[np.ndarray]:
             inputs = [

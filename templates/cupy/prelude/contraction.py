@@ -50,7 +50,7 @@ def gemm(
     return result
 
 
-SMALL_BYTES = 1 << 20  # operands that are copied faster than products are launched
+SMALL_BYTES = 1 << 25  # operands that are copied faster than products are launched
 
 
 def gemm_into(

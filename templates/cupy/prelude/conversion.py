@@ -20,7 +20,7 @@ saturate = cp.ElementwiseKernel(
 
 def to_int(x: cp.ndarray, dtype: Any) -> cp.ndarray:
     """The real numbers `x` cut to integers: too large ones saturate, NaN becomes 0."""
-    return saturate(x, cp.dtype(dtype).type(0))
+    return saturate(x, cp.dtype(dtype).type(0), cp.empty(x.shape, dtype=dtype))
 
 
 def stochastic_convert(x: cp.ndarray, random: cp.ndarray, dtype: Any) -> cp.ndarray:

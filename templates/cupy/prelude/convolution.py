@@ -310,5 +310,6 @@ def correlate_channels(
         f"#define FEATURES {features}\n#define OF_CHANNEL {features // len(x)}\n"
     )
     sums = cp.empty((*counts[:-1], features), x.dtype)
-    zero = working_dtype(x.dtype).type(0)
-    return channel_kernel(geometry, image, kernel, zero, sums)
+    work = working_dtype(x.dtype)
+    zero = work.type(0)
+    return channel_kernel(geometry, image, kernel, zero, sums, work=work.name)

@@ -7,6 +7,9 @@ from typing import Any
 
 import cupy as cp
 
+# Threads: with CuPy's 128, kernels of large arrays have more blocks than a GPU can begin in the time of their memory.
+LARGE_BLOCK = 512
+
 LARGER = """
 template <class T> __device__ T larger(T a, T b) { return a != a || a > b ? a : b; }  // NaN if one is
 """
@@ -132,6 +135,20 @@ template <class... T> __device__ void aligned(T *__restrict__ &...arrays) {
 }
 """
 
+NEIGHBOURS = """
+// The numbers of a group of an array, which lie beside each other and are read and written at once.
+template <class T, int COUNT> struct alignas(COUNT * sizeof(T)) Neighbours {
+    T each[COUNT];
+    __device__ T &operator[](int k) { return each[k]; }
+};
+template <int COUNT, class T> __device__ Neighbours<T, COUNT> neighbours(const T *array, int group) {
+    return ((const Neighbours<T, COUNT> *)array)[group];
+}
+template <class T, int COUNT> __device__ void write_neighbours(T *array, int group, const Neighbours<T, COUNT> &numbers) {
+    ((Neighbours<T, COUNT> *)array)[group] = numbers;
+}
+"""
+
 ROWS = """
 // One number of the WIDTH threads of a row: of those of each warp, then of the warps in their order.
 template <int WIDTH, class T, class Combine> __device__ T across_row(T x, Combine combine) {
@@ -214,6 +231,10 @@ class RowKernel:
             given = [x.copy() if x.data.ptr % 16 else x for x in given]
         self.kernel(self.grid, (self.threads,), (*given, *made))
         return made[0] if len(made) == 1 else tuple(made)
+
+
+class WideKernel(RowKernel):
+    """A kernel whose threads each compute several elements beside each other."""
 
 
 class SizedRowKernel:

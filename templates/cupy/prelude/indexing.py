@@ -12,6 +12,7 @@ import cupy as cp
 import cupyx
 
 from ...prelude.precision import working_dtype
+from .device import LARGE_BLOCK
 from .ordering import running
 
 
@@ -112,8 +113,9 @@ add_to_rows = cp.ElementwiseKernel(
     "raw I rows, T value, int64 count, int64 width",
     "raw T table",
     """
-    long long row = rows[i / width];
-    if (row >= 0 && row < count) atomicAdd(&table[row * width + i % width], value)
+    bool is_long = (i | width) >> 31;  // int divides faster
+    long long line = is_long ? i / width : (int)i / (int)width, row = rows[line];
+    if (row >= 0 && row < count) atomicAdd(&table[(row - line) * width + i], value)
     """,
     "add_to_rows",
 )
@@ -122,8 +124,9 @@ set_rows = cp.ElementwiseKernel(
     "raw I rows, T value, int64 count, int64 width",
     "raw T table",
     """
-    long long row = rows[i / width];
-    if (row >= 0 && row < count) table[row * width + i % width] = value
+    bool is_long = (i | width) >> 31;  // int divides faster
+    long long line = is_long ? i / width : (int)i / (int)width, row = rows[line];
+    if (row >= 0 && row < count) table[(row - line) * width + i] = value
     """,
     "set_rows",
 )
@@ -148,7 +151,8 @@ def write_rows(kernel: Any, table: cp.ndarray, index: Any, values: Any) -> None:
     else:
         values = cp.full((), values, dtype=table.dtype)
     values = cp.broadcast_to(values, (*row.shape, *rest))
-    kernel(row, values, cp.int64(count), cp.int64(prod(rest)), table)
+    sizes = cp.int64(count), cp.int64(prod(rest))
+    kernel(row, values, *sizes, table, block_size=LARGE_BLOCK)
 
 
 def scatter_add(x: cp.ndarray, index: Any, values: Any) -> cp.ndarray:

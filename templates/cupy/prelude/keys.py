@@ -10,7 +10,7 @@ from typing import Any
 
 import cupy as cp
 
-from .device import INVERSE_ERF, RANDOM, THREEFRY
+from .device import INVERSE_ERF, LARGE_BLOCK, RANDOM, THREEFRY
 
 new_keys = cp.ElementwiseKernel(
     "raw uint32 key, uint32 first",
@@ -66,17 +66,20 @@ def fold_in(key: cp.ndarray, data: Any) -> cp.ndarray:
 
 def random_bits(key: cp.ndarray, shape: Sequence[int]) -> cp.ndarray:
     """uint32 of a shape, as ``jax.random.bits``."""
-    return bits_kernel(key, cp.empty(shape, dtype=cp.uint32))
+    bits = cp.empty(shape, dtype=cp.uint32)
+    return bits_kernel(key, bits, block_size=LARGE_BLOCK)
 
 
 def random_uniform(
     key: cp.ndarray, shape: Sequence[int], low: float = 0, high: float = 1
 ) -> cp.ndarray:
     """float32 in [low, high), as ``jax.random.uniform``."""
+    ends = cp.float32(low), cp.float32(high)
     numbers = cp.empty(shape, dtype=cp.float32)
-    return uniform_kernel(key, cp.float32(low), cp.float32(high), numbers)
+    return uniform_kernel(key, *ends, numbers, block_size=LARGE_BLOCK)
 
 
 def random_normal(key: cp.ndarray, shape: Sequence[int]) -> cp.ndarray:
     """float32 of the standard normal distribution, as ``jax.random.normal``."""
-    return normal_kernel(key, cp.empty(shape, dtype=cp.float32))
+    numbers = cp.empty(shape, dtype=cp.float32)
+    return normal_kernel(key, numbers, block_size=LARGE_BLOCK)

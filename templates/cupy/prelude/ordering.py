@@ -8,6 +8,8 @@ from typing import Any
 
 import cupy as cp
 
+from .device import LARGE_BLOCK
+
 
 def sort_by_keys(
     keys: Sequence[cp.ndarray], operands: Sequence[cp.ndarray], axis: int
@@ -132,14 +134,13 @@ def firsts(
     if "float" in x.dtype.name:
         numbers = x.view(f"i{x.dtype.itemsize}")
         infinity = cp.int32(INFINITIES[x.dtype.name])
-    keys = row_keys(
-        numbers, cp.uint32(columns), width, infinity, cp.bool_(total), cp.bool_(down)
-    )
+    rule = infinity, cp.bool_(total), cp.bool_(down)
+    keys = row_keys(numbers, cp.uint32(columns), width, *rule, block_size=LARGE_BLOCK)
     ordered = cp.sort(keys.reshape(-1))
     shape = (*x.shape[:-1], kept)
     made = cp.empty(shape, dtype=x.dtype), cp.empty(shape, dtype=cp.int32)
     sizes = cp.uint32(columns), cp.uint32(kept), width
-    values, places = firsts_of_rows(ordered, x, *sizes, *made)
+    values, places = firsts_of_rows(ordered, x, *sizes, *made, block_size=LARGE_BLOCK)
     return values, places
 
 

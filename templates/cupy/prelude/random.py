@@ -10,7 +10,7 @@ from typing import Any
 import cupy as cp
 
 from ...prelude.random import RngState, uint32_halves
-from .conversion import saturate
+from .conversion import to_int
 from .device import THREEFRY
 
 threefry_2x32 = cp.ElementwiseKernel(
@@ -146,7 +146,7 @@ def rng_uniform(
     if dtype.kind in "iu":
         width = cp.maximum(high.astype(cp.float64) - low.astype(cp.float64), 1.0)
         steps = cp.minimum(cp.floor(numbers * width), width - 1)
-        return (low + saturate(steps, cp.uint64(0)).astype(dtype)).astype(dtype)
+        return (low + to_int(steps, cp.uint64).astype(dtype)).astype(dtype)
     first, end = low.astype(cp.float64), high.astype(cp.float64)
     values = (first + (end - first) * numbers).astype(dtype)
     return cp.minimum(values, cp.nextafter(high, low).astype(dtype))

@@ -12,7 +12,7 @@ import cupy as cp
 
 from ...prelude.precision import working_dtype
 from ...prelude.windows import Pairs
-from .device import LARGER, SMALLER, WINDOWS
+from .device import LARGE_BLOCK, LARGER, SMALLER, WINDOWS
 
 
 def blend(mask: cp.ndarray, x: Any, y: cp.ndarray) -> cp.ndarray:
@@ -22,19 +22,21 @@ def blend(mask: cp.ndarray, x: Any, y: cp.ndarray) -> cp.ndarray:
 
 class WindowKernel:
     """An elementwise kernel that is compiled for each geometry of windows: it can ask
-    for ``TAPS``, ``element_of`` and ``window_of``.
+    for ``TAPS``, ``element_of`` and ``window_of``. ``work`` is the type of a number
+    whose letter no array tells.
     """
 
-    def __init__(self, inputs: str, output: str, operation: str, name: str) -> None:
-        self.parts = (inputs, output, operation, name)
-        self.kernels: dict[str, Any] = {}
+    def __init__(self, inputs: str, *others: str) -> None:
+        self.inputs, self.others = inputs, others
+        self.kernels: dict[tuple[str, str], Any] = {}
 
-    def __call__(self, geometry: str, *arrays: Any, **size: int) -> Any:
-        kernel = self.kernels.get(geometry)
+    def __call__(self, geometry: str, *arrays: Any, work: str = "", **size: int) -> Any:
+        kernel = self.kernels.get((geometry, work))
         if kernel is None:
-            kernel = cp.ElementwiseKernel(*self.parts, preamble=geometry)
-            self.kernels[geometry] = kernel
-        return kernel(*arrays, **size)
+            inputs = self.inputs.replace("WORK", work)
+            kernel = cp.ElementwiseKernel(inputs, *self.others, preamble=geometry)
+            self.kernels[geometry, work] = kernel
+        return kernel(*arrays, **size, block_size=LARGE_BLOCK)
 
 
 def window_geometry(
@@ -80,14 +82,14 @@ unfold_kernel = WindowKernel(
 
 
 channel_kernel = WindowKernel(
-    "raw T x, raw T weights, W zero",
+    "raw T x, raw T weights, WORK zero",
     "T sum",
     """
-    W total = zero;
+    auto total = zero;
     for (int tap = 0; tap < TAPS; tap++) {
         int place = element_of(i / OF_CHANNEL, tap);
-        W weight = W(weights[tap * FEATURES + i % FEATURES]);
-        if (place >= 0) total += W(x[place]) * weight;
+        auto weight = decltype(total)(weights[tap * FEATURES + i % FEATURES]);
+        if (place >= 0) total += decltype(total)(x[place]) * weight;
     }
     sum = T(total)
     """,
@@ -96,13 +98,13 @@ channel_kernel = WindowKernel(
 
 
 pool_kernel = WindowKernel(
-    "raw T x, W start",
+    "raw T x, WORK start",
     "T pooled",
     """
-    W total = start;
+    auto total = start;
     for (int tap = 0; tap < TAPS; tap++) {
         int place = element_of(i, tap);
-        if (place >= 0) total = COMBINED(total, W(x[place]));
+        if (place >= 0) total = COMBINED(total, decltype(total)(x[place]));
     }
     pooled = T(total)
     """,
@@ -136,7 +138,7 @@ def pool(
     work = working_dtype(x.dtype)
     start = init.astype(work) if isinstance(init, cp.ndarray) else work.type(init)
     pooled = cp.empty(counts, dtype=x.dtype)
-    return pool_kernel(POOLS[combine] + geometry, x, start, pooled)
+    return pool_kernel(POOLS[combine] + geometry, x, start, pooled, work=work.name)
 
 
 choice_kernel = WindowKernel(

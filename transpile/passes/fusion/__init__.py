@@ -51,10 +51,15 @@ def fuse(functions: Sequence[Function], kernels: Kernels, parallel: str) -> None
         loops = compiled_loops(function, kernels)
         regions = RegionFinder(function, kernels, loops).found()
         kernels_made = [KernelBuilder(function, region).kernel() for region in regions]
+        stacked = {
+            store.value for node in live_nodes(function).of(("loop",)) for store in node.parameters["loop"].stores
+        }
         for region, kernel in zip(regions, kernels_made, strict=True):
             if kernels.parallel_from is not None and prod(kernel.loop) >= kernels.parallel_from:
                 kernel.parallel = parallel
             kernel.by_caller = _made_by_caller(kernel, kernels.bytes_by_caller)
+            if stacked.isdisjoint(kernel.outputs):
+                kernel.at_once = kernels.at_once(kernel)
             call_kernel(function, region, kernel)
         if regions:
             live_nodes(function).flush()

@@ -1,0 +1,92 @@
+"""Kernels of large loops, whose threads read and write 16 bytes of each array at once; and others of large arrays."""
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+
+pytest.importorskip("cupy", reason="CuPy is not installed")
+
+import xla2py
+from xla2py.benchmarks.gpu_kit.device import Device
+from xla2py.tests.ladder.running import needs_compiler
+from xla2py.tests.ladder.static import problems
+from xla2py.transpile.equivalence.comparison import flatten
+
+TWIN = Device(twin=True)
+GENERATOR = np.random.default_rng(0)
+LARGE = (1024, 1024)
+
+
+def numbers(*shape, dtype=np.float32):
+    return GENERATOR.standard_normal(shape).astype(dtype)
+
+
+def stacked(x):
+    """The first result of each step is a row of what the loop stacks, which a kernel writes in place."""
+    return jax.lax.scan(lambda carry, _: (jnp.sin(carry) + 1, carry * 2 + 1), x, None, length=2)
+
+
+# What is computed, of which arrays, how many elements a thread has and how many kernels are wide.
+PROGRAMS = {
+    "float32": (jax.nn.gelu, [numbers(*LARGE)], 4, 1),
+    "a number of groups that is no multiple of a block": (lambda x, y: x * y + 1, [numbers(1031, 1032)] * 2, 4, 1),
+    "bfloat16": (lambda x, b: jax.nn.relu(x + b) * 2, [numbers(*LARGE, dtype=ml_dtypes.bfloat16)] * 2, 8, 1),
+    "an array that is read elsewhere": (lambda x, b: jnp.exp(x) + b, [numbers(*LARGE), numbers(1024)], 4, 1),
+    "a number on the device": (lambda x, s: jnp.sin(x) * s + s, [numbers(*LARGE), np.float32(3)], 4, 1),
+    "the widest array decides": (
+        lambda x, m: jnp.where(m > 0, x, 0).astype(jnp.float16) + 1,
+        [numbers(*LARGE), GENERATOR.integers(-9, 9, LARGE).astype(np.int8)],
+        4,
+        1,
+    ),
+    "complex64": (lambda x: x * x + 1, [numbers(*LARGE) + np.complex64(1j)], 2, 1),
+    "a shifted read": (lambda x: jnp.exp(x[1:]) * 2, [numbers(1024 * 1024 + 1)], 4, 1),
+    "gathered rows": (lambda t, at: t[at] * 2 + 1, [numbers(99, 64), np.arange(16384, dtype=np.int32) % 99], 4, 1),
+    "rows of a loop": (stacked, [numbers(*LARGE)], 4, 0),
+    "a rest": (lambda x: jnp.exp(x) * 2, [numbers(1048577)], 0, 0),
+    "a small loop": (jax.nn.gelu, [numbers(1023, 1024)], 0, 0),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_large_loops_are_wide_kernels(name):
+    function, arguments, at_once, count = PROGRAMS[name]
+    emitted = xla2py.emit(xla2py.from_jax(function, *arguments), "cupy", style="fast", nested=False, format=False)
+    assert problems(emitted.source) == []
+    if name != "rows of a loop":
+        assert emitted.source.count(" = WideKernel(") == count
+        assert f", {at_once}> " in emitted.source or not count
+    expected = [np.asarray(leaf) for _, leaf in flatten(jax.jit(function)(*arguments))]
+    for own, theirs in zip(TWIN.run(emitted, arguments), expected, strict=True):
+        assert own.dtype == theirs.dtype
+        narrow = theirs.dtype.itemsize == 2
+        wide = np.complex128 if theirs.dtype.kind == "c" else np.float64
+        np.testing.assert_allclose(own.astype(wide), theirs.astype(wide), rtol=2e-2 if narrow else 1e-5, atol=1e-5)
+
+
+@needs_compiler
+def test_a_pool_of_a_large_array_is_a_kernel():
+    x = numbers(2, 128, 128, 64)
+    pool = lambda x: jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")  # noqa: E731
+    emitted = xla2py.emit(xla2py.from_jax(pool, x), "cupy", style="fast", format=False)
+    assert emitted.source.count(" = RowKernel(") == 1
+    (found,) = TWIN.run(emitted, [x])
+    np.testing.assert_array_equal(found, pool(x))
+    small = xla2py.emit(xla2py.from_jax(pool, x[:1, :64]), "cupy", style="fast", format=False)
+    assert ".max(axis=(2, 4))" in small.source
+
+
+@needs_compiler
+def test_a_loop_counter_alone_is_no_kernel_of_numbers():
+    """CuPy cannot tell how large a kernel of numbers of the host is."""
+
+    def function(x):
+        return jax.lax.fori_loop(0, 3, lambda k, x: x + jax.nn.sigmoid(k.astype(jnp.float32)), x)
+
+    x = numbers(4)
+    for style in ("readable", "fast"):
+        emitted = xla2py.emit(xla2py.from_jax(function, x), "cupy", style=style, format=False)
+        np.testing.assert_allclose(TWIN.run(emitted, [x])[0], function(x), rtol=1e-6)
