@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...array.graph import Graph
-from ...array.live import live_nodes
+from ...array.live import LiveNodes, live_nodes
 from ...array.node import Node
 from ...array.program import Function
 from ...array.rewriting import call_parameters, called, rewrite
 from ...array.support import Support
+from ...array.value import FULL
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ _CALLS = {
 
 def decompositions(function: Function, supports: Support) -> None:
     """Raise calls of LAPACK's functions."""
+    _thin(function, supports)
     graph = function.graph
     asked: dict[Node, set[int]] = {}
     for node in live_nodes(function).of(("item",)):
@@ -70,3 +72,44 @@ def _result(graph: Graph, node: Node, call: Node, named: _Call) -> Node:
     made = graph.add("prelude", call.operands, **parameters)
     index = named.parts.index(node.parameters["index"])
     return graph.add("item", (made,), interval=node.interval, index=index)
+
+
+# -- as many singular vectors as there are singular values
+
+
+def _thin(function: Function, supports: Support) -> None:
+    """Leave out the singular vectors that nothing reads: some of cuSOLVER's functions always give all of them."""
+    live, graph = live_nodes(function), function.graph
+    thin: dict[Node, Node] = {}
+    for call in live.of(("prelude",)):
+        if call.parameters["function"] == "gesdd" and call.parameters["keywords"] == {"mode": "A"}:
+            parameters = call_parameters("gesdd", call.operands, mode="S")
+            made = graph.add("prelude", call.operands, **parameters)
+            shapes = [shape for shape, _ in made.results]
+            if all(_reads_only(live, item, shapes[item.parameters["index"]]) for item in live.users(call)):
+                thin[call] = made
+
+    def rule(node: Node) -> Node | None:
+        item = node if node.opcode == "item" else node.operands[0]
+        made = thin.get(item.operands[0]) if item.opcode == "item" else None
+        result = graph.add("item", (made,), index=item.parameters["index"]) if made is not None else None
+        return result if result is not None and result.shape == node.shape else None
+
+    rewrite(function, ("item", "getitem"), rule, supports)
+
+
+def _reads_only(live: LiveNodes, item: Node, shape: tuple[int, ...]) -> bool:
+    """Tell whether the first elements along each axis of a result are all that is read of it."""
+    readers = live.users(item)
+    return item.shape == shape or (
+        not live.is_root(item)
+        and all(reader.opcode == "getitem" and reader.shape == shape and _is_leading(reader) for reader in readers)
+    )
+
+
+def _is_leading(node: Node) -> bool:
+    """Tell whether an index takes the first elements along each axis."""
+    items = node.parameters["index"]
+    return len(node.operands) == 1 and all(
+        item == FULL or (isinstance(item, tuple) and item[0] in (None, 0) and item[2] in (None, 1)) for item in items
+    )

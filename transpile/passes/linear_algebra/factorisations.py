@@ -104,7 +104,12 @@ def _guarded(graph: Graph, node: Node, found: Bindings) -> Node | None:
     if known is None or not asks or zero.interval != (0, 0) or which.ndim not in (0, axes):
         return None
     count = len(call.results) - 1 if call.parameters["function"] == "geev" else max(known) + 1
-    return part if part.parameters["index"] in known and part.parameters["index"] < count else None
+    taken: Node = found.get("taken", part)
+    is_known = part.parameters["index"] in known and part.parameters["index"] < count
+    return taken if is_known and taken.ndim == part.ndim else None
 
 
-RULES = (Rule("select(which, (part := item(call)), nan)", _guarded),)
+RULES = (
+    Rule("select(which, (part := item(call)), nan)", _guarded),
+    Rule("select(which, (taken := getitem((part := item(call)))), nan)", _guarded),
+)

@@ -15,6 +15,7 @@ from ...array.value import getitem, permute
 from ..indexing.wrapped_indices import WRAPPED
 from ..matching import Bindings, pattern
 from ..rules import Rule, apply_rules
+from .row_exchanges import permutation
 
 _EXCHANGE = "setitem((once := setitem(order, getitem(order, there), here)), getitem(order, here), there)"
 
@@ -60,16 +61,8 @@ def _permutation(node: Node) -> Node | None:
 
 
 def _order(graph: Graph, item: Node, rows: Node) -> Node | None:
-    size = item.shape[0]
-    made = graph.add(
-        "prelude",
-        (rows,),
-        interval=(0, size - 1),
-        function="pivots_to_permutation",
-        arguments=(Slot(0), size),
-        keywords={},
-    )
-    return made if rows.element_type is item.element_type else None
+    made = permutation(graph, rows, item.shape[0])
+    return made if made.element_type is item.element_type else None
 
 
 def _dead_wrap(graph: Graph, node: Node, found: Bindings) -> Node | None:

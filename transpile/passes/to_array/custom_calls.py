@@ -18,6 +18,7 @@ from ...hlo.ir import Instruction
 from ...hlo.shapes import ArrayShape, Shape, TupleShape, leaves
 from ...hlo.shardings import AFTER_PARTITIONER
 from ...hlo.source import Diagnostic, UnsupportedError
+from ..linear_algebra.row_exchanges import permutation
 from .control import flattened, unflattened
 from .elementwise import converted
 from .lowering import FunctionLowering, Lowered, lowers
@@ -162,9 +163,7 @@ def _plain(lowering: FunctionLowering, operands: Sequence[Value]) -> tuple[Node,
 
 
 def _pivots_to_permutation(lowering: FunctionLowering, call: Call, pivots: Value) -> Value:
-    shape = call.result()
-    arguments = (Slot(0), shape.dimensions[-1])
-    return lowering.call("pivots_to_permutation", (lowering.plain(pivots),), arguments=arguments)
+    return Value.of(permutation(lowering.graph, lowering.plain(pivots), call.result().dimensions[-1]))
 
 
 def _zeros(lowering: FunctionLowering, call: Call, *operands: Value) -> Value:
