@@ -1,5 +1,6 @@
 """Scatters in chunks: the results are NumPy's however the array and its updates are cut, within the plan."""
 
+import numpy as np
 import pytest
 
 from xla2py.tests.targets.chunked import Case, check, check_plan, inputs
@@ -119,3 +120,23 @@ LARGE = {
 def test_a_run_takes_no_more_than_is_planned(name):
     text, phase = LARGE[name]
     check_plan(text, inputs(Case(text, "", (-9, 90_009))), phase, chunks="256KiB")
+
+
+@pytest.mark.parametrize("combine", [np.add, np.multiply, np.maximum])
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.float16])
+@pytest.mark.parametrize(
+    ("shape", "indexed", "count"),
+    [((8, 100), 1, 500), ((4, 3, 70), 2, 700), ((8, 100), 1, 20), ((5, 7), 1, 100), ((9,), 1, 50), ((0, 4), 1, 5)],
+)
+def test_updates_are_combined_as_by_at(shape, indexed, count, dtype, combine):
+    """Long rows with many updates each, and all others; places outside are left out."""
+    rng = np.random.default_rng(3)
+    x = rng.integers(-3, 3, shape).astype(dtype)
+    places = tuple(rng.integers(-1, n + 1, count) for n in shape[:indexed])
+    values = rng.integers(-1, 2, (count, *shape[indexed:])).astype(dtype)
+    inside = np.logical_and.reduce([(i >= 0) & (i < n) for i, n in zip(places, shape, strict=False)])
+    wanted = x.copy()
+    combine.at(wanted, tuple(i[inside] for i in places), values[inside])
+    chunked_scatter = pytest.importorskip("xla2py.templates.prelude.chunked_scatter")
+    chunked_scatter.scatter_by_tiles(x, 0, places, values, combine)
+    np.testing.assert_array_equal(x, wanted)
