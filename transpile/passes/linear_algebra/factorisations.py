@@ -104,7 +104,7 @@ def _guarded(graph: Graph, node: Node, found: Bindings) -> Node | None:
     if known is None or not asks or zero.interval != (0, 0) or which.ndim not in (0, axes):
         return None
     count = len(call.results) - 1 if call.parameters["function"] == "geev" else max(known) + 1
-    taken: Node = found["taken"] if "taken" in found else part
+    taken: Node = found.get("taken") or part
     is_known = part.parameters["index"] in known and part.parameters["index"] < count
     return taken if is_known and taken.ndim == part.ndim else None
 

@@ -8,17 +8,21 @@ from typing import Any
 import numpy as np
 
 from ...array.node import Node, Slot, Ufunc, literal_value
-from ...array.operations import OPERATIONS, REDUCTIONS
-from ...array.value import Value, materialise
+from ...array.operations import OPERATIONS, REDUCTIONS, RUNNING
+from ...array.value import FULL, Value, getitem, materialise, without_dimensions
+from ...hlo.attributes import SliceDimension
 from ...hlo.element_types import PRED, ElementType
 from ...hlo.ir import Computation, Instruction
 from ...hlo.shapes import TupleShape
 from .elementwise import accumulated_type, apply, converted, is_sub_byte
 from .lowering import FunctionLowering, Lowered, lowers
-from .reducers import arg_reducer, simple_reducer
+from .reducers import arg_reducer, canonical, simple_reducer
+from .structure import sliced
 
 # What arithmetic of truth values is.
 _LOGIC = {"add": "or", "maximum": "or", "multiply": "and", "minimum": "and"}
+# What a scan does whose outputs are the carries, by the opcode.
+_RUNNING_STEPS = {f"tuple({opcode}(a, b), {opcode}(a, b))": opcode for opcode in RUNNING}
 
 
 @lowers("reduce")
@@ -224,12 +228,40 @@ def map_(lowering: FunctionLowering, instruction: Instruction, *operands: Value)
     return lowering.call("map_elements", nodes, arguments=(function, *slots))
 
 
+def running(
+    lowering: FunctionLowering, opcode: str, array: Value, initial: Value, dimension: int, is_backwards: bool
+) -> Value | None:
+    """A running sum, product, maximum or minimum along a dimension; None where the library has none, or it would
+    start from something else.
+    """
+    element_type, axis = array.node.type, array.axes[dimension]
+    unordered = element_type.is_complex and opcode in ("maximum", "minimum")
+    if opcode not in RUNNING or element_type is PRED or unordered or axis is None:
+        return None
+    if not is_identity(initial.node, opcode):
+        return None
+    accumulator = accumulated_type(element_type) if opcode in ("add", "multiply") else element_type
+    source = converted(lowering, array, accumulator).node
+    flip = [(None, None, -1) if k == axis else FULL for k in range(source.ndim)]
+    if is_backwards:
+        source = getitem(lowering.graph, source, flip)
+    node: Node = lowering.graph.add(RUNNING[opcode], (source,), element_type=accumulator, axis=axis)
+    if is_backwards:
+        node = getitem(lowering.graph, node, flip)
+    return converted(lowering, Value(node, array.axes, array.shape), element_type)
+
+
 @lowers("scan")
 def scan(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Lowered:
     """Inputs sliced along a dimension, carries handed on; outputs stacked, then the last carries."""
     shapes = instruction.element_shapes
     carries = instruction.attributes.get("num_carries")
     count = len(operands) - (carries if carries is not None else len(shapes) // 2)
+    opcode = _RUNNING_STEPS.get(canonical(instruction["to_apply"]))
+    if opcode is not None and count == 1 and instruction.attributes.get("is_associative") == "true":
+        found = _running_and_last(lowering, instruction, opcode, operands[0], operands[1])
+        if found is not None:
+            return found
     nodes = tuple(lowering.plain(value) for value in operands)
     slots = tuple(Slot(k) for k in range(len(nodes)))
     function = lowering.function_of(instruction["to_apply"])
@@ -239,3 +271,18 @@ def scan(lowering: FunctionLowering, instruction: Instruction, *operands: Value)
     )
     arguments = (function, slots[:count], slots[count:])
     return lowering.call_many("scan", nodes, arguments=arguments, **keywords)
+
+
+def _running_and_last(
+    lowering: FunctionLowering, instruction: Instruction, opcode: str, array: Value, initial: Value
+) -> Lowered | None:
+    """A running combination and its last element; which is combined first is not said."""
+    (dimension,), is_reverse = instruction["dimensions"] or (0,), bool(instruction["is_reverse"])
+    size = array.shape[dimension]
+    made = running(lowering, opcode, array, initial, dimension, is_reverse) if size else None
+    if made is None:
+        return None
+    last = 0 if is_reverse else size - 1
+    parts = [SliceDimension(0, length) for length in made.shape]
+    parts[dimension] = SliceDimension(last, last + 1)
+    return made, without_dimensions(lowering.graph, sliced(lowering, made, tuple(parts)), [dimension])

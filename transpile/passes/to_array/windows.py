@@ -6,18 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ...array.node import Node, Slot, Ufunc, literal_value
-from ...array.operations import RUNNING
-from ...array.value import FULL, Value, getitem
+from ...array.node import Slot, Ufunc, literal_value
+from ...array.value import Value
 from ...hlo.attributes import Window, WindowDimension
-from ...hlo.element_types import PRED
 from ...hlo.ir import Computation, Instruction
 from ...hlo.shapes import ArrayShape, TupleShape
 from ..matching import is_number
-from .elementwise import accumulated_type, converted
 from .lowering import FunctionLowering, Lowered, lowers
 from .reducers import canonical, simple_reducer
-from .reduction import is_identity, reduced, spelling_of
+from .reduction import is_identity, reduced, running, spelling_of
 from .structure import reshaped
 
 POOLING = {"select": Ufunc("greater-equal"), "combine": Ufunc("add")}  # what the prelude's function takes for granted
@@ -45,10 +42,10 @@ def reduce_window(lowering: FunctionLowering, instruction: Instruction, *operand
     slots = tuple(Slot(k) for k in range(2 * count))
     function = "fold_windows"
     last: tuple[Any, ...] = (lowering.function_of(computation), sizes)
-    running = _running(window, operands[0].shape)
-    if running is not None:
+    found = _running(window, operands[0].shape)
+    if found is not None:
         function, last = "cumulative", last[:1]
-        keywords = {"axis": running[0], **({"reverse": True} if running[1] else {})}
+        keywords = {"axis": found[0], **({"reverse": True} if found[1] else {})}
     if not isinstance(instruction.shape, TupleShape):
         arguments = (*slots, *last)
         return lowering.call(function, nodes, arguments=arguments, **keywords)
@@ -85,24 +82,8 @@ def _running(window: Window, shape: tuple[int, ...]) -> tuple[int, bool] | None:
 
 def _cumulative(lowering: FunctionLowering, opcode: str, array: Value, initial: Value, window: Window) -> Value | None:
     """A window as long as its axis, padded on one side only, is a running sum, product, maximum or minimum."""
-    running = _running(window, array.shape)
-    element_type = array.node.type
-    unordered = element_type.is_complex and opcode in ("maximum", "minimum")
-    if running is None or opcode not in RUNNING or element_type is PRED or unordered:
-        return None
-    d, backwards = running
-    axis = array.axes[d]
-    if axis is None or not is_identity(initial.node, opcode):
-        return None
-    accumulator = accumulated_type(element_type) if opcode in ("add", "multiply") else element_type
-    source = converted(lowering, array, accumulator).node
-    flip = [(None, None, -1) if k == axis else FULL for k in range(source.ndim)]
-    if backwards:
-        source = getitem(lowering.graph, source, flip)
-    node: Node = lowering.graph.add(RUNNING[opcode], (source,), element_type=accumulator, axis=axis)
-    if backwards:
-        node = getitem(lowering.graph, node, flip)
-    return converted(lowering, Value(node, array.axes, array.shape), element_type)
+    found = _running(window, array.shape)
+    return running(lowering, opcode, array, initial, *found) if found is not None else None
 
 
 def _blocks(lowering: FunctionLowering, opcode: str, array: Value, initial: Value, window: Window) -> Value | None:
