@@ -17,6 +17,12 @@ COUNTED = np.array([3, 0, -2, 9, 10, 2**31 - 1, 3, -(2**31), 9], np.int32)
 RAISED = [
     ("polynomials", lambda p, x: jnp.polyval(p, x), (P, X), "return np.polyval(p, x)"),
     ("polynomials", lambda p, x: jnp.polyval(p, x), (P[:1], X), "return np.polyval(p, x)"),
+    (
+        "polynomials",
+        lambda p, x: (((x * 0 + p[0]) * x + p[1]) * x + p[2]) * x + p[3],
+        (P[:4], X),
+        "return np.polyval(p, x)",
+    ),
     ("convolutions", lambda x, y: jnp.convolve(x, y), (LONG, SHORT), "return np.convolve(x, y)"),
     ("convolutions", lambda x, y: jnp.convolve(x, y), (SHORT, LONG), "return np.convolve(y, x)"),
     ("convolutions", lambda x, y: jnp.convolve(x, y, "same"), (LONG, EVEN), 'return np.convolve(x, y, mode="same")'),

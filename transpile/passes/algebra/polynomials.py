@@ -16,18 +16,23 @@ _STEP = pattern("add(multiply(rest, x), getitem(p, index=place))")
 
 
 def _polynomial(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    x, p = found["x"], found["p"]
-    if p.ndim != 1 or x.shape != node.shape or x.ndim == 0:
-        return None
-    places = list(_places(node, x, p))
-    return called(graph, "np.polyval", (p, x), node) if places == list(reversed(range(p.shape[0]))) else None
+    p = found["p"]
+    for x in (found["x"], found["rest"]):
+        if p.ndim == 1 and x.shape == node.shape and x.ndim:
+            places = list(_places(node, x, p))
+            if places == list(reversed(range(p.shape[0]))):
+                return called(graph, "np.polyval", (p, x), node)
+    return None
 
 
 def _places(node: Node, x: Node, p: Node) -> Iterator[int | None]:
     """Return which coefficients are added, the last one first, or None where the sum does not begin with 0."""
-    while (found := _STEP.match(node)) is not None and found["x"] is x and found["p"] is p and len(found["place"]) == 1:
+    while (found := _STEP.match(node)) is not None and found["p"] is p and len(found["place"]) == 1:
+        factors = found["rest"], found["x"]
+        if x not in factors:
+            break
         yield found["place"][0]
-        node = found["rest"]
+        node = factors[1] if factors[0] is x else factors[0]
         if node.is_literal and not literal_value(node):
             return
     yield None
