@@ -25,7 +25,7 @@ def _is_number(element_type: ElementType) -> bool:
     return element_type is not PRED
 
 
-def _tells_signs(user: Node) -> bool:
+def tells_signs(user: Node) -> bool:
     """Tell whether -0 in place of +0 may change what a node computes; parts of complex numbers meet in products."""
     if user.element_type is None or any(operand.element_type is None for operand in user.operands):
         return True
@@ -46,7 +46,7 @@ def _rules(live: LiveNodes) -> tuple[Rule, ...]:
         second: Node = found.get("y", first)
         chosen = first if second is first else graph.add("select", (found["m"], first, second))
         is_exact = node.type.is_integral or (has_no_sign(first) and has_no_sign(second))
-        if is_exact or not (live.is_root(node) or any(map(_tells_signs, live.users(node)))):
+        if is_exact or not (live.is_root(node) or any(map(tells_signs, live.users(node)))):
             return chosen
         return graph.add("add", (chosen, found["ZERO"]))
 

@@ -1,11 +1,21 @@
-"""``x % y`` of integers, which is 0 where ``y`` is: JAX divides by 1 there, and corrects what HLO cuts towards 0."""
+"""Remainders that have the sign of the divisor, as Python's: JAX corrects what HLO cuts towards 0.
+
+``x % y`` of integers is 0 where ``y`` is: JAX divides by 1 there. Of floats, ``np.mod`` gives 0 the divisor's sign,
+too, where JAX keeps the dividend's: it takes its place where nobody can tell, as in ``np.mod(x + 2, 4) - 2``.
+"""
 
 from __future__ import annotations
 
+from ...array.graph import Graph
+from ...array.live import LiveNodes, live_nodes
+from ...array.node import Node, literal_value
 from ...array.program import Function
+from ...array.rewriting import called
 from ...array.support import Support
 from ...hlo.element_types import ElementType
-from ..rules import Rule, apply_rules
+from ..matching import Bindings
+from ..rules import Rule, apply_rules, is_full_float
+from .choices import tells_signs
 
 _DIVISOR = "(d := select(compare(y, 0, direction='EQ'), 1, y))"
 _REST = f"(rest := prelude.int_remainder(x, {_DIVISOR}))"
@@ -30,6 +40,25 @@ RULES = (
 )
 
 
+_BY_NUMBER = "select(compare((rest := remainder(x, Y)), 0, direction='LT'), add(rest, Y), rest)"
+_BY_ARRAY = (
+    "select(and_(compare(compare((rest := remainder(x, y)), 0, direction='LT'), compare(y, 0, direction='LT'), "
+    "direction='NE'), compare(rest, 0, direction='NE')), add(rest, y), rest)"
+)
+
+
+def _of_floats(live: LiveNodes) -> tuple[Rule, ...]:
+    def mod(graph: Graph, node: Node, found: Bindings) -> Node | None:
+        divisor = found["Y"] if "Y" in found else found["y"]
+        if "Y" in found and not literal_value(divisor) > 0:
+            return None
+        if live.is_root(node) or any(map(tells_signs, live.users(node))):
+            return None
+        return called(graph, "np.mod", (found["x"], divisor), node)
+
+    return tuple(Rule(form, mod, once=("rest",), when=is_full_float) for form in (_BY_NUMBER, _BY_ARRAY))
+
+
 def remainders(function: Function, supports: Support) -> None:
-    """Raise remainders by what may be 0."""
-    apply_rules(function, RULES, supports)
+    """Raise remainders by what may be 0, and those of floats where 0 needs no sign."""
+    apply_rules(function, (*RULES, *_of_floats(live_nodes(function))), supports)
