@@ -91,6 +91,7 @@ def _chosen(program: Program, limits: Limits, rounds: list[Round], process_bytes
     target = size_in_bytes(limits.chunks) if limits.chunks and length is None else CHUNK_BYTES
     reused = _reused(function, classes) if not limits.chunks else frozenset()
     for_files: ChunkProgram | None = None
+    plans: list[Plan] = []
     while True:
         chunks, choices = propagated(classes, choose_chunk_sizes(classes, length, target, reused))
         this = Round.of(chunks, choices)
@@ -99,6 +100,7 @@ def _chosen(program: Program, limits: Limits, rounds: list[Round], process_bytes
             return None
         schedule = scheduled(function, chunks, choices)
         plan = estimated(function, schedule, process_bytes)
+        plans.append(plan)
         found = ChunkProgram(program, schedule, plan, ChunkLayout((*rounds, this)))
         if memory is None or plan.peak_bytes <= memory:
             return found
@@ -106,7 +108,7 @@ def _chosen(program: Program, limits: Limits, rounds: list[Round], process_bytes
             for_files = found
         if length is not None or target <= SMALLEST_CHUNK_BYTES:
             if for_files is None:
-                raise _refusal(plan, limits, process_bytes)
+                raise _refusal(min(plans, key=lambda plan: plan.mapped_peak_bytes), limits, process_bytes)
             return for_files
         target //= 2
 

@@ -16,6 +16,8 @@ from .strategies import HOST_LOOP
 from .strategy import Cost
 
 PROCESS_BYTES = 100 << 20  # Python, NumPy and dask
+TASK_BYTES = 4 << 10  # of a task in a graph, and of what dask notes of it meanwhile
+FEW_TASKS = 1 << 12  # for whose graph there is room in PROCESS_BYTES
 THREADS = 4  # that a plan is made for
 SPLIT = 4  # parts of a sum that dask adds up at a time
 
@@ -23,8 +25,8 @@ SPLIT = 4  # parts of a sum that dask adds up at a time
 def estimated(function: Function, schedule: Schedule, process_bytes: int) -> Plan:
     """The phases of ``main`` and the bytes it holds at most, in a process that takes ``process_bytes`` itself.
 
-    These are what is whole, and for each thread the largest task and a block that waits for later phases or for who
-    calls ``main``.
+    These are what is whole, a graph of many tasks, and for each thread the largest task and a block that waits for
+    later phases or for who calls ``main``.
     """
     repeats = _repeats(schedule)
     costs: list[Cost] = []
@@ -40,7 +42,8 @@ def estimated(function: Function, schedule: Schedule, process_bytes: int) -> Pla
     busy = max((min(THREADS, row.tasks) for row in rows), default=1)
     parts = max((cost.part_bytes * _waiting(cost.tasks, busy) for cost in costs), default=0)
     handed_on = max((cost.handed_on_bytes for cost in costs), default=0)
-    fixed = process_bytes + whole + parts + busy * handed_on
+    graph = TASK_BYTES * max(0, sum(row.tasks for row in rows) - FEW_TASKS)
+    fixed = process_bytes + graph + whole + parts + busy * handed_on
     passes = Counter(x for cost in costs for x in cost.passes if is_argument(x))
     return Plan(
         tuple(rows),

@@ -7,10 +7,11 @@ import pytest
 
 import xla2py
 from xla2py.benchmarks.out_of_core import BENCHMARKS, numbers
-from xla2py.targets.dask.estimates import PROCESS_BYTES
+from xla2py.targets.dask.estimates import FEW_TASKS, PROCESS_BYTES, TASK_BYTES
 from xla2py.targets.dask.limits import size_in_bytes
 from xla2py.tests.targets.chunked import Loaded, peak_of, plan_of
 from xla2py.tests.targets.running import leaves
+from xla2py.transpile.errors import UnsupportedError
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 
@@ -110,3 +111,20 @@ def test_a_run_on_files_takes_what_is_planned_for_files(name, tmp_path):
     plan, allowed, peak = plan_and_peak_within(name, file, lambda plan: plan.mapped_peak_bytes)
     assert peak <= allowed
     assert plan.mapped_peak_bytes <= 2 * (PROCESS_BYTES + peak)
+
+
+def test_the_graph_of_many_tasks_is_counted():
+    one = BENCHMARKS["chain"]
+    text = one.text(one.rows(size_in_bytes("64MiB")))
+    few, many = (plan_of(text, chunks=chunks) for chunks in ("64KiB", "8KiB"))
+    assert [plan.phases[0].tasks for plan in (few, many)] == [1024, 8192]
+    assert few.mapped_peak_bytes < PROCESS_BYTES + (4 << 20)
+    assert many.mapped_peak_bytes > PROCESS_BYTES + TASK_BYTES * (8192 - FEW_TASKS)
+
+
+def test_a_refusal_tells_what_the_best_chunks_need():
+    """Smaller ones have more tasks: three steps of rolls in chunks of 512 KiB took 130 MiB where 116 were planned."""
+    text = BENCHMARKS["heat"].text(BENCHMARKS["heat"].rows(size_in_bytes("512MiB")))
+    with pytest.raises(UnsupportedError, match=r"the program needs about 1[34]. MiB in chunks and may use 128MiB"):
+        plan_of(text, memory="128MiB")
+    assert size_in_bytes("128MiB") < plan_of(text, memory="144MiB").mapped_peak_bytes <= size_in_bytes("144MiB")
