@@ -101,7 +101,7 @@ SETTINGS: dict[str, Setting] = {
             "On singular, non-finite and out-of-range input: what XLA gives, or what the library's plain calls do.",
             ("xla", "library"),
         ),
-        Setting("allow", (), "Packages that modules may import where that is faster or shorter: scipy."),
+        Setting("allow", (), "Packages that modules may import where that is faster or shorter: scipy, cudnn."),
         Setting(
             "helpers",
             "own",

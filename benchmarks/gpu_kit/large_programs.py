@@ -99,17 +99,25 @@ def large_program(name: str, is_small: bool = False) -> tuple[Callable[..., Any]
 
 def agreement(device: Device, name: str) -> Record:
     """Tell whether the style ``fast`` gives what ``jax.jit`` does on the same device, to a thousandth of the largest
-    number, or a fiftieth in bfloat16.
+    number, or a fiftieth in bfloat16; with convolutions by cuDNN, too.
     """
     function, arguments = large_program(name, device.is_twin)
-    emitted = xla2py.emit(xla2py.from_jax(function, *arguments), "cupy", style="fast", nested=False, format=False)
-    found = device.run(emitted, arguments)
+    program = xla2py.from_jax(function, *arguments)
     with jax.default_matmul_precision("highest"):
         results = jax.jit(function)(*jax.device_put(arguments, device.of_jax()))
-    worst = 0.0
-    for own, theirs in zip(found, (np.asarray(leaf) for _, leaf in flatten(results)), strict=True):
-        coarse = 20.0 if own.dtype == ml_dtypes.bfloat16 else 1.0
-        one, two = own.astype(np.float64), theirs.astype(np.float64)
-        error = abs(one - two).max() / max(abs(two).max(), 1e-30) / coarse
-        worst = max(worst, float(error)) if one.shape == two.shape and error == error else np.inf
-    return {"agrees": worst <= 1e-3, "error": "" if worst <= 1e-3 else f"off by {worst:.1e}"}
+    expected = [np.asarray(leaf) for _, leaf in flatten(results)]
+    for allow in ((), ("cudnn",)):
+        emitted = xla2py.emit(program, "cupy", style="fast", nested=False, format=False, allow=allow)
+        if allow and "import cudnn" not in emitted.source:
+            continue
+        error = max(map(_distance, device.run(emitted, arguments), expected))
+        if not error <= 1e-3:
+            return {"agrees": False, "error": f"off by {error:.1e}{' with cuDNN' * bool(allow)}"}
+    return {"agrees": True, "error": ""}
+
+
+def _distance(own: np.ndarray, theirs: np.ndarray) -> float:
+    """How far numbers are apart, in parts of the largest; of bfloat16, in twentieths of that."""
+    coarse = 20.0 if own.dtype == ml_dtypes.bfloat16 else 1.0
+    one, two = own.astype(np.float64), theirs.astype(np.float64)
+    return float(abs(one - two).max() / max(abs(two).max(), 1e-30) / coarse) if one.shape == two.shape else np.inf

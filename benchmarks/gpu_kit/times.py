@@ -24,7 +24,7 @@ COLUMNS = [
     *(f"jax {precision} wall" for precision in PRECISIONS),
 ]
 PROGRAM_COLUMNS = [
-    *(f"{form} {by}" for form in ("fast", "tf32", "graph") for by in ("device", "wall")),
+    *(f"{form} {by}" for form in ("fast", "tf32", "graph", "cudnn") for by in ("device", "wall")),
     *(f"jax {precision} wall" for precision in PRECISIONS),
     "copy",
     "fast / jax highest",
@@ -53,15 +53,17 @@ def times(device: Device, name: str) -> Record:
 
 
 def program_times(device: Device, name: str) -> Record:
-    """Microseconds a call of a large program: in the style ``fast``, with products in TF32, as a graph of that;
-    ``jax.jit``'s by the clock at both precisions; what a copy of as many bytes as the arguments and results have takes;
-    the ratio to ``jax.jit`` in float32, and that of the better of the last two to ``jax.jit`` as it comes.
+    """Microseconds a call of a large program: in the style ``fast``, with products in TF32, as a graph of that, and
+    with convolutions by cuDNN; ``jax.jit``'s by the clock at both precisions; what a copy of as many bytes as the
+    arguments and results have takes; the ratio to ``jax.jit`` in float32, and that of the best of the others to
+    ``jax.jit`` as it comes.
     """
     record: Record = dict.fromkeys(PROGRAM_COLUMNS)
     taken = _Taken(record)
     function, arguments = large_program(name, device.is_twin)
     program = xla2py.from_jax(function, *arguments)
-    forms = {"fast": {}, "tf32": {"precision": "tf32"}, "graph": {"precision": "tf32", "graph": True}}
+    tf32 = {"precision": "tf32"}
+    forms = {"fast": {}, "tf32": tf32, "graph": {**tf32, "graph": True}, "cudnn": {**tf32, "allow": ("cudnn",)}}
     for form, options in forms.items():
         taken.both(
             form, lambda options=options: own(device, program, arguments, {"style": "fast", "nested": False, **options})
@@ -69,7 +71,7 @@ def program_times(device: Device, name: str) -> Record:
     for precision in PRECISIONS:
         taken.one(f"jax {precision} wall", lambda it=precision: jax_time(device, function, arguments, it))
     taken.one("copy", lambda: copy_time(device, function, arguments))
-    best = min(filter(None, (record["tf32 wall"], record["graph wall"])), default=None)
+    best = min(filter(None, (record[f"{form} wall"] for form in ("tf32", "graph", "cudnn"))), default=None)
     for column, time_, base in (
         ("fast / jax highest", record["fast wall"], "highest"),
         ("best / jax default", best, "default"),
@@ -105,10 +107,14 @@ class _Taken:
 def own(
     device: Device, program: Any, host: Sequence[Any], options: dict[str, Any]
 ) -> tuple[float | None, float | None]:
-    """Return the times of a module on the device by events, and by the clock; nothing where it cannot be a graph."""
+    """Return the times of a module on the device by events, and by the clock; nothing where it cannot be a graph, or
+    has nothing for cuDNN to do.
+    """
     try:
         emitted = xla2py.emit(program, "cupy", format=False, **options)
     except UnsupportedError:
+        return None, None
+    if "cudnn" in options.get("allow", ()) and "import cudnn" not in emitted.source:
         return None, None
     with device.active() as cupy:
         module, arguments = emitted.load(), device.given(host)

@@ -13,6 +13,7 @@ from .captures import cannot_be_captured, captured_product
 from .functions import own_function
 from .fusion import KERNELS
 from .library import LIBRARY
+from .packages import CUDNN
 from .refusals import refuses
 
 # The dtypes of CuPy 14; bfloat16 is the only one of ml_dtypes.
@@ -61,6 +62,7 @@ TARGET = Target(
     largest_folded=0,  # every cp.array(..) in a function copies from the host again
     prelude=TEMPLATES / "cupy" / "prelude",
     own_function=own_function,
+    packages={"cudnn": CUDNN},
     adopt=on_device,
     lacks=LACKING,
     runners=("run_local", "run_nccl"),

@@ -85,12 +85,12 @@ def emit(
     (``"4096"``). ``style`` is ``readable``, or ``fast`` on targets that write kernels of their own (NumPy with Numba,
     CuPy): what joins between two arrays that must be stored becomes one kernel; in ``fused`` however small. Large ones
     run in so many ``threads`` on NumPy; ``auto`` leaves the number to Numba. ``allow`` names packages that a module may
-    import where they are faster (``scipy`` on NumPy), as kernels may. With ``graph`` the module offers ``replay``:
-    ``main`` as a CUDA graph (CuPy). With ``precision="tf32"`` float32 is rounded to TF32 before it is multiplied, where
-    the program does not ask for more (CuPy). With ``edges="library"``, plain calls of the array library are used where
-    these differ from HLO only on singular, non-finite or out-of-range input (docs/edges.md). The functions that a
-    module copies are its ``own``, or in a file that those of a package import (``shared``), or of a folder
-    (``beside``).
+    import where they are faster (``scipy`` on NumPy, ``cudnn`` on CuPy), as kernels may. With ``graph`` the module
+    offers ``replay``: ``main`` as a CUDA graph (CuPy). With ``precision="tf32"`` float32 is rounded to TF32 before it
+    is multiplied, where the program does not ask for more (CuPy). With ``edges="library"``, plain calls of the array
+    library are used where these differ from HLO only on singular, non-finite or out-of-range input (docs/edges.md). The
+    functions that a module copies are its ``own``, or in a file that those of a package import (``shared``), or of a
+    folder (``beside``).
     ``debug`` verifies the program after each pass, which finds a bug in a pass where it is. ``observe`` is called with
     the name of each pass and the program after it as text, ``begin`` with the name of what is done next.
 

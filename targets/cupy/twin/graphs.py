@@ -244,6 +244,7 @@ CUDA: dict[str, Any] = {
     "Event": Event,
     "MemoryPool": MemoryPool,
     "Stream": Stream,
+    "get_device_id": lambda: 0,
     "get_current_stream": lambda: _DEVICE.stream,
     "get_elapsed_time": lambda start_event, end_event: 1e3 * (end_event.time - start_event.time),
     "using_allocator": using_allocator,

@@ -16,7 +16,7 @@ import cupy
 import numpy as np
 
 from .. import held
-from . import cublas, cublas_library, graphs, host_kernels
+from . import cublas, cublas_library, cudnn, graphs, host_kernels
 from .device_array import DeviceArray, HiddenWait, call_ufunc, called, fetched, functions, written
 from .differences import DIFFERENT
 from .installed import VISIBLE, WAITS, cupyx_function
@@ -161,6 +161,7 @@ def twin() -> Iterator[None]:
         "cupyx.scipy": cupyx.scipy,
         "cupyx.scipy.linalg": cupyx.scipy.linalg,
         "cuda.pathfinder": cublas_library.PATHFINDER,
+        "cudnn": cudnn.CUDNN,
     }
     cdll = mock.patch("ctypes.CDLL", cublas_library.loaded)
     with mock.patch.dict(sys.modules, modules), cdll, np.errstate(all="ignore"):

@@ -59,11 +59,7 @@ def convolution(
     float32 is rounded to TF32 before it is multiplied.
     """
     if layout:
-        axes_x, axes_kernel, axes_result = layout.replace("->", ",").split(",")
-        spatial = [letter for letter in axes_x if letter not in "NC"]
-        x = x.transpose([axes_x.index(letter) for letter in ("N", *spatial, "C")])
-        order = [axes_kernel.index(letter) for letter in (*spatial, "I", "O")]
-        kernel = kernel.transpose(order)
+        x, kernel = standard_order(x, kernel, layout)
     dtype = cp.dtype(dtype or x.dtype)
     if not x.dtype == kernel.dtype == dtype:
         work = cp.result_type(*map(working_dtype, (dtype, x.dtype, kernel.dtype)))
@@ -93,9 +89,26 @@ def convolution(
     if result.dtype != dtype:
         result = result.astype(dtype)
     if layout:
-        letters = ("N", *spatial, "C")
-        result = result.transpose([letters.index(letter) for letter in axes_result])
+        result = in_layout(result, layout)
     return result
+
+
+def standard_order(
+    x: cp.ndarray, kernel: cp.ndarray, layout: str
+) -> tuple[cp.ndarray, cp.ndarray]:
+    """``x`` and ``kernel`` of a layout, with channels last."""
+    axes_x, axes_kernel, _ = layout.replace("->", ",").split(",")
+    spatial = [letter for letter in axes_x if letter not in "NC"]
+    x = x.transpose([axes_x.index(letter) for letter in ("N", *spatial, "C")])
+    order = [axes_kernel.index(letter) for letter in (*spatial, "I", "O")]
+    return x, kernel.transpose(order)
+
+
+def in_layout(result: cp.ndarray, layout: str) -> cp.ndarray:
+    """A result with channels last, in the order that a layout has for it."""
+    axes_x, _, axes_result = layout.replace("->", ",").split(",")
+    letters = ("N", *(letter for letter in axes_x if letter not in "NC"), "C")
+    return result.transpose([letters.index(letter) for letter in axes_result])
 
 
 def windows_along(
