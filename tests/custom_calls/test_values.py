@@ -355,3 +355,13 @@ def test_real_eigenvectors_come_in_pairs():
             elif value.imag < 0:
                 vector = columns[:, k - 1] - 1j * columns[:, k]
             np.testing.assert_allclose(matrix @ vector, value * vector, atol=1e-4)
+
+
+@pytest.mark.parametrize("is_stable", ["true", "false"])
+def test_top_k_that_says_whether_it_is_stable(is_stable):
+    """As XLA of jaxlib 0.11 writes it: the lower index comes first in either case."""
+    text = EXAMPLES["TopK"].text()
+    at = text.index('custom_call_target="TopK"')
+    text = f"{text[:at]}backend_config={{is_stable = {is_stable}}}, {text[at:]}"
+    values, places = emitted(text, np.float32([[1, 3, 3], [5, 5, 5]]))
+    assert values.tolist() == [[3, 3], [5, 5]] and places.tolist() == [[1, 2], [0, 1]]

@@ -65,7 +65,9 @@ def _partial_reduce(b: XlaBuilder, call: Call, *operands: XlaOp) -> XlaOp:
     return b.tuple([b.slice_in_dim(array, 0, sizes[axis], 1, axis) for array in ordered])
 
 
-_TOP_K = CustomCall(("A[*,n] -> A[*,k] s32[*,k]",), _top_k, config={"k": integer(None), "largest": flag(True)})
+_TOP_K = CustomCall(
+    ("A[*,n] -> A[*,k] s32[*,k]",), _top_k, config={"k": integer(None), "largest": flag(True), "is_stable": flag(False)}
+)
 _RADIX_SORT = CustomCall(_KEYS_AND_VALUES, _radix_sort, config={"descending": flag(False)})
 ORDERS: dict[str, CustomCall] = {
     "TopK": replace(_TOP_K, runs_on_cpu=True),
