@@ -29,6 +29,7 @@ FUNCTIONS = {
     "svd_tall": (lambda a: [abs(part) for part in jnp.linalg.svd(a, full_matrices=False)], TALL),
     "svd_wide": (lambda a: [abs(part) for part in jnp.linalg.svd(a, full_matrices=False)], TALL.T),
     "svd_batch": (lambda a: [abs(part) for part in jnp.linalg.svd(a, full_matrices=False)], np.stack([TALL, -TALL])),
+    "svd_complex": (lambda a: [abs(part) for part in jnp.linalg.svd(a, full_matrices=False)], TALL + 1j * TALL[::-1]),
     "eigh": (lambda a: [abs(part) for part in jnp.linalg.eigh(a)], POSITIVE),
 }
 

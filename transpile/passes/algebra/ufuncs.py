@@ -103,6 +103,7 @@ RULES = (
     ),
     Rule("select(compare(x, 0, direction='LT'), ceil(x), floor(x))", "np.trunc(x)", when=is_full_float),
     Rule("select(compare(x, 0, direction='GE'), floor(x), ceil(x))", "np.trunc(x)", when=is_full_float),
+    Rule("np.conj(np.conj(x))", "x"),
     # what is close, finite, long
     Rule(_NO_INFINITY, "is_finite(x)"),
     *(Rule(_CLOSE.format(tolerance), _is_close) for tolerance in _TOLERANCE),
