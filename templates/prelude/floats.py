@@ -154,4 +154,5 @@ def reduce_precision(
         size = np.where(size < too_large, np.where(size < smallest, 0, size), np.inf)
         rounded = np.copysign(size, x).astype(x.dtype)
     not_a_number = x if mantissa_bits else x.dtype.type(np.inf)
-    return np.where(np.isnan(x), not_a_number, rounded)
+    rounded = np.where(np.isnan(x), not_a_number, rounded)
+    return rounded.astype(x.dtype, copy=False)

@@ -65,7 +65,7 @@ def scan(
     """
     n, count = inputs[0].shape[axis], len(carries)
     if n == 0:  # one step on nothing but zeros says what the outputs are like
-        zeros = [np.zeros(np.delete(x.shape, axis), x.dtype) for x in inputs]
+        zeros = [np.zeros(np.moveaxis(x, axis, 0).shape[1:], x.dtype) for x in inputs]
         results = step(*zeros, *carries)
         empty = [np.asarray(y)[None][:0] for y in results[: len(results) - count]]
         return (*(np.moveaxis(y, 0, axis) for y in empty), *carries)

@@ -129,7 +129,7 @@ def fold_windows(
         new = combine(*results, *elements)
         new = new if isinstance(new, tuple) else (new,)
         results = tuple(
-            np.where(inside, after, before)
+            np.where(inside, after, before).astype(before.dtype, copy=False)
             for before, after in zip(results, new, strict=True)
         )
     return results if several else results[0]

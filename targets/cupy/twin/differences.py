@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from cupy._sorting import search
 
 _GARBAGE = 0x5A  # what C++ leaves undefined
 
@@ -74,9 +75,13 @@ def _clip(x: Any, low: Any = None, high: Any = None, **_: Any) -> Any:
 
 
 def _where(condition: Any, *choices: Any) -> Any:
+    """Chooses in one of CuPy's loops, of which none is of bfloat16."""
     if len(choices) != 2:
         raise AssertionError("where with one argument waits for the count")
-    return np.where(condition, *choices)
+    weak = [type(each) if type(each) in (int, float, complex) else False for each in choices]
+    dtypes = (np.dtype(bool), *(np.asarray(each).dtype for each in choices))
+    loop = search._where_ufunc._ops._guess_routine_from_in_types(dtypes, (False, *weak) if not all(weak) else None)
+    return np.where(condition, *choices).astype(loop.out_types[0])
 
 
 def _no_bfloat16(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

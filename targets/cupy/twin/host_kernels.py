@@ -42,6 +42,14 @@ _C_TYPES = {
 }
 
 
+# What a kernel cannot be called: CuPy declares it ``extern "C"``.
+_MATHEMATICS = frozenset(
+    "exp exp2 exp10 expm1 log log2 log10 log1p sqrt rsqrt cbrt rcbrt hypot sin cos tan asin acos atan atan2 sinh cosh "
+    "tanh asinh acosh atanh pow erf erfc erfinv erfcinv erfcx normcdf normcdfinv lgamma tgamma fma fmod floor "
+    "remainder ceil trunc round rint fabs fmin fmax abs min max copysign ldexp j0 j1 y0 y1".split()
+)
+
+
 class OrderMatters(AssertionError):
     """The threads give another result in another order."""
 
@@ -87,6 +95,7 @@ class ElementwiseKernel:
     """Stands for ``cupy.ElementwiseKernel``."""
 
     def __init__(self, in_params: str, out_params: str, operation: str, name: str = "kernel", **options: Any) -> None:
+        assert name not in _MATHEMATICS, f"NVRTC refuses a kernel that is called {name}, as a function of C is"
         self.real = cupy.ElementwiseKernel(in_params, out_params, operation, name, **options)
         self.params = (*self.real.in_params, *self.real.out_params)
         self.operation, self.name, self.preamble = operation, name, options.get("preamble", "")

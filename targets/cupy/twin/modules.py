@@ -28,6 +28,7 @@ _ARRAYS_ONLY: dict[str, Callable[..., Any]] = {
     "tensordot": lambda a, b, *_, **__: (a, b),
     "einsum": lambda subscripts, *operands: operands,
     "pad": lambda a, *_, **__: (a,),
+    "delete": lambda a, *_, **__: (a,),
     "take": lambda a, *_, **__: (a,),
     "sort": lambda a, *_, **__: (a,),
     "argsort": lambda a, *_, **__: (a,),

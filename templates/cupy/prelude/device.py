@@ -7,7 +7,7 @@ from typing import Any
 
 import cupy as cp
 
-# Threads: with CuPy's 128, kernels of large arrays have more blocks than a GPU can begin in the time of their memory.
+# Threads: a GPU does not begin CuPy's blocks of 128 as fast as it could read.
 LARGE_BLOCK = 512
 
 LARGER = """

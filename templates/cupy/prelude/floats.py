@@ -4,13 +4,13 @@ the type of its argument.
 
 import cupy as cp
 
-erf = cp.ElementwiseKernel("T x", "T y", "y = T(erff((float)x))", "erf")
+erf = cp.ElementwiseKernel("T x", "T y", "y = T(erff((float)x))", "erf_kernel")
 
 erf_float64 = cp.ElementwiseKernel(
     "float64 x", "float64 y", "y = erf(x)", "erf_float64"
 )
 
-erfc = cp.ElementwiseKernel("T x", "T y", "y = T(erfcf((float)x))", "erfc")
+erfc = cp.ElementwiseKernel("T x", "T y", "y = T(erfcf((float)x))", "erfc_kernel")
 
 normal_cdf = cp.ElementwiseKernel(
     "T x", "T y", "y = T(normcdff((float)x))", "normal_cdf"
@@ -28,7 +28,9 @@ logistic = cp.ElementwiseKernel(
     "T x", "T y", "y = T(1.0f / (1.0f + expf(-(float)x)))", "logistic"
 )
 
-rsqrt = cp.ElementwiseKernel("T x", "T y", "y = T(1.0f / sqrtf((float)x))", "rsqrt")
+rsqrt = cp.ElementwiseKernel(
+    "T x", "T y", "y = T(1.0f / sqrtf((float)x))", "rsqrt_kernel"
+)
 
 sign = cp.ElementwiseKernel(
     "T x",

@@ -17,7 +17,7 @@ from .device import LARGE_BLOCK, LARGER, SMALLER, WINDOWS
 
 def blend(mask: cp.ndarray, x: Any, y: cp.ndarray) -> cp.ndarray:
     """``x`` where the mask is true, else ``y``."""
-    return cp.where(mask, x, y)
+    return cp.where(mask, x, y).astype(y.dtype, copy=False)
 
 
 class WindowKernel:
