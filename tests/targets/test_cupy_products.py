@@ -56,7 +56,7 @@ def test_large_matrices_whose_batch_is_in_another_order_are_multiplied_in_turn(b
     expected = np.asarray(attention(*arguments))
     np.testing.assert_allclose(checked(module, arguments), expected, 1e-5, 1e-5)
     copied = costs_of(module.load, arguments)
-    in_turn = replace(module, source=module.source.replace("SMALL_BYTES = 1 << 20", "SMALL_BYTES = 1"))
+    in_turn = replace(module, source=module.source.replace("SMALL_BYTES = 1 << 25", "SMALL_BYTES = 1"))
     np.testing.assert_allclose(checked(in_turn, arguments), expected, 1e-5, 1e-5)
     costs = costs_of(in_turn.load, arguments)
     assert costs.launches == 2 * batch
