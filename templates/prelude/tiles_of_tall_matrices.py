@@ -136,8 +136,8 @@ def factored(a: np.ndarray) -> tuple[Stored, Stored]:
 
 def triangle_of(part: Any) -> np.ndarray:
     """R of a part."""
-    r: Stored = part_of(part, 1)
-    return r.read()
+    r: np.ndarray = part_of(part, 1).read()
+    return r
 
 
 def product_with(part: Any, right: np.ndarray) -> np.ndarray:

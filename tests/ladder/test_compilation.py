@@ -59,7 +59,7 @@ def test_kernels_compile_for_gpus_and_spill_nothing(compiler):
     sources = []
     for name, kernel in kernels():
         for k, dtypes in enumerate(variants(kernel, name.startswith(OF_FLOATS))):
-            sources.append(elementwise_source(kernel, dtypes).replace(f" {name}(", f" {name}_{k}("))
+            sources.append(elementwise_source(kernel, dtypes).replace(f" {kernel.name}(", f" {name}_{k}("))
     usage = compiled(sources, compiler)
     assert len(usage) == len(sources) * len(ARCHITECTURES)
     assert [kernel for kernel in usage if kernel.spilled_bytes or kernel.registers > MOST_REGISTERS] == []
@@ -77,7 +77,8 @@ def test_kernels_of_windows_compile_and_divide_by_constants(compiler):
     texts = {windows.pool_kernel: windows.POOLS[cupy.maximum], windows.choice_kernel: "#define STAYS >=\n"}
     sources = []
     for kernel, letters in dtypes.items():
-        made = cupy.ElementwiseKernel(*kernel.parts, preamble=texts.get(kernel, "") + geometry)
+        inputs = kernel.inputs.replace("WORK", "float32")
+        made = cupy.ElementwiseKernel(inputs, *kernel.others, preamble=texts.get(kernel, "") + geometry)
         sources.append(elementwise_source(made, tuple(map(np.dtype, letters))))
     usage = compiled(sources, compiler)
     assert len(usage) == len(sources) * len(ARCHITECTURES)

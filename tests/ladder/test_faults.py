@@ -84,7 +84,7 @@ FAULTS = {
         "",
         (ROW, np.float32(0), np.float32(1)),
         "ROOT r = f32[4] clamp(y, x, z)",
-        ("cp.minimum(cp.maximum(x, y), z)", "cp.clip(x, y, z)"),
+        ("cp.minimum(cp.maximum(x, y), z)", "cp.fmin(cp.fmax(x, y), z)"),
     ),
     "place of the largest without the rule for NaN": (LARGER, (ROW,), PLACE, (" | cp.isnan(x)", "")),
     "index that is not clamped": (

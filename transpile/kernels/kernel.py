@@ -41,7 +41,7 @@ class Kernel:
     )  # where each result has the element of a step; no map for parts of lines
     parallel: str = "1"  # into how many parts the outermost loop falls that run at once: a number, or ``auto``
     by_caller: list[int] = field(default_factory=list)  # the numbers of the results whose arrays the caller makes
-    at_once: int = 1  # neighbouring elements of a large loop that a thread computes
+    at_once: int = 1  # neighbouring elements of a large loop that are computed together
     cut: frozenset[int] = frozenset()  # the axes of the loop along which arrays are parts, of any size
 
     @property

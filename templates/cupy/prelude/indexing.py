@@ -311,7 +311,7 @@ def combine_in_parallel(
     while step < len(row):
         same = (row[step:] == row[:-step]).reshape((-1,) + (1,) * (total.ndim - 1))
         combined = combine(total[:-step], total[step:])
-        rest = cp.where(same, combined, total[step:])
+        rest = cp.where(same, combined, total[step:]).astype(total.dtype, copy=False)
         total = cp.concatenate([total[:step], rest])
         step *= 2
     is_last = cp.concatenate([row[:-1] != row[1:], cp.ones(1, dtype=cp.bool_)])

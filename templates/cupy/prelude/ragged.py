@@ -23,7 +23,7 @@ def copy_ragged_rows(
         taken = cp.where(here, rows - place + start, taken)
     inside = (taken >= 0).reshape((-1,) + (1,) * (target.ndim - 1))
     rows = cp.take(source, cp.clip(taken, 0, len(source) - 1), axis=0)
-    return cp.where(inside, rows, target)
+    return cp.where(inside, rows, target).astype(target.dtype, copy=False)
 
 
 def rows_of_runs(
