@@ -66,6 +66,7 @@ FACTS: dict[str, tuple[str, Any]] = {
         "refused(lambda: cp.ElementwiseKernel('X x, Y y', 'Y z', 'z = x + y', 'plus')(x, cp.int32(1)))",
         "'Y'",
     ),
+    "where of bfloat16": ("cp.where(x > 0, x.astype('bfloat16'), x.astype('bfloat16')).dtype.name", "float32"),
     "a kernel of no elements": (
         "len(cp.ElementwiseKernel('T a', 'T b', 'b = a', 'same')(cp.zeros(0, 'f')))",
         0,

@@ -66,7 +66,7 @@ def convolution_by_cudnn(
     return result
 
 
-CONVOLUTIONS = {  # what cuDNN calls the arguments of each
+CONVOLUTIONS = {  # what cuDNN calls the two arguments of each
     "fprop": ("image", "weight"),
     "dgrad": ("loss", "filter"),
     "wgrad": ("image", "loss"),
@@ -140,13 +140,9 @@ def cudnn_graph(
             "stride": [steps[axis] for axis in order],
         }
 
-    parts = {"image": first, "weight": second, "filter": second, "loss": first}
-    if kind == "wgrad":
-        parts["loss"] = second
-    names = CONVOLUTIONS[kind]
     tensors = {
-        name: graph.tensor(name=name, data_type=number[dtype], **described(parts[name]))
-        for name in names
+        name: graph.tensor(name=name, data_type=number[dtype], **described(shape))
+        for name, shape in zip(CONVOLUTIONS[kind], (first, second), strict=True)
     }
     images, taps, places = {
         "fprop": (first, second, result),
