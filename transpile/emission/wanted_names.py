@@ -66,8 +66,8 @@ class WantedNames:
 
     def _of_role(self, node: Node) -> str:
         """Return ``mean_divisor`` for a number that all arrays of the author's ``mean = ..`` are divided by there."""
-        names = self.writer.source_names.names_around(self.writer.graph, node)
-        if node.ndim or len(names) != 1 or is_empty_word(names[0]):
+        names = [] if node.ndim else self.writer.source_names.names_around(self.writer.graph, node)
+        if len(names) != 1 or is_empty_word(names[0]):
             return ""
         roles = {_role(value, user) for value, user in self._readers(node)}
         role = roles.pop() if len(roles) == 1 else ""

@@ -13,7 +13,7 @@ def unread_carries(function: Function, supports: Support) -> None:
     """Leave out the carries that no result, condition, effect or other carry needs."""
     live = live_nodes(function)
     loops = live.of(("loop",))
-    read = _read(function, loops)
+    read = _read(function, loops) if loops else {}
     for node in loops:
         if 0 < len(read[node]) < len(node.operands):
             items = [user for user in live.users(node) if user.opcode == "item"]
