@@ -7,7 +7,7 @@ jax = pytest.importorskip("jax")
 import jax.numpy as jnp  # noqa: E402
 
 import xla2py  # noqa: E402
-from xla2py.transpile.emission.any_size.expressions import integer_expression  # noqa: E402
+from xla2py.transpile.emission.any_size.expressions import integer_expression, literal_expression  # noqa: E402
 from xla2py.transpile.errors import UnsupportedError, UsageError  # noqa: E402
 from xla2py.transpile.frontends.witnesses import files_at_sizes  # noqa: E402
 
@@ -114,3 +114,22 @@ def test_numbers_that_dumps_do_not_tell_enough_of_are_refused():
     with pytest.raises(UnsupportedError, match="XP424: the text has numbers of which 3 sizes do not tell enough"):
         emitted(13, 14, 15)
     assert "n // 5" in emitted(13, 14, 15, 16, 17, 18, 19, 40).source
+
+
+def test_angles_follow_from_sizes():
+    def transformed(x):
+        n = x.shape[0]
+        k = jnp.arange(n)
+        window = 0.5 - 0.5 * jnp.cos(2 * jnp.pi / (n - 1) * k)
+        return jnp.cos(jnp.pi / n * (k[:, None] + 0.5) * k).T @ (window * x), jnp.exp(-2j * jnp.pi / n * k)
+
+    emitted = xla2py.emit(xla2py.from_jax(transformed, xla2py.array("N")))
+    for text in ("3.141592653589793 / n", "6.283185307179586 / (n - 1)", "6.283185307179586 / n * 1j"):
+        assert text in emitted.source
+    x = np.linspace(1, 2, 37, dtype=np.float32)
+    for result, expected in zip(emitted.load().main(x), transformed(x), strict=True):
+        np.testing.assert_allclose(result, expected, rtol=0, atol=1e-4)
+
+
+def test_an_imaginary_number_is_no_real_one_at_other_sizes():
+    assert literal_expression(("0.25j", "0.2", "0.125"), {"N": (4, 5, 8)}, integer_expression) is None

@@ -18,6 +18,7 @@ _HIGHEST_DEGREE = 3  # of products of sizes
 _FARTHEST = 4  # that a size is moved before it is divided
 _GREATEST_DIVISOR = 4096  # of numbers that differ by little at sizes far apart, any large one might be
 _DIGITS = 8  # of numbers that sizes are multiplied by: one more would be those of rounding
+_MOST_DIGITS = 9  # of a float32
 _TOLERATED = 20  # bits of a number that rounding to the dtype of an array may not change
 _DOUBTED = 100  # numbers that may tell divisions apart
 # Paddings follow from strides as remainders: a size is divided by the first number, rounded up, and the quotient taken
@@ -28,11 +29,13 @@ _CHEAPEST_OF_TWO = 10  # what the sum of two sizes costs
 ATOM, POWER, PRODUCT, SUM = 3, 2, 1, 0  # how tightly an expression binds
 # Each row is an expression of a whole number k: the dividend, or 0 where it is k's power itself; the function that
 # gives k back; the power; how tightly the expression binds.
-_OF_INTEGERS: tuple[tuple[int, Callable[[float], float], float, int], ...] = (
+_OF_INTEGERS: tuple[tuple[float, Callable[[float], float], float, int], ...] = (
     (1, lambda value: 1 / value, 1, PRODUCT),
     (0, lambda value: value**2, 0.5, POWER),
     (1, lambda value: value**-2, 0.5, PRODUCT),
     (2, lambda value: 2 / value, 1, PRODUCT),
+    (math.pi, lambda value: math.pi / value, 1, PRODUCT),
+    (2 * math.pi, lambda value: 2 * math.pi / value, 1, PRODUCT),
 )
 
 
@@ -179,6 +182,30 @@ def _cheapest(*forms: SizeExpression | None) -> SizeExpression | None:
     return min((form for form in forms if form is not None), key=lambda form: form.cost, default=None)
 
 
+def literal_expression(
+    literals: Sequence[str], sizes: Sizes, integer: Callable[..., SizeExpression | None]
+) -> SizeExpression | None:
+    """The simplest expression of the sizes that has the values of Python's literals; imaginary ones are a number times
+    ``1j``.
+
+    ``integer`` finds the expression of whole numbers, as :func:`integer_expression` does.
+    """
+    if all(literal.endswith("j") for literal in literals):
+        found = literal_expression([literal.removesuffix("j") for literal in literals], sizes, integer)
+        return found and SizeExpression(f"{found.within(PRODUCT)} * 1j", PRODUCT, found.cost + 1, ())
+    if all(literal.lstrip("-").isdigit() for literal in literals):
+        return integer(tuple(map(int, literals)))
+    if any(literal.endswith("j") for literal in literals):
+        return None
+    values = list(map(float, literals))
+    digits = max(len(literal.replace(".", "").partition("e")[0].strip("0")) for literal in literals)
+    dtype = np.float32 if digits <= _MOST_DIGITS else np.float64
+    found = None
+    if all(value.is_integer() for value in values):  # large ones have a point
+        found = integer(tuple(map(int, values)), dtype=dtype)
+    return found or number_expression(values, sizes, dtype, integer)
+
+
 def number_expression(
     values: Sequence[float],
     sizes: Sizes,
@@ -187,8 +214,8 @@ def number_expression(
 ) -> SizeExpression | None:
     """The simplest of ``m``, ``m + c``, ``(m + c) / 2``, ``1 / m``, ``c / m``, ``c * m``, ``m**0.5`` and ``1 / m**0.5``
     that rounds to these values, where ``m`` is a product of sizes, or the lesser or greater of two; or else of
-    ``1 / k``, ``2 / k``, ``k**0.5`` and ``1 / k**0.5``, where ``k`` is what ``integer`` finds; or else the first
-    ``1 / m`` that is within rounding of these values.
+    ``1 / k``, ``2 / k``, ``k**0.5``, ``1 / k**0.5``, ``pi / k`` and ``2 * pi / k``, where ``k`` is what ``integer``
+    finds; or else the first ``1 / m`` that is within rounding of these values.
 
     All are Python's numbers, which take the dtype of the arrays beside them.
     """
@@ -300,7 +327,7 @@ def _plus(expression: SizeExpression, offset: int, cost: int) -> SizeExpression:
     return replace(expression, text=text, level=SUM, cost=cost, values=values, offset=expression.offset + offset)
 
 
-def _of_integer(head: int, number: int, power: float) -> float:
+def _of_integer(head: float, number: int, power: float) -> float:
     reached: float = number**power
     return head / reached if head else reached
 

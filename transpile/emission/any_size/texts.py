@@ -11,16 +11,15 @@ import re
 import tokenize
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count, zip_longest
 from typing import NoReturn
-
-import numpy as np
 
 from ...errors import Diagnostic, UnsupportedError
 from ...frontends.witnesses import Sizes
 from ..expression import Renderer
 from .block_calls import Insertion, handed
-from .expressions import ATOM, FEWEST, Doubt, SizeExpression, integer_expression, number_expression
+from .expressions import ATOM, FEWEST, Doubt, SizeExpression, integer_expression, literal_expression
 from .kernel_strings import Language, declaration, kernel_in_common
 from .places import (
     apart,
@@ -41,7 +40,6 @@ _SKIPPED = frozenset((tokenize.NL, tokenize.COMMENT))
 _NUMBERS = re.compile(r"\d+")
 _ALL = "-1"  # elements, in a row
 _LEFT_OUT = "#"  # a comment
-_MOST_DIGITS = 9  # of a float32
 
 
 @dataclass(slots=True)
@@ -197,17 +195,7 @@ class _Reader:
             return
         names = {size: function.call(size) for size in self.sizes}
         local = {names[size]: values for size, values in self.sizes.items()}
-        strings = [token.string for token in row]
-        values = [float(string) for string in strings]
-        if all(string.lstrip("-").isdigit() for string in strings):
-            found = self._integer(tuple(map(int, strings)), local)
-        else:
-            digits = max(len(string.replace(".", "").partition("e")[0].strip("0")) for string in strings)
-            dtype = np.float32 if digits <= _MOST_DIGITS else np.float64
-            found = None
-            if all(value.is_integer() for value in values):  # large ones have a point
-                found = self._integer(tuple(map(int, values)), local, dtype)
-            found = found or number_expression(values, local, dtype, lambda numbers: self._integer(numbers, local))
+        found = literal_expression([token.string for token in row], local, partial(self._integer, sizes=local))
         if found is None:
             self._refuse(row)
         text = found.within(needed_level(before[0].string, before[1].string, after.string))
