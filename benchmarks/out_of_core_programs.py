@@ -178,6 +178,14 @@ def programs() -> dict[str, Pair]:
         ),
         "sort of rows": (lambda x: jnp.sort(x, axis=1), by_blocks(lambda x: np.sort(x, axis=1))),
         "median of rows": (lambda x: jnp.median(x, axis=1), lambda x: da.median(x, axis=1)),
+        "sort of columns": (
+            lambda x: jnp.sort(x, axis=0),
+            lambda x: x.rechunk((-1, 16)).map_blocks(np.sort, axis=0, dtype=np.float32),
+        ),
+        "median of columns": (
+            lambda x: jnp.median(x, axis=0),
+            lambda x: x.rechunk((-1, 16)).map_blocks(np.median, axis=0, drop_axis=0, dtype=np.float32),
+        ),
         "order of rows": (
             lambda x: jnp.argsort(x, axis=1),
             lambda x: x.map_blocks(lambda b: np.argsort(b, axis=1, kind="stable"), dtype=np.int64),

@@ -15,6 +15,7 @@ from .tracing import INNER, CutAxis, IndexSymbol, Place, Trace
 
 MUCH = 16  # times as large as an argument
 WHOLE_ELEMENTS = 1 << 15  # computed anew for every few rows, at most
+CACHE_LINE = 64  # bytes, which are read together
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +60,9 @@ class BlockPhase:
     def tiles(self) -> Tiles | None:
         """Rows along the first axis that is cut.
 
-        There are none where too much would be computed again for all of them, and for products: those that sum up the
-        blocks along an axis, and those that have nothing to compute before; and for what is only turned, which is a
-        view of what it is made of.
+        There are none where too much would be computed again for all of them, or read again, as they are columns of a
+        few bytes; and for products: those that sum up the blocks along an axis, and those that have nothing to compute
+        before; and for what is only turned, which is a view of what it is made of.
         """
         if self.accumulates or self._is_plain_product() or self._is_turned():
             return None
@@ -74,6 +75,8 @@ class BlockPhase:
             if any(axis is not None for axis in cut):
                 break
         else:
+            return None
+        if any(self._is_scattered(source, symbol.cut) for source in self.trace.sources if symbol.cut in source[1]):
             return None
         again = [node for node, key in self.trace.order if symbol.cut not in key]
         if any(node.results or "branches" in node.parameters for node in again):
@@ -91,6 +94,13 @@ class BlockPhase:
         if made <= max(TILE_BYTES, MUCH * given):
             return None
         return max(1, TILE_BYTES // INNER * self.trace.chunks.length(*cut[0]) // made)
+
+    def _is_scattered(self, place: Place, cut: CutAxis | None) -> bool:
+        """Tell whether the rows of a call lie in a block in pieces that are shorter than what is read together."""
+        sizes, axis = self.trace.sizes_at(place), place[1].index(cut)
+        rows = max(1, sizes[axis] * TILE_BYTES // max(1, self.trace.bytes_at(place)))
+        piece = rows * prod(sizes[axis + 1 :]) * place[0].type.dtype.itemsize
+        return rows < sizes[axis] and prod(sizes[:axis]) > 1 and piece < CACHE_LINE
 
     def _largest(self, places: Iterable[Place], cut: CutAxis | None) -> int:
         return max((self.trace.bytes_at(place) for place in places if cut in place[1]), default=0)
@@ -117,7 +127,8 @@ class BlockPhase:
             held += 2 * blocks  # the sum and what is added
         if tiles is not None:
             largest = self._largest(self.trace.sources if tiles.rows is None else self.trace.order, tiles.symbol.cut)
-            share = min(1.0, max(TILE_BYTES, held) / max(1, largest))
+            row = 1 / chunks.length(*tiles.symbol.cut[0])
+            share = min(1.0, max(row, max(TILE_BYTES, held) / max(1, largest)))
             held += blocks
         held += self.trace.made_bytes(tiles.symbol.cut if tiles is not None else None, share)
         return Cost(

@@ -51,7 +51,8 @@ def chunk_program(
     """Choose the largest chunks with which a program keeps to its limit in a process that takes ``process_bytes``
     itself, or take those of a ``layout`` that was chosen for it at other sizes.
 
-    It does wherever its arguments come from, or if no chunks are small enough for that, where these are files. What
+    It does wherever its arguments come from, or if no chunks along these axes are small enough for that, where these
+    are files. What
     cannot be computed block by block and is to be cut is rewritten to what can.
 
     Raises UnsupportedError (XP740) where no chunks are small enough for ``limits.memory``, UsageError (XP741) for a
@@ -102,6 +103,8 @@ def _chosen(program: Program, limits: Limits, rounds: list[Round], process_bytes
         plan = estimated(function, schedule, process_bytes)
         plans.append(plan)
         found = ChunkProgram(program, schedule, plan, ChunkLayout((*rounds, this)))
+        if for_files is not None and not for_files.chunks.lengths.keys() <= chunks.lengths.keys():
+            return for_files  # other axes, along which more is to be done
         if memory is None or plan.peak_bytes <= memory:
             return found
         if for_files is None and plan.mapped_peak_bytes <= memory:

@@ -39,7 +39,7 @@ def choose_chunk_sizes(
         lengths = {}
         for node in classes.nodes:
             for strategy in STRATEGIES:
-                lengths.update(strategy.propose(node, classes, sizes, lengths, target))
+                lengths.update(strategy.propose(node, classes, sizes, lengths, needs, target))
         lengths = {key: length for key, length in lengths.items() if key not in held}
         _Halving(classes, sizes, needs, held, lengths, target, reused).run()
     for node in classes.nodes:

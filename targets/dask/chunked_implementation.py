@@ -39,7 +39,9 @@ def _no_bytes(node: Node) -> int:
     return 0
 
 
-def _no_lengths(node: Node, classes: AxisClasses, sizes: Lengths, lengths: Lengths, target: int) -> Lengths:
+def _no_lengths(
+    node: Node, classes: AxisClasses, sizes: Lengths, lengths: Lengths, needs: Lengths, target: int
+) -> Lengths:
     return {}
 
 
@@ -63,7 +65,7 @@ class ChunkedImplementation:
     divides: Callable[[Node], OperandAxes]
     arguments: Callable[[Node], Arguments]
     same_chunks: Callable[[Node], Iterable[tuple[Axis, Axis]]] = _no_pairs
-    propose: Callable[[Node, AxisClasses, Lengths, Lengths, int], Lengths] = _no_lengths
+    propose: Callable[[Node, AxisClasses, Lengths, Lengths, Lengths, int], Lengths] = _no_lengths
     reads: int = 0
     holds: int = 2
     holds_of_operands: int = 0

@@ -38,10 +38,13 @@ class Strategy(ABC):
         """The axes of operands that may come in several chunks though they are needed whole."""
         return ()
 
-    def propose(self, node: Node, classes: AxisClasses, sizes: Lengths, lengths: Lengths, target: int) -> Lengths:
+    def propose(
+        self, node: Node, classes: AxisClasses, sizes: Lengths, lengths: Lengths, needs: Lengths, target: int
+    ) -> Lengths:
         """The lengths of chunks of about ``target`` bytes that suit the strategy, before others are chosen.
 
-        ``sizes`` has the size of each class of axes of more than one element, and ``lengths`` what others proposed.
+        ``sizes`` has the size of each class of axes of more than one element, ``lengths`` what others proposed, and
+        ``needs`` the classes that some node needs whole, though perhaps in pieces.
         """
         return {}
 

@@ -163,15 +163,17 @@ class Trace:
 
     def bytes_at(self, place: Place) -> int:
         """The bytes of what a block function makes of a node, or is given of it."""
+        element_type = place[0].element_type
+        return 0 if element_type is None else prod(self.sizes_at(place)) * element_type.dtype.itemsize
+
+    def sizes_at(self, place: Place) -> list[int]:
+        """The shape of what a block function makes of a node, or is given of it."""
         node, key = place
-        if node.element_type is None:
-            return 0
         lengths = self.chunks.lengths
-        sizes = [
+        return [
             min(size, lengths.get(cut[0], size)) if cut is not None else size
             for size, cut in zip(self.chunks.classes.planned_shape(node), key, strict=False)
         ]
-        return int(prod(sizes)) * node.element_type.dtype.itemsize
 
     def given_bytes(self, *, are_mapped: bool = False) -> int:
         """The bytes of the blocks that a task is given.

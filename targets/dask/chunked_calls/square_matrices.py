@@ -28,7 +28,9 @@ def _same_chunks(node: Node) -> Iterator[tuple[Axis, Axis]]:
             yield (node.operands[0], node.ndim - 1), (node, place)
 
 
-def _propose(node: Node, classes: AxisClasses, sizes: Lengths, lengths: Lengths, target: int) -> Lengths:
+def _propose(
+    node: Node, classes: AxisClasses, sizes: Lengths, lengths: Lengths, needs: Lengths, target: int
+) -> Lengths:
     """Cut matrices that are too large into square tiles, and right-hand sides into square pieces."""
     side = isqrt(target // node.type.dtype.itemsize)
     rows, columns = node.ndim - 2, node.ndim - 1

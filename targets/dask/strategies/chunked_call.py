@@ -31,8 +31,10 @@ class ChunkedCall(ArrayStrategy):
     def divides(self, node: Node) -> Collection[OperandAxis]:
         return _divided(node).keys()
 
-    def propose(self, node: Node, classes: AxisClasses, sizes: Lengths, lengths: Lengths, target: int) -> Lengths:
-        found = (one.propose(node, classes, sizes, lengths, target) for one in implementations_of(node))
+    def propose(
+        self, node: Node, classes: AxisClasses, sizes: Lengths, lengths: Lengths, needs: Lengths, target: int
+    ) -> Lengths:
+        found = (one.propose(node, classes, sizes, lengths, needs, target) for one in implementations_of(node))
         return {key: length for proposed in found for key, length in proposed.items()}
 
     def implied(self, node: Node, classes: AxisClasses, lengths: Lengths) -> Iterator[tuple[Axis, int]]:

@@ -18,7 +18,9 @@ class KLoop(ProductStrategy):
     name = "k_loop"
     accumulates = True
 
-    def propose(self, node: Node, classes: AxisClasses, sizes: Lengths, lengths: Lengths, target: int) -> Lengths:
+    def propose(
+        self, node: Node, classes: AxisClasses, sizes: Lengths, lengths: Lengths, needs: Lengths, target: int
+    ) -> Lengths:
         """Cut a product of large matrices into square blocks, so that both are read few times, with short steps.
 
         A small product stays whole, and is cut along what it sums over if that is longest: its parts are summed up.
