@@ -126,8 +126,10 @@ class BlockPhase:
         if self.accumulates:
             held += 2 * blocks  # the sum and what is added
         if tiles is not None:
-            largest = self._largest(self.trace.sources if tiles.rows is None else self.trace.order, tiles.symbol.cut)
-            row = 1 / chunks.length(*tiles.symbol.cut[0])
+            cut = tiles.symbol.cut
+            assert cut is not None
+            largest = self._largest(self.trace.sources if tiles.rows is None else self.trace.order, cut)
+            row = 1 / chunks.length(*cut[0])
             share = min(1.0, max(row, max(TILE_BYTES, held) / max(1, largest)))
             held += blocks
         held += self.trace.made_bytes(tiles.symbol.cut if tiles is not None else None, share)
