@@ -105,6 +105,23 @@ np.testing.assert_allclose(emitted.load().main(*arrays), compiled(*arrays), rtol
     subprocess.run([sys.executable, "-c", script % str(SCRIPT)], check=True)
 
 
+def test_arrays_that_every_device_has_whole_have_a_main_too(tmp_path):
+    script = """
+import sys
+sys.argv = ["programs.py"]
+exec(open(%r).read().split("def parts(")[0])
+import xla2py
+inner = on(LINE, (P(None, "data"), P("data")), P())(lambda x, w: lax.psum(x @ w, "data"))
+steps = jax.jit(lambda x, w: lax.scan(lambda x, _: (jnp.tanh(inner(x, w)), x.sum()), x, None, length=3))
+x, w = (np.random.default_rng(0).normal(size=shape).astype(np.float32) for shape in ((16, 8), (8, 8)))
+emitted = xla2py.emit(steps.lower(x, w).as_text("hlo"))
+assert "Every device along the axis `data` (8) of a mesh has whole arrays." in emitted.source, emitted.source[:400]
+for own, wanted in zip(emitted.load().main(x, w), steps(x, w), strict=True):
+    np.testing.assert_allclose(own, wanted, rtol=1e-4, atol=1e-5)
+"""
+    subprocess.run([sys.executable, "-c", script % str(SCRIPT)], check=True)
+
+
 def test_what_cannot_be_divided_evenly_is_refused(folder):
     module = xla2py.emit((folder / "halo.lowered.hlo").read_text()).load()
     with pytest.raises(ValueError, match="13 elements cannot be divided into 8 parts"):

@@ -78,6 +78,9 @@ def layout_lines(layout: ShardLayout, names: Sequence[str], module: HloModule) -
     axes = axis_names(layout)
     sizes = [f"`{axes[name]}` ({n})" for name, n in zip(layout.mesh.axes, layout.mesh.devices.shape, strict=True)]
     noun = "axis" if len(sizes) == 1 else "axes"
+    if not any((*layout.parameters, *(layout.results or ()))):
+        yield f"Every device along the {noun} {' and '.join(sizes)} of a mesh has whole arrays."
+        return
     beginning = "Whole arrays, annotated to be divided" if is_whole else "Whole arrays are divided"
     ending = "" if is_whole else " of a mesh"
     yield f"{beginning} along the {noun} {' and '.join(sizes)}{ending}:"

@@ -126,7 +126,11 @@ class _Writer:
             results = root if isinstance(root, tuple) else (root,)
             is_flat = not any(isinstance(each, tuple) for each in results)
             divisions = [each.sharding if isinstance(each, _Parts) else None for each in results]
-            self.layout = shard_layout([divided.get(p) for p in computation.parameters], divisions if is_flat else None)
+            given = [divided.get(parameter) for parameter in computation.parameters]
+            meshes = {sharding.mesh for each in self.shardings.values() for sharding in each}
+            self.layout = shard_layout(
+                given, divisions if is_flat else None, meshes.pop() if len(meshes) == 1 else None
+            )
         self.written[computation] = replace(computation, instructions=tuple(self.instructions), root=final)
 
     def _divided_parameters(self, computation: Computation) -> dict[Instruction, Sharding]:

@@ -103,11 +103,13 @@ class ShardLayout:
 
 
 def shard_layout(
-    parameters: Sequence[Sharding | None], results: Sequence[Sharding | None] | None
+    parameters: Sequence[Sharding | None], results: Sequence[Sharding | None] | None, mesh: Mesh | None = None
 ) -> ShardLayout | None:
-    """Return the layout that shardings make; None where they are of different meshes, or divide nothing."""
+    """Return the layout that shardings make; None where they are of different meshes. Where they divide nothing, it is
+    that of arrays that every device of ``mesh`` has whole, or None without one.
+    """
     divided = [one for one in (*parameters, *(results or ())) if one is not None and one.is_divided]
-    meshes = {one.mesh for one in divided}
+    meshes = {one.mesh for one in divided} or ({mesh} if mesh is not None else set())
     if len(meshes) != 1:
         return None
     used = [[one if one in divided else None for one in each] for each in (parameters, results or ())]
