@@ -137,7 +137,7 @@ def with_free_arrays(name: str, function: Callable[..., Any], arguments: Any) ->
 def emitted(name: str) -> Any:
     """Return the module of an example for any size, for NumPy; it does not depend on what was traced before."""
     jax.clear_caches()  # what was traced for another program has the source lines of that
-    generated = xla2py.emit(with_free_sizes(name), name=f"examples/{name}.py")
+    generated = xla2py.emit(with_free_sizes(name), name=f"examples/{name}.py", nested=False)
     command = "# regenerate: python examples/gallery.py"
     return replace(generated, source=re.sub("^# regenerate: .*$", command, generated.source, flags=re.MULTILINE))
 
@@ -195,7 +195,9 @@ def time_emission() -> None:
     for name in FREE:
         function, arguments = load_program(name)
         one = seconds(lambda given=(function, *arguments): xla2py.emit(xla2py.from_jax(*given), nested=False))
-        any_size = seconds(lambda given=(name, function, arguments): xla2py.emit(with_free_arrays(*given)))
+        any_size = seconds(
+            lambda given=(name, function, arguments): xla2py.emit(with_free_arrays(*given), nested=False)
+        )
         found.append(any_size / one)
         print(f"{name}: {found[-1]:.1f} times", flush=True)
     print(f"median {median(found):.1f}, from {min(found):.1f} to {max(found):.1f}")
@@ -212,7 +214,7 @@ def main() -> int:
     for name in sys.argv[1:] or FREE:
         programs = with_free_sizes(name)
         if name in WELL_POSED:
-            generic = xla2py.emit(programs)
+            generic = xla2py.emit(programs, nested=False)
             chosen = sizes_to_check(generic.sizes, programs.sizes)
             found = {shown_sizes(sizes): differences(name, generic, sizes) for sizes in chosen}
         else:

@@ -1,6 +1,7 @@
 """The checks of an emitted ``main`` before it computes."""
 
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from copy import copy
 from functools import cache
@@ -69,6 +70,38 @@ def check_sizes(
                 limits += [f"a multiple of {own.step}"] * (own.step > 1)
                 problem = f"{word} is {size}, must be {', '.join(limits)}"
                 raise TypeError(f"{name}: {problem}")
+
+
+def check_tree_sizes(
+    arguments: dict[str, Any], signature: dict[str, Any], sizes: dict[str, range]
+) -> None:
+    """Raise TypeError for the first array in trees that is not what ``signature`` says;
+    there, names are ``sizes``, each the same wherever it stands.
+    """
+    arrays: dict[str, Any] = {}
+    expected: dict[str, str] = {}
+    for place, x, kind in leaves_of(arguments, signature):
+        arrays[place], expected[place] = x, kind
+    check_sizes(arrays, expected, sizes)
+
+
+def leaves_of(
+    tree: Any, signature: dict[Any, Any], path: str = ""
+) -> Iterator[tuple[str, Any, str]]:
+    """The place of each leaf that ``signature`` has, what ``tree`` has there, and its
+    type. Keys that begin with a dot are attributes.
+    """
+    for key, expected in signature.items():
+        is_attribute = isinstance(key, str) and key.startswith(".")
+        place = f"{path}{key}" if is_attribute or not path else f"{path}[{key!r}]"
+        try:
+            x = getattr(tree, key[1:]) if is_attribute else tree[key]
+        except (AttributeError, LookupError, TypeError):
+            raise TypeError(f"{place}: missing") from None
+        if isinstance(expected, dict):
+            yield from leaves_of(x, expected, place)
+        else:
+            yield place, x, expected
 
 
 def check_trees(tree: Any, signature: Any, path: str = "") -> None:

@@ -282,7 +282,7 @@ def test_dumps_of_one_program_become_one_module(kernels, xla2py):
         (("any_size_kernels:steps(f32[N])",), "XP424"),
         (("any_size_kernels:table(f32[N])",), "XP424"),
         (("any_size_kernels:halves(f32[N])", "-t", "dask"), "XP425"),
-        (("any_size_kernels:halves(f32[N])", "--nested"), "XP426"),
+        (("any_size_kernels:halves(f32[N])", "--checks", "cast"), "XP426"),
         (("any_size_kernels:halves(f32[N])", "--sizes", "M=3,4,5"), "XP425"),
         (("any_size_kernels:halves(f32[N])", "--sizes", "N=3,4"), "XP425"),
         (("any_size_kernels:halves(f32[N])", "--sizes", "N=3,4,x"), "XP425"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..emission.entry_point import CHECK_TREE_SIZES, CHECK_TREES
+
 if TYPE_CHECKING:
     from ..equivalence.results import ProgramReport
     from ..vendoring import Project, VendoredModule
@@ -24,7 +26,7 @@ def proved(project: Project, module: VendoredModule) -> tuple[str, int]:
     edited = as_edited(project, module)
     if edited is None:
         return "", 0
-    if "check_trees(" in edited.source:
+    if any(f"{check}(" in edited.source for check in (CHECK_TREES, CHECK_TREE_SIZES)):
         return "not proved: main takes trees", NOT_COMPARED
     plan = Plan((module.target,), campaigns=tuple(CAMPAIGNS))
     program = program_of(project, module)

@@ -101,15 +101,15 @@ def emit(
     checks = SIZES if checks == SIZES else chosen_word("checks", checks)
     disable_passes = checked_words("disable_passes", disable_passes)
     if isinstance(source, Witnesses):
-        given = {**locals(), "target": _target(target), "nested": bool(nested)}
+        nested = nested if nested is not None else _takes_trees(source.modules[0])
+        given = {**locals(), "target": _target(target)}
         return emit_any_size(given.pop("source"), emit, given)
     module = source if isinstance(source, HloModule) else load(source, examples=examples)
     if not isinstance(source, HloModule):
         verify(module)
     if sources is not None:
         module = with_sources(module, Path(sources))
-    if nested is None:
-        nested = device_count(module) == 1 and has_trees(module, leaf_paths(module))
+    nested = nested if nested is not None else _takes_trees(module)
     chosen = written_as(_target(target), module)
     hooks = checked_hooks(custom_calls or {})
     require_style(style, chosen)
@@ -177,6 +177,11 @@ def emit(
         shapes=written.shapes,
         plan=compiled.plan,
     )
+
+
+def _takes_trees(module: HloModule) -> bool:
+    """Tell whether ``main`` takes or returns trees where nobody says so."""
+    return device_count(module) == 1 and has_trees(module, leaf_paths(module))
 
 
 def _options(hooks: Mapping[str, str], limits: Limits, disabled: Sequence[str], **chosen: str | bool) -> str:

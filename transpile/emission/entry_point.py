@@ -16,6 +16,7 @@ from .result_trees import fitting
 CAST, NO_CHECKS = "cast", "none"  # what is said about arguments of other shapes and dtypes, apart from "exact"
 CHECK_ARRAYS = "check_arguments"  # the function that checks arrays of one dtype and shape
 CHECK_TREES = "check_trees"  # the one that checks those in trees
+CHECK_SIZES, CHECK_TREE_SIZES = "check_sizes", "check_tree_sizes"  # those of modules for any size
 _WRAPPED = 3  # lines of a call whose arguments fit one
 SIZES = "sizes"  # of modules for any size: names stand for sizes
 
@@ -54,7 +55,7 @@ def entry_point(program: Program, replicas: Replicas | None, nested: bool, check
     trees = program.original.trees if nested else None
     tree = fitting(trees.results, program.entry.results) if trees is not None else None
     has_trees = any(path is not None for path in paths)
-    check = "check_sizes" if checks == SIZES else _check(program, has_trees)
+    check = (CHECK_TREE_SIZES if has_trees else CHECK_SIZES) if checks == SIZES else _check(program, has_trees)
     check = check if checks != NO_CHECKS and program.entry.parameters else ""
     cast = ("cast_trees" if has_trees else "cast_floats") if checks == CAST and check else ""
     return EntryPoint("main" if replicas is None else ENTRY, paths, tree, check, cast)

@@ -74,7 +74,6 @@ def _require_support(witnesses: Witnesses, options: Mapping[str, Any]) -> None:
     problems = {
         f"{target.title} has no modules for any size in the style '{options['style']}'": not _reads_sizes(options),
         "modules for any size run in one thread: leave --threads out": str(options["threads"]) != "1",
-        "modules for any size take no trees: leave --nested out": options["nested"],
         "modules for any size have no replay: leave --graph out": options["graph"],
         "modules for any size cast nothing: leave --checks cast out": options["checks"] == "cast",
     }

@@ -12,7 +12,7 @@ from .expressions import ATOM, POWER, PRODUCT, SUM
 # An expression between these needs no parentheses.
 _COMPARED = frozenset(("<", "<=", ">", ">=", "==", "!="))
 _BEFORE, _AFTER = _COMPARED | frozenset(("(", "[", ",", ":", "=", "return")), _COMPARED | frozenset(")],:")
-_CHECK = re.compile(r"\s+(check_sizes|.* = cast_\w+)\(")
+_CHECK = re.compile(r"\s+(check_sizes|check_tree_sizes|.* = cast_\w+)\(")
 _PLACE = re.compile(r"  # \S+:\d+$")
 _BLOCKS = ("def ", "class ", "@")
 

@@ -376,7 +376,7 @@ def _shapes(emitted: list[GeneratedModule]) -> dict[str, Shapes]:
         for function in each.functions:
             arguments = found.setdefault(function.name, {})
             for node, name in function.parameters.items():
-                if node.element_type is not None and name.isidentifier():
+                if node.element_type is not None:
                     arguments.setdefault(name, []).append(_known_shape(each, function.function, node))
         for kernel, shapes in each.shapes.items():
             rows = found.setdefault(kernel, {})
