@@ -42,12 +42,17 @@ def chosen(labels, x):
     return jnp.where(labels < 0, labels + x.shape[1], labels) * 2 + x.shape[0], (x + x.shape[1] // 2).T.sum(1)
 
 
+def above_noise(x):
+    return x * (jnp.abs(x) > jnp.abs(x).max() * (jnp.finfo(x.dtype).eps * max(x.shape)))
+
+
 PROGRAMS = {
     softmax: ("B, T, D", "B, T, D"),
     columns: ("N, D", "D"),
     nearest: ("N, D", "K, D"),
     stencil: ("H, W",),
     chosen: (("B", "int32"), "B, C"),
+    above_noise: ("N, D",),
 }
 
 
@@ -161,7 +166,8 @@ def test_whole_numbers_in_kernels(values, level, kind, before, text):
         (lambda n: 0.5 * n, SUM, "f", "0.5f * n"),
         (lambda n: 1 / n**0.5, POWER, "f", "(float)(1.0 / sqrt((double)n))"),
         (lambda n: 1 / n, POWER, "", "(1.0 / n)"),
-        (lambda n: 0.3 * n, SUM, "f", None),  # 0.3f * n rounds twice
+        (lambda n: 0.3 * n, SUM, "f", "(float)(0.3 * n)"),  # 0.3f * n rounds twice
+        (lambda n: n**0.3, SUM, "f", None),
     ],
 )
 def test_other_numbers_in_kernels_round_as_in_python(number, level, kind, text):

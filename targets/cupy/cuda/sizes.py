@@ -34,12 +34,11 @@ class CudaSizes:
         if found is None:
             return None
         constant, has_root = _CONSTANT.match(found.text), "**0.5" in found.text
-        if is_double or (constant is not None and has_root):
+        is_rounded = constant is not None and float(np.float32(constant[1])) != float(constant[1])
+        if is_double or is_rounded or (constant is not None and has_root):
             text = _ROOT.sub(r"sqrt((double)\1)", found.text)
             text = _CONSTANT.sub(lambda match: _with_point(match[1]), text, count=1)
             return f"(float)({text})" if not is_double else f"({text})" if found.level < level else text
-        if constant is not None and float(np.float32(constant[1])) != float(constant[1]):
-            return None
         text = _ROOT.sub(lambda match: f"sqrtf({match[1].strip('()')})", found.text)
         text = _CONSTANT.sub(lambda match: f"{_with_point(match[1])}f", text, count=1)
         return f"({text})" if found.level < min(level, POWER) and found.level <= PRODUCT else text

@@ -368,10 +368,15 @@ def _real_forms(product: SizeExpression, values: Sequence[float]) -> Iterator[tu
         moved = f"({product.text} {'+' if offset > 0 else '-'} {abs(offset):g}) / 2"
         yield moved, PRODUCT, [(each + offset) / 2 for each in m]
     yield f"1 / {bottom}", PRODUCT, [1 / each for each in m]
-    for constant in {round(values[0] * m[0]), round(values[0] * m[0], 6)} - {0, 1}:
+    for constant in _constants(values[0] * m[0]):
         yield f"{constant:g} / {bottom}", PRODUCT, [constant / each for each in m]
     yield power, POWER, [each**0.5 for each in m]
     yield f"1 / {power}", PRODUCT, [1 / each**0.5 for each in m]
     slope = values[0] / m[0]
-    for constant in {round(slope), round(slope, 6), float(f"{slope:.{_DIGITS}g}")} - {0, 1}:
+    for constant in (*_constants(slope), float(f"{slope:.{_DIGITS}g}")):
         yield f"{constant:.{_DIGITS}g} * {product.within(PRODUCT)}", PRODUCT, [constant * each for each in m]
+
+
+def _constants(number: float) -> list[float]:
+    """The short numbers that a constant may be, the shortest first; 0 and 1 are none."""
+    return [short for short in (round(number), round(number, 6)) if short not in (0, 1)]
