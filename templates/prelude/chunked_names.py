@@ -10,6 +10,7 @@ from dask.tokenize import tokenize
 from dask.utils import key_split
 
 TOKEN = "__dask_tokenize__"  # what tells objects apart, where they have it
+FIRST = "__first_text__"  # of a module in this process
 
 
 def name_by_text(module: dict[str, Any]) -> None:
@@ -17,14 +18,19 @@ def name_by_text(module: dict[str, Any]) -> None:
     by the module's text.
 
     By default it tells them by their names, which those of another module, or of this
-    one after a change, may have as well.
+    one after a change, may have as well. Where the module has been changed and loaded
+    again, workers may have the old one: its functions and classes are said to be of a
+    module that nobody can import, so that they are sent as they are.
     """
     file = module.get("__file__") or ""
     linecache.checkcache(file)
     text = "".join(linecache.getlines(file, module)) or uuid4().hex
+    is_changed = module.setdefault(FIRST, text) != text
     for name, member in list(module.items()):
         if getattr(member, "__module__", None) != module.get("__name__"):
             continue
+        if is_changed and callable(member):
+            member.__module__ = f"{member.__module__}, changed"
         key = tokenize(text, name)
         if isinstance(member, FunctionType):
             setattr(member, TOKEN, lambda key=key: key)

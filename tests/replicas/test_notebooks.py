@@ -1,4 +1,4 @@
-"""Replicas as a notebook runs them: the scheduler is in the client's process, and modules come and change after it."""
+"""Modules as a notebook runs them: the scheduler is in the client's process, and modules come and change after it."""
 
 from __future__ import annotations
 
@@ -48,6 +48,28 @@ def test_a_module_that_is_imported_and_reloaded_after_the_workers_have_started(c
             module.run_replicas(client, wrong, timeout=30)
     finally:
         del sys.modules["of_notebook"]
+
+
+def test_a_module_in_chunks_that_is_changed_and_reloaded(client, tmp_path, monkeypatch):
+    """The workers have imported the old one; both functions have one name, ``y_block``."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    client.run(lambda path: sys.path.insert(0, path), str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    x = np.arange(40, dtype=np.float32).reshape(20, 2)
+    text = "ENTRY main {{ x = f32[20,2] parameter(0)  one = f32[] constant({}) ones = f32[20,2] broadcast(one), "
+    text += "dimensions={{}}  ROOT y = f32[20,2] add(x, ones) }}"
+    names = []
+    for number in (1, 20):
+        (tmp_path / "in_chunks.py").unlink(missing_ok=True)
+        xla2py.emit(text.format(number), "dask", chunks="5").save(tmp_path / "in_chunks.py")
+        loaded = sys.modules.get("in_chunks")
+        module = importlib.reload(loaded) if loaded else importlib.import_module("in_chunks")
+        names.append([name for name in vars(module) if name.endswith("_block")])
+        for _ in range(2):
+            result = module.main(x).compute(scheduler=client)
+            np.testing.assert_array_equal(result, x + number)
+    assert names[0] == names[1] != []
+    del sys.modules["in_chunks"]
 
 
 def test_snapshots_need_no_module_on_the_workers(client, tmp_path, monkeypatch):
