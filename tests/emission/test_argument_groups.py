@@ -104,3 +104,17 @@ def test_results_of_another_function_are_handed_on_as_an_object():
     taken = [name for name in re.findall(r"^def (\w+)", text, re.MULTILINE) if "Results" in head(text, name)]
     assert taken
     assert re.search(r"results\.\w+", text)
+
+
+def test_several_trees_of_one_argument_are_called_after_their_keys():
+    def model(variables, x):
+        params = variables["params"]
+        for k in range(4):
+            x = x / (1 + jnp.square(x).sum()) * params[f"LayerNorm_{k}"]["scale"] + params[f"LayerNorm_{k}"]["bias"]
+            x = jnp.tanh(jnp.sin(x) @ params[f"SelfAttention_{k}"]["kernel"] + params[f"SelfAttention_{k}"]["bias"])
+        return x
+
+    layers = {"LayerNorm": {"scale": numbers(4), "bias": numbers(4)}}
+    layers |= {"SelfAttention": {"kernel": numbers(4, 4), "bias": numbers(4)}}
+    text = emitted(model, {"params": {f"{name}_{k}": layer for name, layer in layers.items() for k in range(4)}}, X)
+    assert re.search(r"^def \w+\(x: Array, norm_params: Tree, attention_params: Tree\) -> Array:$", text, re.MULTILINE)

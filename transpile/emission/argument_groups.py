@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from ..array.node import Node
 from ..array.program import Function, Program, roots
 from ..array.traversal import topological
+from .argument_names import last_word
 from .argument_trees import Key, Path
-from .names import Names
+from .names import Names, identifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,20 +119,25 @@ def _grouped(calls: Sequence[Node], places: Mapping[Node, Place], sizes: Mapping
     for number, found in given.items():
         for size in range(1, _shared_steps(found) + 1):
             candidates.setdefault(tuple(place.before(size) for place in found), {})[number] = size
-    names = Names(set())
+    chosen: list[tuple[list[Place], int, Mapping[int, Steps]]] = []
     taken: set[int] = set()
     while True:
         left = {key: [number for number in members if number not in taken] for key, members in candidates.items()}
         left = {key: members for key, members in left.items() if len(members) > 1 and _is_tidy(key, members, sizes)}
         if not left:
-            return
+            break
         key = max(left, key=lambda each: (len(left[each]), len(each[0][1])))
         taken.update(left[key])
         found = given[left[key][0]]
         size = candidates[key][left[key][0]]
         parts = {number: given[number][0].steps[-candidates[key][number] :] for number in left[key]}
+        chosen.append((found, size, parts))
+    words = [_word(found, size) for found, size, _ in chosen]
+    names = Names(set())
+    for word, (found, size, parts) in zip(words, chosen, strict=True):
         maker = found[0].root.maker if not found[0].before(size)[1] else None
-        yield Group(names.fresh(_word(found, size)), parts, maker)
+        own = _word_of_key(found, size) if words.count(word) > 1 else ""
+        yield Group(names.fresh(own or word), parts, maker)
 
 
 def _shared_steps(places: Sequence[Place]) -> int:
@@ -155,6 +161,17 @@ def _word(places: Sequence[Place], size: int) -> str:
     ]
     words = {place.root.word for place in places}
     return attributes[-1] if attributes else words.pop() if len(words) == 1 else "tree"
+
+
+def _word_of_key(places: Sequence[Place], size: int) -> str:
+    """``attention_params`` for ``variables["params"]["SelfAttention_0"]``; empty where the last keys are no such words,
+    or are not alike in all calls.
+    """
+    ways = [(place.root.word, *place.before(size)[1]) for place in places]
+    if any(len(way) < 2 or not isinstance(key, str) for way in ways for key in way[-2:]):
+        return ""
+    found = {f"{last_word(str(way[-1])).rstrip('_0123456789')}_{way[-2]}".replace(".", "").lower() for way in ways}
+    return identifier(found.pop()) if len(found) == 1 else ""
 
 
 def _is_attribute(step: Key | Field) -> bool:

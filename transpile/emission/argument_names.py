@@ -101,10 +101,11 @@ def _without_shared(paths: Sequence[Path]) -> list[Path]:
 
 def _with_last_words(paths: Sequence[Path]) -> list[Path]:
     """Keys of many words by the last of them: ``attention_0`` of ``MultiHeadDotProductAttention_0``."""
-    return [(path[0], *map(_last_word, path[1:])) for path in paths]
+    return [(path[0], *map(last_word, path[1:])) for path in paths]
 
 
-def _last_word(part: str) -> str:
+def last_word(part: str) -> str:
+    """The last word of a key of many, with its number: ``Attention_0``."""
     words = _WORDS.findall(part)
     numbers = [word for word in words[-1:] if word.isdigit()]
     kept = [word for word in words if not word.isdigit()][-1:]
