@@ -187,6 +187,8 @@ def compiles(node: Node) -> bool:
         return False
     if node.opcode in ("getitem", "setitem"):
         return all(not operand.ndim for operand in node.operands[1 + (node.opcode == "setitem") :])
+    if node.opcode in ("tril", "triu"):
+        return node.ndim == 2
     if node.opcode in ("any", "all"):
         return not node.ndim and node.operands[0].ndim > 0
     if node.opcode == "matmul":

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 from typing import Any
 
-from ...transpile.array.node import Node, Slot
+from ...transpile.array.node import Node, Slot, Ufunc
+from ...transpile.hlo.element_types import ElementType
 from ..base import OwnCall
 from .functions import COMBINERS, top_k_by_heap
 
 _NUMBERS = frozenset("s8 s16 s32 s64 u8 u16 u32 u64 f32 f64".split())
-_FEW = 2**10  # elements of an array that is copied for one change, where NumPy would change it in place
-_AT_ONE_PLACE = {"set": "put_at", "add": "add_at"}
+_PLACES = frozenset("s8 s16 s32 s64 u8 u16 u32 u64".split())
+_FACTORED = frozenset(("f32", "f64"))
+_MOST_EQUATIONS = 32
+_SUMS = frozenset(("add", "multiply"))
 Rule = Callable[[Node], OwnCall | None]
 
 
@@ -37,33 +39,40 @@ def _drawn(array: str, number: str) -> Rule:
 
 
 def _scatter(node: Node) -> OwnCall | None:
-    """Updates of numbers, or rows, at places along the first axis, or at one place."""
-    _, index, *rest = node.parameters["arguments"]
+    _, index, value, *combiner = node.parameters["arguments"]
     parts = index if isinstance(index, tuple) else (index,)
-    if len(parts) != 1 or not isinstance(parts[0], Slot) or not isinstance(rest[0], Slot):
-        return None
-    x, places, values = node.operands[0], node.operands[parts[0].index], node.operands[rest[0].index]
-    combiner = rest[1].opcode if len(rest) > 1 else "set"
-    is_known = node.type.name in _NUMBERS and values.element_type is x.element_type is node.element_type
-    if is_known and not places.ndim and values.shape == x.shape[1:] and combiner in _AT_ONE_PLACE:
-        return OwnCall(_AT_ONE_PLACE[combiner], (Slot(0), parts[0], rest[0]))
-    is_plain = places.ndim == 1 and values.shape == (*places.shape, *x.shape[1:])
-    if combiner not in (*COMBINERS, "set") or not (is_known and is_plain and _has_elements(x, values)):
-        return None
-    return OwnCall(f"scatter_{combiner}", (Slot(0), parts[0], rest[0]))
+    return _scattered(node, parts, value, *combiner)
 
 
 def _update(node: Node) -> OwnCall | None:
-    """A number, or a row, is added at one place, which is known to lie in a small array."""
-    index, ufunc = node.parameters["index"], node.parameters["ufunc"]
-    x, values, *places = node.operands
-    is_known = node.type.name in _NUMBERS and values.element_type is x.element_type and ufunc.opcode == "add"
-    is_row = len(index) == len(places) == 1 and not places[0].ndim and values.shape == x.shape[1:]
-    if not (is_known and is_row and isinstance(index[0], Slot)) or prod(x.shape) > _FEW:
+    return _scattered(node, node.parameters["index"], Slot(1), node.parameters["ufunc"])
+
+
+def _assignment(node: Node) -> OwnCall | None:
+    """At places of arrays; others are assigned to as in NumPy."""
+    is_scatter = any(place.ndim for place in node.operands[2:])
+    return _scattered(node, node.parameters["index"], Slot(1)) if is_scatter else None
+
+
+def _scattered(node: Node, index: tuple[Any, ...], value: Any, combiner: Ufunc | None = None) -> OwnCall | None:
+    """Updates of one type at places along the first axes, one after the other."""
+    if not all(isinstance(part, Slot) for part in (*index, value)):
         return None
-    bounds = places[0].interval
-    is_inside = bounds is not None and bounds[0] >= 0 and bounds[1] < x.shape[0]
-    return OwnCall("add_at", (Slot(0), index[0], Slot(1))) if is_inside else None
+    x, *given = (node.operands[part.index] for part in (Slot(0), value, *index))
+    is_combined = combiner is None or _combines(combiner.opcode, node.type)
+    is_plain = given[0].element_type is x.element_type and all(map(_is_place, given[1:]))
+    if not (is_combined and is_plain and _has_elements(x, *given)):
+        return None
+    slots = tuple(Slot(2 + k) for k in range(len(index)))
+    return OwnCall("scatter", (), (("index", slots), ("ufunc", combiner)), is_operation=True, operands=(x, *given))
+
+
+def _is_place(node: Node) -> bool:
+    return node.is_python_int or (node.element_type is not None and node.type.name in _PLACES)
+
+
+def _combines(opcode: str, kind: ElementType) -> bool:
+    return (opcode in COMBINERS and kind.name in _NUMBERS) or (opcode in _SUMS and kind.is_complex)
 
 
 def _search(node: Node) -> OwnCall | None:
@@ -81,6 +90,22 @@ def _sort(node: Node) -> OwnCall | None:
     return OwnCall("small_sort") if is_known and _has_elements(node) else None
 
 
+def _equations(function: str) -> Rule:
+    """Of a small matrix: from some size on, LAPACK is faster, and calls of it cost little beside."""
+
+    def rule(node: Node) -> OwnCall | None:
+        matrix = node.operands[0]
+        is_known = all(each.ndim <= 2 and each.type.name in _FACTORED for each in node.operands)
+        if not is_known or matrix.ndim != 2 or not 0 < matrix.shape[-1] <= _MOST_EQUATIONS or not _has_elements(node):
+            return None
+        keywords = dict(node.parameters["keywords"])
+        if keywords.pop("transpose", "N") != "N":  # of real numbers the conjugate is the same
+            keywords["transposed"] = True
+        return OwnCall(function, node.parameters["arguments"], tuple(keywords.items()))
+
+    return rule
+
+
 def _has_elements(*nodes: Node) -> bool:
     return all(0 not in node.shape for node in nodes)
 
@@ -91,9 +116,13 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("random_bits", "compiled_bits"), _drawn("small_bits", "one_word")),
     **dict.fromkeys(("random_uniform", "compiled_uniform"), _drawn("small_uniform", "one_uniform")),
     **dict.fromkeys(("random_normal", "compiled_normal"), _drawn("small_normal", "one_normal")),
-    **dict.fromkeys(("scatter_at", "scatter_in_order"), _scatter),
+    **dict.fromkeys(("scatter_at", "scatter_in_order", "scatter_rows"), _scatter),
     **dict.fromkeys(("top_k", "top_k_by_heap", "top_k_of_integers_by_heap"), top_k_by_heap),
+    "cholesky": _equations("small_cholesky"),
+    "triangular_solve": _equations("small_triangular_solve"),
+    "solve": _equations("small_solve"),
     "update_at": _update,
+    "setitem": _assignment,
     "sort": _sort,
     **dict.fromkeys(("search_sorted", "compiled_search"), _search),
 }

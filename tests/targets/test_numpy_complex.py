@@ -122,6 +122,21 @@ def test_long_sums_are_done_in_complex128():
     assert module.load(keep_compiled=False).main(x) == np.complex64((x * x).sum(dtype=np.complex128))
 
 
+@pytest.mark.parametrize("name", ["arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh"])
+def test_arc_functions_are_kernels(name):
+    """JAX writes them in real numbers; XLA on the CPU has none of complex numbers."""
+    finite = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 1e-12, 1e30, -1e30]
+    z = np.concatenate([grid(np.complex64, finite)[1][:81], 3 * numbers(200), numbers(200) * 1e-6])
+    function = getattr(jnp, name)
+    module = xla2py.emit(xla2py.from_jax(function, z), style="fused", format=False, checks=False)
+    assert len(kernels(module)) == 1
+    assert_as_in_xla(module, function, (z,), 3e-6)
+    looped = lambda z: lax.fori_loop(0, 5, lambda _, z: 0.5 * function(z) + 0.1j, z)  # noqa: E731
+    module = xla2py.emit(xla2py.from_jax(looped, z[81:]), style="fast", format=False, checks=False)
+    assert len(kernels(module)) == 1
+    assert_as_in_xla(module, looped, (z[81:],), 2e-5)
+
+
 def escape(c):
     def step(_, carry):
         z, count = carry

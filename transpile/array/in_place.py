@@ -35,8 +35,10 @@ def may_change_in_place(loop: Loop, carry: Carry, named: frozenset[Node] | set[N
         return False
     seen = {carry.parameter, following}  # what is, or may look at, the array
     for member in body_nodes(loop_roots(loop), loop.region):
-        looks = [k for k, operand in enumerate(member.operands) if operand in seen]
-        if not looks or (member is following and looks == [0]):
+        looks = [operand for operand in member.operands if operand in seen]
+        if member is following and looks[0] is carry.parameter:
+            looks = [operand for operand in looks[1:] if operand.ndim or operand in named]  # a number is read before
+        if not looks:
             continue
         if member is following or member.region is not loop.region:
             return False

@@ -20,6 +20,7 @@ from ..passes.call_views import call_views
 from ..passes.edges import LIBRARY, SINGULARITIES, XLA, edges
 from ..passes.expansion import composed, expanding, is_expanded
 from ..passes.fusion import fuse
+from ..passes.fusion.compiled_loops import call_nothing_in_loops
 from ..passes.fusion.early_gathers import early_gathers
 from ..passes.fusion.early_slices import early_slices
 from ..passes.fusion.one_hots import one_hots
@@ -297,6 +298,7 @@ def _fuse(draft: Draft) -> None:
             own_functions_of(function, kernels.own_function)
     else:
         inline_elementwise(draft.program, kernels.fuses)
+        call_nothing_in_loops(draft.program, kernels)
     fuse(functions, kernels, draft.options.threads)
     if verifies(draft):
         for function in functions:

@@ -178,7 +178,9 @@ class FunctionWriter:
         """The next values that are written into the loop's own arrays; a snapshot would see them change."""
         if any(node.parameters["loop"] is loop for node in self.renderer.resumable):
             return set()
-        own = [(following, carry) for following, carry in body.in_place.items() if carry.initial.opcode == "copy"]
+        owns_all = self.renderer.owns_carried_arrays
+        changed = body.in_place.items()
+        own = [(following, carry) for following, carry in changed if owns_all or carry.initial.opcode == "copy"]
         named = self.plan.named
         return {following for following, carry in own if may_change_in_place(loop, carry, named - {following})}
 

@@ -51,7 +51,8 @@ class ChangeWriter:
         takes_over = self._taken_over_by(before) is node
         name = writer.texts[before] if takes_over else writer.texts.get(node)
         wanted = "" if name is not None else writer.wanted.of(self._last_change(node))
-        writer.fit_change(node, partial(self._change, node, name or Expression(writer.names.free(wanted))))
+        if node.opcode != "scatter":
+            writer.fit_change(node, partial(self._change, node, name or Expression(writer.names.free(wanted))))
         if name is None and self._keeps_its_name(before, node) and self._is_last_read(before, node):
             takes_over, name = True, writer.texts[before]
         name = name or Expression(writer.names.fresh(wanted))
@@ -62,7 +63,10 @@ class ChangeWriter:
             writer.assign([name], copied, node)
         writer.texts[node] = name
         writer.allocation.hold(name, node)
-        writer.line(self._change(node, name), node)
+        if node.opcode == "scatter" and writer.loop_compiler is not None:
+            writer.loop_compiler.scatter(node, name)
+        else:
+            writer.line(self._change(node, name), node)
         writer.bound(node)
 
     def _change(self, node: Node, name: Expression) -> str:

@@ -17,3 +17,7 @@ class LoopCompiler(Protocol):
     def kernel(self, writer: Any, node: Node) -> None:
         """Write the lines of a kernel where such a loop calls it."""
         ...
+
+    def scatter(self, node: Node, name: str) -> None:
+        """Write the lines of a scatter in such a loop, into the array of a name."""
+        ...

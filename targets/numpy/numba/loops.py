@@ -19,6 +19,7 @@ from ....transpile.hlo.element_types import ElementType, from_dtype
 from ..kernels import AS_BITS, fuses
 from .renderer import NumbaRenderer
 from .rounds import RoundWriter
+from .scatters import ScatterWriter
 
 # Made where the loop begins: numbers, and new arrays.
 _MADE_INSIDE = frozenset("literal integer empty full zeros ones".split())
@@ -26,6 +27,8 @@ _MADE_INSIDE = frozenset("literal integer empty full zeros ones".split())
 
 class LoopRenderer(Renderer):
     """NumPy's macros, and for numbers those of kernels: Numba keeps no types of NumPy's scalars."""
+
+    owns_carried_arrays = True
 
     def __init__(self, beside: Renderer, elements: NumbaRenderer, region: Region) -> None:
         """``region`` is the body of the loop."""
@@ -156,6 +159,11 @@ class LoopWriter:
         """Write the lines of a kernel among those of the loop around it."""
         assert self.rounds is not None
         self.rounds.kernel(node)
+
+    def scatter(self, node: Node, name: str) -> None:
+        """Write the lines of a scatter among those of the loop around it."""
+        assert self.rounds is not None
+        ScatterWriter(self.rounds).write(node, name)
 
     def _lines(self, writer: FunctionWriter, node: Node, parameters: Sequence[str]) -> list[str]:
         """The lines of a loop as those of a function."""

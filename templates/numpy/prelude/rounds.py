@@ -1,4 +1,4 @@
-"""Random numbers, scatters and searches that loops of Numba call in their rounds."""
+"""Random numbers and searches that loops of Numba call in their rounds."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,6 @@ from .generators import (
     uniform_loop,
     uniform_of_word,
 )
-from .scatters import scatter_loop, scatter_numbers_loop
 from .windows import search_loop
 
 
@@ -79,77 +78,6 @@ def one_uniform(key: np.ndarray, low: float = 0, high: float = 1) -> Any:
 def one_normal(key: np.ndarray) -> Any:
     """A float32 of the standard normal distribution, as ``jax.random.normal``."""
     return normal_of_word(one_word(key))
-
-
-@njit(error_model="numpy", nogil=True)
-def combined_in_order(
-    x: np.ndarray, places: np.ndarray, values: np.ndarray, combiner: int
-) -> np.ndarray:
-    """A copy of ``x`` with ``values`` combined in at ``x[places]``, one after the
-    other; those outside of ``x`` are left out.
-    """
-    result = x.copy()
-    updates = np.ascontiguousarray(values)
-    if x.ndim == 1:
-        scatter_numbers_loop(result, places, updates, combiner, 0)
-    else:
-        rows = result.reshape((len(x), -1))
-        scatter_loop(rows, places, updates.reshape((len(places), -1)), combiner, 0)
-    return result
-
-
-@njit(error_model="numpy", cache=True, nogil=True)
-def scatter_set(x: np.ndarray, places: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """``x`` with the last of the ``values`` at each of the ``places``."""
-    return combined_in_order(x, places, values, 0)
-
-
-@njit(error_model="numpy", cache=True, nogil=True)
-def scatter_add(x: np.ndarray, places: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """``x`` with ``values`` added at ``places``."""
-    return combined_in_order(x, places, values, 1)
-
-
-@njit(error_model="numpy", cache=True, nogil=True)
-def scatter_multiply(
-    x: np.ndarray, places: np.ndarray, values: np.ndarray
-) -> np.ndarray:
-    """``x``, multiplied by ``values`` at ``places``."""
-    return combined_in_order(x, places, values, 2)
-
-
-@njit(error_model="numpy", cache=True, nogil=True)
-def scatter_maximum(
-    x: np.ndarray, places: np.ndarray, values: np.ndarray
-) -> np.ndarray:
-    """The greater of ``x`` and ``values`` at ``places``."""
-    return combined_in_order(x, places, values, 3)
-
-
-@njit(error_model="numpy", cache=True, nogil=True)
-def scatter_minimum(
-    x: np.ndarray, places: np.ndarray, values: np.ndarray
-) -> np.ndarray:
-    """The lesser of ``x`` and ``values`` at ``places``."""
-    return combined_in_order(x, places, values, 4)
-
-
-@njit(error_model="numpy", cache=True, nogil=True)
-def put_at(x: np.ndarray, place: Any, values: Any) -> np.ndarray:
-    """A copy of ``x`` with ``values`` at ``x[place]``, if that lies in ``x``."""
-    result = x.copy()
-    if 0 <= place < len(x):
-        result[place] = values
-    return result
-
-
-@njit(error_model="numpy", cache=True, nogil=True)
-def add_at(x: np.ndarray, place: Any, values: Any) -> np.ndarray:
-    """A copy of ``x`` with ``values`` added at ``x[place]``, if that lies in ``x``."""
-    result = x.copy()
-    if 0 <= place < len(x):
-        result[place] += values
-    return result
 
 
 @njit(error_model="numpy", nogil=True)

@@ -162,3 +162,7 @@ OPERATIONS.define(
 OPERATIONS.define(
     "update_at", "x value *indices", parameters={"index": INDEX, "ufunc": ANY}, axes=axes.nothing, **_writing
 )
+# Updates one after the other, of which those outside of the array are left out; without a ufunc the last one stays.
+OPERATIONS.define(
+    "scatter", "x value *indices", parameters={"index": INDEX, "ufunc": ANY}, axes=axes.nothing, **_writing
+)

@@ -3,23 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from ....targets.base import Kernels
 from ...array.node import Node, Region
-from ...array.program import Function, Loop, roots
+from ...array.program import Function, Loop, Program, roots
+from ...array.rewriting import rewrite
 from ...array.traversal import body_and_captured, is_inside, topological
+from ..calls_in_place import copied, named_functions
 from ..own_functions import own_functions_of
 
 _FEWEST_ROUNDS = 4
+_MOST_OF_CALL = 64  # operations of a function that is written in place
 
 
 def compiled_loops(function: Function, kernels: Kernels) -> list[Node]:
     """The loops that may be compiled, none inside another, before anything is fused."""
 
     def fits(node: Node) -> bool:
+        if node.opcode == "call":
+            return _is_short(node.parameters["function"], fits)
         return _is_beside_kernels(node, kernels) or kernels.fuses(node) or kernels.reduces(node) or kernels.runs(node)
 
     return list(_outermost(function, fits))
+
+
+def _is_short(called: Function, fits: Callable[[Node], bool]) -> bool:
+    """Tell whether a function may be written in place in a loop."""
+    if called.effect is not None or not all(isinstance(result, Node) for result in called.flat_results):
+        return False
+    parts = topological(roots(called))
+    is_copied = (not part.stands_alone and not part.is_python_int for part in parts)
+    holds_body = any(part.results and part.opcode != "call" for part in parts)
+    return len(parts) <= _MOST_OF_CALL and not holds_body and all(is_copied) and all(map(fits, parts))
+
+
+def call_nothing_in_loops(program: Program, kernels: Kernels) -> None:
+    """Write the functions that compiled loops call in place, and drop those that nothing calls any more."""
+    for function in program.functions:
+        while called := {call for node in compiled_loops(function, kernels) for call in _calls(node)}:
+            rewrite(function, ("call", "item"), partial(_in_place, function, called))
+    used = {called for function in program.functions for called in named_functions(function)}
+    program.functions[:] = [each for each in program.functions if each is program.entry or each in used]
+
+
+def _calls(node: Node) -> list[Node]:
+    body, _ = body_and_captured(node)
+    return [part for part in body if part.opcode == "call"]
+
+
+def _in_place(function: Function, called: set[Node], node: Node) -> Node | None:
+    call = node.operands[0] if node.opcode == "item" else node
+    if call not in called or (node.opcode == "call" and call.results):
+        return None
+    own: Function = call.parameters["function"]
+    result = own.flat_results[node.parameters["index"] if node.opcode == "item" else 0]
+    return copied(function, own, call.operands, result)
 
 
 def _outermost(function: Function, fits: Callable[[Node], bool]) -> Iterator[Node]:

@@ -1,0 +1,72 @@
+"""What a function computes, written where it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+
+from ..array.node import Node
+from ..array.program import Function, roots, tree_nodes
+from ..array.traversal import topological
+from ..array.value import getitem
+
+
+def made_by(function: Function) -> Node | None:
+    """Return the node that a call of the function stands for: its result, or the one whose parts are its results."""
+    if isinstance(function.results, Node):
+        return function.results
+    parts = tree_nodes(function.results)
+    made = parts[0].operands[0] if parts and parts[0].opcode == "item" else None
+    if made is None or len(made.results) != len(parts):
+        return None
+    is_whole = all(
+        part.opcode == "item" and part.operands[0] is made and part.parameters["index"] == k
+        for k, part in enumerate(parts)
+    )
+    return made if is_whole else None
+
+
+def in_place(function: Function, simple: set[Function], node: Node) -> Node | None:
+    """The result of a call, computed here."""
+    called = node.parameters.get("function")
+    if called not in simple:
+        return None
+    result = made_by(called)
+    assert result is not None
+    return copied(function, called, node.operands, result)
+
+
+def copied(function: Function, called: Function, arguments: Sequence[Node], result: Node) -> Node:
+    """Return a node of a function with another's ``result`` for these arguments."""
+    graph = function.graph
+    made: dict[Node, Node] = dict(zip(called.parameters, arguments, strict=True))
+    for inner in topological([result]):
+        if inner in made:
+            continue
+        parts = tuple(made[operand] for operand in inner.operands)
+        with graph.coming_as(inner, called.graph) if inner in called.graph.origins else nullcontext():
+            if inner.opcode in ("expand", "getitem") and len(parts) == 1:  # a part of what the call is given
+                made[inner] = getitem(graph, parts[0], inner.parameters["index"])
+                continue
+            made[inner] = graph.typed(
+                inner.opcode,
+                parts,
+                inner.shape,
+                inner.element_type,
+                interval=inner.interval,
+                results=inner.results,
+                **inner.parameters,
+            )
+    return made[result]
+
+
+def named_functions(caller: Function) -> Iterator[Function]:
+    """The functions that a function calls, or hands to others."""
+    for node in topological(roots(caller)):
+        parameters = node.parameters
+        arguments = (
+            parameters.get("function"),
+            *parameters.get("arguments", ()),
+            *parameters.get("keywords", {}).values(),
+        )
+        yield from (argument for argument in arguments if isinstance(argument, Function))
