@@ -119,7 +119,7 @@ def _grouped(calls: Sequence[Node], places: Mapping[Node, Place], sizes: Mapping
     for number, found in given.items():
         for size in range(1, _shared_steps(found) + 1):
             candidates.setdefault(tuple(place.before(size) for place in found), {})[number] = size
-    chosen: list[tuple[list[Place], int, Mapping[int, Steps]]] = []
+    chosen: list[tuple[list[Place], int, dict[int, Steps]]] = []
     taken: set[int] = set()
     while True:
         left = {key: [number for number in members if number not in taken] for key, members in candidates.items()}

@@ -23,7 +23,7 @@ Again = Callable[[int], Sequence[Array] | None]
 
 TRIALS = 4
 HEADROOM = 8.0  # how much farther than the moved results two right results may be apart
-NOTE = "ill-conditioned: a rounding error in the inputs moves the result as far"
+NOTE = "ill-conditioned: a rounding error in the inputs, or of a function, moves the result as far"
 
 
 def moved(arrays: Sequence[Array], seed: int) -> list[Array]:

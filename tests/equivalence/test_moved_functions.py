@@ -1,0 +1,56 @@
+"""Errors of elementary functions that a program makes larger are no differences of the module; others are."""
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+import jax.numpy as jnp  # noqa: E402
+
+import xla2py  # noqa: E402
+from xla2py.transpile.equivalence.budgets import budgets_for  # noqa: E402
+from xla2py.transpile.equivalence.judging import Judge  # noqa: E402
+from xla2py.transpile.equivalence.moved_functions import with_moved_functions  # noqa: E402
+from xla2py.transpile.equivalence.participants import Workers  # noqa: E402
+from xla2py.transpile.hlo.printer import print_module  # noqa: E402
+
+X = np.random.default_rng(0).standard_normal((2048, 64)).astype(np.float32)
+
+
+def rotated(x):
+    """A rotary position embedding."""
+    frequencies = 10000.0 ** (-jnp.arange(0, x.shape[1], 2) / x.shape[1])
+    angles = jnp.arange(len(x))[:, None] * frequencies
+    one, other = x[:, ::2], x[:, 1::2]
+    return jnp.concatenate([one * jnp.cos(angles) - other * jnp.sin(angles), one * jnp.sin(angles)], -1)
+
+
+def wrong_by_a_step(x):
+    """The same of positions that begin with 1."""
+    return rotated(jnp.concatenate([x[:1], x]))[1:]
+
+
+def leaves(function, emitted):
+    module = xla2py.from_jax(function, X)
+    generated = xla2py.emit(xla2py.from_jax(emitted, X), nested=False)
+    with Workers() as workers:
+        judge = Judge(workers, module, print_module(module), {"numpy": generated}, [X], budgets_for(module))
+        return judge.compare(judge.run("xla"), judge.run("numpy"))
+
+
+def test_the_angles_of_late_positions_may_be_wrong_by_what_a_power_is():
+    (leaf,) = leaves(rotated, rotated)
+    assert leaf.status.is_good and "ill-conditioned" in leaf.note
+
+
+def test_positions_that_are_wrong_by_one_are_found():
+    (leaf,) = leaves(rotated, wrong_by_a_step)
+    assert not leaf.status.is_good
+
+
+def test_functions_are_moved_by_units_in_their_last_place():
+    module = with_moved_functions(xla2py.from_jax(lambda x: jnp.exp(x) + 1, X), 0)
+    found = xla2py.emit(module).load().main(X)
+    ratio = (found - np.float32(1)) / np.exp(X)
+    eps = np.finfo(np.float32).eps
+    assert np.median(abs(ratio - 1)) > 0 and (abs(found - np.exp(X) - 1) <= 4 * eps * (np.exp(X) + 1)).all()
+    assert with_moved_functions(xla2py.from_jax(lambda x: x * 2 + jnp.arange(64).astype(int), X), 0) is None
