@@ -2,9 +2,9 @@
 
     python benchmarks/collectives.py [--workers 2 4] [--sizes 1KiB 1MiB 64MiB] [--rounds 3] [COLLECTIVE...]
 
-Every replica is a process on this machine. The ring is what one would write by hand for an all-reduce: each process
-sends to the next one and adds what comes. MPI is mpi4py's, of a Python that has it (``--mpi path/to/python``).
-Variants take turns, and of all rounds the least and the median milliseconds of a call are printed.
+Every replica is a process on this machine. The ring is what one would write by hand: each process sends to the next one
+and adds what comes, or keeps it; an all-to-all has no ring. MPI is mpi4py's, of a Python that has it (``--mpi
+path/to/python``). Variants take turns, and of all rounds the least and the median milliseconds of a call are printed.
 """
 
 from __future__ import annotations
@@ -127,23 +127,48 @@ class Ring:
         """The sum of all, slice by slice around the ring."""
         total = x.copy()
         slices = np.array_split(total, self.count)
+        self.add_up(slices)
+        for step in range(self.count - 1):
+            self.shift(slices[(self.rank - step + 1) % self.count], slices[(self.rank - step) % self.count])
+        return total
+
+    def add_up(self, slices: Sequence[np.ndarray]) -> None:
+        """Let the slice after this process's own be the sum of all."""
         room = np.empty_like(slices[0])
         for step in range(self.count - 1):
             here = slices[(self.rank - step - 1) % self.count]
             self.shift(slices[(self.rank - step) % self.count], room[: here.size])
             here += room[: here.size]
+
+    def reduce_scatter(self, x: np.ndarray) -> np.ndarray:
+        """One slice of the sum of all."""
+        slices = np.array_split(x.copy(), self.count)
+        self.add_up(slices)
+        return slices[(self.rank + 1) % self.count]
+
+    def all_gather(self, x: np.ndarray) -> np.ndarray:
+        """All arrays, each going around the ring."""
+        gathered = np.empty((self.count, *x.shape), x.dtype)
+        gathered[self.rank] = x
         for step in range(self.count - 1):
-            self.shift(slices[(self.rank - step + 1) % self.count], slices[(self.rank - step) % self.count])
-        return total
+            self.shift(gathered[(self.rank - step) % self.count], gathered[(self.rank - step - 1) % self.count])
+        return gathered
+
+    def collective_permute(self, x: np.ndarray) -> np.ndarray:
+        """The array of the process before."""
+        result = np.empty_like(x)
+        self.shift(x, result)
+        return result
 
 
 def ring_process(rank: int, ports: Sequence[int]) -> None:
-    """Time what stdin asks for, a size in bytes a line."""
+    """Time what stdin asks for, a collective and a size in bytes a line."""
     ring = Ring(rank, ports)
     for line in sys.stdin:
-        x = np.arange(int(line) // 4, dtype=np.float32)
+        collective, size = line.split()
+        x = np.arange(int(size) // 4, dtype=np.float32)
         np.testing.assert_array_equal(ring.all_reduce(x), x * ring.count)
-        print(json.dumps(times_of(partial(ring.all_reduce, x), x.nbytes)), flush=True)
+        print(json.dumps(times_of(partial(getattr(ring, collective), x), x.nbytes)), flush=True)
 
 
 class Rings:
@@ -168,9 +193,9 @@ class Rings:
 
     def times(self, collective: str, size: int) -> list[float] | None:
         """The slowest process's seconds of each call; None of what it cannot do."""
-        if collective != "all_reduce":
+        if not hasattr(Ring, collective):
             return None
-        self.ask(str(size))
+        self.ask(f"{collective} {size}")
         every = [json.loads(process.stdout.readline()) for process in self.processes]
         return [max(seconds) for seconds in zip(*every, strict=True)]
 

@@ -136,6 +136,27 @@ class ReduceScatter(Replica):
         return reduce(combine, self.swapped(parts, members, tag))
 
 
+def joined_from_members(
+    g: Replica, parts: Sequence[Any], members: Sequence[int], axis: int, tag: str
+) -> Any:
+    """Part ``i`` goes to member ``i``; what members send, joined along ``axis``. It is
+    received where it belongs.
+    """
+    shape = list(parts[0].shape)
+    shape[axis] *= len(members)
+    result = np.empty(shape, parts[0].dtype)
+    places = dict(zip(members, np.split(result, len(members), axis), strict=True))
+    given = dict(zip(members, parts, strict=True))
+    place_in(places.pop(g.device), given.pop(g.device))
+    for member, place in places.items():
+        if place.flags.c_contiguous:
+            g.expect(member, 0, place)
+    arrays = g.exchange(given, given, tag)
+    for member, place in places.items():
+        place_in(place, arrays[member])
+    return result
+
+
 class AllGather(Replica):
     def all_gather(
         self,
@@ -146,7 +167,7 @@ class AllGather(Replica):
     ) -> Any:
         """The ``x`` of the whole group, joined along ``axis``."""
         tag, members = self.tag("all_gather", x, channel), self.members(groups)
-        return np.concatenate(self.swapped([x] * len(members), members, tag), axis)
+        return joined_from_members(self, [x] * len(members), members, axis, tag)
 
 
 class AllToAll(Replica):
@@ -162,7 +183,7 @@ class AllToAll(Replica):
         """
         tag, members = self.tag("all_to_all", x, channel), self.members(groups)
         parts = np.split(x, len(members), axis)
-        return np.concatenate(self.swapped(parts, members, tag), axis)
+        return joined_from_members(self, parts, members, axis, tag)
 
 
 class AllToAllOfTuple(Replica):
