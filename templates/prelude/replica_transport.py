@@ -137,6 +137,8 @@ class Seat:
             while link.outgoing:
                 await ready(self.loop.add_writer, self.loop.remove_writer, link.socket)
                 link.send()
+        if (number := link.socket.fileno()) >= 0:
+            self.loop.remove_writer(number)  # the next socket may have this number
         await link.close()
 
     # -- on the replica's thread

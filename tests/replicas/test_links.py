@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import select
+import selectors
 import socket
 
 import ml_dtypes
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 
 from xla2py.templates.prelude.replica_links import ROOM, Link, octets_of
+from xla2py.templates.prelude.replica_transport import Seat
 
 
 @pytest.fixture
@@ -103,3 +106,29 @@ def test_a_closed_end_is_an_error_behind_what_has_been_sent(ends):
     np.testing.assert_array_equal(arrived, np.arange(4))
     with pytest.raises(OSError, match="closed"):
         ends[1].receive()
+
+
+def test_the_event_loop_watches_no_link_that_is_closed(ends):
+    """Its number may be that of the next connection, which the loop could not watch then."""
+    link = ends[0]
+
+    async def close() -> None:
+        link.socket.close()
+
+    async def leave() -> None:
+        seat = Seat.__new__(Seat)
+        seat.loop, seat.end, seat.closed = asyncio.get_running_loop(), None, asyncio.Event()
+        seat.links, seat.selector = {1: link}, selectors.DefaultSelector()
+        link.close, number = close, link.socket.fileno()
+        while select.select([], [link.socket], [], 0)[1]:  # there is room left, too little to be told of it
+            link.socket.send(bytes(1024))
+        seat.send_later(1)
+        await seat.leave("well")
+        pairs = [socket.socketpair() for _ in range(3)]
+        assert number in [end.fileno() for pair in pairs for end in pair]
+        seat.loop.add_reader(number, print)
+        seat.loop.remove_reader(number)
+        for end in [end for pair in pairs for end in pair]:
+            end.close()
+
+    asyncio.run(leave())
