@@ -56,7 +56,6 @@ UNARY = 13
 SUM = 11
 
 _NUMBER = re.compile(r"\b(?<!\.)\d+(\.\d*)?(e[+-]?\d+)?(?=j?\b)")
-
 OWN = "own"  # the folder of a target's own macros, as templates call it
 
 
