@@ -76,7 +76,7 @@ class BlockPhase:
                 break
         else:
             return None
-        if any(self._is_scattered(source, symbol.cut) for source in self.trace.sources if symbol.cut in source[1]):
+        if self._reads_scattered:
             return None
         again = [node for node, key in self.trace.order if symbol.cut not in key]
         if any(node.results or "branches" in node.parameters for node in again):
@@ -94,6 +94,13 @@ class BlockPhase:
         if made <= max(TILE_BYTES, MUCH * given):
             return None
         return max(1, TILE_BYTES // INNER * self.trace.chunks.length(*cut[0]) // made)
+
+    @cached_property
+    def _reads_scattered(self) -> bool:
+        """Tell whether rows would be columns of a few bytes: a block is read at once then, and dask copies it."""
+        symbols = [symbol for symbol in self.roots[0].index if symbol.is_cut]
+        pairs = ((source, symbol.cut) for symbol in symbols for source in self.trace.sources)
+        return any(self._is_scattered(source, cut) for source, cut in pairs if cut in source[1])
 
     def _is_scattered(self, place: Place, cut: CutAxis | None) -> bool:
         """Tell whether the rows of a call lie in a block in pieces that are shorter than what is read together."""
@@ -137,7 +144,7 @@ class BlockPhase:
             name_of(self.first),
             tasks=self._tasks(),
             task_bytes=held + self.trace.given_bytes(),
-            mapped_task_bytes=held + self.trace.given_bytes(are_mapped=True),
+            mapped_task_bytes=held + self.trace.given_bytes(are_mapped=not self._reads_scattered),
             sources=tuple(x for x in sources if x.ndim),
             passes=tuple(x for x in sources if is_argument(x) and chunks.is_cut(x)),
             handed_on_bytes=blocks,

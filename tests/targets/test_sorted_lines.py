@@ -49,6 +49,12 @@ def test_a_task_holds_at_least_a_line():
     assert found.mapped_peak_bytes >= PROCESS_BYTES + THREADS * 2 * line
 
 
+def test_columns_that_are_read_at_once_are_copied():
+    """Of a file too: dask joins the blocks along the axis that is needed whole, though there is but one."""
+    (phase,) = plan(1 << 19, 256, "512MiB").phases
+    assert phase.mapped_task_bytes == phase.task_bytes >= 2 * 8 * (4 << 19)
+
+
 def test_the_caller_may_cut_other_columns(tmp_path):
     rows, columns = 20_000, 40
     generated = xla2py.emit(SORT.format(rows=rows, columns=columns), "dask", chunks="2MiB")
