@@ -47,6 +47,35 @@ def test_positions_that_are_wrong_by_one_are_found():
     assert not leaf.status.is_good
 
 
+def factors(x):
+    return jnp.linalg.svd(x[:20, :9], full_matrices=False)
+
+
+def eigenvectors(x):
+    return jnp.linalg.eigh(x[:9, :9] + x[:9, :9].T)
+
+
+@pytest.mark.parametrize("function", [factors, eigenvectors])
+def test_vectors_may_have_either_sign_but_their_values_may_not(function):
+    vectors = [0, 2] if function is factors else [1]
+
+    def flipped(x):
+        return [-each if k in vectors else each for k, each in enumerate(function(x))]
+
+    assert all(leaf.status.is_good for leaf in leaves(function, flipped))
+    other = [leaf.status.is_good for leaf in leaves(function, lambda x: [-each for each in function(x)])]
+    assert [k for k, is_good in enumerate(other) if is_good] == vectors
+
+
+def test_what_hangs_on_no_sign_may_have_no_other():
+    def rotation(x):
+        left, _, right = factors(x)
+        return left @ right
+
+    (leaf,) = leaves(rotation, lambda x: -rotation(x))
+    assert not leaf.status.is_good
+
+
 def test_functions_are_moved_by_units_in_their_last_place():
     module = with_moved_functions(xla2py.from_jax(lambda x: jnp.exp(x) + 1, X), 0)
     found = xla2py.emit(module).load().main(X)

@@ -21,7 +21,7 @@ from .inputs import nest
 from .moved_functions import with_moved_functions
 from .participants import REFERENCES, Workers
 from .results import Run
-from .sensitivity import excused, moved
+from .sensitivity import OF_FUNCTIONS, OF_INPUTS, excused, moved
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -74,10 +74,10 @@ class Judge:
             leaves = self._without_subnormals(leaves, expected, actual)
         if all(leaf.status.is_good for leaf in leaves) or not {expected.participant, actual.participant} <= self._known:
             return leaves
-        for run_moved in (self._moved, self._with_moved_functions):
+        for run_moved, note in ((self._moved, OF_INPUTS), (self._with_moved_functions, OF_FUNCTIONS)):
             if not all(leaf.status.is_good for leaf in leaves):
-                again = [partial(run_moved, run.participant) for run in (expected, actual)]
-                leaves = excused(leaves, expected.results, actual.results, *again)
+                one, other = (partial(run_moved, run.participant) for run in (expected, actual))
+                leaves = excused(leaves, expected.results, actual.results, one, other, note)
         return leaves
 
     def _moved(self, participant: str, seed: int) -> Sequence[Array] | None:

@@ -23,7 +23,8 @@ Again = Callable[[int], Sequence[Array] | None]
 
 TRIALS = 4
 HEADROOM = 8.0  # how much farther than the moved results two right results may be apart
-NOTE = "ill-conditioned: a rounding error in the inputs, or of a function, moves the result as far"
+OF_INPUTS = "ill-conditioned: a rounding error in the inputs moves the result as far"
+OF_FUNCTIONS = "ill-conditioned: rounding errors of functions, or vectors of the other sign, move the result as far"
 
 
 def moved(arrays: Sequence[Array], seed: int) -> list[Array]:
@@ -49,23 +50,27 @@ def excused(
     actual: Sequence[Array],
     run_expected: Again,
     run_actual: Again,
+    note: str = OF_INPUTS,
 ) -> tuple[LeafResult, ...]:
     """The verdicts, with those that rounding explains made ``close``.
 
-    The functions give the results of a side on inputs that are :func:`moved` by a seed, or ``None`` where that fails.
+    The functions give the results of a side on inputs that are :func:`moved` by a seed, or of functions that are moved,
+    as the ``note`` says; or ``None`` where that fails.
     """
     sides = [
         (results, [again for seed in range(TRIALS) if (again := run(seed)) is not None])
         for results, run in ((expected, run_expected), (actual, run_actual))
     ]
     return tuple(
-        _excused(leaf, expected[k], actual[k], [(results[k], [one[k] for one in trials]) for results, trials in sides])
+        _excused(
+            leaf, expected[k], actual[k], [(results[k], [one[k] for one in trials]) for results, trials in sides], note
+        )
         for k, leaf in enumerate(leaves)
     )
 
 
 def _excused(
-    leaf: LeafResult, expected: Array, actual: Array, sides: Sequence[tuple[Array, list[Array]]]
+    leaf: LeafResult, expected: Array, actual: Array, sides: Sequence[tuple[Array, list[Array]]], note: str
 ) -> LeafResult:
     if leaf.status not in (Status.DIFFERS, Status.NAN, Status.INF):
         return leaf
@@ -77,7 +82,7 @@ def _excused(
             moved_to = [one.astype(wide) for one in trials if one.shape == base.shape]
             if moved_to:
                 fine |= _may_be_apart(e - a, base.astype(wide), moved_to, actual.dtype.kind in "biu")
-    return replace(leaf, status=Status.CLOSE, note=NOTE) if bool(fine.all()) else leaf
+    return replace(leaf, status=Status.CLOSE, note=note) if bool(fine.all()) else leaf
 
 
 def _may_be_apart(difference: Array, base: Array, trials: Sequence[Array], is_integral: bool) -> Array:
