@@ -161,7 +161,7 @@ ENTRY main {{
     assert [ast.unparse(part) for part in main.body[4:-2]] == [
         "for _ in range(5):\n    total = total * exp + exp",
         "del exp",
-        "dot = total @ total",
+        "squared_norm = total @ total",
         "del total",
     ]
 

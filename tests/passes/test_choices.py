@@ -48,6 +48,25 @@ def test_choices(first, second, expected):
     assert_agrees(counted, M, np.arange(5, dtype=np.int32), -np.arange(5, dtype=np.int32), without="choices")
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("select(m, x, o)", "select(m, o, y)", "return np.where(m, x, 0 - y)"),
+        ("select(m, o, y)", "select(m, x, o)", "return np.where(m, 0 - x, y)"),
+        ("select(m, x, o)", "select(m, o, x)", "return np.where(m, x, 0 - x)"),
+        ("select(m, o, x)", "select(m, x, o)", "return np.where(m, 0 - x, x)"),
+    ],
+)
+def test_differences_of_choices(first, second, expected):
+    text = program(first, second).replace("add(a, b)", "subtract(a, b)")
+    assert main(text).endswith(expected)
+    zeros = np.float32([-0.0, -0.0, 0, 0, -0.0])
+    assert_agrees(text, M, X, Y, without="choices")
+    assert_agrees(text, M, zeros, -zeros, without="choices")
+    counted = program(first, second, shape="s32[5]").replace("add(a, b)", "subtract(a, b)")
+    assert_agrees(counted, M, np.arange(5, dtype=np.int32), -np.arange(5, dtype=np.int32), without="choices")
+
+
 @pytest.mark.parametrize("shape", ["f32[5]", "c64[5]"])
 @pytest.mark.parametrize("second", ["select(m, o, x)", "select(m, o, y)"])
 def test_sums_are_never_minus_zero(second, shape):

@@ -60,7 +60,8 @@ class ChangeWriter:
             source = writer.text(before)
             is_new = self._is_new(before, node)
             copied = source if is_new else Expression(writer.renderer.statement("copy", before, source), PRIMARY)
-            writer.assign([name], copied, node)
+            if copied != name:
+                writer.assign([name], copied, node)
         writer.texts[node] = name
         writer.allocation.hold(name, node)
         if node.opcode == "scatter" and writer.loop_compiler is not None:

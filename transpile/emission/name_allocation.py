@@ -65,14 +65,7 @@ class NameAllocation:
         is read no more."""
         name = identifier(wanted)
         holder = self._holders.get(name)
-        free = holder is not None and node in self._taken_until.get(holder, {node})
-        if (
-            holder is not None
-            and self.shares
-            and free
-            and holder.region is node.region
-            and not self.is_needed_after(holder, made_by or node)
-        ):
+        if holder is not None and self._takes_over(node, name, made_by or node):
             if holder in self._taken_until:
                 self._taken_until[node] = self._taken_until[holder]
             self._holders[name] = node
@@ -80,6 +73,18 @@ class NameAllocation:
         fresh = self.names.fresh(name)
         self._holders.setdefault(fresh, node)
         return fresh
+
+    def gives(self, node: Node, wanted: str) -> bool:
+        """Tell whether a new value gets just this name from the value that has it."""
+        return self._takes_over(node, identifier(wanted), node)
+
+    def _takes_over(self, node: Node, name: str, statement: Node) -> bool:
+        """Tell whether what has a name is not needed behind the statement that makes a new value, which may have it."""
+        holder = self._holders.get(name)
+        if holder is None or not self.shares or holder.region is not node.region:
+            return False
+        is_lent = node in self._taken_until.get(holder, {node})
+        return is_lent and not self.is_needed_after(holder, statement)
 
     def may_take(self, node: Node, wanted: str) -> bool:
         """Tell whether a new value would get just this name, and hand it on: nothing else has it, or what has it is not

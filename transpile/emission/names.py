@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import itertools
 import keyword
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -116,7 +117,7 @@ def base_name(node: Node, graph: Graph) -> str:
         return _COLLECTIVES[call.parameters["method"]]
     if call.opcode == "call":
         return _name_of_result(call.parameters["function"], index)
-    while _is_called_like_its_operand(node) and node.operands[0].operands:
+    while (_is_called_like_its_operand(node) or _is_squeezed(node)) and node.operands[0].operands:
         node = node.operands[0]
         if node.opcode in ("prelude", "library"):
             return base_name(node, graph)
@@ -203,3 +204,8 @@ def _default_name(node: Node, index: int, otherwise: str) -> str:
 
 def _is_called_like_its_operand(node: Node) -> bool:
     return node.operation.is_view and node.operation.is_light and not node.operation.default_names
+
+
+def _is_squeezed(node: Node) -> bool:
+    """Tell whether a node is all of an array but an axis of one element: ``x[:, 0]``."""
+    return node.opcode == "getitem" and math.prod(node.shape) == math.prod(node.operands[0].shape)

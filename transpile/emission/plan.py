@@ -9,6 +9,7 @@ from ..array.node import Node, Slot
 from ..array.program import Function, roots, tree_nodes
 from ..array.traversal import is_inside, topological, users_of
 from ..array.value import FULL
+from ..hlo.element_types import PRED
 from .source_lines import SourceLines
 from .sources import SourceNames, is_empty_word
 
@@ -88,11 +89,16 @@ def must_be_named(node: Node, users: list[Node | None], made: Plan, graph: Graph
     most = MOST_SUMMED if _continues_chain(node, users) else MOST_FOLDED
     if made.work[node] > most:
         return True
-    if node in made.user_names and not _takes_its_name(node, users, made):
+    if node in made.user_names and not _is_condition(node, made) and not _takes_its_name(node, users, made):
         return True
     if node.opcode == "call" and any(user.opcode == "call" for user in readers):
         return True
     return made.work[node] >= 2 and _ends_statement(node, users, graph, lines)
+
+
+def _is_condition(node: Node, made: Plan) -> bool:
+    """Tell whether a value is ``out`` of ``out = t < t1``, which a head of a loop or a branch has in its place."""
+    return node.element_type is PRED and node.ndim == 0 and is_empty_word(made.user_names[node])
 
 
 def _takes_its_name(node: Node, users: list[Node | None], made: Plan) -> bool:

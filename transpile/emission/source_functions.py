@@ -15,21 +15,11 @@ from functools import lru_cache
 from ..hlo.ir import Computation, HloModule, Instruction
 from ..hlo.stack_frames import CallChains
 from ..hlo.users import InstructionUsers
+from .read_names import MOST_FILES, OPERATORS
 
-# What an operator becomes: expressions that start at one place are told apart by it.
-_OPERATORS: dict[type[ast.operator], str] = {
-    ast.Add: "add",
-    ast.Sub: "subtract",
-    ast.Mult: "multiply",
-    ast.Div: "divide",
-    ast.Mod: "remainder",
-    ast.Pow: "power",
-    ast.MatMult: "dot",
-}
 # Each function that makes a loop has the arguments that are its step, the step's parameter that is carried, and the
 # number of counters that JAX may carry before it; outputs of a scan are stacked behind it.
 _LOOPS = {"scan": ((0, "f"), 0, 1), "fori_loop": ((2, "body_fun"), 1, 2), "while_loop": ((1, "body_fun"), 0, 0)}
-MOST_FILES = 32  # that are kept as read, for the next program
 _SEEN_THROUGH = frozenset(("bitcast", "broadcast", "reshape", "convert"))  # what a promotion adds between value and use
 
 
@@ -61,7 +51,7 @@ def _read(file_name: str, tree: ast.Module) -> _File:
             if isinstance(node, ast.Call) and (made := _last_name(node.func)) in _LOOPS:
                 file.loops[place] = made, node
             if isinstance(node, ast.BinOp):
-                opcode = _OPERATORS.get(type(node.op))
+                opcode = OPERATORS.get(type(node.op))
                 file.operations.setdefault((*place, opcode), set()).update(_names_read(node))
     return file
 

@@ -21,7 +21,8 @@ from ..hlo.ir import HloModule, Instruction
 from ..hlo.stack_frames import driver_frames
 from .argument_gradients import ArgumentGradients
 from .context_names import GRADIENT, ContextNames, is_gradient
-from .source_functions import MOST_FILES, SourceFunctions
+from .read_names import MOST_FILES, ReadNames
+from .source_functions import SourceFunctions
 from .source_lines import SourceLines
 
 Place = tuple[str, int, int]  # file, line from 1, column from 0
@@ -81,6 +82,7 @@ class SourceNames:
             self.hints.update(hints(file_name, tree))
         self.hints.update(self.targets)
         self.functions = SourceFunctions(module, trees)
+        self.reads = ReadNames(module, trees)
         self._of_results: dict[Function, dict[Node, str]] = {}
         self.lines = SourceLines(module)
         self.contexts = ContextNames(module)
@@ -144,12 +146,6 @@ class SourceNames:
                 break
             frame_id = frame.parent
         return frame_id
-
-    def suggestions(
-        self, graph: Graph, nodes: list[Node], results: Sequence[Node], named: set[Node]
-    ) -> dict[Node, str]:
-        """Return names for values that are ``named`` though the author gave none: by keywords, calls and scopes."""
-        return self.contexts.names(graph, nodes, results, named) | self.names(graph, nodes, results, self.hints)
 
     def names(
         self, graph: Graph, nodes: list[Node], results: Sequence[Node], table: Targets | None = None

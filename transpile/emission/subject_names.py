@@ -16,7 +16,7 @@ from ..array.operations import OPERATIONS
 from .sources import is_empty_word
 from .writing import Writing
 
-_LONGEST = 20  # characters of such a name: a longer one costs more than it says
+LONGEST = 20  # characters of such a name: a longer one costs more than it says
 
 _LOG, _SHIFTED = "log_", "shifted_"
 _EMPTY = frozenset(("state", "total"))  # operands whose names say nothing
@@ -65,7 +65,7 @@ class SubjectNames:
             name = key[1] if key else writer.arguments.leaf_names.get(node, "")
         else:
             name = writer.names.numbered.get(text, text)
-            if name != own and node.operands and name.rpartition("_")[2] in _operation_words():
+            if name != own and node.operands and name.rpartition("_")[2] in operation_words():
                 return ""
         is_empty = is_empty_word(name) and not (is_beside and node.opcode == "parameter")
         says_little = name in _EMPTY or is_empty or (name in self.joined and not may_be_joined)
@@ -129,11 +129,11 @@ def _reduced(node: Node) -> Node:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST else ""
+    return name if len(name) <= LONGEST else ""
 
 
 @cache
-def _operation_words() -> frozenset[str]:
+def operation_words() -> frozenset[str]:
     """Return what operations call their results."""
     return frozenset(word for row in OPERATIONS.values() for word in row.default_names)
 

@@ -1,6 +1,8 @@
 """The values that gradients inside a program are those of: ``d_hidden`` for ``d_logits @ kernel.T``.
 
-Reverse differentiation multiplies the gradient of a product with one of its factors, which gives that of the other.
+Reverse differentiation multiplies the gradient of a product with one of its factors, which gives that of the other. The
+gradient of ``np.maximum(x, 0)`` is that of ``x`` where ``x > 0``, that of ``-x`` with the other sign, and what is
+squared has itself in its gradient.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..array.graph import Graph
-from ..array.node import Node
+from ..array.node import Node, literal_value
 from .context_names import is_gradient
 from .layer_names import unviewed
 
@@ -16,13 +18,24 @@ from .layer_names import unviewed
 def value_gradients(graph: Graph, nodes: Sequence[Node]) -> dict[Node, Node]:
     """Return by gradient the value that it is the gradient of; ``nodes`` are the live ones of a function, in order."""
     gradients = [node for node in nodes if any(map(is_gradient, graph.results.get(node, ())))]
-    others = _factors(nodes, set(gradients)) if gradients else {}
+    if not gradients:
+        return {}
+    others = _factors(nodes, set(gradients))
+    squared = {node.operands[0] for node in nodes if _is_square(node)} - set(gradients)
     found: dict[Node, Node] = {}
     for node in gradients:
+        of: set[Node] = set()
         if node.operation.is_product:
             of = {other for factor in node.operands for other in others.get(unviewed(factor), ())}
-        else:  # what several users of a value contribute
-            of = {found[each] for each in node.operands if each in found} if node.opcode == "add" else set()
+        elif node.opcode == "add":  # what several users of a value contribute
+            of = {found[each] for each in node.operands if each in found}
+        elif node.opcode == "select":
+            of = _chosen(node)
+        elif node.opcode == "multiply":
+            of = {_scaled(node)} & squared
+        elif node.opcode == "negate":
+            less = found.get(node.operands[0])
+            of = {less.operands[1]} if less is not None and less.opcode == "subtract" else of
         alike = [value for value in of if value.shape == node.shape and value.element_type is node.element_type]
         if len(alike) == 1:
             found[node] = alike[0]
@@ -38,3 +51,25 @@ def _factors(nodes: Sequence[Node], gradients: set[Node]) -> dict[Node, set[Node
             found.setdefault(a, set()).add(b)
             found.setdefault(b, set()).add(a)
     return found
+
+
+def _chosen(node: Node) -> set[Node]:
+    """``np.where(x > 0, d_y, 0)`` is the gradient of the ``x`` of ``np.maximum(x, 0)``."""
+    mask, _, otherwise = node.operands
+    if mask.opcode != "compare" or mask.parameters["direction"] != "GT":
+        return set()
+    literals = [each for each in (mask.operands[1], otherwise) if each.is_literal and literal_value(each) == 0]
+    return {mask.operands[0]} if len(literals) == 2 else set()
+
+
+def _is_square(node: Node) -> bool:
+    """Tell whether a value is the square of another."""
+    is_product = node.opcode == "multiply" and node.operands[0] is node.operands[1]
+    return is_product or node.opcode == "square"
+
+
+def _scaled(node: Node) -> Node:
+    """Return what numbers are multiplied with."""
+    while node.opcode == "multiply" and node.operands[1].is_literal:
+        node = node.operands[0]
+    return node

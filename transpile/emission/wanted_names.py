@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
@@ -13,10 +14,11 @@ from ..hlo.element_types import PRED
 from ..hlo.function_words import word_of
 from ..hlo.ir import Instruction
 from .context_names import GRADIENT, is_gradient
+from .domain_names import domain_name
 from .layer_names import gradients_in_tree, layer_names, names_in_tree
 from .names import base_name, is_argument, is_operation, plural
 from .sources import is_empty_word
-from .subject_names import SubjectNames
+from .subject_names import SubjectNames, operation_words
 from .updates import gradients, updates
 from .value_gradients import value_gradients
 from .writing import Writing
@@ -30,10 +32,9 @@ class WantedNames:
 
     def __init__(self, writer: Writing) -> None:
         self.writer = writer
-        plan, results = writer.plan, tree_nodes(writer.function.results)
-        self.suggestions = writer.source_names.suggestions(
-            writer.graph, plan.nodes, results, plan.named - plan.user_names.keys()
-        )
+        plan, results, names = writer.plan, tree_nodes(writer.function.results), writer.source_names
+        self.hinted = names.names(writer.graph, plan.nodes, results, names.hints)  # by keywords and calls
+        self.left = names.contexts.names(writer.graph, plan.nodes, results, plan.named - plan.user_names.keys())
         self.planned = frozenset(plan.named)
         self.updates = updates(writer.function)
         self.subjects = SubjectNames(writer)
@@ -60,9 +61,47 @@ class WantedNames:
             updated = in_results
         if own is not None and updated.startswith(f"new_{own}_"):  # the author's name is that of the whole tree
             return updated
-        found = own or updated or self._suggested(node) or self.subjects.of(node)
-        found = found or self._of_role(node) or self._of_expression(node) or in_results or self._of_call(node)
+        found = self._told(node, own) or updated or self._of_result(node) or self.hinted.get(node)
+        found = found or self._as_read(node, may_be_elsewhere=True) or self._of_changed(node) or self._of_role(node)
+        found = found or self._of_domain(node) or self.left.get(node) or self.subjects.of(node)
+        found = found or self._of_expression(node) or in_results or self._of_call(node)
         return found or base_name(node, writer.graph)
+
+    def _told(self, node: Node, own: str | None) -> str:
+        """Return the author's name for a value, or what it is read by in the same function; another where the author's
+        says nothing, or is that of several masks.
+        """
+        if own is None:
+            return self._as_read(node, may_be_elsewhere=False)
+        if is_empty_word(own):
+            return self._as_read(node, may_be_elsewhere=True) or self._of_domain(node) or own
+        if own in self.common_words and node.element_type is PRED:
+            return self._of_domain(node) or self.subjects.of(node) or own
+        return own
+
+    def _of_domain(self, node: Node) -> str:
+        """Return the field's word for a value that is no gradient."""
+        if any(map(is_gradient, self.writer.graph.results.get(node, ()))):
+            return ""
+        return domain_name(node, self.users.get(node, ()), self.subjects.word)
+
+    def _as_read(self, node: Node, *, may_be_elsewhere: bool) -> str:
+        """Return the name by which the author's expressions read a value, unless what it is made of has it."""
+        reads, users = self.writer.source_names.reads, self.users.get(node, ())
+        name = reads.of(self.writer.graph, node, users, may_be_elsewhere=may_be_elsewhere)
+        is_made_of_it = any(self.writer.texts.get(operand) == name for operand in node.operands)
+        if is_empty_word(name) or (is_made_of_it and not self.writer.allocation.may_take(node, name)):
+            return ""
+        return name
+
+    def _of_changed(self, node: Node) -> str:
+        """Return the name of what is made by changing a value where it is, where the value may have that before."""
+        writer = self.writer
+        for user in self.users.get(node, ()):
+            if user.operation.changes and user.operands[0] is node and user in writer.texts:
+                name = writer.texts[user]
+                return name if writer.allocation.gives(node, name) else ""
+        return ""
 
     def _of_role(self, node: Node) -> str:
         """Return ``mean_divisor`` for a number that all arrays of the author's ``mean = ..`` are divided by there."""
@@ -108,6 +147,12 @@ class WantedNames:
         return name if is_step and writer.allocation.may_take(node, name) else None
 
     @cached_property
+    def common_words(self) -> frozenset[str]:
+        """The words of operations that several values of the function would be called by their author."""
+        counts = Counter(self.writer.plan.user_names.values())
+        return frozenset(word for word, count in counts.items() if count > 1 and word in operation_words())
+
+    @cached_property
     def users(self) -> dict[Node, list[Node]]:
         """The users of each value; a value that is returned has itself for one more."""
         found: dict[Node, list[Node]] = {}
@@ -118,18 +163,25 @@ class WantedNames:
             found.setdefault(node, []).append(node)
         return found
 
-    def _suggested(self, node: Node) -> str | None:
-        """Return what one of several results is called inside; else what the value leaves."""
+    def _of_result(self, node: Node) -> str | None:
+        """Return what one of several results is called inside of what gives them."""
         if node.opcode == "item" and node.operands[0].opcode == "call":
-            return self.writer.source_names.of_result(node.operands[0].parameters["function"], node.parameters["index"])
+            function, index = node.operands[0].parameters["function"], node.parameters["index"]
+            inside = function.flat_results
+            word = domain_name(inside[index], (), lambda _: "") if len(inside) > 1 else ""
+            return self.writer.source_names.of_result(function, index) or word
         if node.opcode == "item" and node.operands[0].opcode == "conditional":
             return self._in_branches(node.operands[0].parameters["branches"], node.parameters["index"])
-        return self.suggestions.get(node)
+        return None
+
+    def _suggested(self, node: Node) -> str | None:
+        """Return what the source suggests for a value, else what it leaves."""
+        return self.hinted.get(node) or self.left.get(node)
 
     def _in_branches(self, branches: Sequence[Branch], index: int) -> str:
         """Return what all branches that name a result call it; what they compute goes before what they hand on."""
         results = [branch.results[index] for branch in branches]
-        own = {self.writer.plan.user_names.get(node) or self.suggestions.get(node) for node in results} - {None}
+        own = {self.writer.plan.user_names.get(node) or self._suggested(node) for node in results} - {None}
         words = own or {self.subjects.word(node) for node in results} - {""}
         return str(words.pop()) if len(words) == 1 else ""
 
@@ -224,7 +276,7 @@ class WantedNames:
         if following is None and carry.initial.opcode in ("empty", "copy"):
             return self._of_rows(carry, loop) or "out"
         if following is not None and following.opcode == "item":
-            return self._of_item(following) or "state"
+            return self._of_item(following) or self.subjects.word(carry.initial) or "state"
         if following is None or following.opcode == "parameter":
             return "state"
         if following.is_literal:
@@ -250,7 +302,7 @@ class WantedNames:
             loop: Loop = maker.parameters["loop"]
             carry = loop.carries[item.parameters["index"]]
             return self.of_source(maker, loop).get(carry) or self.of_carry(carry, loop)
-        return self.writer.plan.user_names.get(item) or self._suggested(item)
+        return self.writer.plan.user_names.get(item) or self._of_result(item) or self._suggested(item)
 
 
 def _is_traced_call(instruction: Instruction) -> bool:

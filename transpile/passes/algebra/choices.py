@@ -1,7 +1,7 @@
-"""Two numbers of which a mask leaves one 0, added up: the mask chooses between them.
+"""Two numbers of which a mask leaves one 0, added up: the mask chooses between them. So it does in a difference.
 
-Gradients of ``np.where`` are made of such sums. Of floats the sum is never -0, as one part is +0: where the choice may
-be -0 and somebody can tell, 0 is added to it.
+Gradients of ``np.where`` are made of such sums, those of ``abs`` of such differences. Of floats the sum is never -0, as
+one part is +0: where the choice may be -0 and somebody can tell, 0 is added to it. A number taken away from 0 stays so.
 """
 
 from __future__ import annotations
@@ -25,6 +25,12 @@ def _is_number(element_type: ElementType) -> bool:
     return element_type is not PRED
 
 
+def _is_zero(literal: Node) -> bool:
+    """Tell whether a literal is 0, but not -0."""
+    zero = literal_value(literal)
+    return bool(zero == 0 and not np.signbit(zero.real) and not np.signbit(zero.imag))
+
+
 def tells_signs(user: Node) -> bool:
     """Tell whether -0 in place of +0 may change what a node computes; parts of complex numbers meet in products."""
     if user.element_type is None or any(operand.element_type is None for operand in user.operands):
@@ -39,8 +45,7 @@ def tells_signs(user: Node) -> bool:
 
 def _rules(live: LiveNodes) -> tuple[Rule, ...]:
     def choice(graph: Graph, node: Node, found: Bindings) -> Node | None:
-        zero = literal_value(found["ZERO"])
-        if zero != 0 or np.signbit(zero.real) or np.signbit(zero.imag):
+        if not _is_zero(found["ZERO"]):
             return None
         first: Node = found["x"]
         second: Node = found.get("y", first)
@@ -50,11 +55,30 @@ def _rules(live: LiveNodes) -> tuple[Rule, ...]:
             return chosen
         return graph.add("add", (chosen, found["ZERO"]))
 
-    return tuple(
+    sums = tuple(
         Rule(f"add({parts})", choice, once=("a", "b"), when=_is_number)
         for second in ("x", "y")
         for parts in (f"{_FIRST}, {_SECOND.format(second)}", f"{_SECOND.format(second)}, {_FIRST}")
     )
+    differences = tuple(
+        Rule(f"subtract({parts})", _difference, once=("a", "b"), when=_is_number)
+        for second in ("x", "y")
+        for parts in (f"{_FIRST}, {_SECOND.format(second)}", f"{_SECOND.format(second)}, {_FIRST}")
+    )
+    return (*sums, *differences)
+
+
+def _difference(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """Choose between the number that is left and what is taken away, with the other sign."""
+    if not _is_zero(found["ZERO"]):
+        return None
+    first: Node = found["x"]
+    second: Node = found.get("y", first)
+    if node.operands[0] is found["a"]:
+        second = graph.add("subtract", (found["ZERO"], second))
+    else:
+        first = graph.add("subtract", (found["ZERO"], first))
+    return graph.add("select", (found["m"], first, second))
 
 
 def choices(function: Function, supports: Support) -> None:
