@@ -52,8 +52,7 @@ def chunk_program(
     itself, or take those of a ``layout`` that was chosen for it at other sizes.
 
     It does wherever its arguments come from, or if no chunks along these axes are small enough for that, where these
-    are files. What
-    cannot be computed block by block and is to be cut is rewritten to what can.
+    are files. What cannot be computed block by block and is to be cut is rewritten to what can.
 
     Raises UnsupportedError (XP740) where no chunks are small enough for ``limits.memory``, UsageError (XP741) for a
     size that is none, UnsupportedError (XP424) where the program is not that of the layout.

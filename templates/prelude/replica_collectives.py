@@ -144,16 +144,13 @@ def joined_from_members(
     """
     shape = list(parts[0].shape)
     shape[axis] *= len(members)
-    result = np.empty(shape, parts[0].dtype)
-    places = dict(zip(members, np.split(result, len(members), axis), strict=True))
-    given = dict(zip(members, parts, strict=True))
-    place_in(places.pop(g.device), given.pop(g.device))
-    for member, place in places.items():
-        if place.flags.c_contiguous:
+    result = np.empty_like(parts[0], shape=shape)
+    places = np.split(result, len(members), axis)
+    for member, place in zip(members, places, strict=True):
+        if member != g.device and place.flags.c_contiguous:
             g.expect(member, 0, place)
-    arrays = g.exchange(given, given, tag)
-    for member, place in places.items():
-        place_in(place, arrays[member])
+    for place, array in zip(places, g.swapped(parts, members, tag), strict=True):
+        place_in(place, array)
     return result
 
 

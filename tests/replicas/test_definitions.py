@@ -248,17 +248,17 @@ class OtherMember:
     shares_memory = False
 
     def __init__(self):
-        self.offered, self.posted = None, None
+        self.offered, self.posted = None, {}
 
     def expect(self, peer, key, array):
         self.offered = array
 
     def post(self, source, target, key, tag, array):
-        self.posted = tag, array
+        self.posted[target] = tag, array
 
     def take(self, target, source, key, tag):
-        their_tag, array = self.posted
-        if self.offered is None:
+        their_tag, array = self.posted[source]
+        if source == target or self.offered is None:
             return their_tag, array.copy()
         self.offered[...] = array
         return their_tag, self.offered

@@ -137,7 +137,7 @@ def test_block_functions_are_handed_the_sizes_that_their_blocks_do_not_have():
     assert "def ratio_block(dot: Block, n: int) -> Block:\n    return dot / (n - 1)\n" in source
     source = xla2py.emit(planned(recurrent), "dask").source
     assert "whole=(w, t)" in source and re.search(r"def \w+\(h: Block, x: Block, w: Block, t: int\)", source)
-    source = xla2py.emit(planned(median), "dask").source
+    source = xla2py.emit(witnesses(median).planned_for(N=10 * MANY, D=64), "dask").source
     assert '= da.blockwise(main_block, "", n, None, meta' in source and "def main_block(n: int) -> " in source
 
 

@@ -61,6 +61,9 @@ class OverNccl(Replica):
             for peer in sources
         }
 
+    def expect(self, peer: int, ahead: int, array: Any) -> None:
+        """NCCL receives into memory of the exchange."""
+
     def hand_over(self, incoming: Mapping[int, Any]) -> None:
         """Send what is waiting, and receive, all at once; nothing for empty arrays. The
         host does not wait.
