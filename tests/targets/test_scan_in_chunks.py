@@ -173,6 +173,6 @@ def test_a_run_holds_a_chunk_of_a_long_scan():
     total = means.sum(axis=0).compute(scheduler="threads", num_workers=2)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < means.nbytes / 2
+    assert peak < 0.75 * means.nbytes  # threads may be some chunks ahead
     np.testing.assert_allclose(last, mean.compute(), rtol=1e-6)
     np.testing.assert_allclose(total, n - 9, rtol=1e-3)
