@@ -91,7 +91,7 @@ def _sort(node: Node) -> OwnCall | None:
 
 
 def _equations(function: str) -> Rule:
-    """Of a small matrix: from some size on, LAPACK is faster, and calls of it cost little beside."""
+    """Call ``function`` for small matrices alone: LAPACK solves larger ones faster, and its call costs little then."""
 
     def rule(node: Node) -> OwnCall | None:
         matrix = node.operands[0]

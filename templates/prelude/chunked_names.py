@@ -10,7 +10,7 @@ from dask.tokenize import tokenize
 from dask.utils import key_split
 
 TOKEN = "__dask_tokenize__"  # what tells objects apart, where they have it
-FIRST = "__first_text__"  # of a module in this process
+FIRST = "__first_text__"  # where a module keeps the text that it was first loaded with
 
 
 def name_by_text(module: dict[str, Any]) -> None:

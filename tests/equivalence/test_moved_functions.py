@@ -25,7 +25,7 @@ def rotated(x):
 
 
 def wrong_by_a_step(x):
-    """The same of positions that begin with 1."""
+    """The embedding whose positions begin with 1."""
     return rotated(jnp.concatenate([x[:1], x]))[1:]
 
 

@@ -50,7 +50,7 @@ def test_a_task_holds_at_least_a_line():
 
 
 def test_columns_that_are_read_at_once_are_copied():
-    """Of a file too: dask joins the blocks along the axis that is needed whole, though there is but one."""
+    """A block of a file is copied, too: dask joins the blocks along an axis that is needed whole, even if it is one."""
     (phase,) = plan(1 << 19, 256, "512MiB").phases
     assert phase.mapped_task_bytes == phase.task_bytes >= 2 * 8 * (4 << 19)
 

@@ -13,12 +13,12 @@ from ..array.node import Node, literal_value
 from ..hlo.element_types import PRED
 from .layer_names import unviewed
 from .subject_names import LONGEST
+from .value_gradients import square_of
 
 _SMALL = 0.01  # the largest tolerance
 _LEAST_DECAY = 0.5
 
-# What a form is given: a value, its users, and what gives the word of a value, which may be empty.
-_Word = Callable[[Node], str]
+_Word = Callable[[Node], str]  # gives the word of a value, which may be empty
 
 
 def domain_name(node: Node, users: Sequence[Node], word: _Word) -> str:
@@ -36,7 +36,7 @@ def _of_difference(node: Node, users: Sequence[Node], word: _Word) -> str:
         if second.opcode == "eye":
             return "off_diagonal"
         return "bias_correction" if _is_decay(second) else ""
-    is_fit = any(map(_is_fitted, node.operands)) and any(_is_square(user, node) for user in users)
+    is_fit = any(map(_is_fitted, node.operands)) and any(node in (square_of(user), _norm_of(user)) for user in users)
     return "residual" if is_fit else ""
 
 
@@ -79,13 +79,10 @@ def _is_fitted(node: Node) -> bool:
     )
 
 
-def _is_square(node: Node, of: Node) -> bool:
-    """Tell whether a value is the square of another, element by element or as a vector's."""
-    if node.opcode == "square":
-        return node.operands[0] is of
-    if node.opcode == "multiply" or (node.opcode == "matmul" and node.ndim == 0):
-        return node.operands[0] is node.operands[1] is of
-    return False
+def _norm_of(node: Node) -> Node | None:
+    """Return the vector whose product with itself a value is; None for other values."""
+    is_norm = node.opcode == "matmul" and node.ndim == 0 and node.operands[0] is node.operands[1]
+    return node.operands[0] if is_norm else None
 
 
 def _is_decay(node: Node) -> bool:
@@ -112,22 +109,20 @@ def _is_small(node: Node) -> bool:
 
 def _of_total(node: Node, users: Sequence[Node], word: _Word) -> str:
     """``theta_squared_norm`` for the sum of the squares of ``theta``."""
-    return _of_squares(node.operands[0], word, "squared_norm")
+    return _of_square(square_of(node.operands[0]), word, "squared_norm")
 
 
 def _of_mean(node: Node, users: Sequence[Node], word: _Word) -> str:
-    return _of_squares(node.operands[0], word, "mean_square")
-
-
-def _of_squares(node: Node, word: _Word, name: str) -> str:
-    is_product = node.opcode in ("multiply", "matmul")
-    if not (node.opcode == "square" or (is_product and node.operands[0] is node.operands[1])):
-        return ""
-    return _joined(word(node.operands[0]), name)
+    return _of_square(square_of(node.operands[0]), word, "mean_square")
 
 
 def _of_product(node: Node, users: Sequence[Node], word: _Word) -> str:
-    return "" if node.ndim else _of_squares(node, word, "squared_norm")
+    return _of_square(_norm_of(node), word, "squared_norm")
+
+
+def _of_square(squared: Node | None, word: _Word, name: str) -> str:
+    """Return the name of what is made of squares, behind the word of what is squared; empty where that is nothing."""
+    return _joined(word(squared), name) if squared is not None else ""
 
 
 def _of_exponential(node: Node, users: Sequence[Node], word: _Word) -> str:
@@ -170,6 +165,7 @@ def _of_filled(node: Node, users: Sequence[Node], word: _Word) -> str:
     return "inverse_order" if is_inverse else ""
 
 
+# Each form takes a value, its users, and the function that gives words.
 _FORMS: dict[str, Callable[[Node, Sequence[Node], _Word], str]] = {
     "add": _of_sum,
     "compare": _of_comparison,

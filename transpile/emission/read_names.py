@@ -18,7 +18,7 @@ from .context_names import is_gradient
 
 Place = tuple[str, int, int, str]  # file, line from 1, column from 0, opcode
 
-# What an operator becomes: expressions that start at one place are told apart by it.
+# The opcode that an operator becomes, by which expressions that start at one place are told apart.
 OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "add",
     ast.Sub: "subtract",
@@ -28,7 +28,7 @@ OPERATORS: dict[type[ast.operator], str] = {
     ast.Pow: "power",
     ast.MatMult: "dot",
 }
-_SEEN_THROUGH = frozenset(("bitcast", "broadcast", "convert", "reshape"))  # what JAX puts between a value and its use
+SEEN_THROUGH = frozenset(("bitcast", "broadcast", "convert", "reshape"))  # what JAX puts between a value and its use
 _DERIVED = "jvp("  # in the names of operations that differentiation makes
 _BATCHED = "vmap(jvp("  # of all columns of a Jacobian
 _COMMUTATIVE = frozenset(("add", "multiply"))
@@ -91,15 +91,13 @@ class ReadNames:
     def _function(self, instruction: Instruction) -> tuple[int, str]:
         """The call that an instruction is in, by the frame around it and its function."""
         chain = self._chains.of(instruction)
-        return (
-            (chain[-2] if len(chain) > 1 else 0, self._chains.frames[chain[-1] - 1].function_name)
-            if chain
-            else (-1, "")
-        )
+        if not chain:
+            return -1, ""
+        return chain[-2] if len(chain) > 1 else 0, self._chains.frames[chain[-1] - 1].function_name
 
 
 def _first_of_each(module: HloModule) -> Iterator[Instruction]:
-    """Of the instructions that differentiation makes of an expression's operator, the first, which is the operator."""
+    """Yield, for each operator that differentiation makes several instructions of, the first, which is the operator."""
     for computation in module.computations:
         seen: set[tuple[int, str]] = set()
         for instruction in computation.instructions:
@@ -114,7 +112,7 @@ def _first_of_each(module: HloModule) -> Iterator[Instruction]:
 
 def _seen_through(value: Instruction) -> Iterator[Instruction]:
     yield value
-    while value.opcode in _SEEN_THROUGH:
+    while value.opcode in SEEN_THROUGH:
         value = value.operands[0]
         yield value
 

@@ -15,12 +15,11 @@ from functools import lru_cache
 from ..hlo.ir import Computation, HloModule, Instruction
 from ..hlo.stack_frames import CallChains
 from ..hlo.users import InstructionUsers
-from .read_names import MOST_FILES, OPERATORS
+from .read_names import MOST_FILES, OPERATORS, SEEN_THROUGH
 
 # Each function that makes a loop has the arguments that are its step, the step's parameter that is carried, and the
 # number of counters that JAX may carry before it; outputs of a scan are stacked behind it.
 _LOOPS = {"scan": ((0, "f"), 0, 1), "fori_loop": ((2, "body_fun"), 1, 2), "while_loop": ((1, "body_fun"), 0, 0)}
-_SEEN_THROUGH = frozenset(("bitcast", "broadcast", "reshape", "convert"))  # what a promotion adds between value and use
 
 
 @dataclass(slots=True)
@@ -233,7 +232,7 @@ def _with_called(computation: Computation) -> Iterator[Instruction]:
 
 def _is_seen_through(user: Instruction) -> bool:
     """Tell whether an operation has no place in the source, or only makes shapes agree."""
-    return user.opcode in _SEEN_THROUGH or user.metadata is None or not user.metadata.stack_frame_id
+    return user.opcode in SEEN_THROUGH or user.metadata is None or not user.metadata.stack_frame_id
 
 
 def _only_choices(possible: list[set[str]]) -> list[str | None]:

@@ -21,7 +21,7 @@ def value_gradients(graph: Graph, nodes: Sequence[Node]) -> dict[Node, Node]:
     if not gradients:
         return {}
     others = _factors(nodes, set(gradients))
-    squared = {node.operands[0] for node in nodes if _is_square(node)} - set(gradients)
+    squared = {value for node in nodes if (value := square_of(node)) is not None} - set(gradients)
     found: dict[Node, Node] = {}
     for node in gradients:
         of: set[Node] = set()
@@ -62,10 +62,10 @@ def _chosen(node: Node) -> set[Node]:
     return {mask.operands[0]} if len(literals) == 2 else set()
 
 
-def _is_square(node: Node) -> bool:
-    """Tell whether a value is the square of another."""
+def square_of(node: Node) -> Node | None:
+    """Return the value that a node squares, element by element; None for other nodes."""
     is_product = node.opcode == "multiply" and node.operands[0] is node.operands[1]
-    return is_product or node.opcode == "square"
+    return node.operands[0] if is_product or node.opcode == "square" else None
 
 
 def _scaled(node: Node) -> Node:

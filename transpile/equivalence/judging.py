@@ -85,7 +85,7 @@ class Judge:
         return run.results if run.failure is None else None
 
     def _with_moved_functions(self, participant: str, seed: int) -> Sequence[Array] | None:
-        """What a reference makes of the inputs if its elementary functions are a little wrong."""
+        """Run a reference on the program :func:`with_moved_functions`; None where it fails, or the program has none."""
         is_able = participant in REFERENCES and self.devices == 1
         module = with_moved_functions(self.module, seed) if is_able else None
         run = self.workers.run_reference(participant, print_module(module), self.arrays) if module else None

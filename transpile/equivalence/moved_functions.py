@@ -76,7 +76,7 @@ class _MovedFunctions(Rewriter):
         factor: np.ndarray[Any, Any],
         dimensions: tuple[int, ...],
     ) -> Instruction:
-        """What an instruction gives, times a number, or numbers along an axis."""
+        """Multiply what an instruction gives with a number, or with numbers along an axis."""
         self.count += 1
         value = self._plain(dataclasses.replace(old, name=f"{old.name}.whole"), operands)
         own = ArrayShape(shape.element_type, factor.shape)

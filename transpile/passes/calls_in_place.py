@@ -1,4 +1,4 @@
-"""What a function computes, written where it is called."""
+"""A call is replaced by what its function computes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 
 from ..array.node import Node
-from ..array.program import Function, roots, tree_nodes
+from ..array.program import Function, Program, roots, tree_nodes
 from ..array.traversal import topological
 from ..array.value import getitem
 
@@ -70,3 +70,8 @@ def named_functions(caller: Function) -> Iterator[Function]:
             *parameters.get("keywords", {}).values(),
         )
         yield from (argument for argument in arguments if isinstance(argument, Function))
+
+
+def used_functions(program: Program) -> set[Function]:
+    """Return the entry of a program and the functions that others call, or hand to others."""
+    return {program.entry, *(called for function in program.functions for called in named_functions(function))}

@@ -11,7 +11,7 @@ from ..array.program import Function, Program, roots
 from ..array.rewriting import rewrite
 from ..array.traversal import topological
 from ..kernels.index_maps import is_view
-from .calls_in_place import in_place, made_by, named_functions
+from .calls_in_place import in_place, made_by, used_functions
 from .fusion.reading import is_generated
 
 _MOST_WORK = 2  # operations of a function that reads better where it is called
@@ -36,7 +36,7 @@ def _inline(program: Program, is_simple: Callable[[Function], bool]) -> None:
             simple.add(function)
     if not simple:
         return
-    used = {function for caller in program.functions for function in named_functions(caller)} | {program.entry}
+    used = used_functions(program)
     program.functions[:] = [function for function in program.functions if function not in simple or function in used]
 
 

@@ -55,17 +55,12 @@ def _rules(live: LiveNodes) -> tuple[Rule, ...]:
             return chosen
         return graph.add("add", (chosen, found["ZERO"]))
 
-    sums = tuple(
-        Rule(f"add({parts})", choice, once=("a", "b"), when=_is_number)
+    return tuple(
+        Rule(f"{opcode}({parts})", make, once=("a", "b"), when=_is_number)
+        for opcode, make in (("add", choice), ("subtract", _difference))
         for second in ("x", "y")
         for parts in (f"{_FIRST}, {_SECOND.format(second)}", f"{_SECOND.format(second)}, {_FIRST}")
     )
-    differences = tuple(
-        Rule(f"subtract({parts})", _difference, once=("a", "b"), when=_is_number)
-        for second in ("x", "y")
-        for parts in (f"{_FIRST}, {_SECOND.format(second)}", f"{_SECOND.format(second)}, {_FIRST}")
-    )
-    return (*sums, *differences)
 
 
 def _difference(graph: Graph, node: Node, found: Bindings) -> Node | None:

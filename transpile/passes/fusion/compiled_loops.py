@@ -10,7 +10,7 @@ from ...array.node import Node, Region
 from ...array.program import Function, Loop, Program, roots
 from ...array.rewriting import rewrite
 from ...array.traversal import body_and_captured, is_inside, topological
-from ..calls_in_place import copied, named_functions
+from ..calls_in_place import copied, used_functions
 from ..own_functions import own_functions_of
 
 _FEWEST_ROUNDS = 4
@@ -43,8 +43,8 @@ def call_nothing_in_loops(program: Program, kernels: Kernels) -> None:
     for function in program.functions:
         while called := {call for node in compiled_loops(function, kernels) for call in _calls(node)}:
             rewrite(function, ("call", "item"), partial(_in_place, function, called))
-    used = {called for function in program.functions for called in named_functions(function)}
-    program.functions[:] = [each for each in program.functions if each is program.entry or each in used]
+    used = used_functions(program)
+    program.functions[:] = [function for function in program.functions if function in used]
 
 
 def _calls(node: Node) -> list[Node]:
