@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from ..hlo.ir import Computation, HloModule, Instruction
+from ..hlo.ir import Computation, HloModule, Instruction, callees_first
 from ..hlo.stack_frames import CallChains
 from ..hlo.users import InstructionUsers
 from .read_names import MOST_FILES, OPERATORS, SEEN_THROUGH
@@ -181,7 +181,8 @@ class SourceFunctions:
         """The function that most instructions of the body are from, below where the loop stands."""
         around = {self._function(frame_id) for frame_id in self.chains.of(loop)}
         votes: Counter[tuple[str, str, int]] = Counter()
-        for instruction in _with_called(loop["body"]):
+        computations = callees_first(loop["body"])
+        for instruction in (each for computation in computations for each in computation.instructions):
             for frame_id in self.chains.of(instruction):
                 if self._function(frame_id) not in around:
                     votes[(*self._function(frame_id), self.chains.frames[frame_id - 1].line)] += 1
@@ -220,14 +221,6 @@ def _filled_by_rows(loop: Instruction) -> int:
     operands = root.operands if root.opcode == "tuple" else ()
     made = (operand["to_apply"].root if operand.opcode == "call" else operand for operand in operands)
     return sum(value.opcode == "dynamic-update-slice" for value in made)
-
-
-def _with_called(computation: Computation) -> Iterator[Instruction]:
-    """The instructions of a computation and of those that it calls."""
-    for instruction in computation.instructions:
-        yield instruction
-        if instruction.opcode == "call":
-            yield from _with_called(instruction["to_apply"])
 
 
 def _is_seen_through(user: Instruction) -> bool:

@@ -10,6 +10,8 @@ from ..array.program import Function, Program, roots, tree_nodes
 from ..array.traversal import topological
 from ..array.value import getitem
 
+MOST_COPIED = 64  # operations of a function that is written wherever it is called, so that functions in functions end
+
 
 def made_by(function: Function) -> Node | None:
     """Return the node that a call of the function stands for: its result, or the one whose parts are its results."""

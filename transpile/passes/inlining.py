@@ -3,23 +3,28 @@ with what is around, of those that only compute element by element."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from math import inf
 
 from ..array.node import Node
 from ..array.program import Function, Program, roots
 from ..array.rewriting import rewrite
 from ..array.traversal import topological
 from ..kernels.index_maps import is_view
-from .calls_in_place import in_place, made_by, used_functions
+from .calls_in_place import MOST_COPIED, in_place, made_by, named_functions, used_functions
 from .fusion.reading import is_generated
 
 _MOST_WORK = 2  # operations of a function that reads better where it is called
 
 
 def inline_elementwise(program: Program, fuses: Callable[[Node], bool]) -> None:
-    """Write the calls of functions that compute element by element in place, and drop the functions."""
-    _inline(program, lambda function: _is_elementwise(function, fuses))
+    """Write the calls of functions that compute element by element in place, and drop the functions. A long one stays
+    where several call it.
+    """
+    calls = Counter(called for function in program.functions for called in named_functions(function))
+    _inline(program, lambda function: _is_elementwise(function, fuses, MOST_COPIED if calls[function] > 1 else inf))
 
 
 def inlining(program: Program) -> None:
@@ -40,12 +45,12 @@ def _inline(program: Program, is_simple: Callable[[Function], bool]) -> None:
     program.functions[:] = [function for function in program.functions if function not in simple or function in used]
 
 
-def _is_elementwise(function: Function, fuses: Callable[[Node], bool]) -> bool:
+def _is_elementwise(function: Function, fuses: Callable[[Node], bool], most: float) -> bool:
     if not isinstance(function.results, Node) or function.effect is not None:
         return False
-    return all(
-        node.opcode == "parameter" or is_view(node) or is_generated(node) or fuses(node)
-        for node in topological(roots(function))
+    nodes = topological(roots(function))
+    return len(nodes) <= most and all(
+        node.opcode == "parameter" or is_view(node) or is_generated(node) or fuses(node) for node in nodes
     )
 
 

@@ -3,39 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import cache, partial
+from math import inf
 
 from ....targets.base import Kernels
 from ...array.node import Node, Region
 from ...array.program import Function, Loop, Program, roots
 from ...array.rewriting import rewrite
 from ...array.traversal import body_and_captured, is_inside, topological
-from ..calls_in_place import copied, used_functions
+from ..calls_in_place import MOST_COPIED, copied, used_functions
 from ..own_functions import own_functions_of
 
 _FEWEST_ROUNDS = 4
-_MOST_OF_CALL = 64  # operations of a function that is written in place
 
 
 def compiled_loops(function: Function, kernels: Kernels) -> list[Node]:
     """The loops that may be compiled, none inside another, before anything is fused."""
 
+    @cache
+    def length(called: Function) -> float:
+        """The operations of a function with those of the functions it calls; infinite if it is not written in place."""
+        if not _is_copied(called):
+            return inf
+        parts = topological(roots(called))
+        whole = sum(length(part.parameters["function"]) if part.opcode == "call" else 1 for part in parts)
+        return whole if all(map(fits, parts)) else inf
+
     def fits(node: Node) -> bool:
         if node.opcode == "call":
-            return _is_short(node.parameters["function"], fits)
+            return length(node.parameters["function"]) <= MOST_COPIED
         return _is_beside_kernels(node, kernels) or kernels.fuses(node) or kernels.reduces(node) or kernels.runs(node)
 
     return list(_outermost(function, fits))
 
 
-def _is_short(called: Function, fits: Callable[[Node], bool]) -> bool:
-    """Tell whether a function may be written in place in a loop."""
+def _is_copied(called: Function) -> bool:
+    """Tell whether a function holds nothing that must stay one: no body, no effect."""
     if called.effect is not None or not all(isinstance(result, Node) for result in called.flat_results):
         return False
-    parts = topological(roots(called))
-    is_copied = (not part.stands_alone and not part.is_python_int for part in parts)
-    holds_body = any(part.results and part.opcode != "call" for part in parts)
-    return len(parts) <= _MOST_OF_CALL and not holds_body and all(is_copied) and all(map(fits, parts))
+    return not any(
+        part.stands_alone or part.is_python_int or (part.results and part.opcode != "call")
+        for part in topological(roots(called))
+    )
 
 
 def call_nothing_in_loops(program: Program, kernels: Kernels) -> None:

@@ -16,6 +16,7 @@ from ...hlo.shapes import ArrayShape, Shape, TupleShape
 from .lowering import FunctionLowering, Lowered, lowers
 
 _SMALL = 4  # nodes that a computation may make and still be written in place at every call
+_MOST_INSTRUCTIONS = 20_000  # of a computation and what it calls, written in place to learn from them
 
 
 # -- calls
@@ -44,7 +45,8 @@ def nothing(lowering: FunctionLowering, shape: Shape) -> Lowered:
 
 def _called(lowering: FunctionLowering, computation: Computation, operands: list[Lowered]) -> Lowered:
     module = lowering.module
-    if lowering.exploring or any(value.node.is_python_int for value in flattened(operands)):
+    is_taught = lowering.exploring or any(value.node.is_python_int for value in flattened(operands))
+    if is_taught and module.lengths[computation] <= _MOST_INSTRUCTIONS:
         # A counter is worth more inside; what a loop teaches must not hide in a function.
         lowering.postponed = lowering.postponed or lowering.exploring
         return lowering.computation(computation, operands)

@@ -31,6 +31,7 @@ Rule = Callable[..., Lowered]
 RULES: dict[str, Rule] = {}
 
 MAX_NESTING = 64  # of calls, loops and branches; Python itself stops at 100 levels of indentation
+_MOST_IN_PLACE = 1_000_000  # operations of a program in which no function is called
 
 
 def lowers(*opcodes: str) -> Callable[[Rule], Rule]:
@@ -100,9 +101,13 @@ class ModuleLowering:
         self.functions: dict[Computation, Function] = {}
         self.inline: set[Computation] = set()
         self.call_counts = _call_counts(module)
+        self.lengths = _lengths_in_place(module)
         self.callbacks = {found.instruction: found for found in callbacks(module)}
 
     def lower(self) -> Program:
+        if not self.options.functions and self.lengths[self.module.entry] > _MOST_IN_PLACE:
+            message = f"the program has more than {_MOST_IN_PLACE:,} operations with its calls written in place"
+            raise UnsupportedError(Diagnostic("XP302", message, self.module.entry.span))
         entry = self.function(self.module.entry)
         return Program(self.module, [*(f for f in self.functions.values() if f is not entry), entry])
 
@@ -275,3 +280,12 @@ def _call_counts(module: HloModule) -> dict[Computation, int]:
         for computation in instruction.called:
             counts[computation] = counts.get(computation, 0) + 1
     return counts
+
+
+def _lengths_in_place(module: HloModule) -> dict[Computation, int]:
+    """Return the number of operations of each computation with those of what it calls."""
+    lengths: dict[Computation, int] = {}
+    for computation in module.computations:
+        called = [callee for instruction in computation.instructions for callee in instruction.called]
+        lengths[computation] = len(computation.instructions) + sum(lengths[callee] for callee in called)
+    return lengths

@@ -1,0 +1,92 @@
+"""Functions that call the next one twice, over many levels: the text grows with the levels, not with the calls."""
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.tests.passes.raising import ROUNDED
+from xla2py.transpile.equivalence.comparison import compare
+from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+from xla2py.transpile.hlo.source import UnsupportedError
+
+FIRST = """
+level_0 {
+  x = f32[4] parameter(0)
+  s = f32[4] sine(x)
+  t = f32[4] tanh(s)
+  c = f32[4] cosine(t)
+  a = f32[4] add(s, c)
+  ROOT r = f32[4] multiply(a, t)
+}
+"""
+NEXT = """
+level_{number} {{
+  x = f32[4] parameter(0)
+  one = f32[] constant(0.9)
+  ones = f32[4] broadcast(one), dimensions={{}}
+  y = f32[4] multiply(x, ones)
+  a = f32[4] call(x), to_apply=level_{below}
+  b = f32[4] call(y), to_apply=level_{below}
+  ROOT r = f32[4] maximum(a, b)
+}}
+"""
+CALL = """
+ENTRY main {{
+  x = f32[4] parameter(0)
+  ROOT r = f32[4] call(x), to_apply=level_{last}
+}}
+"""
+LOOP = """
+condition {{
+  state = (s32[], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(state), index=0
+  n = s32[] constant(5)
+  ROOT r = pred[] compare(i, n), direction=LT
+}}
+
+body {{
+  state = (s32[], f32[4]) parameter(0)
+  i = s32[] get-tuple-element(state), index=0
+  x = f32[4] get-tuple-element(state), index=1
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  y = f32[4] call(x), to_apply=level_{last}
+  ROOT r = (s32[], f32[4]) tuple(next, y)
+}}
+
+ENTRY main {{
+  x = f32[4] parameter(0)
+  zero = s32[] constant(0)
+  state = (s32[], f32[4]) tuple(zero, x)
+  last = (s32[], f32[4]) while(state), condition=condition, body=body
+  ROOT r = f32[4] get-tuple-element(last), index=1
+}}
+"""
+
+
+def nested(entry: str, levels: int) -> str:
+    called = (NEXT.format(number=number, below=number - 1) for number in range(1, levels + 1))
+    return "".join(["HloModule nested\n", FIRST, *called, entry.format(last=levels)])
+
+
+@pytest.mark.parametrize("entry", [CALL, LOOP], ids=["call", "loop"])
+@pytest.mark.parametrize("style", ["readable", "fast"])
+@pytest.mark.parametrize("target", ["numpy", "cupy"])
+def test_each_level_is_a_function(target, style, entry):
+    """Forty levels are a million times a million calls."""
+    few, many = (len(xla2py.emit(nested(entry, n), target=target, style=style).source) for n in (20, 40))
+    assert few < many < 3 * few
+
+
+@pytest.mark.parametrize("entry", [CALL, LOOP], ids=["call", "loop"])
+@pytest.mark.parametrize("style", ["readable", "fast"])
+def test_levels_compute_what_they_say(style, entry):
+    text = nested(entry, 7)
+    x = np.array([0.3, -1.2, 2.5, 0.01], np.float32)
+    (result,) = compare(run_hlo_in_child(text, x), xla2py.emit(text, style=style).load().main(x), ROUNDED)
+    assert result.status.is_good, str(result)
+
+
+def test_where_no_function_is_called_the_program_has_an_end():
+    with pytest.raises(UnsupportedError, match="XP302: the program has more than 1,000,000 operations"):
+        xla2py.emit(nested(CALL, 30), target="dask")
