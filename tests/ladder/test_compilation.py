@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
+jax = pytest.importorskip("jax")
 
+from jax import lax  # noqa: E402
+
+import xla2py  # noqa: E402
 from xla2py.targets.base import load_target  # noqa: E402
-from xla2py.templates.cupy.prelude import windows  # noqa: E402
+from xla2py.targets.cupy.twin.modules import to_device, twin  # noqa: E402
 from xla2py.tests.ladder.device_compiler import (  # noqa: E402
     ARCHITECTURES,
     COMPILERS,
@@ -16,6 +20,7 @@ from xla2py.tests.ladder.device_compiler import (  # noqa: E402
     elementwise_source,
     missing,
 )
+from xla2py.tests.ladder.running import needs_compiler  # noqa: E402
 from xla2py.transpile.emission.prelude import prelude  # noqa: E402
 
 MOST_REGISTERS = 64
@@ -65,24 +70,54 @@ def test_kernels_compile_for_gpus_and_spill_nothing(compiler):
     assert [kernel for kernel in usage if kernel.spilled_bytes or kernel.registers > MOST_REGISTERS] == []
 
 
+IMAGES = np.zeros((2, 8, 8, 16), np.float32)
+WINDOWS = (1, 3, 3, 1), (1, 2, 2, 1), "SAME"
+
+
+def pool_gradient(x):
+    return jax.grad(lambda x: (lax.reduce_window(x, -np.inf, lax.max, *WINDOWS) ** 2).sum())(x)
+
+
+def filtered(x):
+    numbered = {"dimension_numbers": ("NHWC", "HWIO", "NHWC")}
+    deep = lax.conv_general_dilated(x, x[0, :3, :3, :, None] * x[0, 0, 0], (1, 1), "SAME", **numbered)
+    flat = x[0, :3, :3, None]
+    return deep + lax.conv_general_dilated(x, flat, (1, 1), "SAME", feature_group_count=16, **numbered)
+
+
+MADE_AT_CALLS = {
+    "pools": (pool_gradient, {"pool_kernel", "choice_kernel", "choosers_kernel"}),
+    "convolutions": (filtered, {"unfold_kernel", "channel_kernel"}),
+    "selection": (lambda x: lax.top_k(x, 5), {"selection_kernel"}),
+}
+
+
+@needs_compiler
 @compilers
-def test_kernels_of_windows_compile_and_divide_by_constants(compiler):
-    """Each for pools of images, as they are compiled when they are called."""
+@pytest.mark.parametrize("name", MADE_AT_CALLS)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_kernels_that_are_made_when_they_are_called_compile_and_spill_nothing(compiler, name, dtype):
     if missing(compiler):
         pytest.skip(missing(compiler))
-    edges = ((0, 0), (1, 1), (1, 1), (0, 0))
-    counts, geometry = windows.window_geometry((8, 56, 56, 64), (1, 3, 3, 1), (1, 2, 2, 1), edges)
-    assert counts == (8, 28, 28, 64)
-    dtypes = {windows.pool_kernel: "ff", windows.choice_kernel: "f", windows.choosers_kernel: "if"}
-    texts = {windows.pool_kernel: windows.POOLS[cupy.maximum], windows.choice_kernel: "#define STAYS >=\n"}
-    sources = []
-    for kernel, letters in dtypes.items():
-        inputs = kernel.inputs.replace("WORK", "float32")
-        made = cupy.ElementwiseKernel(inputs, *kernel.others, preamble=texts.get(kernel, "") + geometry)
-        sources.append(elementwise_source(made, tuple(map(np.dtype, letters))))
+    function, names = MADE_AT_CALLS[name]
+    x = IMAGES.astype(dtype)
+    with twin():
+        module = xla2py.emit(xla2py.from_jax(function, x), "cupy", format=False).load()
+        module.main(to_device(x))
+        sources = [source for key in names for source in sources_of(getattr(module, key), np.dtype(dtype))]
     usage = compiled(sources, compiler)
-    assert len(usage) == len(sources) * len(ARCHITECTURES)
+    assert len(usage) == len(sources) * len(ARCHITECTURES) >= len(names) * len(ARCHITECTURES)
     assert [one for one in usage if one.spilled_bytes or one.registers > MOST_REGISTERS] == []
+
+
+def sources_of(kernel, dtype):
+    """What a module's kernel was compiled from so far, of arrays of a dtype."""
+    if not hasattr(kernel, "kernels"):
+        return [kernel(IMAGES.shape, 5, np.dtype(f"int{8 * dtype.itemsize}"), True, True).kernel.code]
+    return [
+        elementwise_source(one.real, tuple(np.dtype(param.dtype or dtype) for param in one.real.in_params))
+        for one in kernel.kernels.values()
+    ]
 
 
 @compilers

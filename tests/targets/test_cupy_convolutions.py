@@ -40,6 +40,8 @@ CASES = [
     (convolved((1, 1), "SAME"), ((2, 9, 8, 3), (3, 3, 3, 4)), 2),
     (convolved((2, 1), "SAME", feature_group_count=2), ((2, 7, 8, 6), (3, 3, 3, 4)), 2),
     (convolved((1, 1), "SAME", feature_group_count=6), ((2, 7, 8, 6), (3, 3, 1, 6)), 1),
+    (convolved((1, 1), "SAME", feature_group_count=8), ((2, 7, 8, 8), (3, 3, 1, 8)), 1),
+    (convolved((1, 1), "SAME", feature_group_count=8), ((2, 7, 8, 8), (3, 3, 1, 16)), 1),
     (convolved((1, 2), "SAME", feature_group_count=3), ((2, 7, 8, 3), (3, 3, 1, 6)), 1),
     (convolved((1, 1), "VALID"), ((2, 7, 8, 1), (3, 2, 1, 6)), 1),
     (convolved((1, 1), "SAME", feature_group_count=2), ((2, 9, 10, 2), (9, 9, 1, 4)), 2),
@@ -63,6 +65,7 @@ CASES = [
     (convolved((), "VALID", dimension_numbers=("NC", "IO", "NC")), ((5, 3), (3, 4)), 1),
     (convolved((1, 1), "VALID"), ((2, 9, 8, 6), (8, 7, 6, 4)), 2),
     (gradients((1, 1)), ((2, 9, 8, 3), (3, 3, 3, 4)), 7),
+    (gradients((1, 1)), ((4, 24, 16, 8), (3, 3, 8, 16)), 10),  # sums of the kernel's in three parts
     (gradients((2, 2)), ((2, 9, 8, 3), (3, 3, 3, 4)), None),
     (gradients((2, 1), rhs_dilation=(1, 2)), ((3, 9, 8, 3), (3, 2, 3, 4)), None),
     (gradients((1, 1), feature_group_count=2), ((2, 9, 8, 4), (3, 3, 2, 6)), None),
@@ -71,7 +74,7 @@ CASES = [
 ]
 # Narrow floats take every third case: the type changes the text of kernels, not the layout of windows.
 TYPED = [(*case, "float32") for case in CASES] + [(*case, "bfloat16") for case in CASES[::3]]
-SIZES = [("1 << 28", "32"), ("1 << 28", "1"), ("1 << 9", "1"), ("1", "32")]
+SIZES = [("1 << 28", "32", "512"), ("1 << 28", "1", "4"), ("1 << 9", "1", "512"), ("1", "32", "4")]
 
 
 @pytest.mark.parametrize(("function", "shapes", "launches", "dtype"), TYPED)
@@ -80,9 +83,10 @@ def test_convolutions(function, shapes, launches, dtype):
     module = xla2py.emit(xla2py.from_jax(function, *arguments), "cupy", style="fast")
     expected = jax.tree_util.tree_leaves(jax.jit(function)(*arguments))
     tolerance = 1e-4 if dtype == "float32" else 2e-2
-    for bytes_of_columns, rows in SIZES if dtype == "float32" else SIZES[-2:]:
+    for bytes_of_columns, rows, terms in SIZES if dtype == "float32" else SIZES[-2:]:
         source = module.source.replace("COLUMN_BYTES = 1 << 28", f"COLUMN_BYTES = {bytes_of_columns}")
-        given = replace(module, source=source.replace("FEW_ROWS = 32", f"FEW_ROWS = {rows}"))
+        source = source.replace("FEW_ROWS = 32", f"FEW_ROWS = {rows}")
+        given = replace(module, source=source.replace("LEAST_TERMS = 512", f"LEAST_TERMS = {terms}"))
         found = checked(given, arguments)
         for one, other in zip(expected, found if isinstance(found, tuple) else [found], strict=True):
             scale = max(1.0, float(np.abs(np.asarray(one, np.float64)).max()))

@@ -19,6 +19,9 @@ from .windows import channel_kernel, unfold_kernel, window_geometry
 COLUMN_BYTES = 1 << 28  # windows that lie beside each other at a time
 FEW_ROWS = 32  # of a matrix: products of more of them would leave much of a device idle
 MOST_TAPS = 64  # of one channel, which a thread adds up
+TILE = 64  # rows and columns of a product that a block of threads computes
+MANY_BLOCKS = 264  # of threads: they keep a device busy
+LEAST_TERMS = 512  # of a sum that a block adds up
 BY_CUBLAS = ("bfloat16", "float16", "float32", "float64")
 
 
@@ -221,7 +224,7 @@ def correlate_few(
 ) -> cp.ndarray:
     """``correlate`` of one group where there are fewer windows than elements in one:
     ``correlate_lines`` with the two in each other's place, and the first axis read in
-    place.
+    place. Sums of many terms are added up in parts, as there are few of them.
     """
     if axes[0].gap > 1:
         x, kernel, axes = x[:, None], kernel[None], [Axis(1, 1), *axes]
@@ -234,9 +237,11 @@ def correlate_few(
     across = prod(axis.windows for axis in others) * x.shape[-1]
     each = prod(axis.size for axis in others) * across  # elements of a line and channel
     channels = max(1, COLUMN_BYTES // (lines.windows * each * x.itemsize))
-    shape = (first.windows, *(axis.windows for axis in others), x.shape[-1], features)
-    dtype = x.dtype if channels >= x.shape[1] else working_dtype(x.dtype)
-    result = cp.empty(shape, dtype)
+    terms = first.size * x.shape[1] * each // across
+    parts = parts_of(first.size, across, features, terms)
+    shape = (first.windows, parts, across, features)
+    is_narrow = parts == 1 and channels >= x.shape[1]
+    result = cp.empty(shape, x.dtype if is_narrow else working_dtype(x.dtype))
     for start in range(0, x.shape[1], channels):
         part, weights = (
             x[:, start : start + channels],
@@ -248,14 +253,33 @@ def correlate_few(
         unit, size = part.shape[1] * each, x.itemsize
         overlapping = cp.lib.stride_tricks.as_strided(
             columns,
-            (first.windows, across, first.size * unit // across),
-            (first.step * unit * size, size, across * size),
+            (first.windows, parts, across, first.size // parts * unit // across),
+            (
+                first.step * unit * size,
+                first.size // parts * unit * size,
+                size,
+                across * size,
+            ),
         )
-        sums = result.reshape(first.windows, across, features)
-        gemm_into(
-            sums, overlapping, matrix.reshape(-1, features), tf32=tf32, adds=start > 0
-        )
-    return cp.moveaxis(result, -2, 0)
+        matrix = matrix.reshape(parts, -1, features)
+        if parts == 1:
+            sums, rows, matrix = result[:, 0], overlapping[:, 0], matrix[0]
+            gemm_into(sums, rows, matrix, tf32=tf32, adds=start > 0)
+            continue
+        for sums, rows in zip(result, overlapping, strict=True):
+            gemm_into(sums, rows, matrix, tf32=tf32, adds=start > 0)
+    counts = (first.windows, *(axis.windows for axis in others), x.shape[-1], features)
+    total = result.sum(axis=1) if parts > 1 else result
+    return cp.moveaxis(total.reshape(counts), -2, 0)
+
+
+def parts_of(lines: int, rows: int, columns: int, terms: int) -> int:
+    """Return in how many equal parts of the ``lines`` sums of so many terms are added
+    up, so that products of few rows and columns keep a device busy.
+    """
+    tiles = -(-rows // TILE) * -(-columns // TILE)
+    most = min(lines, MANY_BLOCKS // tiles, terms // LEAST_TERMS)
+    return next((n for n in range(most, 1, -1) if lines % n == 0), 1)
 
 
 def correlate_groups(
@@ -291,25 +315,26 @@ def unfold(
     elements of one, last axis], and ``kernel`` in the order of its own axes: both in
     one launch.
     """
-    counts, geometry = geometry_of(x, [*axes, Axis(1, x.shape[-1])])
+    counts, memory, together, text = geometry_of(x, [*axes, Axis(1, x.shape[-1])])
     taps = prod(axis.size for axis in axes)
     columns = cp.empty((*counts[:-1], taps, x.shape[-1]), x.dtype)
     weights = cp.empty(kernel.shape, kernel.dtype)
-    geometry += f"#define CHANNELS {x.shape[-1]}\n"
-    geometry += f"#define COLUMNS {columns.size}\n#define WEIGHTS {weights.size}\n"
-    size = max(columns.size, weights.size)
-    unfold_kernel(geometry, x, kernel, columns, weights, size=size)
+    groups = columns.size // together
+    text += f"#define CHANNELS {x.shape[-1] // together}\n"
+    text += f"#define COLUMNS {groups}\n#define WEIGHTS {weights.size}\n"
+    size = max(groups, weights.size)
+    unfold_kernel(text, memory, kernel, columns, weights, size=size)
     return columns, weights
 
 
-def geometry_of(x: cp.ndarray, axes: Sequence[Axis]) -> tuple[tuple[int, ...], str]:
+def geometry_of(x: cp.ndarray, axes: Sequence[Axis]) -> Any:
     """``window_geometry`` of windows that are counted."""
     edges = [
         (-a.first, a.first + (a.windows - 1) * a.step + (a.size - 1) * a.gap + 1 - n)
         for a, n in zip(axes, x.shape, strict=True)
     ]
     sizes, _, _, steps, gaps = zip(*axes, strict=True)
-    return window_geometry(x.shape, sizes, steps, edges, gaps)
+    return window_geometry(x, sizes, steps, edges, gaps)
 
 
 def correlate_channels(
@@ -317,12 +342,17 @@ def correlate_channels(
 ) -> cp.ndarray:
     """``correlate`` where every group is one channel: a thread adds up a window."""
     features, image = kernel.shape[-1], cp.moveaxis(x[..., 0], 0, -1)
-    ends = Axis(1, len(image)), Axis(1, len(x))
-    counts, geometry = geometry_of(image, [ends[0], *axes, ends[1]])
-    geometry += (
-        f"#define FEATURES {features}\n#define OF_CHANNEL {features // len(x)}\n"
+    ends = [Axis(1, len(x))]
+    if features > len(x):  # several of each channel
+        ends.append(Axis(1, features // len(x)))
+        image = cp.broadcast_to(image[..., None], (*image.shape, ends[1].windows))
+    counts, memory, together, text = geometry_of(
+        image, [Axis(1, len(image)), *axes, *ends]
     )
-    sums = cp.empty((*counts[:-1], features), x.dtype)
+    text += f"#define FEATURES {features}\n"
+    shape = (*counts[: -len(ends)], features)
+    sums, size = cp.empty(shape, x.dtype), prod(counts) // together
     work = working_dtype(x.dtype)
     zero = work.type(0)
-    return channel_kernel(geometry, image, kernel, zero, sums, work=work.name)
+    channel_kernel(text, memory, kernel, zero, sums, work=work.name, size=size)
+    return sums

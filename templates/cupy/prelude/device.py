@@ -94,30 +94,40 @@ __device__ float inverse_erf(float x) {
 """
 
 WINDOWS = """
-// The place of an element of a window, and the window of which an element is one; -1 where there is none.
-__device__ int element_of(int window, int tap) {
-    const int shape[] = SHAPE, counts[] = COUNTS, sizes[] = SIZES, strides[] = STRIDES, gaps[] = GAPS, starts[] = STARTS;
+// Where an element of a window is, and which window has an element at a turn, as which of its own; -1 for none.
+__device__ int element_of(unsigned int window, unsigned int tap) {
+    const int shape[] = SHAPE, counts[] = COUNTS, steps[] = STEPS, sizes[] = SIZES, strides[] = STRIDES, gaps[] = GAPS,
+              starts[] = STARTS;
     int place = 0;
-    for (int axis = AXES - 1, step = 1; axis >= 0; step *= shape[axis--]) {
+    bool inside = true;
+    for (int axis = AXES - 1; axis >= 0; axis--) {
         int index = window % counts[axis] * strides[axis] + tap % sizes[axis] * gaps[axis] - starts[axis];
-        if (index < 0 || index >= shape[axis]) return -1;
-        place += index * step;
+        bool fits = sizes[axis] == 1 && starts[axis] == 0 && (counts[axis] - 1) * strides[axis] < shape[axis];
+        inside &= fits || (index >= 0 && index < shape[axis]);
+        place += index * steps[axis];
         window /= counts[axis];
         tap /= sizes[axis];
     }
-    return place;
+    return inside ? place : -1;
 }
-__device__ int window_of(int element, int tap) {
-    const int shape[] = SHAPE, counts[] = COUNTS, sizes[] = SIZES, strides[] = STRIDES, gaps[] = GAPS, starts[] = STARTS;
-    int place = 0;
-    for (int axis = AXES - 1, step = 1; axis >= 0; step *= counts[axis--]) {
-        int index = element % shape[axis] + starts[axis] - tap % sizes[axis] * gaps[axis];
-        if (index < 0 || index % strides[axis] || index / strides[axis] >= counts[axis]) return -1;
-        place += index / strides[axis] * step;
+__device__ int window_of(unsigned int element, int turn, int &tap) {
+    const int shape[] = SHAPE, counts[] = COUNTS, sizes[] = SIZES, strides[] = STRIDES, starts[] = STARTS;
+    int place = 0, step = 1, size = 1;
+    bool inside = true;
+    tap = 0;
+    for (int axis = AXES - 1; axis >= 0; axis--) {
+        int turns = (sizes[axis] + strides[axis] - 1) / strides[axis];
+        int index = element % shape[axis] + starts[axis], window = index / strides[axis] - turn % turns;
+        int own = index - window * strides[axis];
+        inside &= index >= 0 && window >= 0 && window < counts[axis] && own < sizes[axis];
+        tap += own * size;
+        place += window * step;
+        size *= sizes[axis];
+        step *= counts[axis];
         element /= shape[axis];
-        tap /= sizes[axis];
+        turn /= turns;
     }
-    return place;
+    return inside ? place : -1;
 }
 """
 

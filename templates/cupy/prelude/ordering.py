@@ -144,18 +144,6 @@ def firsts(
     return values, places
 
 
-def top_k(x: cp.ndarray, k: int, largest: bool = True) -> tuple[cp.ndarray, cp.ndarray]:
-    """The `k` largest or smallest along the last axis, in order, and their indices.
-
-    Floats are in total order, and of equal numbers the first comes first.
-    """
-    if x.dtype.itemsize < 8:
-        return firsts(x, k, total=True, down=largest)
-    key = total_order_key(x) if "float" in x.dtype.name else x
-    indices = cp.argsort(~key if largest else key, axis=-1, kind="stable")[..., :k]
-    return cp.take_along_axis(x, indices, -1), indices.astype(cp.int32)
-
-
 def sort_rows(x: cp.ndarray, axis: int) -> cp.ndarray:
     """Stable sort along ``axis`` of numbers of up to 32 bits, all NaN last."""
     rows = cp.moveaxis(x, axis, -1)

@@ -5,14 +5,14 @@ Source: the operation-semantics seed, ReduceWindow and SelectAndScatter.
 """
 
 from collections.abc import Sequence
-from math import prod
-from typing import Any
+from math import gcd, prod
+from typing import Any, NamedTuple
 
 import cupy as cp
 
 from ...prelude.precision import working_dtype
 from ...prelude.windows import Pairs
-from .device import LARGE_BLOCK, LARGER, SMALLER, WINDOWS
+from .device import LARGE_BLOCK, LARGER, NEIGHBOURS, SMALLER, WINDOWS
 
 
 def blend(mask: cp.ndarray, x: Any, y: cp.ndarray) -> cp.ndarray:
@@ -22,8 +22,8 @@ def blend(mask: cp.ndarray, x: Any, y: cp.ndarray) -> cp.ndarray:
 
 class WindowKernel:
     """An elementwise kernel that is compiled for each geometry of windows: it can ask
-    for ``TAPS``, ``element_of`` and ``window_of``. ``work`` is the type of a number
-    whose letter no array tells.
+    for ``TAPS``, ``TOGETHER``, ``element_of`` and ``window_of``. ``work`` is the type
+    of a number whose letter no array tells.
     """
 
     def __init__(self, inputs: str, *others: str) -> None:
@@ -39,42 +39,75 @@ class WindowKernel:
         return kernel(*arrays, **size, block_size=LARGE_BLOCK)
 
 
+class Geometry(NamedTuple):
+    """How many windows there are along each axis of an array; its memory; how many
+    neighbours a thread takes ``together``; and the C++ that tells it where they are.
+    """
+
+    counts: tuple[int, ...]
+    memory: cp.ndarray
+    together: int
+    text: str
+
+
 def window_geometry(
-    shape: Sequence[int],
+    x: cp.ndarray,
     window: Sequence[int],
     strides: Sequence[int] | None,
     padding: Pairs | None,
     dilation: Sequence[int] | None = None,
-) -> tuple[tuple[int, ...], str]:
-    """Return how many windows there are along each axis of an array of ``shape``, and
-    the C++ that tells which elements are in which.
+) -> Geometry:
+    """Return where the windows of ``x`` are. Threads take 16 bytes of the last axis
+    together where windows do not run along it.
     """
-    ones = (1,) * len(shape)
+    if min(x.strides) < 0:
+        x = cp.ascontiguousarray(x)
+    ones, item = (1,) * x.ndim, x.itemsize
     strides, gaps = strides or ones, dilation or ones
-    edges = padding or ((0, 0),) * len(shape)
-    axes = zip(shape, edges, window, strides, gaps, strict=True)
+    edges = padding or ((0, 0),) * x.ndim
+    axes = zip(x.shape, edges, window, strides, gaps, strict=True)
     counts = tuple(
         max(0, (low + n + high - (size - 1) * gap - 1) // stride + 1)
         for n, (low, high), size, stride, gap in axes
     )
     starts = [low for low, _ in edges]
-    names = ("SHAPE", "COUNTS", "SIZES", "STRIDES", "GAPS", "STARTS")
-    lists = (shape, counts, window, strides, gaps, starts)
-    text = f"constexpr int AXES = {len(shape)}, TAPS = {prod(window)};\n"
-    for name, numbers in zip(names, lists, strict=True):
+    *steps, last = [step // item for step in x.strides]  # from an element to the next
+    is_plain = (window[-1], strides[-1], last, *edges[-1]) == (1, 1, 1, 0, 0)
+    places = x.data.ptr // item, x.shape[-1], *steps
+    together = gcd(16 // item, *places) if is_plain else 1
+    lists = {
+        "SHAPE": [*x.shape[:-1], x.shape[-1] // together],
+        "COUNTS": [*counts[:-1], counts[-1] // together],
+        "STEPS": [*(step // together for step in steps), last],
+        "SIZES": window,
+        "STRIDES": strides,
+        "GAPS": gaps,
+        "STARTS": starts,
+    }
+    overlaps = prod(-(-n // step) for n, step in zip(window, strides, strict=True))
+    text = f"#define TOGETHER {together}\n#define AXES {x.ndim}\n"
+    text += f"#define TAPS {prod(window)}\n#define OVERLAPS {overlaps}\n"
+    for name, numbers in lists.items():
         text += f"#define {name} {{{', '.join(map(str, numbers))}}}\n"
-    return counts, text + WINDOWS
+    extent = sum(
+        (n - 1) * step for n, step in zip(x.shape, (*steps, last), strict=True)
+    )
+    memory = cp.lib.stride_tricks.as_strided(x, (extent + 1 if x.size else 0,), (item,))
+    return Geometry(counts, memory, together, text + NEIGHBOURS + WINDOWS)
 
 
 unfold_kernel = WindowKernel(
     "raw T x, raw T kernel",
     "raw T columns, raw T weights",
     """
-    if (i < WEIGHTS) weights[i] = kernel[i];
-    if (i < COLUMNS) {
-        int channel = i % CHANNELS, tap = i / CHANNELS % TAPS;
-        int place = element_of(i / CHANNELS / TAPS * CHANNELS + channel, tap);
-        columns[i] = place >= 0 ? x[place] : T(0);
+    unsigned int at = i;
+    if (at < WEIGHTS) weights[at] = kernel[at];
+    if (at < COLUMNS) {
+        unsigned int group = at % CHANNELS, tap = at / CHANNELS % TAPS;
+        int place = element_of(at / CHANNELS / TAPS * CHANNELS + group, tap);
+        Neighbours<T, TOGETHER> numbers{};
+        if (place >= 0) numbers = neighbours<TOGETHER>(&x[place * TOGETHER], 0);
+        write_neighbours(&columns[i * TOGETHER], 0, numbers);
     }
     """,
     "unfold_kernel",
@@ -83,15 +116,24 @@ unfold_kernel = WindowKernel(
 
 channel_kernel = WindowKernel(
     "raw T x, raw T weights, WORK zero",
-    "T sum",
+    "raw T sums",
     """
-    auto total = zero;
+    unsigned int first = i * TOGETHER % FEATURES;
+    auto nothing = zero;
+    decltype(nothing) totals[TOGETHER];
+    for (int k = 0; k < TOGETHER; k++) totals[k] = nothing;
     for (int tap = 0; tap < TAPS; tap++) {
-        int place = element_of(i / OF_CHANNEL, tap);
-        auto weight = decltype(total)(weights[tap * FEATURES + i % FEATURES]);
-        if (place >= 0) total += decltype(total)(x[place]) * weight;
+        int place = element_of(i, tap);
+        if (place < 0) continue;
+        auto numbers = neighbours<TOGETHER>(&x[place * TOGETHER], 0);
+        for (int k = 0; k < TOGETHER; k++) {
+            auto weight = decltype(nothing)(weights[tap * FEATURES + first + k]);
+            totals[k] += decltype(nothing)(numbers[k]) * weight;
+        }
     }
-    sum = T(total)
+    Neighbours<T, TOGETHER> results;
+    for (int k = 0; k < TOGETHER; k++) results[k] = T(totals[k]);
+    write_neighbours(&sums[i * TOGETHER], 0, results)
     """,
     "channel_kernel",
 )
@@ -99,14 +141,22 @@ channel_kernel = WindowKernel(
 
 pool_kernel = WindowKernel(
     "raw T x, WORK start",
-    "T pooled",
+    "raw T pooled",
     """
-    auto total = start;
+    auto first = start;
+    decltype(first) totals[TOGETHER];
+    for (int k = 0; k < TOGETHER; k++) totals[k] = first;
     for (int tap = 0; tap < TAPS; tap++) {
         int place = element_of(i, tap);
-        if (place >= 0) total = COMBINED(total, decltype(total)(x[place]));
+        if (place < 0) continue;
+        auto numbers = neighbours<TOGETHER>(&x[place * TOGETHER], 0);
+        for (int k = 0; k < TOGETHER; k++) {
+            totals[k] = COMBINED(totals[k], decltype(first)(numbers[k]));
+        }
     }
-    pooled = T(total)
+    Neighbours<T, TOGETHER> results;
+    for (int k = 0; k < TOGETHER; k++) results[k] = T(totals[k]);
+    write_neighbours(&pooled[i * TOGETHER], 0, results)
     """,
     "pool_kernel",
 )
@@ -132,41 +182,58 @@ def pool(
     """``combine``, one of ``POOLS``, of ``init`` and the elements of each window of
     ``x``; narrow floats are combined in float32.
     """
-    counts, geometry = window_geometry(
-        x.shape, window, strides, padding, window_dilation
+    counts, memory, together, geometry = window_geometry(
+        x, window, strides, padding, window_dilation
     )
     work = working_dtype(x.dtype)
-    start = init.astype(work) if isinstance(init, cp.ndarray) else work.type(init)
-    pooled = cp.empty(counts, dtype=x.dtype)
-    return pool_kernel(POOLS[combine] + geometry, x, start, pooled, work=work.name)
+    pooled, size = cp.empty(counts, dtype=x.dtype), prod(counts) // together
+    text = POOLS[combine] + geometry
+    if isinstance(init, cp.ndarray):
+        starts = cp.broadcast_to(init.astype(work), (size,))
+        pool_kernel(text, memory, starts, pooled, work=work.name)
+    else:
+        pool_kernel(text, memory, work.type(init), pooled, work=work.name, size=size)
+    return pooled
 
 
 choice_kernel = WindowKernel(
     "raw T x",
-    "int32 choice",
+    "raw int32 choices",
     """
-    T chosen = T();
-    choice = -1;
+    Neighbours<T, TOGETHER> chosen{};
+    Neighbours<int, TOGETHER> choice;
+    for (int k = 0; k < TOGETHER; k++) choice[k] = -1;
     for (int tap = 0; tap < TAPS; tap++) {
         int place = element_of(i, tap);
-        if (place >= 0 && (choice < 0 || !(chosen STAYS x[place]))) {
-            choice = place;
-            chosen = x[place];
+        if (place < 0) continue;
+        auto numbers = neighbours<TOGETHER>(&x[place * TOGETHER], 0);
+        for (int k = 0; k < TOGETHER; k++) {
+            bool stays = choice[k] >= 0 && chosen[k] STAYS numbers[k];
+            choice[k] = stays ? choice[k] : tap;
+            chosen[k] = stays ? chosen[k] : numbers[k];
         }
     }
+    write_neighbours(&choices[i * TOGETHER], 0, choice)
     """,
     "choice_kernel",
 )
 
 choosers_kernel = WindowKernel(
     "raw int32 choices, raw T source",
-    "T total",
+    "raw T totals",
     """
-    total = T(0);
-    for (int tap = TAPS - 1; tap >= 0; tap--) {  // windows in their order
-        int window = window_of(i, tap);
-        if (window >= 0 && choices[window] == i) total = T(total + source[window]);
+    Neighbours<T, TOGETHER> sums;
+    for (int k = 0; k < TOGETHER; k++) sums[k] = T(0);
+    for (int turn = OVERLAPS - 1; turn >= 0; turn--) {  // windows in their order
+        int tap, window = window_of(i, turn, tap);
+        if (window < 0) continue;
+        auto found = neighbours<TOGETHER>(&choices[window * TOGETHER], 0);
+        auto numbers = neighbours<TOGETHER>(&source[window * TOGETHER], 0);
+        for (int k = 0; k < TOGETHER; k++) {
+            sums[k] = found[k] == tap ? T(sums[k] + numbers[k]) : sums[k];
+        }
     }
+    write_neighbours(&totals[i * TOGETHER], 0, sums)
     """,
     "choosers_kernel",
 )
@@ -187,8 +254,12 @@ def pool_gradient(
     A window, gone through in row-major order, keeps what it has chosen while that
     ``stays`` before the next element: ">=", ">", "<=" or "<".
     """
-    counts, geometry = window_geometry(x.shape, window, strides, padding)
+    if not source.flags.c_contiguous or source.data.ptr % 16:
+        source = source.copy()
+    counts, memory, together, geometry = window_geometry(x, window, strides, padding)
+    choices = cp.empty(counts, dtype=cp.int32)
     comparison = "#define STAYS " + stays + "\n"
-    choices = choice_kernel(comparison + geometry, x, cp.empty(counts, dtype=cp.int32))
+    choice_kernel(comparison + geometry, memory, choices, size=choices.size // together)
     total = cp.empty(x.shape, dtype=source.dtype)
-    return choosers_kernel(geometry, choices, source, total)
+    choosers_kernel(geometry, choices, source, total, size=total.size // together)
+    return total
