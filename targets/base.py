@@ -219,7 +219,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """One function that a program applies to its chunks: how often, and the bytes that one call holds at most."""
+    """One function that a program applies to its chunks: how often, and the bytes that one call holds at most.
+
+    ``name`` and ``reads`` say what it computes and from what by their operations and by the program's arguments;
+    ``arrays`` and ``sources`` are the nodes of ``main`` that have these, None for an argument.
+    """
 
     name: str
     level: int  # phases of a level need nothing of each other
@@ -229,6 +233,8 @@ class Phase:
     reads: tuple[str, ...]  # the arguments, or what of earlier phases is needed
     note: str = ""  # what has no form in chunks
     in_turn: bool = False  # each task goes on from the one before
+    arrays: tuple[Node, ...] = ()
+    sources: tuple[Node | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ...transpile.array.node import Node
 from ...transpile.array.program import Program
 from ..base import Limits, Plan
 from .block_phases import BlockPhase
@@ -24,11 +25,20 @@ def arrange(
     size that is none, UnsupportedError (XP424) where the program is not that of the layout.
     """
     found = chunk_program(program, limits, layout, PROCESS_BYTES + compiler_bytes)
-    return written(found), replace(found.plan, layout=found.layout)
+    written, made = _written(found)
+    phases = tuple(
+        replace(
+            phase,
+            arrays=tuple(made.get(x, x) for x in phase.arrays),
+            sources=tuple(x and made.get(x, x) for x in phase.sources),
+        )
+        for phase in found.plan.phases
+    )
+    return written, replace(found.plan, layout=found.layout, phases=phases)
 
 
-def written(found: ChunkProgram) -> Program:
-    """The program with ``main`` rewritten, and its block functions."""
+def _written(found: ChunkProgram) -> tuple[Program, dict[Node, Node]]:
+    """The program with ``main`` rewritten, and its block functions; and what it has for nodes that it replaces."""
     program, schedule, chunks = found.program, found.schedule, found.chunks
     main = MainWriter(program.entry, chunks, schedule.kept)
     for phase in schedule.phases:
@@ -40,8 +50,5 @@ def written(found: ChunkProgram) -> Program:
     for node in chunks.classes.nodes:
         if node.opcode in ("parameter", "item") and chunks.is_cut(node):
             main.function.chunks[node] = chunks.lengths_of(node)
-    return Program(
-        program.module,
-        [*program.functions[:-1], *main.block_functions.values(), main.function],
-        edges=program.edges,
-    )
+    functions = [*program.functions[:-1], *main.block_functions.values(), main.function]
+    return Program(program.module, functions, edges=program.edges), main.made

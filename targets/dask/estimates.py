@@ -11,7 +11,7 @@ from ...transpile.array.program import Function
 from ..base import Phase, Plan
 from .block_phases import BlockPhase
 from .nodes import bytes_of, is_argument
-from .phases import Schedule, node_of
+from .phases import Schedule, node_of, nodes_of
 from .strategies import HOST_LOOP
 from .strategy import Cost
 
@@ -36,7 +36,7 @@ def estimated(function: Function, schedule: Schedule, process_bytes: int) -> Pla
         if cost is not None:
             times = prod(repeats.get(outer, 1) for outer in node_of(phase).region.path())
             costs.append(cost)
-            rows.append(_row(function, cost, schedule.level(phase), times))
+            rows.append(_row(function, cost, nodes_of(phase), schedule.level(phase), times))
     arguments = [x for x in schedule.chunks.classes.nodes if is_argument(x) and x.element_type is not None]
     whole = sum(bytes_of(x) for x in arguments if not schedule.chunks.is_cut(x))
     busy = max((min(THREADS, row.tasks) for row in rows), default=1)
@@ -56,7 +56,7 @@ def estimated(function: Function, schedule: Schedule, process_bytes: int) -> Pla
     )
 
 
-def _row(function: Function, cost: Cost, level: int, times: int) -> Phase:
+def _row(function: Function, cost: Cost, nodes: tuple[Node, ...], level: int, times: int) -> Phase:
     return Phase(
         name=cost.name,
         level=level,
@@ -66,6 +66,8 @@ def _row(function: Function, cost: Cost, level: int, times: int) -> Phase:
         reads=tuple(_name(function, source) for source in cost.sources),
         note=cost.note,
         in_turn=cost.in_turn,
+        arrays=nodes,
+        sources=tuple(None if is_argument(x) else x for x in cost.sources),
     )
 
 

@@ -47,6 +47,11 @@ def node_of(phase: Phase) -> Node:
     return phase.first if isinstance(phase, BlockPhase) else phase.node
 
 
+def nodes_of(phase: Phase) -> tuple[Node, ...]:
+    """All arrays that a phase computes."""
+    return tuple(root.node for root in phase.roots) if isinstance(phase, BlockPhase) else (phase.node,)
+
+
 def scheduled(function: Function, chunks: Chunks, choices: Choices) -> Schedule:
     """The phases of an entry function, where its arrays come in these chunks and are made so."""
     needs, arrays = _needs(function, chunks, choices)

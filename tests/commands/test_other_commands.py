@@ -101,6 +101,24 @@ def test_inspect_calls_arguments_in_chunks_as_emit_does(xla2py):
     assert "table.1" not in out
 
 
+def test_inspect_calls_what_phases_compute_as_the_emitted_main_does(xla2py):
+    text = """HloModule standardised
+    add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT sum = f32[] add(a, b) }
+    ENTRY main { table = f32[1000000,8] parameter(0)  zero = f32[] constant(0)  count = f32[] constant(1e6)
+      total = f32[8] reduce(table, zero), dimensions={0}, to_apply=add
+      counts = f32[8] broadcast(count), dimensions={}  mean = f32[8] divide(total, counts)
+      means = f32[1000000,8] broadcast(mean), dimensions={1}  centered = f32[1000000,8] subtract(table, means)
+      squares = f32[1000000,8] multiply(centered, centered)
+      spread = f32[8] reduce(squares, zero), dimensions={0}, to_apply=add
+      ROOT both = (f32[1000000,8], f32[8]) tuple(centered, spread) }"""
+    Path("standardised.hlo").write_text(text)
+    code, out, err = xla2py("inspect", "standardised.hlo", "-t", "dask", "--chunks", "1MiB")
+    assert (code, err) == (0, "")
+    phases = re.findall(r"^ +\d  (.*?)  .*B  (.*)$", out, re.MULTILINE)
+    assert phases == [("table_mean", "table"), ("result.0, result.1", "table, table_mean")]
+    assert "    table_mean = total / 1e6" in xla2py("emit", "standardised.hlo", "-t", "dask", "--chunks", "1MiB")[1]
+
+
 def test_inspect_counts_what_a_gpu_is_asked(xla2py):
     pytest.importorskip("cupy", reason="CuPy is not installed")
     code, out, err = xla2py("inspect", "model.hlo", "-t", "cupy")

@@ -165,6 +165,18 @@ def test_a_click_brings_the_other_panes_into_view_and_keys_do_all_of_it(chromium
         assert page.complaints == []
 
 
+def test_a_click_on_a_softmax_brings_what_gives_its_value_into_view(chromium, page_of):
+    with shown(chromium, page_of(emitted("attention.before"))) as page:
+        page.locator("[data-pane=python] code", has_text="= softmax(").click()
+        (row,) = page.locator("[data-pane=hlo] .held[data-m]").all()
+        assert " divide(" in row.inner_text()  # reducers, the maximum and the sum stand far above
+        pane, line = page.locator("[data-pane=hlo] .rows").bounding_box(), row.bounding_box()
+        assert pane["y"] <= line["y"] <= pane["y"] + pane["height"]
+        page.keyboard.press("ArrowLeft")
+        assert texts(page, "hlo", "cursor") == [row.inner_text()]
+        assert page.complaints == []
+
+
 @pytest.mark.parametrize("scheme, background", [("light", "rgb(255, 255, 255)"), ("dark", "rgb(21, 27, 35)")])
 def test_light_and_dark(chromium, page_of, scheme, background):
     colour = "getComputedStyle(document.querySelector('.pane')).backgroundColor"

@@ -55,7 +55,7 @@ AT_A_PLACE = {
     "reading rows": Case(read(14), READ),
     "reading parts of rows": Case(read(14, columns=2), READ),
     "reading what is computed": Case(read(14, source="sum"), READ),
-    "reading a row": Case(read(1, then="reshape"), "take_in_chunks(x, clipped)"),
+    "reading a row": Case(read(1, then="reshape"), "take_in_chunks(x, clipped_row)"),
     "reading a row of what is computed": Case(read(1, source="sum", then="reshape"), "take_in_chunks("),
 }
 

@@ -10,8 +10,10 @@ import click
 from ...targets.base import require_targets
 from ..errors import Diagnostic
 from ..settings import SETTINGS
+from .chunk_plan import show_chunk_plan
 from .modules import read_module
 from .options import Command
+from .quantities import count_text, size_text
 from .terminal import write_table
 
 if TYPE_CHECKING:
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from ..inspection import Inspection
 
 LARGEST_COUNTED = 2**30  # bytes that a program takes, to be run where its costs are counted
-UNITS = ("", "k", "M", "G", "T", "P", "E")
 LINES_LISTED = 10
 
 
@@ -72,32 +73,7 @@ def _show_plan(module: HloModule, facts: Inspection, name: str, memory: str, chu
             _show_device_costs(module, facts, compilation.target)
         return
     click.echo()
-    own = {parameter.name: name for name, parameter in _arguments(module)}
-
-    def told(name: str) -> str:
-        """What the emitted main calls an argument, or an array of a tuple: ``state.0``."""
-        return next((own[each] + name.removeprefix(each) for each in _beginnings(name) if each in own), name)
-
-    cut = [(told(argument), str(sizes).replace("-1", "all")) for argument, sizes in plan.chunks]
-    write_table(("argument", "chunks"), cut or [("all", "in one piece")])
-    click.echo()
-    rows = [
-        (
-            str(phase.level),
-            phase.name,
-            str(phase.tasks),
-            size_text(phase.task_bytes),
-            size_text(phase.mapped_task_bytes),
-            ", ".join(map(told, phase.reads)),
-            phase.note,
-        )
-        for phase in plan.phases
-    ]
-    write_table(("phase", "computes", "tasks", "one holds", "of files", "from", ""), rows)
-    click.echo(f"\npasses over the arguments  {plan.passes}")
-    loaded, mapped = size_text(plan.peak_bytes), size_text(plan.mapped_peak_bytes)
-    click.echo(f"peak memory in chunks      files: about {mapped}, arrays that must be loaded: about {loaded};")
-    click.echo("                           the result not counted")
+    show_chunk_plan(compilation, plan, {parameter.name: name for name, parameter in _arguments(module)})
 
 
 def _show_device_costs(module: HloModule, facts: Inspection, target: Target) -> None:
@@ -127,12 +103,6 @@ def _arguments(module: HloModule) -> Iterator[tuple[str, Instruction]]:
     names = Names(set())
     parameters = module.entry.parameters
     return zip(map(names.fresh, argument_names(parameters)), parameters, strict=True)
-
-
-def _beginnings(name: str) -> list[str]:
-    """A name, and what is left of it without the numbers at its end, one after the other."""
-    parts = name.split(".")
-    return [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
 
 
 def _show_signature(module: HloModule, facts: Inspection) -> None:
@@ -199,23 +169,3 @@ def _lines(module: HloModule, diagnostics: list[Diagnostic]) -> str:
         return ""
     lines = sorted({source.position(diagnostic.span.start).line for diagnostic in diagnostics if diagnostic.span})
     return ", ".join(map(str, lines[:LINES_LISTED])) + (", .." if len(lines) > LINES_LISTED else "")
-
-
-def count_text(count: int) -> str:
-    """A count with three digits and a prefix: ``1.23 G``."""
-    return _scaled(count, 1000, "")
-
-
-def size_text(size: int) -> str:
-    """A size in bytes with three digits and a binary prefix: ``1.50 KiB``."""
-    return _scaled(size, 1024, "iB") if size >= 1024 else f"{size} B"
-
-
-def _scaled(number: int, base: int, unit: str) -> str:
-    scaled, steps = float(number), 0
-    while scaled >= base and steps < len(UNITS) - 1:
-        scaled, steps = scaled / base, steps + 1
-    if not steps:
-        return str(number)
-    prefix = UNITS[steps].upper() if unit else UNITS[steps]
-    return f"{scaled:.3g} {prefix}{unit}"

@@ -27,13 +27,21 @@ class MappedStatement:
     """A statement of an emitted function, or its ``def``: lines ``first`` to ``last`` of the source, counted from 1.
 
     A loop or a branch is its head alone. ``instructions`` are those whose values it computes, folded ones and those
-    that a shorter form has taken in included.
+    that a shorter form has taken in included, those of callees first.
     """
 
     function: str
     first: int
     last: int
     instructions: tuple[Instruction, ...]
+
+    @property
+    def main(self) -> Instruction:
+        """Return the instruction that gives the statement's value: the last one that no other calls; of a ``def`` the
+        first parameter.
+        """
+        are_parameters = all(instruction.opcode == "parameter" for instruction in self.instructions)
+        return self.instructions[0 if are_parameters else -1]
 
     @property
     def places(self) -> tuple[Place, ...]:

@@ -98,6 +98,8 @@ def base_name(node: Node, graph: Graph) -> str:
     """Return what a value is called before numbering."""
     if node.opcode == "blockwise" and "stands_for" not in node.parameters:
         return "parts"
+    if node.opcode == "combine" and node.parameters["stands_for"] is None:
+        return "total"
     if node.parameters.get("is_part"):
         return base_name(node.parameters["stands_for"], graph) + "_parts"
     node = node.parameters.get("stands_for") or node

@@ -35,6 +35,8 @@ class SubjectNames:
 
     def of(self, node: Node) -> str:
         """Return what a value is called after its operands; empty where these have no names of their own."""
+        if not node.parameters.get("is_part"):
+            node = node.parameters.get("stands_for") or node
         return self.of_choice(node) or _short(
             self._mask(node) if node.operation.names_after == _MASK else self._form(node)
         )

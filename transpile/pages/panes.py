@@ -22,11 +22,14 @@ AROUND = 12  # lines of own source that are shown before and after one that was 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of a pane; ``number`` is empty for a heading or a gap."""
+    """A line of a pane; ``number`` is empty for a heading or a gap. It gives the values of ``mains``, some of the
+    ``statements`` that it is a part of.
+    """
 
     tokens: Line
     number: str = ""
     statements: tuple[int, ...] = ()
+    mains: tuple[int, ...] = ()
     places: tuple[int, ...] = ()
     kind: str = ""
 
@@ -56,7 +59,12 @@ def make_panes(*emitted: GeneratedModule) -> list[Pane]:
     text, instructions = _located(module)
     places: dict[Place, int] = {}
     statements_of: dict[int, set[int]] = {}  # by line of the HLO text
+    mains_of: dict[int, set[int]] = {}
     places_of: dict[int, set[int]] = {}
+
+    def sorted_at(found: dict[int, set[int]], line: int) -> tuple[int, ...]:
+        return tuple(sorted(found.get(line, ())))
+
     python: list[Pane] = []
     first = 0  # statements are numbered through all targets
     for generated in emitted:
@@ -65,6 +73,9 @@ def make_panes(*emitted: GeneratedModule) -> list[Pane]:
         for instruction, span in instructions:
             computing = line_map.computing(instruction)
             place = _own_place(module, instruction) if computing else None
+            mains_of.setdefault(text.position(span.start).line, set()).update(
+                numbers[statement] for statement in computing if statement.main is instruction
+            )
             for row in range(text.position(span.start).line, text.position(span.end - 1).line + 1):
                 statements_of.setdefault(row, set()).update(numbers[statement] for statement in computing)
                 if place is not None:
@@ -72,7 +83,7 @@ def make_panes(*emitted: GeneratedModule) -> list[Pane]:
         python.append(_python_pane(generated, line_map, first))
         first += len(line_map.statements)
     hlo = [
-        Row(line, str(n), tuple(sorted(statements_of.get(n, ()))), tuple(sorted(places_of.get(n, ()))))
+        Row(line, str(n), sorted_at(statements_of, n), sorted_at(mains_of, n), sorted_at(places_of, n))
         for n, line in enumerate(hlo_lines(text.text), 1)
     ]
     panes = [Pane("hlo", "HLO", tuple(hlo)), *python]
@@ -132,7 +143,7 @@ def _source_rows(module: HloModule, places: Mapping[Place, int]) -> Iterator[Row
         text = module.sources.get(name)
         if text is None:
             yield from (
-                Row((Token(f"line {line}", "comment"),), str(line), (), (wanted[line],)) for line in sorted(wanted)
+                Row((Token(f"line {line}", "comment"),), str(line), places=(wanted[line],)) for line in sorted(wanted)
             )
             continue
         lines = python_lines(text.rstrip("\n"))
@@ -144,6 +155,6 @@ def _source_rows(module: HloModule, places: Mapping[Place, int]) -> Iterator[Row
             if n != previous + 1:
                 yield Row((Token(f"{n - previous - 1} lines"),), kind="gap")
             previous = n
-            yield Row(lines[n - 1], str(n), (), (wanted[n],) if n in wanted else ())
+            yield Row(lines[n - 1], str(n), places=(wanted[n],) if n in wanted else ())
         if previous < len(lines):
             yield Row((Token(f"{len(lines) - previous} lines"),), kind="gap")
