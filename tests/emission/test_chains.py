@@ -115,7 +115,6 @@ def test_two_chains_after_one_another():
     "function",
     [
         lambda x, weights, scales: layer(layer(layer(x, weights[0], 1), weights[1], 1), weights[2], 1),  # three
-        lambda x, weights, scales: [y := layer(x, weights[0], 1)] + [y := layer(y, weights[k], 1) for k in (1, 2, 3)],
         lambda x, weights, scales: layer(  # 0, 1, 3, 4
             layer(layer(layer(x, weights[0], 1), weights[1], 1), weights[3], 1), weights[4], 1
         ),
@@ -129,6 +128,58 @@ def test_two_chains_after_one_another():
 def test_others_stay_calls(function):
     text = body(function, X, WEIGHTS, SCALES)
     assert "for " not in text and text.count("layer(") >= 3
+
+
+def test_what_is_read_of_every_call_stands_in_a_list():
+    def all_layers(x, weights, scales):
+        return [x := layer(x, weights[k], scales[k]) for k in range(COUNT)]
+
+    text = body(all_layers, X, WEIGHTS, SCALES)
+    assert "\n    xs[i] = x\n    x = layer(x, weights[i], scales[i" in text
+    assert text.endswith("return (*xs[1:], x)")
+
+
+def test_what_one_chain_gives_is_what_the_next_reads_backwards():
+    def both(x, weights, scales):
+        kept = []
+        for k in range(COUNT):
+            kept.append(x)
+            x = layer(x, weights[k], scales[k])
+        y = jnp.tanh(x)
+        for k in reversed(range(COUNT)):
+            y = mixed(y, kept[k], weights[k])
+        return y
+
+    def mixed(y, x, weight):
+        hidden = jnp.sin(y @ weight) * jnp.cos(x)
+        return hidden / jnp.sqrt((hidden * hidden).sum(axis=-1, keepdims=True) + 1e-3) + y * x
+
+    text = body(both, X, WEIGHTS, SCALES)
+    assert "xs: list[Any] = [None] * 5" in text and "    xs[i] = x\n" in text
+    assert re.search(r"for i in reversed\(range\(5\)\):\n    (\w+) = mixed\(\1, weights\[i\], xs\[i\]\)", text)
+
+
+def test_keys_with_numbers_are_counted():
+    names = [f"block_{k}" for k in range(COUNT)]
+    params = {name: {"weight": w, "scale": s} for name, w, s in zip(names, WEIGHTS, SCALES, strict=True)}
+
+    def model(params, x):
+        hidden = {}
+        for name in names:
+            x = hidden[name] = layer(x, **params[name])
+        return {"x": x, "hidden": {name: jnp.sin(each) for name, each in hidden.items()}}
+
+    text = body(model, params, X, nested=True)
+    assert "layer(x, params[f'block_{i}']" in text and text.count("layer(") == 1
+
+
+def test_lists_of_lockstep():
+    def all_layers(x, weights, scales):
+        return [x := layer(x, weights[k], scales[k]) for k in range(COUNT)]
+
+    module = xla2py.load(jax.jit(all_layers).lower(X, WEIGHTS, SCALES).as_text("hlo", debug_info=True))
+    found = lockstep(module, xla2py.emit(module), [X, WEIGHTS, SCALES])
+    assert not found.divergences and not found.unchecked and not found.failure
 
 
 def test_it_can_be_left_out():

@@ -1,5 +1,7 @@
 """Functions take arrays in place of views of them that only have more axes."""
 
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -46,7 +48,7 @@ def test_layers_take_the_weights(count):
     module = xla2py.from_jax(gradients, parameters(count), X)
     text = xla2py.emit(module, debug=True).source
     assert "[None]" in xla2py.emit(module, disable_passes=["call_views"]).source
-    assert "[None]" not in text
+    assert not re.search(r"\w\[None\]", text)  # no list that is filled
     assert "def layer(x: Array, layers: Tree)" in text
     assert ' * layers["scale"]' in text
 

@@ -10,6 +10,7 @@ from ..array.in_place import may_change_in_place
 from ..array.node import Node, Region, literal_value
 from ..array.program import Function, Loop, Store, Tree, tree_nodes
 from .arguments import ArgumentWriter
+from .chain_writer import ChainWriter
 from .chains import Chain, chains
 from .changes import ChangeWriter
 from .constants import ModuleConstants
@@ -23,6 +24,7 @@ from .named_results import NamedResults
 from .names import Names
 from .plan import Plan, plan, source_line
 from .result_groups import Path, ResultGroup, result_groups, with_texts
+from .result_runs import with_runs
 from .result_trees import display, leaf_columns, mapped
 from .schedule import Body, Reads, Statement, schedule
 from .sources import SourceNames
@@ -79,6 +81,7 @@ class FunctionWriter:
         self.kept: set[Node] = set()  # next values of carries that are written in place
         self.written_rows: set[Node] = set()  # rows of stacked outputs that are computed where they belong
         self.control_flow = ControlFlowWriter(self)
+        self.chain_writer = ChainWriter(self)
         self.allocation = NameAllocation(self.plan, self.reads, names, tree_nodes(function.results))
         self.arguments = ArgumentWriter(self)
         self.fitting = Fitting(self)
@@ -105,11 +108,13 @@ class FunctionWriter:
 
     def write(self) -> None:
         """Write the body."""
-        self.chains = chains(self.graph, self.plan, self.arguments.leaves) if self.with_chains else {}
+        if self.with_chains:
+            self.chains = chains(self.graph, self.plan, self.arguments.leaves, tree_nodes(self.function.results))
         for chain in dict.fromkeys(self.chains.values()):
             if chain.last not in self.plan.named:
                 self.plan.named.add(chain.last)
                 self.allocation.expect([chain.last])
+            self.chain_writer.expect(chain, is_written=False)
         self.region(self.graph.root)
         together = 4 * self.indent + len("return ")
         if together + self.renderer.columns(self.tree_text(self.results)) > WIDTH:
@@ -163,7 +168,8 @@ class FunctionWriter:
 
     def region(self, region: Region, loop: Loop | None = None, written: frozenset[Node] = frozenset()) -> Body:
         """Write the statements of a region but those that are ``written``, and say how they were arranged."""
-        body = schedule(region, self.plan.named - written, self.reads, self.priority, loop)
+        together = {call: chain.last for call, chain in self.chains.items()}
+        body = schedule(region, self.plan.named - written, self.reads, self.priority, loop, together)
         for following, carry in body.in_place.items():
             self.texts[following] = self.texts[carry.parameter]
         self.kept.update(body.in_place)
@@ -189,7 +195,7 @@ class FunctionWriter:
             self.changes.store(statement)
         elif statement in self.chains:
             if statement is self.chains[statement].last:
-                self.control_flow.chain(self.chains[statement])
+                self.chain_writer.write(self.chains[statement])
             return
         elif statement.opcode == "loop":
             self.control_flow.loop(statement)
@@ -262,11 +268,7 @@ class FunctionWriter:
         """``layer_0 = layer(x)``, with ``layer_0.scores`` for one of the results."""
         function = node.parameters["function"]
         calls = self.calls[function]
-        if not named.fields:
-            given = [[self.items[call][k] for call in calls if k in self.items[call]] for k in range(len(node.results))]
-            groups = result_groups(self.results, [self.items.get(call, {}) for call in calls], self.plan.uses)
-            named.name_fields(([self.wanted.of(part) for part in parts] for parts in given), groups)
-            self.groups[function] = named.groups
+        self.name_fields(node, named)
         own = self.renderer.function_names[function]
         name = self.names.fresh(f"{own}_{calls.index(node)}" if len(calls) > 1 else f"{own}_results")
         taken = 4 * self.indent + len(name) + len(" = ")
@@ -277,6 +279,17 @@ class FunctionWriter:
         for field, group in self.groups.get(function, ()):
             self.grouped[group.places[calls.index(node)]] = self.renderer.statement("field", name, field)
         self.bound(*parts.values())
+
+    def name_fields(self, node: Node, named: NamedResults) -> None:
+        """Name the results of what a node calls, unless another caller has."""
+        if named.fields:
+            return
+        function = node.parameters["function"]
+        calls = [self.items.get(call, {}) for call in self.calls[function]]
+        given = [[parts[k] for parts in calls if k in parts] for k in range(len(node.results))]
+        groups = result_groups(self.results, calls, self.plan.uses)
+        named.name_fields(([self.wanted.of(part) for part in parts] for parts in given), groups)
+        self.groups[function] = named.groups
 
     def bind_results(self, compiled: Sequence[Node], parts: Sequence[Node]) -> None:
         """The last line has named results; those of ``compiled`` code that are of another type get their own."""
@@ -364,7 +377,8 @@ class FunctionWriter:
         """A result: a name, or a tuple, a dict or a list of such."""
         if isinstance(tree, Node):
             return self.array_text(tree)
-        return Expression(display(with_texts(mapped(tree, self.array_text), self.grouped)), 1)
+        texts = with_texts(mapped(tree, self.array_text), self.grouped)
+        return Expression(display(with_runs(texts, self.chain_writer.lists)), 1)
 
 
 def _has_strong_operand(node: Node) -> bool:

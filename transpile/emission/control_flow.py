@@ -9,13 +9,12 @@ from ..array.in_place import is_own_array
 from ..array.node import Node
 from ..array.program import Branch, Carry, Loop
 from ..array.traversal import is_inside
-from .chains import Chain, Leaf
-from .expression import COMPARISON, PRIMARY, WIDTH, Expression
+from .chain_writer import COUNTERS, letter
+from .expression import COMPARISON, WIDTH, Expression
 from .names import identifier
 from .schedule import schedule
 from .writing import Writing
 
-_COUNTERS = "ijklmn"
 _SHORT = 20  # characters of a value that may share a line
 _MOST_TOGETHER = 2  # values in a line
 _WORD = re.compile(r"\w+")
@@ -79,59 +78,8 @@ class ControlFlowWriter:
         if len(self.writer.lines) == before:
             self.writer.line(self.writer.renderer.statement("nothing"))
         self.writer.indent -= 1
-        if counter in _COUNTERS:
+        if counter in COUNTERS:
             self.writer.names.taken.discard(counter)
-
-    def chain(self, chain: Chain) -> None:
-        """Write calls that each work on what the last one gave as a loop over the numbers that tell them apart."""
-        writer, last = self.writer, chain.last
-        start = writer.array_text(chain.calls[0].operands[chain.carried])
-        name = self._chain_name(chain, start)
-        if name != start:
-            writer.assign([name], start, chain.calls[0])
-        writer.texts.update(dict.fromkeys(chain.calls, name))
-        calls = {call: writer.folded(call) for call in chain.calls[:-1]}
-        counter = self._letter() if chain.steps else "_"
-        writer.texts[chain.counter] = Expression(counter)
-        operands = [writer.text(operand) for operand in last.operands]
-        for place, step in chain.steps.items():
-            operands[place] = writer.text(step) if isinstance(step, Node) else self._leaf_text(step, counter)
-        value = writer.renderer.render(last, operands)
-        writer.written = dict(calls)
-        numbers = chain.numbers
-        writer.line(
-            writer.renderer.statement("for_range", counter, numbers.start, numbers.stop, numbers.step), chain.calls[0]
-        )
-        writer.bound(last)
-        writer.indent += 1
-        writer.written = dict(calls)
-        writer.line(writer.renderer.statement("assign", [name], value), last)
-        writer.indent -= 1
-        writer.names.taken.discard(counter)
-
-    def _chain_name(self, chain: Chain, start: Expression) -> Expression:
-        """The author's name, or that of what the first call works on, where nobody needs that any more."""
-        allocation, reads = self.writer.allocation, self.writer.reads
-        initial = chain.calls[0].operands[chain.carried]
-        for call in chain.calls[:-1]:
-            allocation.has_read(reads.of(call))
-        around = reads.of(chain.last) - {chain.calls[-2]}  # read in every iteration
-        allocation.expect(around)
-        wanted = self.writer.plan.user_names.get(chain.last)
-        if start.isidentifier() and initial in self.writer.texts and start not in self.writer.constants.names:
-            allocation.hold(start, initial)
-            wanted = wanted or start
-        name = allocation.name(chain.last, wanted or self.writer.wanted.of(chain.last))
-        allocation.has_read(around)
-        allocation.has_read(reads.of(chain.last))
-        return Expression(name)
-
-    def _leaf_text(self, leaf: Leaf, counter: str) -> Expression:
-        return Expression(leaf.path.text(leaf.argument, (leaf.place, counter)), PRIMARY)
-
-    def _letter(self) -> str:
-        name = next((c for c in _COUNTERS if c not in self.writer.names.taken), None) or "index"
-        return self.writer.names.fresh(name)
 
     def _settle(self, loop: Loop) -> None:
         """Write what libraries that compute later do with the carried values of a loop that may be long."""
@@ -255,7 +203,7 @@ class ControlFlowWriter:
         assert loop.counter is not None
         if not named and not self.writer.plan.uses.get(loop.counter):
             return "_"
-        name = self._letter()
+        name = letter(self.writer)
         self.writer.texts[loop.counter] = Expression(name)
         return name
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..array.node import Node
@@ -43,10 +43,17 @@ def mapped(tree: Any, function: Callable[[Any], Any]) -> Any:
     return None if tree is None else function(tree)
 
 
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """In place of a key: a text whose items a dict has."""
+
+    text: str
+
+
 def display(tree: Any, *, outermost: bool = True) -> str:
     """Return a tree of texts as Python spells it; a tuple of several without parentheses where it is ``outermost``."""
     if isinstance(tree, dict):
-        return f"{{{', '.join(f'{quoted(key)}: {display(part, outermost=False)}' for key, part in tree.items())}}}"
+        return f"{{{', '.join(_item(key, part) for key, part in tree.items())}}}"
     if isinstance(tree, list | tuple):
         inner = ", ".join(display(part, outermost=False) for part in tree)
         if isinstance(tree, list):
@@ -59,6 +66,10 @@ def display(tree: Any, *, outermost: bool = True) -> str:
         heads = [f"{field}=" for field in tree.fields] or [""] * len(parts)
         return f"{tree.name}({', '.join(map(str.__add__, heads, parts))})"
     return str(tree)
+
+
+def _item(key: Any, part: Any) -> str:
+    return f"**{key.text}" if isinstance(key, Spread) else f"{quoted(key)}: {display(part, outermost=False)}"
 
 
 def quoted(key: str | int) -> str:

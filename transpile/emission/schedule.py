@@ -8,8 +8,9 @@ move together in one tuple assignment at the end of the body.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..array.node import Node, Region
 from ..array.program import Carry, Loop, Store
@@ -89,18 +90,22 @@ def schedule(
     reads: Reads,
     priority: Callable[[Node], tuple[int, ...]],
     loop: Loop | None = None,
+    together: Mapping[Node, Node] | None = None,
 ) -> Body:
-    """Order the named nodes of a region."""
+    """Order the named nodes of a region. What is made ``together`` is there for others when the last of it is."""
     members: list[Statement] = [
         node for node in named if node.region is region and node.opcode not in ("parameter", "item")
     ]
     if loop is not None:
         members += loop.stores
+    last_of: dict[Any, Node] = dict(together or {})
     edges: dict[Statement, set[Statement]] = {member: set() for member in members}  # member: what comes before it
     reading: dict[Statement, set[Node]] = {member: reads.of(member) for member in members}
     for member, nodes in reading.items():
         for node in nodes:
             source = statement_of(node)
+            if last_of and last_of.get(source) is not last_of.get(member, member):
+                source = last_of.get(source, source)
             if source in edges and source is not member:
                 edges[member].add(source)
     body = Body()

@@ -13,8 +13,10 @@ from .expression import Expression, Renderer
 from .lines import Line
 from .loop_compiler import LoopCompiler
 from .name_allocation import NameAllocation
+from .named_results import NamedResults
 from .names import Names
 from .plan import Plan
+from .result_groups import Path, ResultGroup
 from .schedule import Body, Reads, Statement
 from .signature import Type
 from .sources import SourceNames
@@ -55,6 +57,9 @@ class Writing(Protocol):
     lines: list[Line]
     written: dict[Node, str]
     items: dict[Node, dict[int, Node]]
+    calls: dict[Function, list[Node]]
+    groups: dict[Function, Sequence[tuple[str, ResultGroup]]]
+    grouped: dict[Path, str]
     indent: int
     loop_compiler: LoopCompiler | None
     changed_in_place: set[Node]
@@ -75,6 +80,7 @@ class Writing(Protocol):
     def bound(self, *nodes: Node) -> None: ...
     def assign(self, targets: Sequence[str], value: Expression, node: Node | None = None) -> None: ...
     def statement(self, statement: Statement) -> None: ...
+    def name_fields(self, node: Node, named: NamedResults) -> None: ...
     def fit_change(self, node: Node, line: Callable[[], str]) -> None: ...
     def region(self, region: Region, loop: Loop | None = None, written: frozenset[Node] = frozenset()) -> Body: ...
     def priority(self, node: Node) -> tuple[int, ...]: ...

@@ -2,137 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
 
-from ..array.graph import frozen
-from ..array.live import live_nodes
 from ..array.node import Node
-from ..array.program import Function, roots
-from ..array.traversal import dependencies, topological
+from ..array.rewriting import copied
+from .layer_surroundings import Row, Surroundings
 from .parts import Part, is_leaf
 
-_ROUNDS = 3  # how far around a node is looked at to tell it from others
 _MOST_SWEEPS = 8
+_LEAST_COMPLETED = 4  # copies, for the last one to compute what only the others need
 _WORK_OF_CALL = 3
-
-Row = tuple[Node, ...]  # the same node in each copy
-
-
-class Surroundings:
-    """The nodes of a function: in order, what they are, and who uses them."""
-
-    def __init__(self, function: Function) -> None:
-        self.live = live_nodes(function)
-        self.order = topological(roots(function))
-        self.place = {node: k for k, node in enumerate(self.order)}
-        self.needs = [tuple([self.place[part] for part in dependencies(node)]) for node in self.order]  # places
-        root = function.graph.root
-        self._numbers: dict[Hashable, int] = {}
-        self.members = {node for node in self.order if node.region is root and _is_movable(node)}
-        self.users: dict[Node, list[tuple[Node, int]]] = {}  # with the number of the operand
-        for node in self.order:
-            if node in self.members:
-                for k, operand in enumerate(node.operands):
-                    self.users.setdefault(operand, []).append((node, k))
-        self.kinds = {node: self._number(_kind(node)) for node in self.order}
-        self.hashes = [self.kinds]
-        for _ in range(_ROUNDS):
-            self.hashes.append(self._refined(self.hashes[-1]))
-        self._grown: set[tuple[int, Node]] = set()
-        self._depths: list[int] = []
-        for needs in self.needs:
-            self._depths.append(1 + max([self._depths[part] for part in needs], default=0))
-
-    def _number(self, value: Hashable) -> int:
-        return self._numbers.setdefault(value, len(self._numbers))
-
-    def _refined(self, known: dict[Node, int]) -> dict[Node, int]:
-        """Numbers that also tell apart what the operands and the users of nodes are; what is like no other keeps its
-        own.
-        """
-        found: dict[Node, int] = {}
-        counts = Counter(known.values())
-        for node in self.order:
-            if counts[known[node]] == 1:
-                found[node] = known[node]
-                continue
-            inner = tuple([known[operand] for operand in node.operands])
-            outer = [(known[user], k) for user, k in self.users.get(node, ())]
-            if len(outer) > 1:
-                outer.sort()
-            found[node] = self._number((known[node], inner, tuple(outer)))
-        return found
-
-    def classes(self, least: int) -> list[Row]:
-        """Like nodes in order, each set once: those that most is known of first."""
-        found: dict[Row, None] = {}
-        heavy = [node for node in self.order if node in self.members and not node.operation.is_light]
-        for known in reversed(self.hashes):
-            together: dict[int, list[Node]] = {}
-            for node in heavy:
-                together.setdefault(known[node], []).append(node)
-            found.update(dict.fromkeys(tuple(nodes) for nodes in together.values() if len(nodes) >= least))
-        return [nodes for nodes in found if self.may_be_chain(nodes)]
-
-    def may_be_chain(self, nodes: Row) -> bool:
-        """Tell whether each is deeper than the last one: what needs another is."""
-        depths = [self._depths[self.place[node]] for node in nodes]
-        return all(before < depth for before, depth in pairwise(depths))
-
-    def note_grown(self, rows: Iterable[Row]) -> None:
-        """Nodes that stand in copies, of so many, need not be begun with again."""
-        self._grown.update((len(row), node) for row in rows for node in row)
-
-    def has_grown(self, row: Row) -> bool:
-        """Tell whether copies of so many have been grown to a node."""
-        return (len(row), row[0]) in self._grown
-
-    def steps(self, anchors: Row) -> tuple[list[int], list[int]] | None:
-        """For each place the number of the last anchor that its node needs (0 for none), and of the first anchor that
-        needs it (one too many for none); anchors count from 1. None where they are no chain.
-        """
-        number = {self.place[node]: k for k, node in enumerate(anchors, 1)}
-        needs = [0] * len(self.order)
-        for place in range(min(number), len(self.order)):
-            last = 0
-            for part in self.needs[place]:
-                if needs[part] > last:
-                    last = needs[part]
-            if place in number:
-                if last != number[place] - 1:
-                    return None
-                last = number[place]
-            needs[place] = last
-        needed = [len(anchors) + 1] * len(self.order)
-        for place in range(max(number), -1, -1):
-            own = needed[place] = number.get(place, needed[place])
-            for part in self.needs[place]:
-                if needed[part] > own:
-                    needed[part] = own
-        return needs, needed
-
-
-def _is_movable(node: Node) -> bool:
-    if node.opcode == "item":
-        return _is_movable(node.operands[0])
-    if node.opcode in ("parameter", "loop", "conditional", "kernel") or "effect" in node.parameters or is_leaf(node):
-        return False
-    if "after" in node.parameters or "stands_for" in node.parameters:
-        return False
-    return bool(node.results) or (node.element_type is not None and not node.is_python_int)
-
-
-def _kind(node: Node) -> Hashable:
-    """Equal for nodes that do the same to like operands."""
-    operands = tuple(
-        operand if is_leaf(operand) else (operand.shape, operand.element_type) for operand in node.operands
-    )
-    parameters = frozen(node.parameters) if not node.stands_alone or node.operation.changes else node
-    return node.opcode, node.shape, node.element_type, node.is_python_int, node.results, parameters, operands
 
 
 @dataclass(slots=True)
@@ -142,17 +24,24 @@ class Copies:
     around: Surroundings
     rows: list[Row] = field(default_factory=list)
     owner: dict[Node, tuple[int, int]] = field(default_factory=dict)  # row, copy
+    looked_at: set[Row] = field(default_factory=set)  # of operands whose users have been seen
 
     @classmethod
-    def grown(cls, around: Surroundings, anchors: Row, least_work: int) -> Copies | None:
-        """The largest copies around some anchors; None where these are no chain, or the copies do too little work."""
+    def grown(cls, around: Surroundings, anchors: Row, least_work: int, *, begins_ahead: bool = False) -> Copies | None:
+        """The largest copies around some anchors; None where these are no chain, or the copies do too little work.
+
+        What may belong to one copy or the next is the former's, unless growing ``begins_ahead`` of the anchors.
+        """
         steps = around.steps(anchors)
         if steps is None:
             return None
         copies = cls(around)
-        copies._add(anchors)
-        for fits in (copies._is_behind, copies._is_ahead):
+        copies.add(anchors)
+        ways = copies._is_behind, copies._is_ahead
+        for fits in reversed(ways) if begins_ahead else ways:
             copies._grow(partial(fits, *steps))
+        if len(anchors) >= _LEAST_COMPLETED:
+            LastCopy(copies).complete()
         if copies.work >= least_work and not copies._settle():  # which leaves less, and looks at the whole function
             return None
         around.note_grown(copies.rows)
@@ -160,32 +49,42 @@ class Copies:
 
     def _grow(self, fits: Callable[[Row], bool]) -> None:
         """Add all rows beside rows, as long as they are alike in all copies and fit."""
+        self.looked_at.clear()
         waiting = deque(self.rows)
         while waiting:
             for row in self._beside(waiting.popleft()):
-                if self._is_alike(row) and fits(row):
-                    self._add(row)
+                if self.is_alike(row) and fits(row):
+                    self.add(row)
                     waiting.append(row)
 
-    def _add(self, row: Row) -> None:
+    def add(self, row: Row) -> None:
         self.owner.update((node, (len(self.rows), k)) for k, node in enumerate(row))
         self.rows.append(row)
 
     def _beside(self, row: Row) -> Iterable[Row]:
-        """The operands and the users of a row, in all copies."""
-        yield from zip(*(node.operands for node in row), strict=True)
-        users = [self._labelled(node) for node in row]
+        """The operands and the users of a row, and what else reads the operands, in all copies."""
+        columns = [*zip(*(node.operands for node in row), strict=True)]
+        yield from columns
+        yield from self._reading(row)
+        for column in columns:
+            if column not in self.looked_at and len(set(column)) == len(column) and not is_leaf(column[0]):
+                self.looked_at.add(column)
+                yield from self._reading(column)
+
+    def _reading(self, row: Row) -> Iterable[Row]:
+        """The users that all nodes have alike."""
+        users = [self.labelled(node) for node in row]
         for label, found in users[0].items():
             if all(len(other.get(label, ())) == len(found) for other in users):
                 yield from zip(*(other[label] for other in users), strict=True)
 
-    def _labelled(self, node: Node) -> dict[tuple[int, int], list[Node]]:
+    def labelled(self, node: Node) -> dict[tuple[int, int], list[Node]]:
         found: dict[tuple[int, int], list[Node]] = {}
         for user, k in self.around.users.get(node, ()):
             found.setdefault((self.around.kinds[user], k), []).append(user)
         return found
 
-    def _is_alike(self, row: Row) -> bool:
+    def is_alike(self, row: Row) -> bool:
         members, kinds = self.around.members, self.around.kinds
         return (
             row[0] in members
@@ -224,10 +123,10 @@ class Copies:
             rows = [row for number, row in enumerate(self.rows) if number not in left_out]
             self.rows, self.owner = [], {}
             for row in rows:
-                self._add(row)
+                self.add(row)
         return False
 
-    def _source(self, copy: int, operand: Node) -> int:
+    def source(self, copy: int, operand: Node) -> int:
         """The row of an operand in its own copy; -1 for what comes from outside."""
         row, owner = self.owner.get(operand, (-1, -1))
         return row if owner == copy else -1
@@ -237,7 +136,7 @@ class Copies:
         found: set[int] = set()
         for number, row in enumerate(self.rows):
             for operands in zip(*(node.operands for node in row), strict=True):
-                sources = {self._source(copy, operand) for copy, operand in enumerate(operands)}
+                sources = {self.source(copy, operand) for copy, operand in enumerate(operands)}
                 if len(sources) > 1:
                     found.add(number)
         return found
@@ -245,7 +144,7 @@ class Copies:
     def _entangled(self) -> set[int]:
         """The rows that need, from outside, what is made of their own copy or of a later one."""
         found: set[int] = set()
-        owner = {self.around.place[node]: at for node, at in self.owner.items()}
+        owner = {self.around.place[node]: at for node, at in self.owner.items() if node in self.around.place}
         latest = [-1] * len(self.around.order)  # copy that a node needs
         for place in range(min(owner, default=0), max(owner, default=-1) + 1):
             needs = self.around.needs[place]
@@ -279,20 +178,23 @@ class Copies:
         return found
 
     def _cheaper_outside(self) -> set[int]:
-        """The rows that only others read, and that are made of what these others read as well."""
+        """The rows that only others read, and that are made of what these others read as well. Calls would read them
+        from lines of their own, one for each copy.
+        """
         outputs = set(self._outputs())
         return {
             number
             for number in outputs
             if not any(self.around.live.is_root(node) for node in self.rows[number])
+            and not any(user.opcode == "call" for user, _ in self.around.users.get(self.rows[number][0], ()))
             and self.rows[number][0].opcode != "item"
-            and not any(self._source(0, user) >= 0 for user, _ in self.around.users.get(self.rows[number][0], ()))
+            and not any(self.source(0, user) >= 0 for user, _ in self.around.users.get(self.rows[number][0], ()))
             and self._is_made_of(number, outputs)
         }
 
     def _is_made_of(self, number: int, outputs: set[int]) -> bool:
         given = [operand for operand in self.rows[number][0].operands if not is_leaf(operand)]
-        return all(self._source(0, operand) in outputs for operand in given)
+        return all(self.source(0, operand) in outputs for operand in given)
 
     def _outputs(self) -> list[int]:
         """The rows that something outside of their copy reads, in some copy."""
@@ -329,10 +231,64 @@ class Copies:
         inputs: dict[Row, None] = {}
         for row in rows:
             for operands in zip(*(node.operands for node in row), strict=True):
-                if self._source(0, operands[0]) < 0 and not is_leaf(operands[0]):
+                if self.source(0, operands[0]) < 0 and not is_leaf(operands[0]):
                     inputs.setdefault(operands)
         columns: Sequence[Row] = list(inputs)
         return [
             Part([row[copy] for row in rows], [column[copy] for column in columns], places, None)
             for copy in range(len(rows[0]))
         ]
+
+
+class LastCopy:
+    """Makes the nodes that the last copy lacks, of what it has: what all others compute because a next one needs it.
+
+    The gradient of the first layer's input is such a value. With it all layers are one function, and a loop.
+    """
+
+    def __init__(self, copies: Copies) -> None:
+        self.copies, self.around = copies, copies.around
+        self.columns: dict[Row, Node] = {}  # by what the other copies are given: what the last one is
+        for row in copies.rows:
+            for column in zip(*(node.operands for node in row), strict=True):
+                self.columns[column[:-1]] = column[-1]
+
+    def complete(self) -> None:
+        """Add the rows that the last copy alone lacks, each made of rows and of what copies are given."""
+        waiting = list(self.copies.rows)
+        while waiting:
+            for short in self._beside(waiting.pop(0)):
+                before = len(self.copies.rows)
+                if all(node not in self.copies.owner for node in short):
+                    self._last_of(short)
+                    waiting += self.copies.rows[before:]
+
+    def _beside(self, row: Row) -> Iterator[Row]:
+        """The users that the nodes of all copies but the last have, and that of the last has not."""
+        users = [self.copies.labelled(node) for node in row]
+        for label in users[0].keys() - users[-1].keys():
+            if all(len(other.get(label, ())) == 1 for other in users[:-1]):
+                yield tuple(other[label][0] for other in users[:-1])
+
+    def _last_of(self, short: Row) -> Node | None:
+        """The node of the last copy that is what those of the others are; None where it cannot be made."""
+        first = short[0]
+        if is_leaf(first) or len(set(short)) == 1:
+            return first if len(set(short)) == 1 else None
+        numbers = {self.copies.source(copy, node) for copy, node in enumerate(short)}
+        if numbers != {-1}:
+            return self.copies.rows[numbers.pop()][-1] if len(numbers) == 1 else None
+        if short in self.columns:
+            return self.columns[short]
+        if not self.copies.is_alike(short) or first.results or first.stands_alone:
+            return None
+        operands = [self._last_of(column) for column in zip(*(node.operands for node in short), strict=True)]
+        if None in operands:
+            return None
+        graph = self.around.graph
+        made = copied(graph, first, tuple(operands), first.interval, first.parameters)  # type: ignore[arg-type]
+        if made in self.copies.owner or made in self.around.place:
+            return None
+        self.around.note_made(made, short)
+        self.copies.add((*short, made))
+        return made

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..array.node import Node
-from .layer_copies import Copies, Row
+from .layer_copies import Copies
+from .layer_surroundings import Row
 
 _MOST_ROWS = 500  # of a layer whose cuts are looked at
 
@@ -31,7 +32,7 @@ def cuts(copies: Copies) -> list[Row]:
     found: list[Row] = []
     for row in dict.fromkeys(row for row in behind if row is not None):
         before = _before(copies, row)
-        found += [row] if before is None else [(before, *row[:-1]), row]
+        found += [row] if before is None else [(before, *row), (before, *row[:-1]), row]
     return found
 
 

@@ -10,21 +10,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise, product
 
 from ..array.graph import Graph
 from ..array.node import Node
-from ..array.program import Function, Program
+from ..array.program import Function, Program, tree_nodes
 from ..hlo.function_words import own_parts
 from ..hlo.stack_frames import CallChains
-from .layer_copies import Copies, Surroundings
+from .layer_copies import Copies
 from .layer_cuts import cuts
+from .layer_surroundings import Surroundings
 from .parts import Call, Part, function_of, label_of, put_calls
 
 _LEAST_COPIES = 3
 _LEAST_WORK = 6  # operations of a layer worth a name
 _MOST_LENGTHS = 4  # numbers of copies that are tried
 _MOST_ANCHORS = 4  # anchors that are tried for each number of copies
-_MOST_CUTS = 2  # places that are tried to cut copies anew
+_MOST_CUTS = 6  # places that are tried to cut copies anew
 _MOST_LOST = 0.95  # of what copies save, for fewer values that go over, or more copies
 _MOST_ROUNDS = 8  # functions that one function is taken apart into
 
@@ -71,19 +73,33 @@ def _best(function: Function) -> list[Part]:
             has_more = best is not None and len(anchors) > len(best.rows[0])
             if saving > (_MOST_LOST * most if has_more else most):
                 best, found, most = copies, parts, saving
-    return _recut(around, best, found, most) if best is not None else []
+    return _recut(function, around, best, found, most) if best is not None else []
 
 
-def _recut(around: Surroundings, best: Copies, found: list[Part], most: int) -> list[Part]:
-    """The same copies from where fewest values go over from one to the next, if they save about as much."""
-    for anchors in cuts(best)[:_MOST_CUTS]:
-        copies = Copies.grown(around, anchors, _LEAST_WORK)
+def _recut(function: Function, around: Surroundings, best: Copies, found: list[Part], most: int) -> list[Part]:
+    """The same copies from where fewest values go over from one to the next, if they save about as much.
+
+    Best are those that read and give what stands side by side in the arguments and results: a layer's weights.
+    """
+    places = {node: k for k, node in enumerate([*function.parameters, *tree_nodes(function.results)])}
+    pieces = _pieces(found, places)
+    for anchors, begins_ahead in product(cuts(best)[:_MOST_CUTS], (False, True)):
+        copies = Copies.grown(around, anchors, _LEAST_WORK, begins_ahead=begins_ahead)
         if copies is None:
             continue
         parts = copies.parts()
-        if parts[0].values < found[0].values and copies.saving(parts) > _MOST_LOST * most:
-            found = parts
+        own = _pieces(parts, places)
+        is_better = (own, parts[0].values, -len(parts)) < (pieces, found[0].values, -len(found))
+        if is_better and copies.saving(parts) > _MOST_LOST * most:
+            found, pieces = parts, own
     return found
+
+
+def _pieces(parts: list[Part], places: dict[Node, int]) -> int:
+    """The runs of numbers that the arguments and results of a part in the middle have."""
+    part = parts[len(parts) // 2]
+    numbers = sorted(places[node] for node in (*part.inputs, *(part.nodes[k] for k in part.outputs)) if node in places)
+    return sum(after - before > 1 for before, after in pairwise(numbers))
 
 
 def _anchors(around: Surroundings) -> Iterator[Anchors]:

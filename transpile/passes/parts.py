@@ -142,6 +142,7 @@ def put_calls(function: Function, calls: Sequence[Call]) -> None:
         if len(call.outputs) > 1:
             given = [graph.add("item", (called,), index=index) for index in range(len(call.outputs))]
         for output, new in zip(call.outputs, given, strict=True):
-            live.replace(output, new)
+            if output in live:  # another part's is read
+                live.replace(output, new)
     live.flush()
     function.live = None  # calls stand where their first result was, which may be before what they need
