@@ -77,6 +77,15 @@ def test_a_program_without_narrow_types_is_left_alone():
     assert compile(module, load_target("cupy")).program.module is module
 
 
+def test_computations_stand_behind_what_they_call():
+    module = xla2py.load(program("x = s2[1,4] parameter(0)\n ROOT r = f8e5m2[1] bitcast-convert(x)"))
+    found = compile(module, load_target("cupy")).program.module.computations
+    seen = set()
+    for computation in found:
+        assert all(callee in seen for each in computation.instructions for callee in each.called)
+        seen.add(computation)
+
+
 def test_what_stands_for_an_instruction_is_known():
     module = xla2py.load(program("x = f8e5m2[3] parameter(0)\n ROOT r = f8e5m2[3] sine(x)"))
     rewritten = compile(module, load_target("cupy")).program

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ...hlo.ir import HloModule
+from ...hlo.ir import HloModule, callees_first
 from .operations import SPECIAL
 from .rewriting import Originals, StorageRewriter, has_type
 
@@ -23,5 +23,5 @@ def legalize_storage_types(
         return module, originals
     work = StorageRewriter(lacks, hooks, originals, SPECIAL)
     made = {computation: work.computation(computation, work.instruction) for computation in module.computations}
-    rewritten = replace(module, computations=(*work.wide.values(), *made.values()), entry=made[module.entry])
-    return rewritten, work.originals
+    computations = tuple(callees_first(*work.wide.values(), *made.values()))
+    return replace(module, computations=computations, entry=made[module.entry]), work.originals
