@@ -75,7 +75,7 @@ class ChangeWriter:
         writer = self.writer
         value = node.operands[1] if node.opcode == "update_at" else self._stored(node.operands[1])
         operands = [name, writer.value_text(value), *map(writer.index_text, node.operands[2:])]
-        index = writer.renderer.index_of(_with_known_parts(node), operands, node.ndim)
+        index = writer.renderer.index_of(_with_known_parts(node), operands, node.shape)
         if node.opcode != "update_at":
             return writer.renderer.statement("store", name, index, operands[1])
         ufunc = UFUNCS[node.parameters["ufunc"].opcode]
@@ -147,7 +147,7 @@ class ChangeWriter:
         if store.value in writer.written_rows:
             return
         operands = ["", writer.value_text(self._stored(store.value)), *map(writer.index_text, store.indices)]
-        index = writer.renderer.index_of(store.index, operands, store.carry.parameter.ndim)
+        index = writer.renderer.index_of(store.index, operands, store.carry.parameter.shape)
         target = writer.texts[store.carry.parameter]
         writer.line(writer.renderer.statement("store", target, index, operands[1]), store.value)
         writer.lines[-1].after[store.result] = target

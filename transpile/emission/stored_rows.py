@@ -34,7 +34,7 @@ class StoredRows:
         places: list[str] = [""] * count
         for k, store in found.items():
             operands = ["", "", *map(writer.index_text, store.indices)]
-            index = writer.renderer.index_of(store.index, operands, store.carry.parameter.ndim)
+            index = writer.renderer.index_of(store.index, operands, store.carry.parameter.shape)
             places[k] = writer.renderer.statement(_ROW, writer.texts[store.carry.parameter], index)
             if parts[k] not in writer.texts and writer.plan.uses[parts[k]] == 1:
                 writer.texts[parts[k]] = Expression(places[k], PRIMARY)  # nobody else reads it

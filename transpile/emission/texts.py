@@ -36,6 +36,20 @@ def index_text(index: Sequence[Any], operands: Sequence[str], ndim: int) -> str:
     return ", ".join([":"] * leading + texts)
 
 
+_FEW = 8  # elements that may have meanings of their own, such as a place and a quaternion
+
+
+def last_from_the_end(index: Sequence[Any], operands: Sequence[str], shape: Sequence[int]) -> list[Any]:
+    """The index of an array of a shape, with -1 for the last of more than a few elements."""
+    sizes = iter(shape)
+    found = []
+    for item in index:
+        size = next(sizes, 0) if item is not None else 0
+        is_last = (operands[item.index] if isinstance(item, Slot) else str(item)) == str(size - 1)
+        found.append(-1 if size > _FEW and is_last else item)
+    return found
+
+
 def _item_text(item: Any, operands: Sequence[str]) -> str:
     if isinstance(item, Slot):
         return operands[item.index]

@@ -161,8 +161,7 @@ class RoundWriter(ControlFlowWriter):
             return None
         texts = ["", "", *map(self.writer.text, store.indices)]
         array = self.writer.texts[store.carry.parameter]
-        ndim = store.carry.parameter.ndim
-        index = self.writer.renderer.index_of(store.index, texts, ndim)
+        index = self.writer.renderer.index_of(store.index, texts, store.carry.parameter.shape)
         return Row.of(f"{array}[{index}]", array, self._items(store.index, texts))
 
 
