@@ -205,15 +205,16 @@ class Library:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits that a user sets: bytes of memory (``2GiB``) and the size of chunks in bytes or elements; empty for
-    the target's own choice.
+    """The limits that a user sets: bytes of memory (``2GiB``), the size of chunks in bytes or elements, and how many
+    threads share the memory; empty for the target's own choice.
     """
 
     memory: str = ""
     chunks: str = ""
+    threads: str = ""
 
     def given(self) -> list[tuple[str, str]]:
-        """The limits that are there, by name."""
+        """The sizes that are there, by name."""
         return [(name, size) for name, size in (("memory", self.memory), ("chunks", self.chunks)) if size]
 
 
@@ -239,13 +240,14 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The plan of a program in chunks: phases, how often its large arguments are read, bytes held at most: where chunks
-    of arguments must be loaded, and where these are files that are mapped into memory. ``layout`` is what the same
-    program at other sizes is arranged alike by.
+    """The plan of a program in chunks: phases, how often its large arguments are read, bytes held at most by so many
+    ``threads``: where chunks of arguments must be loaded, and where these are files that are mapped into memory.
+    ``layout`` is what the same program at other sizes is arranged alike by.
     """
 
     phases: tuple[Phase, ...]
     passes: int
+    threads: int
     peak_bytes: int
     mapped_peak_bytes: int
     chunks: tuple[tuple[str, tuple[int, ...]], ...]  # argument: the sizes of its chunks, -1 for a whole axis

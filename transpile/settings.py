@@ -75,7 +75,9 @@ SETTINGS: dict[str, Setting] = {
             ("readable", "fast", "fused"),
         ),
         Setting(
-            "threads", "1", "Threads in which large kernels for NumPy run: a number, or auto for all that Numba has."
+            "threads",
+            "",
+            "Of kernels for NumPy: a number (1), or auto for all of Numba's; of Dask, to plan memory for (8).",
         ),
         Setting(
             "precision",

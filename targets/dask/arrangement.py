@@ -50,5 +50,6 @@ def _written(found: ChunkProgram) -> tuple[Program, dict[Node, Node]]:
     for node in chunks.classes.nodes:
         if node.opcode in ("parameter", "item") and chunks.is_cut(node):
             main.function.chunks[node] = chunks.lengths_of(node)
+    main.function.threads = found.plan.threads
     functions = [*program.functions[:-1], *main.block_functions.values(), main.function]
     return Program(program.module, functions, edges=program.edges), main.made

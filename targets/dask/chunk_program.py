@@ -13,7 +13,7 @@ from .axis_classes import AxisClasses
 from .chunk_layout import ChunkLayout, Round
 from .chunk_sizes import REUSED_BYTES, choose_chunk_sizes
 from .chunks import Chunks
-from .estimates import PROCESS_BYTES, estimated
+from .estimates import PROCESS_BYTES, THREADS, estimated
 from .legalize import legalized
 from .limits import chunk_length, size_in_bytes
 from .phases import Schedule, scheduled
@@ -73,11 +73,16 @@ def _repeated(program: Program, limits: Limits, layout: ChunkLayout, process_byt
     for earlier in layout.rounds[:-1]:
         legalized(function, earlier.applied(function, memory)[0])
     schedule = scheduled(function, *layout.rounds[-1].applied(function, memory))
-    return ChunkProgram(program, schedule, estimated(function, schedule, process_bytes), layout)
+    plan = estimated(function, schedule, process_bytes, _threads(limits))
+    return ChunkProgram(program, schedule, plan, layout)
 
 
 def _bytes(limits: Limits) -> int | None:
     return size_in_bytes(limits.memory) if limits.memory else None
+
+
+def _threads(limits: Limits) -> int:
+    return int(limits.threads or THREADS)
 
 
 def _chosen(program: Program, limits: Limits, rounds: list[Round], process_bytes: int) -> ChunkProgram | None:
@@ -99,7 +104,7 @@ def _chosen(program: Program, limits: Limits, rounds: list[Round], process_bytes
             rounds.append(this)
             return None
         schedule = scheduled(function, chunks, choices)
-        plan = estimated(function, schedule, process_bytes)
+        plan = estimated(function, schedule, process_bytes, _threads(limits))
         plans.append(plan)
         found = ChunkProgram(program, schedule, plan, ChunkLayout((*rounds, this)))
         if for_files is not None and not for_files.chunks.lengths.keys() <= chunks.lengths.keys():

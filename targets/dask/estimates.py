@@ -18,12 +18,13 @@ from .strategy import Cost
 PROCESS_BYTES = 100 << 20  # Python, NumPy and dask
 TASK_BYTES = 4 << 10  # of a task in a graph, and of what dask notes of it meanwhile
 FEW_TASKS = 1 << 12  # for whose graph there is room in PROCESS_BYTES
-THREADS = 4  # that a plan is made for
+THREADS = 8  # that a plan is made for where nobody says how many there are
 SPLIT = 4  # parts of a sum that dask adds up at a time
 
 
-def estimated(function: Function, schedule: Schedule, process_bytes: int) -> Plan:
-    """The phases of ``main`` and the bytes it holds at most, in a process that takes ``process_bytes`` itself.
+def estimated(function: Function, schedule: Schedule, process_bytes: int, threads: int = THREADS) -> Plan:
+    """The phases of ``main`` and the bytes it holds at most in so many threads of a process that takes
+    ``process_bytes`` itself.
 
     These are what is whole, a graph of many tasks, and for each thread the largest task and a block that waits for
     later phases or for who calls ``main``.
@@ -39,7 +40,7 @@ def estimated(function: Function, schedule: Schedule, process_bytes: int) -> Pla
             rows.append(_row(function, cost, nodes_of(phase), schedule.level(phase), times))
     arguments = [x for x in schedule.chunks.classes.nodes if is_argument(x) and x.element_type is not None]
     whole = sum(bytes_of(x) for x in arguments if not schedule.chunks.is_cut(x))
-    busy = max((min(THREADS, row.tasks) for row in rows), default=1)
+    busy = max((min(threads, row.tasks) for row in rows), default=1)
     parts = max((cost.part_bytes * _waiting(cost.tasks, busy) for cost in costs), default=0)
     handed_on = max((cost.handed_on_bytes for cost in costs), default=0)
     graph = TASK_BYTES * max(0, sum(row.tasks for row in rows) - FEW_TASKS)
@@ -48,8 +49,9 @@ def estimated(function: Function, schedule: Schedule, process_bytes: int) -> Pla
     return Plan(
         tuple(rows),
         passes=max(passes.values(), default=1),
-        peak_bytes=fixed + _in_threads(rows, "task_bytes"),
-        mapped_peak_bytes=fixed + _in_threads(rows, "mapped_task_bytes"),
+        threads=threads,
+        peak_bytes=fixed + _in_threads(threads, rows, "task_bytes"),
+        mapped_peak_bytes=fixed + _in_threads(threads, rows, "mapped_task_bytes"),
         chunks=tuple(
             (_name(function, x), schedule.chunks.lengths_of(x)) for x in arguments if schedule.chunks.is_cut(x)
         ),
@@ -78,13 +80,13 @@ def _waiting(tasks: int, busy: int) -> int:
     return min(tasks, busy + (SPLIT - 1) * ceil(log(max(1, tasks), SPLIT)))
 
 
-def _in_threads(phases: Sequence[Phase], size: str) -> int:
+def _in_threads(threads: int, phases: Sequence[Phase], size: str) -> int:
     """The bytes that the tasks hold which run at the same time."""
     at_once = [phase for phase in phases if not phase.in_turn]
-    busy = max((min(THREADS, phase.tasks) for phase in at_once), default=0)
+    busy = max((min(threads, phase.tasks) for phase in at_once), default=0)
     largest = max((getattr(phase, size) for phase in at_once), default=0)
     alone = [getattr(phase, size) for phase in phases if phase.in_turn]
-    return sum(sorted([*[largest] * busy, *alone])[-THREADS:])
+    return sum(sorted([*[largest] * busy, *alone])[-threads:])
 
 
 def _repeats(schedule: Schedule) -> dict[Region, int]:

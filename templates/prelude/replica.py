@@ -54,6 +54,7 @@ class Replica:
         self.sent: Counter[Any] = Counter()
         self.received: Counter[Any] = Counter()
         self.last: dict[int, str] = {}  # what was sent to each device last
+        self.tags: dict[Any, str] = {}
 
     def exchange(
         self,
@@ -73,7 +74,7 @@ class Replica:
         for peer, array in send.items():
             self.post(peer, kept[id(array)], tag, channel)
         arrays = {peer: self.take(peer, tag, channel) for peer in receive}
-        self.network.settle()
+        self.network.settle(send.keys() & arrays.keys(), tag)
         return arrays
 
     def unchanging(self, array: Any) -> Any:
@@ -133,4 +134,7 @@ class Replica:
         place = f"channel {channel}"
         if channel is None:
             place = f"line {sys._getframe(2).f_lineno}"
-        return f"{collective} of {x.dtype}{list(x.shape)} ({place})"
+        kind = collective, x.dtype, x.shape, place
+        if kind not in self.tags:
+            self.tags[kind] = f"{collective} of {x.dtype}{list(x.shape)} ({place})"
+        return self.tags[kind]

@@ -88,7 +88,7 @@ class AllReduce(Replica):
         for k in range(count):
             for member in others:
                 place_in(made[member][k], self.take(member, tag))
-        self.network.settle()
+        self.network.settle(others, tag)
         return result
 
     def room_for(self, count: int, piece: Any) -> Any:
@@ -139,18 +139,22 @@ class ReduceScatter(Replica):
 def joined_from_members(
     g: Replica, parts: Sequence[Any], members: Sequence[int], axis: int, tag: str
 ) -> Any:
-    """Part ``i`` goes to member ``i``; what members send, joined along ``axis``. It is
-    received where it belongs.
+    """Part ``i`` goes to member ``i``; what members send, joined along ``axis``. Large
+    arrays are received where they belong.
     """
+    if parts[0].nbytes <= SLICED_FROM or len(members) == 1:
+        return np.concatenate(g.swapped(parts, members, tag), axis)
     shape = list(parts[0].shape)
     shape[axis] *= len(members)
     result = np.empty_like(parts[0], shape=shape)
-    places = np.split(result, len(members), axis)
-    for member, place in zip(members, places, strict=True):
-        if member != g.device and place.flags.c_contiguous:
+    places = dict(zip(members, np.split(result, len(members), axis), strict=True))
+    given = dict(zip(members, parts, strict=True))
+    place_in(places.pop(g.device), given.pop(g.device))
+    for member, place in places.items():
+        if place.flags.c_contiguous:
             g.expect(member, 0, place)
-    for place, array in zip(places, g.swapped(parts, members, tag), strict=True):
-        place_in(place, array)
+    for member, array in g.exchange(given, places, tag).items():
+        place_in(places[member], array)
     return result
 
 

@@ -10,14 +10,17 @@ import socket
 import ssl
 import struct
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 ROOM = 1 << 13  # bytes that are received before it is known what they are
-LENGTHS = "!IQ"  # the bytes of a message's head and of its array
+# Of a message: the bytes of its head and of its array; its key, which is a channel, if
+# there is one, and a number.
+FRONT = "!IQ?qQ"
+FRONT_SIZE = struct.calcsize(FRONT)
 NOT_NOW = BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError
 # How long data may wait to be received, on Linux. Dask gives a connection up after half
 # a minute, but a replica receives nothing while it computes.
@@ -28,8 +31,9 @@ TAKEN = b"\1"  # says that a side has taken its socket over
 class Link:
     """One end of a connection: the messages that wait to be sent, and what has arrived.
 
-    A message is the sizes of its two parts, a head in JSON, and the bytes of an array;
-    nothing of it is unpickled. No method waits; one thread at a time may use a link.
+    A message is the sizes of its two parts and its key, a head in JSON, and the bytes
+    of an array; nothing of it is unpickled. No method waits; one thread at a time may
+    use a link.
     """
 
     def __init__(
@@ -38,18 +42,37 @@ class Link:
         connection.setblocking(False)
         self.socket, self.close = connection, close
         self.outgoing: deque[Any] = deque()
+        self.is_full = False  # it is watched for room to send more
         self.room = memoryview(bytearray(ROOM))
         self.begin = self.end = 0  # of the bytes in it that are not read yet
-        self.head: Any = None  # of the message that is arriving
+        # Heads that were sent and received: programs say the same again and again.
+        self.said: dict[Any, bytes] = {}
+        self.heard: dict[bytes, Any] = {}
+        self.key: Any = None  # of the message that is arriving
+        self.head: Any = None  # of it
         self.array: Any = None  # that it brings
         self.offered: dict[Any, Any] = {}  # memory for messages by their keys
         self.missing: Any = b""  # the memory for what has not come of it
-        self.received = 0  # bytes
+        self.moved = 0  # bytes, in both directions
 
-    def put(self, head: Mapping[str, Any], data: Any = b"") -> None:
-        """Let a message wait to be sent; the memory of ``data`` is read when it is."""
-        text = json.dumps(head).encode()
-        front = struct.pack(LENGTHS, len(text), len(data)) + text
+    def put(self, key: Any, tag: str, array: Any) -> None:
+        """Let an array wait to be sent; its memory is read when it is."""
+        kind = tag, array.dtype, array.shape
+        head = self.said.get(kind)
+        if head is None:
+            says = {"tag": tag, "dtype": str(array.dtype), "shape": array.shape}
+            head = self.said[kind] = json.dumps(says).encode()
+        self.put_message(key, head, octets_of(np.ascontiguousarray(array)))
+
+    def put_end(self, how: Any) -> None:
+        """Let the last message wait to be sent: how this side has ended."""
+        self.put_message((None, 0), json.dumps({"end": how}).encode(), b"")
+
+    def put_message(self, key: Any, head: bytes, data: Any) -> None:
+        """Let a message wait to be sent."""
+        channel, number = key
+        place = channel is not None, channel or 0, number
+        front = struct.pack(FRONT, len(head), len(data), *place) + head
         if len(data) <= ROOM:
             self.outgoing.append(memoryview(front + data))
         else:
@@ -66,17 +89,18 @@ class Link:
                 sent = self.socket.send(self.outgoing[0])
             except NOT_NOW:
                 return
+            self.moved += sent
             self.outgoing[0] = self.outgoing[0][sent:]
             if not self.outgoing[0]:
                 self.outgoing.popleft()
 
-    def receive(self) -> list[tuple[Any, Any]]:
-        """Return the heads and the arrays of the next messages that are there whole.
+    def receive(self) -> list[tuple[Any, Any, Any]]:
+        """Return the keys, heads and arrays of the next messages that are there whole.
 
         Raises OSError where the connection is lost, and another error where what comes
         is no message.
         """
-        found: list[tuple[Any, Any]] = []
+        found: list[tuple[Any, Any, Any]] = []
         while not found:
             try:
                 if len(self.missing) > ROOM:  # into the array itself
@@ -89,10 +113,11 @@ class Link:
                 break
             if count == 0:
                 raise ConnectionResetError("the other side has closed it")
-            self.received += count
+            self.moved += count
             while self.is_whole():
                 scalar = self.array is not None and not self.array.ndim
-                found.append((self.head, self.array[()] if scalar else self.array))
+                array = self.array[()] if scalar else self.array
+                found.append((self.key, self.head, array))
                 self.head = self.array = None
         return found
 
@@ -105,8 +130,10 @@ class Link:
     def is_whole(self) -> bool:
         """Read on in what has arrived; whether a message is complete."""
         if self.head is None and not self.begins():
-            self.room[: self.end - self.begin] = bytes(self.room[self.begin : self.end])
-            self.begin, self.end = 0, self.end - self.begin
+            if self.begin:
+                rest = bytes(self.room[self.begin : self.end])
+                self.room[: len(rest)] = rest
+                self.begin, self.end = 0, len(rest)
             return False
         count = min(self.end - self.begin, len(self.missing))
         self.missing[:count] = self.room[self.begin : self.begin + count]
@@ -118,29 +145,39 @@ class Link:
 
     def begins(self) -> bool:
         """Whether a message's head is there."""
-        size = self.end - self.begin - struct.calcsize(LENGTHS)
+        size = self.end - self.begin - FRONT_SIZE
         if size < 0:
             return False
-        head_size, data_size = struct.unpack_from(LENGTHS, self.room, self.begin)
-        if head_size > ROOM - struct.calcsize(LENGTHS):
+        front = struct.unpack_from(FRONT, self.room, self.begin)
+        head_size, data_size, has_channel, channel, number = front
+        if head_size > ROOM - FRONT_SIZE:
             raise ValueError(f"a head of {head_size} bytes")
         if size < head_size:
             return False
-        start = self.begin + struct.calcsize(LENGTHS)
+        start = self.begin + FRONT_SIZE
         self.begin = start + head_size
-        self.head = json.loads(bytes(self.room[start : self.begin]))
+        self.key = channel if has_channel else None, number
+        self.head = self.read_head(bytes(self.room[start : self.begin]))
         if "end" not in self.head:
-            shape, dtype = tuple(self.head["shape"]), np.dtype(self.head["dtype"])
-            self.array = self.offered.pop(tuple(self.head["key"]), None)
-            if self.array is None or (self.array.shape, self.array.dtype) != (
-                shape,
-                dtype,
-            ):
-                self.array = np.empty(shape, dtype)
+            self.array = self.offered.pop(self.key, None)
+            kind = self.head["shape"], self.head["dtype"]
+            if self.array is None or (self.array.shape, self.array.dtype) != kind:
+                self.array = np.empty(*kind)
         self.missing = octets_of(self.array)
         if len(self.missing) != data_size:
             raise ValueError(f"{data_size} bytes for {self.head}")
         return True
+
+    def read_head(self, text: bytes) -> Any:
+        """What a head says; of an array its tag, shape and dtype."""
+        head = self.heard.get(text)
+        if head is None:
+            head = json.loads(text)
+            if "end" not in head:
+                head["shape"] = tuple(head["shape"])
+                head["dtype"] = np.dtype(head["dtype"])
+            self.heard[text] = head
+        return head
 
 
 def octets_of(array: Any) -> memoryview:

@@ -1,7 +1,7 @@
 """Replicas as threads of one process."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from typing import Any
@@ -32,7 +32,7 @@ class Threads:
     def expect(self, source: int, key: Any, out: Any) -> None:
         """Arrays are handed over without copying them to memory that is offered."""
 
-    def settle(self) -> None:
+    def settle(self, takers: Collection[int], tag: str) -> None:
         """What has been posted has been handed over as it is."""
 
     def take(self, target: int, source: int, key: Any, tag: str) -> tuple[str, Any]:

@@ -9,13 +9,13 @@ import asyncio
 import selectors
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import suppress
+from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
-import numpy as np
 from distributed import get_worker
 from distributed.comm import connect
 from distributed.core import Status
@@ -27,7 +27,7 @@ from .replica import (
     ReplicaStopped,
     ReplicaTimeout,
 )
-from .replica_links import Link, octets_of, ready, taken_over
+from .replica_links import Link, ready, taken_over
 from .replica_snapshots import Snapshots
 
 
@@ -131,7 +131,7 @@ class Seat:
 
     async def finish(self, link: Link) -> None:
         """Send the rest and the end on a link, and close it."""
-        link.put({"end": self.end})
+        link.put_end(self.end)
         with suppress(OSError, ValueError):  # the peer has gone, or the worker goes
             link.send()
             while link.outgoing:
@@ -162,16 +162,18 @@ class Seat:
             self.messages[target, key] = tag, array.copy()
             return
         self.wait(lambda: target in self.links, target, tag)
-        head = {"key": key, "tag": tag, "dtype": str(array.dtype), "shape": array.shape}
         with self.using:
             self.require_peer(target, tag)
-            self.links[target].put(head, octets_of(np.ascontiguousarray(array)))
+            self.links[target].put(key, tag, array)
             self.send(target)
 
-    def settle(self) -> None:
-        """Let the arrays be written again that have been posted: what is not sent yet
-        is copied, and sent by the event loop while the replica computes.
+    def settle(self, takers: Collection[int], tag: str) -> None:
+        """Let the arrays be written again that have been posted. ``takers`` take theirs
+        now: wait until they have. What is not sent to others is copied, and sent by the
+        event loop while the replica computes.
         """
+        for peer in takers:
+            self.wait(partial(self.has_sent, peer), peer, tag)
         for peer, link in list(self.links.items()):
             link.offered.clear()
             if link.outgoing:
@@ -179,6 +181,10 @@ class Seat:
                     self.send(peer)
                     link.own()
                 self.loop.call_soon_threadsafe(self.send_later, peer)
+
+    def has_sent(self, peer: int) -> bool:
+        """Whether nothing waits to be sent to a peer."""
+        return peer == self.device or not self.links[peer].outgoing
 
     def expect(self, source: int, key: Any, out: Any) -> None:
         """Offer memory for a message that has not begun to arrive."""
@@ -194,15 +200,17 @@ class Seat:
         """Send and receive until something is there that comes from a peer. Raises
         ReplicaTimeout where nothing does for too long.
         """
-        deadline, received = time.monotonic() + self.timeout, 0
+        if is_there():
+            return
+        deadline, moved = time.monotonic() + self.timeout, 0
         with self.using:
             while not is_there():
                 self.require_peer(peer, tag)
                 if self.is_given_up():
                     raise ReplicaStopped(f"replica {self.device} was given up in {tag}")
                 link, now = self.links.get(peer), time.monotonic()
-                if link is not None and link.received > received:
-                    deadline, received = now + self.timeout, link.received
+                if link is not None and link.moved > moved:
+                    deadline, moved = now + self.timeout, link.moved
                 if now >= deadline:
                     message = f"replica {self.device} waited {self.timeout:g} s "
                     message += f"for replica {peer} in {tag}"
@@ -230,24 +238,23 @@ class Seat:
             link.send()
         except OSError:
             link.outgoing.clear()  # what the peer has sent before it went tells why
-        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if link.outgoing else 0)
-        if (
-            peer not in self.gone
-            and self.selector.get_key(link.socket).events != events
-        ):
+        is_full = bool(link.outgoing)
+        if is_full != link.is_full and peer not in self.gone:
+            link.is_full = is_full
+            events = selectors.EVENT_READ | (selectors.EVENT_WRITE if is_full else 0)
             self.selector.modify(link.socket, events, peer)
 
     def receive(self, peer: int) -> None:
         """Keep what has come from a peer: arrays, or that it has ended."""
         link = self.links[peer]
         try:
-            for head, array in link.receive():
+            for key, head, array in link.receive():
                 if "end" in head:
                     ended = ReplicaMismatch, "has ended"
                     failed = ReplicaStopped, "failed"
                     self.lose(peer, *(ended if head["end"] == "well" else failed))
                 else:
-                    self.messages[peer, tuple(head["key"])] = head["tag"], array
+                    self.messages[peer, key] = head["tag"], array
         except OSError:
             self.lose(peer, ReplicaLost, "was lost")
         except Exception as error:  # a message can be anything

@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xla2py.templates.prelude.replica_links import ROOM, Link, octets_of
+from xla2py.templates.prelude.replica_links import ROOM, Link
 from xla2py.templates.prelude.replica_transport import Seat
 
 
@@ -24,8 +24,7 @@ def ends():
 
 
 def put(link: Link, number: int, array: np.ndarray) -> None:
-    head = {"key": [None, number], "tag": "t", "dtype": str(array.dtype), "shape": array.shape}
-    link.put(head, octets_of(array))
+    link.put((None, number), "t", array)
 
 
 def carried(sender: Link, receiver: Link, count: int) -> list:
@@ -58,8 +57,9 @@ def test_arrays_arrive_as_they_were_sent(ends, seed):
     for number, k in enumerate(order):
         put(ends[0], number, np.asarray(ARRAYS[k]))
     found = carried(*ends, len(order))
-    assert [head["key"] for head, _ in found] == [[None, number] for number in range(len(order))]
-    for k, (_, array) in zip(order, found, strict=True):
+    assert [key for key, _, _ in found] == [(None, number) for number in range(len(order))]
+    assert {head["tag"] for _, head, _ in found} == {"t"}
+    for k, (_, _, array) in zip(order, found, strict=True):
         np.testing.assert_array_equal(array, ARRAYS[k], strict=True)
 
 
@@ -72,7 +72,7 @@ def test_messages_arrive_byte_by_byte(ends):
     for k in range(len(data)):
         sender.socket.send(data[k : k + 1])
         found += receiver.receive()
-    for array, (_, arrived) in zip(ARRAYS[:5], found, strict=True):
+    for array, (_, _, arrived) in zip(ARRAYS[:5], found, strict=True):
         np.testing.assert_array_equal(arrived, array, strict=True)
 
 
@@ -81,7 +81,7 @@ def test_memory_that_is_offered_is_used_where_it_fits(ends, offered):
     array = np.arange(40_000, dtype=np.float32)
     ends[1].offered[None, 0] = offered
     put(ends[0], 0, array)
-    ((_, arrived),) = carried(*ends, 1)
+    ((_, _, arrived),) = carried(*ends, 1)
     np.testing.assert_array_equal(arrived, array, strict=True)
     assert (arrived is offered) == (offered.shape == array.shape and offered.dtype == array.dtype)
 
@@ -94,7 +94,7 @@ def test_what_waits_may_be_written_after_it_is_owned(ends):
     assert ends[0].outgoing  # not all of it has room in the socket
     ends[0].own()
     given[:] = 0
-    ((_, arrived),) = carried(*ends, 1)
+    ((_, _, arrived),) = carried(*ends, 1)
     np.testing.assert_array_equal(arrived, array)
 
 
@@ -102,7 +102,7 @@ def test_a_closed_end_is_an_error_behind_what_has_been_sent(ends):
     put(ends[0], 0, np.arange(4))
     ends[0].send()
     ends[0].socket.close()
-    ((_, arrived),) = ends[1].receive()
+    ((_, _, arrived),) = ends[1].receive()
     np.testing.assert_array_equal(arrived, np.arange(4))
     with pytest.raises(OSError, match="closed"):
         ends[1].receive()

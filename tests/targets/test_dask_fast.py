@@ -262,11 +262,6 @@ def test_plans_have_room_for_numba():
         emitted(normalised, "", "fast", memory="200MiB")
 
 
-def test_threads_are_those_of_dask():
-    with pytest.raises(UsageError, match="XP418"):
-        emitted(normalised, threads=2)
-
-
 def test_a_missing_numba_is_told_before_anything_is_written(monkeypatch):
     monkeypatch.setattr("xla2py.targets.base.find_spec", lambda name: None)
     with pytest.raises(UsageError, match=r"XP417.*for Dask needs numba and scipy"):

@@ -11,17 +11,17 @@ from xla2py.targets.dask.estimates import FEW_TASKS, PROCESS_BYTES, TASK_BYTES
 from xla2py.targets.dask.limits import size_in_bytes
 from xla2py.tests.targets.chunked import Loaded, peak_of, plan_of
 from xla2py.tests.targets.running import leaves
-from xla2py.transpile.errors import UnsupportedError
+from xla2py.transpile.errors import UnsupportedError, UsageError
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 
 DATA, MEMORY = "24MiB", "112MiB"
-MORE_MEMORY = {"orthogonal columns": "140MiB"}  # as many rows as are factored at a time take more
+MORE_MEMORY = {"orthogonal columns": "180MiB"}  # as many rows as are factored at a time take more
 ASIDE = 5 << 20  # bytes of graphs, which may have thousands of tasks, and of what Python does meanwhile
 SLACK = 3  # a plan may have so many times what a run takes: threads seldom all hold the most at once
 RUNS = 3  # at most, until one does what it should: what else Python does now and then is measured, too
 
-# Tasks that last long enough for four threads to hold what is planned for them.
+# Tasks that last long enough for all threads to hold what is planned for them.
 LASTING = ("chain", "gram", "logistic", "layernorm", "convolution", "matmul")
 
 
@@ -113,6 +113,26 @@ def test_a_run_on_files_takes_what_is_planned_for_files(name, tmp_path):
     assert plan.mapped_peak_bytes <= 2 * (PROCESS_BYTES + peak)
 
 
+def test_memory_is_planned_for_as_many_threads_as_there_are():
+    one = BENCHMARKS["chain"]
+    text = one.text(one.rows(size_in_bytes("1GiB")))
+    usual, few, many = (xla2py.emit(text, "dask", memory="256MiB", threads=n) for n in ("", 2, 16))
+    assert [module.plan.threads for module in (usual, few, many)] == [8, 2, 16]
+    lengths = [module.plan.chunks[0][1][0] for module in (usual, few, many)]
+    assert lengths[1] > lengths[0] > lengths[2]
+    assert all(module.plan.peak_bytes <= size_in_bytes("256MiB") for module in (usual, few, many))
+    assert "# Planned for up to 16 threads.\n" in many.source
+    assert " --threads 16 --memory 256MiB\n" in many.source
+    alike = [plan_of(text, chunks="1MiB", threads=str(n)) for n in (2, 16)]
+    tasks = [plan.peak_bytes - PROCESS_BYTES for plan in alike]
+    assert tasks[1] == 8 * tasks[0]
+
+
+def test_the_number_of_threads_must_be_known():
+    with pytest.raises(UsageError, match=r"XP418: memory for Dask is planned for a number of threads"):
+        xla2py.emit(BENCHMARKS["chain"].text(1024), "dask", threads="auto")
+
+
 def test_the_graph_of_many_tasks_is_counted():
     one = BENCHMARKS["chain"]
     text = one.text(one.rows(size_in_bytes("64MiB")))
@@ -125,6 +145,6 @@ def test_the_graph_of_many_tasks_is_counted():
 def test_a_refusal_tells_what_the_best_chunks_need():
     """Smaller ones have more tasks: three steps of rolls in chunks of 512 KiB took 130 MiB where 116 were planned."""
     text = BENCHMARKS["heat"].text(BENCHMARKS["heat"].rows(size_in_bytes("512MiB")))
-    with pytest.raises(UnsupportedError, match=r"the program needs about 1[34]. MiB in chunks and may use 128MiB"):
+    with pytest.raises(UnsupportedError, match=r"the program needs about 15. MiB in chunks and may use 128MiB"):
         plan_of(text, memory="128MiB")
-    assert size_in_bytes("128MiB") < plan_of(text, memory="144MiB").mapped_peak_bytes <= size_in_bytes("144MiB")
+    assert size_in_bytes("128MiB") < plan_of(text, memory="160MiB").mapped_peak_bytes <= size_in_bytes("160MiB")

@@ -17,7 +17,7 @@ ENTRY main {{
 }}"""
 
 
-def plan(rows, columns, memory="128MiB", text=SORT):
+def plan(rows, columns, memory="160MiB", text=SORT):
     return plan_of(xla2py.load(text.format(rows=rows, columns=columns)), memory=memory)
 
 

@@ -35,7 +35,8 @@ class Function:
 
     A block function computes blocks of ``block_of``, nodes of the graph ``origin``, from blocks of ``sources``,
     or does the steps of a chunk of a ``loop``; ``cut`` says along which axes its nodes are blocks.
-    ``chunks`` are the planned chunks of the arguments of ``main``; ``note`` is what readers should know.
+    ``chunks`` are those of the arguments of ``main``, planned for so many ``threads``; ``note`` is what readers should
+    know.
     A function that stands for parts that were alike has a ``label`` to be named by, and for each parameter the nodes
     that it is in the parts: ``repeated``.
     """
@@ -53,6 +54,7 @@ class Function:
     sources: tuple[Node, ...] = ()
     origin: Graph | None = None
     chunks: dict[Node, tuple[int, ...]] = field(default_factory=dict)
+    threads: int = 1
     cut: dict[Node, tuple[bool, ...]] = field(default_factory=dict)
     note: str = ""
     label: str = ""

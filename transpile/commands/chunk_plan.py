@@ -51,7 +51,7 @@ def show_chunk_plan(compilation: Compilation, plan: Plan, arguments: Mapping[str
     click.echo(f"\npasses over the arguments  {plan.passes}")
     loaded, mapped = size_text(plan.peak_bytes), size_text(plan.mapped_peak_bytes)
     click.echo(f"peak memory in chunks      files: about {mapped}, arrays that must be loaded: about {loaded};")
-    click.echo("                           the result not counted")
+    click.echo(f"                           in {plan.threads} threads, the result not counted")
 
 
 def _sources(phase: Phase) -> Iterator[tuple[Node | None, str]]:

@@ -31,7 +31,8 @@ LINES_LISTED = 10
 @click.option("-t", "--target", metavar="NAME", help="Also show how the program runs on this target.")
 @click.option("--memory", metavar="SIZE", default="", help="What it may use then, such as 2GiB.")
 @click.option("--chunks", metavar="SIZE", default="", help="The size of its chunks, as for emit.")
-def command(file: str, target: str | None, memory: str, chunks: str) -> None:
+@click.option("--threads", metavar="N", default="", help="The threads that its memory is for, as for emit.")
+def command(file: str, target: str | None, memory: str, chunks: str, threads: str) -> None:
     """Show what a program takes and gives, its operations, what it costs, and what is unsupported where.
 
     Arithmetic is counted as XLA does, a multiply-add as two operations. Memory is estimated for running one
@@ -53,16 +54,18 @@ def command(file: str, target: str | None, memory: str, chunks: str) -> None:
         click.echo()
         write_table(("unsupported on", "count", "lines", "because"), rows)
     if target is not None:
-        _show_plan(module, facts, target, memory, chunks)
+        _show_plan(module, facts, target, memory, chunks, threads)
 
 
-def _show_plan(module: HloModule, facts: Inspection, name: str, memory: str, chunks: str) -> None:
+def _show_plan(module: HloModule, facts: Inspection, name: str, memory: str, chunks: str, threads: str) -> None:
     """Chunks of the arguments, the phases in the order in which they run, and what that takes; or what a GPU does."""
     from ...targets.base import Limits, load_target
-    from ..compilation import Options, compile
+    from ..compilation import READABLE, Options, compile
+    from ..emission import require_threads
 
     (name,) = require_targets([name])
-    compilation = compile(module, load_target(name), Options(limits=Limits(memory, chunks)))
+    require_threads(threads, READABLE, load_target(name))
+    compilation = compile(module, load_target(name), Options(limits=Limits(memory, chunks, threads)))
     plan = compilation.plan
     if compilation.diagnostics:
         click.echo(f"\n{compilation.target.title} cannot express the program")

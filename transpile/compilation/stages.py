@@ -58,7 +58,7 @@ class Options:
     custom_calls: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     style: str = READABLE
-    threads: str = "1"
+    threads: str = ""
     graph: bool = False
     precision: str = FLOAT32
     edges: str = XLA
@@ -299,7 +299,7 @@ def _fuse(draft: Draft) -> None:
     else:
         inline_elementwise(draft.program, kernels.fuses)
         call_nothing_in_loops(draft.program, kernels)
-    fuse(functions, kernels, draft.options.threads)
+    fuse(functions, kernels, draft.options.threads or "1")
     if verifies(draft):
         for function in functions:
             verify_kernels(function)

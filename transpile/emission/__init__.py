@@ -56,7 +56,7 @@ def emit(
     memory: str = "",
     chunks: str = "",
     style: str = "readable",
-    threads: str | int = 1,
+    threads: str | int = "",
     allow: Sequence[str] = (),
     graph: bool = False,
     precision: str = "float32",
@@ -84,7 +84,8 @@ def emit(
     ``chunks`` how large a chunk is there: bytes (``"32MiB"``) or the number of elements along every axis that is cut
     (``"4096"``). ``style`` is ``readable``, or ``fast`` on targets that write kernels of their own (NumPy with Numba,
     CuPy): what joins between two arrays that must be stored becomes one kernel; in ``fused`` however small. Large ones
-    run in so many ``threads`` on NumPy; ``auto`` leaves the number to Numba. ``allow`` names packages that a module may
+    run in so many ``threads`` on NumPy (1; ``auto`` leaves the number to Numba); on targets that work in chunks these
+    are the threads of the library that ``memory`` is enough for (8). ``allow`` names packages that a module may
     import where they are faster (``scipy`` on NumPy, ``cudnn`` on CuPy), as kernels may. With ``graph`` the module
     offers ``replay``: ``main`` as a CUDA graph (CuPy). With ``precision="tf32"`` float32 is rounded to TF32 before it
     is multiplied, where the program does not ask for more (CuPy). With ``edges="library"``, plain calls of the array
@@ -120,7 +121,7 @@ def emit(
     annotate, constants = chosen_word("annotate", annotate), chosen_word("constants", constants)
     edges, helpers = chosen_word("edges", edges), chosen_word("helpers", helpers)
     require_sharing(helpers, style == READABLE and not graph and device_count(module) == 1)
-    limits = Limits(memory, chunks) if chosen.arrange is not None else Limits()
+    limits = Limits(memory, chunks, str(threads)) if chosen.arrange is not None else Limits()
     asked = Options(
         tuple(disable_passes), hooks, limits, style, str(threads), graph, precision, edges, debug, tuple(allow)
     )
@@ -241,12 +242,18 @@ def require_style(style: str, target: Target) -> None:
 
 
 def require_threads(threads: str | int, style: str, target: Target) -> None:
-    """Raise UsageError (XP418) for what is no number of threads, and where there are no kernels that run in threads."""
+    """Raise UsageError (XP418) for what is no number of threads, and where nothing runs in threads: neither kernels nor
+    tasks that work in chunks."""
     words = str(threads)
-    if words == "1":
+    if words in ("", "1"):
         return
     if not _THREADS.fullmatch(words):
         raise UsageError(Diagnostic("XP418", f"threads: '{words}' is no number of threads", hint="1, 2, .. or auto"))
+    if target.arrange is not None:
+        if words == "auto":
+            message = f"memory for {target.title} is planned for a number of threads, which must be known"
+            raise UsageError(Diagnostic("XP418", message, hint="as many as tasks will run in, such as 16"))
+        return
     kernels = kernels_in(style, target)
     if kernels is None or kernels.parallel_from is None:
         message = f"modules for {target.title} in the style '{style}' have no threads of their own"

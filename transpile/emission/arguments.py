@@ -153,7 +153,7 @@ class ArgumentWriter:
         if text:
             self.writer.line(text)
         rows = [(self.texts[node], chunks[node]) for node in given if node in chunks and self.plan.uses.get(node)]
-        return self.writer.renderer.statement("chunks", rows) if cut else ""
+        return self.writer.renderer.statement("chunks", rows, self.function.threads) if cut else ""
 
     def namespaces(self) -> list[str]:
         """The lines that name what some libraries take from the arrays that a function is given."""

@@ -41,7 +41,7 @@ class OverNccl(Replica):
         """Exchange as other replicas do. What is sent without receiving goes with the
         next exchange: alone, it might wait for a replica that waits for this one.
         """
-        like = send.get(self.device, self.like)
+        like = next(iter(send.values()), self.like)
         for peer, array in send.items():
             copy = cp.asarray(array).copy()  # the sender may write into its own
             if peer == self.device:

@@ -73,7 +73,9 @@ def _require_support(witnesses: Witnesses, options: Mapping[str, Any]) -> None:
     target = options["target"]
     problems = {
         f"{target.title} has no modules for any size in the style '{options['style']}'": not _reads_sizes(options),
-        "modules for any size run in one thread: leave --threads out": str(options["threads"]) != "1",
+        "modules for any size run in one thread: leave --threads out": (
+            target.arrange is None and str(options["threads"]) not in ("", "1")
+        ),
         "modules for any size have no replay: leave --graph out": options["graph"],
         "modules for any size cast nothing: leave --checks cast out": options["checks"] == "cast",
     }
