@@ -23,6 +23,7 @@ from xla2py.transpile.equivalence.comparison import Budget
 
 dask = pytest.importorskip("dask", reason="Dask is not installed")
 
+FEW_THREADS = "4"  # for which plans of small arrays have less than the arrays
 ASIDE = 1 << 20  # bytes of graphs and of what Python does meanwhile
 THRESHOLDS = (700, 10, 10)  # Python's own, by which users' programs collect garbage; other tests do so less often
 
@@ -109,8 +110,9 @@ def plan_of(text: str, **limits: str) -> Plan:
 def peak_of_a_run(text: str, arguments: Sequence[Any], **limits: str) -> int:
     """The most bytes that a run on Dask holds at once to sum up its results, the second time that it does."""
     total = total_of(text, arguments, **limits)
-    total.compute(num_workers=THREADS)  # imports, and buffers that stay
-    return peak_of(total)
+    threads = int(limits.get("threads", THREADS))
+    total.compute(num_workers=threads)  # imports, and buffers that stay
+    return peak_of(total, threads)
 
 
 def total_of(text: str, arguments: Sequence[Any], **limits: str) -> Any:
@@ -119,12 +121,12 @@ def total_of(text: str, arguments: Sequence[Any], **limits: str) -> Any:
     return sum(result.sum() for result in leaves(results))
 
 
-def peak_of(total: Any) -> int:
-    """The most bytes that are held at once to compute a number on Dask."""
+def peak_of(total: Any, threads: int = THREADS) -> int:
+    """The most bytes that so many threads hold at once to compute a number on Dask."""
     thresholds = gc.get_threshold()
     gc.set_threshold(*THRESHOLDS)
     tracemalloc.start()
-    total.compute(num_workers=THREADS)
+    total.compute(num_workers=threads)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     gc.set_threshold(*thresholds)
@@ -139,6 +141,7 @@ def check_plan(
     If ``phases`` are named, they are the last ones of the plan. The plan has fewer bytes than ``below``, by default
     those of the arrays that are given, and at most so many ``times`` the bytes of the run.
     """
+    limits = {"threads": FEW_THREADS, **limits}
     plan = plan_of(text, **limits)
     assert [phase.name for phase in plan.phases][-len(phases) :] == list(phases) or not phases
     assert not any(phase.note for phase in plan.phases)

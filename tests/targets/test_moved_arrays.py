@@ -147,7 +147,7 @@ def test_a_ladder_of_pairs_is_cut_along_its_own_axis():
         return left[0] * right[0], left[1] * right[0] + right[1]
 
     text = hlo(lambda x: lax.associative_scan(combined, (x, x))[1], TABLE)
-    module = xla2py.emit(text, "dask", memory="110MiB").load()
+    module = xla2py.emit(text, "dask", memory="120MiB").load()
     ((rows, columns),) = module.CHUNKS.values()
     assert rows < len(TABLE) and columns == -1
     x = RNG.random(TABLE.shape, np.float32)
