@@ -163,8 +163,8 @@ class ChainWriter:
                 yield at, names[k]
 
     def _list(self, word: str, chain: Chain) -> At:
-        """A new list of what is called by a word."""
-        word = re.sub(r"_\d+$", "", word)
+        """A new list of what is called by a word, without the numbers of the layer."""
+        word = re.sub(r"_\d+(?=_|$)", "", word)
         many = word if word.endswith("s") and word[-2:] != "ss" else f"{word}s" if len(word) == 1 else plural(word)
         name = self.writer.names.fresh(many)
         self.lists[name] = chain.size

@@ -21,7 +21,7 @@ from .argument_trees import Path
 from .lines import LARGE
 from .plan import Plan
 
-_LEAST_CALLS = 4
+LEAST_CALLS = 4
 _NUMBERED = re.compile(r"([\w/~ -]*?)(0|[1-9]\d*)([/~ -][\w/~ -]*)?", re.ASCII)  # a key of a dict: block_12
 
 
@@ -136,7 +136,7 @@ class _Finder:
                 calls = [first]
                 while calls[-1] in following:
                     calls.append(following[calls[-1]])
-                while len(calls) >= _LEAST_CALLS:
+                while len(calls) >= LEAST_CALLS:
                     chain = self._longest(calls)
                     if chain is not None and self._stands_together(chain):
                         found.update(dict.fromkeys(chain.calls, chain))
@@ -160,8 +160,8 @@ class _Finder:
 
     def _longest(self, calls: Sequence[Node]) -> Chain | None:
         """The longest chain that begins with the first call: what begins a chain is one."""
-        found = self._chain(tuple(calls[:_LEAST_CALLS]))
-        low, high = _LEAST_CALLS, len(calls)
+        found = self._chain(tuple(calls[:LEAST_CALLS]))
+        low, high = LEAST_CALLS, len(calls)
         while found is not None and low < high:
             middle = (low + high + 1) // 2
             longer = self._chain(tuple(calls[:middle]))
@@ -237,7 +237,7 @@ def _stepped(columns: Mapping[int, Sequence[tuple[Step, Numbers]]], count: int) 
     first = rows[0] if rows else min(trees or [numbers for _, numbers in every], key=lambda own: abs(own[1] - own[0]))
     steps: dict[int, tuple[Step, Scaled]] = {}
     for place, found in columns.items():
-        fitting = [(step, scaled) for step, numbers in found if (scaled := _scaled(numbers, first)) is not None]
+        fitting = [(step, scaled) for step, numbers in found if (scaled := scaled_numbers(numbers, first)) is not None]
         fitting = [(step, scaled) for step, scaled in fitting if scaled == Scaled() or not isinstance(step, Node)]
         if not fitting:
             return None, {}
@@ -245,7 +245,7 @@ def _stepped(columns: Mapping[int, Sequence[tuple[Step, Numbers]]], count: int) 
     return _as_range(first), steps
 
 
-def _scaled(numbers: Numbers, first: Numbers) -> Scaled | None:
+def scaled_numbers(numbers: Sequence[int], first: Sequence[int]) -> Scaled | None:
     """What is to be made of each of the first numbers; None where that is not the same for all."""
     step = first[1] - first[0]
     factor = (numbers[1] - numbers[0]) // step if step else 0
@@ -332,9 +332,14 @@ def _leaves(given: Sequence[Node], leaves: Mapping[Node, Leaf]) -> tuple[Step, N
     (place,) = differing
     if all(isinstance(key, int) for key in keys[place]):
         return Leaf(found[0].argument, found[0].path, place), tuple(int(key) for key in keys[place])
-    words = [_NUMBERED.fullmatch(str(key)) for key in keys[place]]
+    counted = numbered([str(key) for key in keys[place]])
+    return counted and (Leaf(found[0].argument, found[0].path, place, counted[0]), counted[1])
+
+
+def numbered(keys: Sequence[str]) -> tuple[tuple[str, str], Numbers] | None:
+    """The words around the numbers of keys such as ``block_12``, which all have these, and the numbers."""
+    words = [_NUMBERED.fullmatch(key) for key in keys]
     around = {(word[1], word[3] or "") for word in words if word is not None}
     if None in words or len(around) != 1:
         return None
-    numbers = tuple(int(word[2]) for word in words if word is not None)
-    return Leaf(found[0].argument, found[0].path, place, around.pop()), numbers
+    return around.pop(), tuple(int(word[2]) for word in words if word is not None)

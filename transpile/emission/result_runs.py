@@ -8,19 +8,21 @@ from dataclasses import replace
 from typing import Any
 
 from ..hlo.ir import Built
-from .chains import Scaled
-from .result_trees import Spread, quoted
+from .chains import LEAST_CALLS, numbered, scaled_numbers
+from .result_trees import Spread, display, quoted
 
 _ITEM = re.compile(r"(\w+)\[(\d+)\](.*)", re.ASCII)
-_NUMBERED = re.compile(r"([\w/~ -]*?)(0|[1-9]\d*)([/~ -][\w/~ -]*)?", re.ASCII)
-_LEAST = 4
+# What may differ in texts that count: integers, but not in floats, and strings.
+_COUNTED = re.compile(r"(?<![\w.])(?<!e[-+])\d+(?![\w.])|\"[^\"]*\"|'[^']*'", re.ASCII)
+_OF_LIST = re.compile(r"(?<![\w.])(\w+)\[$", re.ASCII)
+_COUNTER = re.compile(r"\bi\b", re.ASCII)
 
-_Group = tuple[str, str, str, str]  # a list, what stands behind its items, and around the numbers of the keys
 Run = tuple[str, str, range]  # a list, what stands behind each of its items, and the numbers of these
+Lists = Mapping[str, int]  # with the length of each
 
 
-def with_runs(tree: Any, lists: Mapping[str, int]) -> Any:
-    """Return a tree of texts in which what has the items of a list says so once; ``lists`` have a length each."""
+def with_runs(tree: Any, lists: Lists) -> Any:
+    """Return a tree of texts in which those that only differ in the number of items of a list are said once."""
     if not lists:
         return tree
     if isinstance(tree, Built):
@@ -28,7 +30,7 @@ def with_runs(tree: Any, lists: Mapping[str, int]) -> Any:
     if isinstance(tree, dict):
         return dict(_of_dict({key: with_runs(part, lists) for key, part in tree.items()}, lists))
     if isinstance(tree, list | tuple):
-        found = [*_of_sequence([with_runs(part, lists) for part in tree], lists)]
+        found = _of_sequence([with_runs(part, lists) for part in tree], lists)
         if isinstance(tree, list) and len(found) == 1 and isinstance(found[0], str) and found[0].startswith("*"):
             return _alone(found[0])
         return type(tree)(found)
@@ -41,15 +43,19 @@ def _alone(spread: str) -> str:
     return f"[{inner[1:-1]}]" if inner.startswith("(") else inner
 
 
-def _of_sequence(parts: Sequence[Any], lists: Mapping[str, int]) -> Iterator[Any]:
+def _of_sequence(parts: Sequence[Any], lists: Lists) -> list[Any]:
+    found: list[Any] = []
     for run, members in _runs(parts, lists):
-        if run is None or len(members) < _LEAST:
-            yield from members
-            continue
-        yield f"*{_items(run, lists)}"
+        found += members if run is None or len(members) < LEAST_CALLS else [f"*{_items(run, lists)}"]
+    if len(found) == len(parts) >= LEAST_CALLS:
+        counted = _counted([display(part, outermost=False) for part in parts], lists)
+        if counted is not None:
+            text, numbers = counted
+            return [f"*({text} for i in {_range(numbers)})"]
+    return found
 
 
-def _items(run: Run, lists: Mapping[str, int]) -> str:
+def _items(run: Run, lists: Lists) -> str:
     name, behind, numbers = run
     if numbers.step < 0:
         first = str(numbers[0]) if numbers[0] < lists[name] - 1 else ""
@@ -61,43 +67,86 @@ def _items(run: Run, lists: Mapping[str, int]) -> str:
     return f"(each{behind} for each in {part})" if behind else part
 
 
-def _of_dict(tree: dict[Any, Any], lists: Mapping[str, int]) -> Iterator[tuple[Any, Any]]:
+def _of_dict(tree: dict[Any, Any], lists: Lists) -> Iterator[tuple[Any, Any]]:
     """The items of a dict; those whose keys count as their values do together, where the first of them stands."""
-    groups: dict[_Group, dict[int, tuple[str, int]]] = {}
-    group_of: dict[str, _Group] = {}
+    groups: dict[Any, list[tuple[int, str, str]]] = {}  # by what they share: numbers, keys and texts
     for key, part in tree.items():
-        word = _NUMBERED.fullmatch(key) if isinstance(key, str) else None
-        item = _ITEM.fullmatch(part) if isinstance(part, str) else None
-        if word is not None and item is not None and item[1] in lists:
-            group_of[key] = (item[1], item[3], word[1], word[3] or "")
-            groups.setdefault(group_of[key], {})[int(item[2])] = key, int(word[2])
-    texts = {group: text for group, own in groups.items() if (text := _counted(group, own))}
-    written: set[_Group] = set()
+        counted = numbered([key]) if isinstance(key, str) else None
+        if counted is not None:
+            text = display(part, outermost=False)
+            groups.setdefault((counted[0], *_COUNTED.split(text)), []).append((counted[1][0], key, text))
+    spread: dict[str, str] = {}
+    for (around, *_), members in groups.items():
+        own = _comprehension(around, sorted(members), lists) if len(members) >= LEAST_CALLS else ""
+        spread.update((key, own) for _, key, _ in members if own)
+    written: set[str] = set()
     for key, part in tree.items():
-        group = group_of.get(key)
-        if group is None or group not in texts:
+        if key not in spread:
             yield key, part
-        elif group not in written:
-            written.add(group)
-            yield Spread(texts[group]), None
+        elif spread[key] not in written:
+            written.add(spread[key])
+            yield Spread(spread[key]), None
 
 
-def _counted(group: _Group, keys: Mapping[int, tuple[str, int]]) -> str:
+def _comprehension(around: tuple[str, str], members: Sequence[tuple[int, str, str]], lists: Lists) -> str:
     """``{f"block_{i}": blocks[i] for i in range(12)}``; empty where the numbers are no such range."""
-    (name, behind, before, after), numbers = group, sorted(keys)
-    if len(numbers) < _LEAST or numbers != list(range(numbers[0], numbers[-1] + 1)):
+    counted = _counted([text for _, _, text in members], lists)
+    scaled = scaled_numbers([number for number, _, _ in members], counted[1]) if counted is not None else None
+    if counted is None or scaled is None:
         return ""
-    first, second = keys[numbers[0]][1], keys[numbers[1]][1]
-    scaled = Scaled(second - first, first - (second - first) * numbers[0])
-    if scaled.factor < 1 or any(scaled.factor * number + scaled.added != keys[number][1] for number in numbers):
-        return ""
-    begin = f"{numbers[0]}, " if numbers[0] else ""
-    counted = "{" + scaled.text("i") + "}"
-    key = f"f{quoted(before + counted + after)}"
-    return f"{{{key}: {name}[i]{behind} for i in range({begin}{numbers[-1] + 1})}}"
+    key = f"f{quoted(around[0] + '{' + scaled.text('i') + '}' + around[1])}"
+    return f"{{{key}: {counted[0]} for i in {_range(counted[1])}}}"
 
 
-def _runs(parts: Sequence[Any], lists: Mapping[str, int]) -> Iterator[tuple[Run | None, list[Any]]]:
+def _range(numbers: range) -> str:
+    return f"range({f'{numbers[0]}, ' if numbers[0] else ''}{numbers[-1] + 1})"
+
+
+def _counted(texts: Sequence[str], lists: Lists) -> tuple[str, range] | None:
+    """The text that texts are for the numbers ``i`` of a range, which are those of the items of a list in them."""
+    gaps = _COUNTED.split(texts[0])
+    if any(_COUNTED.split(text) != gaps for text in texts) or _COUNTER.search(texts[0]):
+        return None
+    columns = [*zip(*map(_COUNTED.findall, texts), strict=True)]
+    found = (_of_list(gap, column, lists) for gap, column in zip(gaps, columns, strict=False))
+    numbers = next(filter(None, found), None)
+    if numbers is None:
+        return None
+    text = gaps[0]
+    for column, gap in zip(columns, gaps[1:], strict=True):
+        token = _token(column, numbers)
+        if token is None:
+            return None
+        is_index = text.endswith("[") and gap.startswith("]")
+        text += (token if is_index or " " not in token or token == column[0] else f"({token})") + gap
+    return text, numbers
+
+
+def _of_list(before: str, column: Sequence[str], lists: Lists) -> range | None:
+    """The numbers of a column, which are those of the items of a list one after the other."""
+    name = _OF_LIST.search(before)
+    if name is None or name[1] not in lists or not all(map(str.isdigit, column)):
+        return None
+    numbers = range(int(column[0]), int(column[0]) + len(column))
+    return numbers if [*map(int, column)] == [*numbers] else None
+
+
+def _token(column: Sequence[str], numbers: range) -> str | None:
+    """What the tokens in one place of texts are by the number ``i``."""
+    if len(set(column)) == 1:
+        return column[0]
+    if all(map(str.isdigit, column)):
+        scaled = scaled_numbers([*map(int, column)], numbers)
+        return scaled and scaled.text("i")
+    is_text = all(token[0] in "\"'" for token in column)
+    counted = numbered([token[1:-1] for token in column]) if is_text else None
+    scaled = scaled_numbers(counted[1], numbers) if counted is not None else None
+    if counted is None or scaled is None:
+        return None
+    return f"f{quoted(counted[0][0] + '{' + scaled.text('i') + '}' + counted[0][1])}"
+
+
+def _runs(parts: Sequence[Any], lists: Lists) -> Iterator[tuple[Run | None, list[Any]]]:
     """The parts in groups: the items of a list one after the other, in either direction, or one part."""
     found = [_ITEM.fullmatch(part) if isinstance(part, str) else None for part in parts]
     words = [(each[1], each[3], int(each[2])) if each is not None and each[1] in lists else None for each in found]
