@@ -19,7 +19,7 @@ from xla2py.tests.replicas.programs import SeveralDevices
 from xla2py.tests.replicas.test_cluster import assert_clean, assert_same_bits, imported
 
 KILLS = int(os.environ.get("XLA2PY_KILLS", "4"))
-ITERATIONS = 400
+ITERATIONS = 8000
 LONG = programs.COUNTED.replace("[5,4]", f"[{ITERATIONS},4]").replace("constant(5)", f"constant({ITERATIONS})")
 
 
@@ -58,8 +58,11 @@ def test_a_run_goes_on_from_its_snapshots(workers, program, tmp_path):
     victim = workers.workers()[2]
 
     def strike():
-        while not list(tmp_path.glob("*/1-100-*.npz")):
-            time.sleep(0.01)
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and not any(
+            int(path.name.split("-")[1]) >= 100 for path in tmp_path.glob("*/1-*.npz")
+        ):
+            time.sleep(0.001)
         workers.kill(victim)
         workers.add_worker()
 
