@@ -119,7 +119,7 @@ def test_chunks_are_those_of_the_module_for_the_sizes_that_are_planned_for(funct
     programs = planned(function)
     own = xla2py.emit(programs.at(programs.planned), "dask", format=False, nested=False).load()
     assert own.CHUNKS and xla2py.emit(programs, "dask", format=False).load().CHUNKS == own.CHUNKS
-    limits = {"memory": "300MiB"}
+    limits = {"memory": "400MiB"}
     smaller = xla2py.emit(programs, "dask", format=False, **limits).load().CHUNKS
     assert smaller == xla2py.emit(programs.at(programs.planned), "dask", nested=False, **limits).load().CHUNKS
 
