@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 ROOM = 1 << 13  # bytes that are received before it is known what they are
-# Of a message: the bytes of its head and of its array; its key, which is a channel, if
-# there is one, and a number.
+# A message begins with the bytes of its head and of its array, and with its key: a
+# channel, if there is one, and a number.
 FRONT = "!IQ?qQ"
 FRONT_SIZE = struct.calcsize(FRONT)
 NOT_NOW = BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError
@@ -169,7 +169,9 @@ class Link:
         return True
 
     def read_head(self, text: bytes) -> Any:
-        """What a head says; of an array its tag, shape and dtype."""
+        """Return what a head says: how the other side has ended, or the tag, shape and
+        dtype of an array.
+        """
         head = self.heard.get(text)
         if head is None:
             head = json.loads(text)

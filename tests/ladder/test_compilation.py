@@ -111,7 +111,7 @@ def test_kernels_that_are_made_when_they_are_called_compile_and_spill_nothing(co
 
 
 def sources_of(kernel, dtype):
-    """What a module's kernel was compiled from so far, of arrays of a dtype."""
+    """Return the texts that a kernel of a module was compiled from so far, for arrays of a dtype."""
     if not hasattr(kernel, "kernels"):
         return [kernel(IMAGES.shape, 5, np.dtype(f"int{8 * dtype.itemsize}"), True, True).kernel.code]
     return [

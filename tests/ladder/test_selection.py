@@ -74,7 +74,7 @@ def test_many_of_each_row_are_sorted():
 
 
 def test_long_rows_are_selected_in_parts():
-    """Where what the parts give would be more than a block takes, rows are sorted."""
+    """Rows are sorted if a block cannot take the numbers that their parts give."""
     x = FEW.astype(np.float32)
     for row, k, launches in ((100, 9, 6), (100, 100, 3), (3, 4, 3)):
         emitted = xla2py.emit(program(x, k), "cupy")

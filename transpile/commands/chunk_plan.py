@@ -27,7 +27,7 @@ def show_chunk_plan(compilation: Compilation, plan: Plan, arguments: Mapping[str
     """
 
     def told(name: str) -> str:
-        """What the emitted main calls an argument, or an array of a tuple: ``state.0``."""
+        """Return the name in the emitted main of an argument, or of an array of a tuple: ``state.0``."""
         found = (arguments[each] + name.removeprefix(each) for each in _beginnings(name) if each in arguments)
         return next(found, name)
 
@@ -63,7 +63,7 @@ def _unique(names: Iterator[str]) -> list[str]:
 
 
 def _names(compilation: Compilation) -> dict[Node, str]:
-    """What the emitted ``main`` calls the values that it assigns, and what the signature calls those that it returns.
+    """Return the names that the emitted ``main`` gives its values, and the places of those that it returns.
 
     A value that is taken apart is called as its parts are.
     """

@@ -38,8 +38,8 @@ class Leaf:
 
 
 class Listed(NamedTuple):
-    """What the calls of a chain, which begins with ``first``, give by the result of a number, or are given by a carried
-    operand of that number where it ``is_given``.
+    """A list with an item for each call of the chain that begins with ``first``: the result of that number, or the
+    carried operand of that number where it ``is_given``.
     """
 
     first: Node
@@ -246,7 +246,7 @@ def _stepped(columns: Mapping[int, Sequence[tuple[Step, Numbers]]], count: int) 
 
 
 def scaled_numbers(numbers: Sequence[int], first: Sequence[int]) -> Scaled | None:
-    """What is to be made of each of the first numbers; None where that is not the same for all."""
+    """Return the factor and summand that make the numbers of the first ones; None where no such pair makes all."""
     step = first[1] - first[0]
     factor = (numbers[1] - numbers[0]) // step if step else 0
     found = Scaled(factor, numbers[0] - factor * first[0])

@@ -12,7 +12,7 @@ from .chains import LEAST_CALLS, numbered, scaled_numbers
 from .result_trees import Spread, display, quoted
 
 _ITEM = re.compile(r"(\w+)\[(\d+)\](.*)", re.ASCII)
-# What may differ in texts that count: integers, but not in floats, and strings.
+# Texts that count may differ in integers and strings, but not in the digits of floats.
 _COUNTED = re.compile(r"(?<![\w.])(?<!e[-+])\d+(?![\w.])|\"[^\"]*\"|'[^']*'", re.ASCII)
 _OF_LIST = re.compile(r"(?<![\w.])(\w+)\[$", re.ASCII)
 _COUNTER = re.compile(r"\bi\b", re.ASCII)
@@ -132,7 +132,7 @@ def _of_list(before: str, column: Sequence[str], lists: Lists) -> range | None:
 
 
 def _token(column: Sequence[str], numbers: range) -> str | None:
-    """What the tokens in one place of texts are by the number ``i``."""
+    """Write the tokens that stand in one place of the texts by the number ``i``; None where that fails."""
     if len(set(column)) == 1:
         return column[0]
     if all(map(str.isdigit, column)):

@@ -255,9 +255,9 @@ class LastCopy:
 
     def complete(self) -> None:
         """Add the rows that the last copy alone lacks, each made of rows and of what copies are given."""
-        waiting = list(self.copies.rows)
+        waiting = deque(self.copies.rows)
         while waiting:
-            for short in self._beside(waiting.pop(0)):
+            for short in self._beside(waiting.popleft()):
                 before = len(self.copies.rows)
                 if all(node not in self.copies.owner for node in short):
                     self._last_of(short)
