@@ -1,8 +1,8 @@
 """Rewrites what cannot be computed block by block to what can, where it comes in several chunks.
 
 Triangles and diagonals become comparisons of row and column numbers, random numbers are drawn by their counts, gaps
-between elements become an axis that is merged, and slices of sums of arguments are sums of slices. Each block is then
-computed like everything else.
+between elements become an axis that is merged, an element of each row is taken along its axis, and slices of sums of
+arguments are sums of slices. Each block is then computed like everything else.
 """
 
 from __future__ import annotations
@@ -45,6 +45,9 @@ def _rewrite_of(node: Node, chunks: Chunks) -> Rewrite | None:
         bits = chunks.classes.items(node.operands[0], 1)
         return (_philox_state, _philox_bits)[node.parameters["index"]] if _any_planned(bits, chunks) else None
     name = name_of(node)
+    if name == "advanced_index":
+        is_planned = _any_planned(node.operands[:1], chunks)
+        return _along_axis if is_planned and _axis_of_choices(node) is not None else None
     if name == "pad":
         return _with_gaps if _is_cut_along_gaps(node, chunks) else None
     if name == "getitem":
@@ -203,6 +206,44 @@ def _spread(graph: Graph, x: Node, value: Node, axis: int, gap: int) -> Node:
     padded = graph.typed("pad", (column, value), (*before, n, gap + 1, *behind), x.element_type, widths=widths)
     merged = graph.typed("reshape", (padded,), (*before, n * (gap + 1), *behind), x.element_type)
     return getitem(graph, merged, [FULL] * axis + [(None, -gap, None)] + [FULL] * len(behind))
+
+
+# -- an element of each row
+
+
+def _axis_of_choices(node: Node) -> int | None:
+    """Return the axis along which ``x[np.arange(n), i]`` takes one element of each row, which is there in the block of
+    the row; None for any other index.
+    """
+    (x, *indices), index = node.operands, node.parameters["index"]
+    if not all(isinstance(item, Slot) for item in index) or not len(indices) == x.ndim == node.ndim + 1:
+        return None
+    chosen = [axis for axis, positions in enumerate(indices) if _axis_counted(positions, node.ndim) is None]
+    others = [axis for axis in range(x.ndim) if axis not in chosen]
+    if len(chosen) != 1 or [_axis_counted(indices[axis], node.ndim) for axis in others] != list(range(node.ndim)):
+        return None
+    return chosen[0] if indices[chosen[0]].shape == node.shape == tuple(x.shape[axis] for axis in others) else None
+
+
+def _axis_counted(index: Node, ndim: int) -> int | None:
+    """Return along which of the axes of indices one is ``np.arange`` of so many elements as it has."""
+    long = [axis - index.ndim + ndim for axis, size in enumerate(index.shape) if size > 1]
+    if index.opcode == "getitem" and all(item in (FULL, NEW) for item in index.parameters["index"]):
+        (index, *_) = index.operands
+    return long[0] if index.opcode == "arange" and len(long) == 1 else None
+
+
+def _along_axis(graph: Graph, node: Node, operands: Operands) -> Node:
+    """``np.take_along_axis`` with an axis of one element, which is left out."""
+    axis = _axis_of_choices(node)
+    assert axis is not None
+    x, index = operands[0], operands[1 + axis]
+    places = getitem(graph, index, [NEW if k == axis else FULL for k in range(x.ndim)])
+    return getitem(
+        graph,
+        graph.add("take_along_axis", (x, places), axis=axis),
+        [0 if k == axis else FULL for k in range(x.ndim)],
+    )
 
 
 # -- slices of what is computed

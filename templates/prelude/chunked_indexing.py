@@ -8,10 +8,11 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
-from .chunked import Chunked, FileArray, as_chunked, slices_along
+from .chunked import Chunked, FileArray, as_chunked, spans_of
 from .chunked_names import name_for
 from .indexing import clamp_start
 from .tiles import block_of
+from .tiles_in_files import flat, in_files
 
 Found = tuple[
     tuple[Any, ...], np.ndarray
@@ -52,25 +53,14 @@ def look_up(
     """Return what ``find`` gives for ``blocks`` of indices; ``letters`` are the axes of
     ``x``, ``found`` those of the result.
 
-    A task reads of a file only what its indices name. Of a computed array each chunk
-    gives what it has, and these parts are joined.
+    A task reads only what its indices name: of a file, or of those in which the blocks
+    of a computed array lie.
     """
     meta, n = np.empty(0, x.array.dtype), x.array.shape[axis]
     if isinstance(x.array, da.Array):
-        lazy, joined = x.read(), letters[axis]
-        of_chunk = partial(find_in_chunk, find, axis, n)
-        parts = da.blockwise(
-            of_chunk,
-            found + joined,
-            lazy,
-            letters,
-            slices_along(lazy.chunks[axis]),
-            joined,
-            *blocks,
-            meta=np.empty(0, object),
-        )
+        task = partial(find_in_blocks, find, axis, x.chunks[axis])
         taken: da.Array = da.blockwise(
-            join_found, found, parts, found + joined, meta=meta
+            task, found, in_files(x.read()), letters, *blocks, meta=meta
         )
         return taken
     kept = [k for k, letter in enumerate(letters) if letter in found]
@@ -85,18 +75,24 @@ def look_up(
     return taken
 
 
-def find_in_chunk(
+def find_in_blocks(
     find: Callable[..., Found],
     axis: int,
-    n: int,
-    x: Any,
-    along: slice,
+    lengths: Sequence[int],
+    blocks: Any,
     first: np.ndarray,
     *others: np.ndarray,
-) -> Found:
-    """Return what indices name of a chunk that is a slice of an axis of ``n``."""
-    clamped = np.asarray(clamp_start(first, n - 1))
-    return find(block_of(x), along.start, axis, clamped, *others)
+) -> np.ndarray:
+    """Return what indices name of blocks that have these ``lengths`` along an axis."""
+    first = np.asarray(clamp_start(first, sum(lengths) - 1))
+
+    def parts() -> Iterator[Found]:
+        for block, along in zip(flat(blocks), spans_of(lengths), strict=True):
+            is_here = ((first >= along.start) & (first < along.stop)).any()
+            if is_here or not (first.size or along.start):
+                yield find(block_of(block), along.start, axis, first, *others)
+
+    return join_found(parts())
 
 
 def find_in_file(

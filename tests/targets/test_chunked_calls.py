@@ -156,7 +156,14 @@ def test_a_plan_counts_the_tasks_of_rows_that_are_taken():
     *_, phase = plan_of(CASES["many rows"].text, chunks="13").phases
     assert (phase.name, phase.tasks, phase.note) == ("take", 4, "")  # each reads what it needs of the table
     *_, phase = plan_of(CASES["rows of what is computed"].text, chunks="13").phases
-    assert (phase.name, phase.tasks, phase.note) == ("take", 4, "")  # each chunk of the table for each of indices
+    assert (phase.name, phase.tasks, phase.note) == ("take", 2, "")  # and of the files of its chunks
+
+
+def test_a_task_goes_through_all_chunks_of_a_table_that_is_computed():
+    case = CASES["rows of what is computed"]
+    lazy = xla2py.emit(case.text, "dask", chunks="12B").load().main(*inputs(case))
+    taken = [key for key in lazy.__dask_graph__().to_dict() if "find_in" in key[0]]
+    assert len(taken) == 25 and lazy.numblocks[0] == 25
 
 
 def test_a_task_reads_of_a_table_only_what_its_indices_name():

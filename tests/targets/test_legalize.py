@@ -255,6 +255,33 @@ def test_what_is_costly_is_computed_once_and_then_sliced():
     assert (body.count("slice_in_chunks(x, "), body.count("slice_in_chunks(")) == (2, 4)
 
 
+ELEMENT_OF_EACH_ROW = """ENTRY main {
+  x = f32[20,13] parameter(0)
+  exponentials = f32[20,13] exponential(x)
+  i = s32[20,1] iota(), iota_dimension=0
+  seven = s32[] constant(7)
+  sevens = s32[20,1] broadcast(seven), dimensions={}
+  thirteen = s32[] constant(13)
+  thirteens = s32[20,1] broadcast(thirteen), dimensions={}
+  multiples = s32[20,1] multiply(i, sevens)
+  chosen = s32[20,1] remainder(multiples, thirteens)
+  both = s32[20,2] concatenate(i, chosen), dimensions={1}
+  ROOT r = f32[20] gather(exponentials, both), offset_dims={}, collapsed_slice_dims={0,1}, start_index_map={0,1},
+    index_vector_dim=1, slice_sizes={1,1}
+}"""
+
+
+def test_an_element_of_each_row_is_taken_in_its_block(tmp_path):
+    x = np.random.default_rng(7).random((20, 13), np.float32)
+    generated = xla2py.emit(ELEMENT_OF_EACH_ROW, "dask", chunks="100B")
+    assert "np.take_along_axis(" in generated.source and "_in_chunks(x" not in generated.source
+    wanted, module = xla2py.emit(ELEMENT_OF_EACH_ROW).load().main(x), generated.load()
+    for given in (x, uneven(x), as_file(tmp_path, x)):
+        for cut in (None, (7, 13), (1, 13)):
+            lazy = module.main(given, chunks={"x": cut} if cut else None)
+            np.testing.assert_array_equal(lazy.compute(scheduler="sync"), wanted)
+
+
 def test_what_is_only_turned_is_a_view():
     text = """ENTRY main {
   x = f32[2048,3,64] parameter(0)

@@ -59,10 +59,10 @@ def _sliced(node: Node) -> OperandAxes:
 
 
 IMPLEMENTATIONS: Implementations = {
-    "getitem": (ChunkedImplementation("take_in_chunks", _row, _take_row, reads=1),),
-    "take": (ChunkedImplementation("take_in_chunks", _table, _take, reads=1),),
-    "advanced_index": (ChunkedImplementation("take_in_chunks", _first_indexed, _take_elements, reads=1),),
-    "take_along_axis": (ChunkedImplementation("take_along_axis_in_chunks", _table, _take, reads=1),),
+    "getitem": (ChunkedImplementation("take_in_chunks", _row, _take_row, reads=1, each=None),),
+    "take": (ChunkedImplementation("take_in_chunks", _table, _take, reads=1, each=None),),
+    "advanced_index": (ChunkedImplementation("take_in_chunks", _first_indexed, _take_elements, reads=1, each=None),),
+    "take_along_axis": (ChunkedImplementation("take_along_axis_in_chunks", _table, _take, reads=1, each=None),),
     "dynamic_slice": (
         ChunkedImplementation("dynamic_slice_in_chunks", _sliced, as_it_is, reads=1, holds=PLACES, is_sized=True),
     ),
