@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +35,7 @@ def _no_pairs(node: Node) -> Iterable[tuple[Axis, Axis]]:
     return ()
 
 
-def _no_bytes(node: Node) -> int:
+def _no_bytes(node: Node, block: Sequence[int]) -> int:
     return 0
 
 
@@ -56,9 +56,9 @@ class ChunkedImplementation:
 
     For the plan: a task holds a block of each operand and ``holds`` of the result (as many of all operands, where there
     are several results), ``holds_of_operands`` more of all operands, and ``element_bytes`` for each element, but never
-    less than ``least_bytes``; and there are ``tasks`` for each chunk of the result and of the operand ``each``, if any.
-    Where it ``is_sized``, the call is told the ``chunks`` of the result, which may be cut along any axis. Where
-    it ``takes_files``, arrays that are computed lie in files for it.
+    less than ``least_bytes`` says for the shape of a block; and there are ``tasks`` for each chunk of the result and of
+    the operand ``each``, if any. Where it ``is_sized``, the call is told the ``chunks`` of the result, which may be cut
+    along any axis. Where it ``takes_files``, arrays that are computed lie in files for it.
     """
 
     function: str
@@ -70,7 +70,7 @@ class ChunkedImplementation:
     holds: int = 2
     holds_of_operands: int = 0
     element_bytes: int = 0
-    least_bytes: Callable[[Node], int] = _no_bytes
+    least_bytes: Callable[[Node, Sequence[int]], int] = _no_bytes
     tasks: int = 1
     each: int | None = 0
     is_sized: bool = False

@@ -11,6 +11,7 @@ import numpy as np
 
 from .chunked_tasks import one_of
 from .ordering import sort_with
+from .tiles import LINE_CHUNKS
 from .tiles_in_files import Stored
 from .tiles_recut import recut, whole_along
 
@@ -27,6 +28,10 @@ def sort_in_chunks(x: da.Array, axis: int) -> da.Array:
 
 def argsort_in_chunks(x: da.Array, dtype: Any, axis: int) -> da.Array:
     """``np.argsort(x, axis, kind="stable")``."""
+    lines = whole_lines(x.chunks, axis)
+    if lines is not None:  # the places would be there long before the lines
+        found = da.map_blocks(argsort_lines, recut(x, lines), axis, dtype, dtype=dtype)
+        return recut(found, x.chunks)
     shape = [1] * x.ndim
     shape[axis] = x.shape[axis]
     places = da.arange(x.shape[axis], dtype=dtype, chunks=(x.chunks[axis],))
@@ -55,14 +60,13 @@ def in_order(
 ) -> tuple[da.Array, ...]:
     """The arrays in the ``order`` of the first ``keys`` of them.
 
-    Where a chunk has room for a line, chunks are cut anew so that a task sorts whole
-    lines.
+    Chunks are cut anew so that a task sorts whole lines, unless these are too long.
     """
     chunks = arrays[0].chunks
-    room = prod(map(max, chunks))
-    if sum(chunks[axis]) > room:
+    lines = whole_lines(chunks, axis)
+    if lines is None:
         return sort_and_merge(order, arrays, axis, keys)
-    letters, lines = "ijklmnopqr"[: arrays[0].ndim], whole_along(chunks, axis, room)
+    letters = "ijklmnopqr"[: arrays[0].ndim]
     pairs = [part for x in arrays for part in (recut(x, lines), letters)]
     sort = partial(sorted_lines, order, axis, keys)
     found = da.blockwise(sort, letters, *pairs, meta=np.empty(0, object))
@@ -70,6 +74,23 @@ def in_order(
         one_of(found, k, np.zeros((0,) * x.ndim, x.dtype)) for k, x in enumerate(arrays)
     )
     return tuple(recut(result, chunks) for result in results)
+
+
+def whole_lines(
+    chunks: tuple[tuple[int, ...], ...], axis: int
+) -> tuple[tuple[int, ...], ...] | None:
+    """Chunks of whole lines along an ``axis`` that are not much larger than these; None
+    where a line is.
+    """
+    room, line = prod(map(max, chunks)), sum(chunks[axis])
+    if line > LINE_CHUNKS * room:
+        return None
+    return whole_along(chunks, axis, max(room, line))
+
+
+def argsort_lines(x: np.ndarray, axis: int, dtype: Any) -> np.ndarray:
+    """Where in a block of whole lines what comes first stands, what next, .."""
+    return np.argsort(x, axis, kind="stable").astype(dtype)
 
 
 def sort_and_merge(
@@ -125,9 +146,18 @@ def sorted_lines(
 ) -> tuple[np.ndarray, ...]:
     """Blocks of whole lines, sorted."""
     rows = [np.moveaxis(x, axis, -1) for x in blocks]
+    return tuple(np.moveaxis(x, -1, axis) for x in sorted_rows(order, keys, rows))
+
+
+def sorted_rows(order: Order, keys: int, rows: list[np.ndarray]) -> list[np.ndarray]:
+    """Arrays in the ``order`` of the first ``keys`` of them along the last axis.
+
+    A key alone is sorted as it is, which takes much less time and memory than an order.
+    """
+    if order is order_by_keys and len(rows) == 1:
+        return [np.sort(rows[0], axis=-1)]
     places = order(*rows[:keys])
-    taken = (np.take_along_axis(x, places, -1) for x in rows)
-    return tuple(np.moveaxis(x, -1, axis) for x in taken)
+    return [np.take_along_axis(x, places, -1) for x in rows]
 
 
 def sorted_run(order: Order, axis: int, keys: int, *blocks: np.ndarray) -> SortedRun:
@@ -233,7 +263,4 @@ def merge_runs(
             pieces = zip(runs, first[line], last[line], strict=True)
             row[line] = np.concatenate([run[x][line][i:j] for run, i, j in pieces])
         rows.append(row)
-    ordered = order(*rows[:keys])
-    return tuple(
-        np.moveaxis(np.take_along_axis(row, ordered, -1), -1, axis) for row in rows
-    )
+    return tuple(np.moveaxis(x, -1, axis) for x in sorted_rows(order, keys, rows))

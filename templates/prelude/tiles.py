@@ -12,6 +12,7 @@ import numpy as np
 # seldom wait for the interpreter. Windows read rows of their neighbours again.
 TILE_BYTES = 1 << 20
 WINDOW_BYTES = 1 << 22
+LINE_CHUNKS = 8  # chunks that a line may be as long as for a task to sort it as a whole
 
 
 class Tiled:

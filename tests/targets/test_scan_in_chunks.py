@@ -7,6 +7,7 @@ import pytest
 
 import xla2py
 from xla2py.targets.dask import scans
+from xla2py.targets.dask.estimates import PROCESS_BYTES
 from xla2py.tests.targets.chunked import plan_of
 from xla2py.tests.targets.running import differences
 from xla2py.tests.targets.scans import (
@@ -151,6 +152,11 @@ def test_millions_of_steps_are_a_task_for_each_chunk(tmp_path):
     )
     graph = dict(states.dask)
     assert len(graph) <= 4 * count + 20
+
+
+def test_a_plan_counts_a_written_chunk_for_each_thread():
+    _, plan = planned(moving_average, [(65_536, 256)], chunks="1MiB", threads="8")
+    assert plan.peak_bytes - PROCESS_BYTES >= (8 + 2) * (1 << 20)
 
 
 def test_a_loop_of_main_counts_the_tasks_of_all_its_steps(monkeypatch):

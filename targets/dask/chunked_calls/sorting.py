@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
 
+from ....templates.prelude.tiles import LINE_CHUNKS
 from ....transpile.array.node import Node, Slot
 from ..axis_classes import AxisClasses
 from ..chunked_implementation import (
@@ -72,14 +73,29 @@ def _whole_lines(
     return found
 
 
+def _bytes_of_a_line(
+    axis: Callable[[Node], int], holds: int, element_bytes: int, node: Node, block: Sequence[int]
+) -> int:
+    """What a task holds of a line that it sorts as a whole, though it is longer than a chunk has room for."""
+    line, room = node.operands[0].shape[axis(node)], prod(block)
+    itemsizes = sum(operand.type.dtype.itemsize for operand in node.operands)
+    return line * (holds * itemsizes + element_bytes) if room < line <= LINE_CHUNKS * room else 0
+
+
 def _in_runs(
-    function: str, axis: Callable[[Node], int], arguments: Callable[[Node], Arguments], element_bytes: int = 24
+    function: str,
+    axis: Callable[[Node], int],
+    arguments: Callable[[Node], Arguments],
+    element_bytes: int = 24,
+    holds: int = 2,
 ) -> tuple[ChunkedImplementation]:
     """A function that sorts chunks along an ``axis`` and merges these."""
     return (
         ChunkedImplementation(
             *(function, lambda node: axis_of_all(node, axis(node)), arguments),
             propose=partial(_whole_lines, axis),
+            least_bytes=partial(_bytes_of_a_line, axis, holds, element_bytes),
+            holds=holds,
             element_bytes=element_bytes,
             tasks=3,
         ),
@@ -87,7 +103,7 @@ def _in_runs(
 
 
 IMPLEMENTATIONS: Implementations = {
-    "sort": _in_runs("sort_in_chunks", _axis, _sort),
+    "sort": _in_runs("sort_in_chunks", _axis, _sort, element_bytes=0, holds=3),
     "argsort": _in_runs("argsort_in_chunks", _axis, _argsort),
     "sort_by_keys": _in_runs("sort_by_keys_in_chunks", _axis_of_call, as_it_is),
     "sort_with": _in_runs("sort_with_in_chunks", _axis_of_call, as_it_is, element_bytes=128),

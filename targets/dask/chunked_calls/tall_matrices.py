@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from ....transpile.array.node import Node
@@ -23,7 +24,7 @@ def _rows(node: Node) -> OperandAxes:
     return {(0, 0): 0} if tuple(node.results[0][0]) == tuple(sizes) else {}
 
 
-def _least_bytes(node: Node) -> int:
+def _least_bytes(node: Node, block: Sequence[int]) -> int:
     """What a task holds of the fewest rows that are factored at a time, twice as many as there are columns."""
     matrix = node.operands[0]
     return COPIES * 2 * matrix.shape[1] ** 2 * matrix.type.dtype.itemsize

@@ -67,7 +67,7 @@ class ChunkedCall(ArrayStrategy):
         others = node.operands * (chosen.holds - 1) if node.results else (node,) * chosen.holds
         others += node.operands * chosen.holds_of_operands
         size = sum(map(chunks.block_bytes, others)) + chosen.element_bytes * prod(chunks.block_shape(node))
-        size = max(size, chosen.least_bytes(node))
+        size = max(size, chosen.least_bytes(node, chunks.block_shape(node)))
         return Cost(
             name_of(node),
             tasks=count_of_chunks(node, chunks) * _tasks_each(node, chosen, chunks) * chosen.tasks,

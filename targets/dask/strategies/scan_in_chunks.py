@@ -62,7 +62,10 @@ class ScanInChunks(ArrayStrategy):
         return [*map(start_of, scan.carried), *(source.node for source in trace.sources.values())]
 
     def cost(self, phase: ArrayPhase, chunks: Chunks) -> Cost:
-        """A chunk of what the loop writes waits while the next is made; what goes on is there before and after it."""
+        """A chunk of what the loop writes waits while the next is made; what goes on is there before and after it.
+
+        Steps follow one another on all threads, and malloc keeps for each what its chunks took.
+        """
         node, trace = phase.node, phase.own_trace
         scan = chunks.classes.scans[node]
         held = [carry.parameter for carry in scan.loop.carries] * 2
@@ -77,6 +80,7 @@ class ScanInChunks(ArrayStrategy):
             mapped_task_bytes=size + trace.given_bytes(are_mapped=True),
             sources=tuple(x for x in sources if x.ndim),
             passes=tuple(x for x in sources if is_argument(x) and chunks.is_cut(x)),
+            handed_on_bytes=sum(chunks.block_bytes(carry.parameter) for carry in scan.written),
             note=trace.needed_whole(),
             in_turn=bool(scan.carried),
         )
