@@ -17,6 +17,7 @@ from ..hlo.printer import print_module
 from ..kernels.verifier import verify_kernels
 from ..passes import PIPELINE, ArrayPass
 from ..passes.call_views import call_views
+from ..passes.constants.through_calls import constants_through_calls
 from ..passes.edges import LIBRARY, SINGULARITIES, XLA, edges
 from ..passes.expansion import composed, expanding, is_expanded
 from ..passes.fusion import fuse
@@ -159,6 +160,10 @@ def _lower(draft: Draft) -> None:
     for function in program.functions:
         function.originals = draft.originals
     draft.lowered = program
+
+
+def _move_constants(draft: Draft) -> None:
+    constants_through_calls(draft.program)
 
 
 def _over_functions(array_pass: ArrayPass) -> Stage:
@@ -311,6 +316,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("outlining", HLO, HLO, _outline, _calls_functions),
     Stage("storage_types", HLO, HLO, _store_types, lambda draft: bool(draft.target.lacks), is_needed=True),
     Stage("to_array", HLO, ARRAY, _lower, is_needed=True, choices=LOWERING_CHOICES),
+    Stage("constants_through_calls", ARRAY, ARRAY, _move_constants, _calls_functions),
     *map(_over_functions, PIPELINE),
     Stage("edges", ARRAY, ARRAY, _use_library_edges, _has_library_edges, is_needed=True),
     Stage("inlining", ARRAY, ARRAY, _inline),

@@ -7,43 +7,31 @@ both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from ..array.live import live_nodes
 from ..array.node import Node
 from ..array.operations.inference import broadcast
-from ..array.program import Function, Program, roots
+from ..array.program import Function, Program
 from ..array.rewriting import rewrite
-from ..array.traversal import topological
 from ..array.value import FULL, NEW, getitem
+from .calls_in_place import calls_of, handed_on
 
 
 def call_views(program: Program) -> None:
     """Move views that add axes from the arguments of functions into these, callers first."""
     if len(program.functions) == 1:
         return
-    handed_on = {each for function in program.functions for each in _handed_on(function)}
+    kept = handed_on(program)
     for called in reversed(program.functions[:-1]):
-        calls = [node for function in program.functions for node in _calls(function, called)]
-        if not calls or called.block_of or called in handed_on:
+        calls = [node for function in program.functions for node in calls_of(function, called)]
+        if not calls or called.block_of or called in kept:
             continue
         places = {k for k in range(len(called.parameters)) if _are_views([call.operands[k] for call in calls])}
         for place in places:
             _take(called, place, calls[0].operands[place])
         for function in program.functions if places else ():
             rewrite(function, ("call",), partial(_of_sources, function, called, places))
-
-
-def _handed_on(function: Function) -> Iterator[Function]:
-    """The functions that others than calls are given."""
-    for node in topological(roots(function)):
-        given = [*node.parameters.get("arguments", ()), *node.parameters.get("keywords", {}).values()]
-        yield from (each for each in given if isinstance(each, Function))
-
-
-def _calls(function: Function, called: Function) -> list[Node]:
-    return [node for node in live_nodes(function).of(("call",)) if node.parameters["function"] is called]
 
 
 def _are_views(operands: list[Node]) -> bool:

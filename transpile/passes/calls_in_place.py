@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 
+from ..array.live import live_nodes
 from ..array.node import Node
 from ..array.program import Function, Program, roots, tree_nodes
 from ..array.traversal import topological
@@ -62,16 +63,28 @@ def copied(function: Function, called: Function, arguments: Sequence[Node], resu
     return made[result]
 
 
+def calls_of(function: Function, called: Function) -> list[Node]:
+    """The calls of one function in another."""
+    return [node for node in live_nodes(function).of(("call",)) if node.parameters["function"] is called]
+
+
+def handed_on(program: Program) -> set[Function]:
+    """Return the functions that others than calls are given."""
+    return {called for function in program.functions for called in _arguments(topological(roots(function)))}
+
+
 def named_functions(caller: Function) -> Iterator[Function]:
     """The functions that a function calls, or hands to others."""
-    for node in topological(roots(caller)):
-        parameters = node.parameters
-        arguments = (
-            parameters.get("function"),
-            *parameters.get("arguments", ()),
-            *parameters.get("keywords", {}).values(),
-        )
-        yield from (argument for argument in arguments if isinstance(argument, Function))
+    nodes = topological(roots(caller))
+    yield from (node.parameters["function"] for node in nodes if node.opcode == "call")
+    yield from _arguments(nodes)
+
+
+def _arguments(nodes: Sequence[Node]) -> Iterator[Function]:
+    """The functions that nodes hand to others."""
+    for node in nodes:
+        given = (*node.parameters.get("arguments", ()), *node.parameters.get("keywords", {}).values())
+        yield from (argument for argument in given if isinstance(argument, Function))
 
 
 def used_functions(program: Program) -> set[Function]:

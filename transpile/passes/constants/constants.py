@@ -43,7 +43,7 @@ def constants(function: Function, supports: Support) -> None:
             new = _written(graph, node, values[node])
             values[new] = values[node]
             return new
-        return (_chosen(node, values) if node.opcode == "select" else None) or _with_numbers(graph, node)
+        return (chosen(node, values) if node.opcode == "select" else None) or _with_numbers(graph, node)
 
     readers = {user.opcode for node in wanted for user in live.users(node) if user.operation.is_elementwise}
     rewrite(function, {node.opcode for node in wanted} | readers | {"select"}, rule, supports)
@@ -146,7 +146,7 @@ def _written(graph: Graph, node: Node, value: Array) -> Node:
     )
 
 
-def _chosen(node: Node, values: Mapping[Node, Array]) -> Node | None:
+def chosen(node: Node, values: Mapping[Node, Array]) -> Node | None:
     """Return what a mask takes that is the same everywhere."""
     mask, x, y = node.operands
     value = values.get(mask)

@@ -1,0 +1,120 @@
+"""Constants move through calls: a function makes itself what it is given the same number for in every call, and its
+callers make what it always gives the same number for.
+
+JAX's derivative of a variance is such a case: the variance gives ``6 - ddof`` and ``6 - ddof > 0`` to its gradient.
+What follows from such a number is computed here, so that it moves on, and ``where(True, x, 0)`` is ``x``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+
+from ...array.live import live_nodes
+from ...array.node import Node, literal_value
+from ...array.program import Function, Program
+from ...array.rewriting import rewrite
+from ..calls_in_place import calls_of, handed_on, used_functions
+from .constants import chosen
+from .interpreter import value_of
+
+_Literals = Mapping[int, Node]  # by the place of an argument or a result
+
+
+def constants_through_calls(program: Program) -> None:
+    """Drop the arguments and results of functions that are one number in all calls, until no more are known."""
+    fixed = {program.entry, *handed_on(program)}
+    waiting = [function for function in program.functions if function not in fixed]
+    while waiting:
+        changed = False
+        for called in reversed(waiting):
+            calls = [call for function in program.functions for call in calls_of(function, called)]
+            arguments, results = _given(called, calls), _returned(called)
+            if calls and (arguments or results):
+                _move(program, called, arguments, results)
+                changed = True
+        if not changed:
+            break
+        used = used_functions(program)
+        program.functions[:] = [function for function in program.functions if function in used]
+        waiting = [function for function in program.functions if function not in fixed]
+
+
+def _given(called: Function, calls: list[Node]) -> _Literals:
+    """Return the arguments that are the same number in all calls."""
+    numbers: dict[int, Node] = {}
+    for place in range(len(called.parameters)):
+        first, *others = (call.operands[place] for call in calls) if calls else (None,)
+        if first is not None and first.is_literal and all(_is_same(first, other) for other in others):
+            numbers[place] = first
+    return numbers
+
+
+def _is_same(one: Node, other: Node) -> bool:
+    return other.is_literal and one.parameters["constant"] == other.parameters["constant"]
+
+
+def _returned(called: Function) -> _Literals:
+    """Return the results that are numbers."""
+    return {place: node for place, node in enumerate(called.flat_results) if node.is_literal}
+
+
+def _move(program: Program, called: Function, arguments: _Literals, results: _Literals) -> None:
+    """Put a function in the place of another that neither takes nor gives these numbers."""
+    left = tuple(node for place, node in enumerate(called.flat_results) if place not in results)
+    function = replace(
+        called,
+        parameters=[node for place, node in enumerate(called.parameters) if place not in arguments],
+        results=left[0] if len(left) == 1 else left,
+        live=None,
+    )
+    program.functions[program.functions.index(called)] = function
+    live = live_nodes(function)
+    for place, number in arguments.items():
+        old = called.parameters[place]
+        if old in live:
+            live.replace(old, function.graph.literal(literal_value(number), number.type))
+    live.flush()
+    if arguments:
+        _fold(function)
+    for caller in program.functions:
+        if any(calls_of(caller, called)):
+            rewrite(caller, ("call", "item"), partial(_called_with_less, caller, called, function, arguments, results))
+            if results:
+                _fold(caller)
+
+
+def _called_with_less(
+    caller: Function, called: Function, function: Function, arguments: _Literals, results: _Literals, node: Node
+) -> Node | None:
+    """Return one result of a call of the ``function`` that stands for another; None for what is no such result."""
+    call, graph = (node.operands[0] if node.opcode == "item" else node), caller.graph
+    if call.opcode != "call" or call.parameters["function"] is not called or node.results:
+        return None
+    place = node.parameters["index"] if node.opcode == "item" else 0
+    if place in results:
+        return graph.literal(literal_value(results[place]), node.type)
+    operands = tuple(operand for k, operand in enumerate(call.operands) if k not in arguments)
+    new = graph.add("call", operands, function=function)
+    if not isinstance(function.results, tuple):
+        return new
+    index = place - sum(known < place for known in results)
+    return graph.add("item", (new,), shape=node.shape, element_type=node.element_type, index=index)
+
+
+def _fold(function: Function) -> None:
+    """Compute what numbers of a function give, and choose what they decide."""
+    graph, live = function.graph, live_nodes(function)
+    opcodes = {node.opcode for node in live if node.operation.is_elementwise}
+
+    def rule(node: Node) -> Node | None:
+        numbers = [literal_value(operand) for operand in node.operands if operand.is_literal]
+        if node.opcode == "select" and node.operands[0].is_literal:
+            return chosen(node, {node.operands[0]: numbers[0]})
+        if node.ndim or not numbers or len(numbers) < len(node.operands):
+            return None
+        value = value_of(node, numbers)
+        return None if value is None else graph.literal(value, node.type)
+
+    rewrite(function, opcodes, rule)
