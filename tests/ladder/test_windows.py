@@ -84,7 +84,7 @@ FAULTS = {
     "too few windows": ("(sizes[axis] + strides[axis] - 1) / strides[axis]", "sizes[axis] / strides[axis]"),
     "the last of equal numbers": ("chosen[k] STAYS numbers[k]", "chosen[k] > numbers[k]"),
     "another element of the window": ("size *= sizes[axis];", ""),
-    "steps of single elements": ("step // together for step in steps", "step for step in steps"),
+    "steps of single elements": ("step // together for step in before", "step for step in before"),
     "one channel for all": ("found[k] == tap", "found[0] == tap"),
 }
 

@@ -74,12 +74,12 @@ def test_readable_modules_leave_it_to_the_library():
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
-        ("(b.data.ptr, kind, apart_b, step_b)", "(b.data.ptr, kind, apart_b, step_a)"),
-        ("(turn_b, turn_a, n, m, k", "(turn_a, turn_b, n, m, k"),
+        ("(b.data.ptr, kind, layout_b.apart, layout_b.step)", "(b.data.ptr, kind, layout_b.apart, layout_a.step)"),
+        ("(layout_b.turn, layout_a.turn,", "(layout_a.turn, layout_b.turn,"),
         ("max(column, rows), step", "columns, step"),
-        ("_, _, apart, step = gemm_operand(result)", "_, _, apart, step = gemm_operand(a)"),
+        ("result_kind, layout.apart, layout.step", "result_kind, layout_a.apart, layout.step"),
         ("cp.cuda.cublas.CUBLAS_COMPUTE_32F\n", "cp.cuda.cublas.CUBLAS_COMPUTE_64F\n"),
-        ("*(turn_b, turn_a, n, m, k, addressof(one))", "*(turn_b, turn_a, n, m, k)"),
+        ("shape[-2:], addressof(one))", "shape[-2:])"),
     ],
 )
 def test_the_twin_finds_wrong_places(right, wrong):

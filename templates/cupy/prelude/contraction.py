@@ -4,8 +4,9 @@ Source: the operation-semantics seed, Dot and DotGeneral; RaggedDot as JAX defin
 """
 
 from ctypes import addressof, c_double, c_float
+from functools import cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import cupy as cp
 
@@ -42,7 +43,7 @@ def gemm(
     if 0 in (*shape, a.shape[-1]):
         return cp.zeros(shape, dtype)
     result = cp.empty(shape, dtype)
-    if b.ndim == 2 and a.flags.c_contiguous:  # one matrix has all rows
+    if b.ndim == 2 < a.ndim and a.flags.c_contiguous:  # one matrix has all rows
         rows = a.reshape(-1, a.shape[-1])
         gemm_into(result.reshape(-1, b.shape[-1]), rows, b, tf32=tf32)
     else:
@@ -68,33 +69,31 @@ def gemm_into(
     Those of a batch of several axes are multiplied in turn along the first where they
     are large and not all equally far apart.
     """
-    steps = [batch_step(x) for x in (result, a, b)]
-    is_large = max(a.nbytes, b.nbytes) >= SMALL_BYTES * len(result)
-    if steps[0] is None or (is_large and None in steps):
+    layout = layout_of(result)
+    is_copied = result.ndim > 2 and None in (layout_of(a), layout_of(b))
+    is_large = is_copied and max(a.nbytes, b.nbytes) >= SMALL_BYTES * len(result)
+    if layout is None or is_large:
         for k in range(len(result)):
             left, right = (x[k] if x.ndim > 2 else x for x in (a, b))
             gemm_into(result[k], left, right, tf32=tf32, adds=adds)
         return
-    a, turn_a, apart_a, step_a = gemm_operand(a)
-    b, turn_b, apart_b, step_b = gemm_operand(b)
-    _, _, apart, step = gemm_operand(result)
-    m, n, k = a.shape[-2], b.shape[-1], a.shape[-1]
+    a, layout_a = gemm_operand(a)
+    b, layout_b = gemm_operand(b)
     kind, result_kind = cuda_type(a.dtype), cuda_type(result.dtype)
-    scale: Any = c_double if result.dtype == cp.float64 else c_float
-    one, before = scale(1), scale(1 if adds else 0)
-    compute = cp.cuda.cublas.CUBLAS_COMPUTE_32F
-    if tf32:
-        compute = cp.cuda.cublas.CUBLAS_COMPUTE_32F_FAST_TF32
     if result.dtype == cp.float64:
         compute = cp.cuda.cublas.CUBLAS_COMPUTE_64F
+    elif tf32:
+        compute = cp.cuda.cublas.CUBLAS_COMPUTE_32F_FAST_TF32
+    else:
+        compute = cp.cuda.cublas.CUBLAS_COMPUTE_32F
+    one, before = factor(1, result.itemsize), factor(1 if adds else 0, result.itemsize)
     # Row by row, a b is what cuBLAS calls b a, as it counts column by column.
     cublas_gemm(
-        *(turn_b, turn_a, n, m, k, addressof(one)),
-        *(b.data.ptr, kind, apart_b, step_b),
-        *(a.data.ptr, kind, apart_a, step_a, addressof(before)),
-        *(result.data.ptr, result_kind, apart, step, prod(result.shape[:-2])),
-        compute,
-        cp.cuda.cublas.CUBLAS_GEMM_DEFAULT,
+        *(layout_b.turn, layout_a.turn, b.shape[-1], *a.shape[-2:], addressof(one)),
+        *(b.data.ptr, kind, layout_b.apart, layout_b.step),
+        *(a.data.ptr, kind, layout_a.apart, layout_a.step, addressof(before)),
+        *(result.data.ptr, result_kind, layout.apart, layout.step),
+        *(prod(result.shape[:-2]), compute, cp.cuda.cublas.CUBLAS_GEMM_DEFAULT),
     )
 
 
@@ -103,34 +102,49 @@ def cublas_gemm(*arguments: int) -> None:
     cp.cuda.cublas.gemmStridedBatchedEx(cp.cuda.get_cublas_handle(), *arguments)
 
 
-def gemm_operand(x: cp.ndarray) -> tuple[cp.ndarray, int, int, int]:
-    """Matrices [*batch, rows, columns] as cuBLAS takes them, with whether they are
-    turned and how many elements their rows (or columns) and they themselves are apart.
-    They are copied where that cannot be said.
+class Layout(NamedTuple):
+    """How cuBLAS reads matrices: whether turned, and how many elements their rows (or
+    columns) and they themselves are apart.
     """
-    rows, columns = x.shape[-2:]
-    row, column = (stride // x.itemsize for stride in x.strides[-2:])
-    step = batch_step(x)
-    if step is not None and step >= 0:
-        if (column == 1 or columns == 1) and (row >= columns or rows == 1):
-            return x, cp.cuda.cublas.CUBLAS_OP_N, max(row, columns), step
-        if (row == 1 or rows == 1) and (column >= rows or columns == 1):
-            return x, cp.cuda.cublas.CUBLAS_OP_T, max(column, rows), step
-    return gemm_operand(cp.ascontiguousarray(x))
+
+    turn: int
+    apart: int
+    step: int
 
 
-def batch_step(x: cp.ndarray) -> int | None:
-    """Return how many elements the matrices [*batch, rows, columns] are apart, in
-    row-major order of the batch; None where that differs.
+def gemm_operand(x: cp.ndarray) -> tuple[cp.ndarray, Layout]:
+    """Matrices [*batch, rows, columns] as cuBLAS can read them, which are copied if
+    they are not, and how it does.
     """
+    layout = layout_of(x)
+    return (x, layout) if layout else gemm_operand(cp.ascontiguousarray(x))
+
+
+def layout_of(x: cp.ndarray) -> Layout | None:
+    """``matrix_layout`` of the matrices [*batch, rows, columns] of an array."""
+    return matrix_layout(x.shape, x.strides, x.itemsize)
+
+
+@cache
+def matrix_layout(
+    shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int
+) -> Layout | None:
+    """Return how cuBLAS reads matrices [*batch, rows, columns] in row-major order of
+    the batch; None where neither rows nor columns lie together, or they themselves are
+    not equally far apart.
+    """
+    (rows, columns), (row, column) = shape[-2:], (n // itemsize for n in strides[-2:])
     step, span = 0, None
-    for axis in reversed([axis for axis in range(x.ndim - 2) if x.shape[axis] > 1]):
-        stride = x.strides[axis] // x.itemsize
-        if span is not None and stride != span:
-            return None
-        step = step if span is not None else stride
-        span = stride * x.shape[axis]
-    return step
+    for size, stride in zip(shape[-3::-1], strides[-3::-1], strict=True):
+        if size > 1:
+            if stride < 0 or span not in (None, stride):
+                return None
+            step, span = stride // itemsize if span is None else step, stride * size
+    if (column == 1 or columns == 1) and (row >= columns or rows == 1):
+        return Layout(cp.cuda.cublas.CUBLAS_OP_N, max(row, columns), step)
+    if (row == 1 or rows == 1) and (column >= rows or columns == 1):
+        return Layout(cp.cuda.cublas.CUBLAS_OP_T, max(column, rows), step)
+    return None
 
 
 def contract(
@@ -161,6 +175,13 @@ def contract(
     return product.transpose([order.index(axis) for axis in axes])
 
 
+@cache
+def factor(value: int, itemsize: int) -> Any:
+    """A number for cuBLAS, in the memory of the host, beside sums of so many bytes."""
+    return (c_double if itemsize == 8 else c_float)(value)
+
+
+@cache
 def cuda_type(dtype: Any) -> int:
     """The number of a dtype among CUDA's."""
     numbers: dict[str, int] = {

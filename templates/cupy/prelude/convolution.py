@@ -329,10 +329,10 @@ def unfold(
 
 def geometry_of(x: cp.ndarray, axes: Sequence[Axis]) -> Any:
     """``window_geometry`` of windows that are counted."""
-    edges = [
+    edges = tuple(
         (-a.first, a.first + (a.windows - 1) * a.step + (a.size - 1) * a.gap + 1 - n)
         for a, n in zip(axes, x.shape, strict=True)
-    ]
+    )
     sizes, _, _, steps, gaps = zip(*axes, strict=True)
     return window_geometry(x, sizes, steps, edges, gaps)
 

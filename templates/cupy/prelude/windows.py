@@ -4,7 +4,7 @@ geometry of the windows.
 Source: the operation-semantics seed, ReduceWindow and SelectAndScatter.
 """
 
-from collections.abc import Sequence
+from functools import cache
 from math import gcd, prod
 from typing import Any, NamedTuple
 
@@ -52,48 +52,67 @@ class Geometry(NamedTuple):
 
 def window_geometry(
     x: cp.ndarray,
-    window: Sequence[int],
-    strides: Sequence[int] | None,
+    window: tuple[int, ...],
+    strides: tuple[int, ...] | None,
     padding: Pairs | None,
-    dilation: Sequence[int] | None = None,
+    dilation: tuple[int, ...] | None = None,
 ) -> Geometry:
     """Return where the windows of ``x`` are. Threads take 16 bytes of the last axis
     together where windows do not run along it.
     """
     if min(x.strides) < 0:
         x = cp.ascontiguousarray(x)
-    ones, item = (1,) * x.ndim, x.itemsize
+    place = x.data.ptr % 16, x.itemsize, x.shape, x.strides
+    counts, together, text = geometry_at(*place, window, strides, padding, dilation)
+    memory = x
+    if not x.flags.c_contiguous:
+        steps = zip(x.shape, x.strides, strict=True)
+        extent = sum((n - 1) * step for n, step in steps) // x.itemsize + 1
+        size = (extent if x.size else 0,)
+        memory = cp.lib.stride_tricks.as_strided(x, size, (x.itemsize,))
+    return Geometry(counts, memory, together, text)
+
+
+@cache
+def geometry_at(
+    first: int,
+    item: int,
+    shape: tuple[int, ...],
+    steps: tuple[int, ...],
+    window: tuple[int, ...],
+    strides: tuple[int, ...] | None,
+    padding: Pairs | None,
+    dilation: tuple[int, ...] | None,
+) -> tuple[tuple[int, ...], int, str]:
+    """The counts, neighbours and text of ``window_geometry``, of an array that begins
+    ``first`` bytes behind a multiple of 16 and has elements of ``item`` bytes.
+    """
+    ones = (1,) * len(shape)
     strides, gaps = strides or ones, dilation or ones
-    edges = padding or ((0, 0),) * x.ndim
-    axes = zip(x.shape, edges, window, strides, gaps, strict=True)
+    edges = padding or ((0, 0),) * len(shape)
+    axes = zip(shape, edges, window, strides, gaps, strict=True)
     counts = tuple(
         max(0, (low + n + high - (size - 1) * gap - 1) // stride + 1)
         for n, (low, high), size, stride, gap in axes
     )
-    starts = [low for low, _ in edges]
-    *steps, last = [step // item for step in x.strides]  # from an element to the next
+    *before, last = [step // item for step in steps]  # from an element to the next
     is_plain = (window[-1], strides[-1], last, *edges[-1]) == (1, 1, 1, 0, 0)
-    places = x.data.ptr // item, x.shape[-1], *steps
-    together = gcd(16 // item, *places) if is_plain else 1
+    together = gcd(16 // item, first // item, shape[-1], *before) if is_plain else 1
     lists = {
-        "SHAPE": [*x.shape[:-1], x.shape[-1] // together],
+        "SHAPE": [*shape[:-1], shape[-1] // together],
         "COUNTS": [*counts[:-1], counts[-1] // together],
-        "STEPS": [*(step // together for step in steps), last],
+        "STEPS": [*(step // together for step in before), last],
         "SIZES": window,
         "STRIDES": strides,
         "GAPS": gaps,
-        "STARTS": starts,
+        "STARTS": [low for low, _ in edges],
     }
     overlaps = prod(-(-n // step) for n, step in zip(window, strides, strict=True))
-    text = f"#define TOGETHER {together}\n#define AXES {x.ndim}\n"
+    text = f"#define TOGETHER {together}\n#define AXES {len(shape)}\n"
     text += f"#define TAPS {prod(window)}\n#define OVERLAPS {overlaps}\n"
     for name, numbers in lists.items():
         text += f"#define {name} {{{', '.join(map(str, numbers))}}}\n"
-    extent = sum(
-        (n - 1) * step for n, step in zip(x.shape, (*steps, last), strict=True)
-    )
-    memory = cp.lib.stride_tricks.as_strided(x, (extent + 1 if x.size else 0,), (item,))
-    return Geometry(counts, memory, together, text + NEIGHBOURS + WINDOWS)
+    return counts, together, text + NEIGHBOURS + WINDOWS
 
 
 unfold_kernel = WindowKernel(
@@ -173,11 +192,11 @@ def pool(
     x: cp.ndarray,
     init: Any,
     combine: Any,
-    window: Sequence[int],
+    window: tuple[int, ...],
     *,
-    strides: Sequence[int] | None = None,
+    strides: tuple[int, ...] | None = None,
     padding: Pairs | None = None,
-    window_dilation: Sequence[int] | None = None,
+    window_dilation: tuple[int, ...] | None = None,
 ) -> cp.ndarray:
     """``combine``, one of ``POOLS``, of ``init`` and the elements of each window of
     ``x``; narrow floats are combined in float32.
@@ -242,10 +261,10 @@ choosers_kernel = WindowKernel(
 def pool_gradient(
     x: cp.ndarray,
     source: cp.ndarray,
-    window: Sequence[int],
+    window: tuple[int, ...],
     *,
     stays: str = ">=",
-    strides: Sequence[int] | None = None,
+    strides: tuple[int, ...] | None = None,
     padding: Pairs | None = None,
 ) -> cp.ndarray:
     """The gradient of max pooling: for each element of ``x``, the sum of the ``source``
