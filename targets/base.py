@@ -90,7 +90,8 @@ class Kernels:
     kernels, so that nothing is raised to it, or None. Where they ``take_any_shape``, those that ask for no place
     compute arrays of other shapes, too. The only result of a kernel, and any with ``bytes_by_caller`` and more, is an
     array that the caller makes and a kernel fills, unless that is None. Where one ``saves_launches``, parts of what is
-    computed are computed where they are read, and arrays that change in most places are computed anew. Loops over
+    computed are computed where they are read, and arrays that change in most places are computed anew. Where one
+    ``recomputes``, it computes what is cheap again in place of reading an array of it. Loops over
     ``parallel_from`` elements and more may run in several threads, where a target has these; ``at_once(kernel)`` is how
     many neighbouring elements each thread of a kernel computes that writes no rows of what a loop stacks. ``any_size``
     are the fields that are others where sizes are free; None where kernels cannot be written for any. Where kernels are
@@ -116,6 +117,7 @@ class Kernels:
     take_any_shape: bool = False
     bytes_by_caller: int | None = None
     saves_launches: bool = False
+    recomputes: bool = False
     parallel_from: int | None = None
     at_once: Callable[[Kernel], int] = _one
     requires: tuple[str, ...] = ()

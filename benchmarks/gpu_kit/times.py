@@ -24,7 +24,7 @@ COLUMNS = [
     *(f"jax {precision} wall" for precision in PRECISIONS),
 ]
 PROGRAM_COLUMNS = [
-    *(f"{form} {by}" for form in ("fast", "tf32", "graph", "cudnn") for by in ("device", "wall")),
+    *(f"{form} {by}" for form in ("fast", "tf32", "graph", "cudnn", "cudnn graph") for by in ("device", "wall")),
     *(f"jax {precision} wall" for precision in PRECISIONS),
     "copy",
     "fast / jax highest",
@@ -54,16 +54,23 @@ def times(device: Device, name: str) -> Record:
 
 def program_times(device: Device, name: str) -> Record:
     """Microseconds a call of a large program: in the style ``fast``, with products in TF32, as a graph of that, and
-    with convolutions by cuDNN; ``jax.jit``'s by the clock at both precisions; what a copy of as many bytes as the
-    arguments and results have takes; the ratio to ``jax.jit`` in float32, and that of the best of the others to
-    ``jax.jit`` as it comes.
+    with convolutions by cuDNN, as a graph, too; ``jax.jit``'s by the clock at both precisions; what a copy of as many
+    bytes as the arguments and results have takes; the ratio to ``jax.jit`` in float32, and that of the best of the
+    others to ``jax.jit`` as it comes.
     """
     record: Record = dict.fromkeys(PROGRAM_COLUMNS)
     taken = _Taken(record)
     function, arguments = large_program(name, device.is_twin)
     program = xla2py.from_jax(function, *arguments)
     tf32 = {"precision": "tf32"}
-    forms = {"fast": {}, "tf32": tf32, "graph": {**tf32, "graph": True}, "cudnn": {**tf32, "allow": ("cudnn",)}}
+    cudnn = {**tf32, "allow": ("cudnn",)}
+    forms = {
+        "fast": {},
+        "tf32": tf32,
+        "graph": {**tf32, "graph": True},
+        "cudnn": cudnn,
+        "cudnn graph": {**cudnn, "graph": True},
+    }
     for form, options in forms.items():
         taken.both(
             form, lambda options=options: own(device, program, arguments, {"style": "fast", "nested": False, **options})
@@ -71,7 +78,7 @@ def program_times(device: Device, name: str) -> Record:
     for precision in PRECISIONS:
         taken.one(f"jax {precision} wall", lambda it=precision: jax_time(device, function, arguments, it))
     taken.one("copy", lambda: copy_time(device, function, arguments))
-    best = min(filter(None, (record[f"{form} wall"] for form in ("tf32", "graph", "cudnn"))), default=None)
+    best = min(filter(None, (record[f"{form} wall"] for form in list(forms)[1:])), default=None)
     for column, time_, base in (
         ("fast / jax highest", record["fast wall"], "highest"),
         ("best / jax default", best, "default"),

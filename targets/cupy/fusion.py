@@ -164,6 +164,7 @@ KERNELS = Kernels(
     refuses=hides_elements,
     take_any_shape=True,
     saves_launches=True,
+    recomputes=True,
     at_once=at_once,
     any_size={"at_once": lambda kernel: 1, "parts": _whole, "reduces": _reduces_several, "most_elements": 2**62},
     language=_language,

@@ -78,7 +78,7 @@ def test_common_programs_are_compared_and_timed():
     assert agreement(TWIN, "attention") == {"agrees": True, "error": ""}
     found = program_times(TWIN, "embedding, gradient")
     assert list(found) == PROGRAM_COLUMNS
-    assert {column for column, time in found.items() if time is None} == {"cudnn device", "cudnn wall"}
+    assert [column for column, time in found.items() if time is None] == [c for c in PROGRAM_COLUMNS if "cudnn" in c]
     assert agreement(TWIN, "convolution") == {"agrees": True, "error": ""}
 
 

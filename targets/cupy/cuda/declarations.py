@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import cache
 from math import prod
 from typing import Any
@@ -85,7 +85,7 @@ class CudaDeclarations(Declarations):
         return self.caller_renderer.statement(
             "row_kernel",
             self.caller_renderer.kernel_names[kernel],
-            _headers(kernel),
+            _headers(kernel, renderer.preamble),
             [
                 renderer.statement("pointer", renderer.type_name(n.type), name, is_result)
                 for n, name, is_result in pairs
@@ -107,7 +107,7 @@ class CudaDeclarations(Declarations):
         return self.caller_renderer.statement(
             "wide_kernel",
             self.caller_renderer.kernel_names[kernel],
-            _headers(kernel),
+            _headers(kernel, renderer.preamble),
             [
                 _Elements(renderer.type_name(node.type), name, node in kernel.whole, not node.shape, writer.names)
                 for node, name in inputs
@@ -155,8 +155,10 @@ class _Elements:
         self.group = "" if is_whole or is_number else names.fresh(f"{name}_group")
 
 
-def _headers(kernel: Kernel) -> list[str]:
-    return sorted({_HEADERS[kind] for kind in _kinds(kernel) if kind in _HEADERS})
+def _headers(kernel: Kernel, preamble: Container[str]) -> list[str]:
+    """The headers that a kernel needs, but for those that what it is compiled with brings."""
+    needed = {_HEADERS[kind] for kind in _kinds(kernel) if kind in _HEADERS}
+    return sorted(header for header in needed if header.upper() not in preamble)
 
 
 def _kinds(kernel: Kernel) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ....transpile.hlo.element_types import ElementType
 from ....transpile.kernels.kernel import Kernel
 from ....transpile.kernels.lines import Lines
 from ....transpile.kernels.phases import Phases, everything, nothing, phases
@@ -13,7 +14,7 @@ _SMALL_BLOCK = 128  # threads, of several short lines
 _LARGEST_BLOCK = 1024  # threads
 _MANY_BLOCKS = 512  # that keep a device busy also if they are small
 _MOST_KEPT = 32  # registers, of elements and of what is reduced
-_AT_ONCE = 4  # neighbouring elements that a thread reads at once
+_AT_ONCE, _NARROW_AT_ONCE = 4, 8  # neighbouring elements that a thread reads at once, also of floats of two bytes
 _SHORT_SHARE, _LONGEST_SHARE = 8, 16  # elements of a line that a thread keeps
 
 
@@ -22,7 +23,8 @@ class Launch:
     """``width`` threads share a line, ``together`` lines a block; each keeps ``each`` elements, or none if that is 0.
 
     ``in_loops`` tells whether threads go over their shares in loops; otherwise each has one element. Of what they keep,
-    ``neighbours`` lie beside each other. Where ``sizes_are_free``, lines may be of any length and count.
+    ``neighbours`` lie beside each other. Where ``in_groups``, these are all, and are read and written as one. Where
+    ``sizes_are_free``, lines may be of any length and count.
     """
 
     lines: Lines
@@ -33,6 +35,7 @@ class Launch:
     parts: int = 1  # of a line, each for a block
     sizes_are_free: bool = False
     neighbours: int = 1
+    in_groups: bool = False
 
     @property
     def threads(self) -> int:
@@ -74,12 +77,17 @@ def launched(kernel: Kernel) -> tuple[Launch, Phases]:
     most = max(registers, 0) // max(found.words, 1)  # elements of a thread
     if lines.are_rows and (lines.length <= _WARP or (lines.length <= _LARGEST_BLOCK and not most)):
         return _short_rows(lines), found
-    at_once = _AT_ONCE if _are_read_at_once(kernel) else 1
+    at_once = _at_once(kernel)
     width, together, neighbours = _of_rows(lines, most or 1, at_once) if lines.are_rows else (*_of_columns(lines), 1)
+    in_groups = at_once == _NARROW_AT_ONCE and neighbours > 1
     each = -(-lines.length // (width * neighbours)) * neighbours
+    if in_groups and each > neighbours:
+        width, together, neighbours = _of_rows(lines, most or 1, 1)
+        in_groups, each = False, -(-lines.length // width)
     if each > _LONGEST_SHARE or kernel.parts > 1 or not 0 < each * found.words <= registers:
-        each, neighbours, found = 0, 1, phases(kernel, nothing)
-    return Launch(lines, width, together, each, True, kernel.parts, neighbours=neighbours), found
+        each, neighbours, in_groups, found = 0, 1, False, phases(kernel, nothing)
+    launch = Launch(lines, width, together, each, True, kernel.parts, neighbours=neighbours, in_groups=in_groups)
+    return launch, found
 
 
 def launched_at_any_size(kernel: Kernel) -> tuple[Launch, Phases]:
@@ -98,10 +106,21 @@ def _short_rows(lines: Lines) -> Launch:
     return Launch(lines, width, _SMALL_BLOCK // width, 1, in_loops=False)
 
 
-def _are_read_at_once(kernel: Kernel) -> bool:
-    """Tell whether the compiler joins the reads of neighbours: not of types that are classes of C++."""
-    nodes = (*kernel.function.parameters, *kernel.outputs)
-    return all(node.type.bits in (32, 64) and not node.type.is_complex for node in nodes)
+def _at_once(kernel: Kernel) -> int:
+    """How many neighbours are read at once. The compiler joins the reads of numbers of 32 and 64 bits; floats of two
+    bytes are classes of C++, of which it does not: they are read in groups, of rows that lie behind each other.
+    """
+    types = {node.type for node in (*kernel.function.parameters, *kernel.outputs)}
+    narrow = {each for each in types if is_narrow_float(each)}
+    if not all(each.bits in (32, 64) and not each.is_complex for each in types - narrow):
+        return 1
+    assert kernel.lines is not None
+    return _AT_ONCE if not narrow else _NARROW_AT_ONCE if len(kernel.lines.stretches) <= 2 else 1
+
+
+def is_narrow_float(element_type: ElementType) -> bool:
+    """Tell whether numbers are floats of two bytes, which are classes of C++."""
+    return element_type.is_floating and element_type.bits == 16
 
 
 def _of_rows(lines: Lines, most: int, at_once: int) -> tuple[int, int, int]:
@@ -109,12 +128,14 @@ def _of_rows(lines: Lines, most: int, at_once: int) -> tuple[int, int, int]:
     read neighbours at once where rows are as long as some of them.
     """
     most_at_once = min(most, at_once, lines.length // _WARP)
-    neighbours = max(n for n in (1, 2, 4) if n == 1 or (n <= most_at_once and lines.length % n == 0))
-    if lines.length <= _WARP * (min(most, _LONGEST_SHARE) // neighbours * neighbours):
+    sizes = (n for n in (2, 4, 8) if n <= most_at_once and lines.length % n == 0)
+    neighbours = max(sizes, default=1)
+    longest = min(most, _LONGEST_SHARE) // neighbours * neighbours if at_once <= _AT_ONCE else neighbours
+    if lines.length <= _WARP * longest:
         together = next(n for n in (_SMALL_BLOCK // _WARP, 2, 1) if lines.count % n == 0)
         return _WARP, together, neighbours
     share = _SHORT_SHARE if lines.length <= _SHORT_SHARE * _LARGEST_BLOCK else _LONGEST_SHARE
-    share = min(share, most) // neighbours * neighbours
+    share = min(share // neighbours * neighbours, longest)
     return min(_in_warps(-(-lines.length // share)), _LARGEST_BLOCK), 1, neighbours
 
 

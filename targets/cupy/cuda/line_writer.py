@@ -12,11 +12,14 @@ from ....transpile.emission.kernel_writer import KernelWriter
 from ....transpile.emission.lines import Line
 from ....transpile.emission.names import Names
 from ....transpile.emission.sources import SourceNames
+from ....transpile.kernels.index_maps import Offset
 from ....transpile.kernels.kernel import Kernel
 from ....transpile.kernels.phases import Phase, Phases
+from .launches import is_narrow_float
 from .renderer import CudaRenderer
 
 _WORDS = re.compile(r"\w+")
+_ALONG = ("column", 1, None)
 
 
 class LineWriter(KernelWriter):
@@ -45,6 +48,9 @@ class LineWriter(KernelWriter):
             once = {node for phase in self.loops for node in phase.before if self.plan.work.get(node, 0)}
             self.plan.named.update(x for phase in self.loops for n in phase.inside for x in n.operands if x in once)
         self.earlier: dict[Node, Expression] = {}  # names in loops that have ended
+        self.neighbours: dict[str, tuple[str, bool]] = {}  # the neighbours read at once of each array: what they are
+        # called, and whether each row has its own
+        self.made: dict[Node, str] = {}  # and those that are written at once
 
     def _name(self, node: Node) -> Expression:
         return self.earlier.get(node) or super()._name(node)
@@ -56,6 +62,8 @@ class LineWriter(KernelWriter):
 
     def write(self) -> None:
         self.written_names += [self.names.fresh(f"{self.texts[node]}_out") for node in self.results]
+        if self.launch.in_groups:
+            self._name_groups()
         if self.launch.in_loops:
             for phase in self.loops:
                 self._statements(phase.before)
@@ -69,13 +77,33 @@ class LineWriter(KernelWriter):
                 self.line(self.renderer.statement("write_of_line", name, self.texts[node]))
         self.lines[:0] = [Line(self.indent, text) for text in self._first_lines()]
 
+    def _name_groups(self) -> None:
+        """Name what a thread has of the arrays of narrow floats that it goes along, and makes of them."""
+        for node in self.plan.nodes:
+            if node.opcode == "read" and is_narrow_float(node.type) and self._is_along(node.parameters["at"]):
+                array = str(self.texts[node.operands[0]])
+                if array not in self.neighbours:
+                    self.neighbours[array] = self.names.fresh(f"{array}_here"), node.parameters["at"].is_own
+                self.texts[node] = Expression(self.renderer.statement("kept", self.neighbours[array][0]), PRIMARY)
+                self.plan.named.discard(node)
+                self.kept.discard(node)
+        for node in self.results:
+            if is_narrow_float(node.type) and node not in self.kernel.of_lines:
+                self.made[node] = self.names.fresh(f"{self.texts[node]}_here")
+
+    def _is_along(self, at: Offset) -> bool:
+        """Tell whether a read goes along a row of the array, or the only one of another."""
+        return at.is_own or (not at.start and [self.renderer.spelled(term) for term in at.terms] == [_ALONG])
+
     def _first_lines(self) -> list[str]:
         """Return where the thread is, as far as the other lines ask."""
         statement, launch = self.renderer.statement, self.launch
-        asked = self._words(0)
+        groups = [statement("define_group", name, array, is_own) for array, (name, is_own) in self.neighbours.items()]
+        asked = self._words(0).union(*map(_WORDS.findall, groups))
         if launch.in_loops:
             line = [statement("define_line")] if ("row" if launch.lines.are_rows else "column") in asked else []
-            return [statement("begin_aligned", self._long_arrays()), *line] if launch.neighbours > 1 else line
+            long = self._long_arrays() if launch.neighbours > 1 else []
+            return [*([statement("begin_aligned", long)] if long else []), *line, *groups]
         inside = [statement("define_inside")] if "inside" in asked else []
         return [statement("define_line"), *inside, *([statement("define_at")] if "at" in asked else [])]
 
@@ -84,7 +112,8 @@ class LineWriter(KernelWriter):
         length = self.launch.lines.length
         given = [self.texts[node] for node in self.kernel.function.parameters if node.shape[-1:] == (length,)]
         pairs = zip(self.results, self.written_names, strict=True)
-        return [str(name) for name in (*given, *(name for node, name in pairs if node not in self.kernel.of_lines))]
+        made = [name for node, name in pairs if node not in self.kernel.of_lines and node not in self.made]
+        return [str(name) for name in (*given, *made) if str(name) not in self.neighbours]
 
     def _words(self, begin: int) -> set[str]:
         """The words of the lines from ``begin`` on."""
@@ -98,7 +127,9 @@ class LineWriter(KernelWriter):
     def _write_elements(self, nodes: Iterable[Node]) -> None:
         names = dict(zip(self.results, self.written_names, strict=True))
         for node in nodes:
-            self.line(self.renderer.statement("write_element", names[node], self.text(node)))
+            made = self.made.get(node)
+            write = ("write_result", self.renderer.statement("kept", made)) if made else ("write_element", names[node])
+            self.line(self.renderer.statement(*write, self.text(node)))
 
     def _loop(self, phase: Phase) -> None:
         """A loop over the thread's share of the line; then what the threads of the line have, taken together."""
@@ -112,6 +143,9 @@ class LineWriter(KernelWriter):
                 name = super()._name(node)
                 self.line(renderer.statement("define_kept", renderer.type_name(node.type), name))
                 self.texts[node] = Expression(renderer.statement("kept", name), PRIMARY)
+        made = [node for node in phase.results if node in self.made]
+        for node in made:
+            self.line(renderer.statement("declare_group", renderer.type_name(node.type), self.made[node]))
         outside = set(self.texts) | self.kept
         self._begin_loop()
         begin = len(self.lines)
@@ -122,6 +156,9 @@ class LineWriter(KernelWriter):
         self._number_elements(begin)
         self.indent -= 1
         self.line(renderer.statement("end_of_loop"))
+        names = dict(zip(self.results, self.written_names, strict=True))
+        for node in made:
+            self.line(renderer.statement("write_group", names[node], self.made[node]))
         for node in set(self.texts) - outside:
             self.earlier[node] = self.texts.pop(node)
         for node in phase.reductions:

@@ -39,6 +39,7 @@ CTYPES = {
 }
 # What C++ computes in a wider type: rounded or cut after every operation, as libraries of arrays do.
 _NARROW = frozenset("s8 u8 s16 u16 f16 bf16".split())
+_NATIVE = frozenset("add subtract multiply divide negate".split())  # operators of bfloat16
 _EXACT = frozenset(
     "select maximum minimum clamp square read gather guarded_gather prelude convert arange and or xor".split()
 )
@@ -95,7 +96,12 @@ class CudaRenderer(KernelRenderer):
         if node in self.to_wrap:
             return self._wrapped(node, operands, partial(super().render, node))
         text = super().render(node, operands)
-        return self._cast(text, node.type) if node.type.name in _NARROW and node.opcode not in _EXACT else text
+        if node.type.name not in _NARROW or node.opcode in _EXACT:
+            return text
+        if node.type.name == "bf16" and node.opcode in _NATIVE:
+            self.device("BFLOAT16", "")
+            return text
+        return self._cast(text, node.type)
 
     def accumulated(self, node: Node, total: Expression, x: Expression) -> Expression:
         """The text of a running sum, product or extreme that takes in one number more."""

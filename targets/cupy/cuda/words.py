@@ -8,9 +8,10 @@ WORDS = frozenset(
     "static static_assert static_cast struct switch template this thread_local throw true try typedef typeid typename "
     "union unsigned using virtual void volatile while and or not xor bitand bitor compl float16 bfloat16 complex at i "
     "n threadIdx blockIdx blockDim gridDim infinite infinite_double not_a_number "
-    "not_a_number_double larger smaller squared sigmoid saturate sign popcount count_leading_zeros mulhi int_divide "
-    "int_remainder int_power shift_left shift_right_logical shift_right_arithmetic logistic rsqrt round_half_away abs "
-    "isfinite isnan min max half bool_ linux unix j0 j1 jn y0 y1 yn gamma signbit isinf round".split()
+    "not_a_number_double to_bfloat16 larger smaller squared sigmoid saturate sign popcount count_leading_zeros mulhi "
+    "int_divide int_remainder int_power shift_left shift_right_logical shift_right_arithmetic logistic rsqrt "
+    "round_half_away abs isfinite isnan min max half bool_ linux unix j0 j1 jn y0 y1 yn gamma signbit isinf "
+    "round".split()
 )
 DOUBLE_WORDS = frozenset(  # functions of double, which a float32 kernel does not call
     "exp expm1 log log1p sqrt cbrt sin cos tan tanh sinh cosh asin acos asinh acosh atanh floor ceil rint erf pow "

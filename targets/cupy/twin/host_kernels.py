@@ -49,6 +49,8 @@ _MATHEMATICS = frozenset(
     "remainder ceil trunc round rint fabs fmin fmax abs min max copysign ldexp j0 j1 y0 y1".split()
 )
 
+_HEADERS = re.compile(r"#include <cupy/\w+\.cuh>")  # hostcuda.h has what they have
+
 
 class OrderMatters(AssertionError):
     """The threads give another result in another order."""
@@ -66,7 +68,7 @@ def compiled(source: str) -> ctypes.CDLL:
     if not library.exists():
         with tempfile.TemporaryDirectory(dir=folder) as work:
             file, built = Path(work) / "kernel.cpp", Path(work) / "kernel.so"
-            file.write_text(source, encoding="utf-8")
+            file.write_text(_HEADERS.sub("", source), encoding="utf-8")
             command = [COMPILER, *FLAGS, "-include", str(_header(folder)), "-o", str(built), str(file)]
             result = subprocess.run(command, capture_output=True, text=True, check=False)
             if result.returncode:
@@ -291,7 +293,6 @@ class RawKernel:
     def source(self) -> str:
         """The kernel as a function that a scheduler calls for each thread."""
         code = re.sub(r'extern\s+"C"\s+__global__\s+void(\s+__launch_bounds__\([^)]*\))?', "static void", self.code)
-        code = re.sub(r"#include <cupy/\w+\.cuh>", "", code)  # hostcuda.h has what they have
         code = re.sub(r"extern\s+__shared__\s+(\w+)\s+(\w+)\[\];", r"\1 *\2 = (\1 *)hostcuda_dynamic_shared;", code)
         parameters = [f"{kind} {'*' if is_pointer else ''}a{k}" for k, (kind, is_pointer) in enumerate(self.signature)]
         names = ", ".join(f"a{k}" for k in range(len(self.signature)))

@@ -68,7 +68,19 @@ struct bfloat16 {
     bits = x != x ? 0x7fc0 : (uint16_t)((b + 0x7fff + ((b >> 16) & 1)) >> 16);
   }
   operator float() const { return __uint_as_float((unsigned)bits << 16); }
+  unsigned short to_bits() const { return bits; }
 };
+typedef bfloat16 __nv_bfloat16;  // of CUDA's own header
+struct __nv_bfloat162 { __nv_bfloat16 x, y; };
+static inline __nv_bfloat16 __ushort_as_bfloat16(unsigned short bits) { __nv_bfloat16 x; x.bits = bits; return x; }
+static inline __nv_bfloat16 __hneg(__nv_bfloat16 x) { return __ushort_as_bfloat16(x.bits ^ 0x8000); }
+static inline __nv_bfloat16 __hadd_rn(__nv_bfloat16 a, __nv_bfloat16 b) { return (float)a + (float)b; }
+static inline __nv_bfloat16 __hsub_rn(__nv_bfloat16 a, __nv_bfloat16 b) { return (float)a - (float)b; }
+static inline __nv_bfloat16 __hmul_rn(__nv_bfloat16 a, __nv_bfloat16 b) { return (float)a * (float)b; }
+static inline __nv_bfloat162 __floats2bfloat162_rn(float a, float b) { return {a, b}; }
+static inline __nv_bfloat16 __low2bfloat16(__nv_bfloat162 pair) { return pair.x; }
+#define __expf expf  // a name that the C library has taken
+static inline float __fdividef(float a, float b) { return fabsf(b) > 0x1p126f && !std::isinf(b) ? 0.0f * a : a / b; }
 
 static bool is_read_outside;
 

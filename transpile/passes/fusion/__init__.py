@@ -18,6 +18,7 @@ from .backwards import turn_around, turn_back
 from .building import KernelBuilder, call_kernel
 from .compiled_loops import compiled_loops, mark_compiled
 from .loops import kernel_loops
+from .recomputing import compute_again
 from .regions import RegionFinder
 from .variances import split_variances
 
@@ -49,7 +50,10 @@ def fuse(functions: Sequence[Function], kernels: Kernels, parallel: str) -> None
         split_variances(function, kernels)
         turn_around(function, kernels)
         loops = compiled_loops(function, kernels)
-        regions = RegionFinder(function, kernels, loops).found()
+        finder = RegionFinder(function, kernels, loops)
+        regions = finder.found()
+        if kernels.recomputes:
+            compute_again(finder, regions)
         kernels_made = [KernelBuilder(function, region).kernel() for region in regions]
         stacked = {
             store.value for node in live_nodes(function).of(("loop",)) for store in node.parameters["loop"].stores

@@ -57,6 +57,7 @@ class RegionFinder:
         self.compiled = [node.parameters["loop"].region for node in compiled]
         self.around = read_from_around(topological(roots(function)))
         self.nodes = topological(roots(function), self._needed)
+        self.order = {node: number for number, node in enumerate(self.nodes)}
         self.on_host = self._on_host()
         apart = self.on_host | self._in_conditions()
         alive = [node for node in self.nodes if node not in apart and self._has_elements(node)]
@@ -72,7 +73,7 @@ class RegionFinder:
         self.readers: dict[Node, list[tuple[Node, Map]]] = {}
         for node in self.nodes:
             if node in self.absorbed:
-                for source, at in self._read_by(node, identity(node.shape)):
+                for source, at in self.read_by(node, identity(node.shape)):
                     self.readers.setdefault(source, []).append((node, at))
         self.region_of: dict[Node, FusedRegion] = {}
         self.siblings: dict[object, list[Node]] = {}  # reductions by the lines that they reduce, and by stage
@@ -87,9 +88,8 @@ class RegionFinder:
             region = self.region_of.get(node)
             if region is not None:
                 made.setdefault(region)
-                region.nodes.append(node)
         for region in made:
-            self._close(region)
+            self.close(region)
         return [region for region in made if self._is_worth_it(region)]
 
     def _has_elements(self, node: Node) -> bool:
@@ -124,7 +124,7 @@ class RegionFinder:
         whole = self._parts(node.operands[0].shape, axes) == 1
         return whole and is_splittable(node) and set(axes) <= set(reduced_axes(node))
 
-    def _read_by(self, node: Node, at: Map) -> Iterator[tuple[Node, Map]]:
+    def read_by(self, node: Node, at: Map) -> Iterator[tuple[Node, Map]]:
         return read_by(node, at, node in self.reductions)
 
     def _needed(self, node: Node) -> Sequence[Node]:
@@ -194,7 +194,7 @@ class RegionFinder:
         self, node: Node, loop: tuple[int, ...], own: Map, begin: int, stage: dict[Node, int]
     ) -> tuple[int, list[FusedRegion]]:
         """Return the stage of an operation that is computed at ``own`` of a ``loop``, and the regions that it joins."""
-        reads = [read for read in self._read_by(node, own) if read[0].region is node.region]
+        reads = [read for read in self.read_by(node, own) if read[0].region is node.region]
         latest = begin
         for source, at in reads:
             leaves = source in self.fusible and not (self._is_like(source, at, loop) or self._is_shorter(source, loop))
@@ -235,7 +235,7 @@ class RegionFinder:
     def _origins(self, loop: tuple[int, ...], nodes: Iterable[Node]) -> set[object]:
         """The arrays as large as a loop that nodes are or read, or the regions that give these."""
         known = [node for node in nodes if node in self.fusible]
-        read = {source for node in known for source, _ in self._read_by(node, identity(node.shape))} | {*nodes}
+        read = {source for node in known for source, _ in self.read_by(node, identity(node.shape))} | {*nodes}
         return {self.region_of.get(source, source) for source in read if prod(source.shape) == prod(loop)}
 
     def _places(self, node: Node) -> Iterator[tuple[tuple[int, ...], Map]]:
@@ -244,7 +244,7 @@ class RegionFinder:
         if node in self.reductions:
             yield node.operands[0].shape, of_lines(node)
             return
-        reads = () if node.operation.joins or node in self.running else self._read_by(node, identity(node.shape))
+        reads = () if node.operation.joins or node in self.running else self.read_by(node, identity(node.shape))
         for source, at in reads:
             region = self.region_of.get(source)
             if region is None or not region.axes or source in region.unfinished or region.body is not node.region:
@@ -305,7 +305,7 @@ class RegionFinder:
                 continue
             if node not in self.fusible or node in self.along or node.shape != shape:
                 return False
-            for source, at in self._read_by(node, identity(shape)):
+            for source, at in self.read_by(node, identity(shape)):
                 if source.region is loop.region and source not in self.on_host and at != identity(shape):
                     return False
         return all(carry.parameter.shape == shape for carry in loop.carries if not carry.parameter.is_python_int)
@@ -323,7 +323,7 @@ class RegionFinder:
                 regions.setdefault(region)
                 if region is None:
                     break
-                for number, (source, place) in enumerate(self._read_by(reader, region.at[reader])):
+                for number, (source, place) in enumerate(self.read_by(reader, region.at[reader])):
                     if source is node:
                         own_piece = (reader, number) if reader.operation.joins else region.pieces.get(reader)
                         places.setdefault((place, own_piece))
@@ -356,20 +356,27 @@ class RegionFinder:
         is_repeated = any(body.kind == "loop" for body in region.body.path())
         return arguments <= self.kernels.most_arguments and self.kernels.pays(region.nodes, saved, is_repeated)
 
-    def _close(self, region: FusedRegion) -> None:
-        """Set what is read by others, what is read from others, and into how many parts lines are cut."""
+    def close(self, region: FusedRegion) -> None:
+        """Set the operations in order, what is read by others, what is read from others, and into how many parts lines
+        are cut.
+        """
         if region.axes:
             region.parts = self._parts(region.loop, region.axes)
+        region.nodes = sorted(region.at, key=self.order.__getitem__)
+        region.outputs = [node for node in region.nodes if self._is_output(node, region)]
         inputs: dict[Node, None] = {}
         for node in region.nodes:
-            if node in self.read_outside or any(
-                self.region_of.get(reader) is not region for reader, _ in self.readers.get(node, [])
-            ):
-                region.outputs.append(node)
-            for source, _ in self._read_by(node, region.at[node]):
+            for source, _ in self.read_by(node, region.at[node]):
                 if source not in region.at and not is_generated(source):
                     inputs.setdefault(source)
         region.inputs = list(inputs)
+
+    def _is_output(self, node: Node, region: FusedRegion) -> bool:
+        """Tell whether others read what a region computes, but for those that compute it again."""
+        if self.region_of[node] is not region:
+            return False
+        readers = (self.region_of.get(reader) for reader, _ in self.readers.get(node, []))
+        return node in self.read_outside or any(other is None or node not in other.at for other in readers)
 
 
 def _elements(region: FusedRegion, of: Piece | None) -> int:

@@ -1,0 +1,94 @@
+"""Cheap values that two kernels need are computed by both, where no more arrays are read for that."""
+
+import re
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+pytest.importorskip("cupy", reason="CuPy is not installed")
+
+from jax import numpy as jnp  # noqa: E402
+
+import xla2py  # noqa: E402
+from xla2py.targets.cupy.twin.costs import costs_of  # noqa: E402
+from xla2py.tests.ladder.running import checked, needs_compiler  # noqa: E402
+from xla2py.transpile.equivalence.comparison import flatten  # noqa: E402
+
+pytestmark = needs_compiler
+GENERATOR = np.random.default_rng(5)
+X, W = (GENERATOR.standard_normal((64, 64)).astype(np.float32) for _ in range(2))
+BIAS = GENERATOR.standard_normal(64).astype(np.float32)
+
+
+def between(first, second):
+    """A function of ``x`` and a bias, then a product, which no kernel has, then one of both."""
+
+    def function(x, w, bias):
+        early = first(x, bias)
+        return second(early @ w, x, bias, early)
+
+    return function
+
+
+# What comes before and behind the product, and how many results the first kernel has.
+PROGRAMS = {
+    "a sum": (lambda x, b: jnp.sin((x + b) * 2), lambda y, x, b, _: jnp.sin(y) * (x + b), 1),
+    "a chain": (
+        lambda x, b: jnp.tanh((x + b) * (x + b) - 1),
+        lambda y, x, b, _: jnp.sin(y) * ((x + b) * (x + b) - 1),
+        1,
+    ),
+    "of what is there": (lambda x, b: jnp.tanh(x + b), lambda y, x, b, early: y * (early * early - x - b), 1),
+    "costly": (lambda x, b: jnp.exp(x) * 2 + b, lambda y, x, b, _: y * jnp.exp(x), 2),
+    "of two other arrays": (
+        lambda x, b: jnp.sin(x * jnp.cos(b) + jnp.exp(x)),
+        lambda y, x, b, _: jnp.sin(y) - (x * jnp.cos(b) + jnp.exp(x)),
+        2,
+    ),
+}
+
+
+def emitted_for(function, *arguments):
+    return xla2py.emit(xla2py.from_jax(function, *arguments), "cupy", style="fast", nested=False, format=False)
+
+
+def assert_is_as_in_jax(module, function, *arguments):
+    found = checked(module, list(arguments))
+    expected = [np.asarray(leaf) for _, leaf in flatten(jax.jit(function)(*arguments))]
+    for one, other in zip(found if isinstance(found, tuple) else (found,), expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_second_kernel_computes_it_again(name):
+    first, second, results = PROGRAMS[name]
+    function = between(first, second)
+    module = emitted_for(function, X, W, BIAS)
+    kernel = module.source[module.source.index("cp.ElementwiseKernel(") :]
+    outputs = kernel.split('"')[3]
+    assert len(outputs.split(",")) == results
+    assert_is_as_in_jax(module, function, X, W, BIAS)
+
+
+def test_what_is_returned_is_stored_and_read():
+    def function(x, w, bias):
+        total = x + bias
+        return total, jnp.sin(jnp.tanh(total * 2) @ w) * total
+
+    module = emitted_for(function, X, W, BIAS)
+    assert module.source.count("cp.ElementwiseKernel(") == 2
+    assert re.search(r'"float32 dot, float32 \w+"', module.source)
+    assert_is_as_in_jax(module, function, X, W, BIAS)
+
+
+def test_gradients_of_a_layer_and_its_norm_move_fewer_bytes():
+    def loss(x, w, bias):
+        wide = jax.nn.gelu(x @ w + bias)
+        centred = wide - wide.mean(-1, keepdims=True)
+        return (centred * jax.lax.rsqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * bias).sum()
+
+    gradient = jax.grad(loss, (0, 1, 2))
+    module = emitted_for(gradient, X, W, BIAS)
+    assert_is_as_in_jax(module, gradient, X, W, BIAS)
+    assert costs_of(module.load, [X, W, BIAS]).bytes_moved < 16 * X.nbytes

@@ -1,0 +1,76 @@
+"""Cheap values that a later kernel needs, too: it computes them again, and no array of them is written and read.
+
+The gradient of an activation needs what the activation was computed of: a product or two in place of an array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+
+from ...array.node import Node
+from ...kernels.index_maps import identity
+from .reading import is_generated, read_by
+from .regions import FusedRegion, RegionFinder
+
+_MOST_AGAIN = 8  # operations
+_SMALL = 16  # arrays of so many times fewer elements than a loop has cost it nothing
+
+
+def compute_again(finder: RegionFinder, regions: Sequence[FusedRegion]) -> None:
+    """Let regions compute what earlier ones of the same loop would give them, if that is cheap and they read no more
+    arrays than before.
+    """
+    alike: dict[object, set[FusedRegion]] = {}
+    for region in regions:
+        if not region.is_round:
+            alike.setdefault((region.body, region.loop), set()).add(region)
+    for region in regions:
+        for output in region.outputs:
+            members: dict[Node, None] = {}
+            needed = list(dict.fromkeys(_needed(region, output, members)))
+            readers = _readers(finder, output, alike.get((region.body, region.loop), set())) - {region}
+            if 0 < len(members) <= _MOST_AGAIN and all(_is_no_more(region, other, needed) for other in readers):
+                finder.read_outside.update(needed if readers else ())
+                for reader in readers:
+                    reader.at.update(dict.fromkeys(members, identity(reader.loop)))
+                    finder.close(reader)
+        finder.close(region)
+
+
+def _readers(finder: RegionFinder, output: Node, alike: set[FusedRegion]) -> set[FusedRegion]:
+    """Return the regions that read a result, if they are all ``alike`` and read it as their loops go; else none."""
+    found: set[FusedRegion] = set()
+    if output in finder.read_outside:
+        return found
+    for node, _ in finder.readers.get(output, []):
+        region = finder.region_of.get(node)
+        if region is None or region not in alike or node in region.pieces:
+            return set()
+        if any(one is output and at != identity(region.loop) for one, at in finder.read_by(node, region.at[node])):
+            return set()
+        found.add(region)
+    return found
+
+
+def _needed(region: FusedRegion, node: Node, members: dict[Node, None]) -> Iterator[Node]:
+    """The arrays that a value is computed of by cheap operations of its region, which become ``members``."""
+    if region.at.get(node) != identity(region.loop) or node in region.pieces or not _is_cheap(node):
+        yield node
+        return
+    for source, _ in read_by(node, identity(node.shape), reduced=False):
+        if not is_generated(source) and not source.is_literal:
+            yield from _needed(region, source, members)
+    members.setdefault(node)
+
+
+def _is_cheap(node: Node) -> bool:
+    operation = node.operation
+    return operation.is_elementwise and not operation.is_costly and not operation.joins and bool(node.operands)
+
+
+def _is_no_more(region: FusedRegion, reader: FusedRegion, needed: Sequence[Node]) -> bool:
+    """Tell whether a region reads no more arrays as large as its loop than before, and all that it reads are there."""
+    large = [node for node in needed if prod(node.shape) * _SMALL > prod(reader.loop)]
+    is_there = all(node not in region.at or node in region.outputs for node in large)
+    return is_there and sum(node not in reader.inputs and node not in reader.at for node in large) <= 1
