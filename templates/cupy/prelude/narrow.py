@@ -18,7 +18,7 @@ __device__ float from_bits(int bits, int exponent_bits, int mantissa_bits, int b
   else exponent = 1;  // subnormal
   float x = ldexpf((float)mantissa, exponent - bias - mantissa_bits);
   if (size > most) x = __int_as_float(size == inf ? 0x7f800000 : 0x7fc00000);
-  return bits >> width & 1 ? -x : x;
+  return copysignf(x, bits >> width & 1 ? -1.0f : 1.0f);  // a minus would lose the sign of NaN
 }
 __device__ int to_bits(double x, int exponent_bits, int mantissa_bits, int bias, int most, int above, int none) {
   int sign = (signbit(x) ? 1 : 0) << (exponent_bits + mantissa_bits);
