@@ -260,7 +260,8 @@ def test_text_in_other_encodings_is_read(encoding):
 
 
 @pytest.mark.parametrize("colour", ["", "\x1b[34m\x1b[1m"])
-def test_a_jaxpr_is_named(colour):
-    text = f"{{ {colour}lambda ; a:f32[3]. let b:f32[3] = sin a in (b,) }}\n"
+@pytest.mark.parametrize("first", ["", "let lambda = ", "let _where = "])  # one that is called comes first
+def test_a_jaxpr_is_named(first, colour):
+    text = f"{first}{{ {colour}lambda ; a:f32[3]. let b:f32[3] = sin a in (b,) }}\n"
     with pytest.raises(HloSyntaxError, match="XP142: this is a jaxpr"):
         load(text)

@@ -25,6 +25,8 @@ def agrees(function, *arguments, budget=EXACT):
         (lambda x: x * jnp.isfinite(jnp.array([1.0, jnp.inf, 2, 3])), None),
         (lambda x: jnp.where(jnp.arange(4) < 9, x, 0), "return x"),
         (lambda x: x + (jnp.arange(4) * 0 + 2), "return x + 2"),
+        (lambda x: x + jnp.ones((2, 4)).sum(0), "return x + 2"),
+        (lambda x: x * jnp.zeros((4, 0)).dot(jnp.ones(0)), "return x * 0"),
         (lambda x: x + jnp.nextafter(jnp.float32(1), jnp.float32(jnp.inf)), "return x + 1.0000001"),
     ],
 )
@@ -69,6 +71,20 @@ def test_what_processors_round_differently_stays():
     )
     assert "np.exp(np.array([1, 2, 3]" in main(text)
     assert_agrees(text, X[:3], without="constants")
+
+
+@pytest.mark.parametrize("numbers", ["0.5, 1.5, 2", "-0, -0, -0", "16777216, 1, 1", "inf, 1, 1", "nan, 1, 2"])
+def test_sums_whose_order_or_sign_may_matter_stay(numbers):
+    text = entry(
+        "x = f32[] parameter(0)",
+        f"c = f32[3] constant({{{numbers}}})",
+        "z = f32[] constant(0)",
+        "s = f32[] reduce(c, z), dimensions={0}, to_apply=add",
+        "y = f32[] multiply(x, s)",
+        functions="add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }",
+    )
+    assert ".sum()" in main(text)
+    assert_agrees(text, np.float32(1.5), without="constants")
 
 
 SPECIAL = np.array([0.0, -0.0, 1.5, -2.5, np.inf, -np.inf, np.nan, 3e9, -3e9, 1e-30], np.float32)

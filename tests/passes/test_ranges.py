@@ -41,6 +41,8 @@ def test_rows(form, function, expected):
         (lambda x: x[np.arange(7, 0, -3)], "return x[7::-3]"),
         (lambda x: x[np.array([2, 1, 0])], "return x[2::-1]"),
         (lambda x: x[np.array([6, 7])], "return x[6:8]"),
+        (lambda x: jnp.take(x, jnp.arange(1, 5), mode="wrap"), "return x[1:5]"),
+        (lambda x: x[jnp.arange(N)[2:]], "return x[2:]"),
         (lambda x: jnp.cos(x)[np.arange(2, 9)] * 2, "return np.cos(x)[2:9] * 2"),
     ],
 )

@@ -31,7 +31,7 @@ _UTF_16 = {  # by the byte order mark, or a text's first letters
     re.compile(rb"\xff\xfe|(?:[\n\r\t -~]\0){8}"): "utf-16-le",
     re.compile(rb"\xfe\xff|(?:\0[\n\r\t -~]){8}"): "utf-16-be",
 }
-_JAXPR = re.compile(rb"\s*\{\s*(?:\x1b\[[\d;]*m\s*)*lambda\b")
+_JAXPR = re.compile(rb"\s*(?:let\s[^{]*=\s*)?\{\s*(?:\x1b\[[\d;]*m\s*)*lambda\b")  # after one that it calls
 
 
 def load(source: Any, *, name: str | None = None, examples: Sequence[Any] = ()) -> HloModule:

@@ -109,12 +109,25 @@ def _mask(make: Callable[..., Array]) -> Callable[[Node], Array]:
     return lambda node: make(*node.shape, node.parameters["diagonal"], dtype=node.type.dtype)
 
 
+def _is_counted(x: Array) -> bool:
+    """Tell whether floats are integers that add up alike in any order; -0.0 is none."""
+    if x.dtype not in (np.float32, np.float64) or not np.isfinite(x).all():
+        return False
+    has_fractions = (x != np.trunc(x)).any() or (np.signbit(x) & (x == 0)).any()
+    return not has_fractions and np.abs(x).sum(dtype=np.float64) < 2.0 ** np.finfo(x.dtype).nmant
+
+
 def _folded(node: Node, x: Array) -> Array | None:
     """Return what a reduction gives whose order does not matter."""
-    if x.dtype.kind == "f" and node.opcode in ("sum", "prod"):
+    if x.dtype.kind == "f" and node.opcode in ("sum", "prod") and not (node.opcode == "sum" and _is_counted(x)):
         return None
     axes, keepdims = tuple(node.parameters["axes"]), node.parameters.get("keepdims", False)
     return np.asarray(_FOLDS[node.opcode](x, axis=axes, keepdims=keepdims)).astype(node.type.dtype)
+
+
+def _empty_product(node: Node, x: Array, y: Array) -> Array | None:
+    """Return the zeros that a product along an axis of size 0 gives."""
+    return None if x.size and y.size else np.zeros(node.shape, node.type.dtype)
 
 
 _RULES: dict[str, Callable[..., Array | None]] = {
@@ -144,5 +157,6 @@ _RULES: dict[str, Callable[..., Array | None]] = {
     "roll": lambda node, x: np.roll(x, node.parameters["shift"], node.parameters["axis"]),
     "prelude": _called,
     "library": _of_library,
+    "matmul": _empty_product,
     **dict.fromkeys(_FOLDS, _folded),
 }

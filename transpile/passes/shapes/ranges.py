@@ -36,8 +36,9 @@ def ranges(function: Function, supports: Support) -> None:
 
 
 def tables(function: Function, supports: Support) -> None:
-    """Write tables of integers at even distances as ranges."""
+    """Write tables of integers at even distances as ranges, and elements at places that are known by now as slices."""
     if supports.features.sizes_are_fixed:
+        rewrite(function, ("take", "setitem"), partial(_sliced, function.graph), supports)
         rewrite(function, ("array",), partial(_of_table, function.graph), supports)
 
 
@@ -57,6 +58,8 @@ def _computed(node: Node, depth: int) -> range | None:
         return range(given.get("start", 0), given["stop"], given.get("step", 1))
     if node.opcode == "convert":
         return row_of(node.operands[0], depth - 1)
+    if node.opcode == "getitem":
+        return _part(row_of(node.operands[0], depth - 1), node.parameters["index"])
     if node.opcode == "negate":
         return _times(row_of(node.operands[0], depth - 1), -1, node)
     if node.opcode not in ("add", "subtract", "multiply"):
@@ -71,6 +74,12 @@ def _computed(node: Node, depth: int) -> range | None:
     if node.opcode == "subtract" and left is not None:
         return range(left - row.start, left - row.stop, -row.step)
     return _plus(row, number if node.opcode == "add" else -number)
+
+
+def _part(row: range | None, index: tuple[Any, ...]) -> range | None:
+    """A slice of a row."""
+    is_slice = len(index) == 1 and isinstance(index[0], tuple)
+    return row[slice(*index[0])] if row is not None and is_slice else None
 
 
 def _number(node: Node) -> int | None:
