@@ -5,7 +5,7 @@ The gradient of an activation needs what the activation was computed of: a produ
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import prod
 
 from ...array.node import Node
@@ -26,16 +26,19 @@ def compute_again(finder: RegionFinder, regions: Sequence[FusedRegion]) -> None:
         if not region.is_round:
             alike.setdefault((region.body, region.loop), set()).add(region)
     for region in regions:
+        beside = alike.get((region.body, region.loop), set())
+        is_changed = False
         for output in region.outputs:
-            members: dict[Node, None] = {}
-            needed = list(dict.fromkeys(_needed(region, output, members)))
-            readers = _readers(finder, output, alike.get((region.body, region.loop), set())) - {region}
-            if 0 < len(members) <= _MOST_AGAIN and all(_is_no_more(region, other, needed) for other in readers):
-                finder.read_outside.update(needed if readers else ())
+            members, needed = _computed_of(region, output)
+            readers = _readers(finder, output, beside) - {region}
+            if members and readers and all(_is_no_more(region, other, needed) for other in readers):
+                is_changed = True
+                finder.read_outside.update(needed)
                 for reader in readers:
                     reader.at.update(dict.fromkeys(members, identity(reader.loop)))
                     finder.close(reader)
-        finder.close(region)
+        if is_changed:
+            finder.close(region)
 
 
 def _readers(finder: RegionFinder, output: Node, alike: set[FusedRegion]) -> set[FusedRegion]:
@@ -53,15 +56,21 @@ def _readers(finder: RegionFinder, output: Node, alike: set[FusedRegion]) -> set
     return found
 
 
-def _needed(region: FusedRegion, node: Node, members: dict[Node, None]) -> Iterator[Node]:
-    """The arrays that a value is computed of by cheap operations of its region, which become ``members``."""
-    if region.at.get(node) != identity(region.loop) or node in region.pieces or not _is_cheap(node):
-        yield node
-        return
-    for source, _ in read_by(node, identity(node.shape), reduced=False):
-        if not is_generated(source) and not source.is_literal:
-            yield from _needed(region, source, members)
-    members.setdefault(node)
+def _computed_of(region: FusedRegion, output: Node) -> tuple[set[Node], set[Node]]:
+    """Return the cheap operations of a region that make a result, and what these read; none where they are many."""
+    members: set[Node] = set()
+    needed: set[Node] = set()
+    waiting = [output]
+    while waiting and len(members) <= _MOST_AGAIN:
+        node = waiting.pop()
+        if node in members or is_generated(node) or node.is_literal:
+            continue
+        if region.at.get(node) != identity(region.loop) or node in region.pieces or not _is_cheap(node):
+            needed.add(node)
+            continue
+        members.add(node)
+        waiting += [source for source, _ in read_by(node, identity(node.shape), reduced=False)]
+    return (set(), set()) if waiting else (members, needed)
 
 
 def _is_cheap(node: Node) -> bool:
@@ -69,7 +78,7 @@ def _is_cheap(node: Node) -> bool:
     return operation.is_elementwise and not operation.is_costly and not operation.joins and bool(node.operands)
 
 
-def _is_no_more(region: FusedRegion, reader: FusedRegion, needed: Sequence[Node]) -> bool:
+def _is_no_more(region: FusedRegion, reader: FusedRegion, needed: set[Node]) -> bool:
     """Tell whether a region reads no more arrays as large as its loop than before, and all that it reads are there."""
     large = [node for node in needed if prod(node.shape) * _SMALL > prod(reader.loop)]
     is_there = all(node not in region.at or node in region.outputs for node in large)
