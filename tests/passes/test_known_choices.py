@@ -16,7 +16,12 @@ M = np.array([True, False, True, False, True, False, True, False])
     [
         (lambda x, m: jnp.where(m, x, jnp.where(m, 2.0, x * 3)), "return np.where(m, x, x * 3)"),
         (lambda x, m: jnp.where(m, jnp.where(m, x, 2.0), x * 3), "return np.where(m, x, x * 3)"),
-        (lambda x, m: jnp.where(m, x, jnp.where(~m, 2.0, x * 3)), "np.where(~m, 2, x * 3)"),  # another mask
+        (lambda x, m: jnp.where(m, x, jnp.where(~m, 2.0, x * 3)), "return np.where(m, x, 2)"),
+        (lambda x, m: jnp.where(m, jnp.where(~m, x, 2.0), x * 3), "return np.where(m, 2, x * 3)"),
+        (lambda x, m: jnp.where(m & ~m, x, x * 3), "return x * 3"),
+        (lambda x, m: jnp.where(~(x > 0) | (x > 0), x, x * 3), "return x"),
+        (lambda x, m: (x, m & ~m), "return x, np.zeros(8, dtype=np.bool_)"),
+        (lambda x, m: jnp.where(m, x, jnp.where(~(x > 0), 2.0, x * 3)), "np.where(~(x > 0), 2, x * 3)"),  # another mask
         (lambda x, m: jnp.where(jnp.isnan(x), 0, x) == jnp.inf, "return x == np.inf"),
         (lambda x, m: jnp.where(x == 1, 5, x) == -2, "return x == -2"),
         (lambda x, m: jnp.where(jnp.isnan(x), 0, x) == 0, "np.where(np.isnan(x), 0, x) == 0"),

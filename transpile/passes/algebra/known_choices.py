@@ -1,8 +1,8 @@
 """Choices that are known where they are read: by the same mask once more, or by a comparison that tells them apart.
 
-``where(m, x, where(m, y, z))`` never takes ``y``. ``where(isnan(x), 0, x) == inf`` holds where ``x == inf`` does, since
-neither NaN nor 0 is inf: the gradient of ``nan_to_num`` asks so. ``where(m, a, where(n, a, x))`` is
-``where(m | n, a, x)``. And ``stack([a, b, False]).any()`` is ``a | b``.
+``where(m, x, where(m, y, z))`` never takes ``y``, and ``m & ~m`` holds nowhere. ``where(isnan(x), 0, x) == inf`` holds
+where ``x == inf`` does, since neither NaN nor 0 is inf: the gradient of ``nan_to_num`` asks so.
+``where(m, a, where(n, a, x))`` is ``where(m | n, a, x)``. And ``stack([a, b, False]).any()`` is ``a | b``.
 """
 
 from __future__ import annotations
@@ -101,11 +101,22 @@ def _compared_with(mask: Node) -> tuple[Node | None, Any]:
     return (found["x"], literal_value(found["C"])) if found is not None else (None, None)
 
 
+def _decided(graph: Graph, node: Node, found: Bindings) -> Node:
+    """Return what a mask and its contrary give: nothing where both must hold, else everything."""
+    is_any = node.opcode == "or"
+    answer = graph.literal(is_any, PRED)
+    return graph.add("ones" if is_any else "zeros", (answer,), shape=node.shape) if node.ndim else answer
+
+
 _IS_NUMBER = pattern("compare(x, C, direction='EQ')")
 RULES = (
     Rule("compare((choice := select(m, A, x)), B, direction='EQ')", _compared),
     Rule("select(m, x, select(m, y, z))", "select(m, x, z)"),
     Rule("select(m, select(m, x, y), z)", "select(m, x, z)"),
+    Rule("select(m, x, select(not_(m), y, z))", "select(m, x, y)"),
+    Rule("select(m, select(not_(m), x, y), z)", "select(m, y, z)"),
+    Rule("and_(m, not_(m))", _decided, when=PRED.__eq__),
+    Rule("or_(m, not_(m))", _decided, when=PRED.__eq__),
     Rule("select(m, a, (inner := select(n, a, x)))", _one_or_other, once=("inner",)),
     Rule("select(m, (inner := select(n, x, a)), a)", _one_and_other, once=("inner",)),
 )
