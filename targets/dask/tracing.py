@@ -215,6 +215,8 @@ class Trace:
             inner = 0
             if place[0].opcode == "prelude":
                 inner = INNER * max(map(size_of, (place, *self.operands[place])))
+            elif place[0].opcode == "argsort":  # NumPy's places have 64 bits
+                inner = size * 8 // place[0].type.dtype.itemsize
             peak = max(peak, alive + inner)
             end = last.get(place, len(self.order))
             dying[end] = dying.get(end, 0) + size

@@ -148,3 +148,27 @@ def test_a_refusal_tells_what_the_best_chunks_need():
     with pytest.raises(UnsupportedError, match=r"the program needs about 15. MiB in chunks and may use 128MiB"):
         plan_of(text, memory="128MiB")
     assert size_in_bytes("128MiB") < plan_of(text, memory="160MiB").mapped_peak_bytes <= size_in_bytes("160MiB")
+
+
+def test_blocks_that_dask_joins_are_counted_though_they_lie_in_files():
+    text = """ENTRY main {
+  x = f32[65536,256] parameter(0)
+  y = f32[256,16] parameter(1)
+  ROOT r = f32[65536,16] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}"""
+    (phase,) = plan_of(text, chunks="1MiB").phases
+    assert phase.mapped_task_bytes >= 1 << 20
+
+
+def test_places_in_sorted_columns_have_64_bits():
+    text = """
+less { a = f32[] parameter(0)  b = f32[] parameter(1)  i = s32[] parameter(2)  j = s32[] parameter(3)
+  ROOT c = pred[] compare(a, b), direction=LT }
+ENTRY main {
+  x = f32[65536,64] parameter(0)
+  i = s32[65536,64] iota(), iota_dimension=0
+  sorted = (f32[65536,64], s32[65536,64]) sort(x, i), dimensions={0}, is_stable=true, to_apply=less
+  ROOT r = s32[65536,64] get-tuple-element(sorted), index=1
+}"""
+    (phase,) = plan_of(text, chunks="1MiB").phases
+    assert phase.task_bytes >= (4 + 8 + 4) * (1 << 18)
