@@ -4,7 +4,6 @@ operations."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from math import prod
 from typing import Any
 
 from ...array.graph import Graph
@@ -84,14 +83,11 @@ def _finished(graph: Graph, region: FusedRegion, node: Node, given: Node) -> Nod
     """Return what stands for a result: the parts of a reduction are reduced by the library."""
     if node not in region.unfinished:
         return given
-    opcode = "sum" if node.opcode == "mean" else node.opcode
     _, axes = _given(region, node)
     parameters: dict[str, Any] = {"axes": axes} | ({"keepdims": True} if given.ndim == node.ndim else {})
-    total = graph.typed(opcode, (given,), node.shape, node.element_type, **parameters)
-    if node.opcode != "mean":
-        return total
-    count = graph.literal(prod(region.loop[axis] for axis in reduced_axes(node)), node.type)
-    return graph.typed("divide", (total, count), node.shape, node.element_type)
+    if node.opcode == "mean":  # of which each part is what it adds
+        return graph.typed("sum", (given,), node.shape, node.element_type, **parameters, stands_for=node)
+    return graph.typed(node.opcode, (given,), node.shape, node.element_type, **parameters)
 
 
 class KernelBuilder:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from ...array.graph import Graph
 from ...array.node import Node
@@ -32,7 +33,7 @@ class LineReductions:
     def add(self, node: Node, x: Node, in_parts: bool) -> Node:
         """Return what stands for a reduction ``node`` of the caller, of the elements ``x``; narrow ones are widened.
 
-        Of a mean ``in_parts`` that is a sum.
+        Of a mean ``in_parts`` that is what these elements add to it.
         """
         wide = F32 if x.type.is_floating and x.type.bits < 32 else _WIDE.get(x.type, x.type)
         if node.opcode in ("sum", "prod") and node.type.bits > wide.bits:
@@ -41,7 +42,7 @@ class LineReductions:
         if node.opcode in _EXTREMES or node.opcode == "prelude":
             made = self._place(node, x)
         elif node.opcode in ("mean", "var", "std"):
-            made = self._reduced("sum", x) if in_parts else self._of_sums(node, x)
+            made = self._mean(node, x) if in_parts else self._of_sums(node, x)
         else:
             made = self._reduced(node.opcode, x)
         return self._converted(made, node.type)
@@ -57,8 +58,12 @@ class LineReductions:
         self.made.add(made)
         return made
 
+    def _mean(self, node: Node, x: Node) -> Node:
+        count = prod(self.loop[axis] for axis in reduced_axes(node))
+        return self._node("mean", (self._reduced("sum", x),), x.type, count=count)
+
     def _of_sums(self, node: Node, x: Node) -> Node:
-        mean = self._node("mean", (self._reduced("sum", x),), x.type, count=self.lines.length)
+        mean = self._mean(node, x)
         if node.opcode == "mean":
             return mean
         difference = self._node("subtract", (x, mean), x.type)
