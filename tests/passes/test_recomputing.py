@@ -82,6 +82,18 @@ def test_what_is_returned_is_stored_and_read():
     assert_is_as_in_jax(module, function, X, W, BIAS)
 
 
+def test_what_a_kernel_of_columns_cannot_give_is_not_asked_of_it():
+    """A choice by rows within sums of columns: they can give neither a number for each row, nor the rows again."""
+
+    def function(x, bias):
+        chosen = jnp.where((bias == 2)[:, None], x, bias[:, None])
+        total = chosen.sum(0)
+        return (total * x).argmax(0), jnp.maximum(chosen, total.max()) - x
+
+    module = emitted_for(function, X, BIAS)
+    assert_is_as_in_jax(module, function, X, BIAS)
+
+
 def test_gradients_of_a_layer_and_its_norm_move_fewer_bytes():
     def loss(x, w, bias):
         wide = jax.nn.gelu(x @ w + bias)

@@ -80,6 +80,14 @@ def _is_cheap(node: Node) -> bool:
 
 def _is_no_more(region: FusedRegion, reader: FusedRegion, needed: set[Node]) -> bool:
     """Tell whether a region reads no more arrays as large as its loop than before, and all that it reads are there."""
+    if not all(node not in region.at or node in region.outputs or _is_of_each_line(region, node) for node in needed):
+        return False
     large = [node for node in needed if prod(node.shape) * _SMALL > prod(reader.loop)]
-    is_there = all(node not in region.at or node in region.outputs for node in large)
-    return is_there and sum(node not in reader.inputs and node not in reader.at for node in large) <= 1
+    return sum(node not in reader.inputs and node not in reader.at for node in large) <= 1
+
+
+def _is_of_each_line(region: FusedRegion, node: Node) -> bool:
+    """Tell whether a region has a number for each line that it reduces, which it can give as well."""
+    lines = prod(size for axis, size in enumerate(region.loop) if axis not in region.axes)
+    is_along = any(index.axis in region.axes for index in region.at[node])
+    return bool(region.axes) and not is_along and prod(node.shape) == lines and lines * _SMALL <= prod(region.loop)
