@@ -94,6 +94,28 @@ def test_what_a_kernel_of_columns_cannot_give_is_not_asked_of_it():
     assert_is_as_in_jax(module, function, X, BIAS)
 
 
+def test_what_is_read_elsewhere_than_the_loop_is_stored():
+    """The second kernel reads the sum turned and rolled, too, and what it computes again is at its own place."""
+
+    def function(x, w, bias):
+        total = x + bias
+        early = jnp.tanh(total * 2)
+        return jnp.sin(early @ w) * total + jnp.roll(total, 1, 0) + total.T
+
+    module = emitted_for(function, X, W, BIAS)
+    assert_is_as_in_jax(module, function, X, W, BIAS)
+
+
+def test_a_kernel_of_which_all_is_computed_again_is_left_out():
+    def function(x, bias):
+        total = jnp.abs(x) + bias
+        largest = jnp.maximum(jnp.roll(x, 1, 0), total)
+        return jnp.sin(largest) * total - largest, (total * total + largest.min()).sum()
+
+    module = emitted_for(function, X, BIAS)
+    assert_is_as_in_jax(module, function, X, BIAS)
+
+
 def test_gradients_of_a_layer_and_its_norm_move_fewer_bytes():
     def loss(x, w, bias):
         wide = jax.nn.gelu(x @ w + bias)

@@ -53,7 +53,7 @@ def fuse(functions: Sequence[Function], kernels: Kernels, parallel: str) -> None
         finder = RegionFinder(function, kernels, loops)
         regions = finder.found()
         if kernels.recomputes:
-            compute_again(finder, regions)
+            regions = compute_again(finder, regions)
         kernels_made = [KernelBuilder(function, region).kernel() for region in regions]
         stacked = {
             store.value for node in live_nodes(function).of(("loop",)) for store in node.parameters["loop"].stores

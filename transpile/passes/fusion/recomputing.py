@@ -17,9 +17,9 @@ _MOST_AGAIN = 8  # operations
 _SMALL = 16  # arrays of so many times fewer elements than a loop has cost it nothing
 
 
-def compute_again(finder: RegionFinder, regions: Sequence[FusedRegion]) -> None:
+def compute_again(finder: RegionFinder, regions: Sequence[FusedRegion]) -> list[FusedRegion]:
     """Let regions compute what earlier ones of the same loop would give them, if that is cheap and they read no more
-    arrays than before.
+    arrays than before. Return those that give anything still.
     """
     alike: dict[object, set[FusedRegion]] = {}
     for region in regions:
@@ -31,7 +31,8 @@ def compute_again(finder: RegionFinder, regions: Sequence[FusedRegion]) -> None:
         for output in region.outputs:
             members, needed = _computed_of(region, output)
             readers = _readers(finder, output, beside) - {region}
-            if members and readers and all(_is_no_more(region, other, needed) for other in readers):
+            reads_alike = all(_reads_as_it_goes(finder, other, members) for other in readers)
+            if members and readers and reads_alike and all(_is_no_more(region, other, needed) for other in readers):
                 is_changed = True
                 finder.read_outside.update(needed)
                 for reader in readers:
@@ -39,21 +40,29 @@ def compute_again(finder: RegionFinder, regions: Sequence[FusedRegion]) -> None:
                     finder.close(reader)
         if is_changed:
             finder.close(region)
+    return [region for region in regions if region.outputs]
 
 
 def _readers(finder: RegionFinder, output: Node, alike: set[FusedRegion]) -> set[FusedRegion]:
-    """Return the regions that read a result, if they are all ``alike`` and read it as their loops go; else none."""
+    """Return the regions that read a result, if they are all ``alike``; else none."""
     found: set[FusedRegion] = set()
     if output in finder.read_outside:
         return found
     for node, _ in finder.readers.get(output, []):
         region = finder.region_of.get(node)
-        if region is None or region not in alike or node in region.pieces:
-            return set()
-        if any(one is output and at != identity(region.loop) for one, at in finder.read_by(node, region.at[node])):
+        if region is None or region not in alike:
             return set()
         found.add(region)
     return found
+
+
+def _reads_as_it_goes(finder: RegionFinder, region: FusedRegion, members: set[Node]) -> bool:
+    """Tell whether a region reads none of these values at another place than its loop is at."""
+    for node in region.nodes:
+        for source, at in finder.read_by(node, region.at[node]):
+            if source in members and (at != identity(region.loop) or node in region.pieces or node.operation.joins):
+                return False
+    return True
 
 
 def _computed_of(region: FusedRegion, output: Node) -> tuple[set[Node], set[Node]]:
