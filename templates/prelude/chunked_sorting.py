@@ -79,8 +79,8 @@ def in_order(
 def whole_lines(
     chunks: tuple[tuple[int, ...], ...], axis: int
 ) -> tuple[tuple[int, ...], ...] | None:
-    """Chunks of whole lines along an ``axis`` that are not much larger than these; None
-    where a line is.
+    """Return chunks of whole lines along an ``axis``; None where a line is much longer
+    than these chunks have room for.
     """
     room, line = prod(map(max, chunks)), sum(chunks[axis])
     if line > LINE_CHUNKS * room:
@@ -89,7 +89,7 @@ def whole_lines(
 
 
 def argsort_lines(x: np.ndarray, axis: int, dtype: Any) -> np.ndarray:
-    """Where in a block of whole lines what comes first stands, what next, .."""
+    """``np.argsort`` of a block that has whole lines along the axis."""
     return np.argsort(x, axis, kind="stable").astype(dtype)
 
 

@@ -35,7 +35,7 @@ def residual(x, other):
     return total, total - total.mean(-1, keepdims=True)
 
 
-# What is computed, of which arrays, and how many neighbours a thread reads at once; none where that is 0.
+# Each program has a function, its arguments, and the number of neighbours that a thread reads at once, 0 for none.
 PROGRAMS = {
     "a block for each row": (jax.nn.softmax, [numbers(6, 1024)], 8),
     "a warp for each row": (jax.nn.softmax, [numbers(6, 256)], 8),

@@ -31,7 +31,7 @@ def between(first, second):
     return function
 
 
-# What comes before and behind the product, and how many results the first kernel has.
+# Each program has the functions before and behind the product, and the number of results of the first kernel.
 PROGRAMS = {
     "a sum": (lambda x, b: jnp.sin((x + b) * 2), lambda y, x, b, _: jnp.sin(y) * (x + b), 1),
     "a chain": (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -159,6 +159,12 @@ def roots(function: Function) -> list[Node]:
     """Return everything that must be computed: parameters (they keep their places), results, side effects."""
     effects = [function.effect] if function.effect is not None else []
     return [*function.parameters, *tree_nodes(function.results), *effects]
+
+
+def given_functions(node: Node) -> Iterator[Function]:
+    """The functions that a node gives to others, which call them with what they like."""
+    arguments = (*node.parameters.get("arguments", ()), *node.parameters.get("keywords", {}).values())
+    yield from (argument for argument in arguments if isinstance(argument, Function))
 
 
 def tree_nodes(tree: Tree) -> list[Node]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..array.node import Node
-from ..array.program import Function, Program, roots
+from ..array.program import Function, Program, given_functions, roots
 from ..array.traversal import topological
 from .argument_names import last_word
 from .argument_trees import Key, Path
@@ -80,7 +80,7 @@ def argument_groups(
     calls: dict[Function, list[Node]] = {}
     for node in (node for function in order for node in nodes[function] if node.opcode == "call"):
         calls.setdefault(node.parameters["function"], []).append(node)
-    handed_on = {function for each in nodes.values() for node in each for function in _handed_on(node)}
+    handed_on = {function for each in nodes.values() for node in each for function in given_functions(node)}
     places: dict[Node, Place] = {}
     sizes: dict[Hashable, int] = {}  # leaves of each argument of the entry
     for node, path in zip(program.entry.parameters, paths, strict=False):
@@ -100,12 +100,6 @@ def argument_groups(
                 root = Root(node.operands[0], f"{makers[maker]}_results", maker)
                 places[node] = Place(root, (Field(maker, node.parameters["index"]),))
     return groups
-
-
-def _handed_on(node: Node) -> Iterator[Function]:
-    """The functions that a node gives to others, who call them with what they like."""
-    arguments = (*node.parameters.get("arguments", ()), *node.parameters.get("keywords", {}).values())
-    yield from (argument for argument in arguments if isinstance(argument, Function))
 
 
 def _grouped(calls: Sequence[Node], places: Mapping[Node, Place], sizes: Mapping[Hashable, int]) -> Iterator[Group]:

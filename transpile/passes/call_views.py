@@ -22,7 +22,7 @@ def call_views(program: Program) -> None:
     """Move views that add axes from the arguments of functions into these, callers first."""
     if len(program.functions) == 1:
         return
-    kept = handed_on(program)
+    kept = handed_on(program.functions)
     for called in reversed(program.functions[:-1]):
         calls = [node for function in program.functions for node in calls_of(function, called)]
         if not calls or called.block_of or called in kept:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 
 from ..array.live import live_nodes
 from ..array.node import Node
-from ..array.program import Function, Program, roots, tree_nodes
+from ..array.program import Function, Program, given_functions, roots, tree_nodes
 from ..array.traversal import topological
 from ..array.value import getitem
 
@@ -68,23 +68,16 @@ def calls_of(function: Function, called: Function) -> list[Node]:
     return [node for node in live_nodes(function).of(("call",)) if node.parameters["function"] is called]
 
 
-def handed_on(program: Program) -> set[Function]:
-    """Return the functions that others than calls are given."""
-    return {called for function in program.functions for called in _arguments(topological(roots(function)))}
+def handed_on(functions: Iterable[Function]) -> set[Function]:
+    """Return the functions that nodes of others, which are no calls of them, are given."""
+    return {given for function in functions for node in topological(roots(function)) for given in given_functions(node)}
 
 
 def named_functions(caller: Function) -> Iterator[Function]:
     """The functions that a function calls, or hands to others."""
     nodes = topological(roots(caller))
     yield from (node.parameters["function"] for node in nodes if node.opcode == "call")
-    yield from _arguments(nodes)
-
-
-def _arguments(nodes: Sequence[Node]) -> Iterator[Function]:
-    """The functions that nodes hand to others."""
-    for node in nodes:
-        given = (*node.parameters.get("arguments", ()), *node.parameters.get("keywords", {}).values())
-        yield from (argument for argument in given if isinstance(argument, Function))
+    yield from (given for node in nodes for given in given_functions(node))
 
 
 def used_functions(program: Program) -> set[Function]:

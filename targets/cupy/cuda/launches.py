@@ -107,8 +107,9 @@ def _short_rows(lines: Lines) -> Launch:
 
 
 def _at_once(kernel: Kernel) -> int:
-    """How many neighbours are read at once. The compiler joins the reads of numbers of 32 and 64 bits; floats of two
-    bytes are classes of C++, of which it does not: they are read in groups, of rows that lie behind each other.
+    """Return how many neighbours are read at once. The compiler joins the reads of numbers of 32 and 64 bits. Floats of
+    two bytes are classes of C++, whose reads it does not join: they are read in groups, of rows that lie behind each
+    other.
     """
     types = {node.type for node in (*kernel.function.parameters, *kernel.outputs)}
     narrow = {each for each in types if is_narrow_float(each)}

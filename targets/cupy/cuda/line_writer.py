@@ -48,9 +48,10 @@ class LineWriter(KernelWriter):
             once = {node for phase in self.loops for node in phase.before if self.plan.work.get(node, 0)}
             self.plan.named.update(x for phase in self.loops for n in phase.inside for x in n.operands if x in once)
         self.earlier: dict[Node, Expression] = {}  # names in loops that have ended
-        self.neighbours: dict[str, tuple[str, bool]] = {}  # the neighbours read at once of each array: what they are
-        # called, and whether each row has its own
-        self.made: dict[Node, str] = {}  # and those that are written at once
+        self.arrays: dict[Node, str] = {}  # the arrays that results are written into
+        # For each array whose neighbours are read at once, their name, and whether each row has its own.
+        self.neighbours: dict[str, tuple[str, bool]] = {}
+        self.made: dict[Node, str] = {}  # the names of neighbours that are written at once
 
     def _name(self, node: Node) -> Expression:
         return self.earlier.get(node) or super()._name(node)
@@ -61,7 +62,8 @@ class LineWriter(KernelWriter):
         return self.renderer.statement("define_value", self.renderer.type_name(node.type), name, value)
 
     def write(self) -> None:
-        self.written_names += [self.names.fresh(f"{self.texts[node]}_out") for node in self.results]
+        self.arrays.update({node: self.names.fresh(f"{self.texts[node]}_out") for node in self.results})
+        self.written_names += [self.arrays[node] for node in self.results]
         if self.launch.in_groups:
             self._name_groups()
         if self.launch.in_loops:
@@ -72,13 +74,13 @@ class LineWriter(KernelWriter):
         else:
             self.region(self.graph.root)
             self._write_elements(node for phase in self.loops for node in phase.results)
-        for node, name in zip(self.results, self.written_names, strict=True):
+        for node in self.results:
             if node in self.kernel.of_lines:
-                self.line(self.renderer.statement("write_of_line", name, self.texts[node]))
+                self.line(self.renderer.statement("write_of_line", self.arrays[node], self.texts[node]))
         self.lines[:0] = [Line(self.indent, text) for text in self._first_lines()]
 
     def _name_groups(self) -> None:
-        """Name what a thread has of the arrays of narrow floats that it goes along, and makes of them."""
+        """Name the neighbours that a thread reads of arrays of narrow floats, and those that it writes."""
         for node in self.plan.nodes:
             if node.opcode == "read" and is_narrow_float(node.type) and self._is_along(node.parameters["at"]):
                 array = str(self.texts[node.operands[0]])
@@ -111,8 +113,7 @@ class LineWriter(KernelWriter):
         """The arrays in which neighbours of a line may lie beside each other."""
         length = self.launch.lines.length
         given = [self.texts[node] for node in self.kernel.function.parameters if node.shape[-1:] == (length,)]
-        pairs = zip(self.results, self.written_names, strict=True)
-        made = [name for node, name in pairs if node not in self.kernel.of_lines and node not in self.made]
+        made = [self.arrays[node] for node in self.results if node not in self.kernel.of_lines | self.made.keys()]
         return [str(name) for name in (*given, *made) if str(name) not in self.neighbours]
 
     def _words(self, begin: int) -> set[str]:
@@ -125,11 +126,12 @@ class LineWriter(KernelWriter):
                 self.statement(node)
 
     def _write_elements(self, nodes: Iterable[Node]) -> None:
-        names = dict(zip(self.results, self.written_names, strict=True))
+        statement = self.renderer.statement
         for node in nodes:
-            made = self.made.get(node)
-            write = ("write_result", self.renderer.statement("kept", made)) if made else ("write_element", names[node])
-            self.line(self.renderer.statement(*write, self.text(node)))
+            if node in self.made:
+                self.line(statement("write_result", statement("kept", self.made[node]), self.text(node)))
+            else:
+                self.line(statement("write_element", self.arrays[node], self.text(node)))
 
     def _loop(self, phase: Phase) -> None:
         """A loop over the thread's share of the line; then what the threads of the line have, taken together."""
@@ -156,9 +158,8 @@ class LineWriter(KernelWriter):
         self._number_elements(begin)
         self.indent -= 1
         self.line(renderer.statement("end_of_loop"))
-        names = dict(zip(self.results, self.written_names, strict=True))
         for node in made:
-            self.line(renderer.statement("write_group", names[node], self.made[node]))
+            self.line(renderer.statement("write_group", self.arrays[node], self.made[node]))
         for node in set(self.texts) - outside:
             self.earlier[node] = self.texts.pop(node)
         for node in phase.reductions:

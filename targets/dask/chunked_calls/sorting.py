@@ -76,7 +76,9 @@ def _whole_lines(
 def _bytes_of_a_line(
     axis: Callable[[Node], int], holds: int, element_bytes: int, node: Node, block: Sequence[int]
 ) -> int:
-    """What a task holds of a line that it sorts as a whole, though it is longer than a chunk has room for."""
+    """Return the bytes that a task holds of a line that it sorts as a whole, though a block has no room for it; 0 for
+    lines that are sorted otherwise.
+    """
     line, room = node.operands[0].shape[axis(node)], prod(block)
     itemsizes = sum(operand.type.dtype.itemsize for operand in node.operands)
     return line * (holds * itemsizes + element_bytes) if room < line <= LINE_CHUNKS * room else 0

@@ -43,7 +43,7 @@ def gemm(
     if 0 in (*shape, a.shape[-1]):
         return cp.zeros(shape, dtype)
     result = cp.empty(shape, dtype)
-    if b.ndim == 2 < a.ndim and a.flags.c_contiguous:  # one matrix has all rows
+    if a.ndim > b.ndim == 2 and a.flags.c_contiguous:  # one matrix has all rows
         rows = a.reshape(-1, a.shape[-1])
         gemm_into(result.reshape(-1, b.shape[-1]), rows, b, tf32=tf32)
     else:
@@ -103,8 +103,8 @@ def cublas_gemm(*arguments: int) -> None:
 
 
 class Layout(NamedTuple):
-    """How cuBLAS reads matrices: whether turned, and how many elements their rows (or
-    columns) and they themselves are apart.
+    """The way in which cuBLAS reads matrices: whether it turns them, and how many
+    elements their rows (or columns) and they themselves are apart.
     """
 
     turn: int
@@ -113,8 +113,8 @@ class Layout(NamedTuple):
 
 
 def gemm_operand(x: cp.ndarray) -> tuple[cp.ndarray, Layout]:
-    """Matrices [*batch, rows, columns] as cuBLAS can read them, which are copied if
-    they are not, and how it does.
+    """Return matrices [*batch, rows, columns], copied if cuBLAS cannot read them where
+    they are, and how it reads them.
     """
     layout = layout_of(x)
     return (x, layout) if layout else gemm_operand(cp.ascontiguousarray(x))
@@ -177,7 +177,9 @@ def contract(
 
 @cache
 def factor(value: int, itemsize: int) -> Any:
-    """A number for cuBLAS, in the memory of the host, beside sums of so many bytes."""
+    """Return a factor for cuBLAS, in the memory of the host, of the type of sums of so
+    many bytes.
+    """
     return (c_double if itemsize == 8 else c_float)(value)
 
 

@@ -24,7 +24,7 @@ _Literals = Mapping[int, Node]  # by the place of an argument or a result
 
 def constants_through_calls(program: Program) -> None:
     """Drop the arguments and results of functions that are one number in all calls, until no more are known."""
-    fixed = {program.entry, *handed_on(program)}
+    fixed = {program.entry, *handed_on(program.functions)}
     waiting = [function for function in program.functions if function not in fixed]
     while waiting:
         changed = False

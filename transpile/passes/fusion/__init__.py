@@ -6,14 +6,14 @@ may be. ``building`` makes kernels of the regions, ``loops`` moves loops around 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from math import prod
 
 from ....targets.base import Kernels
 from ...array.live import live_nodes
-from ...array.program import Function, roots
-from ...array.traversal import topological
+from ...array.program import Function
 from ...kernels.kernel import Kernel
+from ..calls_in_place import handed_on
 from .backwards import turn_around, turn_back
 from .building import KernelBuilder, call_kernel
 from .compiled_loops import compiled_loops, mark_compiled
@@ -21,14 +21,6 @@ from .loops import kernel_loops
 from .recomputing import compute_again
 from .regions import RegionFinder
 from .variances import split_variances
-
-
-def _handed_to_others(functions: Iterable[Function]) -> Iterator[Function]:
-    """The functions that are arguments: what they are given in a program may be arrays of another shape."""
-    for function in functions:
-        for node in topological(roots(function)):
-            given = (*node.parameters.get("arguments", ()), *node.parameters.get("keywords", {}).values())
-            yield from (argument for argument in given if isinstance(argument, Function))
 
 
 def _made_by_caller(kernel: Kernel, least: int | None) -> list[int]:
@@ -43,7 +35,8 @@ def _made_by_caller(kernel: Kernel, least: int | None) -> list[int]:
 
 def fuse(functions: Sequence[Function], kernels: Kernels, parallel: str) -> None:
     """Fuse, in each function, the operations that a target has kernels for; large loops run in ``parallel`` parts."""
-    handed = set() if kernels.take_any_shape else set(_handed_to_others(functions))
+    # What functions are given that are handed to others may be arrays of another shape than in the program.
+    handed = set() if kernels.take_any_shape else handed_on(functions)
     for function in functions:
         if function in handed:
             continue

@@ -30,14 +30,16 @@ def compute_again(finder: RegionFinder, regions: Sequence[FusedRegion]) -> list[
         is_changed = False
         for output in region.outputs:
             members, needed = _computed_of(region, output)
-            readers = _readers(finder, output, beside) - {region}
-            reads_alike = all(_reads_as_it_goes(finder, other, members) for other in readers)
-            if members and readers and reads_alike and all(_is_no_more(region, other, needed) for other in readers):
-                is_changed = True
-                finder.read_outside.update(needed)
-                for reader in readers:
-                    reader.at.update(dict.fromkeys(members, identity(reader.loop)))
-                    finder.close(reader)
+            readers = _readers(finder, output, beside) - {region} if members else set()
+            if not readers or not all(
+                _is_no_more(region, other, needed) and _reads_as_it_goes(finder, other, members) for other in readers
+            ):
+                continue
+            is_changed = True
+            finder.read_outside.update(needed)
+            for reader in readers:
+                reader.at.update(dict.fromkeys(members, identity(reader.loop)))
+                finder.close(reader)
         if is_changed:
             finder.close(region)
     return [region for region in regions if region.outputs]
