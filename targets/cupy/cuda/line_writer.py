@@ -62,8 +62,8 @@ class LineWriter(KernelWriter):
         return self.renderer.statement("define_value", self.renderer.type_name(node.type), name, value)
 
     def write(self) -> None:
-        self.arrays.update({node: self.names.fresh(f"{self.texts[node]}_out") for node in self.results})
-        self.written_names += [self.arrays[node] for node in self.results]
+        self.written_names += [self.names.fresh(f"{self.texts[node]}_out") for node in self.results]
+        self.arrays.update(zip(self.results, self.written_names, strict=True))
         if self.launch.in_groups:
             self._name_groups()
         if self.launch.in_loops:
@@ -74,9 +74,9 @@ class LineWriter(KernelWriter):
         else:
             self.region(self.graph.root)
             self._write_elements(node for phase in self.loops for node in phase.results)
-        for node in self.results:
+        for node, name in zip(self.results, self.written_names, strict=True):
             if node in self.kernel.of_lines:
-                self.line(self.renderer.statement("write_of_line", self.arrays[node], self.texts[node]))
+                self.line(self.renderer.statement("write_of_line", name, self.texts[node]))
         self.lines[:0] = [Line(self.indent, text) for text in self._first_lines()]
 
     def _name_groups(self) -> None:
@@ -113,7 +113,8 @@ class LineWriter(KernelWriter):
         """The arrays in which neighbours of a line may lie beside each other."""
         length = self.launch.lines.length
         given = [self.texts[node] for node in self.kernel.function.parameters if node.shape[-1:] == (length,)]
-        made = [self.arrays[node] for node in self.results if node not in self.kernel.of_lines | self.made.keys()]
+        pairs = zip(self.results, self.written_names, strict=True)
+        made = [name for node, name in pairs if node not in self.kernel.of_lines and node not in self.made]
         return [str(name) for name in (*given, *made) if str(name) not in self.neighbours]
 
     def _words(self, begin: int) -> set[str]:
