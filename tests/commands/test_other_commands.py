@@ -125,6 +125,19 @@ def test_inspect_counts_what_a_gpu_is_asked(xla2py):
     assert (code, err) == (0, "")
     assert re.search(r"^readable +1 +36 B +1\.00 +1 +1$", out, re.MULTILINE)
     assert re.search(r"^fast +1 +36 B", out, re.MULTILINE)
+    assert "--graph" not in out  # it would copy arguments and results
+
+
+def test_inspect_says_where_a_graph_saves_the_time_of_the_host(xla2py):
+    pytest.importorskip("cupy", reason="CuPy is not installed")
+    over = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    products = [f"  y{i + 1} = f32[8,8] dot(y{i}, w), {over}" for i in range(9)]
+    given = ["  y0 = f32[8,8] parameter(0)", "  w = f32[8,8] parameter(1)"]
+    lines = ["HloModule steps", "ENTRY e {", *given, *products, "  ROOT r = f32[8,8] add(y9, w)", "}"]
+    Path("steps.hlo").write_text("\n".join(lines))
+    code, out, err = xla2py("inspect", "steps.hlo", "-t", "cupy")
+    assert (code, err) == (0, "")
+    assert "\nthe host's calls take longer than the device's work: --graph launches all kernels at once\n" in out
 
 
 def test_ops_lists_every_opcode_for_the_targets_named(xla2py):

@@ -17,13 +17,18 @@ from .quantities import count_text, size_text
 from .terminal import write_table
 
 if TYPE_CHECKING:
-    from ...targets.base import Target
+    from ...targets.base import Costs, Target
     from ..hlo.ir import HloModule, Instruction
     from ..hlo.shapes import Shape
     from ..inspection import Inspection
 
 LARGEST_COUNTED = 2**30  # bytes that a program takes, to be run where its costs are counted
 LINES_LISTED = 10
+
+# Of a large GPU and its host, for orders of magnitude.
+SECONDS_OF_A_CALL = 8e-6
+BYTES_OF_A_SECOND = 2e12
+OPERATIONS_OF_A_SECOND = 3e13
 
 
 @click.command(cls=Command)
@@ -89,13 +94,29 @@ def _show_device_costs(module: HloModule, facts: Inspection, target: Target) -> 
     click.echo()
     headings = ("style", "launches", "bytes moved", "of the least", "calls", "allocations", "products")
     rows = []
-    for style in SETTINGS["style"].choices if target.kernels is not None else ("readable",):
-        costs = device_costs(module, target, style)
+    styles = SETTINGS["style"].choices if target.kernels is not None else ("readable",)
+    costs_by_style = {style: device_costs(module, target, style) for style in styles}
+    for style, costs in costs_by_style.items():
         ratio = f"{costs.bytes_moved / costs.least_bytes:.2f}" if costs.least_bytes else ""
         products = ", ".join(f"{count} {dtype}" for dtype, count in costs.products)
         counts = str(costs.launches), size_text(costs.bytes_moved), ratio, str(costs.host_calls), str(costs.allocations)
         rows.append((style, *counts, products))
     write_table(headings, rows)
+    if target.graphs is not None and "fast" in costs_by_style:
+        _advise_graph(facts, costs_by_style["fast"])
+
+
+def _advise_graph(facts: Inspection, costs: Costs) -> None:
+    """Say so where the host's calls take far longer than what a graph takes: the device's work, and copies of the
+    arguments and results.
+    """
+    from ..hlo.shapes import leaves
+
+    host = costs.host_calls * SECONDS_OF_A_CALL
+    device = max(costs.bytes_moved / BYTES_OF_A_SECOND, facts.flops / OPERATIONS_OF_A_SECOND)
+    copies = sum(len(list(leaves(shape))) for shape in (*dict(facts.parameters).values(), facts.result))
+    if costs.launches > copies and host > 2 * (device + copies * SECONDS_OF_A_CALL):
+        click.echo("\nthe host's calls take longer than the device's work: --graph launches all kernels at once")
 
 
 def _arguments(module: HloModule) -> Iterator[tuple[str, Instruction]]:
