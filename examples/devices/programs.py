@@ -90,6 +90,24 @@ def expert_parallel(x, w):
     return lax.all_to_all(jax.nn.relu(sent @ w[0]), "data", 0, 0, tiled=True)
 
 
+@on(GRID, (P(("data", "model")), P(), P("model"), P("model")), (P(("data", "model")), P()))
+def mixture_of_experts(tokens, router, up, down):
+    """Each expert takes ten tokens of a device, the best two experts a token; the experts are the axis ``model``."""
+    weights = jax.nn.softmax(tokens @ router)
+    gates, chosen = lax.top_k(weights, 2)
+    mask = jax.nn.one_hot(chosen, 4)
+    place = jnp.cumsum(mask.reshape(-1, 4), 0).reshape(mask.shape) - 1
+    place = jnp.where((place < 10) & (mask > 0), place, -1).astype(jnp.int32)
+    slots = jax.nn.one_hot(place, 10) * mask[..., None]
+    sent = jnp.einsum("tkec,td->ecd", slots, tokens)
+    given = lax.all_to_all(sent, "model", split_axis=0, concat_axis=1, tiled=True)
+    made = jax.nn.gelu(given[0] @ up[0]) @ down[0]
+    taken = lax.all_to_all(made[None], "model", split_axis=1, concat_axis=0, tiled=True)
+    shares, loads = (lax.pmean(x.mean(0), ("data", "model")) for x in (weights, mask[:, 0]))
+    scale = gates / gates.sum(-1, keepdims=True)
+    return jnp.einsum("tkec,tk,ecd->td", slots, scale, taken), 4 * jnp.sum(shares * loads)
+
+
 @on(GRID, (P("data", "model"), P("model")), P("data", "model"))
 def two_axes(a, b):
     return lax.psum_scatter(a @ b, "model", scatter_dimension=1, tiled=True)
@@ -110,6 +128,43 @@ def halo(x):
 def several_slices(x, w):
     y = lax.psum(x @ w, "model")
     return y - lax.pmean(lax.pmean(y.sum(), "data"), "slice")
+
+
+@on(GRID, (P("model"), P("model"), P(None, "data")), P(None, "data"))
+def in_stages(w, b, batches):
+    """Batches go through four stages, a stage a step."""
+    stage, last, count = lax.axis_index("model"), lax.axis_size("model") - 1, batches.shape[0]
+
+    def tick(carried, step):
+        state, out = carried
+        state = jnp.where(stage == 0, batches[jnp.minimum(step, count - 1)], state)
+        state = jnp.tanh(state @ w[0] + b[0])
+        done = step - last
+        is_made = (stage == last) & (done >= 0)
+        out = lax.cond(is_made, lambda out: out.at[jnp.maximum(done, 0)].set(state), lambda out: out, out)
+        return (lax.ppermute(state, "model", [(k, (k + 1) % 4) for k in range(4)]), out), None
+
+    begin = lax.pcast((batches[0] * 0, batches * 0), "model", to="varying")
+    (_, out), _ = lax.scan(tick, begin, jnp.arange(count + 3))
+    return lax.psum(jnp.where(stage == last, out, 0), "model")
+
+
+def stages_fitted(w, b, batches, wanted):
+    return jax.value_and_grad(lambda w, b: jnp.mean((in_stages(w, b, batches) - wanted) ** 2), (0, 1))(w, b)
+
+
+def one_in_the_other(x, w):
+    """Along one axis by hand, in it along the other."""
+
+    def columns(x, w):
+        return lax.psum(x @ w, "model")
+
+    def rows(x, w):
+        given = (P(None, "model"), P("model"))
+        y = jax.shard_map(columns, in_specs=given, out_specs=P(), axis_names={"model"})(x, w)
+        return y - lax.pmean(y.mean(0), "data")
+
+    return jax.shard_map(rows, mesh=GRID, in_specs=(P("data"), P()), out_specs=P("data"), axis_names={"data"})(x, w)
 
 
 def mapped(w, x):
@@ -146,6 +201,15 @@ PROGRAMS = {
         *(several_slices, SLICES, [(16, 8), (8, 6)]),
         *([P(("slice", "data"), "model"), P("model")], [P(("slice", "data"))]),
     ),
+    "mixture_of_experts": (
+        *(mixture_of_experts, GRID, [(128, 8), (8, 4), (4, 8, 16), (4, 16, 8)]),
+        *([P(("data", "model")), WHOLE, P("model"), P("model")], [P(("data", "model")), WHOLE]),
+    ),
+    "stages_fitted": (
+        *(stages_fitted, GRID, [(4, 6, 6), (4, 6), (5, 8, 6), (5, 8, 6)]),
+        *([P("model"), P("model"), P(None, "data"), WHOLE], [WHOLE, P("model"), P("model")]),
+    ),
+    "one_in_the_other": (one_in_the_other, GRID, [(8, 8), (8, 6)], [ROWS, WHOLE], [ROWS]),
     "mapped": (jax.pmap(mapped, axis_name="devices"), LINE, [(8, 4), (8, 6, 4)], [ROWS, ROWS], [ROWS]),
     "around": (around, GRID, [(8, 6), (6, 3)], [WHOLE, WHOLE], [WHOLE, P("model", "data")]),
     "uneven": (uneven, LINE, [(13, 8)], [WHOLE], [WHOLE]),

@@ -20,7 +20,7 @@ pytest.importorskip("jax")
 SCRIPT = Path(__file__).parents[2] / "examples" / "devices" / "programs.py"
 NAMES = (
     "data_parallel fully_sharded zero tensor_parallel pipeline ring_attention expert_parallel two_axes halo "
-    "several_slices mapped around uneven"
+    "several_slices mixture_of_experts stages_fitted one_in_the_other mapped around uneven"
 ).split()
 
 
@@ -153,6 +153,20 @@ def test_groups_and_rings_have_the_names_of_axes_at_the_top(folder):
     assert of_slices.count("groups=") == 3 and "groups=SLICE_GROUPS" in of_slices
     assert of_ring.count("DATA_RING = ((0, 1), (1, 2),") == 1 and of_ring.count("collective_permute(k, DATA_RING)") == 1
     assert "RING" not in halo and halo.count("(6, 7))") == 1  # a line of devices, not a ring, sent along once
+
+
+def test_what_is_computed_of_a_devices_place_in_the_mesh(folder):
+    source = xla2py.emit((folder / "stages_fitted.lowered.hlo").read_text()).source
+    assert "axis_index = (partition_id % 4).astype(np.int32)" in source
+    assert "(tanh, MODEL_RING)" in source and source.count("MODEL_RING_BACK)") == 1  # forward, and its gradient
+    nested = xla2py.emit((folder / "one_in_the_other.lowered.hlo").read_text()).source
+    assert nested.count("np.add, groups=") == 2  # what adds carries an annotation, too
+
+
+def test_what_goes_to_experts_and_back_is_one_array(folder):
+    for stage in ("lowered", "compiled"):
+        source = xla2py.emit((folder / f"mixture_of_experts.{stage}.hlo").read_text()).source
+        assert source.count("g.all_to_all(") == 2 and "all_to_all_of_tuple" not in source
 
 
 def test_what_is_computed_around_is_computed_on_whole_arrays(folder):

@@ -43,6 +43,8 @@ def _of_difference(node: Node, users: Sequence[Node], word: _Word) -> str:
 def _of_quotient(node: Node, users: Sequence[Node], word: _Word) -> str:
     """``normalized`` for what is centered and divided by its deviation."""
     centered, deviation = node.operands
+    if place := _of_place(node, users, word):
+        return place
     if centered.opcode != "subtract" or unviewed(centered.operands[1]).opcode != "mean":
         return ""
     is_root = unviewed(deviation).opcode in ("sqrt", "std")
@@ -165,18 +167,35 @@ def _of_filled(node: Node, users: Sequence[Node], word: _Word) -> str:
     return "inverse_order" if is_inverse else ""
 
 
+def _of_place(node: Node, users: Sequence[Node], word: _Word) -> str:
+    """``axis_index`` for where a device lies along an axis of the mesh, worked out from its number; ``partition_id``
+    for that as another type, where it has no name yet.
+    """
+    number = node.operands[0] if node.opcode == "convert" else node
+    is_part = False
+    while number.opcode in ("divide", "remainder", "and", "shift-right-logical") and number.operands[1].is_literal:
+        number, is_part = number.operands[0], True
+    if number.opcode not in ("partition-id", "replica-id"):
+        return ""
+    return "axis_index" if is_part else "" if word(number) else number.opcode.replace("-", "_")
+
+
 # Each form takes a value, its users, and the function that gives words.
 _FORMS: dict[str, Callable[[Node, Sequence[Node], _Word], str]] = {
     "add": _of_sum,
+    "and": _of_place,
     "compare": _of_comparison,
     "concatenate": _of_joined,
+    "convert": _of_place,
     "divide": _of_quotient,
     "exponential": _of_exponential,
     "is-finite": _of_finite,
     "isnan": _of_nan,
     "matmul": _of_product,
     "mean": _of_mean,
+    "remainder": _of_place,
     "setitem": _of_filled,
+    "shift-right-logical": _of_place,
     "subtract": _of_difference,
     "sum": _of_total,
     "take": _of_choice,

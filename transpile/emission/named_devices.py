@@ -51,15 +51,18 @@ def _devices(nodes: Sequence[Node]) -> Iterator[Devices]:
 
 
 def _axis_name(devices: Devices, mesh: Mesh, axes: Mapping[str, str]) -> str | None:
-    """Return ``MODEL_GROUPS`` for the groups along an axis, ``MODEL_RING`` where each member sends to the next."""
+    """Return ``MODEL_GROUPS`` for the groups along an axis, ``MODEL_RING`` where each member sends to the next, and
+    ``MODEL_RING_BACK`` where it sends to the one before.
+    """
     if isinstance(devices, DeviceGroups):
         along = _varying(devices.lists[0], mesh) if devices.lists and devices.lists[0] else []
         is_whole = along and set(devices.lists) == set(mesh.groups(along))
         return f"{_words(along, mesh, axes)}_GROUPS" if is_whole else None
     for axis, size in enumerate(mesh.devices.shape):
         pairs = {pair for ring in mesh.groups([axis]) for pair in zip(ring, (*ring[1:], ring[0]), strict=True)}
-        if size > 2 and set(devices.lists) == pairs:
-            return f"{_words([axis], mesh, axes)}_RING"
+        for sent, ending in ((pairs, ""), ({(target, source) for source, target in pairs}, "_BACK")):
+            if size > 2 and set(devices.lists) == sent:
+                return f"{_words([axis], mesh, axes)}_RING{ending}"
     return None
 
 

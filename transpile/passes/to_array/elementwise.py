@@ -312,7 +312,13 @@ def _absorbing(
 
 
 def _simpler_and(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
-    """Simplify a conjunction: what is below or above a number is not equal to it."""
+    """Simplify a conjunction: what is below or above a number is not equal to it, and what has no other bits than a
+    mask of low ones keeps all of them.
+    """
+    for value, mask in ((a, _literal(b)), (b, _literal(a))):
+        highest = -1 if value.node.interval is None or value.node.interval[0] < 0 else value.node.interval[1]
+        if mask is not None and mask.dtype.kind in "iu" and 0 <= highest <= mask and not int(mask) & (int(mask) + 1):
+            return value
     for strict, other in ((a, b), (b, a)):
         directions = (strict.node.parameters.get("direction"), other.node.parameters.get("direction"))
         same = strict.axes == other.axes and strict.node.operands == other.node.operands
@@ -328,11 +334,16 @@ def _simpler_negate(lowering: FunctionLowering, instruction: Instruction, operan
 
 
 def _simpler_remainder(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
-    """Simplify a remainder: nothing is left of integers divided by 1 or -1."""
+    """Simplify a remainder: nothing is left of integers divided by 1 or -1, and all of what is smaller than the
+    divisor. What may be negative is left to be corrected, as in ``(i - 1) % n``.
+    """
     divisor = _literal(b)
-    if divisor is None or divisor.dtype.kind not in "iu" or abs(int(divisor)) != 1:
+    if divisor is None or divisor.dtype.kind not in "iu":
         return None
-    return Value.repeated(lowering.graph.literal(0, b.node.type), b.shape)
+    if abs(int(divisor)) == 1:
+        return Value.repeated(lowering.graph.literal(0, b.node.type), b.shape)
+    is_smaller = a.node.interval is not None and a.node.interval[0] >= 0 and a.node.interval[1] < divisor
+    return a if is_smaller else None
 
 
 def _simpler_shift(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:

@@ -12,6 +12,7 @@ from ...array.value import FULL, Value, materialise, without_dimensions
 from ...hlo.attributes import SliceDimension
 from ...hlo.ir import Instruction
 from .counters import Affine, affine, from_affine
+from .elementwise import converted
 from .lowering import FunctionLowering, lowers
 from .structure import sliced
 
@@ -117,6 +118,9 @@ def indexed(lowering: FunctionLowering, operand: Value, starts: dict[int, Node],
     counted = _counted(operand, starts)
     if counted is not None:
         return Value(from_affine(graph, *counted, operand.node.type), (None,), shape)
+    place = _place_of_device(lowering, operand, starts)
+    if place is not None:
+        return Value(place, (None,), shape)
     source, offsets = _without_slices(operand.node, starts, operand.axes)
     index: list[Any] = [FULL] * operand.node.ndim
     nodes: list[Node] = [source]
@@ -157,6 +161,32 @@ def _counted(operand: Value, starts: dict[int, Node]) -> Affine | None:
     scaled = {node: coefficient * factor for node, coefficient in terms.items() if factor}
     is_held = intervals.fits((min(ends), max(ends)), operand.node.type)
     return (scaled, constant * factor + offset) if is_held else None
+
+
+def _place_of_device(lowering: FunctionLowering, operand: Value, starts: dict[int, Node]) -> Node | None:
+    """``np.array([0, 0, 2, 2, 0, 0, 2, 2])[device]`` is ``device // 2 % 2 * 2``: where a device lies along an axis of
+    the mesh, and where its part of an array begins.
+    """
+    is_table = operand.axes == (0,) and operand.node.opcode == "array" and operand.node.type.is_integral
+    if not is_table or starts[0].opcode not in ("partition-id", "replica-id"):
+        return None
+    numbers = [int(number) for number in operand.node.parameters["constant"].array]
+    start, numbers = numbers[0], [number - numbers[0] for number in numbers]
+    run = next((k for k, number in enumerate(numbers) if number), len(numbers))
+    step = numbers[run] if run < len(numbers) else 0
+    count = next((k // run for k in range(run, len(numbers), run) if not numbers[k]), len(numbers))
+    if [k // run % count * step for k in range(len(numbers))] != numbers:
+        return None
+
+    def worked_out(opcode: str, value: Value, number: int, neutral: int) -> Value:
+        literal = lowering.graph.literal(number, value.node.type)
+        node = lowering.graph.add(opcode, (value.node, literal)) if number != neutral else value.node
+        return Value(node, (), ())
+
+    place = worked_out("divide", Value(starts[0], (), ()), run, 1)
+    place = worked_out("remainder", place, count, len(numbers))
+    place = converted(lowering, place, operand.node.type)
+    return worked_out("add", worked_out("multiply", place, step, 1), start, 0).node
 
 
 def _row(node: Node) -> tuple[int, int] | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import dropwhile
+from math import prod
 from typing import Any, NamedTuple
 
 from ...array.graph import Graph
@@ -25,9 +27,13 @@ def pieces_of(graph: Graph, values: Sequence[Value]) -> Pieces | None:
     The values have the same axis map, so they are what their array is, cut.
     """
     nodes = [value.node for value in values]
-    if len(nodes) < 2 or any(node.opcode != "getitem" or node.operands != nodes[0].operands for node in nodes):
+    if len(nodes) < 2 or any(node.opcode != "getitem" or len(node.operands) != 1 for node in nodes):
         return None
-    if len(nodes[0].operands) != 1 or len({(value.axes, value.shape) for value in values}) != 1:
+    if len({(value.axes, value.shape) for value in values}) != 1:
+        return None
+    if any(node.operands != nodes[0].operands for node in nodes):
+        nodes = _rows_of_one(graph, nodes)
+    if not nodes:
         return None
     source, indices = nodes[0].operands[0], [node.parameters["index"] for node in nodes]
     first = indices[0]
@@ -49,6 +55,37 @@ def pieces_of(graph: Graph, values: Sequence[Value]) -> Pieces | None:
         cuts[-1] = (cuts[-1][0], None, None)
     rest = [FULL] * (array.ndim - left - 1)
     return Pieces(array, left, [(*[FULL] * left, item, *rest) for item in cuts], is_dropped)
+
+
+def _rows_of_one(graph: Graph, nodes: Sequence[Node]) -> list[Node]:
+    """Runs of the elements of one array, which was reshaped for some of them, as the rows of what it is reshaped to;
+    nothing where they are none.
+    """
+    arrays = [node.operands[0] for node in nodes]
+    arrays = [array.operands[0] if array.opcode == "reshape" else array for array in arrays]
+    whole, shape = arrays[0], nodes[0].shape
+    if any(array is not whole for array in arrays) or not (size := prod(shape)) or prod(whole.shape) % size:
+        return []
+    starts = [_first_element(node.parameters["index"], node.operands[0].shape) for node in nodes]
+    if any(start is None or start % size for start in starts):
+        return []
+    rows = graph.add("reshape", (whole,), shape=(prod(whole.shape) // size, *shape))
+    return [getitem(graph, rows, (start // size, *[FULL] * len(shape))) for start in starts if start is not None]
+
+
+def _first_element(index: Sequence[Any], shape: Sequence[int]) -> int | None:
+    """Where in an array the elements begin that an index takes; None where others are between them."""
+    if NEW in index:
+        return None
+    taken = [_taken(item, size) for item, size in zip(index, shape, strict=True)]
+    longer = dropwhile(lambda both: len(both[0]) == 1, zip(taken, shape, strict=True))
+    first = next(longer, None)
+    if (first and first[0].step != 1) or any(len(positions) != size for positions, size in longer):
+        return None
+    start = 0
+    for positions, size in zip(taken, shape, strict=True):
+        start = start * size + positions.start
+    return start
 
 
 def _taken(item: Any, size: int) -> range:

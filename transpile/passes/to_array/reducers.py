@@ -34,7 +34,7 @@ def _text(instruction: Instruction, operands: list[str]) -> str:
     if opcode == "constant":
         literal = instruction["literal"]
         return str(literal.item()) if not isinstance(literal, tuple) and literal.ndim == 0 else "constant"
-    if opcode in _TRANSPARENT:
+    if opcode in _TRANSPARENT or instruction.attributes.get("custom_call_target") == "Sharding":
         return operands[0]
     if opcode == "compare":
         direction = instruction["direction"]
