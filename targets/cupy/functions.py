@@ -174,7 +174,7 @@ def _update(node: Node) -> OwnCall:
 
 
 def _scatter(node: Node) -> OwnCall | None:
-    """Sums that a GPU has atomic additions for, and replacements, are one kernel."""
+    """Sums and extremes that a GPU has atomic functions for, and replacements, are one kernel."""
     _, index, _, *combine = node.parameters["arguments"]
     return _scattered(node, index, *combine)
 
@@ -185,11 +185,11 @@ def _scattered(node: Node, index: Any, combine: Any = None) -> OwnCall | None:
         return None
     if combine is None:
         return OwnCall("scatter_set", (Slot(0), index, Slot(1)))
-    if combine != Ufunc("add") or node.type.name not in _ADDED:
+    if node.type.name not in _ADDED or combine not in _SCATTERS:
         return None
-    if node.operands[0].opcode == "zeros":
+    if combine == Ufunc("add") and node.operands[0].opcode == "zeros":
         return OwnCall("scatter_sum", (index, Slot(1), node.shape, node.type))
-    return OwnCall("scatter_add", (Slot(0), index, Slot(1)))
+    return OwnCall(_SCATTERS[combine], (Slot(0), index, Slot(1)))
 
 
 def _pool_gradient(node: Node) -> OwnCall | None:
@@ -218,7 +218,8 @@ def _pool(node: Node) -> OwnCall | None:
 _NARROW = frozenset(("bf16", "f16"))
 _BY_CUBLAS = frozenset(("f32", "f64"))  # beside narrow floats
 BY_GEMM = _NARROW | _BY_CUBLAS
-_ADDED = frozenset("s32 u32 s64 u64 f32 f64 f16 bf16".split())  # with atomic additions, narrow floats as float32
+_ADDED = frozenset("s32 u32 s64 u64 f32 f64 f16 bf16".split())  # by atomic functions, narrow floats as float32
+_SCATTERS = {Ufunc("add"): "scatter_add", Ufunc("maximum"): "scatter_max", Ufunc("minimum"): "scatter_min"}
 _ORDERED = _ADDED | frozenset("s8 s16 u8 u16".split())
 _STAYS = {Ufunc("greater-equal"): ">=", Ufunc("greater"): ">", Ufunc("less-equal"): "<=", Ufunc("less"): "<"}
 _MOST_TAPS = 64  # elements of a window that one thread combines

@@ -134,9 +134,25 @@ def test_narrow_floats_are_added_in_float32():
     np.testing.assert_array_equal(checked(emitted, [UPDATES.astype(jnp.bfloat16), PLACES]), exact.astype(jnp.bfloat16))
 
 
-def test_other_combiners_stay_what_they_were():
-    emitted = xla2py.emit(xla2py.from_jax(lambda x, at: jax.ops.segment_max(x, at, 9), UPDATES, PLACES), "cupy")
-    assert "scatter_sum" not in emitted.source
+@pytest.mark.parametrize(("segments", "helper"), [("segment_max", "scatter_max"), ("segment_min", "scatter_min")])
+@pytest.mark.parametrize("dtype", ["f4", "f2", "i4", "u4", jnp.bfloat16])
+def test_extremes_by_segment_are_one_kernel(segments, helper, dtype):
+    updates = (UPDATES * 9).astype("i4").astype(dtype) if np.dtype(dtype).kind in "iu" else UPDATES.astype(dtype)
+    launches = {4: 4, 2: 6}[updates.itemsize]  # a number and its comparison, or infinities; a copy, or casts
+    compared(lambda x, at: getattr(jax.ops, segments)(x, at, 9), updates, PLACES, launches=launches - 1, helper=helper)
+
+
+def test_extremes_are_not_a_number_where_one_is_not():
+    updates = np.where(UPDATES > 1, NAN, UPDATES)
+    compared(lambda t, at, x: t.at[at].max(x), TABLE, PLACES, updates, launches=5, helper="scatter_max", exact=False)
+    with jax.enable_x64(True):
+        wide = [TABLE.astype(np.float64), PLACES, updates.astype(np.float64)]
+        compared(lambda t, at, x: t.at[at].min(x, mode="drop"), *wide, launches=5, helper="scatter_min", exact=False)
+
+
+def test_other_combiners_go_by_sorted_rows():
+    emitted = xla2py.emit(xla2py.from_jax(lambda x, at: jax.ops.segment_prod(x, at, 9), UPDATES, PLACES), "cupy")
+    assert "combine_in_parallel" in emitted.source
 
 
 def test_a_cumulative_sum_of_a_vector_is_a_scan():

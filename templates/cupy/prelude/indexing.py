@@ -12,7 +12,7 @@ import cupy as cp
 import cupyx
 
 from ...prelude.precision import working_dtype
-from .device import LARGE_BLOCK
+from .device import LARGE_BLOCK, LARGER, SMALLER
 from .ordering import running
 
 
@@ -109,26 +109,77 @@ row_at = cp.ElementwiseKernel(
     "row_at",
 )
 
+PLACE_OF = """
+// Where an element of updates of rows goes in a table; -1 for none.
+template <class Rows>
+__device__ long long place_of(
+    long long i, const Rows &rows, long long count, long long width) {
+    bool is_long = (i | width) >> 31;  // int divides faster
+    long long line = is_long ? i / width : (int)i / (int)width, row = rows[line];
+    return row >= 0 && row < count ? (row - line) * width + i : -1;
+}
+"""
+
 add_to_rows = cp.ElementwiseKernel(
     "raw I rows, T value, int64 count, int64 width",
     "raw T table",
     """
-    bool is_long = (i | width) >> 31;  // int divides faster
-    long long line = is_long ? i / width : (int)i / (int)width, row = rows[line];
-    if (row >= 0 && row < count) atomicAdd(&table[(row - line) * width + i], value)
+    long long place = place_of(i, rows, count, width);
+    if (place >= 0) atomicAdd(&table[place], value)
     """,
     "add_to_rows",
+    preamble=PLACE_OF,
+)
+
+COMBINE_AT = """
+template <int SIZE> struct BitsOf { typedef unsigned int type; };
+template <> struct BitsOf<8> { typedef unsigned long long type; };
+// Combines the number at a place with another one, while other threads do so, too.
+template <class T, T combined(T, T)> __device__ void combine_at(T *place, T value) {
+    typedef typename BitsOf<sizeof(T)>::type Bits;
+    union { T value; Bits bits; } seen, next;
+    Bits before;
+    seen.value = *place;
+    do {
+        before = seen.bits;
+        next.value = combined(seen.value, value);
+        if (next.bits == before) return;
+        seen.bits = atomicCAS((Bits *)place, before, next.bits);
+    } while (seen.bits != before);
+}
+"""
+
+raise_rows = cp.ElementwiseKernel(
+    "raw I rows, T value, int64 count, int64 width",
+    "raw T table",
+    """
+    long long place = place_of(i, rows, count, width);
+    if (place >= 0) combine_at<T, larger<T> >(&table[place], value)
+    """,
+    "raise_rows",
+    preamble=PLACE_OF + LARGER + COMBINE_AT,
+)
+
+lower_rows = cp.ElementwiseKernel(
+    "raw I rows, T value, int64 count, int64 width",
+    "raw T table",
+    """
+    long long place = place_of(i, rows, count, width);
+    if (place >= 0) combine_at<T, smaller<T> >(&table[place], value)
+    """,
+    "lower_rows",
+    preamble=PLACE_OF + SMALLER + COMBINE_AT,
 )
 
 set_rows = cp.ElementwiseKernel(
     "raw I rows, T value, int64 count, int64 width",
     "raw T table",
     """
-    bool is_long = (i | width) >> 31;  // int divides faster
-    long long line = is_long ? i / width : (int)i / (int)width, row = rows[line];
-    if (row >= 0 && row < count) table[(row - line) * width + i] = value
+    long long place = place_of(i, rows, count, width);
+    if (place >= 0) table[place] = value
     """,
     "set_rows",
+    preamble=PLACE_OF,
 )
 
 
@@ -173,6 +224,20 @@ def scatter_sum(
     table = cp.zeros(shape, dtype=working_dtype(cp.dtype(dtype)))
     write_rows(add_to_rows, table, index, values)
     return table.astype(dtype, copy=False)
+
+
+def scatter_max(x: cp.ndarray, index: Any, values: Any) -> cp.ndarray:
+    """A copy of ``x`` with ``values`` at ``x[index]`` where they are larger or NaN."""
+    table = x.astype(working_dtype(x.dtype))
+    write_rows(raise_rows, table, index, values)
+    return table.astype(x.dtype, copy=False)
+
+
+def scatter_min(x: cp.ndarray, index: Any, values: Any) -> cp.ndarray:
+    """A copy of ``x`` with ``values`` at ``x[index]`` where they are smaller or NaN."""
+    table = x.astype(working_dtype(x.dtype))
+    write_rows(lower_rows, table, index, values)
+    return table.astype(x.dtype, copy=False)
 
 
 def scatter_set(x: cp.ndarray, index: Any, values: Any) -> cp.ndarray:
