@@ -126,3 +126,44 @@ def test_gradients_of_a_layer_and_its_norm_move_fewer_bytes():
     module = emitted_for(gradient, X, W, BIAS)
     assert_is_as_in_jax(module, gradient, X, W, BIAS)
     assert costs_of(module.load, [X, W, BIAS]).bytes_moved < 16 * X.nbytes
+
+
+def test_places_that_several_kernels_gather_at_are_computed_by_each():
+    """Edges give to the nodes that they end at, weighted by a softmax over these: places are kept within the array."""
+    sources, targets = GENERATOR.integers(-70, 70, (2, 200)).astype(np.int32)
+
+    def function(x, sources, targets, bias):
+        score = jnp.tanh(bias[sources] + bias[targets])
+        weight = jnp.exp(score - jax.ops.segment_max(score, targets, 64)[targets])
+        return jax.ops.segment_sum(weight[:, None] * x[sources], targets, 64)
+
+    module = emitted_for(function, X, sources, targets, BIAS)
+    main = module.source[module.source.index("def main") :]
+    assert "clip" not in main and "minimum" not in main[: main.index("\ndef ")]
+    assert_is_as_in_jax(module, function, X, sources, targets, BIAS)
+
+
+def test_what_another_kernel_needs_of_what_is_computed_again_is_stored():
+    """A place of each row is computed by the sums, and by the sum of what is there; the exponentials read a mask of it,
+    and compute that in place of an array.
+    """
+    labels = GENERATOR.integers(-64, 64, 64).astype(np.int32)
+
+    def function(x, w, labels):
+        mask = jnp.where(labels < 0, labels + 64, labels)[:, None] == jnp.arange(64)
+        weights = jnp.where(mask, x.shape[0] / 3, 0)
+        dot = x @ w
+        return jnp.exp(dot) + weights, weights.sum(1), jnp.tanh(weights @ w) * weights
+
+    module = emitted_for(function, X, W, labels)
+    assert_is_as_in_jax(module, function, X, W, labels)
+
+
+@pytest.mark.parametrize(("scale", "kernels"), [(lambda b: jnp.abs(b * 3) - 2, 2), (lambda b: abs(b * 3) * b - 2, 3)])
+def test_few_operations_are_computed_again_for_each_element_of_a_row(scale, kernels):
+    def function(x, w, bias):
+        return jnp.sin(jnp.tanh(x * scale(bias)) @ w) * scale(bias)
+
+    module = emitted_for(function, X, W, BIAS)
+    assert module.source.count("_kernel = ") == kernels
+    assert_is_as_in_jax(module, function, X, W, BIAS)

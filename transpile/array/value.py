@@ -206,8 +206,9 @@ def materialise(graph: Graph, value: Value) -> Node:
 def filled(graph: Graph, literal: Node, shape: tuple[int, ...]) -> Node:
     """An array of one constant: ``np.zeros``, ``np.ones`` or ``np.full``."""
     value = literal_value(literal)
+    parts = (value.real, value.imag) if value.dtype.kind == "c" else (value,)
     opcode = "full"
-    if value.dtype.kind in "biuf" and value in (0, 1) and not np.signbit(float(value)):
+    if value in (0, 1) and not any(np.signbit(float(part)) for part in parts):
         opcode = "ones" if value else "zeros"
     return graph.add(opcode, (literal,), shape=shape)
 

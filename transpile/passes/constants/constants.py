@@ -19,6 +19,7 @@ from ...array.program import Function
 from ...array.rewriting import rewrite, with_operands
 from ...array.support import Support
 from ...array.traversal import dependencies
+from ...array.value import filled
 from ..matching import Bindings
 from ..rules import Make, Rule, apply_rules
 from .interpreter import Array, value_of
@@ -136,10 +137,7 @@ def _written(graph: Graph, node: Node, value: Array) -> Node:
     if not node.ndim:
         return graph.literal(value, node.type)
     if _is_uniform(value):
-        number = graph.literal(value.flat[0], node.type)
-        is_plain = not np.signbit(value.flat[0]) if value.dtype.kind == "f" else True
-        opcode = {0: "zeros", 1: "ones"}.get(value.flat[0], "full") if is_plain else "full"
-        return graph.add(opcode, (number,), shape=node.shape)
+        return filled(graph, graph.literal(value.flat[0], node.type), node.shape)
     interval = (int(value.min()), int(value.max())) if value.dtype.kind in "iu" else None
     return graph.add(
         "array", element_type=node.element_type, interval=interval, constant=Constant.of(np.ascontiguousarray(value))

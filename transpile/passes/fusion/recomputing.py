@@ -5,66 +5,79 @@ The gradient of an activation needs what the activation was computed of: a produ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import prod
 
 from ...array.node import Node
-from ...kernels.index_maps import identity
+from ...kernels.index_maps import ANYWHERE, Map, identity
 from .reading import is_generated, read_by
 from .regions import FusedRegion, RegionFinder
 
 _MOST_AGAIN = 8  # operations
+_MOST_ELSEWHERE = 3  # operations, in another loop
 _SMALL = 16  # arrays of so many times fewer elements than a loop has cost it nothing
 
 
-def compute_again(finder: RegionFinder, regions: Sequence[FusedRegion]) -> list[FusedRegion]:
-    """Let regions compute what earlier ones of the same loop would give them, if that is cheap and they read no more
-    arrays than before. Return those that give anything still.
+def compute_again(finder: RegionFinder, found: Sequence[FusedRegion]) -> list[FusedRegion]:
+    """Let regions that become kernels compute what others would give them, if that is cheap and they read no more
+    arrays than before. Return those of them that give anything still.
     """
-    alike: dict[object, set[FusedRegion]] = {}
-    for region in regions:
-        if not region.is_round:
-            alike.setdefault((region.body, region.loop), set()).add(region)
-    for region in regions:
-        beside = alike.get((region.body, region.loop), set())
+    kernels = frozenset(region for region in found if not region.is_round)
+    for region in finder.regions:
         is_changed = False
         for output in region.outputs:
             members, needed = _computed_of(region, output)
-            readers = _readers(finder, output, beside) - {region} if members else set()
-            if not readers or not all(
-                _is_no_more(region, other, needed) and _reads_as_it_goes(finder, other, members) for other in readers
+            readers = _readers(finder, output, kernels) - {region} if members else set()
+            places = {reader: _places(finder, reader, output, members) for reader in readers}
+            if not places or not all(
+                at is not None and _is_small(region, reader, at) and _is_no_more(finder, region, reader, needed)
+                for reader, at in places.items()
             ):
                 continue
             is_changed = True
             finder.read_outside.update(needed)
-            for reader in readers:
-                reader.at.update(dict.fromkeys(members, identity(reader.loop)))
+            for own in {finder.region_of[node] for node in needed if node in finder.region_of}:
+                finder.close(own)  # it gives what others computed again, too
+            for reader, at in places.items():
+                reader.at.update(at or {})
                 finder.close(reader)
         if is_changed:
             finder.close(region)
-    return [region for region in regions if region.outputs]
+    return [region for region in found if region.outputs]
 
 
-def _readers(finder: RegionFinder, output: Node, alike: set[FusedRegion]) -> set[FusedRegion]:
-    """Return the regions that read a result, if they are all ``alike``; else none."""
+def _readers(finder: RegionFinder, output: Node, kernels: frozenset[FusedRegion]) -> set[FusedRegion]:
+    """Return the regions that read a result, if they all are ``kernels``; else none."""
     found: set[FusedRegion] = set()
     if output in finder.read_outside:
         return found
     for node, _ in finder.readers.get(output, []):
         region = finder.region_of.get(node)
-        if region is None or region not in alike:
+        if region is None or region not in kernels or region.body is not output.region:
             return set()
         found.add(region)
     return found
 
 
-def _reads_as_it_goes(finder: RegionFinder, region: FusedRegion, members: set[Node]) -> bool:
-    """Tell whether a region reads none of these values at another place than its loop is at."""
-    for node in region.nodes:
-        for source, at in finder.read_by(node, region.at[node]):
-            if source in members and (at != identity(region.loop) or node in region.pieces or node.operation.joins):
-                return False
-    return True
+def _places(finder: RegionFinder, reader: FusedRegion, output: Node, members: set[Node]) -> dict[Node, Map] | None:
+    """Return where in a region's loop the operations that make a result are computed; None where that is more than one
+    place, or for a part of its elements.
+    """
+    reads = [(node, *read) for node in reader.nodes for read in finder.read_by(node, reader.at[node])]
+    found: dict[Node, Map] = {}
+    waiting = [(source, at) for _, source, at in reads if source in members]
+    while waiting:
+        node, at = waiting.pop()
+        if found.setdefault(node, at) != at or reader.at.get(node, at) != at:
+            return None
+        waiting += [read for read in finder.read_by(node, at) if read[0] in members]
+    is_in_part = any(node in reader.pieces or node.operation.joins for node, source, _ in reads if source in members)
+    return None if is_in_part or ANYWHERE in found.values() else found
+
+
+def _is_small(region: FusedRegion, reader: FusedRegion, members: Collection[Node]) -> bool:
+    """Tell whether operations are few where another loop goes through them more often, or in another order."""
+    return len(members) <= (_MOST_AGAIN if reader.loop == region.loop else _MOST_ELSEWHERE)
 
 
 def _computed_of(region: FusedRegion, output: Node) -> tuple[set[Node], set[Node]]:
@@ -89,10 +102,12 @@ def _is_cheap(node: Node) -> bool:
     return operation.is_elementwise and not operation.is_costly and not operation.joins and bool(node.operands)
 
 
-def _is_no_more(region: FusedRegion, reader: FusedRegion, needed: set[Node]) -> bool:
+def _is_no_more(finder: RegionFinder, region: FusedRegion, reader: FusedRegion, needed: set[Node]) -> bool:
     """Tell whether a region reads no more arrays as large as its loop than before, and all that it reads are there."""
-    if not all(node not in region.at or node in region.outputs or _is_of_each_line(region, node) for node in needed):
-        return False
+    for node in needed:
+        is_inside = finder.region_of.get(node) is region and node not in region.outputs
+        if is_inside and not _is_of_each_line(region, node):
+            return False
     large = [node for node in needed if prod(node.shape) * _SMALL > prod(reader.loop)]
     return sum(node not in reader.inputs and node not in reader.at for node in large) <= 1
 

@@ -76,6 +76,7 @@ class RegionFinder:
                 for source, at in self.read_by(node, identity(node.shape)):
                     self.readers.setdefault(source, []).append((node, at))
         self.region_of: dict[Node, FusedRegion] = {}
+        self.regions: list[FusedRegion] = []
         self.siblings: dict[object, list[Node]] = {}  # reductions by the lines that they reduce, and by stage
 
     def found(self) -> list[FusedRegion]:
@@ -88,9 +89,10 @@ class RegionFinder:
             region = self.region_of.get(node)
             if region is not None:
                 made.setdefault(region)
-        for region in made:
+        self.regions = list(made)
+        for region in self.regions:
             self.close(region)
-        return [region for region in made if self._is_worth_it(region)]
+        return [region for region in self.regions if self._is_worth_it(region)]
 
     def _has_elements(self, node: Node) -> bool:
         """A node of numbers, not too many of them for the target's loops."""
