@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from ...transpile.array.node import Node
+from ...transpile.kernels.draws import draw_of
 from ...transpile.kernels.kernel import Kernel
 from ...transpile.kernels.lines import Lines, is_splittable, reduced_axes
 from ..base import Kernels
@@ -56,7 +57,7 @@ _TABLE = ElementTable(_ANY, _FIRST, _FUNCTIONS, RULES)
 
 def fuses(node: Node) -> bool:
     """Tell whether there is C++ for a node."""
-    return _TABLE.has(node)
+    return _TABLE.has(node) or draw_of(node) is not None
 
 
 _COLUMNS = 32  # that a block has beside each other

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...templates.prelude.keys import random_bits_at
 from ..array.node import Node, Region
 from ..array.program import Branch, Loop, tree_nodes
 from ..array.traversal import topological
@@ -147,6 +148,10 @@ class Interpreter:
             raise IndexError(f"{node!r} reads place {place} of {len(array)}")
         return array[place]
 
+    def _draw(self, node: Node, at: int, values: Values) -> Any:
+        place = np.asarray(place_of(node.parameters["at"], at), np.uint64)
+        return random_bits_at(self.arrays[node.operands[0]], place)
+
     def _gather(self, node: Node, at: int, values: Values) -> Any:
         array, *indices = node.operands
         if node.opcode == "guarded_gather":
@@ -215,6 +220,7 @@ _RULES = {
     "parameter": Interpreter._parameter,
     "literal": Interpreter._literal,
     "read": Interpreter._read,
+    "draw": Interpreter._draw,
     **dict.fromkeys(("gather", "guarded_gather"), Interpreter._gather),
     **dict.fromkeys(("arange", "tri", "eye"), Interpreter._index),
     **dict.fromkeys(("mean", "var", "std"), Interpreter._quotient),

@@ -37,6 +37,7 @@ _PLACED = {
     # these axes. ``guarded_gather`` has a truth and a number behind the array: where that is false, the number.
     "gather": KernelOperation(None, ("at", "indices", "strides"), is_like_operand=True),
     "guarded_gather": KernelOperation(None, ("at", "indices", "strides"), is_like_operand=True),
+    "draw": KernelOperation(1, ("at",)),  # random bits of the element at a place, under a key of two words
     "arange": KernelOperation(parameters=("places", "indices")),
     "tri": KernelOperation(parameters=("places", "indices", "diagonal")),
     "eye": KernelOperation(parameters=("places", "indices", "diagonal")),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...templates.prelude import complex as complexes
-from ...templates.prelude import conversion, floats, integers, special
+from ...templates.prelude import conversion, floats, integers, keys, special
 from ..array.node import Node
 
 Function = Callable[..., Any]
@@ -128,6 +128,7 @@ FUNCTIONS: dict[str, Function] = {
     "normal_cdf": special.normal_cdf,
     "normal_cdf_float64": special.normal_cdf_float64,
     "sigmoid": special.sigmoid,
+    "uniform_of": keys.uniform_of,
     **{
         function.__name__: function
         for function in (

@@ -11,7 +11,7 @@ from math import prod
 from ..array.node import Node
 from ..array.program import Branch, Function, Loop, roots, tree_nodes
 from ..array.traversal import is_inside, topological
-from ..hlo.element_types import PRED
+from ..hlo.element_types import PRED, U32
 from .index_maps import Offset, is_in_order
 from .kernel import Kernel, given_type
 from .lines import Lines
@@ -126,6 +126,12 @@ def _read_problems(kernel: Kernel, node: Node) -> Iterator[str]:
         yield from _place_problems(node.parameters["at"], kernel.loop, prod(array.shape))
 
 
+def _draw_problems(kernel: Kernel, node: Node) -> Iterator[str]:
+    (key,) = node.operands
+    if key not in kernel.whole or prod(key.shape) != 2 or key.element_type is not U32:
+        yield f"{key!r} is no key of two words"
+
+
 def _gather_problems(kernel: Kernel, node: Node) -> Iterator[str]:
     array, *indices = node.operands
     if node.opcode == "guarded_gather":
@@ -177,6 +183,7 @@ def _loop_problems(kernel: Kernel, node: Node) -> Iterator[str]:
 
 _RULES = {
     "read": _read_problems,
+    "draw": _draw_problems,
     **dict.fromkeys(("gather", "guarded_gather"), _gather_problems),
     "conditional": _conditional_problems,
     "loop": _loop_problems,

@@ -41,7 +41,7 @@ CTYPES = {
 _NARROW = frozenset("s8 u8 s16 u16 f16 bf16".split())
 _NATIVE = frozenset("add subtract multiply divide negate".split())  # operators of bfloat16
 _EXACT = frozenset(
-    "select maximum minimum clamp square read gather guarded_gather prelude convert arange and or xor".split()
+    "select maximum minimum clamp square read draw gather guarded_gather prelude convert arange and or xor".split()
 )
 
 

@@ -12,12 +12,14 @@ from ...array.node import Node, Region
 from ...array.program import Branch, Function
 from ...array.traversal import topological
 from ...array.value import strong
+from ...kernels.draws import draw_of
 from ...kernels.gathers import gather_of
 from ...kernels.index_maps import ANYWHERE, Index, Map, Test, bounds, identity, offset
 from ...kernels.kernel import Kernel, given_type
 from ...kernels.lines import Lines, reduced_axes
 from ...kernels.operations import is_backwards
 from .backwards import forwards
+from .drawing import drawn
 from .gathering import Gathering
 from .line_reductions import LineReductions
 from .reading import is_generated, read_by
@@ -211,15 +213,18 @@ class KernelBuilder:
             for source, at in self._reads(node)
         )
         with graph.standing_for(node, self.caller):
-            gather = gather_of(node)
-            if gather is not None:
+            gather, draw, loop = gather_of(node), draw_of(node), self.region.loop
+            if draw is not None:
+                copy = drawn(graph, loop, draw, operands[0], offset(self.region.at[node], node.shape, loop))
+            elif gather is not None:
                 array = self.inputs[gather.array]
-                copy = Gathering(graph, self.region.loop).add(node, gather, array, operands[1:], self.region.at[node])
+                copy = Gathering(graph, loop).add(node, gather, array, operands[1:], self.region.at[node])
             elif node in self.region.reductions:
                 copy = self._reduced(node, operands)
             else:
-                loop, parameters = self.region.loop, node.parameters
-                copy = graph.typed(node.opcode, operands, loop, node.element_type, interval=node.interval, **parameters)
+                copy = graph.typed(
+                    node.opcode, operands, loop, node.element_type, interval=node.interval, **node.parameters
+                )
         return self._noted(node, copy)
 
     def _noted(self, node: Node, made: Node) -> Node:

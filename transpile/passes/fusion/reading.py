@@ -5,8 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ...array.node import Node, Region
+from ...kernels.draws import draw_of
 from ...kernels.gathers import gather_of
-from ...kernels.index_maps import Index, Map, broadcast, identity, is_in_order, is_view, piece, pieces, through
+from ...kernels.index_maps import (
+    ANYWHERE,
+    Index,
+    Map,
+    broadcast,
+    identity,
+    is_in_order,
+    is_view,
+    piece,
+    pieces,
+    through,
+)
 from ...kernels.lines import reduced_axes
 from ...kernels.operations import kernel_operation
 
@@ -21,6 +33,10 @@ def read_by(node: Node, at: Map, reduced: bool) -> Iterator[tuple[Node, Map]]:
     """Return what an operation reads if it is computed at ``at``, and where: behind views. A reduction reads whole
     rows.
     """
+    draw = draw_of(node)
+    if draw is not None:
+        yield draw.key, ANYWHERE
+        return
     gather = gather_of(node)
     if gather is not None:
         for number, (operand, place) in enumerate(gather.read_at(at)):
@@ -34,6 +50,12 @@ def read_by(node: Node, at: Map, reduced: bool) -> Iterator[tuple[Node, Map]]:
         else:
             place = identity(operand.shape) if reduced else broadcast(operand, node, at)
         yield _behind_views(operand, place)
+
+
+def read_anywhere(node: Node) -> Node | None:
+    """The array of which an operation may read any element: what it gathers, or the key that it draws with."""
+    gather, draw = gather_of(node), draw_of(node)
+    return draw.key if draw is not None else gather.array if gather is not None else None
 
 
 def _behind_views(operand: Node, place: Map) -> tuple[Node, Map]:

@@ -17,11 +17,10 @@ from ....targets.base import Kernels
 from ...array.node import Node, Region
 from ...array.program import Function, Loop, roots
 from ...array.traversal import dependencies, is_inside, topological
-from ...kernels.gathers import gather_of
 from ...kernels.index_maps import Map, identity, is_view, pieces
 from ...kernels.lines import Lines, is_splittable, reduced_axes
 from ...kernels.operations import is_backwards
-from .reading import beside, is_generated, of_lines, read_by, read_from_around
+from .reading import beside, is_generated, of_lines, read_anywhere, read_by, read_from_around
 
 _MOST_OPERATIONS = 128  # that join where their shapes agree, and as many more that only these read
 
@@ -163,7 +162,7 @@ class RegionFinder:
         """Return what something else reads than operations that may join, directly or behind views."""
         users: dict[Node, list[Node]] = {}
         outside: set[Node] = set(roots(self.function))
-        outside |= {gather.array for gather in map(gather_of, self.fusible) if gather is not None}
+        outside |= {array for array in map(read_anywhere, self.fusible) if array is not None}
         for node in self.nodes:
             for needed in dependencies(node):
                 users.setdefault(needed, []).append(node)

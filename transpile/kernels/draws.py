@@ -1,0 +1,30 @@
+"""Draws: random numbers that follow from a key and the number of the element, which a kernel computes as it goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..array.node import Node
+
+_FUNCTIONS = frozenset(("random_bits", "random_uniform", "random_normal"))
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """The random numbers of ``key``: bits; or floats in [``low``, ``high``) of these, which may be made normal."""
+
+    key: Node
+    limits: tuple[float, ...] | None = None
+    is_normal: bool = False
+
+
+def draw_of(node: Node) -> Draw | None:
+    """Return what an operation draws; None for another operation."""
+    if node.opcode != "prelude" or node.parameters["function"] not in _FUNCTIONS:
+        return None
+    (key,), (_, _, *limits) = node.operands, node.parameters["arguments"]
+    if node.parameters["function"] == "random_bits":
+        return Draw(key)
+    if node.parameters["function"] == "random_normal":
+        return Draw(key, (-0.99999994, 1.0), is_normal=True)
+    return Draw(key, tuple(limits + [0.0, 1.0][len(limits) :]))
