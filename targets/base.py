@@ -127,6 +127,10 @@ class Kernels:
     language: Callable[[], Any] | None = None
     prelude: Path | None = None
 
+    def joins(self, node: Node) -> bool:
+        """Tell whether kernels compute an operation in any way."""
+        return self.fuses(node) or self.reduces(node) or self.runs(node)
+
     def at_any_size(self) -> Kernels:
         """Return the kernels of a program whose sizes are free: as for large arrays, without what only these have."""
         pays = self.pays

@@ -1,5 +1,7 @@
 """Scatters into zeros that are choices by the index of an element, where kernels are written."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -40,6 +42,9 @@ PROGRAMS = {
         put((3, 9, 4), lambda: jnp.arange(3)[:, None], None, lambda: jnp.arange(4)[None, :], combine="add"),
         [floats(3, 4), indices(9, 3, 4)],
     ),
+    "a diagonal": (partial(put((12, 12), rows, rows), chosen=None), [floats(12)]),
+    "a sum on the diagonal": (partial(put((12, 12), rows, rows, combine="add"), chosen=None), [floats(12)]),
+    "indices that are known": (partial(put((12, 50), rows, lambda: rows() * 3 % 50), chosen=None), [floats(12)]),
     "narrow indices": (put((12, 50), rows, None), [floats(12), indices(50, 12, dtype=np.int8)]),
 }
 # Elements of one row may meet, or rows are not in order.

@@ -70,6 +70,7 @@ class Graph:
         self.origins: dict[Node, Instruction] = {}
         self.lines: dict[Node, Instruction] = {}  # with the line of a node: its origin, or a call around it
         self.results: dict[Node, list[Instruction]] = {}  # the instructions whose value a node is, innermost first
+        self.called: dict[Node, str] = {}  # the name of the function whose call in place a node is the result of
         self.replaced: dict[Node, Node] = {}  # by rewrites: the node that took a node's place
         self.stand_ins: set[Node] = set()  # replaced nodes whose place was taken by something of another value
         self.turned: dict[Node, tuple[int, ...]] = {}  # by rewrites: how to transpose that to have the node's value

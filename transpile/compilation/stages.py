@@ -26,7 +26,7 @@ from ..passes.fusion.early_gathers import early_gathers
 from ..passes.fusion.early_slices import early_slices
 from ..passes.fusion.one_hots import one_hots
 from ..passes.fusion.whole_updates import whole_updates
-from ..passes.inlining import inline_elementwise, inlining
+from ..passes.inlining import inline_joinable, inlining
 from ..passes.layers import layers
 from ..passes.outlining import Originals, outlining
 from ..passes.own_functions import own_functions, own_functions_of
@@ -302,7 +302,7 @@ def _fuse(draft: Draft) -> None:
         for function in functions:
             own_functions_of(function, kernels.own_function)
     else:
-        inline_elementwise(draft.program, kernels.fuses)
+        inline_joinable(draft.program, kernels.joins)
         call_nothing_in_loops(draft.program, kernels)
     fuse(functions, kernels, draft.options.threads or "1")
     if verifies(draft):

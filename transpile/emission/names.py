@@ -91,7 +91,12 @@ class Names:
 
 def own_name(function: Function) -> str:
     """The name of a function without what XLA and JAX add to it."""
-    return re.sub(r"[.]\d+$", "", function.name).removeprefix("jit_")
+    return plain_name(function.name)
+
+
+def plain_name(name: str) -> str:
+    """A function's name without what XLA and JAX add to it."""
+    return re.sub(r"[.]\d+$", "", name).removeprefix("jit_")
 
 
 def base_name(node: Node, graph: Graph) -> str:
@@ -103,6 +108,8 @@ def base_name(node: Node, graph: Graph) -> str:
     if node.parameters.get("is_part"):
         return base_name(node.parameters["stands_for"], graph) + "_parts"
     node = node.parameters.get("stands_for") or node
+    if node in graph.called:
+        return identifier(plain_name(graph.called[node]))
     call, index = (node.operands[0], node.parameters["index"]) if node.opcode == "item" else (node, 0)
     call = call.parameters.get("stands_for") or call
     if call.opcode == "prelude" and call.parameters["function"] in NARROWING | WIDENING and call.operands[0].operands:

@@ -1,5 +1,5 @@
 """Calls written in place: of functions that the passes have left next to nothing of, and, for kernels that join them
-with what is around, of those that only compute element by element."""
+with what is around, of those that only compute what kernels do."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ from ..kernels.index_maps import is_view
 from .calls_in_place import MOST_COPIED, in_place, made_by, named_functions, used_functions
 from .fusion.reading import is_generated
 
+InPlace = Callable[[Function, set[Function], Node], Node | None]
 _MOST_WORK = 2  # operations of a function that reads better where it is called
 
 
-def inline_elementwise(program: Program, fuses: Callable[[Node], bool]) -> None:
-    """Write the calls of functions that compute element by element in place, and drop the functions. A long one stays
-    where several call it.
+def inline_joinable(program: Program, joins: Callable[[Node], bool]) -> None:
+    """Write the calls of functions in place of which every operation may join others, and drop the functions. A long
+    one stays where several call it.
     """
     calls = Counter(called for function in program.functions for called in named_functions(function))
-    _inline(program, lambda function: _is_elementwise(function, fuses, MOST_COPIED if calls[function] > 1 else inf))
+    _inline(
+        program, lambda function: _is_joinable(function, joins, MOST_COPIED if calls[function] > 1 else inf), _named
+    )
 
 
 def inlining(program: Program) -> None:
@@ -32,11 +35,11 @@ def inlining(program: Program) -> None:
     _inline(program, _is_small)
 
 
-def _inline(program: Program, is_simple: Callable[[Function], bool]) -> None:
+def _inline(program: Program, is_simple: Callable[[Function], bool], placed: InPlace = in_place) -> None:
     simple: set[Function] = set()
     for function in program.functions:
         if simple:
-            rewrite(function, ("call",), partial(in_place, function, simple))
+            rewrite(function, ("call",), partial(placed, function, simple))
         if function is not program.entry and is_simple(function):
             simple.add(function)
     if not simple:
@@ -45,12 +48,20 @@ def _inline(program: Program, is_simple: Callable[[Function], bool]) -> None:
     program.functions[:] = [function for function in program.functions if function not in simple or function in used]
 
 
-def _is_elementwise(function: Function, fuses: Callable[[Node], bool], most: float) -> bool:
+def _named(function: Function, simple: set[Function], node: Node) -> Node | None:
+    """The result of a call, computed here, and named after the function that it was."""
+    made = in_place(function, simple, node)
+    if made is not None:
+        function.graph.called.setdefault(made, node.parameters["function"].name)
+    return made
+
+
+def _is_joinable(function: Function, joins: Callable[[Node], bool], most: float) -> bool:
     if not isinstance(function.results, Node) or function.effect is not None:
         return False
     nodes = topological(roots(function))
     return len(nodes) <= most and all(
-        node.opcode == "parameter" or is_view(node) or is_generated(node) or fuses(node) for node in nodes
+        node.opcode == "parameter" or is_view(node) or is_generated(node) or joins(node) for node in nodes
     )
 
 

@@ -16,21 +16,26 @@ from ...kernels.gathers import counted_axis
 
 def one_hots(function: Function) -> None:
     """Write scatters of single elements into zeros as selections, where each is of a row of its own."""
-    rewrite(function, ("prelude",), lambda node: _selected(function.graph, node))
+    rewrite(function, ("prelude", "update_at", "setitem"), lambda node: _selected(function.graph, node))
 
 
 def _selected(graph: Graph, node: Node) -> Node | None:
-    if node.parameters["function"] != "scatter_at":
+    if node.opcode != "prelude":
+        where, combine = node.parameters["index"], node.parameters.get("ufunc")
+    elif node.parameters["function"] == "scatter_at":
+        _, where, _, combine, *_ = (*node.parameters["arguments"], None)
+    else:
         return None
     zeros, values, *indices = node.operands
-    _, where, _, *combine = node.parameters["arguments"]
-    if zeros.opcode != "zeros" or combine not in ([], [Ufunc("add")]) or len(indices) != zeros.ndim:
+    if zeros.opcode != "zeros" or combine not in (None, Ufunc("add")) or len(indices) != zeros.ndim:
         return None
     slots = tuple(Slot(2 + k) for k in range(len(indices)))
-    if where != (slots if len(slots) > 1 else slots[0]) or values.element_type is not node.element_type:
+    if where not in (slots, slots[0]) or values.element_type is not node.element_type:
         return None
     count = max(index.ndim for index in indices)
     axes = [counted_axis(index, size, count) for index, size in zip(indices, zeros.shape, strict=True)]
+    if None not in axes and axes[-1] in axes[:-1]:
+        axes[-1] = None  # a diagonal: each row has the element of its own number
     chosen = [index for index, axis in zip(indices, axes, strict=True) if axis is None]
     if [axis for axis in axes if axis is not None] != list(range(count)) or len(chosen) != 1:
         return None
@@ -38,7 +43,7 @@ def _selected(graph: Graph, node: Node) -> Node | None:
     batch = tuple(size for axis, size in enumerate(zeros.shape) if axis != at)
     if index.shape != batch or index.element_type is None or index.type is PRED or values.shape not in ((), batch):
         return None
-    return _choice(graph, node, index, values, at, is_sum=bool(combine))
+    return _choice(graph, node, index, values, at, is_sum=combine is not None)
 
 
 def _choice(graph: Graph, node: Node, index: Node, values: Node, at: int, is_sum: bool) -> Node:
