@@ -23,7 +23,8 @@ def _selected(graph: Graph, node: Node) -> Node | None:
     if node.opcode != "prelude":
         where, combine = node.parameters["index"], node.parameters.get("ufunc")
     elif node.parameters["function"] == "scatter_at":
-        _, where, _, combine, *_ = (*node.parameters["arguments"], None)
+        _, where, _, *combiners = node.parameters["arguments"]
+        combine = combiners[0] if combiners else None
     else:
         return None
     zeros, values, *indices = node.operands
