@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
@@ -24,6 +25,8 @@ from .strategies import MAP_BLOCKS, WINDOWS
 CHUNK_BYTES = 128 << 20  # as dask.array takes by itself
 FEW = 256  # chunks: instead of more, larger ones
 SMALLEST_CHUNK_BYTES = 1 << 16
+KEPT = 0.4  # of what tasks hold, that malloc keeps besides when they have freed it: up to so much was measured
+MOST_TASKS = 3  # times as many as without that room; where smaller chunks take more, it is not left
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,31 +96,56 @@ def _chosen(program: Program, limits: Limits, rounds: list[Round], process_bytes
     function, memory = program.entry, _bytes(limits)
     classes = classified(function, memory)
     length = chunk_length(limits.chunks)
-    target = size_in_bytes(limits.chunks) if limits.chunks and length is None else CHUNK_BYTES
     reused = _reused(function, classes) if not limits.chunks else frozenset()
     for_files: ChunkProgram | None = None
+    close: ChunkProgram | None = None  # within the limit if malloc keeps nothing
     plans: list[Plan] = []
-    while True:
+
+    def fits(peak_bytes: int) -> bool:
+        return memory is None or peak_bytes + KEPT * (peak_bytes - process_bytes) <= memory
+
+    for target in _targets(limits):
         chunks, choices = propagated(classes, choose_chunk_sizes(classes, length, target, reused))
         this = Round.of(chunks, choices)
+        kept = for_files or close
+        if kept is not None and not kept.chunks.lengths.keys() <= chunks.lengths.keys():
+            return kept  # other axes, along which more is to be done
         if legalized(function, chunks):
             rounds.append(this)
             return None
         schedule = scheduled(function, chunks, choices)
         plan = estimated(function, schedule, process_bytes, _threads(limits))
         plans.append(plan)
+        is_in_memory = memory is not None and close is not None and close.plan.peak_bytes <= memory
+        if close is not None and is_in_memory and _tasks(plan) > MOST_TASKS * _tasks(close.plan):
+            return for_files or close
         found = ChunkProgram(program, schedule, plan, ChunkLayout((*rounds, this)))
-        if for_files is not None and not for_files.chunks.lengths.keys() <= chunks.lengths.keys():
-            return for_files  # other axes, along which more is to be done
-        if memory is None or plan.peak_bytes <= memory:
+        if memory is None or fits(plan.peak_bytes):
             return found
-        if for_files is None and plan.mapped_peak_bytes <= memory:
+        if for_files is None and fits(plan.mapped_peak_bytes):
             for_files = found
-        if length is not None or target <= SMALLEST_CHUNK_BYTES:
-            if for_files is None:
-                raise _refusal(min(plans, key=lambda plan: plan.mapped_peak_bytes), limits, process_bytes)
-            return for_files
+        if plan.mapped_peak_bytes <= memory and (close is None or plan.peak_bytes <= memory < close.plan.peak_bytes):
+            close = found
+    if for_files is None and close is None:
+        raise _refusal(min(plans, key=lambda plan: plan.mapped_peak_bytes), limits, process_bytes)
+    return for_files or close
+
+
+def _tasks(plan: Plan) -> int:
+    return sum(phase.tasks for phase in plan.phases)
+
+
+def _targets(limits: Limits) -> Iterator[int]:
+    """Yield ever fewer bytes of a chunk, in steps of a quarter and a third."""
+    if chunk_length(limits.chunks) is not None:
+        yield CHUNK_BYTES  # the length is what counts
+        return
+    target = size_in_bytes(limits.chunks) if limits.chunks else CHUNK_BYTES
+    while target > SMALLEST_CHUNK_BYTES:
+        yield target
+        yield target * 3 // 4
         target //= 2
+    yield target
 
 
 def _reused(function: Function, classes: AxisClasses) -> frozenset[Node]:

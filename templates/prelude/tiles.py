@@ -97,6 +97,7 @@ class Memory:
     system first, which can take as long as twenty operations.
 
     malloc does the same for smaller arrays, once it has seen that they come and go.
+    None takes the memory of a much larger one, which would live on with it.
     """
 
     def __init__(self) -> None:
@@ -109,12 +110,14 @@ class Memory:
     def room(self, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
         """An array of any values, whose memory is free when its last view is gone."""
         size = prod(shape) * dtype.itemsize
+        if size < TILE_BYTES:
+            return np.empty(shape, dtype)
         try:
             memory = self.free.pop()
         except IndexError:
-            memory = np.empty(0, np.uint8)
-        if memory.size < max(1, size):
-            memory = np.empty(max(1, size), np.uint8)
+            memory = np.empty(size, np.uint8)
+        if not size <= memory.size <= 2 * size:
+            memory = np.empty(size, np.uint8)
         flat = np.frombuffer(memory.data, dtype, prod(shape))  # the base of all views
         weakref.finalize(flat, self.free.append, memory)
         return flat.reshape(shape)

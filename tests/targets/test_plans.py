@@ -7,6 +7,7 @@ import pytest
 
 import xla2py
 from xla2py.benchmarks.out_of_core import BENCHMARKS, numbers
+from xla2py.targets.dask.chunk_program import KEPT
 from xla2py.targets.dask.estimates import FEW_TASKS, PROCESS_BYTES, TASK_BYTES
 from xla2py.targets.dask.limits import size_in_bytes
 from xla2py.tests.targets.chunked import Loaded, peak_of, plan_of
@@ -172,3 +173,12 @@ ENTRY main {
 }"""
     (phase,) = plan_of(text, chunks="1MiB").phases
     assert phase.task_bytes >= (4 + 8 + 4) * (1 << 18)
+
+
+@pytest.mark.parametrize("memory", ["160MiB", "200MiB", "256MiB", "300MiB", "400MiB"])
+@pytest.mark.parametrize("name", ["layernorm", "convolution", "roll"])
+def test_there_is_room_for_what_malloc_keeps_and_little_more(name, memory):
+    one = BENCHMARKS[name]
+    plan = plan_of(one.text(one.rows(size_in_bytes("2GiB"))), memory=memory)
+    room = size_in_bytes(memory) - PROCESS_BYTES
+    assert 0.7 * room <= (1 + KEPT) * (plan.peak_bytes - PROCESS_BYTES) <= room
