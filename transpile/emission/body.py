@@ -362,7 +362,8 @@ class FunctionWriter:
         """The expression of a node over its operands' texts."""
         row = node.operation
         fills = "fill" in row.operands  # a bare number takes the dtype of the array that it fills, or of one beside it
-        weak = fills or (row.is_elementwise and len(row.operands) > 1 and _has_strong_operand(node))
+        is_mixed = row.is_elementwise and len(row.operands) > 1 and _has_strong_operand(node)
+        weak = fills or (is_mixed and not self.renderer.chooses(node))
         strong = node.operands[1] if node.opcode == "clamp" else None  # np.clip takes the dtype of what it clips
         operands = []
         for operand in node.operands:

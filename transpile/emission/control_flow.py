@@ -11,6 +11,7 @@ from ..array.program import Branch, Carry, Loop
 from ..array.traversal import is_inside
 from .chain_writer import COUNTERS, letter
 from .expression import COMPARISON, WIDTH, Expression
+from .known_types import is_flag
 from .names import identifier
 from .schedule import schedule
 from .writing import Writing
@@ -130,12 +131,15 @@ class ControlFlowWriter:
         return self.writer.texts[initial]
 
     def _initialise(self, node: Node, loop: Loop) -> None:
-        """Give the carries their initial values, together where that is one short line."""
+        """Give the carries their initial values, together where that is one short line; flags have types."""
         pairs = []
         for carry in loop.carries:
             name = self.writer.texts[carry.parameter]
             value = self.beginning(node, carry)
-            if value != name:
+            declared = self.writer.renderer.statement("flag", name) if is_flag(carry.initial) else name
+            if declared != name:
+                self.writer.assign([declared], value, node)
+            elif value != name:
                 pairs.append((name, value))
         self._assign_together(pairs, node)
 

@@ -232,8 +232,15 @@ class Renderer:
         """The text of a node over the texts of its operands."""
         if node.is_python_int and node.opcode == "retype":
             return operands[0]
-        macro, level = self.macros[_macro_of(node)]
+        macro, level = self.macros["choose" if self.chooses(node) else _macro_of(node)]
         return Expression(macro(node, *operands), level)
+
+    def chooses(self, node: Node) -> bool:
+        """Tell whether a node is a choice between two numbers that the library leaves to Python's ``a if mask else b``:
+        both must have their types, for either is all that is given.
+        """
+        is_choice = node.opcode == "select" and not node.ndim and "choose" in self.macros
+        return is_choice and not any(value.is_python_int for value in node.operands[1:])
 
     def statement(self, name: str, *arguments: Any) -> str:
         """Return one line of a statement, written by its macro."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from ..array.node import Node
 from ..array.program import Loop
 from ..array.traversal import nested_roots
+from .known_types import KnownType, known_types, may_follow
 from .names import Names, identifier
 from .plan import Plan
 from .schedule import Body, Reads, statement_of
@@ -21,7 +22,9 @@ class NameAllocation:
         self.plan = plan
         self.reads = reads
         self.names = names
+        self.known_types = known_types(plan.nodes)
         self._holders: dict[str, Node] = {}  # by name: the value it stands for
+        self._types: dict[str, set[KnownType | None]] = {}  # by name: those of all values it has stood for
         self._taken_until: dict[Node, set[Node]] = {}  # by carry: what may have its name until its next value does
         self.shares = True  # values take over names that are not needed any more
         self._pending: dict[Node, int] = {}  # how many statements are still to read a value; results count as one
@@ -45,6 +48,7 @@ class NameAllocation:
     def hold(self, name: str, node: Node) -> None:
         """The name stands for the node from here on."""
         self._holders[name] = node
+        self._types.setdefault(name, set()).add(self.known_types.get(node))
 
     def keep(self, node: Node) -> None:
         """The value's name is its own as long as the function runs: nobody has counted who reads it."""
@@ -68,10 +72,11 @@ class NameAllocation:
         if holder is not None and self._takes_over(node, name, made_by or node):
             if holder in self._taken_until:
                 self._taken_until[node] = self._taken_until[holder]
-            self._holders[name] = node
+            self.hold(name, node)
             return name
         fresh = self.names.fresh(name)
-        self._holders.setdefault(fresh, node)
+        if fresh not in self._holders:
+            self.hold(fresh, node)
         return fresh
 
     def gives(self, node: Node, wanted: str) -> bool:
@@ -82,6 +87,8 @@ class NameAllocation:
         """Tell whether what has a name is not needed behind the statement that makes a new value, which may have it."""
         holder = self._holders.get(name)
         if holder is None or not self.shares or holder.region is not node.region:
+            return False
+        if not may_follow(self._types[name], {self.known_types.get(node)}):
             return False
         is_lent = node in self._taken_until.get(holder, {node})
         return is_lent and not self.is_needed_after(holder, statement)
@@ -116,7 +123,7 @@ class NameAllocation:
             if following is None or following is carry.parameter:
                 continue
             written = place[statement_of(following)] if following in body.in_place else end
-            self._holders[texts[carry.parameter]] = carry.parameter
+            self.hold(texts[carry.parameter], carry.parameter)
             self._taken_until[carry.parameter] = {
                 node for node in self.plan.named if node.region is loop.region and read_last.get(node, -1) <= written
             }

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from ..array.node import Node
 from .expression import Expression
+from .known_types import KnownType, agree
 from .lines import Line
 from .live_names import NAME, LiveNames
 from .writing import Writing
@@ -31,11 +32,15 @@ def reuse_names(writer: Writing) -> None:
     parameters = {name.lstrip("*") for name, _ in writer.arguments.heads}
     live = LiveNames(tracked)
     live.read(writer.lines, parameters)
+    types: dict[str, set[KnownType | None]] = {name: set() for name in tracked}
+    for node, text in writer.texts.items():
+        if text in types:
+            types[text].add(writer.allocation.known_types.get(node))
     renamed: dict[str, str] = {}
     for base, names in families.items():
         leaders = [base] if base in tracked - live.fixed else []
         members = [name for name in names if name not in live.fixed]
-        renamed |= _renamed(leaders, members, live, parameters)
+        renamed |= _renamed(leaders, members, live, parameters, types)
     if renamed:
         _rename_lines(writer.lines, live, renamed)
         _rename_texts(writer, renamed)
@@ -48,21 +53,33 @@ def _names_of_arrays(texts: Mapping[Node, str]) -> set[str]:
     return {name for _, name in named} - others
 
 
-def _renamed(leaders: list[str], members: Iterable[str], live: LiveNames, parameters: set[str]) -> dict[str, str]:
+def _renamed(
+    leaders: list[str],
+    members: Iterable[str],
+    live: LiveNames,
+    parameters: set[str],
+    types: dict[str, set[KnownType | None]],
+) -> dict[str, str]:
     """The new names of ``members``: the first of those before them, ``leaders`` included, that may stand for both."""
     beside = {leader: set(live.interfering[leader]) for leader in leaders}
+    held = {leader: set(types[leader]) for leader in leaders}  # by the names that stay: the types of their values
+
+    def may_stand_for(own: str, name: str) -> bool:
+        return name not in beside[own] and agree(held[own], types[name])
+
     renamed: dict[str, str] = {}
     unused: list[str] = []  # lower numbers that nobody has any more
     for name in members:
-        shared = None if name in parameters else next((own for own in beside if name not in beside[own]), None)
+        shared = None if name in parameters else next((own for own in beside if may_stand_for(own, name)), None)
         if shared is None and unused and name not in parameters:
             shared = unused.pop(0)
-            beside[shared] = set()
+            beside[shared], held[shared] = set(), set()
         if shared is None:
-            beside[name] = set(live.interfering[name])
+            beside[name], held[name] = set(live.interfering[name]), set(types[name])
             continue
         renamed[name] = shared
         beside[shared] |= live.interfering[name]
+        held[shared] |= types[name]
         unused.append(name)
     return renamed
 

@@ -1,0 +1,89 @@
+"""No name is first a number and then an array, so that emitted code passes strict type checks."""
+
+import numpy as np
+import pytest
+
+import xla2py
+
+# By case: a program whose values had names in common that type checkers take for values of different types.
+PROGRAMS = {
+    "an array and then a number": """
+ENTRY main {
+  x = f32[] parameter(0)
+  y = f32[3] parameter(1)
+  zero = f32[] constant(0)
+  zeros = f32[3] broadcast(zero), dimensions={}
+  p = pred[3] compare(y, zeros), direction=GT
+  a = f32[3] select(p, y, zeros)
+  s = f32[3] sine(a)
+  t = f32[3] add(s, a)
+  cosine = f32[3] cosine(t)
+  u = f32[3] multiply(cosine, t)
+  q = pred[] compare(x, zero), direction=GT
+  two = f32[] constant(2)
+  b = f32[] select(q, two, zero)
+  c = f32[] cosine(b)
+  d = f32[] add(c, b)
+  ROOT r = (f32[3], f32[]) tuple(u, d)
+}
+""",
+    "a flag that a loop carries": """
+body {
+  c = (f32[], pred[], s32[]) parameter(0)
+  x = f32[] get-tuple-element(c), index=0
+  go = pred[] get-tuple-element(c), index=1
+  i = s32[] get-tuple-element(c), index=2
+  y = f32[] multiply(x, f32[] constant(0.5))
+  kept = f32[] select(go, y, x)
+  nine = s32[] constant(9)
+  small = pred[] compare(i, nine), direction=LT
+  next = pred[] and(go, small)
+  j = s32[] add(i, s32[] constant(1))
+  ROOT t = (f32[], pred[], s32[]) tuple(kept, next, j)
+}
+test {
+  c = (f32[], pred[], s32[]) parameter(0)
+  go = pred[] get-tuple-element(c), index=1
+  x = f32[] get-tuple-element(c), index=0
+  one = f32[] constant(1)
+  more = pred[] compare(x, one), direction=GT
+  ROOT l = pred[] and(go, more)
+}
+ENTRY main {
+  x = f32[] parameter(0)
+  begin = (f32[], pred[], s32[]) tuple(x, pred[] constant(true), s32[] constant(0))
+  w = (f32[], pred[], s32[]) while(begin), condition=test, body=body
+  a = f32[] get-tuple-element(w), index=0
+  g = pred[] get-tuple-element(w), index=1
+  ROOT r = (f32[], pred[]) tuple(a, g)
+}
+""",
+}
+
+
+@pytest.mark.parametrize("case", PROGRAMS)
+def test_types_are_strict(case, tmp_path, wrong_types):
+    xla2py.emit(f"HloModule m\n{PROGRAMS[case]}").save(tmp_path / "m.py")
+    assert wrong_types(tmp_path, "m.py") == ""
+
+
+def test_choices_between_numbers_are_those_of_python_and_keep_their_types():
+    text = """
+HloModule m
+ENTRY main {
+  x = f32[] parameter(0)
+  i = s32[] parameter(1)
+  p = pred[] compare(x, f32[] constant(0)), direction=GT
+  a = f32[] select(p, f32[] constant(1), x)
+  b = s32[] select(p, i, s32[] constant(7))
+  ROOT r = (f32[], s32[]) tuple(a, b)
+}
+"""
+    emitted = xla2py.emit(text)
+    assert "np.where" not in emitted.source
+    main = emitted.load().main
+    for x, i in ((2.5, 3), (-2.5, 3), (np.nan, 3)):
+        a, b = main(np.float32(x), np.int32(i))
+        assert (a.dtype, b.dtype) == (np.float32, np.int32)
+        np.testing.assert_array_equal((a, b), (1, i) if x > 0 else (np.float32(x), 7))
+    assert "cp.where" in xla2py.emit(text, target="cupy").source  # which asks no device for the mask
