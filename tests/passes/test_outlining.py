@@ -1,5 +1,6 @@
 """A Python function that was traced many times without ``jit`` is emitted once."""
 
+import ast
 import re
 
 import jax
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import xla2py
+from xla2py.transpile.emission.named_results import NamedResults
 from xla2py.transpile.hlo.verifier import verify
 from xla2py.transpile.passes.outlining import outlining
 
@@ -182,3 +184,38 @@ def test_calls_that_feed_each_other():
 def test_a_module_without_stack_frames_is_left_alone():
     module = xla2py.load("ENTRY main { x = f32[2] parameter(0) ROOT y = f32[2] sine(x) }")
     assert outlining(module)[0] is module
+
+
+def hidden_layer(x, weight):
+    x = jnp.sin(jnp.maximum(x @ weight, 0) @ weight.T) / (1 + x * x)
+    return jnp.tanh(x * jnp.cos(x))
+
+
+def test_fields_are_called_as_the_function_calls_what_it_gives():
+    """Not all after the author's ``x`` of the line that they are computed in."""
+
+    def step(x, weights):
+        def loss(weights, x):
+            for weight in weights:
+                x = hidden_layer(x, weight)
+            return (x * x).sum()
+
+        return jax.grad(loss)(weights, x)
+
+    module = xla2py.from_jax(step, np.ones((4, 8), np.float32), [np.ones((8, 8), np.float32)] * 3)
+    body = ast.parse(xla2py.emit(module, disable_passes=["layers"]).source).body
+    (fields,) = ([field.target.id for field in each.body[1:]] for each in body if isinstance(each, ast.ClassDef))
+    (given,) = (
+        node.value.args
+        for node in ast.walk(next(each for each in body if getattr(each, "name", "") == "hidden_layer"))
+        if isinstance(node, ast.Return)
+    )
+    pairs = [(field, each.id) for field, each in zip(fields, given, strict=True) if isinstance(each, ast.Name)]
+    assert len(pairs) > 2 and all(re.fullmatch(rf"{name}(_\d+)?", field) for field, name in pairs)
+    assert sum(re.fullmatch(r"x(_\d+)?", field) is not None for field in fields) < 3
+
+
+def test_fields_of_one_word_are_called_after_the_calls_that_make_them():
+    named = NamedResults("Results")
+    named.name_fields([["y"], ["y"], ["y"], ["z"]], {1: "norm_0", 2: "norm_1", 3: "norm_1"}, [])
+    assert named.fields == ("y", "norm_0_y", "norm_1_y", "z")

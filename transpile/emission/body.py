@@ -20,7 +20,7 @@ from .fitting import Fitting
 from .lines import Line, WrittenFunction
 from .loop_compiler import LoopCompiler
 from .name_allocation import NameAllocation
-from .named_results import NamedResults
+from .named_results import NamedResults, makers_of_results, name_of_call
 from .names import Names
 from .plan import Plan, plan, source_line
 from .result_groups import Path, ResultGroup, result_groups, with_texts
@@ -270,7 +270,7 @@ class FunctionWriter:
         calls = self.calls[function]
         self.name_fields(node, named)
         own = self.renderer.function_names[function]
-        name = self.names.fresh(f"{own}_{calls.index(node)}" if len(calls) > 1 else f"{own}_results")
+        name = self.names.fresh(name_of_call(own, calls.index(node)) if len(calls) > 1 else f"{own}_results")
         taken = 4 * self.indent + len(name) + len(" = ")
         self.assign([name], self.fitting.fitted(node, partial(self.value, node), taken), node)
         parts = self.items.get(node, {})
@@ -288,8 +288,20 @@ class FunctionWriter:
         calls = [self.items.get(call, {}) for call in self.calls[function]]
         given = [[parts[k] for parts in calls if k in parts] for k in range(len(node.results))]
         groups = result_groups(self.results, calls, self.plan.uses)
-        named.name_fields(([self.wanted.of(part) for part in parts] for parts in given), groups)
+        makers = makers_of_results(function, self.renderer.function_names)
+        named.name_fields(([self.wanted.of(part) for part in parts] for parts in given), makers, groups)
         self.groups[function] = named.groups
+
+    def words_of_results(self, function: Function) -> Sequence[str]:
+        """What the many results of a function would be called in its own lines."""
+        named: NamedResults = self.renderer.named_results[function]
+        if not named.words:
+            named.words = ("",) * len(function.flat_results)  # for those that are handed to the next call
+            around = (self.constants, self.source_names, [*self.callers, self])
+            inside = FunctionWriter(function, self.renderer, Names(set(self.names.reserved)), "none", *around)
+            inside.arguments.name(())
+            named.words = tuple(map(inside.wanted.of, function.flat_results))
+        return named.words
 
     def bind_results(self, compiled: Sequence[Node], parts: Sequence[Node]) -> None:
         """The last line has named results; those of ``compiled`` code that are of another type get their own."""

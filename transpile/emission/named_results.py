@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,11 +36,21 @@ class NamedResults:
     fields: tuple[str, ...] = ()
     parts: tuple[tuple[str, Any], ...] = ()
     groups: tuple[tuple[str, ResultGroup], ...] = ()
+    words: tuple[str, ...] = ()  # what the results would be called in the function
 
-    def name_fields(self, wanted: Iterable[Sequence[str]], groups: Sequence[ResultGroup]) -> None:
-        """Name the fields by the words that each result is called by, in all calls, and groups by those of theirs."""
+    def name_fields(
+        self, wanted: Iterable[Sequence[str]], makers: Mapping[int, str], groups: Sequence[ResultGroup]
+    ) -> None:
+        """Name the fields by the words that each result is called by, in all calls, and groups by those of theirs.
+
+        Of results that share a word, those of which ``makers`` know the call that makes them are called after that.
+        """
         names, given = Names(_OF_TUPLES), list(wanted)
         words = common_words(given)
+        counts = Counter(words)
+        for number, maker in makers.items():
+            if counts[words[number]] > 1 and not words[number].startswith(maker):
+                words[number] = f"{maker}_{words[number]}".rstrip("_")
         grouped = {number: at for at, group in enumerate(groups) for number in group.keys}
         found: dict[int, str] = {}
         parts: list[tuple[str, Any]] = []
@@ -71,6 +82,28 @@ def field_path(name: str, keys: Path) -> str:
 def _field(word: str, given: Sequence[str]) -> str:
     is_new = given and all(name.startswith(_NEW) for name in given)
     return _NEW + word.removeprefix(_NEW) if is_new else word
+
+
+def makers_of_results(function: Function, function_names: Mapping[Function, str]) -> dict[int, str]:
+    """What those results are called after that a function has of one of its several calls of another."""
+    results = function.flat_results
+    calls: dict[Function, list[Node]] = {}
+    for node in topological(roots(function)):
+        if node.opcode == "call":
+            calls.setdefault(node.parameters["function"], []).append(node)
+    names = {
+        call: name_of_call(function_names[called], own.index(call))
+        for called, own in calls.items()
+        if len(own) > 1
+        for call in own
+    }
+    made = {number: node.operands[0] for number, node in enumerate(results) if node.opcode == "item"}
+    return {number: names[call] for number, call in made.items() if call in names}
+
+
+def name_of_call(function_name: str, number: int) -> str:
+    """Return what the results of one of several calls of a function are called."""
+    return f"{function_name}_{number}"
 
 
 def named_results(program: Program, renderer: Renderer, names: Names) -> dict[Function, NamedResults]:

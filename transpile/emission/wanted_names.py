@@ -54,6 +54,9 @@ class WantedNames:
         if own is None and "carry" in node.parameters and "stands_for" in call.parameters:
             loop = call.parameters["stands_for"]
             return self.of_carries(loop, loop.parameters["loop"])[node.parameters["carry"]]
+        inside = self._in_called(node)
+        if own is not None and inside:  # the author's name of a line is that of all that the line is lowered to
+            own = inside
         if own is None or is_empty_word(own):
             own = self._of_layer(node) or self.subjects.of_choice(node) or own
         updated, in_results = self._updated(node), self.in_results.get(node, "")
@@ -65,7 +68,13 @@ class WantedNames:
         found = found or self._as_read(node, may_be_elsewhere=True) or self._of_changed(node) or self._of_role(node)
         found = found or self._of_domain(node) or self.left.get(node) or self.subjects.of(node)
         found = found or self._of_expression(node) or in_results or self._of_call(node)
-        return found or base_name(node, writer.graph)
+        return found or inside or base_name(node, writer.graph)
+
+    def _in_called(self, node: Node) -> str:
+        """Return what one of the many results of a function would be called where that computes it."""
+        function = node.operands[0].parameters.get("function") if node.opcode == "item" else None
+        words = self.writer.words_of_results(function) if function in self.writer.renderer.named_results else ()
+        return words[node.parameters["index"]] if words else ""
 
     def _told(self, node: Node, own: str | None) -> str:
         """Return the author's name for a value, or what it is read by in the same function; another where the author's
