@@ -87,3 +87,24 @@ ENTRY main {
         assert (a.dtype, b.dtype) == (np.float32, np.int32)
         np.testing.assert_array_equal((a, b), (1, i) if x > 0 else (np.float32(x), 7))
     assert "cp.where" in xla2py.emit(text, target="cupy").source  # which asks no device for the mask
+
+
+@pytest.mark.parametrize("element_type", ["f32", "bf16", "s32"])
+def test_numbers_are_listed_as_they_are(element_type):
+    text = f"""
+HloModule m
+ENTRY main {{
+  x = {element_type}[] parameter(0)
+  a = {element_type}[1] reshape(x)
+  one = {element_type}[1] constant({{1}})
+  y = {element_type}[] negate(x)
+  b = {element_type}[1] reshape(y)
+  ROOT r = {element_type}[3] concatenate(a, one, b), dimensions={{0}}
+}}
+"""
+    emitted = xla2py.emit(text)
+    assert "np.array([x, 1, -x], dtype=" in emitted.source
+    dtype = xla2py.load(text).entry.root.shape.element_type.dtype
+    result = emitted.load().main(np.asarray(3, dtype)[()])
+    assert result.dtype == dtype
+    np.testing.assert_array_equal(result.astype(np.float32), [3, 1, -3])

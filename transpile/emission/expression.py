@@ -232,8 +232,13 @@ class Renderer:
         """The text of a node over the texts of its operands."""
         if node.is_python_int and node.opcode == "retype":
             return operands[0]
-        macro, level = self.macros["choose" if self.chooses(node) else _macro_of(node)]
+        name = "choose" if self.chooses(node) else "array_of" if self.lists(node) else _macro_of(node)
+        macro, level = self.macros[name]
         return Expression(macro(node, *operands), level)
+
+    def lists(self, node: Node) -> bool:
+        """Tell whether a node is a stack of numbers that the library takes in a list, some as they are."""
+        return node.opcode == "stack" and node.ndim == 1 and "array_of" in self.macros
 
     def chooses(self, node: Node) -> bool:
         """Tell whether a node is a choice between two numbers that the library leaves to Python's ``a if mask else b``:

@@ -105,7 +105,8 @@ def _known_type(node: Node, known: dict[Node, KnownType]) -> KnownType | None:
         return None
     if node.operation.is_generated:
         return KnownType(False, node.type, node.ndim, is_made=True)
-    if node.opcode == "array":
+    is_typed = node.opcode == "stack" and any(operand.is_literal for operand in node.operands)
+    if node.opcode == "array" or is_typed:
         return KnownType(False, node.type)
     if node.opcode in _JOINING:
         return KnownType(False)
