@@ -208,9 +208,13 @@ DIVIDENDS = np.float32([0, -0.0, 1, -1, 4, -4, 1e30, -1e30, np.inf, -np.inf, np.
         (lambda x, y: (x + 2) % 6.5 - 3.25, "return np.mod(x + 2, 6.5) - 3.25"),
         (lambda x, y: x % y - 2, "return np.mod(x, y) - 2"),
         (lambda x, y: x % y > 2, "return np.mod(x, y) > 2"),
+        (lambda x, y: abs(x % 4 * 6 - 3) - 1, "np.abs(np.mod(x, 4) * 6 - 3) - 1"),
+        (lambda x, y: x % 4 * -0.5 / 3 > 0, "np.mod(x, 4)"),
         # near-misses: one sees the sign of 0, or the remainder itself; there is no such number
         (lambda x, y: x % 4, "np.fmod"),
         (lambda x, y: 1 / (x % y), "np.fmod"),
+        (lambda x, y: x % 4 * 6, "np.fmod"),
+        (lambda x, y: 1 / (x % 4 * 6) + (x % 4 - 2), "np.fmod"),
         (lambda x, y: jax.lax.rem(x, jnp.float32(4)) * (x % 4 - 2), "np.fmod"),
         (lambda x, y: x % -4 - 2, "np.fmod"),
     ],

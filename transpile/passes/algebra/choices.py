@@ -43,6 +43,24 @@ def tells_signs(user: Node) -> bool:
     return user.opcode not in ("add", "subtract") or not any(number != 0 for number in numbers)
 
 
+def sign_is_told(live: LiveNodes, node: Node, steps: int = 3) -> bool:
+    """Tell whether -0 in place of +0 may change what is computed of a node, which may be scaled in a few steps."""
+    if live.is_root(node):
+        return True
+    return any(
+        tells_signs(user) and (steps == 0 or not _scales(user) or sign_is_told(live, user, steps - 1))
+        for user in live.users(node)
+    )
+
+
+def _scales(node: Node) -> bool:
+    """Tell whether a node is a real number by a literal, by which 0 stays 0 of either sign."""
+    if node.opcode not in ("multiply", "divide") or not node.type.is_floating or node.operands[0].is_literal:
+        return False
+    number = literal_value(node.operands[1]) if node.operands[1].is_literal else np.float32(0)
+    return bool(np.isfinite(number) and number != 0)
+
+
 def _rules(live: LiveNodes) -> tuple[Rule, ...]:
     def choice(graph: Graph, node: Node, found: Bindings) -> Node | None:
         if not _is_zero(found["ZERO"]):
@@ -51,7 +69,7 @@ def _rules(live: LiveNodes) -> tuple[Rule, ...]:
         second: Node = found.get("y", first)
         chosen = first if second is first else graph.add("select", (found["m"], first, second))
         is_exact = node.type.is_integral or (has_no_sign(first) and has_no_sign(second))
-        if is_exact or not (live.is_root(node) or any(map(tells_signs, live.users(node)))):
+        if is_exact or not sign_is_told(live, node):
             return chosen
         return graph.add("add", (chosen, found["ZERO"]))
 

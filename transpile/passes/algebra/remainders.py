@@ -15,7 +15,7 @@ from ...array.support import Support
 from ...hlo.element_types import ElementType
 from ..matching import Bindings
 from ..rules import Rule, apply_rules, is_full_float
-from .choices import tells_signs
+from .choices import sign_is_told
 
 _DIVISOR = "(d := select(compare(y, 0, direction='EQ'), 1, y))"
 _REST = f"(rest := prelude.int_remainder(x, {_DIVISOR}))"
@@ -52,7 +52,7 @@ def _of_floats(live: LiveNodes) -> tuple[Rule, ...]:
         divisor = found["Y"] if "Y" in found else found["y"]
         if "Y" in found and not literal_value(divisor) > 0:
             return None
-        if live.is_root(node) or any(map(tells_signs, live.users(node))):
+        if sign_is_told(live, node):
             return None
         return called(graph, "np.mod", (found["x"], divisor), node)
 
