@@ -56,6 +56,25 @@ def test_values_of_two_axes():
     assert_agrees(text, SORTED, values, without="searches", budget=EXACT)
 
 
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("table", [SORTED, SHUFFLED, SORTED[:4]], ids=["sorted", "shuffled", "short"])
+def test_calls_of_a_step(table, side):
+    text = hlo(lambda a, v: jnp.searchsorted(a, v, side=side, method="scan_unrolled"), table, VALUES)
+    assert " call(" in text and "search_sorted" in called(text)
+    assert_agrees(text, table, VALUES, without="searches", budget=EXACT)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("constant(9)", "constant(8)"), ("u32[] constant(0)", "u32[] constant(1)")]
+)
+def test_calls_that_begin_with_a_part_of_an_array_stay(before, after):
+    text = hlo(lambda a, v: jnp.searchsorted(a, v, method="scan_unrolled"), SORTED, VALUES)
+    assert before in text
+    changed = text.replace(before, after)
+    assert "search_sorted" not in called(changed)
+    assert_agrees(changed, SORTED, VALUES, without="searches", budget=EXACT)
+
+
 def test_another_loop_over_two_bounds_stays():
     import jax
 

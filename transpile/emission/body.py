@@ -373,7 +373,9 @@ class FunctionWriter:
     def folded(self, node: Node) -> Expression:
         """The expression of a node over its operands' texts."""
         row = node.operation
-        fills = "fill" in row.operands or self.renderer.lists(node)  # the array's dtype is given; else that of one beside
+        fills = "fill" in row.operands or self.renderer.lists(
+            node
+        )  # the array's dtype is given; else that of one beside
         is_mixed = row.is_elementwise and len(row.operands) > 1 and _has_strong_operand(node)
         weak = fills or (is_mixed and not self.renderer.chooses(node))
         strong = node.operands[1] if node.opcode == "clamp" else None  # np.clip takes the dtype of what it clips

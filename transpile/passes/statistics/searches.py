@@ -1,10 +1,13 @@
-"""Where values belong in a sorted array: the loop that ``jnp.searchsorted`` halves the array in, as one call.
+"""Where values belong in a sorted array: the loop that ``jnp.searchsorted`` halves the array in, as one call; or the
+calls of a function that does so once.
 
 The call does as the loop does, so that it gives the same on arrays that are not sorted, for which ``np.searchsorted``
 promises nothing.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from ...array.graph import Graph
 from ...array.node import Node, Slot, literal_value
@@ -47,63 +50,110 @@ def searches(function: Function, supports: Support) -> None:
     graph = function.graph
 
     def rule(node: Node) -> Node | None:
-        if node.opcode != "item" or node.operands[0].opcode != "loop" or node.parameters["index"] != 1:
+        if node.opcode != "item" or node.parameters["index"] != 1:
             return None
-        loop: Loop = node.operands[0].parameters["loop"]
-        found = _search(loop, supports.features.indices_are_trusted)
+        whole, is_trusted = node.operands[0], supports.features.indices_are_trusted
+        if whole.opcode == "loop":
+            found = _search(whole.parameters["loop"], is_trusted)
+        else:
+            found = _unrolled(whole, is_trusted) if whole.opcode == "call" else None
         if found is None:
             return None
-        table, values, side = found
         return graph.add(
             "prelude",
-            (graph.current(table), graph.current(values)),
-            interval=(0, table.shape[0]),
+            (graph.current(found.table), graph.current(found.wanted)),
+            interval=(0, found.table.shape[0]),
             function="search_sorted",
             arguments=(Slot(0), Slot(1)),
-            keywords={"side": side} if side != "left" else {},
+            keywords={"side": found.side} if found.side != "left" else {},
         )
 
     rewrite(function, ("item",), rule, supports)
 
 
-def _search(loop: Loop, is_trusted: bool) -> tuple[Node, Node, str] | None:
-    """(array, values, side) of a loop that halves what is left of the array; places are clamped, or trusted."""
+class _Step(NamedTuple):
+    """What halves the part of an array, between ``low`` and ``high``, where what is wanted belongs."""
+
+    table: Node
+    wanted: Node
+    side: str
+    low: Node
+    high: Node
+
+
+def _search(loop: Loop, is_trusted: bool) -> _Step | None:
+    """The search of a loop that halves what is left of the array."""
     if len(loop.carries) != 2 or loop.stores or loop.effect is not None or loop.counter is None:
         return None
     low, high = loop.carries
     if low.following is None or high.following is None:
         return None
-    bound = pattern(_LOW).match(low.following)
-    other = pattern(_HIGH).match(high.following)
+    step = _step(low.following, high.following, is_trusted)
+    if step is None or {id(step.low), id(step.high)} != {id(low.parameter), id(high.parameter)}:
+        return None
+    counted = (loop.start, loop.stop, loop.step) == (0, step.table.shape[0].bit_length(), 1)
+    outside = not any(is_inside(node.region, loop.region) for node in (step.table, step.wanted))
+    is_whole = step.low is low.parameter and _is_whole(low.initial, high.initial, step.table)
+    return step if counted and outside and is_whole else None
+
+
+def _unrolled(last: Node, is_trusted: bool) -> _Step | None:
+    """The search of the calls, of which this is the last, of a function that halves what is left of the array."""
+    function: Function = last.parameters["function"]
+    if len(function.flat_results) != 2 or function.effect is not None:
+        return None
+    step = _step(*function.flat_results, is_trusted)
+    places = {node: place for place, node in enumerate(function.parameters)}
+    if step is None or not all(node in places for node in (step.table, step.wanted, step.low, step.high)):
+        return None
+    call, count, begin = last, 1, (places[step.low], places[step.high])
+    while (before := _call_before(call, begin)) is not None:
+        call, count = before, count + 1
+    table, wanted, low, high = (call.operands[places[node]] for node in (step.table, step.wanted, step.low, step.high))
+    is_whole = count == table.shape[0].bit_length() and _is_whole(low, high, table)
+    return _Step(table, wanted, step.side, low, high) if is_whole else None
+
+
+def _call_before(call: Node, begin: tuple[int, int]) -> Node | None:
+    """The call that gives a call, at two of its places, what it begins with, and is given the same for the rest."""
+    items = [call.operands[place] for place in begin]
+    before = items[0].operands[0] if items[0].opcode == "item" else call
+    if [item.opcode for item in items] != ["item", "item"] or items[1].operands[0] is not before:
+        return None
+    if before.opcode != "call" or before.parameters["function"] is not call.parameters["function"]:
+        return None
+    pairs = enumerate(zip(call.operands, before.operands, strict=True))
+    is_same = all(own is given for place, (own, given) in pairs if place not in begin)
+    return before if is_same and [item.parameters["index"] for item in items] == [0, 1] else None
+
+
+def _is_whole(low: Node, high: Node, table: Node) -> bool:
+    """Tell whether a search begins with all of an array that has some elements."""
+    return table.shape[0] > 0 and (_all(low), _all(high)) == (0, table.shape[0])
+
+
+def _step(next_low: Node, next_high: Node, is_trusted: bool) -> _Step | None:
+    """What the next bounds of a search are made of; places are clamped, or trusted."""
+    bound, other = pattern(_LOW).match(next_low), pattern(_HIGH).match(next_high)
     if bound is None or other is None or any(bound[name] is not other[name] for name in ("goes_left", "middle")):
         return None
-    middle, there, compared = bound["middle"], bound["there"], bound["goes_left"]
+    low, high, middle, there, wanted = bound["low"], other["high"], bound["middle"], bound["there"], bound["wanted"]
     halves = next((found for text in _MIDDLES if (found := pattern(text).match(middle)) is not None), None)
-    exact = (
-        halves is not None
-        and {id(halves["low"]), id(bound["low"])} == {id(low.parameter)}
-        and {id(halves["high"]), id(other["high"])} == {id(high.parameter)}
-        and low.parameter.type is U32
-    )
-    wanted = bound["wanted"]
+    is_half = halves is not None and halves["low"] is low and halves["high"] is high and low.type is U32
     keys = [pattern(_KEY).match(each) for each in (there, wanted)]
     if all(key is not None for key in keys):
         there, wanted = (key["x"] for key in keys if key is not None)
     elif any(key is not None for key in keys) or not wanted.type.is_integral:
         return None
     element = next((found for text in _ELEMENTS if (found := pattern(text).match(there)) is not None), None)
-    side = _SIDES.get(compared.parameters["direction"])
-    if not exact or element is None or element["place"] is not middle or side is None:
+    side = _SIDES.get(bound["goes_left"].parameters["direction"])
+    if not is_half or element is None or element["place"] is not middle or side is None:
         return None
     table: Node = element["table"]
-    size = table.shape[0] if table.ndim == 1 else 0
-    ends = (_all(low.initial), _all(high.initial)) == (0, size)
-    outside = not any(is_inside(node.region, loop.region) for node in (table, wanted))
-    clamped = is_trusted or there.opcode != "take" or there.parameters["clamped"]
-    if "LAST" in element and int(literal_value(element["LAST"])) != size - 1:
+    if table.ndim != 1 or ("LAST" in element and int(literal_value(element["LAST"])) != table.shape[0] - 1):
         return None
-    counted = (loop.start, loop.stop, loop.step) == (0, size.bit_length(), 1)
-    return (table, wanted, side) if size and ends and outside and clamped and counted else None
+    is_clamped = is_trusted or there.opcode != "take" or there.parameters["clamped"]
+    return _Step(table, wanted, side, low, high) if is_clamped else None
 
 
 def _all(node: Node) -> int | None:
