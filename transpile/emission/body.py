@@ -17,6 +17,7 @@ from .constants import ModuleConstants
 from .control_flow import ControlFlowWriter
 from .expression import ATOM, PRIMARY, WIDTH, Expression, Renderer
 from .fitting import Fitting
+from .known_types import known_types
 from .lines import Line, WrittenFunction
 from .loop_compiler import LoopCompiler
 from .name_allocation import NameAllocation
@@ -82,7 +83,8 @@ class FunctionWriter:
         self.written_rows: set[Node] = set()  # rows of stacked outputs that are computed where they belong
         self.control_flow = ControlFlowWriter(self)
         self.chain_writer = ChainWriter(self)
-        self.allocation = NameAllocation(self.plan, self.reads, names, tree_nodes(function.results))
+        known = known_types(self.plan.nodes, renderer.is_operator)
+        self.allocation = NameAllocation(self.plan, self.reads, names, tree_nodes(function.results), known)
         self.arguments = ArgumentWriter(self)
         self.fitting = Fitting(self)
         self.wanted = WantedNames(self)
@@ -377,7 +379,8 @@ class FunctionWriter:
             node
         )  # the array's dtype is given; else that of one beside
         is_mixed = row.is_elementwise and len(row.operands) > 1 and _has_strong_operand(node)
-        weak = fills or (is_mixed and not self.renderer.chooses(node))
+        is_choice = self.renderer.chooses(node, self.function)
+        weak = fills or (is_mixed and not is_choice)
         strong = node.operands[1] if node.opcode == "clamp" else None  # np.clip takes the dtype of what it clips
         operands = []
         for operand in node.operands:
@@ -386,7 +389,7 @@ class FunctionWriter:
                 operands.append(self.renderer.weak_literal(literal_value(operand)))
             else:
                 operands.append(self.text(operand))
-        return self.renderer.render(node, operands)
+        return self.renderer.choice(node, operands) if is_choice else self.renderer.render(node, operands)
 
     def tree_text(self, tree: Tree) -> Expression:
         """A result: a name, or a tuple, a dict or a list of such."""

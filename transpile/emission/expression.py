@@ -141,6 +141,7 @@ class Renderer:
         self.foreign_names: dict[ForeignName, str] = beside.foreign_names if beside else {}
         self.shared_channels: set[int | Instruction] = set()  # that several calls of collectives share
         self.named_devices: dict[DeviceGroups | DevicePairs, str] = {}  # which constants list groups and pairs
+        self.of_any_shape: set[Function] = beside.of_any_shape if beside else set()  # whose numbers may be arrays
         self.named_results: dict[Function, Any] = {}  # a class each for the results of functions with many
         self.argument_groups: Groups = {}  # what functions take in place of parts of it
         self.stored_rows: dict[Node, list[str]] = {}  # of calls of kernels: where their results go, or nothing
@@ -232,20 +233,30 @@ class Renderer:
         """The text of a node over the texts of its operands."""
         if node.is_python_int and node.opcode == "retype":
             return operands[0]
-        name = "choose" if self.chooses(node) else "array_of" if self.lists(node) else _macro_of(node)
-        macro, level = self.macros[name]
+        macro, level = self.macros["array_of" if self.lists(node) else _macro_of(node)]
         return Expression(macro(node, *operands), level)
 
     def lists(self, node: Node) -> bool:
         """Tell whether a node is a stack of numbers that the library takes in a list, some as they are."""
         return node.opcode == "stack" and node.ndim == 1 and "array_of" in self.macros
 
-    def chooses(self, node: Node) -> bool:
+    def chooses(self, node: Node, function: Function) -> bool:
         """Tell whether a node is a choice between two numbers that the library leaves to Python's ``a if mask else b``:
         both must have their types, for either is all that is given.
         """
-        is_choice = node.opcode == "select" and not node.ndim and "choose" in self.macros
-        return is_choice and not any(value.is_python_int for value in node.operands[1:])
+        if node.opcode != "select" or node.ndim or "choose" not in self.macros or function in self.of_any_shape:
+            return False
+        return not any(value.is_python_int for value in node.operands[1:])
+
+    def choice(self, node: Node, operands: Sequence[Expression]) -> Expression:
+        """Return Python's choice between two numbers."""
+        macro, level = self.macros["choose"]
+        return Expression(macro(node, *operands), level)
+
+    def is_operator(self, node: Node) -> bool:
+        """Tell whether a node is written by an operator of Python's."""
+        _, level = self.macros.get(_macro_of(node), (None, PRIMARY))
+        return level < PRIMARY
 
     def statement(self, name: str, *arguments: Any) -> str:
         """Return one line of a statement, written by its macro."""

@@ -6,17 +6,14 @@ make of these are not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from ..array.node import Node
 from ..array.program import Loop
 from ..hlo.element_types import F64, PRED, ElementType
 
-_OPERATORS = frozenset("add subtract multiply divide remainder negate power and or xor not compare".split())
-_JOINING = frozenset("select concatenate stack pad roll broadcast_to prelude".split())  # of arrays of any type
-_WHOLE = frozenset(("copy", "setitem", "update_at"))
-_PARTS = _WHOLE | {"getitem", "reshape", "transpose", "expand"}
+IsOperator = Callable[[Node], bool]  # whether a value is written by an operator of Python's
 
 
 class KnownType(NamedTuple):
@@ -48,7 +45,7 @@ def is_flag(initial: Node) -> bool:
     return initial.is_literal and initial.type is PRED
 
 
-def known_types(nodes: Sequence[Node]) -> dict[Node, KnownType]:
+def known_types(nodes: Sequence[Node], is_operator: IsOperator) -> dict[Node, KnownType]:
     """The types of those values whose types are known; operands stand before their users, and bodies before loops."""
     known: dict[Node, KnownType] = {}
     before = -1
@@ -57,8 +54,9 @@ def known_types(nodes: Sequence[Node]) -> dict[Node, KnownType]:
         for node in nodes:
             if node.opcode == "loop":
                 _carried(node, known)
-            elif not node.results and not node.is_python_int and (found := _known_type(node, known)) is not None:
-                known[node] = found
+            elif not node.results and not node.is_python_int:
+                found = _known_type(node, known, is_operator)
+                known |= {} if found is None else {node: found}
     return known
 
 
@@ -85,7 +83,7 @@ def _carried(node: Node, known: dict[Node, KnownType]) -> None:
             known[carry.parameter] = found._replace(is_made=False)
 
 
-def _known_type(node: Node, known: dict[Node, KnownType]) -> KnownType | None:
+def _known_type(node: Node, known: Mapping[Node, KnownType], is_operator: IsOperator) -> KnownType | None:
     if node.opcode == "item" and node.operands[0].opcode == "loop":
         loop: Loop = node.operands[0].parameters["loop"]
         return known.get(loop.carries[node.parameters["index"]].parameter)
@@ -95,7 +93,7 @@ def _known_type(node: Node, known: dict[Node, KnownType]) -> KnownType | None:
         values = [known[value] for value in node.operands[1:] if value in known]
         return max(values, key=lambda value: value.is_alone, default=None)
     if node.operation.is_elementwise and node.opcode != "select":
-        return _of_elementwise(node, known)
+        return _of_elementwise(node, known, is_operator)
     if node.operation.is_reduction and not node.ndim:
         given = known.get(node.operands[0])
         return KnownType(True, node.type) if given is not None and given.element_type is not None else None
@@ -108,13 +106,14 @@ def _known_type(node: Node, known: dict[Node, KnownType]) -> KnownType | None:
     is_typed = node.opcode == "stack" and any(operand.is_literal for operand in node.operands)
     if node.opcode == "array" or is_typed:
         return KnownType(False, node.type)
-    if node.opcode in _JOINING:
+    if node.opcode in ("select", "stack", "concatenate", "prelude"):
         return KnownType(False)
-    given = known.get(node.operands[0]) if node.opcode in _PARTS else None
-    return given and KnownType(False, node.type, node.ndim if node.opcode in _WHOLE else None)
+    is_whole = node.operation.changes or node.opcode == "copy"
+    given = known.get(node.operands[0]) if is_whole or node.operation.is_view else None
+    return given and KnownType(False, node.type, node.ndim if is_whole else None)
 
 
-def _of_elementwise(node: Node, known: Mapping[Node, KnownType]) -> KnownType | None:
+def _of_elementwise(node: Node, known: Mapping[Node, KnownType], is_operator: IsOperator) -> KnownType | None:
     """Numbers give numbers, arrays give arrays. What functions give of arrays is an array of any type, and of numbers
     anything. NumPy says of ``1 / x`` of any type that it has 64 bits, and so of some complex ones.
     """
@@ -124,7 +123,7 @@ def _of_elementwise(node: Node, known: Mapping[Node, KnownType]) -> KnownType | 
         return None
     is_number = all(operand.is_number for operand in types)
     is_typed = all(operand.element_type is not None for operand in types)
-    if is_typed and (node.opcode in _OPERATORS or node.opcode == "convert"):
+    if is_typed and (node.opcode == "convert" or is_operator(node)):
         return KnownType(is_number, node.type, is_alone=node.type.is_complex)
     is_inverse = node.opcode == "divide" and node.operands[0].is_literal
     return None if is_number else KnownType(False, F64 if is_inverse else None)

@@ -16,6 +16,7 @@ from ..compilation import READABLE, kernels_in
 from ..hlo.carriers import NARROW
 from ..hlo.custom_calls import callbacks
 from ..kernels.kernel import Kernel
+from ..passes.calls_in_place import of_any_shape
 from .annotations import annotate
 from .argument_groups import argument_groups
 from .body import FunctionWriter
@@ -168,6 +169,7 @@ class _ModuleWriter:
             wanted = function_name(function, program, self.source_names.contexts)
             renderer.function_names[function] = self.module_names.fresh(wanted)
         renderer.function_names[program.entry] = self.entry.name
+        renderer.of_any_shape |= of_any_shape(program)
         if self.target.arrange is None:
             renderer.named_results.update(named_results(program, renderer, self.module_names))
             makers = {function: renderer.function_names[function] for function in renderer.named_results}

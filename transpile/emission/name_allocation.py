@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from ..array.node import Node
 from ..array.program import Loop
 from ..array.traversal import nested_roots
-from .known_types import KnownType, known_types, may_follow
+from .known_types import KnownType, may_follow
 from .names import Names, identifier
 from .plan import Plan
 from .schedule import Body, Reads, statement_of
@@ -18,11 +18,13 @@ _FOREVER = 1 << 30
 class NameAllocation:
     """The values that have names while a function is written, in the order in which it runs."""
 
-    def __init__(self, plan: Plan, reads: Reads, names: Names, results: Iterable[Node]) -> None:
+    def __init__(
+        self, plan: Plan, reads: Reads, names: Names, results: Iterable[Node], types: Mapping[Node, KnownType]
+    ) -> None:
         self.plan = plan
         self.reads = reads
         self.names = names
-        self.known_types = known_types(plan.nodes)
+        self.known_types = types
         self._holders: dict[str, Node] = {}  # by name: the value it stands for
         self._types: dict[str, set[KnownType | None]] = {}  # by name: those of all values it has stood for
         self._taken_until: dict[Node, set[Node]] = {}  # by carry: what may have its name until its next value does

@@ -80,6 +80,18 @@ def named_functions(caller: Function) -> Iterator[Function]:
     yield from (given for node in nodes for given in given_functions(node))
 
 
+def of_any_shape(program: Program) -> set[Function]:
+    """The functions whose numbers may be arrays: those that are handed on, as reducers are, those that stand for parts
+    of several shapes, and what these call.
+    """
+    found = handed_on(program.functions)
+    found |= {each for each in program.functions if any(node.ndim for nodes in each.repeated for node in nodes)}
+    for function in reversed(program.functions):  # those that call stand behind those that they call
+        if function in found:
+            found.update(named_functions(function))
+    return found
+
+
 def used_functions(program: Program) -> set[Function]:
     """Return the entry of a program and the functions that others call, or hand to others."""
     return {program.entry, *(called for function in program.functions for called in named_functions(function))}

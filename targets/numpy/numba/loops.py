@@ -10,6 +10,7 @@ import numpy as np
 
 from ....transpile.array.in_place import is_own_array, is_view
 from ....transpile.array.node import Node, Region, Slot
+from ....transpile.array.program import Function
 from ....transpile.array.traversal import body_and_captured, is_inside
 from ....transpile.array.value import FULL
 from ....transpile.emission.body import FunctionWriter
@@ -51,6 +52,9 @@ class LoopRenderer(Renderer):
         text = super().render(node, operands)
         is_element = node.opcode == "getitem" and not node.ndim
         return self.elements.loaded(text, node.operands[0]) if is_element else text
+
+    def chooses(self, node: Node, function: Function) -> bool:
+        return False  # as all of numbers is, choices are written by the macros of kernels
 
     def dtype(self, element_type: ElementType) -> str:
         return self.elements.stored_dtype(element_type)
