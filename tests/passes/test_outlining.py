@@ -2,6 +2,7 @@
 
 import ast
 import re
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +14,7 @@ from xla2py.transpile.emission.named_results import NamedResults
 from xla2py.transpile.hlo.verifier import verify
 from xla2py.transpile.passes.outlining import outlining
 
+CHECKOUT = Path(__file__).resolve().parents[2]
 LAYERS = 32
 
 
@@ -219,3 +221,9 @@ def test_fields_of_one_word_are_called_after_the_calls_that_make_them():
     named = NamedResults("Results")
     named.name_fields([["y"], ["y"], ["y"], ["z"]], {1: "norm_0", 2: "norm_1", 3: "norm_1"}, [])
     assert named.fields == ("y", "norm_0_y", "norm_1_y", "z")
+
+
+def test_functions_that_nothing_uses_any_more_are_dropped():
+    text = (CHECKOUT / "examples" / "hlo" / "cnn_train_step.after.hlo").read_text("utf-8")
+    names = re.findall(r"^def (\w+)", xla2py.emit(text, sources=CHECKOUT).source, re.MULTILINE)
+    assert "main" in names and not any("pool" in name for name in names)

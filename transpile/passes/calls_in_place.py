@@ -86,12 +86,17 @@ def of_any_shape(program: Program) -> set[Function]:
     """
     found = handed_on(program.functions)
     found |= {each for each in program.functions if any(node.ndim for nodes in each.repeated for node in nodes)}
-    for function in reversed(program.functions):  # those that call stand behind those that they call
-        if function in found:
-            found.update(named_functions(function))
-    return found
+    return _with_named(program, found)
 
 
 def used_functions(program: Program) -> set[Function]:
-    """Return the entry of a program and the functions that others call, or hand to others."""
-    return {program.entry, *(called for function in program.functions for called in named_functions(function))}
+    """Return the entry of a program and the functions that it, and those, call or hand to others."""
+    return _with_named(program, {program.entry})
+
+
+def _with_named(program: Program, found: set[Function]) -> set[Function]:
+    """Return functions and those that they name, and so on: callers stand behind what they call."""
+    for function in reversed(program.functions):
+        if function in found:
+            found.update(named_functions(function))
+    return found

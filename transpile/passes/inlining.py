@@ -31,7 +31,9 @@ def inline_joinable(program: Program, joins: Callable[[Node], bool]) -> None:
 
 
 def inlining(program: Program) -> None:
-    """Write the calls of functions in place that are one or two operations by now, such as ``random_normal(key)``."""
+    """Write the calls of functions in place that are one or two operations by now, such as ``random_normal(key)``, and
+    drop the functions that nothing uses any more.
+    """
     _inline(program, _is_small)
 
 
@@ -42,10 +44,8 @@ def _inline(program: Program, is_simple: Callable[[Function], bool], placed: InP
             rewrite(function, ("call",), partial(placed, function, simple))
         if function is not program.entry and is_simple(function):
             simple.add(function)
-    if not simple:
-        return
     used = used_functions(program)
-    program.functions[:] = [function for function in program.functions if function not in simple or function in used]
+    program.functions[:] = [function for function in program.functions if function in used]
 
 
 def _named(function: Function, simple: set[Function], node: Node) -> Node | None:
