@@ -141,7 +141,7 @@ def test_sums_in_another_order_are_the_cipher():
 @pytest.mark.parametrize("form", [hlo, cuda])
 def test_a_key_of_words_from_two_arrays(form):
     text = form(lambda a, b: draw(lambda key: random.bits(key, (4,)))(jax.numpy.stack([a[0], b[1]])), KEY, KEY)
-    assert "random_bits(np.stack([a[0], b[1]]), (4,))" in main(text)
+    assert "random_bits(np.array([a[0], b[1]]), (4,))" in main(text)
     assert_agrees(text, KEY, KEY, without="threefry", budget=EXACT)
 
 
@@ -178,7 +178,7 @@ def test_draws_of_several_keys(function, expected, budget, form):
 @pytest.mark.parametrize("form", [hlo, cuda])
 def test_seeds_that_are_arguments(form):
     text = form(lambda seed: random.normal(random.fold_in(random.key(seed), 3), (4, 3)), np.int32(-7))
-    assert "for " not in main(text) and "fold_in(np.stack([np.uint32(0), seed.astype(np.uint32)])" in main(text)
+    assert "for " not in main(text) and "fold_in(np.array([0, seed.astype(np.uint32)], dtype=np.uint32)" in main(text)
     assert_agrees(text, np.int32(-7), without="threefry", budget=ULP)
 
 
