@@ -30,6 +30,14 @@ PROGRAMS = {
         [LOGITS, indices(50, 12, 3)],
     ),
     "a scalar": (lambda x, at, y: chosen(x * y, at) + 1, [LOGITS, LABELS, np.float32(3)]),
+    "a batch of rows": (
+        lambda x, at: -jnp.take_along_axis(jax.nn.log_softmax(x), at[..., None], -1).mean(),
+        [floats(3, 12, 50), indices(50, 3, 12)],
+    ),
+    "a batch of narrow rows": (
+        lambda x, at: jnp.take_along_axis(jax.nn.log_softmax(x.astype("f4") * 2), at[..., None], -1).mean(),
+        [floats(3, 12, 50).astype(np.float16), indices(50, 3, 12)],
+    ),
     "integers": (lambda x, at: chosen(x * 3 + 1, at) * 2, [indices(99, 12, 50), LABELS]),
 }
 # Gathers that stay where they are: their array is stored anyway, not much longer, or depends on a column's index.

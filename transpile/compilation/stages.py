@@ -25,6 +25,7 @@ from ..passes.fusion.compiled_loops import call_nothing_in_loops
 from ..passes.fusion.early_gathers import early_gathers
 from ..passes.fusion.early_slices import early_slices
 from ..passes.fusion.one_hots import one_hots
+from ..passes.fusion.vector_products import vector_products
 from ..passes.fusion.whole_updates import whole_updates
 from ..passes.inlining import inline_joinable, inlining
 from ..passes.layers import layers
@@ -221,6 +222,13 @@ def _saves_launches(draft: Draft) -> bool:
     return kernels is not None and kernels.saves_launches
 
 
+def _sum_products_of_vectors(draft: Draft) -> None:
+    kernels = _kernels(draft)
+    assert kernels is not None
+    for function in draft.program.functions:
+        vector_products(function, kernels.reduces)
+
+
 def _slice_early(draft: Draft) -> None:
     kernels = _kernels(draft)
     assert kernels is not None
@@ -325,6 +333,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("call_views", ARRAY, ARRAY, _take_sources_of_views, _calls_functions),
     Stage("one_hots", ARRAY, ARRAY, _choose_one_hots, _writes_kernels_of_whole_arrays),
     Stage("early_gathers", ARRAY, ARRAY, _gather_early, _writes_kernels_of_whole_arrays),
+    Stage("vector_products", ARRAY, ARRAY, _sum_products_of_vectors, _saves_launches),
     Stage("early_slices", ARRAY, ARRAY, _slice_early, _saves_launches),
     Stage("whole_updates", ARRAY, ARRAY, _update_whole, _saves_launches),
     Stage("own_functions", ARRAY, ARRAY, _use_own_functions, _has_own_functions, is_needed=True),

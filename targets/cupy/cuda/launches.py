@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ....transpile.array.program import tree_nodes
 from ....transpile.hlo.element_types import ElementType
 from ....transpile.kernels.kernel import Kernel
 from ....transpile.kernels.lines import Lines
@@ -75,6 +76,12 @@ def launched(kernel: Kernel) -> tuple[Launch, Phases]:
     found = phases(kernel, everything)
     registers = _MOST_KEPT - len(kernel.reductions)
     most = max(registers, 0) // max(found.words, 1)  # elements of a thread
+    if (
+        lines.are_rows
+        and lines.length <= min(_SHORT_SHARE, most)
+        and kernel.of_lines.issuperset(tree_nodes(kernel.function.results))
+    ):
+        return Launch(lines, 1, _SMALL_BLOCK, lines.length, in_loops=True), found
     if lines.are_rows and (lines.length <= _WARP or (lines.length <= _LARGEST_BLOCK and not most)):
         return _short_rows(lines), found
     at_once = _at_once(kernel)

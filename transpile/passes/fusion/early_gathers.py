@@ -26,15 +26,49 @@ def early_gathers(function: Function, fuses: Callable[[Node], bool]) -> None:
 
     def rule(node: Node) -> Node | None:
         gather = gather_of(node)
-        if gather is None or gather.fill is None or len(gather.indices) != gather.array.ndim:
+        if gather is None:
             return None
         array = gather.array
         is_own = live.count(array) == 1 and array.region is node.region
         if not is_own or prod(node.shape) * _FEWER > prod(array.shape):
             return None
+        if node.opcode == "take_along_axis":
+            return _of_each_line(function.graph, node, fuses)
+        if gather.fill is None or len(gather.indices) != array.ndim:
+            return None
         return _Moved(function.graph, node, gather, fuses).made()
 
-    rewrite(function, ("prelude",), rule)
+    rewrite(function, ("prelude", "take_along_axis"), rule)
+
+
+def _of_each_line(graph: Graph, node: Node, fuses: Callable[[Node], bool]) -> Node | None:
+    """Elements of each line of what is computed of one array and of numbers for each line, computed of its elements."""
+    (array, index), axis = node.operands, node.parameters["axis"] % node.ndim
+    operations = arrays = 0
+
+    def gathered(x: Node) -> Node | None:
+        """An operand where the indices are; None where that takes more than it saves."""
+        nonlocal operations, arrays
+        behind = axis - (array.ndim - x.ndim)
+        if behind < 0 or x.shape[behind] == 1:
+            return x
+        if x.shape != array.shape:
+            return None
+        if not _is_computed(x, fuses):
+            arrays += x.opcode != "parameter"
+            return graph.add("take_along_axis", (x, index), axis=axis) if arrays <= 1 else None
+        operations += 1
+        operands = tuple(map(gathered, x.operands)) if operations <= _MOST_OPERATIONS else (None,)
+        known = tuple(operand for operand in operands if operand is not None)
+        if len(known) < len(operands):
+            return None
+        return graph.typed(x.opcode, known, node.shape, x.element_type, **x.parameters)
+
+    return gathered(array) if _is_computed(array, fuses) else None
+
+
+def _is_computed(x: Node, fuses: Callable[[Node], bool]) -> bool:
+    return x.operation.is_elementwise and not x.operation.joins and gather_of(x) is None and fuses(x)
 
 
 class _Moved:
@@ -51,7 +85,7 @@ class _Moved:
 
     def made(self) -> Node | None:
         array = self.gather.array
-        if not self._is_computed(array) or not self._fits(array):
+        if not _is_computed(array, self.fuses) or not self._fits(array):
             return None
         tests: list[Node] = []
         self.places = tuple(self._place(axis, index, tests) for axis, index in self.gather.indices.items())
@@ -60,16 +94,13 @@ class _Moved:
             value = self.graph.add("select", (test, value, self.graph.literal(self.gather.fill, self.node.type)))
         return value
 
-    def _is_computed(self, x: Node) -> bool:
-        return x.operation.is_elementwise and not x.operation.joins and gather_of(x) is None and self.fuses(x)
-
     def _fits(self, x: Node) -> bool:
         """All that an array is computed of can be gathered, and is one array at most that may have to be stored."""
         if not x.ndim or self._of_rows(x) is not None:
             return True
         if x.shape != self.shape:
             return False
-        if not self._is_computed(x):
+        if not _is_computed(x, self.fuses):
             self.arrays += x.opcode != "parameter"
             return self.arrays <= 1
         self.operations += 1
@@ -108,7 +139,7 @@ class _Moved:
             part = getitem(graph, x, [FULL if size != 1 else 0 for size in x.shape])
             missing = [FULL if axis in along else NEW for axis in range(min(along, default=0), self.node.ndim)]
             return getitem(graph, part, missing) if along and NEW in missing else part
-        if not self._is_computed(x):
+        if not _is_computed(x, self.fuses):
             return graph.add("advanced_index", (x, *self.places), index=tuple(map(Slot, range(1, x.ndim + 1))))
         operands = tuple(map(self._gathered, x.operands))
         return graph.typed(x.opcode, operands, self.node.shape, x.element_type, **x.parameters)

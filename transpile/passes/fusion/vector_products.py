@@ -1,0 +1,41 @@
+"""Products of matrices and vectors, a pair for each element of a batch: sums of what is multiplied element by element.
+
+Memory is all that these wait for, so a kernel is as fast as the library, takes axes in any order, and joins what is
+around: the scores of a decoding step, the mixture of a few experts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...array.graph import Graph
+from ...array.node import Node
+from ...array.program import Function
+from ...array.rewriting import rewrite
+from ...array.value import FULL, NEW, getitem, permute
+
+
+def vector_products(function: Function, reduces: Callable[[Node], bool]) -> None:
+    """Write contractions as sums where a factor has a vector for each element of a batch, in types of more than 16
+    bits, which sums add up as products do.
+    """
+    rewrite(function, ("einsum",), lambda node: _summed(function.graph, node, reduces))
+
+
+def _summed(graph: Graph, node: Node, reduces: Callable[[Node], bool]) -> Node | None:
+    terms, _, result = node.parameters["subscripts"].partition("->")
+    pairs = sorted(zip(terms.split(","), node.operands, strict=True), key=lambda pair: len(pair[0]))
+    if len(pairs) != 2 or not node.type.is_floating or node.type.bits < 32:
+        return None
+    (own, vectors), (letters, matrices) = pairs
+    summed = set(letters) - set(result)
+    if not summed or not set(own) < set(letters) or not set(own) & set(result) or not set(result) <= set(letters):
+        return None
+    if len(set(letters)) < len(letters) or {vectors.element_type, matrices.element_type} != {node.element_type}:
+        return None
+    ordered = permute(graph, vectors, [own.index(letter) for letter in letters if letter in own])
+    spread = getitem(graph, ordered, [FULL if letter in own else NEW for letter in letters])
+    product = graph.add("multiply", (matrices, spread))
+    total = graph.add("sum", (product,), axes=tuple(k for k, letter in enumerate(letters) if letter in summed))
+    kept = [letter for letter in letters if letter in result]
+    return permute(graph, total, [kept.index(letter) for letter in result]) if reduces(total) else None
