@@ -83,9 +83,9 @@ body {{
   rows = f32[5,6] get-tuple-element(carried), index=3
   zero = s32[] constant(0)
   one = s32[] constant(1)
-  forty = s32[] constant(40)
+  seven = s32[] constant(7)
   square = s32[] multiply(i, i)
-  counted = s32[] remainder(square, forty)
+  counted = s32[] remainder(square, seven)
   found = s32[1] dynamic-slice(places, i), dynamic_slice_sizes={{1}}
   given = s32[] reshape(found)
   row = f32[1,6] dynamic-slice(rows, i, zero), dynamic_slice_sizes={{1,6}}
