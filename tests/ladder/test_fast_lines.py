@@ -8,7 +8,7 @@ pytest.importorskip("cupy", reason="CuPy is not installed")
 
 import xla2py  # noqa: E402
 from xla2py.tests.ladder.fast_programs import TABLE, kernels, rows_of, softmax  # noqa: E402
-from xla2py.tests.ladder.running import needs_compiler  # noqa: E402
+from xla2py.tests.ladder.running import checked, needs_compiler  # noqa: E402
 from xla2py.tests.ladder.test_faults import verdict  # noqa: E402
 
 
@@ -245,3 +245,17 @@ def test_sums_over_what_is_computed_of_complex_numbers(kind):
     emitted = xla2py.emit(module, "cupy", style="fast")
     assert "complex<" in emitted.source and "RowKernel(" in emitted.source
     assert verdict(emitted, [z], xla2py.emit(module).load().main(z)) == ""
+
+
+@needs_compiler
+@pytest.mark.parametrize("length", [1, 3, 8, 16])
+def test_a_thread_takes_a_short_row(length):
+    """What is left of rows of a few elements is a number each: distances of all pairs of points."""
+    x, y = (np.random.default_rng(k).standard_normal((33, length)).astype(np.float32) for k in (1, 2))
+
+    def distances(x, y):
+        return jax.numpy.sqrt(((x[:, None] - y[None]) ** 2).sum(-1))
+
+    module = xla2py.emit(xla2py.from_jax(distances, x, y), "cupy", style="fast", nested=False)
+    np.testing.assert_allclose(checked(module, [x, y]), distances(x, y), 2e-6, 2e-6)
+    assert "row_sum" not in module.source

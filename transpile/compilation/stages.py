@@ -25,6 +25,7 @@ from ..passes.fusion.compiled_loops import call_nothing_in_loops
 from ..passes.fusion.early_gathers import early_gathers
 from ..passes.fusion.early_slices import early_slices
 from ..passes.fusion.one_hots import one_hots
+from ..passes.fusion.open_triangles import open_triangles
 from ..passes.fusion.vector_products import vector_products
 from ..passes.fusion.whole_updates import whole_updates
 from ..passes.inlining import inline_joinable, inlining
@@ -205,6 +206,13 @@ def _take_sources_of_views(draft: Draft) -> None:
     call_views(draft.program)
 
 
+def _open_triangles(draft: Draft) -> None:
+    kernels = _kernels(draft)
+    assert kernels is not None
+    for function in draft.program.functions:
+        open_triangles(function, kernels.joins)
+
+
 def _choose_one_hots(draft: Draft) -> None:
     for function in draft.program.functions:
         one_hots(function)
@@ -331,6 +339,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("repeats", ARRAY, ARRAY, _merge_repeats, _calls_functions),
     Stage("layers", ARRAY, ARRAY, _merge_layers, _calls_functions),
     Stage("call_views", ARRAY, ARRAY, _take_sources_of_views, _calls_functions),
+    Stage("open_triangles", ARRAY, ARRAY, _open_triangles, _writes_kernels_of_whole_arrays),
     Stage("one_hots", ARRAY, ARRAY, _choose_one_hots, _writes_kernels_of_whole_arrays),
     Stage("early_gathers", ARRAY, ARRAY, _gather_early, _writes_kernels_of_whole_arrays),
     Stage("vector_products", ARRAY, ARRAY, _sum_products_of_vectors, _saves_launches),

@@ -14,6 +14,7 @@ _WARP = 32  # threads that exchange numbers without memory
 _SMALL_BLOCK = 128  # threads, of several short lines
 _LARGEST_BLOCK = 1024  # threads
 _MANY_BLOCKS = 512  # that keep a device busy also if they are small
+_MANY_ROWS = 1024  # of which a thread each is enough threads
 _MOST_KEPT = 32  # registers, of elements and of what is reduced
 _AT_ONCE, _NARROW_AT_ONCE = 4, 8  # neighbouring elements that a thread reads at once, also of floats of two bytes
 _SHORT_SHARE, _LONGEST_SHARE = 8, 16  # elements of a line that a thread keeps
@@ -76,12 +77,10 @@ def launched(kernel: Kernel) -> tuple[Launch, Phases]:
     found = phases(kernel, everything)
     registers = _MOST_KEPT - len(kernel.reductions)
     most = max(registers, 0) // max(found.words, 1)  # elements of a thread
-    if (
-        lines.are_rows
-        and lines.length <= min(_SHORT_SHARE, most)
-        and kernel.of_lines.issuperset(tree_nodes(kernel.function.results))
-    ):
-        return Launch(lines, 1, _SMALL_BLOCK, lines.length, in_loops=True), found
+    are_many = lines.are_rows and lines.length <= _LONGEST_SHARE and lines.count >= _MANY_ROWS
+    if are_many and kernel.of_lines.issuperset(tree_nodes(kernel.function.results)):
+        each, found = (lines.length, found) if lines.length <= most else (0, phases(kernel, nothing))
+        return Launch(lines, 1, _SMALL_BLOCK, each, in_loops=True), found
     if lines.are_rows and (lines.length <= _WARP or (lines.length <= _LARGEST_BLOCK and not most)):
         return _short_rows(lines), found
     at_once = _at_once(kernel)

@@ -16,6 +16,13 @@ from .device import LARGE_BLOCK, LARGER, SMALLER
 from .ordering import running
 
 
+def copied(x: cp.ndarray) -> cp.ndarray:
+    """A copy of an array, by the device's own copying of memory."""
+    copy = cp.empty_like(x)
+    cp.copyto(copy, x)
+    return copy
+
+
 def clamp_start(start: Any, limit: int) -> Any:
     """``start`` moved into [0, limit]: a number where it is known on the host, else
     int64 on the device.
@@ -57,7 +64,7 @@ def dynamic_update_slice(
     """Copy of ``x`` with ``update`` written from ``starts``, which are clamped so that
     the update fits.
     """
-    result = x.copy()
+    result = copied(x)
     result[slice_index(starts, x.shape, update.shape)] = update
     return result
 
@@ -242,7 +249,7 @@ def scatter_min(x: cp.ndarray, index: Any, values: Any) -> cp.ndarray:
 
 def scatter_set(x: cp.ndarray, index: Any, values: Any) -> cp.ndarray:
     """A copy of ``x`` with ``values`` at ``x[index]``; which of several is open."""
-    table = x.copy()
+    table = copied(x)
     write_rows(set_rows, table, index, values)
     return table
 
