@@ -121,3 +121,24 @@ def test_quotients_of_huge_numbers_are_no_zeros():
     broken = replace(module, source=module.source.replace("? 0.25f : 1.0f", "? 1.0f : 1.0f"))
     assert broken.source != module.source
     assert not np.allclose(np.asarray(on_twin(broken, [x, y]), np.float32), expected, 1e-2, 1e-30, equal_nan=True)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, b: (-x).astype(b.dtype) * b,
+        lambda x, b: (x - x * 2).astype(b.dtype) - b,
+        lambda x, b: (x / (x * x + 1)).astype(b.dtype) / b,
+        lambda x, b: jnp.where(x > -x, b, -b),
+        lambda x, b: jnp.maximum(-x, x) + (-b).astype(x.dtype),
+    ],
+)
+def test_both_narrow_floats_are_computed_with_in_one_kernel(function):
+    x = np.linspace(-3, 3, 40).astype(np.float16)
+    b = np.linspace(1, 2, 40).astype(jnp.bfloat16)
+    module = xla2py.emit(xla2py.from_jax(function, x, b), "cupy", style="fast", nested=False)
+    found, expected = checked(module, [x, b]), np.asarray(jax.jit(function)(x, b))
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found.astype(np.float32), expected.astype(np.float32), 2**-7)
+    assert module.source.count("_kernel = ") == 1

@@ -30,13 +30,15 @@ BFLOAT16 = """
 #include <cupy/bfloat16.cuh>
 // Arithmetic of bfloat16 by its own units, which take two numbers at once, and round as float32 rounded does.
 __device__ __nv_bfloat16 native(bfloat16 x) { return __ushort_as_bfloat16(x.to_bits()); }
-__device__ bfloat16 operator-(bfloat16 x) { return __hneg(native(x)); }
-__device__ bfloat16 operator+(bfloat16 a, bfloat16 b) { return __hadd_rn(native(a), native(b)); }
-__device__ bfloat16 operator-(bfloat16 a, bfloat16 b) { return __hsub_rn(native(a), native(b)); }
-__device__ bfloat16 operator*(bfloat16 a, bfloat16 b) { return __hmul_rn(native(a), native(b)); }
+template <class T> struct Bfloat16 {};  // which float16 is not, though it could be converted
+template <> struct Bfloat16<bfloat16> { typedef bfloat16 type; };
+template <class T> __device__ typename Bfloat16<T>::type operator-(T x) { return __hneg(native(x)); }
+template <class T> __device__ typename Bfloat16<T>::type operator+(T a, T b) { return __hadd_rn(native(a), native(b)); }
+template <class T> __device__ typename Bfloat16<T>::type operator-(T a, T b) { return __hsub_rn(native(a), native(b)); }
+template <class T> __device__ typename Bfloat16<T>::type operator*(T a, T b) { return __hmul_rn(native(a), native(b)); }
 // A conversion of two is several times faster than one of one whose result is computed with.
 __device__ bfloat16 to_bfloat16(float x) { return __low2bfloat16(__floats2bfloat162_rn(x, 0.0f)); }
-__device__ bfloat16 operator/(bfloat16 a, bfloat16 b) {
+template <class T> __device__ typename Bfloat16<T>::type operator/(T a, T b) {
     float scale = fabsf(b) > 0x1p126f ? 0.25f : 1.0f;  // of what __fdividef has no quotient
     return to_bfloat16(__fdividef(float(a) * scale, float(b) * scale));
 }
