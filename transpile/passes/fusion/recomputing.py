@@ -28,7 +28,7 @@ def compute_again(finder: RegionFinder, found: Sequence[FusedRegion]) -> list[Fu
         for output in region.outputs:
             members, needed = _computed_of(region, output)
             readers = _readers(finder, output, kernels) - {region} if members else set()
-            places = {reader: _places(finder, reader, output, members) for reader in readers}
+            places = {reader: _places(finder, reader, members) for reader in readers}
             if not places or not all(
                 at is not None and _is_small(region, reader, at) and _is_no_more(finder, region, reader, needed)
                 for reader, at in places.items()
@@ -59,7 +59,7 @@ def _readers(finder: RegionFinder, output: Node, kernels: frozenset[FusedRegion]
     return found
 
 
-def _places(finder: RegionFinder, reader: FusedRegion, output: Node, members: set[Node]) -> dict[Node, Map] | None:
+def _places(finder: RegionFinder, reader: FusedRegion, members: set[Node]) -> dict[Node, Map] | None:
     """Return where in a region's loop the operations that make a result are computed; None where that is more than one
     place, or for a part of its elements.
     """
