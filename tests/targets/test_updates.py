@@ -96,3 +96,16 @@ LARGE = {
 def test_a_run_takes_no_more_than_is_planned(name):
     text = LARGE[name].replace("[24,3]", "[3200000,3]")
     check_plan(text, inputs(Case(text, "")), chunks="1MiB")
+
+
+@pytest.mark.parametrize("chunks", ["", "4KiB", "1KiB"])
+def test_columns_are_counted_one_by_one(chunks):
+    """Rows of the counts are numbered by an array that nothing is read for, beside places that are cut."""
+    jax = pytest.importorskip("jax")
+    x = np.random.default_rng(3).integers(0, 9, (200, 16)).astype(np.int32)
+
+    def counts(x):
+        return jax.vmap(lambda column: jax.numpy.bincount(column, length=9), 1, 1)(x)
+
+    emitted = xla2py.emit(xla2py.from_jax(counts, x), "dask", nested=False, chunks=chunks)
+    np.testing.assert_array_equal(np.asarray(emitted.load().main(x)), counts(x))
