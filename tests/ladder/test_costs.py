@@ -40,6 +40,7 @@ def counted(function, *arguments):
         (lambda cp, x: x.astype(cp.float64), 1, 96 + 192, 1, 1),
         (lambda cp, x: x.astype(cp.float32, copy=False), 0, 0, 1, 0),
         (lambda cp, x: cp.concatenate([x, x]), 2, 4 * 96, 1, 1),
+        (lambda cp, x: cp.copyto(cp.empty_like(x), x), 1, 2 * 96, 2, 1),
         (lambda cp, x: x @ x.T, 1, 2 * 96 + 64, 1, 1),
         (lambda cp, x: cp.broadcast_to(x[0], (9, 6)) + 1, 1, 24 + 9 * 24, 3, 1),
     ],

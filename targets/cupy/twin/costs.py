@@ -22,8 +22,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _PRODUCTS = frozenset(("matmul", "tensordot", "einsum"))
 _BY_CUBLAS = "gemm"  # reads operands where they are
 _NOTHING = frozenset(("empty", "empty_like", "written"))  # is launched
-_ADDS = frozenset(("scatter", "put_along_axis"))  # to an array that it is given
-_GATHERS = frozenset(("getitem", "take", "take_along_axis", "scatter"))  # they read what they give, not all there is
+_ADDS = frozenset(("scatter", "put_along_axis", "copyto"))  # to an array that it is given
+# They read what they give, not all there is.
+_GATHERS = frozenset(("getitem", "take", "take_along_axis", "scatter", "copyto"))
 # How many kernels, where it is more than one.
 _LAUNCHES = {"var": 2, "std": 3, "take_along_axis": 2, "put_along_axis": 2, "pad": 3}
 
