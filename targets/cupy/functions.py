@@ -9,9 +9,9 @@ from collections.abc import Callable
 from math import isfinite, prod
 from typing import Any
 
-from ...transpile.array.contractions import is_of_matrices, subscripts
+from ...transpile.array.contractions import has_rows_of_words, is_of_matrices, subscripts
 from ...transpile.array.node import Node, Slot, Ufunc, literal_value
-from ...transpile.hlo.element_types import F32, PRED
+from ...transpile.hlo.element_types import F32, PRED, S8, S32
 from ..base import OwnCall
 
 Rule = Callable[[Node], OwnCall | None]
@@ -104,6 +104,13 @@ def _product(node: Node) -> OwnCall | None:
     if node.type.name not in _NARROW or (node.ndim == 2 and node.shape != (1, 1)):
         return None
     return _of_one_matrix(node) or OwnCall("gemm")
+
+
+def _product_in(node: Node) -> OwnCall | None:
+    """Bytes that are added up in int32 are multiplied by tensor cores."""
+    a, b = node.operands
+    is_of_bytes = node.type is S32 and a.type is b.type is S8 and len({a.shape[:-2], b.shape[:-2]} - {()}) <= 1
+    return OwnCall("gemm", node.parameters["arguments"]) if is_of_bytes and has_rows_of_words(a, b, None) else None
 
 
 def _contraction(node: Node) -> OwnCall | None:
@@ -243,6 +250,7 @@ _FUNCTIONS: dict[str, Rule] = {
     "logaddexp": _log_add_exp,
 }
 _CALLS: dict[str, Rule] = {
+    "matmul": _product_in,
     "scatter_at": _scatter,
     "select_and_scatter": _pool_gradient,
     "reduce_window": _pool,

@@ -1,4 +1,6 @@
-"""Products of 16-bit floats: by the library where it accumulates them in float32, else by casts."""
+"""Products of narrow numbers: by the library where it adds up 16-bit floats in float32 and bytes in int32, else by
+casts.
+"""
 
 import numpy as np
 import pytest
@@ -114,6 +116,33 @@ def test_others_are_products_of_float32(function, arguments):
     assert dict(costs_of(module.load, arguments).products) == {"float32": 1}
     expected = np.asarray(jax.jit(function)(*arguments)).astype(np.float32)
     np.testing.assert_allclose(checked(module, list(arguments)).astype(np.float32), expected, 2e-2, 1e-2)
+
+
+@pytest.mark.parametrize("cast", [True, False])
+@pytest.mark.parametrize(
+    ("text", "shapes", "call"),
+    [
+        ("mk,kn->mn", ((5, 16), (16, 12)), "gemm(x, w, cp.int32)"),
+        ("mk,nk->mn", ((1, 16), (12, 16)), "gemm(x, w.T, cp.int32)"),
+        ("bmk,bnk->bmn", ((3, 5, 16), (3, 12, 16)), "gemm(x, w.mT, cp.int32)"),
+        ("bmk,kn->bmn", ((3, 5, 16), (16, 12)), "gemm(x, w, cp.int32)"),
+        ("bmhk,bnhk->bhmn", ((2, 5, 3, 16), (2, 12, 3, 16)), "cp.int32)"),
+        ("bmk,bkn->mn", ((2, 5, 6), (2, 6, 4)), "gemm("),
+        ("mk,kn->mn", ((5, 15), (15, 12)), "astype(cp.int32)"),  # rows of no whole words
+        ("mk,kn->mn", ((5, 16), (16, 3)), "astype(cp.int32)"),
+    ],
+)
+def test_bytes_are_added_up_in_int32(text, shapes, call, cast):
+    def product(x, w):
+        if cast:
+            return jnp.einsum(text, x.astype(jnp.int32), w.astype(jnp.int32))
+        return jnp.einsum(text, x, w, preferred_element_type=jnp.int32)
+
+    arguments = [GENERATOR.integers(-128, 128, shape).astype(np.int8) for shape in shapes]
+    module = emitted(product, *arguments)
+    assert call in module.source
+    assert costs_of(module.load, arguments).products == (("int8" if "gemm" in module.source else "int32", 1),)
+    np.testing.assert_array_equal(checked(module, arguments), np.asarray(product(*arguments)))
 
 
 def test_libraries_without_them_cast():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from string import ascii_lowercase
 
 from .node import Node
@@ -33,3 +34,16 @@ def subscripts(node: Node) -> str | None:
         right[other] = left[axis]
     result = "".join(letter for letter in (*left, *right) if (letter in left) != (letter in right))
     return f"{left},{''.join(right)}->{result}"
+
+
+def has_rows_of_words(a: Node, b: Node, text: str | None) -> bool:
+    """Tell whether rows of ``a`` and of the product consist of whole words of 32 bits, where ``a`` and ``b`` are bytes.
+    The subscripts ``text`` say what is multiplied; None stands for matrices.
+    """
+    if text is None:
+        return min(a.ndim, b.ndim) >= 2 and a.shape[-1] % 4 == b.shape[-1] % 4 == 0
+    left, right, result = text.replace("->", ",").split(",")
+    sizes = dict(zip(left + right, a.shape + b.shape, strict=True))
+    summed = prod(sizes[axis] for axis in left if axis not in result)
+    columns = prod(sizes[axis] for axis in right if axis not in left)
+    return summed % 4 == columns % 4 == 0

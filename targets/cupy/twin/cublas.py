@@ -26,6 +26,8 @@ _DTYPES: dict[int, np.dtype[Any]] = {
     _RUNTIME.CUDA_R_16F: np.dtype(np.float16),
     _RUNTIME.CUDA_R_32F: np.dtype(np.float32),
     _RUNTIME.CUDA_R_64F: np.dtype(np.float64),
+    _RUNTIME.CUDA_R_8I: np.dtype(np.int8),
+    10: np.dtype(np.int32),  # CUDA_R_32I
 }
 # The numbers of cublas_api.h.
 _CONSTANTS = {
@@ -35,6 +37,7 @@ _CONSTANTS = {
     "CUBLAS_COMPUTE_32F": 68,
     "CUBLAS_COMPUTE_32F_FAST_TF32": 77,
     "CUBLAS_COMPUTE_64F": 70,
+    "CUBLAS_COMPUTE_32I": 72,
 }
 # The types of operands and results that go with a way to compute.
 _TYPES = {
@@ -42,6 +45,12 @@ _TYPES = {
     | {("float32", "float32")},
     77: {("float32", "float32")},
     70: {("float64", "float64")},
+    72: {("int8", "int32")},
+}
+# The type of the factors and sums of a way to compute, where it is not float32.
+_SUMS: dict[int, tuple[type[np.generic], type[ctypes._SimpleCData[Any]]]] = {
+    70: (np.float64, ctypes.c_double),
+    72: (np.int32, ctypes.c_int32),
 }
 HANDLE = 0x5EED
 
@@ -78,13 +87,14 @@ def multiply(*arguments: int) -> None:
         raise CublasError(f"{a.dtype} by {b.dtype} gives no {c.dtype} in {compute}")
     if given["algo"] != _CONSTANTS["CUBLAS_GEMM_DEFAULT"] or not count:
         raise CublasError(f"algorithm {given['algo']} for {count} matrices")
-    scale = np.dtype(np.float64 if compute == _CONSTANTS["CUBLAS_COMPUTE_64F"] else np.float32)
-    number = ctypes.c_double if scale == np.float64 else ctypes.c_float
-    alpha, beta = (scale.type(number.from_address(given[name]).value) for name in ("alpha", "beta"))
+    if a.dtype == np.int8 and any(given[f"ld{name}"] % 4 for name in "abc"):
+        raise CublasError("columns of bytes begin at no multiple of 4 bytes")
+    scale, number = _SUMS.get(compute, (np.float32, ctypes.c_float))
+    alpha, beta = (scale(number.from_address(given[name]).value) for name in ("alpha", "beta"))
 
     def compute_all() -> None:
         left, right = (_operand(x, compute).astype(scale) for x in (a, b))
-        before = beta * c.astype(scale) if beta else scale.type(0)
+        before = beta * c.astype(scale) if beta else scale(0)
         c[...] = (alpha * np.matmul(left, right) + before).astype(c.dtype)
 
     graphs.work("gemm", compute_all, [a, b], [c])

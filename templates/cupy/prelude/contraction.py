@@ -3,7 +3,7 @@
 Source: the operation-semantics seed, Dot and DotGeneral; RaggedDot as JAX defines it.
 """
 
-from ctypes import addressof, c_double, c_float
+from ctypes import addressof, c_double, c_float, c_int32
 from functools import cache
 from math import prod
 from typing import Any, NamedTuple
@@ -32,8 +32,9 @@ def gemm(
     a: cp.ndarray, b: cp.ndarray, dtype: Any = None, *, tf32: bool = False
 ) -> cp.ndarray:
     """``a`` [*batch, m, k] @ ``b`` [*batch, k, n], of one dtype; either may be a matrix
-    for the whole batch. Narrow floats are summed in float32, which may be the result;
-    with ``tf32``, float32 is rounded to TF32 before it is multiplied.
+    for the whole batch. Narrow floats are summed in float32, which may be the result,
+    and int8 in int32, which is the result; with ``tf32``, float32 is rounded to TF32
+    before it is multiplied.
 
     CuPy's own ``@`` copies matrices of a batch that are turned, and casts narrow ones.
     """
@@ -77,16 +78,20 @@ def gemm_into(
             left, right = (x[k] if x.ndim > 2 else x for x in (a, b))
             gemm_into(result[k], left, right, tf32=tf32, adds=adds)
         return
+    if a.dtype == cp.int8:  # tensor cores multiply rows of bytes by columns
+        a, b = cp.ascontiguousarray(a), cp.ascontiguousarray(b.mT).mT
     a, layout_a = gemm_operand(a)
     b, layout_b = gemm_operand(b)
     kind, result_kind = cuda_type(a.dtype), cuda_type(result.dtype)
     if result.dtype == cp.float64:
         compute = cp.cuda.cublas.CUBLAS_COMPUTE_64F
+    elif result.dtype == cp.int32:
+        compute = cp.cuda.cublas.CUBLAS_COMPUTE_32I
     elif tf32:
         compute = cp.cuda.cublas.CUBLAS_COMPUTE_32F_FAST_TF32
     else:
         compute = cp.cuda.cublas.CUBLAS_COMPUTE_32F
-    one, before = factor(1, result.itemsize), factor(1 if adds else 0, result.itemsize)
+    one, before = factor(1, result.dtype), factor(1 if adds else 0, result.dtype)
     # Row by row, a b is what cuBLAS calls b a, as it counts column by column.
     cublas_gemm(
         *(layout_b.turn, layout_a.turn, b.shape[-1], *a.shape[-2:], addressof(one)),
@@ -176,11 +181,13 @@ def contract(
 
 
 @cache
-def factor(value: int, itemsize: int) -> Any:
-    """Return a factor for cuBLAS, in the memory of the host, of the type of sums of so
-    many bytes.
+def factor(value: int, dtype: Any) -> Any:
+    """Return a factor for cuBLAS, in the memory of the host, of the type in which it
+    adds up what becomes ``dtype``.
     """
-    return (c_double if itemsize == 8 else c_float)(value)
+    if dtype == cp.int32:
+        return c_int32(value)
+    return (c_double if dtype == cp.float64 else c_float)(value)
 
 
 @cache
@@ -191,6 +198,8 @@ def cuda_type(dtype: Any) -> int:
         "float16": cp.cuda.runtime.CUDA_R_16F,
         "float32": cp.cuda.runtime.CUDA_R_32F,
         "float64": cp.cuda.runtime.CUDA_R_64F,
+        "int8": cp.cuda.runtime.CUDA_R_8I,
+        "int32": 10,  # CUDA_R_32I, which CuPy does not name
     }
     return numbers[dtype.name]
 

@@ -1,6 +1,6 @@
-"""Products of 16-bit floats are accumulated in float32: where a target's library does just that, on a GPU in tensor
-cores, nothing is cast before. ``(a.astype(f32) @ b.astype(f32)).astype(bf16)`` is ``a @ b``; where the sums stay
-float32, a function of the target's prelude gives them.
+"""Products of 16-bit floats are accumulated in float32, and those of bytes in int32: where a target's library does just
+that, on a GPU in tensor cores, nothing is cast before. ``(a.astype(f32) @ b.astype(f32)).astype(bf16)`` is ``a @ b``;
+where the sums stay float32 or int32, a function of the target's prelude gives them.
 """
 
 from __future__ import annotations
@@ -8,16 +8,17 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from ...array.contractions import is_of_matrices, subscripts
+from ...array.contractions import has_rows_of_words, is_of_matrices, subscripts
 from ...array.graph import Graph
 from ...array.live import live_nodes
 from ...array.node import Node, Slot
 from ...array.program import Function
 from ...array.rewriting import rewrite
 from ...array.support import Support
-from ...hlo.element_types import BF16, F16, F32, ElementType
+from ...hlo.element_types import BF16, F16, F32, S8, S32, ElementType
 
 _NARROW = (BF16, F16)
+_SUMMED = {F32: _NARROW, S32: (S8,)}  # what is added up in a type
 
 
 def narrow_products(function: Function, supports: Support) -> None:
@@ -41,16 +42,19 @@ def narrow_products(function: Function, supports: Support) -> None:
         return None if text is None else _call(graph, contraction, operands, text)
 
     def kept(node: Node) -> Node | None:
-        if node.element_type is not F32:
+        if node.element_type not in _SUMMED:
             return None
-        found = (_narrow_operands(graph, node, narrow) for narrow in _NARROW)
+        found = (_narrow_operands(graph, node, narrow) for narrow in _SUMMED[node.type])
         operands = next((operands for operands in found if operands is not None), None)
-        if operands is None:
+        text = None if is_of_matrices(node) else subscripts(node)
+        if operands is None or not (is_of_matrices(node) or text):
             return None
-        if is_of_matrices(node):
-            return _call(graph, of_matrices, operands, F32)
-        text = subscripts(node)
-        return None if text is None else _call(graph, contraction, operands, text, F32)
+        a, b = operands
+        if node.type is S32 and not has_rows_of_words(a, b, text):
+            return None
+        if text is None:
+            return _call(graph, of_matrices, operands, node.type)
+        return _call(graph, contraction, operands, text, node.type)
 
     rewrite(function, ("convert",), rounded)
     rewrite(function, ("matmul", "tensordot", "einsum"), kept)
