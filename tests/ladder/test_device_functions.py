@@ -94,9 +94,11 @@ PLACES = np.array([3, 3, 0, 8, 3, 5], np.int32)
 UPDATES = GENERATOR.normal(size=(6, 4)).astype(np.float32)
 
 
-def test_sums_by_segment_are_one_kernel():
+@pytest.mark.parametrize("width", [1, 3, 4, 12])  # rows of fours are added by fours
+def test_sums_by_segment_are_one_kernel(width):
+    updates = GENERATOR.normal(size=(6, width)).astype(np.float32)
     compared(
-        lambda x, at: jax.ops.segment_sum(x, at, 9), UPDATES, PLACES, launches=2, helper="scatter_sum", exact=False
+        lambda x, at: jax.ops.segment_sum(x, at, 9), updates, PLACES, launches=2, helper="scatter_sum", exact=False
     )
 
 

@@ -45,6 +45,28 @@ add_to_rows = cp.ElementwiseKernel(
     preamble=PLACE_OF,
 )
 
+ADD_FOUR = """
+// Adds four numbers that lie beside each other: at once where the device can.
+__device__ void add_four(float *place, const float *values) {
+#if __CUDA_ARCH__ >= 900
+    atomicAdd((float4 *)place, *(const float4 *)values);
+#else
+    for (int k = 0; k < 4; k++) atomicAdd(&place[k], values[k]);
+#endif
+}
+"""
+
+add_fours_to_rows = cp.ElementwiseKernel(
+    "raw I rows, raw float32 values, int64 count, int64 width",
+    "raw float32 table",
+    """
+    long long first = 4 * (long long)i, place = place_of(first, rows, count, width);
+    if (place >= 0) add_four(&table[place], &values[first])
+    """,
+    "add_fours_to_rows",
+    preamble=PLACE_OF + ADD_FOUR,
+)
+
 COMBINE_AT = """
 template <int SIZE> struct BitsOf { typedef unsigned int type; };
 template <> struct BitsOf<8> { typedef unsigned long long type; };
@@ -97,12 +119,14 @@ set_rows = cp.ElementwiseKernel(
 )
 
 
-def write_rows(kernel: Any, table: cp.ndarray, index: Any, values: Any) -> None:
+def write_rows(
+    kernel: Any, table: cp.ndarray, index: Any, values: Any, *, fours: Any = None
+) -> None:
     """``values`` into ``table[index]`` by one of the kernels above, in place; those
     outside of ``table`` are left out.
 
     ``index`` is an array of integers or a tuple of several, one for each of the first
-    axes of ``table``.
+    axes of ``table``. ``fours`` is a kernel that takes four of float32 at once.
     """
     places = index if isinstance(index, tuple) else (index,)
     count, rest = prod(table.shape[: len(places)]), table.shape[len(places) :]
@@ -116,8 +140,12 @@ def write_rows(kernel: Any, table: cp.ndarray, index: Any, values: Any) -> None:
     else:
         values = cp.full((), values, dtype=table.dtype)
     values = cp.broadcast_to(values, (*row.shape, *rest))
-    sizes = cp.int64(count), cp.int64(prod(rest))
-    kernel(row, values, *sizes, table, block_size=LARGE_BLOCK)
+    arguments = row, values, cp.int64(count), cp.int64(prod(rest)), table
+    lie_together = values.flags.c_contiguous and values.data.ptr % 16 == 0
+    if fours and table.dtype == cp.float32 and prod(rest) % 4 == 0 and lie_together:
+        fours(*arguments, size=values.size // 4, block_size=LARGE_BLOCK)
+    else:
+        kernel(*arguments, block_size=LARGE_BLOCK)
 
 
 def scatter_add(x: cp.ndarray, index: Any, values: Any) -> cp.ndarray:
@@ -125,7 +153,7 @@ def scatter_add(x: cp.ndarray, index: Any, values: Any) -> cp.ndarray:
     float32.
     """
     table = x.astype(working_dtype(x.dtype))
-    write_rows(add_to_rows, table, index, values)
+    write_rows(add_to_rows, table, index, values, fours=add_fours_to_rows)
     return table.astype(x.dtype, copy=False)
 
 
@@ -136,7 +164,7 @@ def scatter_sum(
     narrow floats are added in float32.
     """
     table = cp.zeros(shape, dtype=working_dtype(cp.dtype(dtype)))
-    write_rows(add_to_rows, table, index, values)
+    write_rows(add_to_rows, table, index, values, fours=add_fours_to_rows)
     return table.astype(dtype, copy=False)
 
 
