@@ -57,6 +57,7 @@ TARGET = Target(
         slices_are_fast=False,  # a kernel for each, where one reduces all lines
         starts_are_free=False,
         narrow_products=("gemm", "contract"),  # by cuBLAS, in tensor cores
+        has_linear_recurrences=True,
         operations_are_passes=False,  # which are many at once
     ),
     largest_folded=0,  # every cp.array(..) in a function copies from the host again

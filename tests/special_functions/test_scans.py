@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import xla2py
+from xla2py.tests.ladder.running import checked
 from xla2py.tests.passes.raising import hlo, main
 from xla2py.tests.targets.running import on_dask, on_device, on_numpy, uneven
 from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
@@ -100,6 +101,33 @@ def test_any_length_has_one_text():
     assert CALL in generated.source
     given = floats(50, 3), floats(51, 3)[1:]
     agree(generated.load().main(*given), associative_scan(line, given))
+
+
+@pytest.mark.parametrize("style", ["readable", "fast"])
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((4,), 0), ((3001,), 0), ((700, 40), 0), ((3, 100, 33), 1), ((5, 70), 1), ((2, 64, 3), 1)]
+)
+def test_linear_recurrences_have_kernels_on_a_gpu(shape, axis, dtype, style):
+    pytest.importorskip("cupy", reason="CuPy is not installed")
+    a, b = (0.9 * floats(*shape) / (abs(floats(*shape)) + 0.1)).astype(dtype), (floats(1, *shape)[0] + 1).astype(dtype)
+    text = hlo(lambda a, b: associative_scan(line, (a, b), axis=axis)[1], a, b)
+    emitted = xla2py.emit(text, "cupy", style=style)
+    assert "linear_recurrence(a, b" in emitted.source and "associative_scan" not in emitted.source
+    expected = run_hlo_in_child(text, a, b)[0]
+    np.testing.assert_allclose(checked(emitted, [a, b]), expected, rtol=2e-4, atol=2e-5)
+
+
+def test_other_combinations_are_no_linear_recurrences():
+    for combine in (
+        lambda p, q: (p[0] * q[0], p[0] * p[1] + q[1]),  # by the factor of the left one
+        lambda p, q: (p[0] * q[0], q[0] * p[1] - q[1]),
+        lambda p, q: (p[0] + q[0], q[0] * p[1] + q[1]),
+    ):
+        text = hlo(lambda a, b, combine=combine: associative_scan(combine, (a, b))[1], floats(33), floats(33))
+        assert "linear_recurrence" not in xla2py.emit(text, "cupy").source
+    assert "linear_recurrence" not in xla2py.emit(hlo(*PROGRAMS["all results"]), "cupy").source
+    assert "linear_recurrence" not in xla2py.emit(hlo(*PROGRAMS["one result"])).source
 
 
 def test_running_sums_are_the_librarys_own():

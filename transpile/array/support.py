@@ -20,9 +20,10 @@ class Features:
     rounds of a loop need may be computed before it. Slices may start at any number, unless those of the library must be
     brought to the host first. Indices that are trusted lie within their arrays: nothing guards them. Products of
     16-bit floats are accumulated in float32 and rounded once where functions for narrow products are named, one of
-    matrices and one by the subscripts of ``einsum``: they give the sums in float32, too. Where operations are passes
-    over memory, what two of them need had better be computed once. Sizes are fixed unless the program is one of several
-    at other sizes; chance numbers are a size, or one by it, at those of this one alone.
+    matrices and one by the subscripts of ``einsum``: they give the sums in float32, too. Linear recurrences are a call
+    where the target's prelude has a function for them. Where operations are passes over memory, what two of them need
+    had better be computed once. Sizes are fixed unless the program is one of several at other sizes; chance numbers are
+    a size, or one by it, at those of this one alone.
     """
 
     functions_are_called: bool = True
@@ -33,6 +34,7 @@ class Features:
     starts_are_free: bool = True
     indices_are_trusted: bool = False
     narrow_products: tuple[str, ...] = ()
+    has_linear_recurrences: bool = False
     operations_are_passes: bool = True
     sizes_are_fixed: bool = True
     chance_numbers: frozenset[float] = frozenset()

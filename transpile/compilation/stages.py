@@ -133,13 +133,10 @@ def _expand(draft: Draft) -> None:
     draft.module, draft.originals = expanding(draft.module, lambda call: is_expanded(call, hooks))
 
 
-def _calls_special_functions(draft: Draft) -> bool:
-    return draft.options.style == READABLE or _works_in_chunks(draft)
-
-
 def _name_special_functions(draft: Draft) -> None:
-    """Name special functions, except where a function has kernels: there its instructions are better than a call."""
-    draft.module, made = special_functions(draft.module, draft.support)
+    """Name special functions; but where there are kernels, the instructions of an element are better than a call."""
+    of_elements = draft.options.style == READABLE or _works_in_chunks(draft)
+    draft.module, made = special_functions(draft.module, draft.support, of_elements=of_elements)
     draft.originals = composed(made, draft.originals)
 
 
@@ -328,7 +325,7 @@ def _fuse(draft: Draft) -> None:
 
 STAGES: tuple[Stage, ...] = (
     Stage("definitions", HLO, HLO, _expand, _has_definitions, is_needed=True),
-    Stage("special_functions", HLO, HLO, _name_special_functions, _calls_special_functions),
+    Stage("special_functions", HLO, HLO, _name_special_functions),
     Stage("outlining", HLO, HLO, _outline, _calls_functions),
     Stage("storage_types", HLO, HLO, _store_types, lambda draft: bool(draft.target.lacks), is_needed=True),
     Stage("to_array", HLO, ARRAY, _lower, is_needed=True, choices=LOWERING_CHOICES),

@@ -31,6 +31,7 @@ SPECIAL_FUNCTIONS: dict[str, tuple[int, tuple[str, ...]]] = {
 }
 
 ASSOCIATIVE_SCAN = "xla2py.associative_scan"  # the target of calls that were recognised, too: ``to_apply`` combines
+LINEAR_RECURRENCE = "xla2py.linear_recurrence"  # the scan of pairs, factors and terms, of which the states are read
 WITH_FLOAT64 = frozenset(("i0e", "i1e"))  # have a function of their own for float64, ``i0e_float64``
 
 

@@ -21,12 +21,12 @@ from .terms import NAMED, Reading, Term
 _RUNNING = frozenset(("call", "fusion", "while", "conditional"))
 
 
-def special_functions(module: HloModule, supports: Support) -> tuple[HloModule, Originals]:
+def special_functions(module: HloModule, supports: Support, *, of_elements: bool = True) -> tuple[HloModule, Originals]:
     """The module with a custom call of ``xla2py.NAME`` in place of each special function that a target supports, and
-    what its instructions stand for."""
-    calls: dict[Computation, Calls] = {each: scan_calls(each, supports) for each in _run_as_code(module)}
-    library = Library(numbers_of(module))
-    if library.patterns:
+    what its instructions stand for. Functions ``of_elements`` can be left written out."""
+    calls = {each: scan_calls(each, supports, of_elements=of_elements) for each in _run_as_code(module)}
+    library = Library(numbers_of(module)) if of_elements else None
+    if library is not None and library.patterns:
         naming = _Naming(library, supports, module)
         for each in calls:
             calls[each] = naming.calls_in(each) | calls[each]

@@ -23,6 +23,7 @@ from ...hlo.opcodes import ELEMENTWISE
 from ...hlo.shapes import ArrayShape, TupleShape
 from ..activations import described
 from .interleaving import interleaved, is_number, sliced
+from .recurrences import recurrence_call
 from .rewriting import Calls, gone
 
 _LARGEST = 100  # operations of a combination
@@ -84,14 +85,24 @@ class Scan:
             for result, k in self.results.items()
         }
 
+    def recurrence(self, supports: Support) -> Calls:
+        """The call that takes the place of the only result, if it is a linear recurrence."""
+        if len(self.results) != 1:
+            return {}
+        ((result, k),) = self.results.items()
+        call = recurrence_call(result, k, self.arrays, self.combine, self.axis, supports)
+        return {} if call is None else {result: call}
 
-def scan_calls(computation: Computation, supports: Support) -> Calls:
+
+def scan_calls(computation: Computation, supports: Support, *, of_elements: bool = True) -> Calls:
     """The calls that take the place of the results of the scans in a computation: of those that a target supports, and
-    that nothing reads the inside of, as gradients do."""
+    that nothing reads the inside of, as gradients do. Those that call a function of elements can be left out."""
     found: Calls = {}
     for scan in associative_scans(computation):
-        calls = scan.calls()
-        if scan.inside <= gone(computation, calls).keys() and _is_supported(scan, supports):
+        calls = scan.recurrence(supports)
+        if not calls and of_elements and _is_supported(scan, supports):
+            calls = scan.calls()
+        if calls and scan.inside <= gone(computation, calls).keys():
             found |= calls
     return found
 

@@ -12,7 +12,7 @@ from ...array.value import Value
 from ...hlo.attributes import SliceDimension
 from ...hlo.carriers import NARROWING, WIDENING
 from ...hlo.custom_calls import CUSTOM_CALLS, PLACEMENTS, Call, complaint, read_call
-from ...hlo.custom_calls.special_functions import ASSOCIATIVE_SCAN, OWN_TARGETS, WITH_FLOAT64
+from ...hlo.custom_calls.special_functions import ASSOCIATIVE_SCAN, LINEAR_RECURRENCE, OWN_TARGETS, WITH_FLOAT64
 from ...hlo.element_types import F64, S32, U64
 from ...hlo.ir import Instruction
 from ...hlo.shapes import ArrayShape, Shape, TupleShape, leaves
@@ -52,6 +52,8 @@ def custom_call(lowering: FunctionLowering, instruction: Instruction, *operands:
         return _special(OWN_TARGETS[target], lowering, instruction, *operands)
     if target == ASSOCIATIVE_SCAN:
         return _associative_scan(lowering, instruction, *operands)
+    if target == LINEAR_RECURRENCE:
+        return _linear_recurrence(lowering, instruction, *operands)
     rule = CUSTOM_CALLS[target].rule
     assert rule, f"{target} has a definition, which comes before lowering"
     return _RULES.get(rule, partial(_prelude, rule))(lowering, read_call(instruction), *operands)
@@ -85,6 +87,13 @@ def _associative_scan(lowering: FunctionLowering, instruction: Instruction, *ope
     axis = int(instruction["backend_config"].text)
     arguments = (tuple(Slot(k) for k in range(len(nodes))), lowering.function_of(instruction["to_apply"]))
     return lowering.call_many("associative_scan", nodes, arguments=arguments, **({"axis": axis} if axis else {}))
+
+
+def _linear_recurrence(lowering: FunctionLowering, instruction: Instruction, *operands: Value) -> Value:
+    """The states of a recurrence along the axis that the configuration names."""
+    axis = int(instruction["backend_config"].text)
+    keywords: dict[str, Any] = {"axis": axis} if axis else {}
+    return lowering.call("linear_recurrence", _plain(lowering, operands), **keywords)
 
 
 def _hooked(lowering: FunctionLowering, instruction: Instruction, hook: str, operands: tuple[Lowered, ...]) -> Lowered:
