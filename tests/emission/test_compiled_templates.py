@@ -5,7 +5,7 @@ import sys
 import jinja2
 import pytest
 
-from xla2py.transpile.emission.expression import CompiledTemplates
+from xla2py.transpile.emission.compiled_templates import CompiledTemplates
 
 
 @pytest.fixture

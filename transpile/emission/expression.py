@@ -7,9 +7,7 @@ Precedence levels, weakest first (Python's grammar): 2 conditional, 3 or, 4 and,
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +22,7 @@ from ..hlo.element_types import S64, U64, ElementType
 from ..hlo.ir import Instruction
 from ..kernels.kernel import Kernel
 from .argument_groups import Groups, given_texts
+from .compiled_templates import COMPILED
 from .device_lists import counted_groups, counted_pairs
 from .literals import number
 from .texts import (
@@ -79,35 +78,6 @@ class Expression(str):
         made = super().__new__(cls, text)
         made.level = level
         return made
-
-
-class CompiledTemplates(jinja2.FileSystemBytecodeCache):
-    """Templates compiled once for all renderers: globals differ from one to the next, code does not.
-
-    As Python does with its modules, the code is kept in ``__pycache__`` for other processes where that can be written.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(str(TEMPLATES / "__pycache__"), "%s.jinja")
-        self.codes: dict[tuple[str, str], Any] = {}
-
-    def load_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
-        bucket.code = self.codes.get((bucket.key, bucket.checksum))
-        if bucket.code is None:
-            with suppress(OSError):
-                super().load_bytecode(bucket)
-            if bucket.code is not None:
-                self.codes[bucket.key, bucket.checksum] = bucket.code
-
-    def dump_bytecode(self, bucket: jinja2.bccache.Bucket) -> None:
-        self.codes[bucket.key, bucket.checksum] = bucket.code
-        if not sys.dont_write_bytecode:
-            with suppress(OSError):
-                Path(self.directory).mkdir(exist_ok=True)
-                super().dump_bytecode(bucket)
-
-
-COMPILED = CompiledTemplates()
 
 
 class Renderer:

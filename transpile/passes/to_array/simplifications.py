@@ -1,0 +1,255 @@
+"""Element-wise operations of one rule, and what is simpler where an operand is known."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...array.intervals import type_interval
+from ...array.node import literal_value
+from ...array.operation import Interval
+from ...array.value import Value
+from ...hlo.element_types import PRED
+from ...hlo.ir import Instruction
+from ...hlo.opcodes import ELEMENTWISE
+from .elementwise import apply, literal_of
+from .flooring import floored
+from .folding import compared
+from .lowering import FunctionLowering, lowers
+
+_DIRECT = sorted(ELEMENTWISE - {"convert", "bitcast-convert"})  # those with one rule
+_STATIC = ("direction", "type", "exponent_bits", "mantissa_bits")
+
+
+@lowers(*_DIRECT)
+def elementwise(lowering: FunctionLowering, instruction: Instruction, *operands: Any) -> Any:
+    shape = instruction.array_shape
+    simplify = _SIMPLER.get(instruction.opcode)
+    simple = simplify(lowering, instruction, *operands) if simplify else None
+    if simple is not None:
+        return simple
+    given = instruction.attributes
+    parameters = {key: given[key] for key in _STATIC if given.get(key) is not None} if given else {}
+    return apply(lowering, instruction.opcode, shape.element_type, operands, shape.dimensions, parameters)
+
+
+def _simpler_compare(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
+    if (
+        a.node is b.node
+        and a.axes == b.axes
+        and (a.node.type.is_floating or a.node.type.is_complex)
+        and instruction["type"] != "TOTALORDER"
+    ):
+        return _compared_with_itself(lowering, instruction["direction"], a)
+    direction = instruction["direction"]
+    if a.node.element_type is PRED and b.node.is_literal and direction in ("EQ", "NE") and a.shape == b.shape:
+        if bool(literal_value(b.node)) == (direction == "EQ"):
+            return a
+        return lowering.elementwise("not", PRED, a, shape=a.shape)
+    mask = _mask(a)
+    if mask is not None and b.node.is_literal and a.shape == b.shape and instruction["type"] != "TOTALORDER":
+        return _compared_mask(lowering, direction, mask, literal_value(b.node))
+    left, right = _bounds(a), _bounds(b)
+    if left is None or right is None:
+        return None
+    proofs: dict[str, tuple[bool, bool]] = {  # direction: (always true, always false)
+        "LT": (left[1] < right[0], left[0] >= right[1]),
+        "LE": (left[1] <= right[0], left[0] > right[1]),
+        "GT": (left[0] > right[1], left[1] <= right[0]),
+        "GE": (left[0] >= right[1], left[1] < right[0]),
+        "EQ": (left == right and left[0] == left[1], left[1] < right[0] or left[0] > right[1]),
+        "NE": (left[1] < right[0] or left[0] > right[1], left == right and left[0] == left[1]),
+    }
+    holds, fails = proofs[instruction["direction"]]
+    if not holds and not fails:
+        return None
+    return Value.repeated(lowering.graph.literal(holds, PRED), instruction.array_shape.dimensions)
+
+
+def _mask(value: Value) -> Value | None:
+    """The mask that numbers were converted from."""
+    node = value.node
+    is_converted = node.opcode == "convert" and node.operands[0].element_type is PRED
+    return Value(node.operands[0], value.axes, value.shape) if is_converted else None
+
+
+def _compared_mask(lowering: FunctionLowering, direction: str, mask: Value, number: np.ndarray) -> Value | None:
+    """Lower the comparison of a mask's 0 and 1 with a number: JAX chooses a branch for each element by ``mask < 1``."""
+    none, one = (np.asarray(each).astype(number.dtype) for each in (0, 1))
+    if none != 0 or one != 1:  # not every type has both
+        return None
+    off, on = bool(compared(direction, none, number)), bool(compared(direction, one, number))
+    if off == on:
+        return Value.repeated(lowering.graph.literal(on, PRED), mask.shape)
+    return mask if on else lowering.elementwise("not", PRED, mask, shape=mask.shape)
+
+
+def _bounds(value: Value) -> Interval | None:
+    """Return what is known of the numbers of an integer node; that they are not negative of unsigned ones."""
+    interval, element_type = value.node.interval, value.node.type
+    return type_interval(element_type) if interval is None and element_type.is_unsigned else interval
+
+
+def _compared_with_itself(lowering: FunctionLowering, direction: str, value: Value) -> Value | None:
+    """Lower the comparison of a value with itself: only NaN differs."""
+    if direction not in ("EQ", "NE"):
+        return None
+    is_nan = lowering.elementwise("isnan", PRED, value, shape=value.shape)
+    return is_nan if direction == "NE" else lowering.elementwise("not", PRED, is_nan, shape=value.shape)
+
+
+def _simpler_select(
+    lowering: FunctionLowering, instruction: Instruction, which: Value, a: Value, b: Value
+) -> Value | None:
+    chosen = literal_of(which)
+    if chosen is not None:
+        return a if chosen else b
+    on, off = literal_of(a), literal_of(b)
+    if on is not None and off is not None and on.dtype == np.bool_ and bool(on) and not bool(off):
+        return which if which.shape == a.shape else Value.repeated(which.node, a.shape)
+    if a.node is b.node and a.axes == b.axes:
+        return a
+    if on is not None and off is not None and _is_counted(on, off):
+        number = lowering.elementwise("convert", a.node.type, which, shape=which.shape)
+        return number if which.shape == a.shape else Value.repeated(number.node, a.shape)
+    if which.node.opcode == "not" and _is_compared(instruction.operands[0]):
+        shape, opposite = instruction.array_shape, Value(which.node.operands[0], which.axes, which.shape)
+        return apply(lowering, "select", shape.element_type, (opposite, b, a), shape.dimensions, {})
+    return floored(lowering, which, a, b)
+
+
+def _is_compared(instruction: Instruction) -> bool:
+    """Tell whether a mask is a comparison, maybe spread out; the author's own negations stay."""
+    while instruction.opcode in ("broadcast", "reshape"):
+        (instruction,) = instruction.operands
+    return instruction.opcode == "compare"
+
+
+def _further(above: bool, otherwise: Callable[..., Value | None]) -> Callable[..., Value | None]:
+    """The larger, or the smaller, of integers of which one always is."""
+
+    def rule(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
+        bounds, others = a.node.interval, b.node.interval
+        if bounds is not None and others is not None and a.shape == b.shape:
+            if (bounds[0] >= others[1]) if above else (bounds[1] <= others[0]):
+                return a
+            if (others[0] >= bounds[1]) if above else (others[1] <= bounds[0]):
+                return b
+        return otherwise(lowering, instruction, a, b)
+
+    return rule
+
+
+def _is_counted(on: np.ndarray, off: np.ndarray) -> bool:
+    """1 and 0, which a mask converts to."""
+    return on.dtype.kind in "iuf" and bool(on == 1) and not off and not np.signbit(off.astype(float))
+
+
+def _simpler_clamp(
+    lowering: FunctionLowering, instruction: Instruction, low: Value, x: Value, high: Value
+) -> Value | None:
+    bounds, below, above = x.node.interval, low.node.interval, high.node.interval
+    if bounds and below and above and below[1] <= bounds[0] and bounds[1] <= above[0]:
+        return x
+    return None
+
+
+def _neutral(test: Callable[[np.ndarray], bool], *, left: bool = True) -> Callable[..., Value | None]:
+    """A rule for a binary operation that gives back the other operand where one is a certain constant."""
+
+    def rule(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
+        constant = literal_of(b)
+        if constant is not None and test(constant):
+            return a
+        constant = literal_of(a) if left else None
+        return b if constant is not None and test(constant) else None
+
+    return rule
+
+
+def _absorbing(
+    test: Callable[[np.ndarray], bool], otherwise: Callable[..., Value | None]
+) -> Callable[..., Value | None]:
+    """A rule for an operation of which a certain constant is the result whatever the other operand is."""
+
+    def rule(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
+        for value in (a, b):
+            constant = literal_of(value)
+            if constant is not None and constant.dtype.kind == "b" and test(constant):
+                return value
+        return otherwise(lowering, instruction, a, b)
+
+    return rule
+
+
+def _simpler_and(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
+    """Simplify a conjunction: what is below or above a number is not equal to it, and what has no other bits than a
+    mask of low ones keeps all of them.
+    """
+    for value, mask in ((a, literal_of(b)), (b, literal_of(a))):
+        highest = -1 if value.node.interval is None or value.node.interval[0] < 0 else value.node.interval[1]
+        if mask is not None and mask.dtype.kind in "iu" and 0 <= highest <= mask and not int(mask) & (int(mask) + 1):
+            return value
+    for strict, other in ((a, b), (b, a)):
+        directions = (strict.node.parameters.get("direction"), other.node.parameters.get("direction"))
+        same = strict.axes == other.axes and strict.node.operands == other.node.operands
+        if same and directions in (("LT", "NE"), ("GT", "NE")) and "type" not in other.node.parameters:
+            return strict
+    return _neutral(lambda constant: constant.dtype.kind == "b" and bool(constant))(lowering, instruction, a, b)
+
+
+def _simpler_negate(lowering: FunctionLowering, instruction: Instruction, operand: Value) -> Value | None:
+    """``--x`` is ``x``, also where it wraps."""
+    node = operand.node
+    return Value(node.operands[0], operand.axes, operand.shape) if node.opcode == "negate" else None
+
+
+def _simpler_remainder(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
+    """Simplify a remainder: nothing is left of integers divided by 1 or -1, and all of what is smaller than the
+    divisor. What may be negative is left to be corrected, as in ``(i - 1) % n``.
+    """
+    divisor = literal_of(b)
+    if divisor is None or divisor.dtype.kind not in "iu":
+        return None
+    if abs(int(divisor)) == 1:
+        return Value.repeated(lowering.graph.literal(0, b.node.type), b.shape)
+    is_smaller = a.node.interval is not None and a.node.interval[0] >= 0 and a.node.interval[1] < divisor
+    return a if is_smaller else None
+
+
+def _simpler_shift(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
+    """Simplify a shift by the width or more, which leaves no bit. Constants stay, as keys are known by their seeds."""
+    places = literal_of(b)
+    if places is None or literal_of(a) is not None or 0 <= int(places) < a.node.type.bits:
+        return None
+    return Value.repeated(lowering.graph.literal(0, a.node.type), a.shape)
+
+
+def _is_integer_zero(constant: np.ndarray) -> bool:
+    return constant.dtype.kind in "iu" and not constant
+
+
+def _is_one(constant: np.ndarray) -> bool:
+    return constant.dtype.kind in "iuf" and constant == 1
+
+
+_SIMPLER: dict[str, Callable[..., Value | None]] = {
+    "compare": _simpler_compare,
+    "select": _simpler_select,
+    "clamp": _simpler_clamp,
+    "add": _neutral(_is_integer_zero),
+    "subtract": _neutral(_is_integer_zero, left=False),
+    "multiply": _neutral(_is_one),
+    "divide": _neutral(_is_one, left=False),
+    "maximum": _further(True, _neutral(lambda constant: constant.dtype.kind == "f" and constant == -np.inf)),
+    "minimum": _further(False, _neutral(lambda constant: constant.dtype.kind == "f" and constant == np.inf)),
+    "and": _absorbing(operator.not_, _simpler_and),
+    "negate": _simpler_negate,
+    "or": _absorbing(bool, _neutral(lambda constant: constant.dtype.kind == "b" and not constant)),
+    "remainder": _simpler_remainder,
+    **dict.fromkeys(("shift-left", "shift-right-logical"), _simpler_shift),
+    "power": _neutral(_is_one, left=False),
+}
