@@ -91,7 +91,8 @@ class Kernels:
     compute arrays of other shapes, too. The only result of a kernel, and any with ``bytes_by_caller`` and more, is an
     array that the caller makes and a kernel fills, unless that is None. Where one ``saves_launches``, parts of what is
     computed are computed where they are read, and arrays that change in most places are computed anew. Where one
-    ``recomputes``, it computes what is cheap again in place of reading an array of it. Loops over
+    ``recomputes``, it computes what is cheap again in place of reading an array of it. Kernels that compute several
+    elements at once add them up themselves where else the function that ``sums`` names would. Loops over
     ``parallel_from`` elements and more may run in several threads, where a target has these; ``at_once(kernel)`` is how
     many neighbouring elements each thread of a kernel computes that writes no rows of what a loop stacks. ``any_size``
     are the fields that are others where sizes are free; None where kernels cannot be written for any. Where kernels are
@@ -118,6 +119,7 @@ class Kernels:
     bytes_by_caller: int | None = None
     saves_launches: bool = False
     recomputes: bool = False
+    sums: str = ""
     parallel_from: int | None = None
     at_once: Callable[[Kernel], int] = _one
     requires: tuple[str, ...] = ()

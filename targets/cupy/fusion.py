@@ -166,6 +166,7 @@ KERNELS = Kernels(
     take_any_shape=True,
     saves_launches=True,
     recomputes=True,
+    sums="scatter_sum",
     at_once=at_once,
     any_size={"at_once": lambda kernel: 1, "parts": _whole, "reduces": _reduces_several, "most_elements": 2**62},
     language=_language,

@@ -7,6 +7,7 @@ pytest.importorskip("jax")
 pytest.importorskip("cupy", reason="CuPy is not installed")
 
 import xla2py
+from xla2py.targets.cupy import fusion
 from xla2py.targets.cupy.twin.modules import to_device, to_host, twin
 from xla2py.tests.kernels.interpreting import Compared, by_interpreter, kernel_module
 from xla2py.tests.ladder.running import needs_compiler
@@ -16,6 +17,7 @@ from xla2py.transpile.equivalence.budgets import EXACT, budget_for
 from xla2py.transpile.equivalence.comparison import compare, compare_leaf, flatten
 from xla2py.transpile.fuzzing.families import random_program
 from xla2py.transpile.kernels.interpreter import Interpreter
+from xla2py.transpile.kernels.verifier import InvalidKernelError, verify_kernel
 
 # Examples that ask a library of the GPU for a handle when they are imported.
 NAMES = sorted(set(LOWER.NAMES) - {"image_rotation"})
@@ -54,6 +56,26 @@ def test_kernels_of_examples_do_in_cuda_what_they_do_in_python(name):
         to_host(loaded.main(*to_device([array.copy() for array in inputs(name)])))
     assert wrong == []
     assert all(kernel.compared or kernel.kernel.parts > 1 for kernel in compared.values())
+
+
+def test_rows_are_added_to_a_table(monkeypatch):
+    monkeypatch.setattr(fusion, "_LARGE_LOOP", 64)
+    _, kernels = kernel_module(
+        "sum { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }\n"
+        "ENTRY e { x = f32[9,8] parameter(0)  at = s32[9] parameter(1)  zero = f32[] constant(0)  "
+        "y = f32[9,8] negate(x)  w = f32[9,8] exponential(y)  t = f32[4,8] broadcast(zero), dimensions={}  "
+        "ROOT r = f32[4,8] scatter(t, at, w), update_window_dims={1}, inserted_window_dims={0}, "
+        "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=sum }"
+    )
+    (kernel,) = kernels.values()
+    x, at = np.arange(72, dtype=np.float32).reshape(9, 8) / 9, np.array([3, 0, -1, 3, 4, 1, 0, 2**31 - 1, 2], np.int32)
+    expected = np.zeros((5, 8), np.float32)
+    np.add.at(expected, np.where((at < 0) | (at > 3), 4, at), np.exp(-x))
+    (sums,) = Interpreter(kernel, [x, at]).run()
+    np.testing.assert_allclose(sums, expected[:4], 1e-6)
+    kernel.at_once = 3
+    with pytest.raises(InvalidKernelError, match="rows of 8 are no groups of 3"):
+        verify_kernel(kernel)
 
 
 def test_a_kernel_that_reads_beside_an_array_is_an_error():

@@ -67,6 +67,59 @@ def test_large_loops_are_wide_kernels(name):
         np.testing.assert_allclose(own.astype(wide), theirs.astype(wide), rtol=2e-2 if narrow else 1e-5, atol=1e-5)
 
 
+def messages(table, weights, senders, receivers):
+    """Rows of a table, by edges, added up by where they go."""
+    return jax.ops.segment_sum(weights[:, None] * table[senders], receivers, 50)
+
+
+def edges(dtype, width, count=16384):
+    places = GENERATOR.integers(-3, 53, count).astype(np.int32)  # of which some are in no row
+    return [numbers(99, width, dtype=dtype), numbers(count, dtype=dtype), np.arange(count, dtype=np.int32) % 99, places]
+
+
+# What is summed, of which arrays, and how many kernels add up rows.
+SUMS = {
+    "float32": (messages, edges(np.float32, 64), 1),
+    "int32": (
+        lambda x, at: jax.ops.segment_sum(x * x + 1, at, 50),
+        [GENERATOR.integers(-9, 9, (4096, 256)).astype(np.int32), np.arange(4096, dtype=np.int32) % 70],
+        1,
+    ),
+    "several axes": (
+        lambda x, at: jax.ops.segment_sum(jnp.exp(x) + 1, at, 7),
+        [numbers(2048, 8, 64), np.arange(2048, dtype=np.int32) % 7],
+        1,
+    ),
+    "an embedding's gradient": (
+        lambda at, g: jax.vjp(lambda t: t[at], jnp.zeros((70, 128)))[1](jnp.tanh(g) * 2)[0],
+        [np.arange(8192, dtype=np.int32) % 70, numbers(8192, 128)],
+        1,
+    ),
+    "also read elsewhere": (
+        lambda x, at: (jax.ops.segment_sum(jnp.exp(x), at, 7), jnp.exp(x)),
+        [numbers(16384, 64), np.arange(16384, dtype=np.int32) % 7],
+        0,
+    ),
+    "rows of no groups": (messages, edges(np.float32, 66), 0),
+    "bfloat16, which is summed in float32": (messages, edges(ml_dtypes.bfloat16, 64), 0),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", SUMS)
+def test_rows_are_added_where_they_are_computed(name):
+    function, arguments, count = SUMS[name]
+    emitted = xla2py.emit(xla2py.from_jax(function, *arguments), "cupy", style="fast", nested=False, format=False)
+    assert problems(emitted.source) == []
+    assert emitted.source.count(" = AddingKernel(") == count
+    expected = [np.asarray(leaf) for _, leaf in flatten(jax.jit(function)(*arguments))]
+    for own, theirs in zip(TWIN.run(emitted, arguments), expected, strict=True):
+        assert own.dtype == theirs.dtype
+        narrow = theirs.dtype.itemsize == 2
+        tolerance = {"rtol": 2e-2, "atol": 2} if narrow else {"rtol": 1e-4, "atol": 1e-3}
+        np.testing.assert_allclose(own.astype(np.float64), theirs.astype(np.float64), **tolerance)
+
+
 @needs_compiler
 def test_a_pool_of_a_large_array_is_a_kernel():
     x = numbers(2, 128, 128, 64)

@@ -61,7 +61,12 @@ class Interpreter:
         return self.kernel.lines.count if self.kernel.lines is not None else prod(self.loop)
 
     def some(self, numbers: Iterable[int]) -> list[tuple[Array, Array]]:
-        """The results, and for each which of its elements are there, for some of the lines or elements."""
+        """The results, and for each which of its elements are there, for some of the lines or elements; sums are of
+        all elements."""
+        if self.kernel.rows is not None:
+            with np.errstate(all="ignore"):
+                sums = self._sums()
+            return [(sums, np.ones_like(sums, np.bool_))]
         made = [
             (np.zeros(prod(shape), node.type.dtype), np.zeros(prod(shape), np.bool_))
             for node, shape in zip(self.results, self.shapes, strict=True)
@@ -81,6 +86,19 @@ class Interpreter:
         values: Values = {}
         self._compute(self.kernel.function.graph.root, at, values)
         return [[(at, values[node])] for node in self.results]
+
+    def _sums(self) -> Array:
+        """The table to whose rows the rows of the result are added."""
+        (result,), (shape,), rows = self.results, self.shapes, self.kernel.rows
+        assert rows is not None
+        width = prod(shape[1:])
+        table = np.zeros((shape[0], width), result.type.dtype)
+        for at in range(self.count):
+            (((_, value),),) = self._element(at)
+            row, column = int(self.arrays[rows][at // width]), at % width
+            if 0 <= row < shape[0]:
+                table[row, column] += value
+        return table.reshape(shape)
 
     def _line(self, line: int) -> list[list[tuple[int, Any]]]:
         """All elements of a line together, operation by operation: a reduction needs every one."""

@@ -21,7 +21,8 @@ class Kernel:
     ``function`` computes one element: its parameters are what is read at that element, a ``read`` node reads an array
     elsewhere. ``inputs`` are the nodes of the caller that the parameters stand for, ``outputs`` those that the results
     stand for. Where there are ``reductions`` in the function, each is of the elements of one of the loop's ``lines``;
-    a line may be cut in several ``parts``, of which each gives a result.
+    a line may be cut in several ``parts``, of which each gives a result. Where there are ``rows``, elements are added
+    to a table; those of rows outside of it are left out.
     """
 
     function: Function
@@ -42,6 +43,7 @@ class Kernel:
     parallel: str = "1"  # into how many parts the outermost loop falls that run at once: a number, or ``auto``
     by_caller: list[int] = field(default_factory=list)  # the numbers of the results whose arrays the caller makes
     at_once: int = 1  # neighbouring elements of a large loop that are computed together
+    rows: Node | None = None  # parameter: the row of a table of zeros to which each row of the only result is added
     cut: frozenset[int] = frozenset()  # the axes of the loop along which arrays are parts, of any size
 
     @property
@@ -96,6 +98,7 @@ class Kernel:
             self.loop,
             self.cut,
             self.at_once,
+            self.rows is not None and self.function.parameters.index(self.rows),
             self.lines,
             self.parts,
             tuple(map(tuple, self.shapes)),

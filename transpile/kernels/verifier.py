@@ -74,6 +74,9 @@ def _line_problems(kernel: Kernel, nodes: list[Node], results: list[Node]) -> It
             yield f"{lines.count} lines of {lines.length} elements are not all of the loop's"
         once = once_for_a_line(kernel, nodes)
     of_a_line = kernel.parts * (lines.count if lines is not None else 0)
+    if kernel.rows is not None:
+        yield from _row_problems(kernel)
+        return
     for node, shape, at in zip(results, kernel.shapes, kernel.at, strict=False):
         if node not in kernel.of_lines:
             if prod(shape) != elements:
@@ -112,6 +115,18 @@ def _node_problems(kernel: Kernel, node: Node) -> Iterator[str]:
         yield "it runs along lines that are cut"
     if node.opcode in (*REDUCTIONS, *RUNNING) and node.region is not kernel.function.graph.root:
         yield "it folds a line where not all elements of it come by"
+
+
+def _row_problems(kernel: Kernel) -> Iterator[str]:
+    """The elements of each row of a table come from as many neighbours in the loop, which are computed together."""
+    assert kernel.rows is not None
+    if kernel.lines is not None or len(kernel.shapes) != 1:
+        yield "it adds lines, or several results, to rows"
+    width = prod(kernel.shapes[0][1:])
+    if kernel.rows not in kernel.whole or prod(kernel.rows.shape) * width != prod(kernel.loop):
+        yield f"{kernel.rows!r} has no number for each row"
+    if width % kernel.at_once:
+        yield f"rows of {width} are no groups of {kernel.at_once}"
 
 
 def _no_problems(kernel: Kernel, node: Node) -> Iterator[str]:

@@ -50,7 +50,7 @@ class CudaDeclarations(Declarations):
         if kernel.by_lines:
             words |= {"row", "column", "inside", "k"}
         if kernel.at_once > 1:
-            words |= {"group", "k"}
+            words |= {"group", "k", "first"}
         if _kinds(kernel) & {"f64", "c64", "c128"}:
             words |= DOUBLE_WORDS
         launch = launched_at_any_size if self.caller_renderer.sizes_are_free else launched
@@ -100,12 +100,19 @@ class CudaDeclarations(Declarations):
         """The declaration of a kernel whose threads compute several elements beside each other."""
         kernel, renderer = writer.kernel, self.renderer
         assert renderer is not None
-        self.caller_renderer.used_prelude["WideKernel"] = None
+        class_name = "WideKernel" if kernel.rows is None else "AddingKernel"
+        self.caller_renderer.used_prelude[class_name] = None
         renderer.device("NEIGHBOURS", "neighbours")
+        rows = None
+        if kernel.rows is not None:
+            renderer.device("ADD_NEIGHBOURS", "add_neighbours")
+            ((count, *columns),) = kernel.shapes
+            rows = {"name": writer.texts[kernel.rows], "count": count, "columns": prod(columns)}
         inputs = [(node, writer.texts[node]) for node in kernel.function.parameters]
         outputs = list(zip(writer.results, writer.written_names, strict=True))
         return self.caller_renderer.statement(
             "wide_kernel",
+            class_name,
             self.caller_renderer.kernel_names[kernel],
             _headers(kernel, renderer.preamble),
             [
@@ -115,6 +122,7 @@ class CudaDeclarations(Declarations):
             [_Elements(renderer.type_name(node.type), name, False, False, writer.names) for node, name in outputs],
             kernel.at_once,
             prod(kernel.loop) // kernel.at_once,
+            rows,
             writer.texts_of_lines(),
             list(renderer.preamble),
             self._results(kernel),

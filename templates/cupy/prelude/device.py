@@ -177,6 +177,23 @@ template <class T, int COUNT> __device__ void write_neighbours(T *array, int gro
 }
 """
 
+ADD_NEIGHBOURS = """
+// Adds numbers to a row of a table, if that has the row: four of float at once where the device can.
+template <class T, int COUNT> __device__ void add_neighbours(
+    T *table, long long row, int rows, int column, int columns, const Neighbours<T, COUNT> &numbers) {
+    if (row < 0 || row >= rows) return;
+    T *place = table + row * columns + column;
+    for (int k = 0; k < COUNT; k++) atomicAdd(&place[k], numbers.each[k]);
+}
+#if __CUDA_ARCH__ >= 900
+template <> __device__ void add_neighbours<float, 4>(
+    float *table, long long row, int rows, int column, int columns, const Neighbours<float, 4> &numbers) {
+    float4 *place = (float4 *)(table + row * columns + column);
+    if (row >= 0 && row < rows) atomicAdd(place, *(const float4 *)&numbers);
+}
+#endif
+"""
+
 ROWS = """
 // One number of the WIDTH threads of a row: of those of each warp, then of the warps in their order.
 template <int WIDTH, class T, class Combine> __device__ T across_row(T x, Combine combine) {
@@ -263,6 +280,25 @@ class RowKernel:
 
 class WideKernel(RowKernel):
     """A kernel whose threads each compute several elements beside each other."""
+
+
+class AddingKernel(WideKernel):
+    """A kernel that adds rows of what it computes to the rows of `table`, (shape,
+    dtype), that have their numbers.
+    """
+
+    def __init__(
+        self, *arguments: Any, table: tuple[tuple[int, ...], Any], **options: Any
+    ) -> None:
+        super().__init__(*arguments, results=[], **options)
+        self.table = table
+
+    def __call__(self, *arrays: cp.ndarray) -> cp.ndarray:
+        """A new array with the sums, and zeros where there are none."""
+        shape, dtype = self.table
+        sums = cp.zeros(shape, dtype=dtype)
+        super().__call__(*arrays, sums)
+        return sums
 
 
 class SizedRowKernel:

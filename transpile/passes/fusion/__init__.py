@@ -20,6 +20,7 @@ from .compiled_loops import compiled_loops, mark_compiled
 from .loops import kernel_loops
 from .recomputing import compute_again
 from .regions import RegionFinder
+from .sums import sum_in_kernels
 from .variances import split_variances
 
 
@@ -62,5 +63,7 @@ def fuse(functions: Sequence[Function], kernels: Kernels, parallel: str) -> None
             live_nodes(function).flush()
             function.live = None  # kernels stand where their first result was, which may be before what they need
             kernel_loops(function)
+        if kernels.sums:
+            sum_in_kernels(function, kernels.sums)
         turn_back(function)
         mark_compiled(function, loops, kernels)

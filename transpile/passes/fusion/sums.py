@@ -1,0 +1,55 @@
+"""Sums of rows by their numbers are added up by the kernel that computes the rows: no array of these is stored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+from ...array.graph import Graph
+from ...array.live import LiveNodes, live_nodes
+from ...array.node import Node, Slot
+from ...array.program import Function
+from ...array.rewriting import rewrite
+from ...hlo.element_types import F32, F64, S32, S64
+from ...kernels.kernel import Kernel
+
+
+def sum_in_kernels(function: Function, summing: str) -> None:
+    """Let kernels add up what they compute, where nothing but a call of the function ``summing`` reads it."""
+    live = live_nodes(function)
+    rewrite(function, ("prelude",), lambda node: _summed(function.graph, live, node, summing))
+
+
+def _summed(graph: Graph, live: LiveNodes, node: Node, summing: str) -> Node | None:
+    if node.parameters["function"] != summing:
+        return None
+    index, values, *_ = node.parameters["arguments"]
+    if not (isinstance(index, Slot) and isinstance(values, Slot)):
+        return None
+    rows, call = node.operands[index.index], node.operands[values.index]
+    if call.opcode != "kernel" or live.count(call) != 1 or call.region is not node.region:
+        return None
+    kernel: Kernel = call.parameters["kernel"]
+    if not _fits(kernel, rows, call, node):
+        return None
+    parameter = kernel.function.graph.parameter(rows.shape, rows.element_type, kernel.function.graph.root)
+    kernel.function.parameters.append(parameter)
+    adding = replace(
+        kernel,
+        inputs=[*kernel.inputs, rows],
+        outputs=[node],
+        whole=kernel.whole | {parameter},
+        shapes=[node.shape],
+        rows=parameter,
+        by_caller=[],
+    )
+    operands = (*call.operands, rows)
+    return graph.typed("kernel", operands, node.shape, node.element_type, kernel=adding, stands_for=node)
+
+
+def _fits(kernel: Kernel, rows: Node, values: Node, node: Node) -> bool:
+    """Tell whether a kernel computes neighbours in a row, which atomic functions add."""
+    if kernel.at_once == 1 or kernel.rows is not None or kernel.has_loop or rows.type not in (S32, S64):
+        return False
+    is_one_type = values.element_type is node.element_type and node.type in (F32, F64, S32)
+    return is_one_type and values.shape == (*rows.shape, *node.shape[1:]) and prod(node.shape[1:]) % kernel.at_once == 0
