@@ -92,6 +92,33 @@ def test_of_nothing():
         assert_agrees(text, empty, without="tilings", budget=EXACT)
 
 
+ENLARGED = [
+    (lambda x: jax.image.resize(x, (12, 5), "nearest"), ROWS, "return np.repeat(x, 3, axis=0)"),
+    (lambda x: jax.image.resize(x, (4, 10), "nearest"), ROWS, "return np.repeat(x, 2, axis=-1)"),
+    (lambda x: x[jnp.arange(140) // 20], X, "return np.repeat(x, 20)"),
+    (
+        lambda x: x[jnp.floor((jnp.arange(80) + 0.5) / 20).astype(int)],
+        X,
+        "return x[np.arange(80, dtype=np.int32) // 20]",
+    ),
+]
+
+
+@pytest.mark.parametrize(("function", "x", "expected"), ENLARGED)
+def test_what_is_enlarged_is_repeated(function, x, expected):
+    text = hlo(function, x)
+    assert main(text) == expected
+    assert_agrees(text, x, without="repeated_positions", budget=EXACT)
+    assert "repeat" not in xla2py.emit(text, "cupy", style="fast").source  # kernels read where it is computed
+
+
+def test_other_positions_are_not_repeated():
+    for function in (lambda x: x[jnp.arange(8) // 2 * 2], lambda x: x[(jnp.arange(8) + 1) // 2], lambda x: x[::2]):
+        text = hlo(function, ROWS[:, :4].reshape(16))
+        assert "repeat" not in main(text)
+        assert_agrees(text, ROWS[:, :4].reshape(16), without="constants", budget=EXACT)
+
+
 def test_targets():
     text = hlo(lambda x: (jnp.tile(x, (2, 3)), jnp.pad(x, 1, mode="wrap"), jnp.diff(x)), ROWS)
     source = xla2py.emit(text, "cupy").source

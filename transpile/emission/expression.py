@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +156,7 @@ class Renderer:
             powered=power_text,
             dtype=self.dtype,
             shape=shape_text,
+            elements=prod,
             sizes=sizes_text,
             nested=lambda constant: nested_text(constant, self.scalars),
             widths=widths_text,

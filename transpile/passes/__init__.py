@@ -58,7 +58,7 @@ from .shapes.linspaces import linspaces
 from .shapes.paddings import paddings
 from .shapes.ranges import ranges, tables
 from .shapes.rolls import rolls
-from .shapes.tilings import tilings
+from .shapes.tilings import repeated_positions, tilings
 from .statistics.bincount import bincount
 from .statistics.convolutions import convolutions
 from .statistics.filters import filters
@@ -129,6 +129,7 @@ PIPELINE: tuple[ArrayPass, ...] = (
     ranges,
     aranges,
     constants,
+    repeated_positions,
     tables,
     masks,
     promotions,

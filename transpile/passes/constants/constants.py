@@ -94,6 +94,8 @@ def _is_shorter(node: Node, values: Mapping[Node, Array], *, sizes_are_fixed: bo
         return False
     if not node.ndim or _is_uniform(value):
         return True
+    if sizes_are_fixed and len(steps) > 1 and _repeats(value) > 1:
+        return True
     if value.size > _LONGEST:
         return False
     has_structure = any(map(_is_structure, leaves))
@@ -127,18 +129,30 @@ def _cone(node: Node) -> tuple[set[Node], set[Node]]:
     return steps, leaves
 
 
+def _repeats(value: Array) -> int:
+    """Return how often each position is repeated in ``[0, 0, 1, 1, ..]``; 0 for other values."""
+    if value.ndim != 1 or value.dtype.kind not in "iu" or value.size < 2:
+        return 0
+    count = int(np.argmax(value != 0))
+    return count if count and np.array_equal(value, np.arange(value.size) // count) else 0
+
+
 def _is_uniform(value: Array) -> bool:
     first = value.flat[:1].tobytes()
     return value.size > 0 and value.tobytes() == first * value.size
 
 
 def _written(graph: Graph, node: Node, value: Array) -> Node:
-    """Return the node of a value: a number, an array of one number, or a table."""
+    """Return the node of a value: a number, an array of one number, repeated positions, or a table."""
     if not node.ndim:
         return graph.literal(value, node.type)
     if _is_uniform(value):
         return filled(graph, graph.literal(value.flat[0], node.type), node.shape)
     interval = (int(value.min()), int(value.max())) if value.dtype.kind in "iu" else None
+    if (count := _repeats(value)) > 1:
+        last = value.size - 1
+        positions = graph.add("arange", (), element_type=node.element_type, interval=(0, last), stop=value.size)
+        return graph.add("divide", (positions, graph.literal(count, node.type)), interval=interval)
     return graph.add(
         "array", element_type=node.element_type, interval=interval, constant=Constant.of(np.ascontiguousarray(value))
     )

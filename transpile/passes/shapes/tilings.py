@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...array.graph import Graph
-from ...array.node import Node
+from ...array.node import Node, literal_value
 from ...array.program import Function
 from ...array.rewriting import called
 from ...array.support import Support
@@ -52,9 +52,28 @@ def _own_axes(inner: Node, wide: Node) -> list[int | None] | None:
     return own if len(own) == wide.ndim else None
 
 
+def _repeated_by_position(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    x, positions, count = found["x"], found["positions"], int(literal_value(found["NUMBER"]))
+    axis = node.parameters["axis"]
+    is_whole = positions.opcode == "arange" and positions.shape == (x.shape[axis] * count,)
+    counts = positions.parameters.get("start", 0) == 0 and positions.parameters.get("step", 1) == 1
+    if not is_whole or not counts or count < 2:
+        return None
+    keywords = {"axis": -1 if axis == x.ndim - 1 else axis} if x.ndim > 1 else {}
+    return called(graph, "np.repeat", (x,), node, count, **keywords)
+
+
 RULES = (Rule("reshape((wide := broadcast_to(inner)))", _repeated, once=("wide",)),)
 
 
 def tilings(function: Function, supports: Support) -> None:
     """Raise them, where nothing else reads the array before its axes are merged."""
     apply_rules(function, RULES, supports)
+
+
+_REPEATED = (Rule("take(x, divide(positions, NUMBER))", _repeated_by_position),)
+
+
+def repeated_positions(function: Function, supports: Support) -> None:
+    """Raise ``np.repeat`` where ``arange(n) // count`` says what is taken, as images are enlarged."""
+    apply_rules(function, _REPEATED, supports)
