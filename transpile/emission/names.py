@@ -138,7 +138,7 @@ def _name_of_result(function: Function, index: int) -> str:
     """One of several results is called what it is called in the function; the only one after the function."""
     results = function.flat_results
     name = base_name(results[index], function.graph) if 1 < len(results) > index and results[index].operands else ""
-    return identifier(own_name(function)) + "_out" if name in ("", "value") else name
+    return identifier(function.label or own_name(function)) + "_out" if name in ("", "value") else name
 
 
 def common_words(given: Sequence[Sequence[str]]) -> list[str]:
