@@ -145,5 +145,24 @@ def test_bytes_are_added_up_in_int32(text, shapes, call, cast):
     np.testing.assert_array_equal(checked(module, arguments), np.asarray(product(*arguments)))
 
 
+def test_bytes_that_begin_at_no_word_are_copied():
+    def product(x, w):
+        return jnp.einsum("mk,nk->mn", x[3:83].reshape(5, 16), w, preferred_element_type=jnp.int32)
+
+    arguments = [GENERATOR.integers(-128, 128, shape).astype(np.int8) for shape in ((90,), (12, 16))]
+    module = emitted(product, *arguments)
+    assert "gemm(x[3:83].reshape(5, 16), w.T, cp.int32)" in module.source
+    np.testing.assert_array_equal(checked(module, arguments), np.asarray(product(*arguments)))
+
+
+def test_products_of_three_arrays_stay():
+    def product(x, w):
+        return jnp.einsum("ij,ik,il->jkl", x, w, w, optimize=False)
+
+    x, w = numbers(4, 3), numbers(4, 5)
+    expected = np.asarray(jax.jit(product)(x, w)).astype(np.float32)
+    np.testing.assert_allclose(checked(emitted(product, x, w), [x, w]).astype(np.float32), expected, 5e-2, 5e-2)
+
+
 def test_libraries_without_them_cast():
     assert "astype(np.float32)" in emitted(lambda x, w: x @ w, X, W, target="numpy").source

@@ -87,7 +87,7 @@ def multiply(*arguments: int) -> None:
         raise CublasError(f"{a.dtype} by {b.dtype} gives no {c.dtype} in {compute}")
     if given["algo"] != _CONSTANTS["CUBLAS_GEMM_DEFAULT"] or not count:
         raise CublasError(f"algorithm {given['algo']} for {count} matrices")
-    if a.dtype == np.int8 and any(given[f"ld{name}"] % 4 for name in "abc"):
+    if a.dtype == np.int8 and any(given[key] % 4 for key in ("lda", "ldb", "ldc", "A", "B")):
         raise CublasError("columns of bytes begin at no multiple of 4 bytes")
     scale, number = _SUMS.get(compute, (np.float32, ctypes.c_float))
     alpha, beta = (scale(number.from_address(given[name]).value) for name in ("alpha", "beta"))

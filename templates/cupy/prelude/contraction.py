@@ -79,7 +79,7 @@ def gemm_into(
             gemm_into(result[k], left, right, tf32=tf32, adds=adds)
         return
     if a.dtype == cp.int8:  # tensor cores multiply rows of bytes by columns
-        a, b = cp.ascontiguousarray(a), cp.ascontiguousarray(b.mT).mT
+        a, b = rows_of_words(a), rows_of_words(b.mT).mT
     a, layout_a = gemm_operand(a)
     b, layout_b = gemm_operand(b)
     kind, result_kind = cuda_type(a.dtype), cuda_type(result.dtype)
@@ -100,6 +100,12 @@ def gemm_into(
         *(result.data.ptr, result_kind, layout.apart, layout.step),
         *(prod(result.shape[:-2]), compute, cp.cuda.cublas.CUBLAS_GEMM_DEFAULT),
     )
+
+
+def rows_of_words(x: cp.ndarray) -> cp.ndarray:
+    """Bytes whose rows lie together, and begin at a word."""
+    x = cp.ascontiguousarray(x)
+    return x.copy() if x.data.ptr % 4 else x
 
 
 def cublas_gemm(*arguments: int) -> None:

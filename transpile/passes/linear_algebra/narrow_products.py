@@ -22,7 +22,7 @@ _SUMMED = {F32: _NARROW, S32: (S8,)}  # what is added up in a type
 
 
 def narrow_products(function: Function, supports: Support) -> None:
-    """Take the casts from around products of 16-bit floats."""
+    """Take the casts from around products of 16-bit floats and of bytes."""
     if not supports.features.narrow_products:
         return
     graph, live = function.graph, live_nodes(function)
@@ -46,15 +46,14 @@ def narrow_products(function: Function, supports: Support) -> None:
             return None
         found = (_narrow_operands(graph, node, narrow) for narrow in _SUMMED[node.type])
         operands = next((operands for operands in found if operands is not None), None)
+        if operands is None:
+            return None
         text = None if is_of_matrices(node) else subscripts(node)
-        if operands is None or not (is_of_matrices(node) or text):
+        if node.type is S32 and not has_rows_of_words(*operands, text):
             return None
-        a, b = operands
-        if node.type is S32 and not has_rows_of_words(a, b, text):
-            return None
-        if text is None:
+        if is_of_matrices(node):
             return _call(graph, of_matrices, operands, node.type)
-        return _call(graph, contraction, operands, text, node.type)
+        return None if text is None else _call(graph, contraction, operands, text, node.type)
 
     rewrite(function, ("convert",), rounded)
     rewrite(function, ("matmul", "tensordot", "einsum"), kept)
@@ -74,11 +73,11 @@ def _call(graph: Graph, function: str, operands: tuple[Node, ...], *more: Any) -
     return graph.add("prelude", operands, function=function, arguments=(Slot(0), Slot(1), *more), keywords={})
 
 
-def _narrow_operands(graph: Graph, product: Node, element_type: ElementType) -> tuple[Node, ...] | None:
+def _narrow_operands(graph: Graph, product: Node, element_type: ElementType) -> tuple[Node, Node] | None:
     """Return what both operands were cast from, arrays of the type; None where one was not, or has no axes."""
     sources = [_source(graph, operand, element_type) for operand in product.operands]
-    operands = tuple(source for source in sources if source is not None and source.ndim)
-    return operands if len(operands) == len(sources) == 2 else None
+    operands = [source for source in sources if source is not None and source.ndim]
+    return (operands[0], operands[1]) if len(operands) == len(sources) == 2 else None
 
 
 def _source(graph: Graph, node: Node, element_type: ElementType) -> Node | None:
