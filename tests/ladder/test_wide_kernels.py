@@ -77,7 +77,7 @@ def edges(dtype, width, count=16384):
     return [numbers(99, width, dtype=dtype), numbers(count, dtype=dtype), np.arange(count, dtype=np.int32) % 99, places]
 
 
-# What is summed, of which arrays, and how many kernels add up rows.
+# Each case has a function that sums rows, its arguments, and the number of kernels that add up the rows themselves.
 SUMS = {
     "float32": (messages, edges(np.float32, 64), 1),
     "int32": (

@@ -78,20 +78,20 @@ def gemm_into(
             left, right = (x[k] if x.ndim > 2 else x for x in (a, b))
             gemm_into(result[k], left, right, tf32=tf32, adds=adds)
         return
+    number: Any = c_float
     if a.dtype == cp.int8:  # tensor cores multiply rows of bytes by columns
         a, b = rows_of_words(a), rows_of_words(b.mT).mT
-    a, layout_a = gemm_operand(a)
-    b, layout_b = gemm_operand(b)
-    kind, result_kind = cuda_type(a.dtype), cuda_type(result.dtype)
-    if result.dtype == cp.float64:
-        compute = cp.cuda.cublas.CUBLAS_COMPUTE_64F
-    elif result.dtype == cp.int32:
-        compute = cp.cuda.cublas.CUBLAS_COMPUTE_32I
+        compute, number = cp.cuda.cublas.CUBLAS_COMPUTE_32I, c_int32
+    elif result.dtype == cp.float64:
+        compute, number = cp.cuda.cublas.CUBLAS_COMPUTE_64F, c_double
     elif tf32:
         compute = cp.cuda.cublas.CUBLAS_COMPUTE_32F_FAST_TF32
     else:
         compute = cp.cuda.cublas.CUBLAS_COMPUTE_32F
-    one, before = factor(1, result.dtype), factor(1 if adds else 0, result.dtype)
+    a, layout_a = gemm_operand(a)
+    b, layout_b = gemm_operand(b)
+    kind, result_kind = cuda_type(a.dtype), cuda_type(result.dtype)
+    one, before = factor(1, number), factor(1 if adds else 0, number)
     # Row by row, a b is what cuBLAS calls b a, as it counts column by column.
     cublas_gemm(
         *(layout_b.turn, layout_a.turn, b.shape[-1], *a.shape[-2:], addressof(one)),
@@ -103,7 +103,7 @@ def gemm_into(
 
 
 def rows_of_words(x: cp.ndarray) -> cp.ndarray:
-    """Bytes whose rows lie together, and begin at a word."""
+    """Return bytes whose rows lie together and begin at a word, copied if need be."""
     x = cp.ascontiguousarray(x)
     return x.copy() if x.data.ptr % 4 else x
 
@@ -187,13 +187,9 @@ def contract(
 
 
 @cache
-def factor(value: int, dtype: Any) -> Any:
-    """Return a factor for cuBLAS, in the memory of the host, of the type in which it
-    adds up what becomes ``dtype``.
-    """
-    if dtype == cp.int32:
-        return c_int32(value)
-    return (c_double if dtype == cp.float64 else c_float)(value)
+def factor(value: int, number: Any) -> Any:
+    """Return a factor for cuBLAS, in the memory of the host, as a ``number`` of C."""
+    return number(value)
 
 
 @cache

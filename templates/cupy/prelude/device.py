@@ -294,7 +294,7 @@ class AddingKernel(WideKernel):
         self.table = table
 
     def __call__(self, *arrays: cp.ndarray) -> cp.ndarray:
-        """A new array with the sums, and zeros where there are none."""
+        """Return a new array with the sums, and zeros where there are none."""
         shape, dtype = self.table
         sums = cp.zeros(shape, dtype=dtype)
         super().__call__(*arrays, sums)

@@ -66,8 +66,7 @@ def linear_recurrence(
         shape = (outer, parts, inner)
         products, last = cp.empty(shape, terms.dtype), cp.empty(shape, terms.dtype)
         part_of_recurrence(factors, terms, *sizes, products, last)
-        ends = linear_recurrence(products, last, axis=1)
-        ends = cp.ascontiguousarray(ends)
+        ends = cp.ascontiguousarray(linear_recurrence(products, last, axis=1))
     states = cp.empty_like(terms)
     states_of_part(factors, terms, ends, *sizes, states, size=outer * parts * inner)
     return states

@@ -37,8 +37,7 @@ def _repeated(graph: Graph, node: Node, found: Bindings) -> Node | None:
     if before != [1] * x.ndim or len(changed) != 1:
         return None
     (axis,) = changed
-    keywords = {"axis": -1 if axis == x.ndim - 1 else axis} if x.ndim > 1 else {}
-    return called(graph, "np.repeat", (x,), node, after[axis], **keywords)
+    return _repeat(graph, node, x, after[axis], axis)
 
 
 def _own_axes(inner: Node, wide: Node) -> list[int | None] | None:
@@ -59,6 +58,11 @@ def _repeated_by_position(graph: Graph, node: Node, found: Bindings) -> Node | N
     counts = positions.parameters.get("start", 0) == 0 and positions.parameters.get("step", 1) == 1
     if not is_whole or not counts or count < 2:
         return None
+    return _repeat(graph, node, x, count, axis)
+
+
+def _repeat(graph: Graph, node: Node, x: Node, count: int, axis: int) -> Node:
+    """Return the call of ``np.repeat`` in place of a node."""
     keywords = {"axis": -1 if axis == x.ndim - 1 else axis} if x.ndim > 1 else {}
     return called(graph, "np.repeat", (x,), node, count, **keywords)
 
