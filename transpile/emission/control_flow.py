@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 
 from ..array.in_place import is_own_array
 from ..array.node import Node
 from ..array.program import Branch, Carry, Loop
 from ..array.traversal import is_inside
+from .assignments import mentions, one_after_another
 from .chain_writer import COUNTERS, letter
 from .expression import COMPARISON, WIDTH, Expression
 from .known_types import is_flag
@@ -18,12 +18,7 @@ from .writing import Writing
 
 _SHORT = 20  # characters of a value that may share a line
 _MOST_TOGETHER = 2  # values in a line
-_WORD = re.compile(r"\w+")
-
-
-def mentions(text: str, names: Container[str]) -> bool:
-    """A text has one of these names among its words."""
-    return any(word in names for word in _WORD.findall(text))
+_MOST_MOVED = 4  # names that get new values in one line
 
 
 class ControlFlowWriter:
@@ -240,7 +235,7 @@ class ControlFlowWriter:
         self.writer.indent -= 1
 
     def move(self, moves: list[Carry]) -> None:
-        """The carries not written in place, in one tuple assignment."""
+        """The carries that are not written in place get their next values."""
         pairs = []
         for carry in moves:
             assert carry.following is not None
@@ -248,11 +243,21 @@ class ControlFlowWriter:
         self.give(pairs)
 
     def give(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """Give names their values, all at once."""
+        """Give names their values, all at once where that is one line, else one after another."""
         pairs = [(name, value) for name, value in pairs if name != value]
-        if pairs:
-            value = Expression(", ".join(value for _, value in pairs), 1)
-            self.writer.line(self.writer.renderer.statement("assign", [name for name, _ in pairs], value))
+        if not pairs:
+            return
+        together = self._assignment(pairs)
+        fits = 4 * self.writer.indent + self.writer.renderer.columns(together) <= WIDTH
+        if (fits and len(pairs) <= _MOST_MOVED) or not all(name.isidentifier() for name, _ in pairs):
+            self.writer.line(together)
+            return
+        for group in one_after_another(pairs):
+            self.writer.line(self._assignment(group))
+
+    def _assignment(self, pairs: Sequence[tuple[str, str]]) -> str:
+        value = Expression(", ".join(value for _, value in pairs), 1)
+        return self.writer.renderer.statement("assign", [name for name, _ in pairs], value)
 
     def conditional(self, node: Node) -> None:
         branches: tuple[Branch, ...] = node.parameters["branches"]

@@ -2,7 +2,7 @@
 
 Everything is a pure value except loop carries and stores into stacked outputs. A carry is written in place by the
 statement of its next value only where that statement cannot come before another reader of the old value; the rest
-move together in one tuple assignment at the end of the body.
+move at the end of the body (:mod:`.assignments`).
 """
 
 from __future__ import annotations

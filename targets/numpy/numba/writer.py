@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Sequence
 
 from ....transpile.array.node import Node
 from ....transpile.array.traversal import topological
-from ....transpile.emission.control_flow import mentions
+from ....transpile.emission.assignments import mentions
 from ....transpile.emission.expression import Expression
 from ....transpile.emission.kernel_writer import KernelWriter
 from ....transpile.kernels.index_maps import identity

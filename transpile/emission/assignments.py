@@ -1,0 +1,43 @@
+"""The order in which names get new values that are computed from their old ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Sequence
+
+Pair = tuple[str, str]  # a name, and the text of what it gets
+
+_WORD = re.compile(r"\w+")
+
+
+def mentions(text: str, names: Container[str]) -> bool:
+    """A text has one of these names among its words."""
+    return any(word in names for word in _WORD.findall(text))
+
+
+def one_after_another(pairs: Sequence[Pair]) -> list[list[Pair]]:
+    """Return groups of assignments that may follow each other: no value reads a name that an earlier group changed.
+
+    A group has more than one only where their values read each other's names, as in ``a, b = b, a``.
+    """
+    readers = {
+        name: [k for k, (own, value) in enumerate(pairs) if own != name and mentions(value, {name})]
+        for name, _ in pairs
+    }
+    groups = []
+    left = dict(enumerate(pairs))
+    while left:
+        first = min((_no_later_than(k, left, readers) for k in left), key=len)
+        groups.append([left.pop(k) for k in sorted(first)])
+    return groups
+
+
+def _no_later_than(k: int, left: dict[int, Pair], readers: dict[str, list[int]]) -> set[int]:
+    """Return an assignment and those that have to be made before it or with it."""
+    found, waiting = {k}, [k]
+    while waiting:
+        name, _ = left[waiting.pop()]
+        new = [reader for reader in readers[name] if reader in left and reader not in found]
+        found.update(new)
+        waiting += new
+    return found
