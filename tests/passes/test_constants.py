@@ -6,6 +6,7 @@ import pytest
 import xla2py
 from xla2py.tests.passes.raising import EXACT, ROUNDED, assert_agrees, entry, hlo, main
 from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+from xla2py.transpile.passes.constants.rounded import rounded
 
 jax = pytest.importorskip("jax")
 jnp = pytest.importorskip("jax.numpy")
@@ -26,6 +27,7 @@ def agrees(function, *arguments, budget=EXACT):
         (lambda x: jnp.where(jnp.arange(4) < 9, x, 0), "return x"),
         (lambda x: x + (jnp.arange(4) * 0 + 2), "return x + 2"),
         (lambda x: x + jnp.ones((2, 4)).sum(0), "return x + 2"),
+        (lambda x: x + jnp.full(3, 1.5).sum(), "return x + 4.5"),
         (lambda x: x * jnp.zeros((4, 0)).dot(jnp.ones(0)), "return x * 0"),
         (lambda x: x + jnp.nextafter(jnp.float32(1), jnp.float32(jnp.inf)), "return x + 1.0000001"),
     ],
@@ -73,7 +75,69 @@ def test_what_processors_round_differently_stays():
     assert_agrees(text, X[:3], without="constants")
 
 
-@pytest.mark.parametrize("numbers", ["0.5, 1.5, 2", "-0, -0, -0", "16777216, 1, 1", "inf, 1, 1", "nan, 1, 2"])
+def scalar(opcode, *numbers):
+    names = "abc"[: len(numbers)]
+    constants = [f"{name} = f32[] constant({number})" for name, number in zip(names, numbers, strict=True)]
+    return entry("x = f32[3] parameter(0)", *constants, f"e = f32[] {opcode}({', '.join(names)})", *SCALED)
+
+
+SCALED = ("s = f32[3] broadcast(e), dimensions={}", "y = f32[3] multiply(x, s)")
+
+
+@pytest.mark.parametrize(
+    ("opcode", "numbers", "value"),
+    [
+        ("exponential", ["1"], "2.7182817"),
+        ("log-plus-one", ["0.2"], "0.18232156"),
+        ("sine", ["3.1415927"], "-8.742278e-8"),
+        ("power", ["0.5", "1.5"], "0.35355338"),
+        ("log", ["0"], "-np.inf"),
+        ("atan2", ["1", "-1"], "2.3561945"),
+    ],
+)
+def test_functions_of_numbers_are_worked_out(opcode, numbers, value):
+    text = scalar(opcode, *numbers)
+    assert main(text) == f"return x * {value}"
+    assert_agrees(text, X[1:], without="constants")
+
+
+@pytest.mark.parametrize(("opcode", "numbers"), [("log", ["-1"]), ("power", ["-2", "0.5"]), ("log", ["nan"])])
+def test_functions_that_are_no_numbers_stay(opcode, numbers):
+    text = scalar(opcode, *numbers)
+    assert "np.nan" not in main(text) or "nan" in numbers
+    assert_agrees(text, X[1:], without="constants")
+
+
+def test_what_is_rounded_in_doubt_stays():
+    middle = np.float64(1) + 2.0**-24  # between two numbers of float32
+    assert rounded(lambda x: x + 2.0**-24, [np.float32(1)]) is None
+    assert rounded(lambda x: x + 2.0**-22, [np.float32(1)]) == np.float32(middle + 2.0**-22)
+    assert rounded(np.exp, [np.float64(1)]) is None
+
+
+def test_densities_of_given_parameters_have_numbers_of_them():
+    """``lgamma`` of a number, and the sum of two that nobody else reads."""
+
+    def program(x):
+        weights = jnp.array([2.5, 3.5])
+        return x * (jax.lax.lgamma(jnp.float32(4.5)) - jax.lax.lgamma(weights).sum()) - jnp.log1p(jnp.float32(0.25))
+
+    assert main(hlo(program, X)) == "return x * 0.9680815 - 0.22314355"
+    agrees(program, X, budget=ROUNDED)
+
+
+def test_a_table_that_is_read_elsewhere_stays_beside_its_sum():
+    text = entry(
+        *("x = f32[2] parameter(0)", "c = f32[2] constant({-1, 1})", "e = f32[2] exponential(c)"),
+        *("z = f32[] constant(0)", "t = f32[] reduce(e, z), dimensions={0}, to_apply=add"),
+        *("s = f32[2] broadcast(t), dimensions={}", "p = f32[2] multiply(x, e)", "y = f32[2] divide(p, s)"),
+        functions="add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }",
+    )
+    assert "np.exp(np.array([-1, 1]" in main(text) and ".sum()" in main(text)
+    assert_agrees(text, X[:2], without="constants")
+
+
+@pytest.mark.parametrize("numbers", ["0.1, 1.5, 2", "-0, -0, -0", "16777216, 1, 1", "inf, 1, 1", "nan, 1, 2"])
 def test_sums_whose_order_or_sign_may_matter_stay(numbers):
     text = entry(
         "x = f32[] parameter(0)",

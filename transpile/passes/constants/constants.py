@@ -1,7 +1,8 @@
 """A node that depends on no argument becomes its value: a number, or a short table.
 
 Structure stays as it is: ``np.arange``, ``np.eye`` and a step or two of arithmetic on them tell a reader more than
-their numbers. So does what would take more text as a table than as it is written.
+their numbers. So do functions of tables, ``np.exp([..])``, and what would take more text as a table than as it is
+written.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ...array.value import filled
 from ..matching import Bindings
 from ..rules import Make, Rule, apply_rules
 from .interpreter import Array, value_of
+from .rounded import is_rounded
 
 _LONGEST = 64  # elements of a table
 _LINE = 72  # characters of a table in any case
@@ -58,6 +60,7 @@ def _values(live: LiveNodes, *, sizes_are_fixed: bool, sizes_reach: int) -> dict
     for node in live:
         is_free = node.opcode == "scalar" and not sizes_are_fixed  # such a number may be another
         is_free = is_free or (sizes_reach > 0 and node.operation.counts)  # there may be further ones
+        is_free = is_free or (not sizes_are_fixed and is_rounded(node))  # of which nobody could tell that it is log(n)
         if is_free or node.stands_alone or any(operand not in values for operand in dependencies(node)):
             continue
         value = value_of(node, [values[operand] for operand in node.operands])
@@ -78,21 +81,25 @@ def _wanted(live: LiveNodes, values: Mapping[Node, Array], *, sizes_are_fixed: b
             continue
         if not (live.is_root(node) or any(user not in values or user in left for user in live.users(node))):
             continue
-        if _is_shorter(node, values, sizes_are_fixed=sizes_are_fixed):
+        if _is_shorter(node, values, live, sizes_are_fixed=sizes_are_fixed):
             chosen.add(node)
         else:
             left.add(node)
     return chosen
 
 
-def _is_shorter(node: Node, values: Mapping[Node, Array], *, sizes_are_fixed: bool) -> bool:
+def _is_shorter(node: Node, values: Mapping[Node, Array], live: LiveNodes, *, sizes_are_fixed: bool) -> bool:
     """Tell whether the value of a node is easier to read than how it is computed; where sizes are not fixed, positions
     stay, as there may be any number of them."""
-    steps, leaves = _cone(node)
+    steps, leaves, parts = _cone(node)
     value = values[node]
     if not steps:
         return False
-    if not node.ndim or _is_uniform(value):
+    is_number = not node.ndim or _is_uniform(value)
+    if any(map(is_rounded, steps)):
+        tables = (part for part in parts if part.ndim and part in steps)
+        return is_number and all(user in parts for table in tables if table is not node for user in live.users(table))
+    if is_number:
         return True
     if sizes_are_fixed and len(steps) > 1 and _repeats(value) > 1:
         return True
@@ -112,8 +119,8 @@ def _is_structure(leaf: Node) -> bool:
     return leaf.operation.is_generated and leaf.ndim > 0 and not leaf.operation.is_filled
 
 
-def _cone(node: Node) -> tuple[set[Node], set[Node]]:
-    """Return the operations that a value takes, views aside, and what it is made from."""
+def _cone(node: Node) -> tuple[set[Node], set[Node], set[Node]]:
+    """Return the operations that a value takes, views aside, what it is made from, and all of its parts."""
     steps: set[Node] = set()
     leaves: set[Node] = set()
     seen, waiting = {node}, [node]
@@ -126,7 +133,7 @@ def _cone(node: Node) -> tuple[set[Node], set[Node]]:
         new = [operand for operand in part.operands if operand not in seen]
         seen.update(new)
         waiting += new
-    return steps, leaves
+    return steps, leaves, seen
 
 
 def _repeats(value: Array) -> int:

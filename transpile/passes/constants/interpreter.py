@@ -1,7 +1,7 @@
 """The values of nodes of constant operands: by HLO's rules, and only what every library and processor computes alike.
 
-Transcendental functions, and sums and products of floats along axes, are left to run time: their last bits differ from
-processor to processor, and a module's text must not.
+Sums and products of floats along axes whose order matters are left to run time: their last bits differ from processor
+to processor, and a module's text must not. Those of transcendental functions differ, too (:mod:`.rounded`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ...array.node import Constant, Node, Slot
 from ...hlo.element_types import ElementType
 from ...kernels.scalars import OF_INTEGERS
 from ..to_array.folding import fold
+from .rounded import is_rounded, rounded_value
 
 Array = np.ndarray[Any, np.dtype[Any]]
 LARGEST = 4096  # elements of a value
@@ -53,6 +54,8 @@ def value_of(node: Node, operands: Sequence[Array]) -> Array | None:
         or prod(node.shape) > LARGEST
     ):
         return None
+    if is_rounded(node):
+        return rounded_value(node, operands)
     rule = _RULES.get(node.opcode)
     if rule is None and not node.operation.is_elementwise:
         return None
@@ -109,17 +112,21 @@ def _mask(make: Callable[..., Array]) -> Callable[[Node], Array]:
     return lambda node: make(*node.shape, node.parameters["diagonal"], dtype=node.type.dtype)
 
 
-def _is_counted(x: Array) -> bool:
-    """Tell whether floats are integers that add up alike in any order; -0.0 is none."""
-    if x.dtype not in (np.float32, np.float64) or not np.isfinite(x).all():
+def _adds_up_exactly(x: Array) -> bool:
+    """Tell whether floats add up to the same number in any order: as multiples of a power of two that is no less than
+    the last bit of their sum. -0.0 is none.
+    """
+    if x.dtype not in (np.float32, np.float64) or not np.isfinite(x).all() or (np.signbit(x) & (x == 0)).any():
         return False
-    has_fractions = (x != np.trunc(x)).any() or (np.signbit(x) & (x == 0)).any()
-    return not has_fractions and np.abs(x).sum(dtype=np.float64) < 2.0 ** np.finfo(x.dtype).nmant
+    fractions, exponents = np.frexp(np.abs(x[x != 0]).astype(np.float64))
+    digits = (fractions * 2.0**53).astype(np.int64)
+    last_bits = np.ldexp((digits & -digits).astype(np.float64), exponents - 53)
+    return bool(np.abs(x).sum(dtype=np.float64) < last_bits.min(initial=1) * 2.0 ** np.finfo(x.dtype).nmant)
 
 
 def _folded(node: Node, x: Array) -> Array | None:
     """Return what a reduction gives whose order does not matter."""
-    if x.dtype.kind == "f" and node.opcode in ("sum", "prod") and not (node.opcode == "sum" and _is_counted(x)):
+    if x.dtype.kind == "f" and node.opcode in ("sum", "prod") and not (node.opcode == "sum" and _adds_up_exactly(x)):
         return None
     axes, keepdims = tuple(node.parameters["axes"]), node.parameters.get("keepdims", False)
     return np.asarray(_FOLDS[node.opcode](x, axis=axes, keepdims=keepdims)).astype(node.type.dtype)

@@ -90,6 +90,11 @@ _COMPARISONS = {
 }
 
 
+def is_exact(opcode: str) -> bool:
+    """Tell whether floats are computed to the last bit."""
+    return opcode in _EXACT or opcode == "divide"
+
+
 def compared(direction: str, a: np.ndarray, b: np.ndarray) -> Any:
     """Return what a comparison of numbers says; NaN differs from all, and is neither above nor below any."""
     return _COMPARISONS[direction](a, b)
