@@ -7,6 +7,7 @@ import numpy as np
 from ..array.node import Constant, Node
 from .expression import Expression, Renderer
 from .sidecars import DIGEST_DIGITS, is_mapped
+from .tables import evenly_spaced, filled_rows
 from .texts import nested_text
 
 LARGEST_INLINE = 64  # elements
@@ -44,11 +45,13 @@ class ModuleConstants:
         number = len(self._known) + 1
         element_type = node.type
         dtype = self.renderer.dtype(element_type)
-        if constant.array.size <= LARGEST_INLINE or self.inline:
-            name = f"TABLE_{number}"
+        name = f"TABLE_{number}"
+        table = self._spaced(name, constant, dtype)
+        if not table and (constant.array.size <= LARGEST_INLINE or self.inline):
+            table = self._table(name, constant, dtype)
+        if table:
             self.names.add(name)
-            values = nested_text(constant, self.renderer.scalars)
-            self.lines.append(self.renderer.statement("table", name, values, dtype))
+            self.lines.append(table)
             return Expression(name)
         name = f"constant_{number}"
         self.sidecar[name] = constant.array
@@ -56,3 +59,14 @@ class ModuleConstants:
         self.renderer.used_prelude[function] = None
         bits = dtype if element_type.is_extension else ""
         return Expression(self.renderer.statement("stored", function, name, constant.sha256[:DIGEST_DIGITS], bits), 16)
+
+    def _spaced(self, name: str, constant: Constant, dtype: str) -> str:
+        """Return the statement of a table by its first and last number, or nothing where that is not all of it."""
+        ends = evenly_spaced(constant.array, self.renderer.scalars)
+        return self.renderer.statement("spaced_table", name, *ends, constant.array.size, dtype) if ends else ""
+
+    def _table(self, name: str, constant: Constant, dtype: str) -> str:
+        rows = filled_rows(constant, self.renderer.scalars)
+        if rows:
+            return self.renderer.statement("filled_table", name, rows, dtype)
+        return self.renderer.statement("table", name, nested_text(constant, self.renderer.scalars), dtype)

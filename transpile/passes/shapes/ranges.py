@@ -36,7 +36,7 @@ def ranges(function: Function, supports: Support) -> None:
 
 
 def tables(function: Function, supports: Support) -> None:
-    """Write tables of integers at even distances as ranges, and elements at places that are known by now as slices."""
+    """Write tables of whole numbers at even distances as ranges, and elements at known places as slices."""
     if supports.features.sizes_are_fixed:
         rewrite(function, ("take", "setitem"), partial(_sliced, function.graph), supports)
         rewrite(function, ("array",), partial(_of_table, function.graph), supports)
@@ -103,11 +103,21 @@ def _plus(row: range, number: int) -> range:
 
 def _row_of_table(node: Node) -> range | None:
     values = node.parameters["constant"].array
-    if values.ndim != 1 or len(values) < 2 or not node.type.is_integral:
+    if values.ndim != 1 or len(values) < 2 or not _are_whole(values):
         return None
     first, step = int(values[0]), int(values[1]) - int(values[0])
     row = range(first, first + step * len(values), step) if step else range(0)
     return row if values.tolist() == list(row) else None
+
+
+def _are_whole(values: np.ndarray[Any, np.dtype[Any]]) -> bool:
+    """Tell whether numbers are integers, though their type may have others; -0.0 is none."""
+    if values.dtype.kind in "iu":
+        return True
+    return (
+        bool(np.isfinite(values).all() and (values == np.trunc(values)).all())
+        and not np.signbit(values[values == 0]).any()
+    )
 
 
 def _counted(graph: Graph, live: LiveNodes, node: Node) -> Node | None:
