@@ -16,6 +16,7 @@ from ..hlo.ir import HloModule
 from ..hlo.printer import print_module
 from ..kernels.verifier import verify_kernels
 from ..passes import PIPELINE, ArrayPass
+from ..passes.algebra.signs import signs
 from ..passes.call_views import call_views
 from ..passes.constants.through_calls import constants_through_calls
 from ..passes.edges import LIBRARY, SINGULARITIES, XLA, edges
@@ -336,6 +337,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("repeats", ARRAY, ARRAY, _merge_repeats, _calls_functions),
     Stage("layers", ARRAY, ARRAY, _merge_layers, _calls_functions),
     Stage("call_views", ARRAY, ARRAY, _take_sources_of_views, _calls_functions),
+    _over_functions(signs),
     Stage("open_triangles", ARRAY, ARRAY, _open_triangles, _writes_kernels_of_whole_arrays),
     Stage("one_hots", ARRAY, ARRAY, _choose_one_hots, _writes_kernels_of_whole_arrays),
     Stage("early_gathers", ARRAY, ARRAY, _gather_early, _writes_kernels_of_whole_arrays),

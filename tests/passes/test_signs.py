@@ -1,0 +1,82 @@
+"""Sums with what has a minus are differences, the same in every bit."""
+
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.tests.passes.raising import EXACT, assert_agrees, entry, hlo, main
+
+pytest.importorskip("jax")
+
+SPECIAL = np.float32([0, -0.0, 1.5, -2.25, np.inf, -np.inf, np.nan, 1e-45, 3e38])
+X, Y = (part.ravel() for part in np.meshgrid(SPECIAL, SPECIAL))
+SMALL = np.linspace(-2, 3, X.size, dtype=np.float32)
+
+
+def assert_same_bits(text):
+    """XLA may round products and sums at once: what it gives is no measure of last bits."""
+    with np.errstate(all="ignore"):
+        found, plain = (
+            xla2py.emit(text, format=False, disable_passes=disabled).load().main(X, Y) for disabled in ([], ["signs"])
+        )
+    for one, other in zip(np.atleast_2d(found), np.atleast_2d(plain), strict=True):
+        np.testing.assert_array_equal(one, other, strict=True)
+        np.testing.assert_array_equal(np.signbit(one[one == 0]), np.signbit(other[one == 0]))
+    assert_agrees(text, SMALL, SMALL[::-1], without="signs")
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x, y: x - np.float32(-3), "return x + 3"),
+        (lambda x, y: x + np.float32(-3), "return x - 3"),
+        (lambda x, y: x + y * np.float32(-3), "return x - y * 3"),
+        (lambda x, y: y * np.float32(-3) + x, "return x - y * 3"),
+        (lambda x, y: x - y * np.float32(-3), "return x + y * 3"),
+        (lambda x, y: x + np.float32(-3) / y, "return x - 3 / y"),
+        (lambda x, y: x - np.float32(-3) / y, "return x + 3 / y"),
+        (lambda x, y: x + -y * x, "return x - y * x"),
+        (lambda x, y: 1 + y * np.float32(-2), "return 1 - y * 2"),
+        (lambda x, y: x * np.float32(-1) * y, "return -x * y"),
+        (lambda x, y: x + (y + 2) * np.float32(-1), "return x - (y + 2)"),
+    ],
+)
+def test_differences(function, expected):
+    text = hlo(function, X, Y)
+    body = main(text).replace("x_2", "y")
+    assert expected in body
+    assert_same_bits(text)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, y: x - np.float32(0.0),
+        lambda x, y: x + np.float32(-0.0),
+        lambda x, y: x + y * np.float32(3),
+        lambda x, y: (x + y * np.float32(-3), y * np.float32(-3)),  # which has a name
+        lambda x, y: x * np.float32(-3),
+        lambda x, y: x + y * np.float32(np.nan),
+    ],
+)
+def test_near_misses(function):
+    text = hlo(function, X, Y)
+    assert main(text) == main(text, disable_passes=["signs"])
+    assert_same_bits(text)
+
+
+def test_integers_stay():
+    """The least of them has no opposite."""
+    x = np.int32([0, 5, -(2**31), 2**31 - 1])
+    text = hlo(lambda x: x - np.int32(-(2**31)), x)
+    assert main(text) == main(text, disable_passes=["signs"])
+    assert_agrees(text, x, without="signs", budget=EXACT)
+
+
+def test_numbers_are_the_second_of_two():
+    text = entry(
+        *("x = f32[3] parameter(0)", "c = f32[] constant(0.25)", "e = f32[] exponential(c)"),
+        *("b = f32[3] broadcast(e), dimensions={}", "y = f32[3] multiply(b, x)"),
+    )
+    assert main(text) == "return x * 1.2840254"
+    assert_agrees(text, np.float32([0, 1, np.inf]), without="signs", budget=EXACT)

@@ -1,0 +1,71 @@
+"""Differences in place of sums with what has a minus: ``x - y * 2`` for ``x + y * -2``, with numbers behind.
+
+Rounding does not see signs, so that both are the same in every bit, whatever ``x`` and ``y`` are. It comes after what
+looks for like work, which differs where one copy has a minus that nothing else reads.
+"""
+
+from __future__ import annotations
+
+from ...array.graph import Graph
+from ...array.node import Node, literal_value
+from ...array.program import Function
+from ...array.rewriting import rewrite
+from ...array.support import Support
+from ...hlo.element_types import ElementType
+from ..matching import Bindings
+from ..rules import Make, Rule, apply_rules
+
+_OPPOSITE = {"add": "subtract", "subtract": "add"}
+
+
+def _is_float(element_type: ElementType) -> bool:
+    return element_type.is_floating
+
+
+def _opposite(part: str = "") -> Make:
+    """Return what adds in place of subtracting, and the other way round, a part without the minus of its number."""
+
+    def made(graph: Graph, node: Node, found: Bindings) -> Node | None:
+        value = literal_value(found["NUMBER"])
+        if not value < 0:
+            return None
+        term = number = graph.literal(-value, node.type)
+        if part and value == -1 and found[part].opcode == "multiply":
+            term = found["y"]
+        elif part:
+            old = found[part]
+            operands = tuple(number if operand is found["NUMBER"] else operand for operand in old.operands)
+            term = graph.add(old.opcode, operands)
+        return graph.add(_OPPOSITE[node.opcode], (found["x"], term))
+
+    return made
+
+
+RULES = (
+    Rule("multiply(x, -1)", "negate(x)", when=_is_float),
+    Rule("add(x, (minus := negate(y)))", "subtract(x, y)", once=("minus",), when=_is_float),
+    Rule("subtract(x, (minus := negate(y)))", "add(x, y)", once=("minus",), when=_is_float),
+    Rule("add(x, NUMBER)", _opposite(), when=_is_float),
+    Rule("subtract(x, NUMBER)", _opposite(), when=_is_float),
+    Rule("add(x, (term := multiply(y, NUMBER)))", _opposite("term"), once=("term",), when=_is_float),
+    Rule("add(x, (term := divide(NUMBER, y)))", _opposite("term"), once=("term",), when=_is_float),
+    Rule("subtract(x, (term := multiply(y, NUMBER)))", _opposite("term"), once=("term",), when=_is_float),
+    Rule("subtract(x, (term := divide(NUMBER, y)))", _opposite("term"), once=("term",), when=_is_float),
+    Rule(
+        "add(x, (term := multiply((minus := negate(y)), z)))",
+        "subtract(x, multiply(y, z))",
+        once=("term", "minus"),
+        when=_is_float,
+    ),
+)
+
+
+def signs(function: Function, supports: Support) -> None:
+    """Write differences, and numbers as the second of two terms or factors."""
+    apply_rules(function, RULES, supports)
+    rewrite(function, ("add", "multiply"), lambda node: _number_last(function.graph, node), supports)
+
+
+def _number_last(graph: Graph, node: Node) -> Node | None:
+    first, second = node.operands
+    return graph.add(node.opcode, (second, first)) if first.is_literal and not second.is_literal else None
