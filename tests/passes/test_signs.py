@@ -6,7 +6,7 @@ import pytest
 import xla2py
 from xla2py.tests.passes.raising import EXACT, assert_agrees, entry, hlo, main
 
-pytest.importorskip("jax")
+jnp = pytest.importorskip("jax.numpy")
 
 SPECIAL = np.float32([0, -0.0, 1.5, -2.25, np.inf, -np.inf, np.nan, 1e-45, 3e38])
 X, Y = (part.ravel() for part in np.meshgrid(SPECIAL, SPECIAL))
@@ -80,3 +80,17 @@ def test_numbers_are_the_second_of_two():
     )
     assert main(text) == "return x * 1.2840254"
     assert_agrees(text, np.float32([0, 1, np.inf]), without="signs", budget=EXACT)
+
+
+@pytest.mark.parametrize("compare", [jnp.less, jnp.less_equal, jnp.greater, jnp.equal, jnp.not_equal])
+def test_signs_that_are_compared_with_zero(compare):
+    text = hlo(lambda x, y: (compare(jnp.sign(x), 0), y), X, Y)
+    assert "sign" not in main(text)
+    assert_same_bits(text)
+
+
+@pytest.mark.parametrize("function", [lambda x, y: jnp.sign(x) < 0.5, lambda x, y: jnp.sign(x) < jnp.sign(y)])
+def test_signs_that_are_compared_with_others_stay(function):
+    text = hlo(function, X, Y)
+    assert main(text) == main(text, disable_passes=["signs"])
+    assert_same_bits(text)

@@ -70,6 +70,16 @@ def test_a_program_that_is_nothing_else_spells_it_out():
     assert "softmax" not in main(hlo(jax.nn.softmax, X))
 
 
+@pytest.mark.parametrize("function", [jax.nn.softmax, jax.nn.log_softmax])
+def test_a_function_that_is_nothing_else_is_the_same_as_elsewhere(function):
+    """It is written where it is called, once and for all."""
+    text = hlo(lambda x: function(x) * function(x + 1), X)
+    name = function.__name__
+    assert main(text) == f"return {name}(x) * {name}(x + 1)"
+    assert xla2py.emit(text).source.count(f"def {name}") == 1
+    assert_agrees(text, X, without="softmaxes")
+
+
 def test_a_softmax_of_squares_of_the_same_size_keeps_its_axis():
     """Without keepdims, a maximum along the last axis lies across the first."""
     text = hlo(lambda x: jnp.exp(x - x.max(1)) / jnp.exp(x - x.max(1)).sum(1), X[:, :6])

@@ -60,6 +60,7 @@ class Function:
     label: str = ""
     repeated: tuple[tuple[Node, ...], ...] = ()
     live: Any = None  # its :class:`.live.LiveNodes`, until something but these changes the function
+    is_entry: bool = False  # it becomes ``main``, which code calls that is not emitted
 
     @property
     def name(self) -> str:

@@ -37,17 +37,32 @@ def index_text(index: Sequence[Any], operands: Sequence[str], ndim: int) -> str:
 
 
 _FEW = 8  # elements that may have meanings of their own, such as a place and a quaternion
+_NEAR = 2  # elements behind or from the bound of a slice that is counted from the end
 
 
 def last_from_the_end(index: Sequence[Any], operands: Sequence[str], shape: Sequence[int]) -> list[Any]:
-    """The index of an array of a shape, with -1 for the last of more than a few elements."""
+    """The index of an array of a shape: of more than a few elements the last is -1, those before it are ``:-1``."""
     sizes = iter(shape)
     found = []
     for item in index:
         size = next(sizes, 0) if item is not None else 0
-        is_last = (operands[item.index] if isinstance(item, Slot) else str(item)) == str(size - 1)
-        found.append(-1 if size > _FEW and is_last else item)
+        if size > _FEW and isinstance(item, tuple):
+            item = _near_the_end(item, size)
+        elif size > _FEW and (operands[item.index] if isinstance(item, Slot) else str(item)) == str(size - 1):
+            item = -1
+        found.append(item)
     return found
+
+
+def _near_the_end(item: tuple[Any, ...], size: int) -> tuple[Any, ...]:
+    """``1:-1`` for a slice of all elements but one at each end, ``-2:`` for the last two."""
+    start, stop, step = (*item, None)[:3]
+    if isinstance(start, Slot) or step is not None:
+        return item
+    if stop is None:
+        return (start - size if start is not None and start >= size - _NEAR else start, None, None)
+    is_near = size - _NEAR <= stop < size and 2 * ((start or 0) + _NEAR) < size
+    return (start, stop - size, None) if is_near else item
 
 
 def _item_text(item: Any, operands: Sequence[str]) -> str:

@@ -69,7 +69,7 @@ RULES = (
 def softmaxes(function: Function, supports: Support) -> None:
     """Raise them to calls, where nothing else reads the parts. A program that is nothing but one spells it out, unless
     its arrays are large: the function makes fewer of them."""
-    root = function.results
+    root = function.results if function.is_entry else None
     found = [pattern(rule.match).match(root) for rule in RULES] if isinstance(root, Node) else []
     alone = [bindings["x"] for bindings in found if bindings is not None and bindings["x"].opcode == "parameter"]
     are_large = supports.features.operations_are_passes and any(prod(x.shape) >= _MANY_ELEMENTS for x in alone)

@@ -1,4 +1,5 @@
-"""Differences in place of sums with what has a minus: ``x - y * 2`` for ``x + y * -2``, with numbers behind.
+"""Differences in place of sums with what has a minus: ``x - y * 2`` for ``x + y * -2``, with numbers behind. And
+``x < 0`` for ``sign(x) < 0``.
 
 Rounding does not see signs, so that both are the same in every bit, whatever ``x`` and ``y`` are. It comes after what
 looks for like work, which differs where one copy has a minus that nothing else reads.
@@ -41,7 +42,16 @@ def _opposite(part: str = "") -> Make:
     return made
 
 
+def _compared(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """Compare with 0 what a sign is of."""
+    x = found["x"]
+    if literal_value(found["ZERO"]) != 0 or not x.type.is_floating:
+        return None
+    return graph.add("compare", (x, found["ZERO"]), **node.parameters)
+
+
 RULES = (
+    Rule("compare(prelude.sign(x), ZERO)", _compared),
     Rule("multiply(x, -1)", "negate(x)", when=_is_float),
     Rule("add(x, (minus := negate(y)))", "subtract(x, y)", once=("minus",), when=_is_float),
     Rule("subtract(x, (minus := negate(y)))", "add(x, y)", once=("minus",), when=_is_float),

@@ -13,6 +13,7 @@ from ...array.value import Value
 from ...hlo.element_types import PRED
 from ...hlo.ir import Computation, Instruction
 from ...hlo.shapes import ArrayShape, Shape, TupleShape
+from .known_branches import taken_by
 from .lowering import FunctionLowering, Lowered, lowers
 
 _SMALL = 4  # nodes that a computation may make and still be written in place at every call
@@ -124,14 +125,14 @@ def conditional(lowering: FunctionLowering, instruction: Instruction, which: Val
         computations, arguments = list(instruction["branch_computations"]), list(operands)
         if len(computations) == 2 and which.node.opcode == "convert" and which.node.operands[0].type is PRED:
             which = Value.of(which.node.operands[0])
-    chosen = _known_branch(which.node, len(computations))
+    chosen = _known_branch(lowering, which.node, len(computations))
     if chosen is not None:
         return lowering.computation(computations[chosen], [arguments[chosen]])
     graph = lowering.graph
     branches = []
-    for computation, argument in zip(computations, arguments, strict=True):
+    for number, (computation, argument) in enumerate(zip(computations, arguments, strict=True)):
         region = graph.region.child("branch")
-        with graph.inside(region):
+        with graph.inside(region), lowering.inside_branch(which.node, number, len(computations)):
             result = lowering.computation(computation, [argument])
             results = [lowering.plain(value) for value in flattened(result)]
         branches.append(Branch(region, results, graph.effects.get(region)))
@@ -163,11 +164,11 @@ def placed(graph: Graph, opcode: str, operands: tuple[Node, ...], has_effect: bo
     return graph.add(opcode, operands, **parameters)
 
 
-def _known_branch(which: Node, count: int) -> int | None:
-    """The branch taken where there is no choice or it is a constant."""
+def _known_branch(lowering: FunctionLowering, which: Node, count: int) -> int | None:
+    """The branch taken where there is no choice, or it is a constant, or was made around."""
     if count == 1:
         return 0
     if not which.is_literal:
-        return None
+        return taken_by(which, count, lowering.taken)
     value = int(which.parameters["constant"].array)
     return value if 0 <= value < count else count - 1

@@ -6,7 +6,8 @@ as None) and returns its result in the same form. The rules stand in the modules
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from ...array.graph import Graph
@@ -22,6 +23,7 @@ from ...hlo.shapes import ArrayShape, Shape, TupleShape
 from ...hlo.source import Diagnostic, UnsupportedError
 from ...hlo.transfers import transfer_schedule
 from .dynamic import cropped, dynamic_rule, extended
+from .known_branches import Taken, taken_inside
 from .making import ValueMaker
 from .reducers import simple_reducer
 
@@ -114,9 +116,9 @@ class ModuleLowering:
     def function(self, computation: Computation) -> Function:
         """The function of a computation, lowered on first use."""
         if computation not in self.functions:
-            function = Function(computation, Graph(self.module.sizes_reach))
-            lowering = FunctionLowering(self, function.graph)
             is_entry = computation is self.module.entry
+            function = Function(computation, Graph(self.module.sizes_reach), is_entry=is_entry)
+            lowering = FunctionLowering(self, function.graph)
             argument = lowering.argument if is_entry else lowering.flat_argument
             arguments = [
                 argument(parameter.shape, function, number) for number, parameter in enumerate(computation.parameters)
@@ -141,6 +143,7 @@ class FunctionLowering(ValueMaker):
         self.exploring = False  # inside a first lowering of a loop, which only learns
         self.postponed = False  # a call was written in place for that alone
         self.sent: dict[int, list[Lowered]] = {}  # by channel: what the only device has sent to itself
+        self.taken: Taken = {}  # branches that the code being lowered stands in
 
     # -- computations
 
@@ -179,6 +182,15 @@ class FunctionLowering(ValueMaker):
             else:
                 parts.append(None)
         return tuple(parts)
+
+    @contextmanager
+    def inside_branch(self, which: Node, number: int, count: int) -> Iterator[None]:
+        """Lower in a branch, of so many that a number or a flag chooses from."""
+        before, self.taken = self.taken, self.taken | taken_inside(which, number, count)
+        try:
+            yield
+        finally:
+            self.taken = before
 
     def computation(self, computation: Computation, arguments: list[Lowered]) -> Lowered:
         """Lower a computation in place, with these arguments for its parameters."""

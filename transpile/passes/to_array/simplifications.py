@@ -18,6 +18,7 @@ from ...hlo.opcodes import ELEMENTWISE
 from .elementwise import apply, literal_of
 from .flooring import floored
 from .folding import compared
+from .known_branches import taken_by
 from .lowering import FunctionLowering, lowers
 
 _DIRECT = sorted(ELEMENTWISE - {"convert", "bitcast-convert"})  # those with one rule
@@ -105,8 +106,9 @@ def _simpler_select(
     lowering: FunctionLowering, instruction: Instruction, which: Value, a: Value, b: Value
 ) -> Value | None:
     chosen = literal_of(which)
-    if chosen is not None:
-        return a if chosen else b
+    taken = taken_by(which.node, 2, lowering.taken) if chosen is None else bool(chosen)
+    if taken is not None:
+        return a if taken else b
     on, off = literal_of(a), literal_of(b)
     if on is not None and off is not None and on.dtype == np.bool_ and bool(on) and not bool(off):
         return which if which.shape == a.shape else Value.repeated(which.node, a.shape)

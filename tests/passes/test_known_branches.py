@@ -1,0 +1,107 @@
+"""A choice that was made around is not made again."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import xla2py
+from xla2py.tests.passes.raising import EXACT, hlo, main
+from xla2py.transpile.equivalence.comparison import compare
+from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
+
+X = np.float32([0.5, -2, 3])
+FLAGS = [np.array(flag) for flag in (False, True)]
+
+
+def assert_agrees(text, *inputs):
+    results = compare(run_hlo_in_child(text, *inputs), xla2py.emit(text, format=False).load().main(*inputs), EXACT)
+    assert results and all(result.status.is_good for result in results), "\n".join(map(str, results))
+
+
+def text_of(function):
+    text = hlo(function, *FLAGS, X)
+    for a in FLAGS:
+        for b in FLAGS:
+            assert_agrees(text, a, b, X)
+    return main(text)
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner", "expected"),
+    [
+        (lambda a, b: a, lambda a, b: a, 1),
+        (lambda a, b: a, lambda a, b: ~a, 1),
+        (lambda a, b: a & b, lambda a, b: b, 1),
+        (lambda a, b: ~(a | b), lambda a, b: b, 1),
+        (lambda a, b: a & b, lambda a, b: ~(a & b), 1),
+        (lambda a, b: a | b, lambda a, b: b, 2),
+        (lambda a, b: a, lambda a, b: b, 2),
+        (lambda a, b: a, lambda a, b: a & b, 2),
+    ],
+)
+def test_branches_in_branches(outer, inner, expected):
+    def program(a, b, x):
+        def yes(x):
+            return jax.lax.cond(inner(a, b), lambda x: x * 2, lambda x: x + 3, x)
+
+        return jax.lax.cond(outer(a, b), yes, lambda x: x - 1, x)
+
+    assert text_of(program).count("if ") == expected
+
+
+def test_the_other_branch_knows_the_contrary():
+    def program(a, b, x):
+        return jax.lax.cond(a | b, lambda x: x * 2, lambda x: jax.lax.cond(b, jnp.sin, lambda x: x + 3, x), x)
+
+    assert "sin" not in text_of(program)
+
+
+def test_choices_of_values_in_branches():
+    def program(a, b, x):
+        return jax.lax.cond(a, lambda x: jnp.where(a, x, 0) + jnp.where(b, x, 1), lambda x: x - 1, x)
+
+    text = text_of(program)
+    assert text.count("where(b") == 1 and "where(a" not in text
+
+
+def test_loops_in_branches_know_what_does_not_change():
+    def program(a, b, x):
+        def step(_, state):
+            flag, x = state
+            x = jax.lax.cond(a, lambda x: x * 2, lambda x: x + 3, x)
+            return ~flag, jax.lax.cond(flag, lambda x: x + 1, lambda x: x * 0.5, x)
+
+        return jax.lax.cond(a, lambda x: jax.lax.fori_loop(0, 3, step, (a, x))[1], lambda x: x - 1, x)
+
+    text = text_of(program)
+    assert "+ 3" not in text and "+ 1" in text and "* 0.5" in text
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_numbers_of_branches(count):
+    """A number chooses the same branch of as many; those beyond all are in the last."""
+    outer = [lambda x: x, *(lambda x, k=k: x * k for k in range(2, count + 1))]
+
+    def program(k, x):
+        again = [lambda x: x + 1, lambda x: x + 2, lambda x: x + 5][:count]
+        outer[1] = lambda x: jax.lax.switch(k, again, x)
+        return jax.lax.switch(k, outer, x)
+
+    text = hlo(program, np.int32(0), X)
+    for k in (-1, 0, 1, 2, 9):
+        assert_agrees(text, np.int32(k), X)
+
+
+def test_the_bits_of_a_number_are_no_flag():
+    """``~k`` of a number chooses by itself, whichever branch ``k`` leads to."""
+
+    def program(k, x):
+        def again(x):
+            return jax.lax.switch(~k + 2, [lambda x: x + 1, lambda x: x + 2], x)
+
+        return jax.lax.switch(k, [lambda x: x, again], x)
+
+    text = hlo(program, np.int32(0), X)
+    for k in (0, 1, 2):
+        assert_agrees(text, np.int32(k), X)
