@@ -71,7 +71,7 @@ def _saves_an_array(nodes: Sequence[Node], saved: int, is_repeated: bool) -> boo
     return saved > 0
 
 
-def _one(kernel: Kernel) -> int:
+def _one(kernel: Kernel, least: int = 1) -> int:
     return 1
 
 
@@ -93,9 +93,10 @@ class Kernels:
     computed are computed where they are read, and arrays that change in most places are computed anew. Where one
     ``recomputes``, it computes what is cheap again in place of reading an array of it. Kernels that compute several
     elements at once add them up themselves where else the function that ``sums`` names would. Loops over
-    ``parallel_from`` elements and more may run in several threads, where a target has these; ``at_once(kernel)`` is how
-    many neighbouring elements each thread of a kernel computes that writes no rows of what a loop stacks. ``any_size``
-    are the fields that are others where sizes are free; None where kernels cannot be written for any. Where kernels are
+    ``parallel_from`` elements and more may run in several threads, where a target has these; ``at_once(kernel,
+    least)`` is how many neighbouring elements each thread of a kernel computes that writes no rows of what a loop
+    stacks, where it computes the ``least`` of elements, a large number if none is given. ``any_size`` are the
+    fields that are others where sizes are free; None where kernels cannot be written for any. Where kernels are
     strings in the text of a module, ``language()`` says how sizes stand in them
     (:class:`transpile.emission.any_size.kernel_strings.Language`). They need the packages that ``requires`` names,
     which an ``extra`` of this distribution installs, and ``compiler_bytes`` of memory beside their arrays.
@@ -121,7 +122,7 @@ class Kernels:
     recomputes: bool = False
     sums: str = ""
     parallel_from: int | None = None
-    at_once: Callable[[Kernel], int] = _one
+    at_once: Callable[..., int] = _one
     requires: tuple[str, ...] = ()
     extra: str = ""
     compiler_bytes: int = 0

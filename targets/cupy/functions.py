@@ -66,25 +66,31 @@ def _bitwise(node: Node) -> OwnCall | None:
 
 
 def _sort(node: Node) -> OwnCall | None:
-    """CuPy sorts vectors of floats by their bits: NaN with a sign come first. Rows it merges, which one radix sort of
-    all of them does faster."""
-    if _has_short_rows(node):
-        return OwnCall("sort_rows", (Slot(0), node.parameters["axis"]))
+    """CuPy sorts vectors of floats by their bits: NaN with a sign come first. Rows it merges, where a block of threads
+    for each, or one radix sort of all of them, is faster.
+    """
+    if rows := _sorted_rows(node):
+        return OwnCall(f"sort_{rows}", (Slot(0), node.parameters["axis"]))
     return OwnCall("sort_vector") if _is_vector(node.operands[0]) else None
 
 
 def _argsort(node: Node) -> OwnCall | None:
-    if _has_short_rows(node):
-        return OwnCall("argsort_rows", (Slot(0), node.parameters["axis"], node.type))
+    if rows := _sorted_rows(node):
+        return OwnCall(f"argsort_{rows}", (Slot(0), node.parameters["axis"], node.type))
     return OwnCall("argsort_vector", (Slot(0), node.type)) if _is_vector(node.operands[0]) else None
 
 
-def _has_short_rows(node: Node) -> bool:
-    """A row, a number and a column have 64 bits together."""
+def _sorted_rows(node: Node) -> str | None:
+    """Return what sorts rows of numbers of up to 32 bits: a block of threads the ``rows`` that fit its memory, a radix
+    sort ``long_rows`` where a row, a number and a column have 64 bits together; None where it is CuPy.
+    """
     (x,) = node.operands
-    columns = x.shape[node.parameters["axis"]] if x.ndim else 1
-    rows = prod(x.shape) // max(columns, 1)
-    return x.ndim > 1 and x.type.bits <= 32 and rows << (columns - 1).bit_length() <= 2**32
+    if x.ndim < 2 or x.type.bits > 32 or 0 in x.shape:
+        return None
+    columns = x.shape[node.parameters["axis"]]
+    if columns <= _LONGEST_SORTED:
+        return "rows"
+    return "long_rows" if prod(x.shape) // columns << (columns - 1).bit_length() <= 2**32 else None
 
 
 def _is_vector(node: Node) -> bool:
@@ -230,6 +236,7 @@ _SCATTERS = {Ufunc("add"): "scatter_add", Ufunc("maximum"): "scatter_max", Ufunc
 _ORDERED = _ADDED | frozenset("s8 s16 u8 u16".split())
 _STAYS = {Ufunc("greater-equal"): ">=", Ufunc("greater"): ">", Ufunc("less-equal"): "<=", Ufunc("less"): "<"}
 _MOST_TAPS = 64  # elements of a window that one thread combines
+_LONGEST_SORTED = 4096  # elements of a row that the threads of a block sort
 _FUNCTIONS: dict[str, Rule] = {
     "shift-left": _shift("shift_left"),
     "shift-right-logical": _shift("shift_right_logical"),

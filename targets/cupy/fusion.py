@@ -86,16 +86,17 @@ def parts(lines: Lines) -> int:
     return min(-(-elements // _PART), max(-(-_MANY_BLOCKS // blocks), -(-elements // _MOST_OF_A_BLOCK)), _MOST_PARTS)
 
 
-def at_once(kernel: Kernel) -> int:
-    """Return how many elements are 16 bytes of the widest array, where a loop is so large that CuPy's threads of one
-    element each are too many, each array has an element for each of the loop, or one, and there is no rest.
+def at_once(kernel: Kernel, least: int = _LARGE_LOOP) -> int:
+    """Return how many elements are 16 bytes of the widest array, where a loop has the ``least`` of elements, from which
+    on CuPy's threads of one each are too many, each array has an element for each of the loop, or one, and there is no
+    rest.
     """
     read = [node for node in kernel.function.parameters if node not in kernel.whole]
     bits = max(node.type.bits for node in (*read, *kernel.outputs))
     size, together = prod(kernel.loop), _BITS_AT_ONCE // max(bits, 8)
     fits = all(node.shape == kernel.loop or not node.shape for node in read)
     fits = fits and all(tuple(shape) == kernel.loop for shape in kernel.shapes)
-    is_large = kernel.lines is None and size >= _LARGE_LOOP
+    is_large = kernel.lines is None and size >= least
     return together if is_large and fits and size % together == 0 else 1
 
 
@@ -168,6 +169,11 @@ KERNELS = Kernels(
     recomputes=True,
     sums="scatter_sum",
     at_once=at_once,
-    any_size={"at_once": lambda kernel: 1, "parts": _whole, "reduces": _reduces_several, "most_elements": 2**62},
+    any_size={
+        "at_once": lambda kernel, least=0: 1,
+        "parts": _whole,
+        "reduces": _reduces_several,
+        "most_elements": 2**62,
+    },
     language=_language,
 )

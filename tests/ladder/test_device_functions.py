@@ -66,8 +66,24 @@ def test_the_number_of_a_round_is_folded_in():
 @pytest.mark.parametrize("x", [ODD, WHOLE, ODD.astype(np.float16), WHOLE.astype(np.int8), WHOLE.view(np.uint32)])
 @pytest.mark.parametrize("axis", [0, 1])
 def test_rows_are_sorted_at_once(x, axis):
-    compared(lambda x: jnp.sort(x, axis), x, launches=3, helper="sort_rows", exact=x.dtype.kind != "f")
-    compared(lambda x: jnp.argsort(x, axis), x, launches=3, helper="argsort_rows")
+    launches = 2 - axis  # columns are copied to rows
+    compared(lambda x: jnp.sort(x, axis), x, launches=launches, helper="sort_rows", exact=x.dtype.kind != "f")
+    compared(lambda x: jnp.argsort(x, axis), x, launches=launches, helper="argsort_rows")
+
+
+@pytest.mark.parametrize("columns", [2, 8, 17, 128, 300, 2048, 4096, 4097])
+def test_rows_of_any_length_are_sorted(columns):
+    x = GENERATOR.integers(-50, 50, (3, columns)).astype(np.float32)
+    x[0, columns // 2] = NAN
+    rows, launches = ("long_rows", 3) if columns > 4096 else ("rows", 1)
+    compared(lambda x: jnp.sort(x, -1), x, launches=launches, helper=f"sort_{rows}")
+    compared(lambda x: jnp.argsort(x, -1), x, launches=launches, helper=f"argsort_{rows}")
+
+
+@pytest.mark.parametrize("columns", [400, 5000])
+def test_many_of_a_row_are_its_first_in_order(columns):
+    x = GENERATOR.integers(-50, 50, (3, columns)).astype(np.float32)
+    compared(lambda x: lax.top_k(x, 300), x, launches=1 if columns == 400 else 3, helper="top_k")
 
 
 def test_wide_numbers_are_not_sorted_by_rows():

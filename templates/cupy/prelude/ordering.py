@@ -8,8 +8,6 @@ from typing import Any
 
 import cupy as cp
 
-from .device import LARGE_BLOCK
-
 
 def sort_by_keys(
     keys: Sequence[cp.ndarray], operands: Sequence[cp.ndarray], axis: int
@@ -83,78 +81,6 @@ def sort_with(
         run *= 2
     ordered = [cp.take_along_axis(x, order[..., :size], -1) for x in rows]
     return tuple(cp.moveaxis(x, -1, axis) for x in ordered)
-
-
-INFINITIES = {"float16": 0x7C00, "bfloat16": 0x7F80, "float32": 0x7F800000}  # bits
-
-row_keys = cp.ElementwiseKernel(
-    "T number, uint32 columns, uint32 width, int32 infinity, bool total, bool down",
-    "uint64 key",
-    """
-    // A row, a number, a column; `infinity` has the bits of a float's, 0 for integers.
-    long long order = number, most = (1ll << (8 * sizeof(T) - 1)) - 1;
-    if (infinity) {
-        bool is_nan = (order & most) > infinity;
-        if (order < 0) order ^= most;
-        if (!total && is_nan) order = most;
-        if (!total && order == -1) order = 0;  // -0
-    }
-    unsigned int bits = order - (T(-1) < T(0) ? -2147483648ll : 0);
-    unsigned int row = i / columns, column = i % columns;
-    key = (unsigned long long)row << (32 + width) |
-          (unsigned long long)(down ? ~bits : bits) << width | column
-    """,
-    "row_keys",
-)
-
-firsts_of_rows = cp.ElementwiseKernel(
-    "raw uint64 keys, raw T x, uint32 columns, uint32 kept, uint32 width",
-    "T value, int32 column",
-    """
-    unsigned int row = i / kept * columns;
-    column = (int)(keys[row + i % kept] & ((1ull << width) - 1));
-    value = x[row + column]
-    """,
-    "firsts_of_rows",
-)
-
-
-def firsts(
-    x: cp.ndarray, kept: int, *, total: bool = False, down: bool = False
-) -> tuple[cp.ndarray, cp.ndarray]:
-    """The first ``kept`` of each row of ``x``, of numbers of up to 32 bits, in a stable
-    order, and their columns: by one radix sort of all rows.
-
-    Floats are in ``total`` order, or -0 equals 0, and all NaN are equal and last;
-    ``down`` is the order turned round.
-    """
-    columns = x.shape[-1]
-    width = cp.uint32((columns - 1).bit_length())
-    numbers, infinity = x, cp.int32(0)
-    if "float" in x.dtype.name:
-        numbers = x.view(f"i{x.dtype.itemsize}")
-        infinity = cp.int32(INFINITIES[x.dtype.name])
-    rule = infinity, cp.bool_(total), cp.bool_(down)
-    keys = row_keys(numbers, cp.uint32(columns), width, *rule, block_size=LARGE_BLOCK)
-    ordered = cp.sort(keys.reshape(-1))
-    shape = (*x.shape[:-1], kept)
-    made = cp.empty(shape, dtype=x.dtype), cp.empty(shape, dtype=cp.int32)
-    sizes = cp.uint32(columns), cp.uint32(kept), width
-    values, places = firsts_of_rows(ordered, x, *sizes, *made, block_size=LARGE_BLOCK)
-    return values, places
-
-
-def sort_rows(x: cp.ndarray, axis: int) -> cp.ndarray:
-    """Stable sort along ``axis`` of numbers of up to 32 bits, all NaN last."""
-    rows = cp.moveaxis(x, axis, -1)
-    return cp.moveaxis(firsts(rows, rows.shape[-1])[0], -1, axis)
-
-
-def argsort_rows(x: cp.ndarray, axis: int, dtype: Any) -> cp.ndarray:
-    """The stable order along ``axis`` of numbers of up to 32 bits, all NaN last."""
-    rows = cp.moveaxis(x, axis, -1)
-    _, order = firsts(rows, rows.shape[-1])
-    return cp.moveaxis(order, -1, axis).astype(dtype, copy=False)
 
 
 def total_order_key(x: cp.ndarray) -> cp.ndarray:

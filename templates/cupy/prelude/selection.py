@@ -8,7 +8,8 @@ from math import prod
 import cupy as cp
 
 from .device import COMBINE, ROWS, RowKernel
-from .ordering import firsts, total_order_key
+from .ordering import total_order_key
+from .row_sorts import LONGEST_SORTED, WHOLE_NUMBERS, firsts, firsts_of_long_rows
 
 MOST_SELECTED = 256  # numbers: so many threads compare with all others
 LONGEST_ROW = 1 << 14  # elements that the threads of a block keep in registers
@@ -95,14 +96,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1024 / THREADS) selection_
     }
 }
 """
-WHOLE_NUMBERS = {  # of which kernels have arrays
-    "int8": "signed char",
-    "int16": "short",
-    "int32": "int",
-    "uint8": "unsigned char",
-    "uint16": "unsigned short",
-    "uint32": "unsigned",
-}
 
 
 @cache
@@ -169,7 +162,9 @@ def top_k(x: cp.ndarray, k: int, largest: bool = True) -> tuple[cp.ndarray, cp.n
     columns = x.shape[-1]
     parts = parts_of_row(columns, k) if 0 < k <= MOST_SELECTED and x.size else 0
     if parts == 0:
-        return firsts(x, k, total=True, down=largest)
+        is_short = x.size and columns <= LONGEST_SORTED
+        of_rows = firsts if is_short else firsts_of_long_rows
+        return of_rows(x, k, total=True, down=largest)
     if parts == 1:
         return selected(x, k, largest)
     shape = (*x.shape[:-1], parts, columns // parts)  # first those of each part

@@ -64,6 +64,6 @@ def fuse(functions: Sequence[Function], kernels: Kernels, parallel: str) -> None
             function.live = None  # kernels stand where their first result was, which may be before what they need
             kernel_loops(function)
         if kernels.sums:
-            sum_in_kernels(function, kernels.sums)
+            sum_in_kernels(function, kernels)
         turn_back(function)
         mark_compiled(function, loops, kernels)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
+from ....targets.base import Kernels
 from ...array.graph import Graph
 from ...array.live import LiveNodes, live_nodes
 from ...array.node import Node, Slot
@@ -14,14 +15,14 @@ from ...hlo.element_types import F32, F64, S32, S64
 from ...kernels.kernel import Kernel
 
 
-def sum_in_kernels(function: Function, summing: str) -> None:
-    """Let kernels add up what they compute, where nothing but a call of the function ``summing`` reads it."""
+def sum_in_kernels(function: Function, kernels: Kernels) -> None:
+    """Let kernels add up what they compute, where nothing but a call of the function that sums reads it."""
     live = live_nodes(function)
-    rewrite(function, ("prelude",), lambda node: _summed(function.graph, live, node, summing))
+    rewrite(function, ("prelude",), lambda node: _summed(function.graph, live, node, kernels))
 
 
-def _summed(graph: Graph, live: LiveNodes, node: Node, summing: str) -> Node | None:
-    if node.parameters["function"] != summing:
+def _summed(graph: Graph, live: LiveNodes, node: Node, kernels: Kernels) -> Node | None:
+    if node.parameters["function"] != kernels.sums:
         return None
     index, values, *_ = node.parameters["arguments"]
     if not (isinstance(index, Slot) and isinstance(values, Slot)):
@@ -30,7 +31,8 @@ def _summed(graph: Graph, live: LiveNodes, node: Node, summing: str) -> Node | N
     if call.opcode != "kernel" or live.count(call) != 1 or call.region is not node.region:
         return None
     kernel: Kernel = call.parameters["kernel"]
-    if not _fits(kernel, rows, call, node):
+    at_once = kernels.at_once(kernel, least=1)
+    if not _fits(kernel, rows, call, node, at_once):
         return None
     parameter = kernel.function.graph.parameter(rows.shape, rows.element_type, kernel.function.graph.root)
     kernel.function.parameters.append(parameter)
@@ -41,15 +43,16 @@ def _summed(graph: Graph, live: LiveNodes, node: Node, summing: str) -> Node | N
         whole=kernel.whole | {parameter},
         shapes=[node.shape],
         rows=parameter,
+        at_once=at_once,
         by_caller=[],
     )
     operands = (*call.operands, rows)
     return graph.typed("kernel", operands, node.shape, node.element_type, kernel=adding, stands_for=node)
 
 
-def _fits(kernel: Kernel, rows: Node, values: Node, node: Node) -> bool:
-    """Tell whether a kernel computes neighbours in a row, which atomic functions add."""
-    if kernel.at_once == 1 or kernel.rows is not None or kernel.has_loop or rows.type not in (S32, S64):
+def _fits(kernel: Kernel, rows: Node, values: Node, node: Node, at_once: int) -> bool:
+    """Tell whether a kernel can compute ``at_once`` neighbours in a row, which atomic functions add."""
+    if at_once == 1 or kernel.rows is not None or kernel.has_loop or rows.type not in (S32, S64):
         return False
     is_one_type = values.element_type is node.element_type and node.type in (F32, F64, S32)
-    return is_one_type and values.shape == (*rows.shape, *node.shape[1:]) and prod(node.shape[1:]) % kernel.at_once == 0
+    return is_one_type and values.shape == (*rows.shape, *node.shape[1:]) and prod(node.shape[1:]) % at_once == 0
