@@ -66,7 +66,7 @@ class WantedNames:
             return updated
         found = self._told(node, own) or updated or self._of_result(node) or self.hinted.get(node)
         found = found or self._as_read(node, may_be_elsewhere=True) or self._of_changed(node) or self._of_role(node)
-        found = found or self._of_domain(node) or self.left.get(node) or self.subjects.of(node)
+        found = found or self._of_domain(node) or self._of_cast(node) or self.left.get(node) or self.subjects.of(node)
         found = found or self._of_expression(node) or in_results or self._of_call(node)
         return found or inside or base_name(node, writer.graph)
 
@@ -93,6 +93,10 @@ class WantedNames:
         if any(map(is_gradient, self.writer.graph.results.get(node, ()))):
             return ""
         return domain_name(node, self.users.get(node, ()), self.subjects.word)
+
+    def _of_cast(self, node: Node) -> str:
+        """Return ``w_bfloat16`` for a cast of the argument ``w``: the function that casts has its name in many places."""
+        return self.subjects.of(node) if node.opcode == "convert" and is_argument(node.operands[0]) else ""
 
     def _as_read(self, node: Node, *, may_be_elsewhere: bool) -> str:
         """Return the name by which the author's expressions read a value, unless what it is made of has it."""

@@ -14,6 +14,7 @@ _WARP = 32  # threads that exchange numbers without memory
 _SMALL_BLOCK = 128  # threads, of several short lines
 _LARGEST_BLOCK = 1024  # threads
 _MANY_BLOCKS = 512  # that keep a device busy also if they are small
+_MANY_THREADS = 1 << 17  # keep a device busy
 _MANY_ROWS = 1024  # of which a thread each is enough threads
 _MOST_KEPT = 32  # registers, of elements and of what is reduced
 _AT_ONCE, _NARROW_AT_ONCE = 4, 8  # neighbouring elements that a thread reads at once, also of floats of two bytes
@@ -131,19 +132,30 @@ def is_narrow_float(element_type: ElementType) -> bool:
 
 
 def _of_rows(lines: Lines, most: int, at_once: int) -> tuple[int, int, int]:
-    """A warp for each row where its threads can keep all of it, several in a block; else a block for each row. Threads
-    read neighbours at once where rows are as long as some of them.
+    """A warp for each row, or a part of one, where its threads can keep all of it, several in a block; else a block for
+    each row. Threads read neighbours at once where rows are as long as some of them.
     """
-    most_at_once = min(most, at_once, lines.length // _WARP)
+    width = _part_of_warp(lines)
+    most_at_once = min(most, at_once, lines.length // width)
     sizes = (n for n in (2, 4, 8) if n <= most_at_once and lines.length % n == 0)
     neighbours = max(sizes, default=1)
     longest = min(most, _LONGEST_SHARE) // neighbours * neighbours if at_once <= _AT_ONCE else neighbours
-    if lines.length <= _WARP * longest:
-        together = next(n for n in (_SMALL_BLOCK // _WARP, 2, 1) if lines.count % n == 0)
-        return _WARP, together, neighbours
+    if lines.length <= width * longest:
+        full = _SMALL_BLOCK // width
+        rest = full if lines.count > _MANY_ROWS else 1  # the last of many blocks may have fewer rows
+        together = next((n for n in (full, full // 2) if lines.count % n == 0), rest)
+        return width, together, neighbours
     share = _SHORT_SHARE if lines.length <= _SHORT_SHARE * _LARGEST_BLOCK else _LONGEST_SHARE
     share = min(share // neighbours * neighbours, longest)
     return min(_in_warps(-(-lines.length // share)), _LARGEST_BLOCK), 1, neighbours
+
+
+def _part_of_warp(lines: Lines) -> int:
+    """Return how many threads of a warp share a row: as few as can have it in short shares, if the rows of all warps
+    keep a device busy.
+    """
+    width = max(_power(-(-lines.length // _SHORT_SHARE)), _WARP // 4)
+    return width if width < _WARP and lines.count * width >= _MANY_THREADS else _WARP
 
 
 def _of_columns(lines: Lines) -> tuple[int, int]:
