@@ -46,6 +46,11 @@ def of_what_is_computed(x: Any, at: Any) -> Any:
     return exp, exp[at] + 1
 
 
+def enlarged(x: Any) -> Any:
+    return jax.image.resize(x, (2, 6, 8, 5), "nearest")
+
+
+ROWS, COLUMNS = np.array([3, 1, 1, 0, 2]), np.array([0, 4, 2])
 TABLE = floats(9, 40)
 PROGRAMS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "filled": (lambda x, at, y: jnp.take(x, at, axis=0) * 8 + y, [TABLE, indices(9, 4, 5), floats(5, 40)]),
@@ -61,6 +66,10 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "two indices": (lambda x, i, j: jnp.exp(x[i, j]), [TABLE, indices(9, 6, 1), indices(40, 5)]),
     "two indices, rows": (lambda x, i, j: x[i, j] * 2, [floats(4, 5, 6), indices(4, 3), indices(5, 3)]),
     "an order that keeps no type": (lambda k, x: lax.sort((k, x), 0, num_keys=1)[1], [floats(9, 4), floats(9, 4)]),
+    "enlarged": (enlarged, [floats(2, 3, 4, 5)]),
+    "axis after axis": (lambda x: x[:, ROWS][:, :, COLUMNS] * 2, [floats(2, 4, 5)]),
+    "axis before axis": (lambda x: x[:, :, COLUMNS][:, ROWS] * 2, [floats(2, 4, 5, 3)]),
+    "axes apart": (lambda x: x[ROWS][:, :, COLUMNS] * 2, [floats(4, 2, 5)]),
     "narrow indices": (lambda x, at: x[at] * 2, [floats(50), indices(50, 30, dtype=np.int8)]),
     "indices without a sign": (lambda x, at: jnp.take(x, at) * 2, [floats(20), indices(20, 30, dtype=np.uint32)]),
     "narrow floats": (narrow, [TABLE.astype(ml_dtypes.bfloat16), indices(9, 6)]),

@@ -56,6 +56,13 @@ def test_a_gather_is_the_read_of_an_element(name, said):
     assert "cp.take" not in text and "_or_fill(" not in text
 
 
+@pytest.mark.parametrize("name", ["enlarged", "axis after axis", "axis before axis"])
+def test_gathers_along_neighbouring_axes_are_one(name):
+    text = source(name).source
+    assert text.count("_kernel = ") == 1
+    assert "cp.take(" not in text
+
+
 def test_what_is_gathered_of_is_stored():
     text = source("of what is computed", "fused").source
     assert text.count("_kernel = ") == 2

@@ -39,6 +39,30 @@ def early_gathers(function: Function, fuses: Callable[[Node], bool]) -> None:
         return _Moved(function.graph, node, gather, fuses).made()
 
     rewrite(function, ("prelude", "take_along_axis"), rule)
+    rewrite(function, ("take",), lambda node: _taken_at_once(function.graph, node))
+
+
+def _taken_at_once(graph: Graph, node: Node) -> Node | None:
+    """Takes along two axes that lie beside each other are one: ``x[:, rows[:, None], columns]``."""
+    (inner, outer_index), outer_axis = node.operands, node.parameters["axis"]
+    if inner.opcode != "take":
+        return None
+    (x, inner_index), inner_axis = inner.operands, inner.parameters["axis"]
+    by_axis = sorted([(inner_axis, inner_index), (outer_axis, outer_index)], key=lambda pair: pair[0])
+    (first, rows), (second, columns) = by_axis
+    are_within = all(index.ndim == 1 and is_within(index, 0, x.shape[axis]) for axis, index in by_axis)
+    if second != first + 1 or not are_within:
+        return None
+    places = (FULL,) * first + (Slot(1), Slot(2))
+    return graph.add("advanced_index", (x, _in_column(graph, rows), columns), index=places)
+
+
+def _in_column(graph: Graph, index: Node) -> Node:
+    """Return an index [n, 1]; what counts is computed as such, so that a kernel may compute it beside another one."""
+    if not index.operation.is_elementwise or not all(x.is_literal or x.opcode == "arange" for x in index.operands):
+        return getitem(graph, index, [FULL, NEW])
+    operands = tuple(x if x.is_literal else getitem(graph, x, [FULL, NEW]) for x in index.operands)
+    return graph.typed(index.opcode, operands, (*index.shape, 1), index.element_type, **index.parameters)
 
 
 def _of_each_line(graph: Graph, node: Node, fuses: Callable[[Node], bool]) -> Node | None:

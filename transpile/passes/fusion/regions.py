@@ -335,7 +335,7 @@ class RegionFinder:
             own = self.region_of.get(node)
             full = len(region.at) >= 2 * _MOST_OPERATIONS
             splits = node.operation.joins and region.axes
-            again = node.operation.is_costly and _elements(region, own_piece) > prod(node.shape)
+            again = _is_costly(node) and _elements(region, own_piece) > prod(node.shape)
             if region is own or region.body is not node.region or again or full or splits:
                 continue
             if own is not None:
@@ -378,6 +378,14 @@ class RegionFinder:
             return False
         readers = (self.region_of.get(reader) for reader, _ in self.readers.get(node, []))
         return node in self.read_outside or any(other is None or node not in other.at for other in readers)
+
+
+def _is_costly(node: Node) -> bool:
+    """Tell whether an operation takes many times the time of an addition; a compiler divides integers by known ones by
+    multiplying.
+    """
+    by_known = node.opcode in ("divide", "remainder") and node.operands[1].is_literal and node.type.is_integral
+    return node.operation.is_costly and not by_known
 
 
 def _elements(region: FusedRegion, of: Piece | None) -> int:
