@@ -14,11 +14,12 @@ _WARP = 32  # threads that exchange numbers without memory
 _SMALL_BLOCK = 128  # threads, of several short lines
 _LARGEST_BLOCK = 1024  # threads
 _MANY_BLOCKS = 512  # that keep a device busy also if they are small
-_MANY_THREADS = 1 << 17  # keep a device busy
 _MANY_ROWS = 1024  # of which a thread each is enough threads
+_MORE_ROWS = 1 << 14  # of which a part of a warp each is
 _MOST_KEPT = 32  # registers, of elements and of what is reduced
 _AT_ONCE, _NARROW_AT_ONCE = 4, 8  # neighbouring elements that a thread reads at once, also of floats of two bytes
 _SHORT_SHARE, _LONGEST_SHARE = 8, 16  # elements of a line that a thread keeps
+_SHARE = 12  # elements of a row of a part of a warp
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +152,11 @@ def _of_rows(lines: Lines, most: int, at_once: int) -> tuple[int, int, int]:
 
 
 def _part_of_warp(lines: Lines) -> int:
-    """Return how many threads of a warp share a row: as few as can have it in short shares, if the rows of all warps
-    keep a device busy.
+    """Return how many threads of a warp share a row: as few as can have it in short shares of whole groups, if the rows
+    of all warps keep a device busy.
     """
-    width = max(_power(-(-lines.length // _SHORT_SHARE)), _WARP // 4)
-    return width if width < _WARP and lines.count * width >= _MANY_THREADS else _WARP
+    sizes = [n for n in (_WARP // 4, _WARP // 2) if lines.length % (n * _AT_ONCE) == 0 and lines.length <= n * _SHARE]
+    return sizes[0] if sizes and lines.count >= _MORE_ROWS else _WARP
 
 
 def _of_columns(lines: Lines) -> tuple[int, int]:

@@ -132,9 +132,11 @@ def gemm_operand(x: cp.ndarray) -> tuple[cp.ndarray, Layout]:
 
 
 def contiguous_copy(x: cp.ndarray) -> cp.ndarray:
-    """Return a copy in order; where rows lie together, its threads copy 16 bytes each,
-    not an element.
+    """Return a copy whose rows or columns lie together as before; its threads copy 16
+    bytes each where these consist of them.
     """
+    if x.strides[-1] != x.itemsize == x.strides[-2]:
+        return contiguous_copy(x.mT).mT
     steps = (x.data.ptr, x.shape[-1] * x.itemsize, *x.strides[:-1])
     if x.strides[-1] == x.itemsize and all(step % 16 == 0 for step in steps):
         return cp.ascontiguousarray(x.view(cp.complex128)).view(x.dtype)

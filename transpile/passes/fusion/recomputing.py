@@ -35,6 +35,7 @@ def compute_again(finder: RegionFinder, found: Sequence[FusedRegion]) -> list[Fu
             ):
                 continue
             is_changed = True
+            needed = {node for node in needed if any(node not in reader.at for reader in places)}
             finder.read_outside.update(needed)
             for own in {finder.region_of[node] for node in needed if node in finder.region_of}:
                 finder.close(own)  # it gives what others computed again, too
@@ -61,7 +62,7 @@ def _readers(finder: RegionFinder, output: Node, kernels: frozenset[FusedRegion]
 
 def _places(finder: RegionFinder, reader: FusedRegion, members: set[Node]) -> dict[Node, Map] | None:
     """Return where in a region's loop the operations that make a result are computed; None where that is more than one
-    place, or for a part of its elements.
+    place, for a part of its elements, or of what the region computes elsewhere.
     """
     reads = [(node, *read) for node in reader.nodes for read in finder.read_by(node, reader.at[node])]
     found: dict[Node, Map] = {}
@@ -70,7 +71,11 @@ def _places(finder: RegionFinder, reader: FusedRegion, members: set[Node]) -> di
         node, at = waiting.pop()
         if found.setdefault(node, at) != at or reader.at.get(node, at) != at:
             return None
-        waiting += [read for read in finder.read_by(node, at) if read[0] in members]
+        for source, place in finder.read_by(node, at):
+            if source in members:
+                waiting.append((source, place))
+            elif reader.at.get(source, place) != place:
+                return None
     is_in_part = any(node in reader.pieces or node.operation.joins for node, source, _ in reads if source in members)
     return None if is_in_part or ANYWHERE in found.values() else found
 
