@@ -9,10 +9,10 @@ folder has the tables for docs/cupy.md. ``--twin`` takes the same steps on the t
 nothing: that the kit works is tested where there is no GPU.
 
 Steps: the machine and its versions; facts that tests without a GPU had to assume; the common programs of docs/cupy.md
-on large arrays against ``jax.jit``; every example in both styles against NumPy, as a graph where it can be one, and
-once without any permission to wait; NCCL in a world of one process; cases of every operation against XLA on the CPU or
-a definition. Then, alone on the GPU, times of the common programs and of the examples against ``jax.jit``, on the
-device by events and by the clock, median of five blocks.
+on large arrays against ``jax.jit``; the kernels that XLA makes of them on small ones; every example in both styles
+against NumPy, as a graph where it can be one, and once without any permission to wait; NCCL in a world of one process;
+cases of every operation against XLA on the CPU or a definition. Then, alone on the GPU, times of the common programs
+and of the examples against ``jax.jit``, on the device by events and by the clock, median of five blocks.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from xla2py.benchmarks.gpu_kit.facts import FACTS, fact, machine
 from xla2py.benchmarks.gpu_kit.large_programs import ARGUMENTS, agreement
 from xla2py.benchmarks.gpu_kit.programs import EXAMPLES, WORLD, example, operation, world
 from xla2py.benchmarks.gpu_kit.times import program_times, times
+from xla2py.benchmarks.gpu_kit.xla_kernels import xla_kernels
 from xla2py.tests.operations.tables import cases_by_opcode
 from xla2py.tests.test_examples import LOWER
 
@@ -44,6 +45,7 @@ STEPS: dict[str, tuple[list[str], Callable[[Device, str], Record]]] = {
     "machine": (["this machine"], machine),
     "facts": (list(FACTS), fact),
     "agreement": (list(ARGUMENTS), agreement),
+    "kernels": (list(ARGUMENTS), xla_kernels),
     "examples": (EXAMPLES, example),
     "world": (list(WORLD), world),
     "operations": (list(cases_by_opcode()), operation),

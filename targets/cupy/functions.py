@@ -69,25 +69,31 @@ def _sort(node: Node) -> OwnCall | None:
     """CuPy sorts vectors of floats by their bits: NaN with a sign come first. Rows it merges, where a block of threads
     for each, or one radix sort of all of them, is faster.
     """
-    if rows := _sorted_rows(node):
+    if rows := _rows_of(node.operands[0], node.parameters["axis"]):
         return OwnCall(f"sort_{rows}", (Slot(0), node.parameters["axis"]))
     return OwnCall("sort_vector") if _is_vector(node.operands[0]) else None
 
 
 def _argsort(node: Node) -> OwnCall | None:
-    if rows := _sorted_rows(node):
+    if rows := _rows_of(node.operands[0], node.parameters["axis"]):
         return OwnCall(f"argsort_{rows}", (Slot(0), node.parameters["axis"], node.type))
     return OwnCall("argsort_vector", (Slot(0), node.type)) if _is_vector(node.operands[0]) else None
 
 
-def _sorted_rows(node: Node) -> str | None:
+def _sort_by_keys(node: Node) -> OwnCall | None:
+    """Return the call that sorts rows of several arrays by keys of up to 32 bits, a block of threads for each row."""
+    keys, operands, axis = node.parameters["arguments"]
+    are_short = all(_rows_of(node.operands[key.index], axis) == "rows" for key in keys)
+    return OwnCall("sort_rows_by_keys", (keys, operands, axis)) if are_short else None
+
+
+def _rows_of(x: Node, axis: int) -> str | None:
     """Return what sorts rows of numbers of up to 32 bits: a block of threads the ``rows`` that fit its memory, a radix
     sort ``long_rows`` where a row, a number and a column have 64 bits together; None where it is CuPy.
     """
-    (x,) = node.operands
     if x.ndim < 2 or x.type.bits > 32 or 0 in x.shape:
         return None
-    columns = x.shape[node.parameters["axis"]]
+    columns = x.shape[axis]
     if columns <= _LONGEST_SORTED:
         return "rows"
     return "long_rows" if prod(x.shape) // columns << (columns - 1).bit_length() <= 2**32 else None
@@ -261,4 +267,5 @@ _CALLS: dict[str, Rule] = {
     "scatter_at": _scatter,
     "select_and_scatter": _pool_gradient,
     "reduce_window": _pool,
+    "sort_by_keys": _sort_by_keys,
 }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -88,6 +90,9 @@ def gradient(function: Callable[..., Any], *arguments: int) -> Callable[..., Any
     return jax.grad(lambda *given: (function(*given) ** 2).sum(), arguments or 0)
 
 
+# What XLA makes of the programs on a GPU, as the step ``kernels`` of benchmarks/gpu.py found it.
+_FOUND = map(json.loads, Path(__file__).with_name("xla_kernels.jsonl").read_text("utf-8").splitlines())
+XLA_KERNELS: dict[str, dict[str, int]] = {record["item"]: record for record in _FOUND}
 KEY = np.array([1, 2], np.uint32)
 PROGRAMS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "gelu": (jax.nn.gelu, [numbers(64, 128)]),

@@ -19,7 +19,7 @@ from cupy_backends.cuda.libs import nvrtc
 
 import xla2py
 from xla2py.targets.cupy.twin.costs import costs_of
-from xla2py.tests.ladder.costed_programs import PROGRAMS
+from xla2py.tests.ladder.costed_programs import PROGRAMS, XLA_KERNELS
 from xla2py.tests.ladder.device_compiler import compiled, elementwise_source
 from xla2py.tests.ladder.fast_programs import softmax
 from xla2py.tests.ladder.rungs import PAGE
@@ -108,15 +108,18 @@ def registers() -> str:
 
 
 def costs() -> str:
-    """A row for each common program: what a call of its module asks of a GPU."""
-    rows = "| program | launches | bytes, of the least | calls | allocations | products |\n|---|---|---|---|---|---|\n"
+    """A row for each common program: what a call of its module asks of a GPU, and what the kernels of XLA do."""
+    columns = "program", "launches", "XLA's", "bytes, of the least", "of XLA's", "calls", "allocations", "products"
+    rows = f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|\n"
     for name, (function, arguments) in PROGRAMS.items():
         program = xla2py.from_jax(function, *arguments)
         module = xla2py.emit(program, "cupy", format=False, nested=False, style="fast")
         found = costs_of(module.load, arguments)
-        ratio = found.bytes_moved / found.least_bytes
+        theirs = XLA_KERNELS[name]
+        ratios = (f"{found.bytes_moved / other:.1f}" for other in (found.least_bytes, theirs["bytes"]))
         products = ", ".join(f"{count} {dtype}" for dtype, count in found.products)
-        counts = f"{found.launches} | {ratio:.1f} | {found.host_calls} | {found.allocations}"
+        launches = f"{found.launches} | {theirs['launches']}"
+        counts = " | ".join((launches, *ratios, str(found.host_calls), str(found.allocations)))
         rows += f"| {name} | {counts} | {products} |\n"
     return rows
 
@@ -126,9 +129,21 @@ TABLES = {"joined": joined, "costs": costs, "registers": registers}
 
 def page(name: str) -> str:
     """The page with one of the tables as it is now."""
-    begin, end = f"<!-- {name}:begin -->\n", f"<!-- {name}:end -->"
-    head, rest = PAGE.read_text("utf-8").split(begin)
-    return f"{head}{begin}{TABLES[name]()}{end}{rest.partition(end)[2]}"
+    head, rest = PAGE.read_text("utf-8").split(_begin(name))
+    return f"{head}{_begin(name)}{TABLES[name]()}{_end(name)}{rest.partition(_end(name))[2]}"
+
+
+def table(name: str) -> str:
+    """One of the tables as it is on the page."""
+    return PAGE.read_text("utf-8").partition(_begin(name))[2].partition(_end(name))[0]
+
+
+def _begin(name: str) -> str:
+    return f"<!-- {name}:begin -->\n"
+
+
+def _end(name: str) -> str:
+    return f"<!-- {name}:end -->"
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """CuPy's own ways of what the shared prelude has for the CPU: one kernel each, and the same values as XLA."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -78,6 +79,15 @@ def test_rows_of_any_length_are_sorted(columns):
     rows, launches = ("long_rows", 3) if columns > 4096 else ("rows", 1)
     compared(lambda x: jnp.sort(x, -1), x, launches=launches, helper=f"sort_{rows}")
     compared(lambda x: jnp.argsort(x, -1), x, launches=launches, helper=f"argsort_{rows}")
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_rows_are_sorted_by_keys(axis):
+    x, y = ODD.astype(ml_dtypes.bfloat16), WHOLE.astype(np.int8)
+    compared(lambda x: jnp.argsort(x, axis), x, launches=None, helper="argsort_rows")
+    compared(lambda x: jnp.sort(x, axis), x, launches=None, helper="sort_rows_by_keys", exact=False)
+    several = {"launches": None, "helper": "sort_rows_by_keys", "exact": False}
+    compared(lambda x, y: lax.sort((x, y, x), axis, num_keys=2), x[:, :5], y, **several)
 
 
 @pytest.mark.parametrize("columns", [400, 5000])

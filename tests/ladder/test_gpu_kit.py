@@ -16,6 +16,7 @@ from xla2py.benchmarks.gpu_kit.facts import FACTS, fact, machine
 from xla2py.benchmarks.gpu_kit.large_programs import ARGUMENTS, agreement
 from xla2py.benchmarks.gpu_kit.programs import STYLES, example, operation, world
 from xla2py.benchmarks.gpu_kit.times import COLUMNS, PROGRAM_COLUMNS, program_times, times
+from xla2py.benchmarks.gpu_kit.xla_kernels import xla_kernels
 from xla2py.tests.ladder.running import needs_compiler
 from xla2py.tests.operations.tables import cases_by_opcode
 from xla2py.tests.test_examples import LOWER
@@ -32,6 +33,12 @@ def kit():
 
 
 TWIN = Device(twin=True)
+
+
+def test_kernels_of_xla_are_counted():
+    """On the CPU each step of a loop is a kernel, as on a GPU."""
+    assert xla_kernels(TWIN, "gelu") == {"launches": 1, "bytes": 2 * 64 * 128 * 4}
+    assert xla_kernels(TWIN, "stencil, 10 steps")["launches"] >= 10
 
 
 @needs_compiler

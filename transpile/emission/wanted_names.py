@@ -95,7 +95,7 @@ class WantedNames:
         return domain_name(node, self.users.get(node, ()), self.subjects.word)
 
     def _of_cast(self, node: Node) -> str:
-        """Return ``w_bfloat16`` for a cast of the argument ``w``: a function that casts has one name for many of them."""
+        """Return ``w_bfloat16`` for a cast of the argument ``w``: what casts it has one name for many of them."""
         return self.subjects.of(node) if node.opcode == "convert" and is_argument(node.operands[0]) else ""
 
     def _as_read(self, node: Node, *, may_be_elsewhere: bool) -> str:

@@ -46,12 +46,11 @@ def _called(function: Function, own_function: OwnFunction, node: Node) -> Node |
     used = sorted(_slots((arguments, *(value for _, value in call.keywords))))
     numbers = {slot: number for number, slot in enumerate(used)}
     package: dict[str, Any] = {"package": call.package} if call.package else {}
+    given: dict[str, Any] = {"shape": node.shape, "element_type": node.element_type, "interval": node.interval}
     made = function.graph.add(
         "library" if call.package else "prelude",
         tuple(operands[slot] for slot in used),
-        shape=node.shape,
-        element_type=node.element_type,
-        interval=node.interval,
+        **({} if node.results else given),
         function=call.function,
         arguments=_numbered(arguments, numbers),
         keywords={key: _numbered(value, numbers) for key, value in call.keywords},

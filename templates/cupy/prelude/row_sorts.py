@@ -2,6 +2,7 @@
 of them by one radix sort.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from math import prod
 from typing import Any
@@ -157,6 +158,17 @@ def argsort_rows(x: cp.ndarray, axis: int, dtype: Any) -> cp.ndarray:
     rows = cp.moveaxis(x, axis, -1)
     _, order = firsts(rows, rows.shape[-1])
     return cp.moveaxis(order, -1, axis).astype(dtype, copy=False)
+
+
+def sort_rows_by_keys(
+    keys: Sequence[cp.ndarray], operands: Sequence[cp.ndarray], axis: int
+) -> tuple[cp.ndarray, ...]:
+    """``sort_by_keys`` by keys of up to 32 bits."""
+    order = argsort_rows(keys[-1], axis, cp.int32)
+    for key in keys[-2::-1]:
+        again = argsort_rows(cp.take_along_axis(key, order, axis), axis, cp.int32)
+        order = cp.take_along_axis(order, again, axis)
+    return tuple(cp.take_along_axis(x, order, axis) for x in operands)
 
 
 row_keys = cp.ElementwiseKernel(

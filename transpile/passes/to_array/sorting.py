@@ -63,13 +63,17 @@ def _argsort(
     axis: int,
     keys: list[SortKey] | None,
 ) -> list[Value] | None:
-    """A rising key sorted with other operands: one stable argsort, which itself is a sorted 0, 1, 2, .."""
-    if keys is None or len(keys) != 1 or keys[0].descending or not _numpy_orders(nodes[keys[0].operand], keys[0]):
+    """One key sorted with other operands: one stable argsort, which itself is a sorted 0, 1, 2, .."""
+    if keys is None or len(keys) != 1:
         return None
     key = nodes[keys[0].operand]
+    index_type = next((v.node.type for v in operands if _counts(v, axis)), None)
+    if keys[0].descending or not _numpy_orders(key, keys[0]):
+        if index_type is None:
+            return None
+        key = _key_node(lowering, key, keys[0])
     graph = lowering.graph
     interval = (0, key.shape[axis] - 1)
-    index_type = next((v.node.type for v in operands if _counts(v, axis)), None)
     order = graph.add("argsort", (key,), element_type=index_type or S32, interval=interval, axis=axis)
     results = []
     for value, node in zip(operands, nodes, strict=True):
