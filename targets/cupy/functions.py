@@ -75,8 +75,11 @@ def _sort(node: Node) -> OwnCall | None:
 
 
 def _argsort(node: Node) -> OwnCall | None:
-    if rows := _rows_of(node.operands[0], node.parameters["axis"]):
-        return OwnCall(f"argsort_{rows}", (Slot(0), node.parameters["axis"], node.type))
+    (x,) = node.operands
+    if x.parameters.get("function") == "sort_key" and x.operands[0].type.bits <= 32:
+        (x,) = x.operands  # in whose order the rows are sorted
+    if rows := _rows_of(x, node.parameters["axis"]):
+        return OwnCall(f"argsort_{rows}", (Slot(0), node.parameters["axis"], node.type), operands=(x,))
     return OwnCall("argsort_vector", (Slot(0), node.type)) if _is_vector(node.operands[0]) else None
 
 
