@@ -66,12 +66,14 @@ from .statistics.medians import medians
 from .statistics.pool_gradients import pool_gradients
 from .statistics.searches import searches
 from .unread_carries import unread_carries
+from .unread_results import unread_results
 
 ArrayPass = Callable[[Function, Support], None]  # raises what a target supports
 
 # The passes over functions of the array dialect, in order. Each may be left out by name.
 PIPELINE: tuple[ArrayPass, ...] = (
     unread_carries,
+    unread_results,
     idioms,
     threefry,
     remainders,

@@ -1,0 +1,30 @@
+"""Sorts by keys order what is read, and nothing else."""
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+
+from jax import lax  # noqa: E402
+from jax import numpy as jnp  # noqa: E402
+
+from xla2py.tests.passes.raising import assert_agrees, hlo, main  # noqa: E402
+
+GENERATOR = np.random.default_rng(0)
+X, Y = (GENERATOR.integers(-3, 3, (4, 9)).astype(np.float32) for _ in range(2))
+X[1, 2] = np.nan
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (lambda x, y: jnp.lexsort((y[0], x[0])), "sort_by_keys((sort_key(x[0]), sort_key(y[0])), (positions,), 0)"),
+        (lambda x, y: lax.sort((x, y), 1, num_keys=2)[1], "sort_by_keys((sort_key(x), sort_key(y)), (y,), 1)"),
+        (lambda x, y: lax.sort((x, y, x + y), 1, num_keys=2)[::2], "(x, x + y), 1)"),
+        (lambda x, y: lax.sort((x, y), 1, num_keys=2), "(x, y), 1)"),
+    ],
+)
+def test_what_nobody_reads_is_not_put_in_order(function, text):
+    module = hlo(function, X, Y)
+    assert text in " ".join(main(module).split())
+    assert_agrees(module, X, Y, without="unread_results")
