@@ -61,6 +61,45 @@ def digamma(x: np.ndarray) -> np.ndarray:
     return np.where(is_pole, np.nan, np.where(reflected, mirrored, digamma))
 
 
+# The factors of 1, 1 / b**2, .. in the difference of two of Stirling's series.
+STIRLING = (
+    0.0833333333333333,
+    -0.00277777777760991,
+    0.00079365066682539,
+    -0.00059520293135187,
+    0.000837308034031215,
+    -0.00165322962780713,
+)
+
+
+def betaln(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The logarithm of the magnitude of the beta function.
+
+    Source: Didonato and Morris, Algorithm 708, 1992: from 8 on ``lgamma(b) - lgamma(a +
+    b)`` is Stirling's series, which loses nothing where both are large.
+    """
+    a, b = np.minimum(a, b), np.maximum(a, b)
+    with np.errstate(all="ignore"):
+        ratio = a / b
+        share = ratio / (1 + ratio)
+        square = share * share
+        sums = [np.ones_like(share)]  # of the first powers of the share: 1, 3, 5, ..
+        for _ in STIRLING[1:]:
+            sums.append(1 + (share + square * sums[-1]))
+        inverse, series = np.square(1 / b), np.zeros_like(share)
+        for factor, powers in zip(STIRLING[::-1], sums[::-1], strict=True):
+            series = series * inverse + factor * powers
+        series = series * (share / b)
+        larger, smaller = (b + (a - 0.5)) * np.log1p(ratio), a * (np.log(b) - 1)
+        nearest = np.where(
+            larger <= smaller, series - smaller - larger, series - larger - smaller
+        )
+        log_beta: np.ndarray = lgamma(a) + np.where(
+            b < 8, lgamma(b) - lgamma(a + b), nearest
+        )
+        return log_beta
+
+
 # B(2k) / (2k)! for k = 12 down to 2: Bernoulli's numbers.
 BERNOULLI = (
     -1.3954464685812522e-19,

@@ -13,6 +13,7 @@ from jax import lax
 
 FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {  # with the number of their arguments
     "betainc": (jax.scipy.special.betainc, 3),
+    "betaln": (jax.scipy.special.betaln, 2),
     "digamma": (lax.digamma, 1),
     "entr": (jax.scipy.special.entr, 1),
     "gammainc": (lax.igamma, 2),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.tests.passes.raising import hlo, main
+from xla2py.tests.passes.raising import assert_agrees, hlo, main
 from xla2py.tests.targets.running import on_device, on_numpy
 from xla2py.transpile.equivalence.comparison import flatten
 from xla2py.transpile.equivalence.reference_process import run_hlo_in_child
@@ -209,3 +209,10 @@ def test_what_comes_after_an_instruction_comes_after_its_call():
     assert "xla2py.digamma" in printed and print_module(parse_module(printed)) == printed
     (call,) = (each for each in found.entry.instructions if each.opcode == "custom-call")
     assert call in found.entry.root["control-predecessors"]
+
+
+def test_a_function_that_is_computed_twice_is_named_both_times():
+    x = samples("lgamma", np.float32)[0]
+    text = hlo(lambda x: lax.lgamma(x) * lax.cos(lax.lgamma(x)), x)
+    assert text.count("log-plus-one(") == 2 and main(text).count("lgamma(") == 1 and "2.0149" not in main(text)
+    assert_agrees(text, np.abs(x) + 1, without="special_functions")

@@ -13,6 +13,7 @@ from .fields import ConfigError
 # The functions of the prelude and of the library: how many arguments each takes, and who calls it what.
 SPECIAL_FUNCTIONS: dict[str, tuple[int, tuple[str, ...]]] = {
     "betainc": (3, ("xla_builder.math.RegularizedIncompleteBeta",)),
+    "betaln": (2, ()),
     "digamma": (1, ("xla_builder.math.Digamma", "chlo.digamma", "mhlo.digamma")),
     "entr": (1, ()),
     "gammainc": (2, ("xla_builder.math.Igamma",)),

@@ -46,7 +46,8 @@ class _Naming:
         calls: Calls = {}
         for instruction in filter(is_array, computation.instructions):
             term, sizes = values[instruction], instruction.array_shape.dimensions
-            if places.setdefault((term, sizes), instruction) is not instruction or term.opcode != NAMED:
+            places.setdefault((term, sizes), instruction)
+            if term.opcode != NAMED:
                 continue
             operands = tuple(places[each, sizes] for each in term.operands if (each, sizes) in places)
             if len(operands) == len(term.operands) and self.is_supported(term.key, operands):
