@@ -182,3 +182,33 @@ def test_one_result_is_left(is_given_alone):
     assert_agrees(hlo, np.float32(0.25), without=PASS)
     text = xla2py.emit(hlo, debug=True).source
     assert "first(" not in text if is_given_alone else "def first(n: Scalar) -> Scalar:" in text
+
+
+TABLES = """HloModule m
+
+first {{
+  p = f32[5] parameter(0)
+  t = f32[5] parameter(1)
+  s = f32[5] sine(p)
+  c = f32[5] cosine(s)
+  h = f32[5] tanh(c)
+  e = f32[5] exponential(h)
+  ROOT a = f32[5] multiply(e, t)
+}}
+
+ENTRY main {{
+  x = f32[5] parameter(0)
+  t = f32[5] constant({{0.25, 1, 3, -2, 0.125}})
+  u = f32[5] constant({{0.25, 1, 3, -2, {last}}})
+  f = f32[5] call(x, t), to_apply=first
+  ROOT g = f32[5] call(f, u), to_apply=first
+}}
+"""
+
+
+@pytest.mark.parametrize(("last", "moves"), [("0.125", True), ("0.5", False)])
+def test_tables_that_are_the_same_in_all_calls(last, moves):
+    text = TABLES.format(last=last)
+    source = xla2py.emit(text, debug=True).source
+    assert ("def first(p: Array) -> Array:" in source) == moves
+    assert_agrees(text, np.linspace(-1, 1, 5, dtype=np.float32), without=PASS)

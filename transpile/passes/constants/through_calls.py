@@ -1,5 +1,5 @@
-"""Constants move through calls: a function makes itself what it is given the same number for in every call, and its
-callers make what it always gives the same number for.
+"""Constants move through calls: a function makes itself what it is given the same number or table for in every call,
+and its callers make what it always gives the same number for.
 
 JAX's derivative of a variance is such a case: the variance gives ``6 - ddof`` and ``6 - ddof > 0`` to its gradient.
 What follows from such a number is computed here, so that it moves on, and ``where(True, x, 0)`` is ``x``.
@@ -19,11 +19,11 @@ from ..calls_in_place import calls_of, handed_on, used_functions
 from .constants import chosen
 from .interpreter import value_of
 
-_Literals = Mapping[int, Node]  # by the place of an argument or a result
+_Constants = Mapping[int, Node]  # by the place of an argument or a result
 
 
 def constants_through_calls(program: Program) -> None:
-    """Drop the arguments and results of functions that are one number in all calls, until no more are known."""
+    """Drop the arguments and results of functions that are one constant in all calls, until no more are known."""
     fixed = {program.entry, *handed_on(program.functions)}
     waiting = [function for function in program.functions if function not in fixed]
     while waiting:
@@ -41,27 +41,31 @@ def constants_through_calls(program: Program) -> None:
         waiting = [function for function in program.functions if function not in fixed]
 
 
-def _given(called: Function, calls: list[Node]) -> _Literals:
-    """Return the arguments that are the same number in all calls."""
-    numbers: dict[int, Node] = {}
+def _given(called: Function, calls: list[Node]) -> _Constants:
+    """Return the arguments that are the same number or table in all calls."""
+    constants: dict[int, Node] = {}
     for place in range(len(called.parameters)):
         first, *others = (call.operands[place] for call in calls) if calls else (None,)
-        if first is not None and first.is_literal and all(_is_same(first, other) for other in others):
-            numbers[place] = first
-    return numbers
+        if first is not None and _is_constant(first) and all(_is_same(first, other) for other in others):
+            constants[place] = first
+    return constants
+
+
+def _is_constant(node: Node) -> bool:
+    return node.is_literal or node.opcode == "array"
 
 
 def _is_same(one: Node, other: Node) -> bool:
-    return other.is_literal and one.parameters["constant"] == other.parameters["constant"]
+    return other.opcode == one.opcode and one.parameters["constant"] == other.parameters["constant"]
 
 
-def _returned(called: Function) -> _Literals:
+def _returned(called: Function) -> _Constants:
     """Return the results that are numbers."""
     return {place: node for place, node in enumerate(called.flat_results) if node.is_literal}
 
 
-def _move(program: Program, called: Function, arguments: _Literals, results: _Literals) -> None:
-    """Put a function in the place of another that neither takes nor gives these numbers."""
+def _move(program: Program, called: Function, arguments: _Constants, results: _Constants) -> None:
+    """Put a function in the place of another that neither takes nor gives these constants."""
     left = tuple(node for place, node in enumerate(called.flat_results) if place not in results)
     function = replace(
         called,
@@ -71,10 +75,10 @@ def _move(program: Program, called: Function, arguments: _Literals, results: _Li
     )
     program.functions[program.functions.index(called)] = function
     live = live_nodes(function)
-    for place, number in arguments.items():
+    for place, constant in arguments.items():
         old = called.parameters[place]
         if old in live:
-            live.replace(old, function.graph.literal(literal_value(number), number.type))
+            live.replace(old, _made(function, constant))
     live.flush()
     if arguments:
         _fold(function)
@@ -85,8 +89,16 @@ def _move(program: Program, called: Function, arguments: _Literals, results: _Li
                 _fold(caller)
 
 
+def _made(function: Function, constant: Node) -> Node:
+    """Return the constant of another function in this one."""
+    if constant.is_literal:
+        return function.graph.literal(literal_value(constant), constant.type)
+    element_type, interval = constant.element_type, constant.interval
+    return function.graph.add("array", element_type=element_type, interval=interval, **constant.parameters)
+
+
 def _called_with_less(
-    caller: Function, called: Function, function: Function, arguments: _Literals, results: _Literals, node: Node
+    caller: Function, called: Function, function: Function, arguments: _Constants, results: _Constants, node: Node
 ) -> Node | None:
     """Return one result of a call of the ``function`` that stands for another; None for what is no such result."""
     call, graph = (node.operands[0] if node.opcode == "item" else node), caller.graph
