@@ -132,3 +132,32 @@ def test_kernels_are_written_for_arrays_of_one_shape():
     wanted = xla2py.emit(text, checks=False).load().main(*flat(RATE))
     for given, other in zip(emitted.main(*flat(RATE)), wanted, strict=True):
         np.testing.assert_allclose(given, other, rtol=1e-5)
+
+
+def _quadrature(sizes, *numbers):
+    """Sums of a long expression of positions, one for each number of them."""
+
+    def density(k, a, b, c, d, e, f, g, h, i, j, m, n):
+        s = jnp.sinc(k * a) * jnp.exp(-((k / b) ** 2)) + jnp.log(k * c + d) / (k * e + f)
+        t = jnp.tanh(k * g) * jnp.cos(k * h + i) - jnp.sqrt(k * j + m) * n
+        return (s * t + jnp.sin(s) * a) / (1 + t * t) * jnp.exp(-k) + s * k - t * b
+
+    return sum(density(jnp.arange(size) * 0.5 + 0.25, *numbers).sum() for size in sizes)
+
+
+NUMBERS = [np.float32(number) for number in np.linspace(0.5, 1.5, 12)]
+
+
+def test_long_work_may_need_many_values():
+    """Of the positions no more is computed outside than what is little work."""
+    text = hlo(lambda *numbers: _quadrature((8, 16, 32), *numbers), *NUMBERS)
+    source = xla2py.emit(text).source
+    assert source.count("np.sinc(") == 1 and source.count("def part_of_density") <= 1
+    assert source.count("np.tanh(") == 1
+    assert_agrees(text, *NUMBERS, without="repeats")
+
+
+def test_two_copies_are_written_out():
+    text = hlo(lambda *numbers: _quadrature((8, 16), *numbers), *NUMBERS)
+    assert xla2py.emit(text).source.count("np.sinc(") == 2
+    assert_agrees(text, *NUMBERS, without="repeats")

@@ -77,19 +77,27 @@ def function_of(function: Function, parts: list[Part]) -> Function:
 
 
 def label_of(graph: Graph, parts: Sequence[Part], chains: CallChains, own: Container[str]) -> str:
-    """What the function may be called: after the innermost function of the author's that all parts come from.
+    """What the function may be called: after the innermost function of the author's that all parts, or at least their
+    results, come from.
 
     ``own`` are the names of the traced function, which all parts come from.
     """
-    origins = [graph.origins[node] for part in parts for node in part.nodes if node in graph.origins]
-    frames = [chains.of(origin) for origin in origins]
-    label = ""
+    results = [part.nodes[k] for part in parts for k in part.outputs]
+    every = [node for part in parts for node in part.nodes]
+    words = (_common_word(graph, nodes, chains, own) for nodes in (every, results))
+    return next((f"part_of_{word}" for word in words if word), "")
+
+
+def _common_word(graph: Graph, nodes: Sequence[Node], chains: CallChains, own: Container[str]) -> str:
+    """Return the word of the innermost function that all of some nodes come from, or nothing."""
+    frames = [chains.of(graph.origins[node]) for node in nodes if node in graph.origins]
+    word = ""
     for level in zip(*frames, strict=False):
         functions = {(chains.frames[frame - 1].file_name, chains.frames[frame - 1].function_name) for frame in level}
         if len(functions) > 1:
             break
-        label = next((word_of(name, own) for _, name in functions), "") or label
-    return f"part_of_{label}" if label else ""
+        word = next((word_of(name, own) for _, name in functions), "") or word
+    return word
 
 
 def is_leaf(node: Node) -> bool:

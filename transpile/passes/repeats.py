@@ -10,13 +10,13 @@ the calls cost.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from math import inf
+from typing import Any
 
 from ..array.live import LiveNodes, live_nodes
 from ..array.node import Node
-from ..array.operations import CALLED_BY_NAME
 from ..array.program import Function, Program, roots
 from ..array.traversal import dependencies, topological
 from ..hlo.function_words import own_parts
@@ -25,7 +25,9 @@ from .parts import Call, Part, function_of, in_a_circle, label_of, put_calls
 
 _LEAST_COPIES = 3
 _LEAST_WORK = 6  # operations of a part worth a name
-_MOST_VALUES = 12  # inputs and outputs
+_MOST_VALUES = 12  # inputs and outputs, or one for so many operations:
+_WORK_OF_VALUE = 2
+_MOST_OF_ANY = 20
 
 
 def repeats(program: Program, *, of_one_shape: bool = False) -> None:
@@ -71,7 +73,7 @@ def _is_worth_it(parts: list[Part]) -> bool:
     if len(parts) < _LEAST_COPIES:
         return False
     work, values = len(parts[0].nodes), parts[0].values
-    if work < _LEAST_WORK or values > _MOST_VALUES:
+    if work < _LEAST_WORK or values > max(_MOST_VALUES, min(work // _WORK_OF_VALUE, _MOST_OF_ANY)):
         return False
     return 2 * (len(parts) - 1) * work > len(parts) * values
 
@@ -93,12 +95,18 @@ def _in_order(parts: list[Part]) -> list[Part]:
 def _connected(function: Function, order: list[Node]) -> list[list[Node]]:
     """The connected parts of element-wise work on arrays, each in the order of the program."""
     root = function.graph.root
+    fixed: set[Node] = set()  # positions, tables and what is computed of them with ease, which a function is given
+    for node in order:
+        is_small = node.opcode != "parameter" and not node.stands_alone and not node.operation.is_costly
+        if is_small and fixed.issuperset(dependencies(node)):
+            fixed.add(node)
     members = {
         node
         for node in order
         if node.region is root
+        and node not in fixed
         and node.operation.is_elementwise
-        and node.opcode not in CALLED_BY_NAME
+        and isinstance(node.parameters.get("function", ""), str)
         and node.ndim
         and node.type.is_floating
     }
@@ -140,11 +148,16 @@ def _part(nodes: list[Node], live: LiveNodes) -> Part | None:
                 references.append(("input", number, operand.element_type, bool(operand.shape)))
         if node.shape != shape or any(place.get(operand, -1) >= place[node] for operand in node.operands):
             return None
-        form.append((node.opcode, node.element_type, tuple(sorted(node.parameters.items())), tuple(references)))
+        form.append((node.opcode, node.element_type, _hashable(node.parameters), tuple(references)))
     outputs = [
         k for k, node in enumerate(nodes) if live.is_root(node) or any(user not in place for user in live.users(node))
     ]
     return Part(nodes, list(inputs), outputs, (tuple(form), tuple(outputs)))
+
+
+def _hashable(parameters: Mapping[str, Any]) -> Hashable:
+    items = sorted(parameters.items())
+    return tuple((name, _hashable(value) if isinstance(value, dict) else value) for name, value in items)
 
 
 def _needs_itself(part: Part, place: dict[Node, int]) -> bool:
