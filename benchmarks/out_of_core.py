@@ -360,7 +360,7 @@ def main() -> None:
                     continue
                 wall, busy, peak, tasks, value = figures
                 values.append(value)
-                planned = emitted.plan.mapped_peak_bytes >> 20
+                planned = emitted.plan.file_peak_bytes >> 20
                 plan = f"  (planned {planned})" if variant == "xla2py" else ""
                 times = f"{wall:7.1f} s {busy:7.1f} s of CPU"
                 print(f"{name:26} {variant:8} {times} {tasks:6.0f} tasks {peak / 2**20:6.0f} MiB{plan}", flush=True)

@@ -239,7 +239,7 @@ class Phase:
     level: int  # phases of a level need nothing of each other
     tasks: int
     task_bytes: int
-    mapped_task_bytes: int  # where arguments are mapped
+    file_task_bytes: int  # where arguments are files
     reads: tuple[str, ...]  # the arguments, or what of earlier phases is needed
     note: str = ""  # what has no form in chunks
     in_turn: bool = False  # each task goes on from the one before
@@ -250,15 +250,15 @@ class Phase:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The plan of a program in chunks: phases, how often its large arguments are read, bytes held at most by so many
-    ``threads``: where chunks of arguments must be loaded, and where these are files that are mapped into memory.
-    ``layout`` is what the same program at other sizes is arranged alike by.
+    ``threads``: where chunks of arguments must be loaded, and where these are files, of which a task may read a few
+    rows at a time. ``layout`` is what the same program at other sizes is arranged alike by.
     """
 
     phases: tuple[Phase, ...]
     passes: int
     threads: int
     peak_bytes: int
-    mapped_peak_bytes: int
+    file_peak_bytes: int
     chunks: tuple[tuple[str, tuple[int, ...]], ...]  # argument: the sizes of its chunks, -1 for a whole axis
     layout: Any = None
 

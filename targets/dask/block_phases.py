@@ -109,16 +109,6 @@ class BlockPhase:
         piece = rows * prod(sizes[axis + 1 :]) * place[0].type.dtype.itemsize
         return rows < sizes[axis] and prod(sizes[:axis]) > 1 and piece < CACHE_LINE
 
-    @cached_property
-    def _joins(self) -> bool:
-        """Tell whether a task is given blocks at once that have axes which the blocks it gives do not have: dask joins
-        blocks along these, even if there is one, and so copies it.
-        """
-        if self.accumulates or self.tiles is not None:
-            return False
-        (first, *others), symbols = self.roots, {x for source in self.trace.sources.values() for x in source.index}
-        return any(not symbol.is_cut if others else symbol not in first.index for symbol in symbols)
-
     def _largest(self, places: Iterable[Place], cut: CutAxis | None) -> int:
         return max((self.trace.bytes_at(place) for place in places if cut in place[1]), default=0)
 
@@ -154,7 +144,7 @@ class BlockPhase:
             name_of(self.first),
             tasks=self._tasks(),
             task_bytes=held + self.trace.given_bytes(),
-            mapped_task_bytes=held + self.trace.given_bytes(are_mapped=not (self._reads_scattered or self._joins)),
+            file_task_bytes=held + self.trace.given_bytes(by_rows=tiles is not None),
             sources=tuple(x for x in sources if x.ndim),
             passes=tuple(x for x in sources if is_argument(x) and chunks.is_cut(x)),
             handed_on_bytes=blocks,

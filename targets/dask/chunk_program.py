@@ -122,12 +122,12 @@ def _chosen(program: Program, limits: Limits, rounds: list[Round], process_bytes
         found = ChunkProgram(program, schedule, plan, ChunkLayout((*rounds, this)))
         if memory is None or fits(plan.peak_bytes):
             return found
-        if for_files is None and fits(plan.mapped_peak_bytes):
+        if for_files is None and fits(plan.file_peak_bytes):
             for_files = found
-        if plan.mapped_peak_bytes <= memory and (close is None or plan.peak_bytes <= memory < close.plan.peak_bytes):
+        if plan.file_peak_bytes <= memory and (close is None or plan.peak_bytes <= memory < close.plan.peak_bytes):
             close = found
     if for_files is None and close is None:
-        raise _refusal(min(plans, key=lambda plan: plan.mapped_peak_bytes), limits, process_bytes)
+        raise _refusal(min(plans, key=lambda plan: plan.file_peak_bytes), limits, process_bytes)
     return for_files or close
 
 
@@ -163,12 +163,12 @@ def _reused(function: Function, classes: AxisClasses) -> frozenset[Node]:
 
 
 def _refusal(plan: Plan, limits: Limits, process_bytes: int) -> UnsupportedError:
-    needs = f"the program needs about {plan.mapped_peak_bytes >> 20} MiB in chunks and may use {limits.memory}"
-    worst = max(plan.phases, key=lambda phase: phase.mapped_task_bytes, default=None)
+    needs = f"the program needs about {plan.file_peak_bytes >> 20} MiB in chunks and may use {limits.memory}"
+    worst = max(plan.phases, key=lambda phase: phase.file_task_bytes, default=None)
     if worst is None or size_in_bytes(limits.memory) <= process_bytes:
         and_more = "" if process_bytes == PROCESS_BYTES else ", with what compiles block functions,"
         holds = f"Python, NumPy and dask{and_more} take {process_bytes >> 20} MiB themselves"
     else:
-        holds = f"one task of {worst.name} holds {worst.mapped_task_bytes >> 20} MiB"
+        holds = f"one task of {worst.name} holds {worst.file_task_bytes >> 20} MiB"
     hint = (worst and worst.note) or "allow more with --memory"
     return UnsupportedError(Diagnostic("XP740", f"{needs}: {holds}", hint=hint))

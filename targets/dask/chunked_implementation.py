@@ -58,7 +58,8 @@ class ChunkedImplementation:
     are several results), ``holds_of_operands`` more of all operands, and ``element_bytes`` for each element, but never
     less than ``least_bytes`` says for the shape of a block; and there are ``tasks`` for each chunk of the result and of
     the operand ``each``, if any. Where it ``is_sized``, the call is told the ``chunks`` of the result, which may be cut
-    along any axis. Where it ``takes_files``, arrays that are computed lie in files for it.
+    along any axis. Where it ``takes_files``, arrays that are computed lie in files for it; ``by_rows`` it goes through
+    what lies in files a little at a time.
     """
 
     function: str
@@ -75,6 +76,7 @@ class ChunkedImplementation:
     each: int | None = 0
     is_sized: bool = False
     takes_files: bool = False
+    by_rows: bool = False
 
 
 Implementations = Mapping[str, tuple[ChunkedImplementation, ...]]  # by operation or function, the first choice first

@@ -51,7 +51,7 @@ def estimated(function: Function, schedule: Schedule, process_bytes: int, thread
         passes=max(passes.values(), default=1),
         threads=threads,
         peak_bytes=fixed + _in_threads(threads, rows, "task_bytes"),
-        mapped_peak_bytes=fixed + _in_threads(threads, rows, "mapped_task_bytes"),
+        file_peak_bytes=fixed + _in_threads(threads, rows, "file_task_bytes"),
         chunks=tuple(
             (_name(function, x), schedule.chunks.lengths_of(x)) for x in arguments if schedule.chunks.is_cut(x)
         ),
@@ -64,7 +64,7 @@ def _row(function: Function, cost: Cost, nodes: tuple[Node, ...], level: int, ti
         level=level,
         tasks=cost.tasks * times,
         task_bytes=cost.task_bytes,
-        mapped_task_bytes=cost.mapped_task_bytes,
+        file_task_bytes=cost.file_task_bytes,
         reads=tuple(_name(function, source) for source in cost.sources),
         note=cost.note,
         in_turn=cost.in_turn,

@@ -156,7 +156,8 @@ class ArrayPhase:
 class Cost:
     """The bytes and the work that a phase takes.
 
-    A task holds ``task_bytes``, and ``mapped_task_bytes`` where the arguments of ``main`` are mapped into memory. Of
+    A task holds ``task_bytes``, and ``file_task_bytes`` where the arguments of ``main`` are files, of which it
+    may read a few rows at a time. Of
     its results ``handed_on_bytes`` wait for later phases or for who calls ``main``, and ``part_bytes`` to be combined.
     ``sources`` are what it is computed from, and ``passes`` the arguments that are read once more. ``note`` says what
     is not done in chunks; where tasks run ``in_turn``, each goes on from the one before.
@@ -165,7 +166,7 @@ class Cost:
     name: str
     tasks: int
     task_bytes: int
-    mapped_task_bytes: int
+    file_task_bytes: int
     sources: tuple[Node, ...]
     passes: tuple[Node, ...]
     handed_on_bytes: int = 0

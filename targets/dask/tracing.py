@@ -175,16 +175,15 @@ class Trace:
             for size, cut in zip(self.chunks.classes.planned_shape(node), key, strict=False)
         ]
 
-    def given_bytes(self, *, are_mapped: bool = False) -> int:
+    def given_bytes(self, *, by_rows: bool = False) -> int:
         """The bytes of the blocks that a task is given.
 
-        Where arguments of ``main`` ``are_mapped``, their blocks count only if several are joined to one.
+        Where arguments of ``main`` are read ``by_rows``, their blocks count only if several are joined to one.
         """
         return sum(
             self.bytes_at(place)
             for place, source in self.sources.items()
-            if not (are_mapped and is_argument(source.node) and self.chunks.is_cut(source.node))
-            or self._is_joined(source)
+            if not (by_rows and is_argument(source.node) and self.chunks.is_cut(source.node)) or self._is_joined(source)
         )
 
     def _is_joined(self, source: Source) -> bool:

@@ -12,6 +12,7 @@ import dask.array as da
 import numpy as np
 from dask.tokenize import tokenize
 
+from .arrays_in_files import FileArray
 from .chunked_names import name_for
 from .tiles import Unread
 from .tiles_in_files import in_files
@@ -161,38 +162,15 @@ def spelled(chunks: Any, plan: Sequence[int]) -> Any:
 
 
 def on_disk(array: Any) -> Any:
-    """A memmap as an array that each task opens anew: to send it is to send its path.
+    """A memmap as an array that each task reads from its file: to send it is to send
+    its path, and when the file changed last.
 
     Other memmaps, which are views of one, as plain arrays of NumPy's.
     """
     is_file = isinstance(array, np.memmap) and array.filename and array.mode != "c"
     if is_file and not isinstance(array.base, np.ndarray) and array.flags.c_contiguous:
-        return FileArray(array)
+        path = str(array.filename)
+        file = FileArray(path, array.dtype, array.shape, array.offset)
+        file.token = os.stat(path).st_mtime_ns if array.mode == "r" else uuid4().hex
+        return file
     return array.view(np.ndarray) if isinstance(array, np.ndarray) else array
-
-
-class FileArray:
-    """The array of a memmap, by the name of its file. Slices are views of the file: it
-    is read where they are used.
-    """
-
-    def __init__(self, array: np.memmap) -> None:
-        self.path, self.offset = str(array.filename), array.offset
-        self.shape, self.dtype, self.ndim = array.shape, array.dtype, array.ndim
-        changed = os.stat(self.path).st_mtime_ns if array.mode == "r" else uuid4().hex
-        own = self.path, self.offset, self.shape, str(self.dtype), changed
-        self.token: tuple[Any, ...] = own
-
-    def __dask_tokenize__(self) -> Any:
-        return self.token
-
-    def reshape(self, shape: tuple[int, ...]) -> "FileArray":
-        """The same elements in another shape."""
-        other = copy(self)
-        other.shape, other.ndim = shape, len(shape)
-        other.token = *self.token, shape
-        return other
-
-    def __getitem__(self, index: Any) -> np.ndarray:
-        file = np.memmap(self.path, self.dtype, "r", self.offset, self.shape)
-        return np.asarray(file[index])

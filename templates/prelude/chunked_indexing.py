@@ -8,12 +8,14 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
-from .chunked import Chunked, FileArray, as_chunked, spans_of
+from .arrays_in_files import FileArray
+from .chunked import Chunked, as_chunked, spans_of
 from .chunked_names import name_for
 from .indexing import clamp_start
-from .tiles import block_of
 from .tiles_in_files import flat, in_files
 
+PAGES_BYTES = 1 << 16  # that the system maps where an element is looked up
+MOST_PAGES = 64  # so many, at the same time
 Found = tuple[
     tuple[Any, ...], np.ndarray
 ]  # a place in the result, and what belongs there
@@ -56,7 +58,7 @@ def look_up(
     A task reads only what its indices name: of a file, or of those in which the blocks
     of a computed array lie.
     """
-    meta, n = np.empty(0, x.array.dtype), x.array.shape[axis]
+    meta = np.empty(0, x.array.dtype)
     if isinstance(x.array, da.Array):
         task = partial(find_in_blocks, find, axis, x.chunks[axis])
         taken: da.Array = da.blockwise(
@@ -67,8 +69,7 @@ def look_up(
     others: list[Any] = []
     for k in kept:
         others += da.arange(x.array.shape[k], chunks=(x.chunks[k],)), letters[k]
-    is_view = isinstance(x.array, FileArray)  # taken at once: a slice reads nothing yet
-    lengths = (n,) if is_view else x.chunks[axis]
+    lengths = x.chunks[axis]
     task = partial(find_in_file, find, axis, x.array, lengths, kept)
     name = name_for("take", find, axis, x, blocks)
     taken = da.blockwise(task, found, *others, *blocks, name=name, meta=meta)
@@ -88,9 +89,12 @@ def find_in_blocks(
 
     def parts() -> Iterator[Found]:
         for block, along in zip(flat(blocks), spans_of(lengths), strict=True):
-            is_here = ((first >= along.start) & (first < along.stop)).any()
-            if is_here or not (first.size or along.start):
-                yield find(block_of(block), along.start, axis, first, *others)
+            index, own = list(block.index), block.index[axis]
+            begin = along.start - own.start
+            edges = edges_of_pages(block.array, axis, own, first - begin)
+            yield from found_at(
+                find, block.array, edges, begin, index, axis, first, *others
+            )
 
     return join_found(parts())
 
@@ -111,20 +115,49 @@ def find_in_file(
     index = [slice(None)] * len(array.shape)
     for k, places in zip(kept, blocks, strict=False):
         index[k] = slice(places[0], places[-1] + 1) if len(places) else slice(0)
+    edges = [*accumulate(lengths, initial=0)]
+    if isinstance(array, FileArray):
+        edges = edges_of_pages(array, axis, slice(0, edges[-1]), first)
+    return join_found(found_at(find, array, edges, 0, index, axis, first, *others))
 
-    def parts() -> Iterator[Found]:
-        for start, stop in pairwise(accumulate(lengths, initial=0)):
-            wanted = first[(first >= start) & (first < stop)]
-            if wanted.size:
-                index[axis] = slice(int(wanted.min()), int(wanted.max()) + 1)
-            elif first.size:
-                continue
-            else:
-                index[axis] = slice(0, 0)
-            part = np.asarray(array[tuple(index)])
-            yield find(part, index[axis].start, axis, first, *others)
 
-    return join_found(parts())
+def found_at(
+    find: Callable[..., Found],
+    array: Any,
+    edges: Sequence[int],
+    begin: int,
+    index: list[slice],
+    axis: int,
+    first: np.ndarray,
+    *others: np.ndarray,
+) -> Iterator[Found]:
+    """Return what indices name between each two ``edges`` of an array along an axis,
+    which begins with the place ``begin``.
+    """
+    for start, stop in pairwise(edges):
+        wanted = first[(first >= begin + start) & (first < begin + stop)] - begin
+        if wanted.size:
+            index[axis] = slice(int(wanted.min()), int(wanted.max()) + 1)
+        elif first.size or begin + start:
+            continue
+        else:
+            index[axis] = slice(0, 0)
+        source = array.mapped() if isinstance(array, FileArray) else array
+        part = np.asarray(source[tuple(index)])
+        yield find(part, begin + index[axis].start, axis, first, *others)
+
+
+def edges_of_pages(
+    array: FileArray, axis: int, part: slice, places: np.ndarray
+) -> list[int]:
+    """Cut a part of an axis so that between two edges not many pages of the file are
+    looked up: these are mapped until then.
+    """
+    stride = array.mapped().strides[axis]
+    inside = places[(places >= part.start) & (places < part.stop)].astype(np.int64)
+    pages = np.unique(inside * stride // PAGES_BYTES)
+    ends = -(-pages[MOST_PAGES::MOST_PAGES] * PAGES_BYTES // stride)
+    return [part.start, *ends.tolist(), part.stop]
 
 
 def find_elements(

@@ -8,7 +8,7 @@ import dask.array as da
 import numpy as np
 
 from .chunked import Chunked, spans_of
-from .tiles import block_of
+from .tiles import block_of, left_in_file, put_part
 
 
 def block_key(one: Any) -> Any:
@@ -40,13 +40,13 @@ def box_from(source: Any, box: Sequence[slice]) -> np.ndarray:
     if not isinstance(source, list):
         return np.asarray(source[tuple(box)])
     edges, blocks = source
-    blocks = [block_of(block) for block in blocks]
+    blocks = [left_in_file(block) for block in blocks]
     result = np.empty([part.stop - part.start for part in box], blocks[0].dtype)
     for places, block in zip(product(*edges), blocks, strict=True):
         inside, own = overlap(box, places, box)
         if len(blocks) == 1:
-            return np.asarray(block[own])
-        result[inside] = block[own]
+            return np.asarray(block_of(block[own]))
+        put_part(result[inside], block, own)
     return result
 
 

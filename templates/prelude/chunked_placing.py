@@ -13,7 +13,7 @@ import numpy as np
 from .chunked import Chunked, as_chunked, spans_of
 from .chunked_names import name_for
 from .chunked_tasks import array_of_tasks
-from .tiles import block_of
+from .tiles import block_of, left_in_file, put_part
 
 Box = tuple[slice, ...]
 # An array, and its place that stands at the first of the result: before or behind all
@@ -191,13 +191,14 @@ class Placing:
 
     def __call__(self, *sources: Any) -> np.ndarray:
         parts = [
-            (own, np.asarray(block_of(source)[inner])[self.order])
+            (own, left_in_file(source), inner)
             for (own, inner), source in zip(self.pieces, sources, strict=True)
         ]
         if len(parts) == 1 and parts[0][0] == self.box:
-            return parts[0][1]
+            ((_, source, inner),) = parts
+            return np.asarray(block_of(source[inner]))[self.order]
         shape = [part.stop for part in self.box]
         result = np.full(shape, self.fill, self.dtype)
-        for own, part in parts:
-            result[own] = part
+        for own, source, inner in parts:
+            put_part(result[own][self.order], source, inner)
         return result

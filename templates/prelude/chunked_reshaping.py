@@ -8,7 +8,8 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
-from .chunked import Chunked, FileArray, as_chunked
+from .arrays_in_files import FileArray
+from .chunked import Chunked, as_chunked
 from .chunked_names import name_for
 from .chunked_tasks import array_of_tasks
 from .tiles import block_of

@@ -12,7 +12,7 @@ import numpy as np
 from .chunked import as_chunked
 from .chunked_names import name_for
 from .chunked_tasks import array_of_tasks, one_of
-from .tiles import MEMORY, TILE_BYTES, block_of
+from .tiles import MEMORY, TILE_BYTES, block_of, left_in_file, rows_of
 from .windows import associative_scan
 
 Scan = Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]]
@@ -41,13 +41,13 @@ def accumulated(
     function: np.ufunc, axis: int, dtype: np.dtype, block: Any, carry: np.ndarray | None
 ) -> np.ndarray:
     """``function.accumulate`` of a block, from what the one before it ended with."""
-    x = block_of(block)
+    x = left_in_file(block)
     result = MEMORY.room(x.shape, dtype)
     step = max(1, x.shape[axis] * TILE_BYTES // max(1, x.nbytes))
     for start in range(0, x.shape[axis], step):
-        tile = (slice(None),) * axis + (slice(start, start + step),)
-        part = result[tile]
-        function.accumulate(x[tile], axis, dtype, out=part)
+        rows = slice(start, start + step)
+        part = result[(slice(None),) * axis + (rows,)]
+        function.accumulate(rows_of(x, axis, rows), axis, dtype, out=part)
         if carry is not None:
             function(carry, part, out=part)
         carry = last_of(axis, part)

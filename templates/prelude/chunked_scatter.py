@@ -12,7 +12,7 @@ import numpy as np
 from .chunked import Chunked, as_chunked, slices_along
 from .chunked_tasks import reduce_parts
 from .indexing import scatter_into
-from .tiles import TILE_BYTES, block_of
+from .tiles import TILE_BYTES, own_block
 from .tiles_in_files import each_in_turn
 
 
@@ -92,7 +92,7 @@ def scatter_into_part(
     combine: np.ufunc | None, x: Any, rows: slice, *updates: Any
 ) -> np.ndarray:
     """These ``rows`` of the first axis, with the updates that land there."""
-    result = np.array(block_of(x))
+    result = own_block(x)
     for values, *indices in each_in_turn(*updates):
         scatter_by_tiles(result, rows.start, indices, values, combine)
     return result

@@ -11,7 +11,7 @@ import numpy as np
 from .chunked import as_chunked, slices_along
 from .chunked_indexing import take_in_chunks
 from .indexing import clamp_start
-from .tiles import block_of
+from .tiles import block_of, left_in_file, own_block
 from .tiles_in_files import flat
 
 
@@ -64,7 +64,7 @@ def update_part(
     """A chunk with those ``parts`` of an update that reach into it. ``places`` are, for
     each of the ``axes`` along which it moves, the chunk's slice and where it starts.
     """
-    result = np.array(block_of(x))
+    result = own_block(x)
     for part, block in zip(parts, flat(update), strict=True):
         inside, taken = ([slice(None)] * result.ndim for _ in range(2))
         for axis, (low, high), along, start in zip(
@@ -75,7 +75,7 @@ def update_part(
             inside[axis] = slice(first - begin, last - begin)
             taken[axis] = slice(first - low, last - low)
         if result[tuple(inside)].size:
-            result[tuple(inside)] = block_of(block)[tuple(taken)]
+            result[tuple(inside)] = block_of(left_in_file(block)[tuple(taken)])
     return result
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
+from .arrays_in_files import FileArray
 from .chunked_tasks import one_of
 from .ordering import sort_with
 from .tiles import LINE_CHUNKS
@@ -16,6 +17,7 @@ from .tiles_in_files import Stored
 from .tiles_recut import recut, whole_along
 
 SAMPLES = 64  # of each sorted chunk that are compared at a time
+MAPPED_RUNS_BYTES = 1 << 25  # of all runs, at most, for a task to map them as a whole
 ROUNDS = 64  # of comparing; 5 or so are needed
 SortedRun = tuple[Any, ...]  # Stored: a sorted chunk of each array, as [*lines, place]
 Order = Callable[..., np.ndarray]  # gives the stable order of keys along the last axis
@@ -176,19 +178,44 @@ def start_in_runs(
     """Return how many elements of each run go before a chunk of the result, as [*lines,
     run]. Equal ones are in the order of the runs.
     """
-    runs = [[part.read() for part in run[:keys]] for run in in_files]
+    runs = arrays_of(in_files, keys)
     starts = np.empty((*runs[0][0].shape[:-1], len(runs)), np.int64)
     for line in np.ndindex(starts.shape[:-1]):
-        of_line = [[key[line] for key in run] for run in runs]
+        of_line = [[line_of(key, line) for key in run] for run in runs]
         starts[line] = counts_of_first(order, of_line, edges[number[0]])
     return starts
 
 
-def counts_of_first(
-    order: Order, runs: list[list[np.ndarray]], rank: int
-) -> np.ndarray:
+def arrays_of(in_files: list[SortedRun], count: int | None) -> list[list[Any]]:
+    """The first arrays of each run: pages of their files if these are small, else
+    arrays in files, of which few pages are mapped at a time.
+    """
+    size = sum(part.nbytes for run in in_files for part in run)
+    is_small = size <= MAPPED_RUNS_BYTES
+    return [
+        [part.read() if is_small else part.array for part in run[:count]]
+        for run in in_files
+    ]
+
+
+def line_of(x: Any, place: tuple[int, ...]) -> Any:
+    """A line of what ``arrays_of`` gave."""
+    if not isinstance(x, FileArray):
+        return x[place]
+    line = x.reshape(x.shape[-1:])
+    number = int(np.ravel_multi_index(place, x.shape[:-1])) if place else 0
+    line.offset += number * x.shape[-1] * x.dtype.itemsize
+    return line
+
+
+def look_up_in(line: Any, places: np.ndarray) -> Any:
+    """The elements of a line at some places."""
+    return (line.mapped() if isinstance(line, FileArray) else line)[places]
+
+
+def counts_of_first(order: Order, runs: list[list[Any]], rank: int) -> np.ndarray:
     """Return how many elements of each run are among the first ``rank``."""
-    n = np.array([len(run[0]) for run in runs])
+    n = np.array([run[0].shape[0] for run in runs])
     low, high = np.zeros_like(n), n
     for _ in range(ROUNDS):
         if (low == high).all():
@@ -207,7 +234,7 @@ def in_turn(rank: int, lengths: np.ndarray) -> np.ndarray:
 
 def closer_bounds(
     order: Order,
-    runs: list[list[np.ndarray]],
+    runs: list[list[Any]],
     rank: int,
     low: np.ndarray,
     high: np.ndarray,
@@ -218,7 +245,9 @@ def closer_bounds(
     samples = []
     for k in range(len(runs[0])):
         pairs = zip(runs, at, strict=True)
-        parts = [run[k][np.minimum(i, len(run[k]) - 1)] for run, i in pairs]
+        parts = [
+            look_up_in(run[k], np.minimum(i, run[k].shape[0] - 1)) for run, i in pairs
+        ]
         samples.append(np.concatenate(parts))
     ordered = order(*samples)
     # Of each run at least, and at most, so many elements do not come after a sample.
@@ -250,7 +279,7 @@ def merge_runs(
     starts: list[np.ndarray],
 ) -> tuple[np.ndarray, ...]:
     """A chunk of the result, of each array."""
-    runs = [[part.read() for part in run] for run in in_files]
+    runs = arrays_of(in_files, None)
     n, k = np.array([run[0].shape[-1] for run in runs]), number[0]
     ends = np.stack([*starts, np.broadcast_to(n, starts[0].shape)])
     # A comparator that contradicts itself gives no order, but nothing may be lost.
@@ -261,6 +290,8 @@ def merge_runs(
         row = np.empty((*starts[0].shape[:-1], size), runs[0][x].dtype)
         for line in np.ndindex(starts[0].shape[:-1]):
             pieces = zip(runs, first[line], last[line], strict=True)
-            row[line] = np.concatenate([run[x][line][i:j] for run, i, j in pieces])
+            row[line] = np.concatenate(
+                [line_of(run[x], line)[i:j] for run, i, j in pieces]
+            )
         rows.append(row)
     return tuple(np.moveaxis(x, -1, axis) for x in sorted_rows(order, keys, rows))

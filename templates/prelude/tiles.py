@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .arrays_in_files import FileArray
+
 # Of one argument in a call: little enough to stay in the cache, and enough that threads
 # seldom wait for the interpreter. Windows read rows of their neighbours again.
 TILE_BYTES = 1 << 20
@@ -21,7 +23,7 @@ class Tiled:
     ``cut`` says for each argument along which axis the rows lie; None: each call gets
     it whole. ``joined`` says for the result, or for each of several, along which axis
     those of all calls are joined, or the ufunc that combines them. Temporary arrays are
-    small, and of a mapped file only the rows are read. ``rows`` are the most for a
+    small, and of a file only the rows are read. ``rows`` are the most for a
     call, where much is made of small arguments.
     """
 
@@ -36,8 +38,11 @@ class Tiled:
         self.__name__ = function.__name__  # for dask's progress bars and dashboard
 
     def __call__(self, *arguments: Any) -> Any:
-        blocks = [block_of(argument) for argument in arguments]
-        pairs = list(zip(blocks, self.cut, strict=True))
+        given = zip(arguments, self.cut, strict=True)
+        pairs = [
+            (block_of(x) if axis is None else left_in_file(x), axis)
+            for x, axis in given
+        ]
         count = next(x.shape[axis] for x, axis in pairs if axis is not None)
         most = max(x.nbytes for x, axis in pairs if axis is not None)
         ways = self.joined if isinstance(self.joined, tuple) else (self.joined,)
@@ -47,10 +52,7 @@ class Tiled:
             step = max(1, count * tile_bytes // max(1, most))
             stop = min(start + min(step, self.rows or count), count)
             tile = slice(start, stop)
-            rows = [
-                x if axis is None else x[(slice(None),) * axis + (tile,)]
-                for x, axis in pairs
-            ]
+            rows = [x if axis is None else rows_of(x, axis, tile) for x, axis in pairs]
             made = self.function(*rows)
             several = made if isinstance(self.joined, tuple) else (made,)
             for k, (part, way) in enumerate(zip(several, ways, strict=True)):
@@ -70,19 +72,26 @@ class Unread:
     """A part of an array that is read by the task that needs it."""
 
     def __init__(self, array: Any, index: tuple[slice, ...]) -> None:
-        self.array, self.index = array, index
+        self.array, self.index, self.dtype = array, index, array.dtype
+        self.shape = tuple(map(len, map(places_in, index)))
+        self.nbytes = prod(self.shape) * self.dtype.itemsize
 
     def read(self) -> np.ndarray:
         """The part."""
         return np.asarray(self.array[self.index])
 
-    def __getitem__(self, inner: tuple[slice, ...]) -> Any:
+    def __getitem__(self, inner: tuple[slice, ...]) -> "Unread":
         """A part of it: dask cuts along the edges of all arrays that meet."""
-        pairs = zip(self.index, inner, strict=True)
-        return Unread(
-            self.array,
-            tuple(slice(x.start + y.start, x.start + y.stop) for x, y in pairs),
-        )
+        index = list(self.index)
+        for axis, part in enumerate(inner):
+            places = places_in(index[axis])[part]
+            index[axis] = slice(places.start, places.stop, places.step)
+        return Unread(self.array, tuple(index))
+
+
+def places_in(part: slice) -> range:
+    """The places along an axis that a slice has."""
+    return range(part.start, part.stop, part.step or 1)
 
 
 def block_of(argument: Any) -> Any:
@@ -90,6 +99,38 @@ def block_of(argument: Any) -> Any:
     while isinstance(argument, list):
         (argument,) = argument
     return argument.read() if isinstance(argument, Unread) else argument
+
+
+def left_in_file(argument: Any) -> Any:
+    """A block of which parts are taken: one that lies in a file stays there."""
+    while isinstance(argument, list):
+        (argument,) = argument
+    is_in_file = isinstance(argument, Unread) and isinstance(argument.array, FileArray)
+    return argument if is_in_file else block_of(argument)
+
+
+def own_block(argument: Any) -> np.ndarray:
+    """A block that may be changed."""
+    block = left_in_file(argument)
+    result = np.empty(block.shape, block.dtype)
+    put_part(result, block, ())
+    return result
+
+
+def rows_of(x: Any, axis: int, rows: slice) -> Any:
+    """Some rows of what ``left_in_file`` gave."""
+    return block_of(x[(slice(None),) * axis + (rows,)])
+
+
+def put_part(result: np.ndarray, source: Any, index: tuple[slice, ...]) -> None:
+    """``result[...] = source[index]``, which is read to where it belongs."""
+    if isinstance(source, Unread):
+        part = source[index]
+        source, index = part.array, part.index
+    if isinstance(source, FileArray):
+        source.read_into(result, index)
+    else:
+        result[...] = source[index]
 
 
 class Memory:

@@ -12,11 +12,12 @@ import dask
 import dask.array as da
 import numpy as np
 
+from .arrays_in_files import FileArray
 from .chunked_names import name_for, phase_of
 from .tiles import Unread, block_of
 
 
-class Stored(Unread):
+class BlockFile(FileArray):
     """A block in a file of its own, in dask's temporary directory; the file goes with
     the last reference to it.
 
@@ -24,22 +25,23 @@ class Stored(Unread):
     """
 
     def __init__(self, block: np.ndarray) -> None:
-        self.dtype, self.shape = block.dtype, block.shape
         folder = dask.config.get("temporary_directory", None)
         with NamedTemporaryFile(prefix="block-", dir=folder, delete=False) as file:
             weakref.finalize(self, os.unlink, file.name)
             block.tofile(file)
-        self.path = file.name
-
-    def read(self) -> np.ndarray:
-        """The block, as a view of the file."""
-        return np.asarray(np.memmap(self.path, self.dtype, "r", 0, self.shape))
-
-    def __getitem__(self, inner: tuple[slice, ...]) -> Any:
-        return self.read()[inner]
+        super().__init__(file.name, block.dtype, block.shape)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Stored, (np.array(self.read()),)
+        return BlockFile, (self[...],)
+
+
+class Stored(Unread):
+    """A block that lies in a file until it is read."""
+
+    def __init__(self, block: np.ndarray) -> None:
+        super().__init__(
+            BlockFile(block), tuple(map(slice, [0] * block.ndim, block.shape))
+        )
 
 
 def in_files(x: da.Array) -> da.Array:
@@ -78,6 +80,7 @@ def each_in_turn(*arguments: Any) -> Iterator[list[Any]]:
     with each of them.
     """
     lists = [list(flat(argument)) for argument in arguments]
+    lists = [blocks if len(blocks) > 1 else [block_of(blocks)] for blocks in lists]
     for k in range(max(map(len, lists))):
         yield [block_of(blocks[k % len(blocks)]) for blocks in lists]
 

@@ -1,7 +1,7 @@
 """Arrays in other chunks, by way of files."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate, pairwise, product
 from math import isqrt, prod
@@ -10,8 +10,10 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
+from .arrays_in_files import FileArray, in_one_piece
 from .chunked_names import name_for, phase_of
 from .chunked_tasks import array_of_tasks
+from .tiles import put_part
 from .tiles_in_files import Stored, in_files
 
 Sizes = tuple[int, ...]  # of the chunks along an axis
@@ -53,7 +55,8 @@ def assembled(
 def joined(shape: Sizes, found: list[Overlaps], blocks: Sequence[Stored]) -> np.ndarray:
     """A block made of parts of others, which were ``found`` along each axis."""
     result = np.empty(shape, blocks[0].dtype)
-    put_parts(result, found, blocks)
+    for target, block, source in parts_of(found, blocks):
+        put_part(result[target], block, source)
     return result
 
 
@@ -64,17 +67,29 @@ def joined_in_file(
     at once, so that a disk without room for it raises OSError.
     """
     result = Stored(np.zeros(shape, blocks[0].dtype))
-    put_parts(np.memmap(result.path, result.dtype, "r+", 0, shape), found, blocks)
+    for target, block, source in parts_of(found, blocks):
+        write_part(result.array, target, block[source].read())
     return result
 
 
-def put_parts(
-    result: np.ndarray, found: list[Overlaps], blocks: Sequence[Stored]
-) -> None:
-    """Write the parts of blocks that were ``found`` along each axis to a result."""
+def write_part(array: FileArray, index: tuple[slice, ...], part: np.ndarray) -> None:
+    """Write a part of an array in a file."""
+    with open(array.path, "r+b") as file:
+        for at, there, here in array.pieces(index, part):
+            if in_one_piece(there, here):
+                file.seek(at)
+                file.write(np.ravel(here).view(np.uint8).data)
+            else:
+                array.pages(at, there, "r+")[...] = here
+
+
+def parts_of(found: list[Overlaps], blocks: Sequence[Stored]) -> Iterator[Any]:
+    """The parts of blocks that were ``found`` along each axis: where each belongs, the
+    block, and where it lies there.
+    """
     for block, parts in zip(blocks, product(*found), strict=True):
         target = tuple(target for _, _, target in parts)
-        result[target] = block[tuple(source for _, source, _ in parts)]
+        yield target, block, tuple(source for _, source, _ in parts)
 
 
 def overlaps(old: Sizes, new: Sizes) -> list[Overlaps]:

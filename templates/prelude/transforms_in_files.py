@@ -122,7 +122,7 @@ def transformed_columns(
     shape = (*blocks[0].shape[:-1], rows, stop - start)
     signal = np.zeros(shape, blocks[0].dtype)
     for block, (begin, end) in zip(blocks, pairwise(edges), strict=True):
-        numbers = block.read()
+        numbers = block.array.mapped()  # a few pages of each row, until the next block
         for row in range(begin // columns, -(-end // columns)):
             at = row * columns
             i, j = max(begin, at + start), min(end, at + stop)
@@ -141,7 +141,7 @@ def transformed_rows(
 ) -> Stored:
     """Some rows of what was transformed by columns."""
     part = slice(first[0], first[0] + height)
-    rows = np.concatenate([block.read()[..., part, :] for block in blocks], -1)
+    rows = np.concatenate([block.array[..., part, :] for block in blocks], -1)
     return Stored(by_lines(kind, rows.shape[-1], rows.ndim - 1, rows))
 
 
@@ -153,7 +153,7 @@ def terms_of_rows(
     start, stop = edges[number[0]], edges[number[0] + 1]
     first = start // rows
     part = slice(first, -(-stop // rows))
-    columns = np.concatenate([block.read()[..., part] for block in blocks], -2)
+    columns = np.concatenate([block.array[..., part] for block in blocks], -2)
     terms = columns.mT.reshape(*columns.shape[:-2], -1)
     return terms[..., start - first * rows : stop - first * rows]
 

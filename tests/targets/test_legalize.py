@@ -215,7 +215,7 @@ def test_a_trace_takes_the_chunks_on_the_diagonal():
     plan = plan_of(text, chunks="4MiB")
     first, _ = plan.phases
     assert (first.name, first.tasks, first.note) == ("diagonal", 64, "")
-    assert 4 << 20 < first.task_bytes < 5 << 20 and first.mapped_task_bytes < 1 << 20
+    assert 4 << 20 < first.file_task_bytes == first.task_bytes < 5 << 20
 
 
 def test_a_triangle_takes_what_one_pass_takes():
@@ -289,7 +289,7 @@ def test_what_is_only_turned_is_a_view():
 }"""
     plan, generated = plan_of(text, chunks="64KiB"), xla2py.emit(text, "dask", chunks="64KiB")
     body, _ = generated.source.split("\ndef check_arguments")
-    assert "Tiled(" not in body and plan.phases[0].mapped_task_bytes == 0
+    assert "Tiled(" not in body and plan.phases[0].file_task_bytes == plan.phases[0].task_bytes
     x = np.random.default_rng(7).random((2048, 3, 64), np.float32)
     is_view = generated.load().main(x).map_blocks(lambda block: np.array([[[np.shares_memory(block, x)]]]), dtype=bool)
     assert is_view.compute(scheduler="sync").all()

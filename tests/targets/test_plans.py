@@ -67,7 +67,7 @@ def plan_and_peak_within(name, given, planned):
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_a_run_takes_what_is_planned_and_no_more(name):
     plan, allowed, peak = plan_and_peak_within(name, Loaded, lambda plan: plan.peak_bytes)
-    assert plan.mapped_peak_bytes <= plan.peak_bytes <= size_in_bytes(memory_of(name))
+    assert plan.file_peak_bytes <= plan.peak_bytes <= size_in_bytes(memory_of(name))
     assert peak <= allowed
 
 
@@ -109,9 +109,9 @@ def test_a_run_on_files_takes_what_is_planned_for_files(name, tmp_path):
         np.save(path, array)
         return np.load(path, mmap_mode="r")
 
-    plan, allowed, peak = plan_and_peak_within(name, file, lambda plan: plan.mapped_peak_bytes)
+    plan, allowed, peak = plan_and_peak_within(name, file, lambda plan: plan.file_peak_bytes)
     assert peak <= allowed
-    assert plan.mapped_peak_bytes <= 2 * (PROCESS_BYTES + peak)
+    assert plan.file_peak_bytes <= 2 * (PROCESS_BYTES + peak)
 
 
 def test_memory_is_planned_for_as_many_threads_as_there_are():
@@ -139,8 +139,8 @@ def test_the_graph_of_many_tasks_is_counted():
     text = one.text(one.rows(size_in_bytes("64MiB")))
     few, many = (plan_of(text, chunks=chunks) for chunks in ("64KiB", "8KiB"))
     assert [plan.phases[0].tasks for plan in (few, many)] == [1024, 8192]
-    assert few.mapped_peak_bytes < PROCESS_BYTES + (4 << 20)
-    assert many.mapped_peak_bytes > PROCESS_BYTES + TASK_BYTES * (8192 - FEW_TASKS)
+    assert few.file_peak_bytes < PROCESS_BYTES + (4 << 20)
+    assert many.file_peak_bytes > PROCESS_BYTES + TASK_BYTES * (8192 - FEW_TASKS)
 
 
 def test_a_refusal_tells_what_the_best_chunks_need():
@@ -148,7 +148,7 @@ def test_a_refusal_tells_what_the_best_chunks_need():
     text = BENCHMARKS["heat"].text(BENCHMARKS["heat"].rows(size_in_bytes("512MiB")))
     with pytest.raises(UnsupportedError, match=r"the program needs about 15. MiB in chunks and may use 128MiB"):
         plan_of(text, memory="128MiB")
-    assert size_in_bytes("128MiB") < plan_of(text, memory="160MiB").mapped_peak_bytes <= size_in_bytes("160MiB")
+    assert size_in_bytes("128MiB") < plan_of(text, memory="160MiB").file_peak_bytes <= size_in_bytes("160MiB")
 
 
 def test_blocks_that_dask_joins_are_counted_though_they_lie_in_files():
@@ -158,7 +158,7 @@ def test_blocks_that_dask_joins_are_counted_though_they_lie_in_files():
   ROOT r = f32[65536,16] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
 }"""
     (phase,) = plan_of(text, chunks="1MiB").phases
-    assert phase.mapped_task_bytes >= 1 << 20
+    assert phase.file_task_bytes >= 1 << 20
 
 
 def test_places_in_sorted_columns_have_64_bits():

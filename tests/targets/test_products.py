@@ -256,7 +256,7 @@ def test_a_stored_block_is_a_file_as_long_as_there_is_a_reference(tmp_path):
         assert len(list(tmp_path.iterdir())) == 2
         del block
         gc.collect()
-        assert [path.name for path in tmp_path.iterdir()] == [copy.path.rpartition("/")[2]]
+        assert [path.name for path in tmp_path.iterdir()] == [copy.array.path.rpartition("/")[2]]
         view = copy.read()
         del copy
         gc.collect()

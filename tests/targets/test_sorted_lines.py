@@ -45,14 +45,14 @@ def test_a_task_holds_at_least_a_line():
     """Both the line that is sorted and the result."""
     line = 4 << 19
     found = plan(1 << 19, 256)
-    assert found.phases[0].mapped_task_bytes >= 2 * line
-    assert found.mapped_peak_bytes >= PROCESS_BYTES + THREADS * 2 * line
+    assert found.phases[0].file_task_bytes >= 2 * line
+    assert found.file_peak_bytes >= PROCESS_BYTES + THREADS * 2 * line
 
 
 def test_columns_that_are_read_at_once_are_copied():
     """A block of a file is copied, too: dask joins the blocks along an axis that is needed whole, even if it is one."""
     (phase,) = plan(1 << 19, 256, "512MiB").phases
-    assert phase.mapped_task_bytes == phase.task_bytes >= 2 * 6 * (4 << 19)
+    assert phase.file_task_bytes == phase.task_bytes >= 2 * 6 * (4 << 19)
 
 
 def test_the_caller_may_cut_other_columns(tmp_path):

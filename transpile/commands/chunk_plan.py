@@ -41,7 +41,7 @@ def show_chunk_plan(compilation: Compilation, plan: Plan, arguments: Mapping[str
             ", ".join(_unique(names.get(node, phase.name) for node in phase.arrays)),
             str(phase.tasks),
             size_text(phase.task_bytes),
-            size_text(phase.mapped_task_bytes),
+            size_text(phase.file_task_bytes),
             ", ".join(_unique(told(text) if x is None else names.get(x, text) for x, text in _sources(phase))),
             phase.note,
         )
@@ -49,7 +49,7 @@ def show_chunk_plan(compilation: Compilation, plan: Plan, arguments: Mapping[str
     ]
     write_table(("phase", "computes", "tasks", "one holds", "of files", "from", ""), rows)
     click.echo(f"\npasses over the arguments  {plan.passes}")
-    loaded, mapped = size_text(plan.peak_bytes), size_text(plan.mapped_peak_bytes)
+    loaded, mapped = size_text(plan.peak_bytes), size_text(plan.file_peak_bytes)
     click.echo(f"peak memory in chunks      files: about {mapped}, arrays that must be loaded: about {loaded};")
     click.echo(f"                           in {plan.threads} threads, the result not counted")
 

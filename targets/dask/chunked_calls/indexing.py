@@ -59,11 +59,17 @@ def _sliced(node: Node) -> OperandAxes:
 
 
 IMPLEMENTATIONS: Implementations = {
-    "getitem": (ChunkedImplementation("take_in_chunks", _row, _take_row, reads=1, each=None),),
-    "take": (ChunkedImplementation("take_in_chunks", _table, _take, reads=1, each=None),),
-    "advanced_index": (ChunkedImplementation("take_in_chunks", _first_indexed, _take_elements, reads=1, each=None),),
-    "take_along_axis": (ChunkedImplementation("take_along_axis_in_chunks", _table, _take, reads=1, each=None),),
+    "getitem": (ChunkedImplementation("take_in_chunks", _row, _take_row, reads=1, each=None, by_rows=True),),
+    "take": (ChunkedImplementation("take_in_chunks", _table, _take, reads=1, each=None, by_rows=True),),
+    "advanced_index": (
+        ChunkedImplementation("take_in_chunks", _first_indexed, _take_elements, reads=1, each=None, by_rows=True),
+    ),
+    "take_along_axis": (
+        ChunkedImplementation("take_along_axis_in_chunks", _table, _take, reads=1, each=None, by_rows=True),
+    ),
     "dynamic_slice": (
-        ChunkedImplementation("dynamic_slice_in_chunks", _sliced, as_it_is, reads=1, holds=PLACES, is_sized=True),
+        ChunkedImplementation(
+            "dynamic_slice_in_chunks", _sliced, as_it_is, reads=1, holds=PLACES, is_sized=True, by_rows=True
+        ),
     ),
 }

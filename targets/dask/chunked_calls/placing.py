@@ -131,7 +131,15 @@ def _placing(
 ) -> tuple[ChunkedImplementation, ...]:
     return (
         ChunkedImplementation(
-            function, divides, arguments, reads=EVERY_OPERAND, holds=1, each=None, is_sized=True, takes_files=True
+            function,
+            divides,
+            arguments,
+            reads=EVERY_OPERAND,
+            holds=1,
+            each=None,
+            is_sized=True,
+            takes_files=True,
+            by_rows=True,
         ),
     )
 
@@ -142,7 +150,9 @@ IMPLEMENTATIONS: Implementations = {
     "pad": _placing("pad_in_chunks", _padded, _pad),
     "getitem": _placing("slice_in_chunks", _sliced, _slice),
     "reshape": (
-        ChunkedImplementation("reshape_in_chunks", _reshaped, _reshape, reads=1, holds=1, each=None, is_sized=True),
+        ChunkedImplementation(
+            "reshape_in_chunks", _reshaped, _reshape, reads=1, holds=1, each=None, is_sized=True, by_rows=True
+        ),
     ),
     "setitem": _placing("update_slice_in_chunks", _written, _write),
 }

@@ -49,13 +49,20 @@ def _find(node: Node) -> Arguments:
 
 
 ACCUMULATE = ChunkedImplementation(
-    "accumulate_in_chunks", _accumulated, _accumulate, reads=1, holds=1, tasks=2, takes_files=True
+    "accumulate_in_chunks", _accumulated, _accumulate, reads=1, holds=1, tasks=2, takes_files=True, by_rows=True
 )
 IMPLEMENTATIONS: Implementations = {
     **dict.fromkeys(("cummax", "cummin", "cumsum", "cumprod"), (ACCUMULATE,)),
     "cumlogaddexp": (
         ChunkedImplementation(
-            "accumulate_in_chunks", _accumulated, _accumulate_logarithms, reads=1, holds=1, tasks=2, takes_files=True
+            "accumulate_in_chunks",
+            _accumulated,
+            _accumulate_logarithms,
+            reads=1,
+            holds=1,
+            tasks=2,
+            takes_files=True,
+            by_rows=True,
         ),
     ),
     "argmax": (ChunkedImplementation("argmax_in_chunks", _best, _find, holds_of_operands=1),),

@@ -72,7 +72,7 @@ class ChunkedCall(ArrayStrategy):
             name_of(node),
             tasks=count_of_chunks(node, chunks) * _tasks_each(node, chosen, chunks) * chosen.tasks,
             task_bytes=size + given_bytes(node.operands, chunks),
-            mapped_task_bytes=size + given_bytes(node.operands, chunks, are_mapped=True),
+            file_task_bytes=size + given_bytes(node.operands, chunks, by_rows=chosen.by_rows),
             sources=node.operands,
             passes=node.operands,
             handed_on_bytes=0 if node.results else chunks.block_bytes(node),

@@ -17,7 +17,7 @@ def count_of_chunks(node: Node, chunks: Chunks, without: Collection[Axis] = ()) 
     return prod(ceil(n / max(1, chunks.length(node, k))) for k, n in sizes if find(node, k) not in without)
 
 
-def given_bytes(nodes: Iterable[Node], chunks: Chunks, *, are_mapped: bool = False) -> int:
-    """The bytes of a block of each node; where arguments of ``main`` ``are_mapped``, theirs do not count."""
-    counted = (x for x in nodes if not (are_mapped and is_argument(x) and chunks.is_cut(x)))
+def given_bytes(nodes: Iterable[Node], chunks: Chunks, *, by_rows: bool = False) -> int:
+    """The bytes of a block of each node; where arguments of ``main`` are read ``by_rows``, theirs do not count."""
+    counted = (x for x in nodes if not (by_rows and is_argument(x) and chunks.is_cut(x)))
     return sum(map(chunks.block_bytes, counted))

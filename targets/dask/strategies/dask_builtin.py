@@ -67,7 +67,7 @@ class DaskBuiltin(ArrayStrategy):
             name_of(node),
             tasks=tasks,
             task_bytes=size + given_bytes(node.operands, chunks),
-            mapped_task_bytes=size + given_bytes(node.operands, chunks, are_mapped=True),
+            file_task_bytes=size + given_bytes(node.operands, chunks),
             sources=node.operands,
             passes=node.operands,
             handed_on_bytes=size,

@@ -77,7 +77,7 @@ class ScanInChunks(ArrayStrategy):
             "steps",
             tasks=ceil(scan.length / chunks.length(part, axis)),
             task_bytes=size + trace.given_bytes(),
-            mapped_task_bytes=size + trace.given_bytes(are_mapped=True),
+            file_task_bytes=size + trace.given_bytes(),
             sources=tuple(x for x in sources if x.ndim),
             passes=tuple(x for x in sources if is_argument(x) and chunks.is_cut(x)),
             handed_on_bytes=sum(chunks.block_bytes(carry.parameter) for carry in scan.written),

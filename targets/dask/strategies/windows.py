@@ -58,7 +58,7 @@ class WindowsInChunks(ArrayStrategy):
             name_of(node),
             tasks=count_of_chunks(node, chunks) * _parts(node, chunks),
             task_bytes=size + given_bytes(given, chunks),
-            mapped_task_bytes=size + given_bytes(given, chunks, are_mapped=True),
+            file_task_bytes=size + given_bytes(given, chunks, by_rows=True),
             sources=node.operands,
             passes=node.operands,
             handed_on_bytes=chunks.block_bytes(node),

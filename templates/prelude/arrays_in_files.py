@@ -1,0 +1,100 @@
+"""Arrays in files, of which tasks read what they need."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+MAPPED_BYTES = 1 << 22  # of a file at a time, where not all of them are wanted
+FAR_BYTES = 1 << 15  # between rows that are read one by one
+
+
+class FileArray:
+    """An array in a file, by the file's name. A slice that is one piece of the file is
+    mapped into memory as long as it is used. Any other is read: the pages between would
+    count as the process's memory, and may be all of the file.
+    """
+
+    def __init__(
+        self, path: str, dtype: Any, shape: tuple[int, ...], offset: int = 0
+    ) -> None:
+        self.path, self.dtype, self.shape, self.offset = path, dtype, shape, offset
+        self.ndim = len(shape)
+        self.token: Any = None
+
+    def __dask_tokenize__(self) -> Any:
+        return self.path, self.offset, self.shape, str(self.dtype), self.token
+
+    def reshape(self, shape: tuple[int, ...]) -> "FileArray":
+        """The same elements in another shape."""
+        other = FileArray(self.path, self.dtype, shape, self.offset)
+        other.token = self.token
+        return other
+
+    def mapped(self) -> np.memmap:
+        """The array as pages of the file, none of which is read yet."""
+        return np.memmap(self.path, self.dtype, "r", self.offset, self.shape)
+
+    def __getitem__(self, index: Any) -> np.ndarray:
+        view: np.ndarray = np.asarray(self.mapped())[index]
+        if view.flags.c_contiguous:
+            return view
+        result = np.empty(view.shape, self.dtype)
+        self.read_into(result, index)
+        return result
+
+    def read_into(self, result: np.ndarray, index: Any) -> None:
+        """Write a slice to an array in memory."""
+        with open(self.path, "rb") as file:
+            for at, there, here in self.pieces(index, result):
+                if in_one_piece(there, here):
+                    file.seek(at)
+                    file.readinto(np.ravel(here).view(np.uint8).data)
+                else:
+                    here[...] = self.pages(at, there)
+
+    def pieces(self, index: Any, here: np.ndarray) -> Iterator[Any]:
+        """The parts of a slice and of an array in memory, with the place in the file
+        where each begins.
+        """
+        file = self.mapped()
+        for there, part in pieces_of(np.asarray(file)[index], here):
+            yield self.offset + address(there) - address(file), there, part
+
+    def pages(self, at: int, like: np.ndarray, mode: Any = "r") -> np.ndarray:
+        """Pages of the file from a place on, with elements that lie as others do."""
+        steps = zip(like.shape, like.strides, strict=True)
+        size = like.itemsize + sum((n - 1) * stride for n, stride in steps)
+        pages = np.memmap(self.path, np.uint8, mode, at, (size,))
+        return np.ndarray(like.shape, self.dtype, pages.data, 0, like.strides)
+
+
+def pieces_of(there: np.ndarray, here: np.ndarray) -> Iterator[Any]:
+    """The parts of an array in a file, and the same ones of an array in memory: each in
+    one piece in both, or close together in the file.
+    """
+    order = (slice(None, None, -1 if n < 0 else 1) for n in there.strides)
+    forward: Any = (*order, ...)
+    there, here = there[forward], here[forward]
+    if in_one_piece(there, here):
+        yield there, here
+        return
+    is_near = len(there) > 1 and there.strides[0] <= FAR_BYTES
+    rows = MAPPED_BYTES // there.strides[0] if is_near else 1
+    for start in range(0, len(there), rows):
+        if is_near:
+            part = slice(start, start + rows)
+            yield there[part], here[part]
+        else:
+            yield from pieces_of(there[start, ...], here[start, ...])
+
+
+def in_one_piece(there: np.ndarray, here: np.ndarray) -> bool:
+    """Tell whether two arrays lie in one piece each."""
+    return bool(there.flags.c_contiguous and here.flags.c_contiguous)
+
+
+def address(view: np.ndarray) -> int:
+    """Where the first element of an array lies."""
+    first: int = view.__array_interface__["data"][0]
+    return first
