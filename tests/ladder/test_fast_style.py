@@ -6,6 +6,8 @@ import pytest
 jax = pytest.importorskip("jax")
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 
+from jax import numpy as jnp  # noqa: E402
+
 import xla2py  # noqa: E402
 from xla2py.targets.base import load_target  # noqa: E402
 from xla2py.targets.cupy.twin.device_array import DeviceArray  # noqa: E402
@@ -209,6 +211,22 @@ def test_kernels_compile_for_gpus_and_spill_nothing(compiler):
     usage = compiled(sources, compiler)
     assert len(usage) == len(sources) * len(ARCHITECTURES) > 4
     assert [kernel for kernel in usage if kernel.spilled_bytes or kernel.registers > MOST_REGISTERS] == []
+
+
+def test_gradients_are_called_after_what_kernels_update():
+    def step(params, momenta, x):
+        def loss(params):
+            hidden = jnp.tanh(x @ params["up"].astype(jnp.bfloat16))
+            return ((hidden @ params["down"].astype(jnp.bfloat16)).astype(jnp.float32) ** 2).mean()
+
+        momenta = jax.tree.map(lambda momentum, g: 0.9 * momentum + g, momenta, jax.grad(loss)(params))
+        return jax.tree.map(lambda w, momentum: w - 0.1 * momentum, params, momenta), momenta
+
+    params = {"up": np.zeros((8, 16), np.float32), "down": np.zeros((16, 8), np.float32)}
+    program = xla2py.from_jax(step, params, params, np.zeros((4, 8), jnp.bfloat16))
+    source = xla2py.emit(program, "cupy", style="fast").source
+    assert "    d_down = hidden.T @ loss_gradient\n" in source
+    assert 'update_kernel(\n        momenta["down"], d_down, params["down"]\n    )' in source
 
 
 def test_metadata_does_not_become_code():

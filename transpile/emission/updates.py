@@ -39,8 +39,8 @@ def updates(function: Function) -> dict[Node, Node]:
 
 
 def gradients(function: Function, nodes: Sequence[Node]) -> dict[Node, Node]:
-    """Return by gradient the argument that it is the gradient of: what a call of a function for many arguments is given
-    beside one that it updates, and that others read too, as they do not read a mean of gradients.
+    """Return by gradient the argument that it is the gradient of: what a call of a function for many arguments, or a
+    kernel, is given beside one that it updates, and that others read too, as they do not read a mean of gradients.
 
     ``nodes`` are those of the function that are alive.
     """
@@ -48,12 +48,18 @@ def gradients(function: Function, nodes: Sequence[Node]) -> dict[Node, Node]:
     for node in nodes:
         for operand in dependencies(node):
             readers.setdefault(operand, set()).add(node)
+    by_kernels: dict[Node, list[Node]] = {}
+    for result, argument in updates(function).items() if any(node.opcode == "kernel" for node in nodes) else ():
+        by_kernels.setdefault(_producer(result)[0], []).append(argument)
     found: dict[Node, Node] = {}
     for call in nodes:
         called = call.parameters["function"] if call.opcode == "call" else None
-        if called is None or not called.repeated:
+        if called is not None and called.repeated:
+            updated = [call.operands[called.parameters.index(argument)] for argument in updates(called).values()]
+        elif call.opcode == "kernel":
+            updated = by_kernels.get(call, [])
+        else:
             continue
-        updated = [call.operands[called.parameters.index(argument)] for argument in updates(called).values()]
         read = [node for node in updated if is_argument(node) and len(readers[node]) > 1]
         given = [node for node in call.operands if read and node.shape == read[0].shape and node not in updated]
         given = [node for node in given if any(map(is_gradient, function.graph.results.get(node, ())))]
