@@ -375,9 +375,7 @@ class FunctionWriter:
     def folded(self, node: Node) -> Expression:
         """The expression of a node over its operands' texts."""
         row = node.operation
-        fills = "fill" in row.operands or self.renderer.lists(
-            node
-        )  # the array's dtype is given; else that of one beside
+        fills = "fill" in row.operands or self.renderer.lists(node)  # the dtype is given
         is_mixed = row.is_elementwise and len(row.operands) > 1 and _has_strong_operand(node)
         is_choice = self.renderer.chooses(node, self.function)
         weak = fills or (is_mixed and not is_choice)
