@@ -42,6 +42,8 @@ def test_an_entry_concerns_its_operation_types_and_participants():
     assert not KnownDifference("exponential", "r", ("f32",)).concerns("numpy", "xla", exponential)
     assert not KnownDifference("exponential", "r", participants=("cupy",)).concerns("numpy", "xla", exponential)
     assert not KnownDifference("add", "r").concerns("numpy", "xla", exponential)
+    assert KnownDifference("exponential", "r", operands=("parameter",)).concerns("numpy", "xla", exponential)
+    assert not KnownDifference("exponential", "r", operands=("constant",)).concerns("numpy", "xla", exponential)
 
 
 def test_a_file_is_read(tmp_path):
@@ -57,6 +59,7 @@ def test_a_file_is_read(tmp_path):
         ("[tool]", "nothing else"),
         ('[[difference]]\nop = "add"', "entry 1: there is no reason"),
         ('[[difference]]\nop = "ad"\nreason = "r"', "no operation 'ad'"),
+        ('[[difference]]\nop = "add"\nreason = "r"\noperands = ["ad"]', "no operation 'ad'"),
         ('[[difference]]\nop = "add"\nreason = "r"\nexpires = "soon"', "'expires' has the wrong type"),
         ('[[difference]]\nop = "add"\nreason = "r"\ndtypes = [1]', "'dtypes' has the wrong type"),
         ('[[difference]]\nop = "add"\nreason = "r"\ndtype = "f32"', "no key 'dtype'"),

@@ -1,7 +1,7 @@
 """Differences that are known and need no attention: those of the references, and a file of the user's own.
 
-An entry names an operation (``*`` for any), and may name element types and participants; it applies to an array of the
-result that the operation leads to.
+An entry names an operation (``*`` for any), and may name element types, participants and the operations that make an
+operand; it applies to an array of the result that the operation leads to.
 """
 
 from __future__ import annotations
@@ -25,13 +25,16 @@ from ..hlo.source import SourceText
 
 @dataclass(frozen=True, slots=True)
 class KnownDifference:
-    """One entry, up to the day ``expires``. Without ``dtypes`` it is for all, without ``participants`` for anybody."""
+    """One entry, up to the day ``expires``. Without ``dtypes`` it is for all, without ``participants`` for anybody, and
+    without ``operands`` for what is made by anything.
+    """
 
     op: str
     reason: str
     dtypes: tuple[str, ...] = ()
     participants: tuple[str, ...] = ()
     expires: date | None = None
+    operands: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.op}{' ' + ' '.join(self.dtypes) if self.dtypes else ''}: {self.reason}"
@@ -44,6 +47,8 @@ class KnownDifference:
 
     def _is_it(self, instruction: Instruction) -> bool:
         if self.op not in ("*", instruction.opcode):
+            return False
+        if self.operands and not {operand.opcode for operand in instruction.operands} & set(self.operands):
             return False
         return not self.dtypes or bool(_dtypes(instruction) & set(self.dtypes))
 
@@ -70,7 +75,8 @@ def read_known_differences(path: Path) -> tuple[KnownDifference, ...]:
         raise _problem(f"not TOML: {error}", source) from error
 
 
-_KEYS: Mapping[str, type] = {"op": str, "reason": str, "dtypes": list, "participants": list, "expires": date}
+_LISTS = ("dtypes", "participants", "operands")
+_KEYS: Mapping[str, type] = {"op": str, "reason": str, "expires": date} | dict.fromkeys(_LISTS, list)
 
 
 def _entries(document: Mapping[str, Any], source: SourceText) -> tuple[KnownDifference, ...]:
@@ -91,10 +97,11 @@ def _entry(table: Mapping[str, Any], number: int, source: SourceText) -> KnownDi
     for key in ("op", "reason"):
         if not table.get(key):
             raise _problem(f"{where}: there is no {key}", source)
-    if table["op"] != "*" and table["op"] not in OPCODES:
-        raise _problem(f"{where}: there is no operation '{table['op']}'", source)
-    dtypes, participants = (tuple(table.get(key, ())) for key in ("dtypes", "participants"))
-    return KnownDifference(table["op"], table["reason"], dtypes, participants, table.get("expires"))
+    for op in (table["op"], *table.get("operands", ())):
+        if op not in OPCODES and (op, table["op"]) != ("*", "*"):
+            raise _problem(f"{where}: there is no operation '{op}'", source)
+    dtypes, participants, operands = (tuple(table.get(key, ())) for key in _LISTS)
+    return KnownDifference(table["op"], table["reason"], dtypes, participants, table.get("expires"), operands)
 
 
 def _problem(message: str, source: SourceText) -> UsageError:
