@@ -116,7 +116,7 @@ def find_in_file(
     for k, places in zip(kept, blocks, strict=False):
         index[k] = slice(places[0], places[-1] + 1) if len(places) else slice(0)
     edges = [*accumulate(lengths, initial=0)]
-    if isinstance(array, FileArray):
+    if hasattr(array, "mapped"):
         edges = edges_of_pages(array, axis, slice(0, edges[-1]), first)
     return join_found(found_at(find, array, edges, 0, index, axis, first, *others))
 
@@ -142,7 +142,7 @@ def found_at(
             continue
         else:
             index[axis] = slice(0, 0)
-        source = array.mapped() if isinstance(array, FileArray) else array
+        source = array.mapped() if hasattr(array, "mapped") else array
         part = np.asarray(source[tuple(index)])
         yield find(part, begin + index[axis].start, axis, first, *others)
 

@@ -9,7 +9,6 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
-from .arrays_in_files import FileArray
 from .chunked_tasks import one_of
 from .ordering import sort_with
 from .tiles import LINE_CHUNKS
@@ -200,7 +199,7 @@ def arrays_of(in_files: list[SortedRun], count: int | None) -> list[list[Any]]:
 
 def line_of(x: Any, place: tuple[int, ...]) -> Any:
     """A line of what ``arrays_of`` gave."""
-    if not isinstance(x, FileArray):
+    if not hasattr(x, "mapped"):
         return x[place]
     line = x.reshape(x.shape[-1:])
     number = int(np.ravel_multi_index(place, x.shape[:-1])) if place else 0
@@ -210,7 +209,7 @@ def line_of(x: Any, place: tuple[int, ...]) -> Any:
 
 def look_up_in(line: Any, places: np.ndarray) -> Any:
     """The elements of a line at some places."""
-    return (line.mapped() if isinstance(line, FileArray) else line)[places]
+    return (line.mapped() if hasattr(line, "mapped") else line)[places]
 
 
 def counts_of_first(order: Order, runs: list[list[Any]], rank: int) -> np.ndarray:

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from .arrays_in_files import FileArray
-
 # Of one argument in a call: little enough to stay in the cache, and enough that threads
 # seldom wait for the interpreter. Windows read rows of their neighbours again.
 TILE_BYTES = 1 << 20
@@ -69,7 +67,11 @@ class Tiled:
 
 
 class Unread:
-    """A part of an array that is read by the task that needs it."""
+    """A part of an array that is read by the task that needs it.
+
+    Tasks know it by what it can do, not by its class: a module that is loaded again has
+    another class.
+    """
 
     def __init__(self, array: Any, index: tuple[slice, ...]) -> None:
         self.array, self.index, self.dtype = array, index, array.dtype
@@ -79,6 +81,11 @@ class Unread:
     def read(self) -> np.ndarray:
         """The part."""
         return np.asarray(self.array[self.index])
+
+    def read_into(self, result: np.ndarray, inner: tuple[slice, ...]) -> None:
+        """Write a part of it to an array in memory."""
+        part = self[inner]
+        put_part(result, part.array, part.index)
 
     def __getitem__(self, inner: tuple[slice, ...]) -> "Unread":
         """A part of it: dask cuts along the edges of all arrays that meet."""
@@ -98,14 +105,14 @@ def block_of(argument: Any) -> Any:
     """A block that dask gives: it may be alone in lists, or not read yet."""
     while isinstance(argument, list):
         (argument,) = argument
-    return argument.read() if isinstance(argument, Unread) else argument
+    return argument.read() if hasattr(argument, "read") else argument
 
 
 def left_in_file(argument: Any) -> Any:
     """A block of which parts are taken: one that lies in a file stays there."""
     while isinstance(argument, list):
         (argument,) = argument
-    is_in_file = isinstance(argument, Unread) and isinstance(argument.array, FileArray)
+    is_in_file = hasattr(getattr(argument, "array", None), "mapped")
     return argument if is_in_file else block_of(argument)
 
 
@@ -124,10 +131,7 @@ def rows_of(x: Any, axis: int, rows: slice) -> Any:
 
 def put_part(result: np.ndarray, source: Any, index: tuple[slice, ...]) -> None:
     """``result[...] = source[index]``, which is read to where it belongs."""
-    if isinstance(source, Unread):
-        part = source[index]
-        source, index = part.array, part.index
-    if isinstance(source, FileArray):
+    if hasattr(source, "read_into"):
         source.read_into(result, index)
     else:
         result[...] = source[index]

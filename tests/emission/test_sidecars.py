@@ -12,7 +12,8 @@ from xla2py.transpile.emission import sidecars as module_of_sidecars
 from xla2py.transpile.emission.sidecars import DIGEST_DIGITS, sidecars
 from xla2py.transpile.hlo.literal_values import array_sha256
 
-VALUES = ", ".join(map(str, range(100)))
+NUMBERS = np.random.default_rng(0).permutation(100)  # which no expression gives
+VALUES = ", ".join(map(str, NUMBERS))
 PROGRAM = f"""
 HloModule shift
 ENTRY main {{
@@ -57,8 +58,8 @@ def test_constants_are_found_beside_the_module_wherever_it_goes(saved, tmp_path)
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(file, place)
     s, t = imported(moved / "shift.py").main(*ARGUMENTS)
-    np.testing.assert_array_equal(s, np.arange(100) + 1)
-    assert t.dtype == ml_dtypes.bfloat16 and t.astype(np.float32).tolist() == list(range(100))
+    np.testing.assert_array_equal(s, NUMBERS + 1)
+    assert t.dtype == ml_dtypes.bfloat16 and t.astype(np.float32).tolist() == NUMBERS.tolist()
 
 
 def test_a_missing_file_is_named(saved):
@@ -91,7 +92,7 @@ def test_one_changed_bit_is_told(saved):
 def test_large_constants_are_mapped(saved):
     module = imported(saved[0])
     if saved[1].suffix == ".npy":
-        expected = np.arange(100, dtype=np.float32)
+        expected = NUMBERS.astype(np.float32)
         assert isinstance(module.mapped_constant("constant_1", array_sha256(expected)[:DIGEST_DIGITS]), np.memmap)
 
 

@@ -66,17 +66,19 @@ def test_few_of_each_row_are_selected_in_one_launch(name, largest):
         assert costs_of(emitted.load, [x]).launches == 1
 
 
-def test_many_of_each_row_are_sorted():
-    for k in (256, 257):
-        emitted = xla2py.emit(program(FEW.astype(np.float32), k), "cupy")
-        agrees(emitted, FEW.astype(np.float32), k)
-        assert costs_of(emitted.load, [FEW.astype(np.float32)]).launches == (1 if k == 256 else 3)
+@pytest.mark.parametrize(("columns", "k", "launches"), [(700, 256, 1), (700, 257, 1), (5000, 256, 1), (5000, 257, 3)])
+def test_many_of_each_row_are_sorted(columns, k, launches):
+    """By one kernel, if a block has room for a row."""
+    x = GENERATOR.integers(-3, 3, (3, columns)).astype(np.float32)
+    emitted = xla2py.emit(program(x, k), "cupy")
+    agrees(emitted, x, k)
+    assert costs_of(emitted.load, [x]).launches == launches
 
 
 def test_long_rows_are_selected_in_parts():
     """Rows are sorted if a block cannot take the numbers that their parts give."""
     x = FEW.astype(np.float32)
-    for row, k, launches in ((100, 9, 6), (100, 100, 3), (3, 4, 3)):
+    for row, k, launches in ((100, 9, 6), (100, 100, 1), (3, 4, 1)):
         emitted = xla2py.emit(program(x, k), "cupy")
         short = replace(emitted, source=emitted.source.replace("LONGEST_ROW = 1 << 14", f"LONGEST_ROW = {row}"))
         assert short.source != emitted.source

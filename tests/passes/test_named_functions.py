@@ -79,7 +79,7 @@ def convolved(x, y, padding, window_strides=(1,), **settings):
 @pytest.mark.parametrize("form", [hlo, optimised])
 def test_counts(form):
     text = form(lambda x: jnp.bincount(x, length=10), COUNTED)
-    assert main(text) == "return np.bincount(np.clip(x, 0, 10), minlength=11).astype(np.int32)[:10]"
+    assert main(text) == "return np.bincount(np.clip(x, 0, 10), minlength=11).astype(np.int32)[:-1]"
     assert_agrees(text, COUNTED, without="bincount", budget=EXACT)
     text = form(lambda x: jnp.bincount(jnp.clip(x, 0, 4), length=10), COUNTED)
     assert "np.bincount(" in main(text) and "minlength=10)" in main(text)
@@ -100,7 +100,7 @@ def test_counts_in_floats(form):
 def test_a_histogram_of_numbers_that_are_not_finite():
     x = np.array([*np.random.default_rng(0).normal(size=200), np.inf, -np.inf, np.nan, 0.0], np.float32)
     text = hlo(lambda x: jnp.histogram(x, 10, (-2, 2))[0], x)
-    assert "counts = np.bincount(" in main(text) and "return counts.astype(np.float32)[1:11]" in main(text)
+    assert "counts = np.bincount(" in main(text) and "return counts.astype(np.float32)[1:-1]" in main(text)
     assert_agrees(text, x, without="bincount", budget=EXACT)
 
 

@@ -136,7 +136,7 @@ def test_chunks_in_all_of_dasks_spellings(chosen, rows):
 def test_a_step_reads_what_lies_in_files_for_its_rolls():
     """It is computed once: from what the steps before made, it would be computed again from all their rolls."""
     source = xla2py.emit(hlo(steps, np.zeros((1 << 16, 16), np.float32)), "dask", chunks="64KiB").source
-    body = source[source.index("CHUNKS =") : source.index("\ndef check_arguments")]
+    body = source[source.index("CHUNKS =") : source.index("\nMAPPED_BYTES =")]
     assert (body.count("in_files("), body.count("def "), body.count('(blocks, "ij"),')) == (2, 2, 2)
 
 

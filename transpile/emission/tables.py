@@ -17,11 +17,18 @@ _INDENT = 4
 
 def evenly_spaced(array: np.ndarray, namespace: str) -> tuple[str, str] | None:
     """Return the texts of the first and the last of numbers that ``np.linspace`` gives bit by bit, or None."""
-    if array.ndim != 1 or array.size < _FEWEST_SPACED or array.dtype.kind != "f" or not np.isfinite(array).all():
+    if array.ndim != 1 or array.size < _FEWEST_SPACED or array.dtype.kind != "f":
         return None
-    first, last = (number(array[end], namespace) for end in (0, -1))
-    spaced = np.linspace(float(first), float(last), array.size, dtype=array.dtype)
-    return (first, last) if spaced.tobytes() == array.tobytes() and first != last else None
+    if array[0] == array[-1] or not np.isfinite(array[[0, -1]]).all():
+        return None
+    texts = number(array[0], namespace), number(array[-1], namespace)
+    first, last = map(float, texts)
+    some = np.array([1, array.size // 2])  # looked at first: a table may be large
+    expected = some * ((last - first) / (array.size - 1)) + first
+    if not np.array_equal(expected.astype(array.dtype), array[some]):
+        return None
+    spaced = np.linspace(first, last, array.size, dtype=array.dtype)
+    return texts if spaced.tobytes() == array.tobytes() else None
 
 
 def filled_rows(constant: Constant, namespace: str) -> list[str]:

@@ -1,5 +1,5 @@
-"""Differences in place of sums with what has a minus: ``x - y * 2`` for ``x + y * -2``, with numbers behind. And
-``x < 0`` for ``sign(x) < 0``.
+"""Differences in place of sums with what has a minus: ``x - y * 2`` for ``x + y * -2``. And ``x < 0`` for
+``sign(x) < 0``.
 
 Rounding does not see signs, so that both are the same in every bit, whatever ``x`` and ``y`` are. It comes after what
 looks for like work, which differs where one copy has a minus that nothing else reads.
@@ -10,7 +10,6 @@ from __future__ import annotations
 from ...array.graph import Graph
 from ...array.node import Node, literal_value
 from ...array.program import Function
-from ...array.rewriting import rewrite
 from ...array.support import Support
 from ...hlo.element_types import ElementType
 from ..matching import Bindings
@@ -71,11 +70,5 @@ RULES = (
 
 
 def signs(function: Function, supports: Support) -> None:
-    """Write differences, and numbers as the second of two terms or factors."""
+    """Write differences and minus signs in place of sums with numbers that have a minus."""
     apply_rules(function, RULES, supports)
-    rewrite(function, ("add", "multiply"), lambda node: _number_last(function.graph, node), supports)
-
-
-def _number_last(graph: Graph, node: Node) -> Node | None:
-    first, second = node.operands
-    return graph.add(node.opcode, (second, first)) if first.is_literal and not second.is_literal else None

@@ -23,6 +23,7 @@ _TYPES = {"s32": 2**31, "s64": 2**63, "f32": 2**24, "f64": 2**53}  # integers be
 _LEAST_ROW = 3  # numbers that are no table
 _LEAST_TABLE = 4  # numbers of a table that is written as a range
 _DEEPEST = 6  # operations that are looked through
+_PIECE = 1 << 12  # numbers of a table that are looked at before the next ones
 _WHOLE = (None, None, None)  # a slice of all elements
 
 
@@ -103,11 +104,13 @@ def _plus(row: range, number: int) -> range:
 
 def _row_of_table(node: Node) -> range | None:
     values = node.parameters["constant"].array
-    if values.ndim != 1 or len(values) < 2 or not _are_whole(values):
+    if values.ndim != 1 or len(values) < 2 or not _are_whole(values[:2]):
         return None
     first, step = int(values[0]), int(values[1]) - int(values[0])
     row = range(first, first + step * len(values), step) if step else range(0)
-    return row if values.tolist() == list(row) else None
+    pieces = (slice(start, start + _PIECE) for start in range(0, len(values), _PIECE))
+    is_row = all(values[k].tolist() == list(row[k]) and _are_whole(values[k]) for k in pieces)
+    return row if is_row else None
 
 
 def _are_whole(values: np.ndarray[Any, np.dtype[Any]]) -> bool:
