@@ -289,7 +289,7 @@ class Target:
     functions. ``features`` tells what its arrays have beside operations. Constant arrays of up to ``largest_folded``
     elements are written where they are used, larger ones once, at the top of the module. ``runners`` run a program of
     several replicas, which is written as for the target
-    ``replicas`` where that is another. ``prelude`` is the folder of prelude functions of its own, with their rows
+    ``replicas`` where that is another. ``prelude`` are the folders of prelude functions of its own, with their rows
     beside them (``rows.toml``). Functions written for NumPy are carried over to it, or only those of the modules
     that ``carried_over`` names. ``own_function(node)`` is the call that stands for a node, if there is one,
     ``readable_function(node)`` that where no kernels are written;
@@ -314,7 +314,7 @@ class Target:
     largest_folded: int = 8
     runners: tuple[str, ...] = ("run_local",)
     replicas: Target | None = None
-    prelude: Path | None = None
+    prelude: tuple[Path, ...] = ()
     carried_over: frozenset[str] | None = None
     own_function: Callable[[Node], OwnCall | None] | None = None
     readable_function: Callable[[Node], OwnCall | None] | None = None
@@ -328,8 +328,8 @@ class Target:
     library: Library = field(default_factory=Library)
 
     def __post_init__(self) -> None:
-        if self.prelude is not None:
-            declare_prelude(self.prelude)
+        for folder in self.prelude:
+            declare_prelude(folder)
 
 
 def target_names() -> list[str]:

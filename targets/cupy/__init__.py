@@ -61,7 +61,7 @@ TARGET = Target(
         operations_are_passes=False,  # which are many at once
     ),
     largest_folded=0,  # every cp.array(..) in a function copies from the host again
-    prelude=TEMPLATES / "cupy" / "prelude",
+    prelude=(TEMPLATES / "cupy" / "prelude",),
     own_function=own_function,
     packages={"cudnn": CUDNN},
     adopt=on_device,

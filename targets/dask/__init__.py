@@ -23,7 +23,7 @@ TARGET = Target(
         "from numba import njit",
     ),
     macros=TEMPLATES / "dask",
-    prelude=TEMPLATES / "numpy" / "prelude",
+    prelude=(TEMPLATES / "numpy" / "prelude", TEMPLATES / "dask" / "prelude"),
     refuses=refuses,
     own_function=search_of_many,
     arrange=arrange,

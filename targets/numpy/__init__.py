@@ -15,7 +15,7 @@ TARGET = Target(
         *("import scipy.fft", "import scipy.special"),
     ),
     macros=TEMPLATES / "numpy",
-    prelude=TEMPLATES / "numpy" / "prelude",
+    prelude=(TEMPLATES / "numpy" / "prelude",),
     own_function=own_function,
     readable_function=readable_function,
     packages={"scipy": SCIPY},

@@ -87,7 +87,7 @@ def check_tree_sizes(
 
 def leaves_of(
     tree: Any, signature: dict[Any, Any], path: str = ""
-) -> Iterator[tuple[str, Any, str]]:
+) -> Iterator[tuple[str, Any, Any]]:
     """The place of each leaf that ``signature`` has, what ``tree`` has there, and its
     type. Keys that begin with a dot are attributes.
     """

@@ -48,8 +48,7 @@ def test_numpy_has_functions_of_its_own_beside_the_shared_ones():
 @pytest.mark.parametrize("target", ["numpy", "cupy", "dask", "array-api"])
 def test_each_name_is_defined_once(target):
     """In one prelude; a target's own functions may stand for shared ones. A glance finds what parsing finds."""
-    folders = [TEMPLATES / SHARED, load_target(target).prelude]
-    for folder in filter(None, folders):
+    for folder in (TEMPLATES / SHARED, *load_target(target).prelude):
         modules = [Module(path, (0, 0)) for path in folder.glob("*.py")]
         names = [name for module in modules for name in module.definitions]
         assert sorted(names) == sorted(set(names))

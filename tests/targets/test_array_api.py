@@ -166,7 +166,7 @@ def package(tmp_path, monkeypatch):
                 namespace="ew",
                 imports=("import elsewhere as ew",),
                 macros=FOLDER / "macros",
-                prelude=FOLDER / "prelude",
+                prelude=(FOLDER / "prelude",),
                 own_function=own_function,
             )
         """,

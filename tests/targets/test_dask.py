@@ -75,6 +75,35 @@ def test_wrong_arguments_are_named_before_anything_else():
         xla2py.emit(program.text, "dask").load().main(da.ones((4, 3, 5)))
 
 
+PART_OF_TUPLE = """HloModule m
+ENTRY e {
+  p = (f32[3,2], f32[]) parameter(0)
+  x = f32[3,2] get-tuple-element(p), index=0
+  ROOT y = f32[3,2] negate(x)
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "nested", "arguments"),
+    [
+        (lambda: xla2py.from_jax(lambda x: x + 1, xla2py.array("3, 2")), False, lambda x: x),
+        (lambda: xla2py.from_jax(lambda x: x + 1, xla2py.array("N, 2")), False, lambda x: x),
+        (lambda: xla2py.from_jax(lambda p: p["x"] + 1, {"x": xla2py.array("3, 2")}), True, lambda x: {"x": x}),
+        (lambda: PART_OF_TUPLE, False, lambda x: (x, np.float32(1))),
+    ],
+    ids=["array", "any size", "tree", "tuple"],
+)
+def test_what_finds_unknown_sizes_is_said(program, nested, arguments):
+    numbers = np.linspace(-1, 1, 12, dtype=np.float32).reshape(6, 2)
+    x = da.from_array(numbers, chunks=2)
+    x = x[x[:, 0] > 0]
+    main = xla2py.emit(program(), "dask", chunks="2", nested=nested).load().main
+    with pytest.raises(TypeError, match=r"got .*float32\[nan, 2\]; call its compute_chunk_sizes\(\)"):
+        main(arguments(x))
+    assert main(arguments(x.compute_chunk_sizes())).shape == (3, 2)
+
+
 TWO_OUTPUTS = """
 body {
   s = (s32[], f32[3], f32[3]) parameter(0)

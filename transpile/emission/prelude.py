@@ -123,16 +123,16 @@ class Prelude:
 
 
 def prelude(target: Target | None = None, *, in_graph: bool = False, kernels: Kernels | None = None) -> Prelude:
-    """The prelude of a target: NumPy's own; or where the target has a folder for it, what stands there, and for the
+    """The prelude of a target: NumPy's own; or where the target has folders for it, what stands there, and for the
     rest NumPy's with the name of the library exchanged, of all modules or of those that the target names. What the
     target has for graphs goes before all that, where the program is to be captured, and what its ``kernels`` have,
     where they are written."""
-    if target is None or target.prelude is None:
+    if target is None or not target.prelude:
         return _prelude((), NUMPY, None)
     namespace = NUMPY if target.arrange is not None else target.namespace  # blocks are NumPy's arrays
     of_graphs = target.graphs.prelude if in_graph and target.graphs is not None else None
     of_kernels = kernels.prelude if kernels is not None else None
-    folders = tuple(folder for folder in (target.prelude, of_graphs, of_kernels) if folder is not None)
+    folders = tuple(folder for folder in (*target.prelude, of_graphs, of_kernels) if folder is not None)
     return _prelude(folders, namespace, target.carried_over)
 
 

@@ -30,7 +30,7 @@ class NumbaDeclarations(Declarations):
     ) -> None:
         super().__init__(target, renderer, library, annotate, source_names)
         self.renderer = NumbaRenderer(FOLDER, renderer)
-        called = names_in(target.prelude) if target.prelude is not None else set()
+        called = (name for folder in target.prelude for name in names_in(folder))
         self.reserved = {*called, *CASTS.values(), "njit", "prange"}
         self.loops = self.loop_compiler = LoopWriter(renderer, self.renderer, annotate, self.reserved)
 
