@@ -10,6 +10,8 @@ def refuses(node: Node) -> str | None:
     """The reason why the CuPy target does not support a node, or None."""
     if node.parameters.get("function") == "image_filter":
         return "one kernel adds up all shifted images faster"
+    if node.parameters.get("function") == "top_values":
+        return "one kernel finds the first of each row together with their places"
     return refused_by(RULES, None, node)
 
 

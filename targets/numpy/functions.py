@@ -120,10 +120,15 @@ def top_k_by_heap(node: Node) -> OwnCall | None:
     return OwnCall(function, node.parameters["arguments"], tuple(node.parameters["keywords"].items()))
 
 
+def takes_few(node: Node) -> bool:
+    """Tell whether a choice of the largest takes so few of a row that a heap finds them sooner than a partition."""
+    k: int = node.parameters["arguments"][1]
+    return _LEAST_OF_ROW * k <= node.operands[0].shape[-1]
+
+
 def _few_of_rows(node: Node) -> OwnCall | None:
     """A heap is faster than to take all of a row apart where few are wanted, as then few are put into it."""
-    is_few = _LEAST_OF_ROW * node.parameters["arguments"][1] <= node.operands[0].shape[-1]
-    return top_k_by_heap(node) if is_few else None
+    return top_k_by_heap(node) if takes_few(node) else None
 
 
 _CALLS: dict[str, Callable[[Node], OwnCall | None]] = {

@@ -20,7 +20,7 @@ from ..element_rules import (
     has_one_type,
     hides_elements,
 )
-from .functions import compiled_function
+from .functions import compiled_function, takes_few
 from .round_functions import round_function
 
 _FLOATS = frozenset(("f32", "f64"))
@@ -216,6 +216,8 @@ def refuses(node: Node) -> str | None:
         return "kernels roll along one axis at a time"
     if node.opcode == "library" and node.parameters["function"] == "linalg.norm" and _is_in_loop(node):
         return "it hides a sum that the kernels of a loop compute"
+    if node.parameters.get("function") == "top_values" and (takes_few(node) or _is_in_loop(node)):
+        return "a loop keeps the first of each row together with their places"
     return hides_elements(node)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .chunked import as_chunked, slices_along
 from .chunked_tasks import one_of
-from .ordering import top_k
+from .ordering import top_k, top_values
 from .tiles import TILE_BYTES, block_of
 
 
@@ -28,6 +28,31 @@ def top_k_in_chunks(
         for part, dtype in enumerate((x.dtype, np.int32))
     )
     return values, indices
+
+
+def top_values_in_chunks(x: da.Array, k: int, largest: bool = True) -> da.Array:
+    """``top_values`` of a lazy array: those of each chunk, and of these the first."""
+    first = partial(top_values_of_part, k=k, largest=largest)
+    index, sizes = "ijklmnopqr"[: x.ndim], tuple(min(k, n) for n in x.chunks[-1])
+    found = da.blockwise(
+        *(first, index, x, index),
+        adjust_chunks={index[-1]: sizes},
+        meta=np.empty(0, x.dtype),
+    )
+    return da.blockwise(
+        *(first, index, found.rechunk({-1: -1}), index),
+        adjust_chunks={index[-1]: k},
+        meta=np.empty(0, x.dtype),
+    )
+
+
+def top_values_of_part(x: np.ndarray, k: int, largest: bool) -> np.ndarray:
+    """``top_values`` of some elements, a few at a time."""
+    step = max(4 * k, TILE_BYTES * x.shape[-1] // max(1, x.nbytes), 1)
+    tiles = [x[..., start : start + step] for start in range(0, x.shape[-1], step)]
+    best = [top_values(tile, min(k, tile.shape[-1]), largest) for tile in tiles]
+    together = np.concatenate(best, axis=-1)
+    return top_values(together, min(k, together.shape[-1]), largest)
 
 
 def top_k_of_part(

@@ -98,6 +98,20 @@ def top_k(x: np.ndarray, k: int, largest: bool = True) -> tuple[np.ndarray, np.n
     return np.take_along_axis(x, indices, -1), indices.astype(np.int32)
 
 
+def top_values(x: np.ndarray, k: int, largest: bool = True) -> np.ndarray:
+    """The `k` largest or smallest along the last axis, in order; floats, of 16 bits or
+    more, in total order.
+    """
+    is_float = "float" in x.dtype.name
+    key = total_order_key(x) if is_float else x
+    key = ~key if largest else key
+    if 0 < k < x.shape[-1]:
+        key = np.partition(key, k - 1)
+    first = np.sort(key[..., :k])
+    first = ~first if largest else first
+    return total_order_key(first.view(x.dtype)).view(x.dtype) if is_float else first
+
+
 def search_sorted(
     table: np.ndarray, values: np.ndarray, side: str = "left"
 ) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Sorts by keys order what is read, and nothing else."""
+"""Sorts by keys order what is read and nothing else; the largest are found without their places."""
 
 import numpy as np
 import pytest
@@ -22,6 +22,10 @@ X[1, 2] = np.nan
         (lambda x, y: lax.sort((x, y), 1, num_keys=2)[1], "sort_by_keys((sort_key(x), sort_key(y)), (y,), 1)"),
         (lambda x, y: lax.sort((x, y, x + y), 1, num_keys=2)[::2], "(x, x + y), 1)"),
         (lambda x, y: lax.sort((x, y), 1, num_keys=2), "(x, y), 1)"),
+        (lambda x, y: lax.top_k(x + y, 3)[0], "top_values(x + y, 3)"),
+        (lambda x, y: -lax.top_k(-x, 3)[0], "top_values(-x, 3)"),
+        (lambda x, y: lax.top_k(x, 3)[1], "top_k(x, 3)"),
+        (lambda x, y: lax.top_k(x, 3), "top_k(x, 3)"),
     ],
 )
 def test_what_nobody_reads_is_not_put_in_order(function, text):

@@ -11,6 +11,7 @@ from xla2py.templates.prelude.ordering import (
     sort_key,
     sort_with,
     top_k,
+    top_values,
     total_order_key,
 )
 from xla2py.transpile.equivalence.xla_reference import run_hlo
@@ -185,6 +186,8 @@ def test_top_k_agrees_with_xla(name, largest, xla):
         assert indices.dtype == np.int32
         np.testing.assert_array_equal(indices, expected_indices)
         same(values, expected)
+        if not name.startswith("f8"):
+            same(top_values(x, k, largest), expected)
 
 
 def test_top_k_of_narrow_empty_and_huge_integers():
@@ -194,6 +197,8 @@ def test_top_k_of_narrow_empty_and_huge_integers():
     assert top_k(np.zeros((2, 0), np.float32), 0)[0].shape == (2, 0)
     assert top_k(np.zeros((2, 5), np.float32), 0)[1].shape == (2, 0)
     assert top_k(np.zeros((0, 5), np.float64), 3)[1].shape == (0, 3)
+    assert top_values(np.zeros((2, 5), np.float32), 0).shape == (2, 0)
+    assert top_values(np.zeros((0, 5), np.float64), 3).shape == (0, 3)
     unsigned = np.array([2**64 - 1, 0, 2**63], np.uint64)
     np.testing.assert_array_equal(top_k(unsigned, 3)[1], [0, 2, 1])
     np.testing.assert_array_equal(top_k(unsigned, 3, largest=False)[1], [1, 2, 0])
@@ -205,6 +210,7 @@ def test_operands_are_not_modified():
     sort_with([x], 1, np.less)
     sort_by_keys([sort_key(x)], [x], 0)
     top_k(x, 2)
+    top_values(x, 2)
 
 
 def even(dtype, count, low, high):

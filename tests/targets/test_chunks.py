@@ -187,6 +187,7 @@ ENTRY main {
   ROOT r = (f32[3,4], s32[3,4]) topk(x), k=4, largest=true
 }
 """
+TOP_VALUES = TOP.replace("ROOT r", "top").replace("}\n", "  ROOT r = f32[3,4] get-tuple-element(top), index=0\n}\n")
 SCATTER = """
 add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
 ENTRY main {
@@ -216,6 +217,7 @@ READ_BY_TASKS = {
     "a product": (PRODUCT, "Summed(dot_block),"),
     "a product of what is computed": (OF_COMPUTED, "np.sin(x) @ y"),
     "the largest of all": (TOP, "top_k_in_chunks(x.read(), 4)"),
+    "the largest values": (TOP_VALUES, "top_values_in_chunks(x.read(), 4)"),
     "a scatter": (SCATTER, "scatter_at_in_chunks(x, "),
     "a roll": (ROLL, "roll_in_chunks(x, (-7,), (0,), chunks=(6, 3))"),
     "windows of what is computed": (COMPUTED_WINDOWS, "convolution,\n        sin,\n        kernel,"),

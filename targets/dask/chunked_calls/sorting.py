@@ -110,4 +110,5 @@ IMPLEMENTATIONS: Implementations = {
     "sort_by_keys": _in_runs("sort_by_keys_in_chunks", _axis_of_call, as_it_is),
     "sort_with": _in_runs("sort_with_in_chunks", _axis_of_call, as_it_is, element_bytes=128),
     "top_k": (ChunkedImplementation("top_k_in_chunks", _last_axis, as_it_is, holds=1),),
+    "top_values": (ChunkedImplementation("top_values_in_chunks", _last_axis, as_it_is, holds=1),),
 }
