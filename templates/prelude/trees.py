@@ -1,4 +1,4 @@
-"""Objects among the results of a function."""
+"""Trees of arrays, and objects among the results of a function."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -36,3 +36,20 @@ def class_or_tuple(module: str, name: str, constants: Any = None) -> Callable[..
         return made
 
     return make
+
+
+def map_leaves(function: Callable[..., Any], *trees: Any) -> tuple[Any, ...]:
+    """Call a function for each leaf of the last tree, with what the others have there;
+    return a tree for each of its results.
+    """
+    last = trees[-1]
+    if not isinstance(last, dict | list | tuple):
+        results: tuple[Any, ...] = function(*trees)
+        return results
+    keys = list(last) if isinstance(last, dict) else range(len(last))
+    parts = [map_leaves(function, *(tree[key] for tree in trees)) for key in keys]
+    if isinstance(last, dict):
+        return tuple(
+            dict(zip(keys, part, strict=True)) for part in zip(*parts, strict=True)
+        )
+    return tuple(map(type(last), zip(*parts, strict=True)))

@@ -111,6 +111,7 @@ def emit(
     if sources is not None:
         module = with_sources(module, Path(sources))
     nested = nested if nested is not None else _takes_trees(module)
+    module = module if nested else replace(module, trees=None)
     chosen = written_as(_target(target), module)
     hooks = checked_hooks(custom_calls or {})
     require_style(style, chosen)

@@ -133,7 +133,10 @@ class ArgumentWriter:
                 if node.opcode == "call" and node.parameters["function"] is self.function:
                     for names, operand in zip(given, node.operands, strict=True):
                         names.append(caller.wanted.of_argument(operand))
-        return common_words(given)
+        words = dict(enumerate(common_words(given)))
+        for caller in self.writer.callers:
+            words |= caller.leaf_maps.words(self.function)
+        return [*words.values()]
 
     def _own_or_given(self, name: str, given: str) -> str:
         """A parameter's own name; that of what it is given where it says only its number, or that it is one."""

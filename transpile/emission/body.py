@@ -18,18 +18,17 @@ from .control_flow import ControlFlowWriter
 from .expression import ATOM, PRIMARY, WIDTH, Expression, Renderer
 from .fitting import Fitting
 from .known_types import known_types
+from .leaf_maps import LeafMaps
 from .lines import Line, WrittenFunction
 from .loop_compiler import LoopCompiler
 from .name_allocation import NameAllocation
-from .named_results import NamedResults, makers_of_results, name_of_call
+from .named_results import NamedResults, name_of_call
 from .names import Names
 from .plan import Plan, plan, source_line
-from .result_groups import Path, ResultGroup, result_groups, with_texts
-from .result_runs import with_runs
-from .result_trees import display, leaf_columns, mapped
 from .schedule import Body, Reads, Statement, schedule
 from .sources import SourceNames
 from .stored_rows import StoredRows
+from .tree_writer import TreeWriter
 from .wanted_names import WantedNames
 
 
@@ -66,8 +65,6 @@ class FunctionWriter:
         self.written: dict[Node, str] = {}  # expressions since the last line
         self.indent = 1
         self.loop_compiler: LoopCompiler | None = None  # writes loops as functions, where the target compiles them
-        self.groups: dict[Function, Sequence[tuple[str, ResultGroup]]] = {}  # of results of what is called
-        self.grouped: dict[Path, str] = {}  # parts of the tree of results that a call gave as a whole
         self.items: dict[Node, dict[int, Node]] = {}
         self.calls: dict[Function, list[Node]] = {}
         self._last_place: tuple[str, int] | None = None
@@ -87,6 +84,8 @@ class FunctionWriter:
         self.allocation = NameAllocation(self.plan, self.reads, names, tree_nodes(function.results), known)
         self.arguments = ArgumentWriter(self)
         self.fitting = Fitting(self)
+        self.trees = TreeWriter(self, self.chain_writer.lists, self.fitting.fitted)
+        self.leaf_maps = LeafMaps(self)
         self.wanted = WantedNames(self)
         self.changes = ChangeWriter(self)
         self.stored_rows = StoredRows(self)
@@ -117,14 +116,9 @@ class FunctionWriter:
                 self.plan.named.add(chain.last)
                 self.allocation.expect([chain.last])
             self.chain_writer.expect(chain, is_written=False)
+        self.leaf_maps.find()
         self.region(self.graph.root)
-        together = 4 * self.indent + len("return ")
-        if together + self.renderer.columns(self.tree_text(self.results)) > WIDTH:
-            for node, columns in leaf_columns(self.results):
-                alone = node is self.results
-                taken = together if alone else 4 * self.indent + columns
-                self.fitting.fitted(node, partial(self.array_text, node), taken, alone=alone)
-        self.line(self.renderer.statement("return", self.tree_text(self.results)))
+        self.line(self.renderer.statement("return", self.trees.fitted(0, "return ")))
 
     def written_function(self, parameters: list[str]) -> WrittenFunction:
         """Return what has been written, with what each line computes."""
@@ -171,6 +165,7 @@ class FunctionWriter:
     def region(self, region: Region, loop: Loop | None = None, written: frozenset[Node] = frozenset()) -> Body:
         """Write the statements of a region but those that are ``written``, and say how they were arranged."""
         together = {call: chain.last for call, chain in self.chains.items()}
+        together.update((call, made.last) for call, made in self.leaf_maps.by_call.items())
         body = schedule(region, self.plan.named - written, self.reads, self.priority, loop, together)
         for following, carry in body.in_place.items():
             self.texts[following] = self.texts[carry.parameter]
@@ -198,6 +193,10 @@ class FunctionWriter:
         elif statement in self.chains:
             if statement is self.chains[statement].last:
                 self.chain_writer.write(self.chains[statement])
+            return
+        elif statement in self.leaf_maps.by_call:
+            if statement is self.leaf_maps.by_call[statement].last:
+                self.leaf_maps.write(self.leaf_maps.by_call[statement])
             return
         elif statement.opcode == "loop":
             self.control_flow.loop(statement)
@@ -270,7 +269,7 @@ class FunctionWriter:
         """``layer_0 = layer(x)``, with ``layer_0.scores`` for one of the results."""
         function = node.parameters["function"]
         calls = self.calls[function]
-        self.name_fields(node, named)
+        self.trees.name_fields(node, named)
         own = self.renderer.function_names[function]
         name = self.names.fresh(name_of_call(own, calls.index(node)) if len(calls) > 1 else f"{own}_results")
         taken = 4 * self.indent + len(name) + len(" = ")
@@ -278,21 +277,8 @@ class FunctionWriter:
         parts = self.items.get(node, {})
         for index, part in parts.items():
             self.texts[part] = Expression(self.renderer.statement("field", name, named.fields[index]), PRIMARY)
-        for field, group in self.groups.get(function, ()):
-            self.grouped[group.places[calls.index(node)]] = self.renderer.statement("field", name, field)
+        self.trees.note_groups(node, name)
         self.bound(*parts.values())
-
-    def name_fields(self, node: Node, named: NamedResults) -> None:
-        """Name the results of what a node calls, unless another caller has."""
-        if named.fields:
-            return
-        function = node.parameters["function"]
-        calls = [self.items.get(call, {}) for call in self.calls[function]]
-        given = [[parts[k] for parts in calls if k in parts] for k in range(len(node.results))]
-        groups = result_groups(self.results, calls, self.plan.uses)
-        makers = makers_of_results(function, self.renderer.function_names)
-        named.name_fields(([self.wanted.of(part) for part in parts] for parts in given), makers, groups)
-        self.groups[function] = named.groups
 
     def words_of_results(self, function: Function) -> Sequence[str]:
         """What the many results of a function would be called in its own lines."""
@@ -388,13 +374,6 @@ class FunctionWriter:
             else:
                 operands.append(self.text(operand))
         return self.renderer.choice(node, operands) if is_choice else self.renderer.render(node, operands)
-
-    def tree_text(self, tree: Tree) -> Expression:
-        """A result: a name, or a tuple, a dict or a list of such."""
-        if isinstance(tree, Node):
-            return self.array_text(tree)
-        texts = with_texts(mapped(tree, self.array_text), self.grouped)
-        return Expression(display(with_runs(texts, self.chain_writer.lists)), 1)
 
 
 def _has_strong_operand(node: Node) -> bool:

@@ -9,12 +9,12 @@ from typing import Any
 
 from ..array.node import Node
 from ..array.program import Function
+from ..array.result_trees import Path
 from .argument_groups import Field
 from .chains import Chain, Listed, Step
 from .expression import PRIMARY, Expression
 from .named_results import NamedResults, field_path
 from .names import plural
-from .result_groups import Path
 from .writing import Writing
 
 COUNTERS = "ijklmn"
@@ -177,7 +177,7 @@ class ChainWriter:
         if named is None:
             parts: Sequence[tuple[str, Any]] = [("", k) for k in range(max(1, len(last.results)))]
         else:
-            writer.name_fields(last, named)
+            writer.trees.name_fields(last, named)
             parts = named.parts
             if len(parts) > _MOST_TARGETS or self._is_handed_on(last.parameters["function"]):
                 return self._records(chain, named, names)
@@ -216,10 +216,10 @@ class ChainWriter:
             for own, number in zip(chain.results, chain.numbers, strict=True):
                 if k in own:
                     writer.texts[own[k]] = Expression(at(number) + steps, PRIMARY)
-        for _, group in writer.groups.get(function, ()):
+        for _, group in writer.trees.groups.get(function, ()):
             if group.keys == paths:
                 for call, number in zip(chain.calls, chain.numbers, strict=True):
-                    writer.grouped[group.places[writer.calls[function].index(call)]] = at(number)
+                    writer.trees.grouped[group.places[writer.calls[function].index(call)]] = at(number)
 
     def _records(
         self, chain: Chain, named: NamedResults, names: Mapping[int, Expression]
@@ -238,9 +238,9 @@ class ChainWriter:
                     writer.texts[own[k]] = Expression(where(number), PRIMARY)
             if k in names:
                 below.append((partial(_named, names[k]), where))
-        for field, group in writer.groups.get(function, ()):
+        for field, group in writer.trees.groups.get(function, ()):
             for call, number in zip(chain.calls, chain.numbers, strict=True):
-                writer.grouped[group.places[writer.calls[function].index(call)]] = f"{at(number)}.{field}"
+                writer.trees.grouped[group.places[writer.calls[function].index(call)]] = f"{at(number)}.{field}"
         return [at], below
 
     def _is_handed_on(self, function: Function) -> bool:

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Sequence
 
 from ..array.program import Program
+from ..array.result_trees import placed
 from ..hlo.custom_calls import callbacks
 from ..hlo.ir import ResultTree
 from ..hlo.shapes import ArrayShape, Shape, TupleShape, dimension_texts, leaves
@@ -13,7 +14,7 @@ from .argument_trees import Path, Tree, tree_of
 from .expression import WIDTH, columns
 from .names import identifier
 from .replicas import Replicas
-from .result_trees import display, placed
+from .result_trees import display
 from .sharded_arrays import layout_lines
 from .shared_trees import like_arguments
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..array.program import Program
+from ..array.result_trees import fitting
 from ..hlo.ir import ResultTree
 from ..hlo.shapes import ArrayShape, TupleShape, leaves
 from .argument_trees import Path, leaf_paths
 from .expression import WIDTH, Renderer
 from .replicas import ENTRY, Replicas
-from .result_trees import fitting
 
 CAST, NO_CHECKS = "cast", "none"  # what is said about arguments of other shapes and dtypes, apart from "exact"
 CHECK_ARRAYS = "check_arguments"  # the function that checks arrays of one dtype and shape

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...targets.base import Target, load_target
 from ..array.program import Program
+from ..array.result_trees import placed
 from ..compilation import READABLE, kernels_in
 from ..hlo.carriers import NARROW
 from ..hlo.custom_calls import callbacks
@@ -40,7 +41,6 @@ from .prelude import DEVICE, NAME_BY_TEXT, prelude
 from .releases import release
 from .replicas import HOST_FUNCTIONS, collectives, replicas_of
 from .result_classes import ResultClasses
-from .result_trees import placed
 from .sections import add_sections
 from .sharded_arrays import SPLIT, ShardedArrays, axis_names
 from .shared_helpers import OWN, divided, import_line

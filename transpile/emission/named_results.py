@@ -10,13 +10,14 @@ from typing import Any
 
 from ..array.node import Node
 from ..array.program import Function, Program, roots
+from ..array.result_trees import Path, placed
 from ..array.traversal import topological
 from ..hlo.ir import Built
 from .expression import Renderer
 from .lines import LARGE
 from .names import Names, common_start, common_words, outer_words
-from .result_groups import Path, ResultGroup
-from .result_trees import placed, quoted
+from .result_groups import ResultGroup
+from .result_trees import quoted
 from .signature import result_type
 
 _MOST_TARGETS = 6  # results that a statement lists
@@ -63,7 +64,7 @@ class NamedResults:
                 continue
             if at not in found:
                 members = zip(*(given[each] for each in groups[at].keys), strict=True)
-                found[at] = names.fresh(outer_words([*map(common_start, members)]) or "part")
+                found[at] = names.fresh(groups[at].word or outer_words([*map(common_start, members)]) or "part")
                 parts.append((found[at], groups[at].tree))
             fields.append(field_path(found[at], groups[at].keys[number]))
         self.fields, self.parts = tuple(fields), tuple(parts)

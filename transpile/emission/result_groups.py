@@ -13,17 +13,19 @@ from typing import Any
 
 from ..array.node import Node
 from ..array.program import Tree
+from ..array.result_trees import Path, leaves_of, parts_of
 from ..hlo.ir import Built
-
-Path = tuple[Any, ...]  # keys and numbers, from the whole tree of results
 
 
 @dataclass(frozen=True, slots=True)
 class ResultGroup:
-    """Results that make a dict: by their numbers the keys to them in it, and by call the place of the dict."""
+    """Results that make a dict: by their numbers the keys to them in it, and by call the place of the dict; the
+    ``word`` for it, where the tree that it is in has one.
+    """
 
     keys: Mapping[int, Path]
     places: tuple[Path, ...]
+    word: str = ""
 
     @property
     def tree(self) -> dict[str, Any]:
@@ -43,7 +45,7 @@ def result_groups(tree: Tree, calls: Sequence[Mapping[int, Node]], uses: Mapping
     ``tree`` is what its caller returns, ``calls`` have for each call the results that somebody uses, by their numbers,
     ``uses`` how often a value is used.
     """
-    leaves = list(_leaves(tree, ()))
+    leaves = list(leaves_of(tree))
     counts = Counter(node for _, node in leaves)
     places = {node: path for path, node in leaves if counts[node] == 1 == uses.get(node)}
     dicts = dict(_dicts(tree, ()))
@@ -70,26 +72,11 @@ def _place(keys: Mapping[int, Path], call: Mapping[int, Node], places: Mapping[N
     return start if start is not None and all((*start, *keys[k]) == path for k, path in own.items()) else None
 
 
-def _parts(tree: Any) -> Iterator[tuple[Any, Any]]:
-    """The parts of a tree that is no leaf, by their keys or numbers."""
-    if isinstance(tree, dict):
-        yield from tree.items()
-    elif isinstance(tree, list | tuple | Built):
-        yield from enumerate(tree.parts if isinstance(tree, Built) else tree)
-
-
-def _leaves(tree: Any, path: Path) -> Iterator[tuple[Path, Node]]:
-    if isinstance(tree, Node):
-        yield path, tree
-    for key, part in _parts(tree):
-        yield from _leaves(part, (*path, key))
-
-
 def _dicts(tree: Any, path: Path) -> Iterator[tuple[Path, dict[Path, Any]]]:
     """The dicts by words in a tree that have only arrays and such dicts in them, outermost first, with their leaves."""
     if isinstance(tree, dict) and tree and _is_plain(tree):
-        yield path, dict(_leaves(tree, ()))
-    for key, part in _parts(tree):
+        yield path, dict(leaves_of(tree))
+    for key, part in parts_of(tree):
         yield from _dicts(part, (*path, key))
 
 

@@ -1,46 +1,12 @@
-"""Results as the tree that the traced function returned: ``return {"w": w, "b": b}, loss``.
-
-Where the tree is not known, or a key of it could be read as anything but itself, they stay a flat tuple.
-"""
+"""Results as the tree that the traced function returned: ``return {"w": w, "b": b}, loss``."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..array.node import Node
-from ..array.program import Tree
 from ..hlo.ir import Built, HloModule, ResultTree
-
-_WORD = re.compile(r"[ !#-&(-\[\]-~]{1,60}", re.ASCII)  # nothing that a string has to escape
-
-
-def fitting(tree: ResultTree, results: Tree) -> ResultTree:
-    """Return the tree, None where it is not one of exactly these results or has keys that are no plain words."""
-    parts = list(results) if isinstance(results, tuple | list) else [results]
-    if tree is None or not all(isinstance(part, Node) for part in parts) or not _is_plain(tree):
-        return None
-    numbers: list[int] = []
-    mapped(tree, numbers.append)
-    return tree if numbers == list(range(len(parts))) else None
-
-
-def placed(tree: ResultTree, leaves: Any) -> Any:
-    """Return the tree with the leaves, several or the only one, in place of their numbers."""
-    return mapped(tree, (list(leaves) if isinstance(leaves, tuple | list) else [leaves]).__getitem__)
-
-
-def mapped(tree: Any, function: Callable[[Any], Any]) -> Any:
-    """Return the tree with what ``function`` makes of each leaf."""
-    if isinstance(tree, dict):
-        return {key: mapped(part, function) for key, part in tree.items()}
-    if isinstance(tree, list | tuple):
-        return type(tree)(mapped(part, function) for part in tree)
-    if isinstance(tree, Built):
-        return replace(tree, parts=mapped(tree.parts, function))
-    return None if tree is None else function(tree)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +59,6 @@ def leaf_columns(tree: Any, level: int = 1, before: int = 0) -> Iterator[tuple[A
             yield from leaf_columns(part, level + 1)
     elif tree is not None:
         yield tree, 4 * (level - 1) + before + len(",")
-
-
-def _is_plain(tree: ResultTree) -> bool:
-    if isinstance(tree, dict):
-        keys_are_plain = all(type(key) is int or (isinstance(key, str) and _WORD.fullmatch(key)) for key in tree)
-        return keys_are_plain and all(map(_is_plain, tree.values()))
-    parts = tree.parts if isinstance(tree, Built) else tree
-    return all(map(_is_plain, parts)) if isinstance(parts, list | tuple) else tree is None or type(tree) is int
 
 
 def with_classes(tree: ResultTree, name: Callable[[Built], str]) -> ResultTree:

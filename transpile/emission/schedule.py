@@ -108,6 +108,9 @@ def schedule(
                 source = last_of.get(source, source)
             if source in edges and source is not member:
                 edges[member].add(source)
+    for member, last in last_of.items():
+        if member is not last and member in edges and last in edges:
+            edges[last].add(member)
     body = Body()
     if loop is not None:
         _place_carries(loop, region, edges, reading, reads, body)

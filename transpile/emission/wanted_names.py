@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from ..array.node import Node, literal_value
@@ -47,6 +47,8 @@ class WantedNames:
         if node in self.gradients:
             argument = self.gradients[node]
             return GRADIENT + (self.gradient_words.get(argument) or self.of_argument(argument))
+        if node in self.in_gradients:
+            return self.in_gradients[node]
         if node in self.of_values and (word := self.subjects.word(self.of_values[node], may_be_joined=True)):
             return GRADIENT + word
         own = writer.plan.user_names.get(node)
@@ -227,6 +229,11 @@ class WantedNames:
         in_tree = gradients_in_tree(function, self.writer.results) if self.is_of_arguments else {}
         by_place = self.writer.source_names.gradients.of(function, nodes) if function.origin is None else {}
         return by_place | in_tree | gradients(function, nodes)
+
+    @cached_property
+    def in_gradients(self) -> Mapping[Node, str]:
+        """What gradients are called after their places in trees of them."""
+        return self.writer.trees.gradients()
 
     def _updated(self, node: Node) -> str:
         """``new_weight`` for what becomes of the argument ``weight``."""

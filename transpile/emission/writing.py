@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from ..array.graph import Graph
 from ..array.node import Node, Region
 from ..array.program import Carry, Function, Loop
+from ..array.result_trees import Path
+from .chains import Leaf
 from .constants import ModuleConstants
 from .expression import Expression, Renderer
 from .lines import Line
@@ -16,7 +18,7 @@ from .name_allocation import NameAllocation
 from .named_results import NamedResults
 from .names import Names
 from .plan import Plan
-from .result_groups import Path, ResultGroup
+from .result_groups import ResultGroup
 from .schedule import Body, Reads, Statement
 from .signature import Type
 from .sources import SourceNames
@@ -24,11 +26,13 @@ from .sources import SourceNames
 
 class ArgumentNames(Protocol):
     """The part that knows the arguments: ``heads`` are those of the function's head, ``leaf_names`` what the leaves of
-    trees would be called on their own, ``short_names`` what is called after an argument has for a long name.
+    trees would be called on their own, ``leaves`` where these are, ``short_names`` what is called after an argument has
+    for a long name.
     """
 
     heads: list[tuple[str, Type]]
     leaf_names: dict[Node, str]
+    leaves: dict[Node, Leaf]
     short_names: dict[Node, str]
 
 
@@ -40,6 +44,27 @@ class Wanted(Protocol):
     def of_carries(self, node: Node, loop: Loop) -> dict[Carry, str]: ...
     def of_source(self, node: Node, loop: Loop) -> dict[Carry, str]: ...
     def of_carry(self, carry: Carry, loop: Loop) -> str: ...
+
+
+class LeafMapWords(Protocol):
+    """The part that knows what is done to every leaf of trees (:class:`.leaf_maps.LeafMaps`)."""
+
+    def words(self, function: Function) -> Mapping[int, str]: ...
+
+
+class Trees(Protocol):
+    """The part that writes trees of values (:class:`.tree_writer.TreeWriter`)."""
+
+    made: list[tuple[Any, str]]
+    groups: dict[Function, Sequence[tuple[str, ResultGroup]]]
+    grouped: dict[Path, str]
+
+    @property
+    def all(self) -> Sequence[tuple[Any, str]]: ...
+
+    def fitted(self, number: int, head: str) -> Expression: ...
+    def name_fields(self, node: Node, named: NamedResults) -> None: ...
+    def gradients(self) -> Mapping[Node, str]: ...
 
 
 class Writing(Protocol):
@@ -58,8 +83,6 @@ class Writing(Protocol):
     written: dict[Node, str]
     items: dict[Node, dict[int, Node]]
     calls: dict[Function, list[Node]]
-    groups: dict[Function, Sequence[tuple[str, ResultGroup]]]
-    grouped: dict[Path, str]
     indent: int
     loop_compiler: LoopCompiler | None
     changed_in_place: set[Node]
@@ -72,6 +95,10 @@ class Writing(Protocol):
     @property
     def arguments(self) -> ArgumentNames: ...
     @property
+    def leaf_maps(self) -> LeafMapWords: ...
+    @property
+    def trees(self) -> Trees: ...
+    @property
     def wanted(self) -> Wanted: ...
     @property
     def renderer(self) -> Renderer: ...
@@ -80,7 +107,6 @@ class Writing(Protocol):
     def bound(self, *nodes: Node) -> None: ...
     def assign(self, targets: Sequence[str], value: Expression, node: Node | None = None) -> None: ...
     def statement(self, statement: Statement) -> None: ...
-    def name_fields(self, node: Node, named: NamedResults) -> None: ...
     def words_of_results(self, function: Function) -> Sequence[str]: ...
     def fit_change(self, node: Node, line: Callable[[], str]) -> None: ...
     def region(self, region: Region, loop: Loop | None = None, written: frozenset[Node] = frozenset()) -> Body: ...

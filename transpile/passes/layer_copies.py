@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -14,7 +14,7 @@ from .parts import Part, is_leaf
 
 _MOST_SWEEPS = 8
 _LEAST_COMPLETED = 4  # copies, for the last one to compute what only the others need
-_WORK_OF_CALL = 3
+_WORK_OF_CALL = 4
 
 
 @dataclass(slots=True)
@@ -71,16 +71,23 @@ class Copies:
                 self.looked_at.add(column)
                 yield from self._reading(column)
 
-    def _reading(self, row: Row) -> Iterable[Row]:
+    def _reading(self, row: Row) -> Iterator[Row]:
         """The users that all nodes have alike."""
-        users = [self.labelled(node) for node in row]
+        yield from self._alike([self.labelled(self.around.users.get(node, ())) for node in row])
+
+    def reading_outside(self, row: Row) -> Iterator[Row]:
+        """The users that all nodes have alike among those that no copy may have."""
+        yield from self._alike([self.labelled(self.around.outer_users.get(node, ())) for node in row])
+
+    def _alike(self, users: Sequence[Mapping[tuple[int, int], Sequence[Node]]]) -> Iterator[Row]:
         for label, found in users[0].items():
             if all(len(other.get(label, ())) == len(found) for other in users):
                 yield from zip(*(other[label] for other in users), strict=True)
 
-    def labelled(self, node: Node) -> dict[tuple[int, int], list[Node]]:
+    def labelled(self, users: Iterable[tuple[Node, int]]) -> dict[tuple[int, int], list[Node]]:
+        """Return users by what they are, and by what a value is to them."""
         found: dict[tuple[int, int], list[Node]] = {}
-        for user, k in self.around.users.get(node, ()):
+        for user, k in users:
             found.setdefault((self.around.kinds[user], k), []).append(user)
         return found
 
@@ -250,8 +257,9 @@ class LastCopy:
         self.copies, self.around = copies, copies.around
         self.columns: dict[Row, Node] = {}  # by what the other copies are given: what the last one is
         for row in copies.rows:
-            for column in zip(*(node.operands for node in row), strict=True):
-                self.columns[column[:-1]] = column[-1]
+            for reading in (row, *copies.reading_outside(row)):
+                for column in zip(*(node.operands for node in reading), strict=True):
+                    self.columns[column[:-1]] = column[-1]
 
     def complete(self) -> None:
         """Add the rows that the last copy alone lacks, each made of rows and of what copies are given."""
@@ -265,7 +273,7 @@ class LastCopy:
 
     def _beside(self, row: Row) -> Iterator[Row]:
         """The users that the nodes of all copies but the last have, and that of the last has not."""
-        users = [self.copies.labelled(node) for node in row]
+        users = [self.copies.labelled(self.around.users.get(node, ())) for node in row]
         for label in users[0].keys() - users[-1].keys():
             if all(len(other.get(label, ())) == 1 for other in users[:-1]):
                 yield tuple(other[label][0] for other in users[:-1])

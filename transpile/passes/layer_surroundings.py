@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from itertools import pairwise
 
 from ..array.graph import Graph, frozen
@@ -19,21 +19,26 @@ Row = tuple[Node, ...]  # the same node in each copy
 
 
 class Surroundings:
-    """The nodes of a function: in order, what they are, and who uses them."""
+    """The nodes of a function: in order, what they are, and who uses them: ``users`` among what copies may have, and
+    ``outer_users`` among the nodes that are ``left_out``.
+    """
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, left_out: Collection[Node] = ()) -> None:
         self.graph, self.live = function.graph, live_nodes(function)
         self.order = _with_unread_results(function.graph, topological(roots(function)))
         self.place = {node: k for k, node in enumerate(self.order)}
         self.needs = [tuple([self.place[part] for part in dependencies(node)]) for node in self.order]  # places
         root = function.graph.root
         self._numbers: dict[Hashable, int] = {}
-        self.members = {node for node in self.order if node.region is root and _is_movable(node)}
+        movable = (node for node in self.order if node.region is root and _is_movable(node))
+        self.members = {node for node in movable if node not in left_out}
         self.users: dict[Node, list[tuple[Node, int]]] = {}  # with the number of the operand
+        self.outer_users: dict[Node, list[tuple[Node, int]]] = {}
         for node in self.order:
-            if node in self.members:
+            if node in self.members or node in left_out:
+                users = self.users if node in self.members else self.outer_users
                 for k, operand in enumerate(node.operands):
-                    self.users.setdefault(operand, []).append((node, k))
+                    users.setdefault(operand, []).append((node, k))
         self.kinds = {node: self._number(_kind(node)) for node in self.order}
         self.hashes = [self.kinds]
         for _ in range(_ROUNDS):

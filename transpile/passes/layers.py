@@ -14,12 +14,15 @@ from itertools import pairwise, product
 
 from ..array.graph import Graph
 from ..array.node import Node
-from ..array.program import Function, Program, tree_nodes
+from ..array.program import Function, Program, roots, tree_nodes
+from ..array.result_trees import fitting, placed
+from ..array.traversal import topological, users_of
 from ..hlo.function_words import own_parts
 from ..hlo.stack_frames import CallChains
 from .layer_copies import Copies
 from .layer_cuts import cuts
 from .layer_surroundings import Surroundings
+from .leaf_calls import leaf_calls
 from .parts import Call, Part, function_of, label_of, put_calls
 
 _LEAST_COPIES = 3
@@ -40,7 +43,7 @@ def layers(program: Program) -> None:
     made: list[Function] = []
     for function in program.functions:
         for _ in range(_MOST_ROUNDS):
-            parts = _best(function)
+            parts = _best(function, _left_to_trees(program, function))
             if not parts:
                 break
             called = function_of(function, parts)
@@ -59,9 +62,25 @@ def _label(graph: Graph, parts: list[Part], chains: CallChains, own: frozenset[s
     return f"d_{label}" if is_gradient and not label.startswith("d_") else label
 
 
-def _best(function: Function) -> list[Part]:
+def _left_to_trees(program: Program, function: Function) -> set[Node]:
+    """Return the calls that stand better behind all layers than in them: one for all leaves of trees."""
+    trees = program.original.trees
+    tree = fitting(trees.results, function.results) if trees is not None and function is program.entry else None
+    if tree is None:
+        return set()
+    nodes, results = topological(roots(function)), tree_nodes(function.results)
+    items: dict[Node, dict[int, Node]] = {}
+    for node in nodes:
+        if node.opcode == "item":
+            items.setdefault(node.operands[0], {})[node.parameters["index"]] = node
+    uses = {node: len(found) for node, found in users_of(nodes, results).items()}
+    calls = [call for each in leaf_calls(placed(tree, results), items, uses) for call in each.calls]
+    return {node for call in calls for node in (call, *items[call].values())}
+
+
+def _best(function: Function, left_out: set[Node]) -> list[Part]:
     """The parts that save the reader most; none where nothing is worth a function."""
-    around = Surroundings(function)
+    around = Surroundings(function, left_out)
     best: Copies | None = None
     found: list[Part] = []
     most = 0

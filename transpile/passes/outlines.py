@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -58,7 +59,7 @@ class Surroundings:
 
 
 def common_body(around: Surroundings, found: Activations, constants: Constants, numbers: Numbers) -> Outline | None:
-    """The largest common body of the copies; None where their function has no name."""
+    """The largest common body of the copies; None where their function has no name, or each is several calls."""
     if not _IDENTIFIER.fullmatch(short(found.function_name)):
         return None
     copies = found.copies
@@ -72,8 +73,34 @@ def common_body(around: Surroundings, found: Activations, constants: Constants, 
         for copy in copies:
             for label in differing:
                 del copy[label]
+    if _are_several_calls(copies[0]):
+        return None
     outputs = _outputs(around, copies)
     return Outline(found, body, inputs, slots, outputs)
+
+
+def _are_several_calls(copy: Copy) -> bool:
+    """Tell whether parts of a copy that have nothing to do with each other come from the same places: a map over a tree
+    calls its function for arrays of several shapes, and for each shape as often.
+    """
+    leader = {instruction: instruction for instruction in copy.values()}
+
+    def found(instruction: Instruction) -> Instruction:
+        while leader[instruction] is not instruction:
+            leader[instruction] = leader[leader[instruction]]
+            instruction = leader[instruction]
+        return instruction
+
+    for instruction in copy.values():
+        for operand in instruction.operands:
+            if operand in leader:
+                leader[found(operand)] = found(instruction)
+    places: dict[Instruction, set[int]] = {}
+    for (place, *_), instruction in copy.items():
+        if work([instruction]):
+            places.setdefault(found(instruction), set()).add(place)
+    counts = Counter(map(frozenset, places.values()))
+    return bool(counts) and min(counts.values()) > 1
 
 
 def _inputs(

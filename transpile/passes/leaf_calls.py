@@ -1,0 +1,87 @@
+"""Calls of one function for each leaf of trees: what an optimiser does to every weight of a model.
+
+Their results stand at the same places of trees that the program returns: those of new weights, and of what is kept
+beside each.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..array.node import Node
+from ..array.result_trees import Path, leaves_of, parts_of
+from ..hlo.ir import Built
+
+_LEAST_CALLS = 4
+
+Items = Mapping[Node, Mapping[int, Node]]  # by call, the results that somebody reads by their numbers
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class LeafCalls:
+    """Calls that give all of some trees: ``trees`` are the places of these in what is returned, one for each result of
+    a call, and ``leaves`` the places of each call's results in them, which are the same in all of them.
+    """
+
+    calls: tuple[Node, ...]
+    leaves: tuple[Path, ...]
+    trees: tuple[Path, ...]
+
+
+def leaf_calls(tree: Any, items: Items, uses: Mapping[Node, int]) -> list[LeafCalls]:
+    """Return those among the calls of ``items`` whose several results are only returned, in that tree of results.
+
+    The trees that they give are dicts, lists and tuples, in which is nothing else. ``uses`` says how often a value is
+    used.
+    """
+    leaves = list(leaves_of(tree))
+    counts = Counter(node for _, node in leaves)
+    places = {node: path for path, node in leaves if counts[node] == 1 == uses.get(node)}
+    found: dict[Any, list[tuple[Node, Path]]] = {}  # by function and trees
+    for call, parts in items.items():
+        given = [places[parts[k]] for k in range(len(call.results)) if k in parts and parts[k] in places]
+        if len(given) == len(call.results) > 1 and call.opcode == "call":
+            shared = min(_shared_keys(given), *(_plain_keys(tree, path) for path in given))
+            starts = tuple(path[: len(path) - shared] for path in given)
+            found.setdefault((call.parameters["function"], starts), []).append((call, given[0][len(starts[0]) :]))
+    made = [
+        LeafCalls(tuple(call for call, _ in own), tuple(end for _, end in own), starts)
+        for (_, starts), own in found.items()
+    ]
+    return [each for each in made if len(each.calls) >= _LEAST_CALLS and _are_whole(tree, each)]
+
+
+def _are_whole(tree: Any, found: LeafCalls) -> bool:
+    """Tell whether the calls give all of the trees."""
+    return all(found.leaves) and all(_count(part_at(tree, start)) == len(found.calls) for start in found.trees)
+
+
+def part_at(tree: Any, path: Path) -> Any:
+    """Return the part of a tree at the end of a way."""
+    for key in path:
+        tree = dict(parts_of(tree))[key]
+    return tree
+
+
+def _count(tree: Any) -> int:
+    """The number of arrays, as which also counts what has none in it: nothing could tell its place."""
+    parts = [part for _, part in parts_of(tree)]
+    return sum(map(_count, parts)) if parts else 1
+
+
+def _shared_keys(paths: Sequence[Path]) -> int:
+    """The number of last keys that all ways have in common."""
+    pairs = zip(*(reversed(path) for path in paths), strict=False)
+    return next((k for k, keys in enumerate(pairs) if len(set(keys)) > 1), min(map(len, paths)))
+
+
+def _plain_keys(tree: Any, path: Path) -> int:
+    """The number of last keys of a way that lead through no object."""
+    found = 0
+    for key in path:
+        found = 0 if isinstance(tree, Built) else found + 1
+        tree = dict(parts_of(tree))[key]
+    return found
