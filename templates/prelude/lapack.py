@@ -85,6 +85,16 @@ def solve(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return rows[:, n:].reshape(b.shape)
 
 
+@np.errstate(all="ignore")
+def solve_each(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """``solve`` for each of several matrices ``a`` [m, n, n] and ``b`` [m, n, k]."""
+    with suppress(np.linalg.LinAlgError):
+        solution: np.ndarray = np.linalg.solve(a, b)
+        if np.isfinite(a).all() and np.isfinite(solution).all():
+            return solution
+    return np.array([solve(*each) for each in zip(a, b, strict=True)])
+
+
 def solve_by_factors(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """``solve`` without exceptions, by the factors of ``getrf``."""
     lu, pivots, _ = getrf(a)

@@ -6,7 +6,8 @@ import pytest
 from xla2py.tests.passes.raising import assert_agrees, hlo, main, optimised
 from xla2py.transpile.equivalence.comparison import Budget
 
-jnp = pytest.importorskip("jax.numpy")
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
 rng = np.random.default_rng(3)
 REGULAR = rng.normal(size=(5, 5)).astype(np.float32) + 4 * np.eye(5, dtype=np.float32)[::-1]
 ZERO = np.zeros((5, 5), np.float32)
@@ -35,6 +36,32 @@ def test_equations(function, expected, matrix, form):
     assert_agrees(text, matrix, RIGHT, without="solves", budget=LOOSE)
 
 
+MATRICES = {
+    "regular": np.stack([REGULAR, REGULAR.T, REGULAR + 1]),
+    "one singular": np.stack([REGULAR, ZERO, REGULAR]),
+    "one NaN": np.stack([REGULAR, REGULAR, NAN]),
+    "none": np.zeros((0, 5, 5), np.float32),
+}
+RIGHTS = np.stack([RIGHT, RIGHT + 1, RIGHT - 1])
+
+
+@pytest.mark.parametrize("matrices", MATRICES.values(), ids=MATRICES)
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (jnp.linalg.solve, "return solve_each(a, b)"),
+        (jax.vmap(jnp.linalg.solve), "return solve_each(a, b)"),
+        (lambda a, b: jax.vmap(jnp.linalg.solve)(a, b[:, :, 0]), "return solve_each(a, b[..., :1])[..., 0]"),
+    ],
+)
+@pytest.mark.parametrize("form", [hlo, optimised])
+def test_equations_of_many_matrices(function, expected, matrices, form):
+    text = form(function, matrices, RIGHTS[: len(matrices)])
+    if form is hlo and len(matrices):
+        assert main(text) == expected
+    assert_agrees(text, matrices, RIGHTS[: len(matrices)], without="solves", budget=LOOSE)
+
+
 @pytest.mark.parametrize(
     "function",
     [
@@ -42,6 +69,8 @@ def test_equations(function, expected, matrix, form):
         lambda a, b: jnp.linalg.slogdet(a),
         lambda a, b: jnp.linalg.solve(a.T, b),
         lambda a, b: jnp.linalg.solve(jnp.stack([a, a + 1]), jnp.stack([b, b])),
+        lambda a, b: jnp.linalg.solve(jnp.array([[a, a + 1]] * 3), jnp.array([[b, b]] * 3)),
+        lambda a, b: jax.vmap(lambda b: jnp.linalg.solve(a, b))(jnp.stack([b, b])),
     ],
 )
 def test_other_uses_of_lu_compute_the_same(function):

@@ -287,6 +287,16 @@ def test_solve_of_infinite_matrices_is_not_the_librarys():
         assert np.isnan(lapack.solve(a, b)).all()
 
 
+def test_each_matrix_is_solved_by_itself():
+    a, b = rng.normal(size=(3, 4, 4)), rng.normal(size=(3, 4, 2))
+    np.testing.assert_array_equal(lapack.solve_each(a, b), np.linalg.solve(a, b))
+    a[1, 2] = 0
+    found = lapack.solve_each(a, b)
+    np.testing.assert_array_equal(found, [lapack.solve(*each) for each in zip(a, b, strict=True)])
+    assert not np.isfinite(found[1]).all() and np.isfinite(found[::2]).all()
+    assert lapack.solve_each(a[:0], b[:0]).shape == (0, 4, 2)
+
+
 @pytest.mark.parametrize("spoilt", ["singular", "nan", "inf"])
 def test_solve_of_other_matrices_is_that_of_the_factors(spoilt):
     a, b = rng.normal(size=(4, 4)), rng.normal(size=(4, 2))

@@ -6,8 +6,15 @@ import cupy as cp
 import cupyx
 import numpy as np
 
-from ...prelude.lapack import nan_where, solve_by_factors, without_nan
+from ...prelude.lapack import (
+    getrf,
+    nan_where,
+    pivots_to_permutation,
+    solve_by_factors,
+    without_nan,
+)
 from ...prelude.schur import schur
+from .linalg import triangular_solve
 
 
 def geqrf(a: cp.ndarray) -> tuple[cp.ndarray, cp.ndarray]:
@@ -26,6 +33,15 @@ def solve(a: cp.ndarray, b: cp.ndarray) -> cp.ndarray:
     Where ``a`` is singular, inf and NaN come of dividing by 0.
     """
     return solve_by_factors(a, b)
+
+
+def solve_each(a: cp.ndarray, b: cp.ndarray) -> cp.ndarray:
+    """``solve`` for each of several matrices ``a`` [m, n, n] and ``b`` [m, n, k]."""
+    lu, pivots, _ = getrf(a)
+    order = pivots_to_permutation(pivots - 1, a.shape[-1])
+    right = cp.take_along_axis(b, order[..., None], 1)
+    half = triangular_solve(lu, right, lower=True, unit_diagonal=True)
+    return triangular_solve(lu, half)
 
 
 def eigh(a: cp.ndarray, *, lower: bool = True) -> tuple[cp.ndarray, cp.ndarray]:

@@ -11,13 +11,17 @@ from ...array.node import Node, Slot
 from ...array.program import Function, Loop
 from ...array.rewriting import rewrite
 from ...array.support import Support
-from ...array.value import getitem, permute
+from ...array.value import FULL, getitem, permute
 from ..indexing.wrapped_indices import WRAPPED
 from ..matching import Bindings, pattern
 from ..rules import Rule, apply_rules
 from .row_exchanges import permutation
 
 _EXCHANGE = "setitem((once := setitem(order, getitem(order, there), here)), getitem(order, here), there)"
+_EXCHANGES = (
+    "setitem((once := setitem(order, (own := advanced_index(order, each, there)), here)),"
+    " take(order, scalar(here)), each, there)"
+)  # in each of several orders
 
 
 def solves(function: Function, supports: Support) -> None:
@@ -31,37 +35,60 @@ def solves(function: Function, supports: Support) -> None:
         return None if found is None else _order(graph, node, found)
 
     rewrite(function, ("item",), rule, supports)
-    apply_rules(function, RULES, supports)
+    apply_rules(function, (*RULES, *RULES_OF_MANY) if supports.features.arrays_fit_memory else RULES, supports)
 
 
 def _permutation(node: Node) -> Node | None:
-    """The row that each step exchanges with its own, where that is all a loop does to 0, 1, .. n - 1."""
+    """The row that each step exchanges with its own, where that is all a loop does to 0, 1, .. n - 1, or to several
+    such orders at once.
+    """
     loop: Loop = node.parameters["loop"]
     if len(loop.carries) != 1 or loop.stores or loop.effect is not None or loop.counter is None:
         return None
     (carry,) = loop.carries
-    n = carry.initial.shape[0] if carry.initial.opcode == "arange" else None
-    found = pattern(_EXCHANGE).match(carry.following) if carry.following is not None else None
-    if found is None or (loop.start, loop.stop, loop.step) != (0, n, 1):
+    shape, following = carry.initial.shape, carry.following
+    is_counted = _counts(carry.initial) and (loop.start, loop.stop, loop.step) == (0, shape[-1], 1)
+    if following is None or not is_counted:
+        return None
+    exchanged = _exchanged if len(shape) == 1 else _exchanged_in_each
+    rows = exchanged(following, carry.parameter, loop.counter)
+    if rows is None or rows.region is loop.region or rows.shape != shape or rows.interval is None:
+        return None
+    return rows if rows.interval[0] >= 0 and rows.interval[1] < shape[-1] else None
+
+
+def _counts(order: Node) -> bool:
+    """Tell whether an array has 0, 1, .. in it, or in each of its rows."""
+    is_row = order.opcode == "broadcast_to" and order.ndim == 2
+    return (order.operands[0] if is_row else order).opcode == "arange"
+
+
+def _exchanged(following: Node, order: Node, counter: Node) -> Node | None:
+    found = pattern(_EXCHANGE).match(following)
+    if found is None or found["order"] is not order or found["here"] is not counter:
         return None
     there = found["there"]
-    rows = there.operands[0] if there.opcode == "getitem" and len(there.operands) == 2 else None
-    exact = (
-        found["order"] is carry.parameter
-        and found["here"] is loop.counter
-        and rows is not None
-        and rows.region is not loop.region
-        and there.operands[1] is loop.counter
-        and rows.shape == (n,)
-        and rows.interval is not None
-        and rows.interval[0] >= 0
-        and rows.interval[1] < (n or 0)
-    )
-    return rows if exact else None
+    is_read = there.opcode == "getitem" and len(there.operands) == 2 and there.operands[1] is counter
+    return there.operands[0] if is_read else None
+
+
+def _exchanged_in_each(following: Node, order: Node, counter: Node) -> Node | None:
+    found = pattern(_EXCHANGES).match(following)
+    if found is None or found["order"] is not order or found["here"] is not counter:
+        return None
+    places = [node.parameters["index"] for node in (found["once"], found["own"], following)]
+    are_own = places == [(FULL, Slot(2)), (Slot(1), Slot(2)), (Slot(2), Slot(3))]
+    there = pattern("take(rows, scalar(counter), axis=1)").match(found["there"])
+    is_read = there is not None and there["counter"] is counter and _is_counted(found["each"], order.shape[0])
+    return there["rows"] if there is not None and is_read and are_own else None
+
+
+def _is_counted(node: Node, size: int) -> bool:
+    return node.opcode == "arange" and node.shape == (size,)
 
 
 def _order(graph: Graph, item: Node, rows: Node) -> Node | None:
-    made = permutation(graph, rows, item.shape[0])
+    made = permutation(graph, rows, item.shape[-1])
     return made if made.element_type is item.element_type else None
 
 
@@ -136,9 +163,29 @@ def _vector(graph: Graph, node: Node, found: Bindings) -> Node | None:
     )
 
 
+def _solutions(graph: Graph, node: Node, found: Bindings) -> Node | None:
+    """The same for each matrix of several."""
+    outer, inner = node.parameters["keywords"], found["half"].parameters["keywords"]
+    (matrix,) = found["factored"].operands
+    if outer or inner != {"lower": True, "unit_diagonal": True} or not _factors(found, found["order"]):
+        return None
+    is_taken = found["taken"].parameters["index"] == (Slot(1), Slot(2)) and _is_counted(found["each"], matrix.shape[0])
+    right: Node = found["b"]
+    if "column" in found:
+        right = getitem(graph, right, found["column"].parameters["index"])
+    if matrix.ndim != 3 or matrix.shape[1] != matrix.shape[2] or right.shape != node.shape or not is_taken:
+        return None
+    return graph.add("prelude", (matrix, right), function="solve_each", arguments=(Slot(0), Slot(1)), keywords={})
+
+
 _TRIANGLES = 'select(compare((info := item(factored)), 0, direction="GE"), (lu := item(factored)), nan)'
 _TAKEN = "(taken := take(b, (order := prelude.pivots_to_permutation(rows))))"
 _RIGHT_SIDES = (_TAKEN, f"(turned := transpose({_TAKEN}))", f"(column := expand({_TAKEN}))")
+
+_EACH_TRIANGLE = 'select(expand(compare((info := item(factored)), 0, direction="GE")), (lu := item(factored)), nan)'
+_EACH_TAKEN = (
+    "(taken := advanced_index(b, expand(each), clamp(0, (order := prelude.pivots_to_permutation(rows)), LAST)))"
+)
 
 RULES = (
     Rule(WRAPPED, _dead_wrap),
@@ -151,4 +198,13 @@ RULES = (
         for right in _RIGHT_SIDES
     ),
     Rule("getitem(prelude.solve(a, (column := expand(b))))", _vector),
+)
+
+# Of many matrices; what works in chunks cuts the two halves between these.
+RULES_OF_MANY = tuple(
+    Rule(
+        f"prelude.triangular_solve((both := {_EACH_TRIANGLE}), (half := prelude.triangular_solve(both, {right})))",
+        _solutions,
+    )
+    for right in (_EACH_TAKEN, f"(column := expand({_EACH_TAKEN}))")
 )
