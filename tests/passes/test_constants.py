@@ -29,6 +29,12 @@ def agrees(function, *arguments, budget=EXACT):
         (lambda x: x + jnp.ones((2, 4)).sum(0), "return x + 2"),
         (lambda x: x + jnp.full(3, 1.5).sum(), "return x + 4.5"),
         (lambda x: x * jnp.zeros((4, 0)).dot(jnp.ones(0)), "return x * 0"),
+        (lambda x: jnp.repeat(x, np.array([1, 2, 0, 1])), "return x[np.array([0, 1, 1, 3], dtype=np.int32)]"),
+        (lambda x: x * jnp.arange(4).at[1].set(7)[jnp.array([3, 1, 0, 0])], None),
+        (lambda x: x + jnp.cumprod(jnp.array([2, -3, 4, 5])), None),
+        (lambda x: x + jnp.zeros(4, int).at[jnp.array([1, 1, 3, -1])].add(jnp.array([5, 6, 7, 8])), None),
+        (lambda x: x + jnp.zeros(4, int).at[jnp.array([1, 9, 3, -9])].max(jnp.array([5, 6, 7, 8])), None),
+        (lambda x: jnp.take(x, jnp.cumsum(jnp.array([0, 5, -7]))), None),  # outside: NaN
         (lambda x: x + jnp.nextafter(jnp.float32(1), jnp.float32(jnp.inf)), "return x + 1.0000001"),
     ],
 )

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from ....templates.prelude import conversion, floats
+from ....templates.prelude.indexing import scatter_at
 from ....templates.prelude.ranges import linspace
-from ...array.node import Constant, Node, Slot
+from ...array.node import Constant, Node, Slot, Ufunc
+from ...array.value import FULL
 from ...hlo.element_types import ElementType
 from ...kernels.scalars import OF_INTEGERS
 from ..to_array.folding import fold
@@ -33,6 +35,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 _LIBRARY: dict[str, Callable[..., Any]] = {
     name: getattr(np, name) for name in ("nextafter", "nan_to_num", "trunc", "copysign", "signbit")
 }
+_UFUNCS = {"add": np.add, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum}
 _FOLDS: dict[str, Callable[..., Any]] = {
     "sum": np.sum,
     "prod": np.prod,
@@ -46,6 +49,8 @@ _FOLDS: dict[str, Callable[..., Any]] = {
 def value_of(node: Node, operands: Sequence[Array]) -> Array | None:
     """Return what a node computes of the values of its operands, or None where that is left to run time."""
     element_type = node.element_type
+    if node.opcode == "integer":
+        return np.asarray(node.parameters["value"])
     if (
         element_type is None
         or element_type.dtype.kind not in ("biufc" if node.opcode in ("literal", "array") else "biuf")
@@ -76,6 +81,8 @@ def _constant(node: Node) -> Array:
 
 def _called(node: Node, *operands: Array) -> Array | None:
     """Return what a function of the prelude gives that is exact."""
+    if node.parameters["function"] == "scatter_at":
+        return _scattered(node, *operands)
     function = _FUNCTIONS.get(node.parameters["function"])
     if function is None or node.parameters["keywords"]:
         return None
@@ -96,16 +103,59 @@ def _argument(item: Any, operands: Sequence[Array]) -> Any:
         return operands[item.index]
     if isinstance(item, ElementType):
         return item.dtype
+    if isinstance(item, Ufunc):
+        return _UFUNCS.get(item.opcode)
     return item.array if isinstance(item, Constant) else item
 
 
-def _part(node: Node, x: Array, *indices: Array) -> Array | None:
-    """Return the part that numbers and slices say."""
-    if indices:
-        return None
+def _index(node: Node, *operands: Array) -> tuple[Any, ...]:
+    """Return the index of an operation: numbers and slices, and the values of those operands that it has."""
+
+    def bound(part: Any) -> Any:
+        return operands[part.index] if isinstance(part, Slot) else part
+
     items = node.parameters["index"]
-    index = [slice(None) if item == ":" else slice(*item) if isinstance(item, tuple) else item for item in items]
-    return x[tuple(index)] if all(item is None or isinstance(item, int | slice) for item in index) else None
+    return tuple(
+        slice(None) if item == FULL else slice(*map(bound, item)) if isinstance(item, tuple) else bound(item)
+        for item in items
+    )
+
+
+def _part(node: Node, *operands: Array) -> Array:
+    part: Array = operands[0][_index(node, *operands)]
+    return part
+
+
+def _changed(node: Node, *operands: Array) -> Array:
+    changed = operands[0].copy()
+    changed[_index(node, *operands)] = operands[1]
+    return changed
+
+
+def _updated(node: Node, *operands: Array) -> Array | None:
+    """Return sums and the like at places; of floats they are left to run time."""
+    ufunc = _UFUNCS.get(node.parameters["ufunc"].opcode)
+    if ufunc is None or node.type.is_floating:
+        return None
+    changed = operands[0].copy()
+    ufunc.at(changed, _index(node, *operands), operands[1])
+    return changed
+
+
+def _taken(node: Node, x: Array, index: Array) -> Array:
+    return np.take(x, index, node.parameters["axis"], mode="clip" if node.parameters["clamped"] else "raise")
+
+
+def _running(accumulate: Callable[..., Array]) -> Callable[[Node, Array], Array | None]:
+    """Return the rule of a running total; of floats it is left to run time."""
+    return lambda node, x: accumulate(x, node.parameters["axis"], x.dtype) if x.dtype.kind in "iu" else None
+
+
+def _scattered(node: Node, *operands: Array) -> Array | None:
+    arguments = [_argument(item, operands) for item in node.parameters["arguments"]]
+    if any(item is None or isinstance(item, tuple) for item in arguments) or node.type.is_floating:
+        return None
+    return scatter_at(*arguments)
 
 
 def _mask(make: Callable[..., Array]) -> Callable[[Node], Array]:
@@ -156,6 +206,12 @@ _RULES: dict[str, Callable[..., Array | None]] = {
     "broadcast_to": lambda node, x: np.broadcast_to(x, node.shape),
     "expand": _part,
     "getitem": _part,
+    "advanced_index": _part,
+    "take": _taken,
+    "setitem": _changed,
+    "update_at": _updated,
+    "cumsum": _running(np.cumsum),
+    "cumprod": _running(np.cumprod),
     "tril": lambda node, x: np.tril(x, node.parameters["diagonal"]),
     "triu": lambda node, x: np.triu(x, node.parameters["diagonal"]),
     "concatenate": lambda node, *parts: np.concatenate(parts, axis=node.parameters["axis"]),

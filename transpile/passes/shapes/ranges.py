@@ -39,6 +39,7 @@ def ranges(function: Function, supports: Support) -> None:
 def tables(function: Function, supports: Support) -> None:
     """Write tables of whole numbers at even distances as ranges, and elements at known places as slices."""
     if supports.features.sizes_are_fixed:
+        rewrite(function, ("prelude",), partial(_taken, function.graph), supports)
         rewrite(function, ("take", "setitem"), partial(_sliced, function.graph), supports)
         rewrite(function, ("array",), partial(_of_table, function.graph), supports)
 
@@ -89,6 +90,16 @@ def _number(node: Node) -> int | None:
     value = literal_value(node)
     is_whole = bool(np.isfinite(value)) and value == int(value) and not (value == 0 and np.signbit(value))
     return int(value) if is_whole else None
+
+
+def _taken(graph: Graph, node: Node) -> Node | None:
+    """Elements at places of a table that are all there: none is filled."""
+    if node.parameters["function"] != "take_or_fill" or "fill" in node.parameters["keywords"]:
+        return None
+    (x, index), axis = node.operands, node.parameters["keywords"].get("axis", 0)
+    within = index.interval if index.opcode == "array" else None
+    is_inside = within is not None and -x.shape[axis] <= within[0] and within[1] < x.shape[axis]
+    return graph.add("take", (x, index), axis=axis, clamped=False) if is_inside else None
 
 
 def _times(row: range | None, factor: int, node: Node) -> range | None:
