@@ -142,6 +142,16 @@ def test_flat_arguments_stay_with_their_layers():
         np.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-5)
 
 
+def test_keys_that_are_keywords_are_no_names():
+    tree = {"class": {"def": X, "lambda": Y}, "None": X * 2, "import": Y * 3}
+
+    def run(state, x):
+        values = jax.tree.map(lambda p: jnp.cumsum(p * x, -1), state["class"])
+        return on_leaves(state["class"], values)
+
+    assert "map_leaves(" in main_of(emitted(run, {"class": tree}, np.float32(2)))
+
+
 def test_cupy_has_the_same_text():
     given = parameters(3), ZEROS, ZEROS, np.float32(1), X, Y
     assert "new_mu, new_nu, new_params = map_leaves(" in main_of(emitted(step, *given, target="cupy"))

@@ -15,6 +15,7 @@ from .chains import Leaf
 from .context_names import GRADIENT, is_gradient
 from .expression import PRIMARY, Expression
 from .named_results import field_path
+from .names import identifier
 from .updates import updates
 from .writing import Writing
 
@@ -62,11 +63,11 @@ class LeafMaps:
         """
         maps = (made for call, made in self.by_call.items() if call.parameters["function"] is function)
         trees = next((made.trees for made in maps), ())
-        known = [*self.writer.trees.made]
-        return {
-            k: _word(tree) if isinstance(tree, str) else next(word for other, word in known if other is tree)
-            for k, tree in enumerate(trees)
-        }
+        return {k: _word(tree) if isinstance(tree, str) else self._made(tree)[1] for k, tree in enumerate(trees)}
+
+    def _made(self, tree: Any) -> tuple[int, str]:
+        """Return the number of a tree that is made for a map, and what it is called."""
+        return next((k, word) for k, (other, word) in enumerate(self.writer.trees.all) if other is tree)
 
     def _tree(self, column: Sequence[Node], found: LeafCalls) -> Any:
         """Return the text of what the values are leaves of, or a tree of them."""
@@ -90,8 +91,8 @@ class LeafMaps:
         texts: list[str] = []
         for tree in made.trees:
             if not isinstance(tree, str):
-                number = next(k for k, (other, _) in enumerate(writer.trees.all) if other is tree)
-                name = writer.names.fresh(writer.trees.all[number][1])
+                number, word = self._made(tree)
+                name = writer.names.fresh(word)
                 writer.assign([name], writer.trees.fitted(number, f"{name} = "), made.last)
                 tree = name
             texts.append(tree)
@@ -118,8 +119,7 @@ def _around(leaf: Leaf | None, end: Path) -> str:
 
 def _word(text: str) -> str:
     """``mu`` of ``opt_state[0].mu``."""
-    words: list[str] = re.findall(r"[A-Za-z]\w*", text)
-    return words[-1]
+    return identifier(re.findall(r"[A-Za-z]\w*", text)[-1])
 
 
 def _words_of_results(function: Function, made: LeafMap) -> Iterator[str]:

@@ -43,7 +43,8 @@ def leaf_calls(tree: Any, items: Items, uses: Mapping[Node, int]) -> list[LeafCa
     found: dict[Any, list[tuple[Node, Path]]] = {}  # by function and trees
     for call, parts in items.items():
         given = [places[parts[k]] for k in range(len(call.results)) if k in parts and parts[k] in places]
-        if len(given) == len(call.results) > 1 and call.opcode == "call":
+        is_free = call.opcode == "call" and "effect" not in call.parameters and "after" not in call.parameters
+        if is_free and len(given) == len(call.results) > 1:
             shared = min(_shared_keys(given), *(_plain_keys(tree, path) for path in given))
             starts = tuple(path[: len(path) - shared] for path in given)
             found.setdefault((call.parameters["function"], starts), []).append((call, given[0][len(starts[0]) :]))
