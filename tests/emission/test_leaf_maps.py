@@ -55,7 +55,7 @@ def test_an_optimiser_is_one_call(count):
     text = emitted(step, params, zeros, zeros, np.float32(1), X, Y)
     assert "new_mu, new_nu, new_params = map_leaves(" in main_of(text)
     assert main_of(text).count("adam(") == 1
-    assert "lambda *leaves: part_of_adam(*leaves, " in main_of(text)
+    assert "lambda *leaves: adam(*leaves, " in main_of(text)
     assert "return [new_params, new_mu, new_nu], count + 1" in main_of(text)
     assert "        params,\n        mu,\n        nu,\n        d_params,\n" in main_of(text)
 
@@ -73,7 +73,7 @@ def test_gradients_of_layers_are_parts_of_a_tree():
     text = emitted(step, parameters(3), ZEROS, ZEROS, np.float32(1), X, Y)
     assert '"layers": [' in main_of(text)
     assert 'd_params = {\n        "head": ' in main_of(text)
-    assert "def part_of_adam(\n    params: Array,\n    mu: Array,\n    nu: Array,\n    d_params: Array,\n" in text
+    assert "def adam(\n    params: Array,\n    mu: Array,\n    nu: Array,\n    d_params: Array,\n" in text
     assert "mu" not in text[text.index("def d_layer") :].split(":\n")[0]  # layers are not given what they need not
 
 
@@ -105,7 +105,7 @@ def test_trees_of_any_kind(tree):
         return on_leaves(params, jax.tree.map(lambda p: jnp.cumsum(p * x, -1), params))
 
     text = emitted(run, tree, np.float32(2))
-    assert "leaves_1, leaves_2 = map_leaves(part_of_of_leaves, params, params_values)" in main_of(text)
+    assert "leaves_1, leaves_2 = map_leaves(of_leaves, params, params_values)" in main_of(text)
 
 
 def as_named(params, x):

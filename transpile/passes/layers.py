@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise, product
 
-from ..array.graph import Graph
 from ..array.node import Node
 from ..array.program import Function, Program, roots, tree_nodes
 from ..array.result_trees import fitting, placed
@@ -47,16 +46,17 @@ def layers(program: Program) -> None:
             if not parts:
                 break
             called = function_of(function, parts)
-            called.label = _label(function.graph, parts, chains, own)
+            called.label = _label(function, parts, chains, own)
             made.append(called)
             put_calls(function, [Call(part, called) for part in parts])
         made.append(function)
     program.functions[:] = made
 
 
-def _label(graph: Graph, parts: list[Part], chains: CallChains, own: frozenset[str]) -> str:
+def _label(function: Function, parts: list[Part], chains: CallChains, own: frozenset[str]) -> str:
     """``block``, after the author's function, and ``d_block`` where it runs backward; else ``layer``."""
-    label = label_of(graph, parts, chains, own).removeprefix("part_of_") or "layer"
+    graph = function.graph
+    label = label_of(function, parts, chains, own).removeprefix("part_of_") or "layer"
     origins = [graph.origins[node] for node in parts[0].nodes if node in graph.origins]
     is_gradient = any(origin.metadata is not None and "transpose(" in origin.metadata.op_name for origin in origins)
     return f"d_{label}" if is_gradient and not label.startswith("d_") else label

@@ -10,7 +10,7 @@ from ..array.live import live_nodes
 from ..array.node import Node
 from ..array.program import Function, roots
 from ..array.rewriting import copied
-from ..array.traversal import dependencies
+from ..array.traversal import dependencies, topological
 from ..hlo.function_words import word_of
 from ..hlo.stack_frames import CallChains
 
@@ -76,28 +76,41 @@ def function_of(function: Function, parts: list[Part]) -> Function:
     return called
 
 
-def label_of(graph: Graph, parts: Sequence[Part], chains: CallChains, own: Container[str]) -> str:
-    """What the function may be called: after the innermost function of the author's that all parts, or at least their
-    results, come from.
+def label_of(function: Function, parts: Sequence[Part], chains: CallChains, own: Container[str]) -> str:
+    """What the parts of a function may be called: after the innermost function of the author's that all of them, or at
+    least their results, come from; ``part_of_it`` where other arrays do, too.
 
     ``own`` are the names of the traced function, which all parts come from.
     """
+    graph = function.graph
     results = [part.nodes[k] for part in parts for k in part.outputs]
     every = [node for part in parts for node in part.nodes]
-    words = (_common_word(graph, nodes, chains, own) for nodes in (every, results))
-    return next((f"part_of_{word}" for word in words if word), "")
+    found = (_common(graph, nodes, chains, own) for nodes in (every, results))
+    word, author = next(((word, author) for word, author in found if word), ("", None))
+    inside = set(every)
+    arrays = (node for node in topological(roots(function)) if node.ndim and not node.operation.is_light)
+    beside = (node for node in arrays if node not in inside)
+    is_part = word and any(author in _authors(graph, node, chains) for node in beside)
+    return f"part_of_{word}" if is_part else word
 
 
-def _common_word(graph: Graph, nodes: Sequence[Node], chains: CallChains, own: Container[str]) -> str:
-    """Return the word of the innermost function that all of some nodes come from, or nothing."""
-    frames = [chains.of(graph.origins[node]) for node in nodes if node in graph.origins]
-    word = ""
-    for level in zip(*frames, strict=False):
-        functions = {(chains.frames[frame - 1].file_name, chains.frames[frame - 1].function_name) for frame in level}
-        if len(functions) > 1:
+def _authors(graph: Graph, node: Node, chains: CallChains) -> list[tuple[str, str]]:
+    """Return the functions that a node comes from, outermost first: the file and the name of each."""
+    frames = [chains.frames[frame - 1] for frame in chains.of(graph.origins[node])] if node in graph.origins else []
+    return [(frame.file_name, frame.function_name) for frame in frames]
+
+
+def _common(
+    graph: Graph, nodes: Sequence[Node], chains: CallChains, own: Container[str]
+) -> tuple[str, tuple[str, str] | None]:
+    """Return the innermost function with a word that all of some nodes come from, and the word; nothing for none."""
+    found: tuple[str, tuple[str, str] | None] = "", None
+    for level in zip(*(_authors(graph, node, chains) for node in nodes if node in graph.origins), strict=False):
+        if len(set(level)) > 1:
             break
-        word = next((word_of(name, own) for _, name in functions), "") or word
-    return word
+        word = word_of(level[0][1], own)
+        found = (word, level[0]) if word else found
+    return found
 
 
 def is_leaf(node: Node) -> bool:

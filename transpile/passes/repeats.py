@@ -42,7 +42,7 @@ def repeats(program: Program, *, of_one_shape: bool = False) -> None:
         calls: list[Call] = []
         for parts in _groups(function, of_one_shape):
             called = function_of(function, parts)
-            called.label = label_of(function.graph, parts, chains, own)
+            called.label = label_of(function, parts, chains, own)
             made.append(called)
             calls += [Call(part, called) for part in parts]
         put_calls(function, calls)
