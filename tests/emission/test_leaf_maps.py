@@ -124,13 +124,30 @@ def with_one_more(params, x):
 
 
 def few(params, x):
-    return on_leaves(params[:3], jax.tree.map(lambda p: jnp.cumsum(p * x, -1), params[:3]))
+    return on_leaves(params[:2], jax.tree.map(lambda p: jnp.cumsum(p * x, -1), params[:2]))
 
 
 @pytest.mark.parametrize("function", [as_named, read_again, with_one_more, few])
 def test_near_misses(function):
     text = emitted(function, [X, Y, X * 2, Y * 3], np.float32(2))
     assert "map_leaves" not in text
+
+
+def test_leaves_of_two_kinds_are_two_calls():
+    """Weights decay, and biases do not."""
+
+    def run(params, x):
+        values = jax.tree.map(lambda p: jnp.cumsum(p * x, -1), params)
+        new = {
+            name: {k: of_leaves(p - 0.01 * p if k == "w" else p, values[name][k]) for k, p in own.items()}
+            for name, own in params.items()
+        }
+        return jax.tree.transpose(jax.tree.structure(params), None, new)
+
+    given = {name: {"w": X + k, "b": Y - k} for k, name in enumerate("efgh")}
+    body = main_of(emitted(run, given, np.float32(2)))
+    assert body.count("map_leaves(") == 2
+    assert '"e": {"b": leaves_1["e"]["b"], "w": leaves_1_2["e"]["w"]}' in body
 
 
 def test_flat_arguments_stay_with_their_layers():

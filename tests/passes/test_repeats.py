@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import xla2py
-from xla2py.tests.passes.raising import assert_agrees, hlo, main
+from xla2py.tests.passes.raising import assert_agrees, entry, hlo, main
 
 jax = pytest.importorskip("jax")
 jnp = pytest.importorskip("jax.numpy")
@@ -155,6 +155,25 @@ def test_long_work_may_need_many_values():
     assert source.count("np.sinc(") == 1 and source.count("def part_of_density") <= 1
     assert source.count("np.tanh(") == 1
     assert_agrees(text, *NUMBERS, without="repeats")
+
+
+def test_the_order_of_instructions_does_not_matter():
+    lines, orders = [], [[0, 1, 2, 3, 4, 5, 6], [1, 2, 0, 3, 4, 5, 6], [0, 1, 2, 4, 3, 5, 6]]
+    for k, order in enumerate(orders):
+        own = [
+            f"sin{k} = f32[4] sine(x{k})",
+            f"q{k} = f32[4] multiply(x{k}, x{k})",
+            f"r{k} = f32[4] exponential(q{k})",
+            f"e{k} = f32[4] add(sin{k}, r{k})",
+            f"c{k} = f32[4] cosine(q{k})",
+            f"t{k} = f32[4] tanh(e{k})",
+            f"v{k} = f32[4] divide(c{k}, t{k})",
+        ]
+        lines += [f"x{k} = f32[4] parameter({k})", *(own[n] for n in order)]
+    results = ", ".join(f"{letter}{k}" for k in range(3) for letter in "vt")
+    text = entry(*lines, f"all = ({', '.join(['f32[4]'] * 6)}) tuple({results})")
+    assert "np." not in main(text)
+    assert_agrees(text, *[np.linspace(k + 1, k + 2, 4, dtype=np.float32) for k in range(3)], without="repeats")
 
 
 def test_two_copies_are_written_out():

@@ -10,7 +10,7 @@ from typing import Any
 from ..array.node import Node
 from ..array.program import Function
 from ..array.result_trees import Path, leaves_of, mapped
-from ..passes.leaf_calls import LeafCalls, leaf_calls, part_at
+from ..passes.leaf_calls import LeafCalls, leaf_calls, part_at, pruned
 from .chains import Leaf
 from .context_names import GRADIENT, is_gradient
 from .expression import PRIMARY, Expression
@@ -76,7 +76,8 @@ class LeafMaps:
         if len(texts) == 1 and (text := texts.pop()):
             return text
         operands = {self.writer.items[call][0]: node for call, node in zip(found.calls, column, strict=True)}
-        return mapped(part_at(self.writer.results, found.trees[0]), operands.__getitem__)
+        tree = part_at(self.writer.results, found.trees[0])
+        return mapped(pruned(tree, found.leaves), operands.__getitem__)
 
     def _word(self, tree: Any, made: LeafMap) -> str:
         """Return what a tree is called that has values for the leaves of another."""
@@ -102,12 +103,24 @@ class LeafMaps:
         writer.renderer.used_prelude[_PRELUDE] = None
         writer.line(writer.renderer.statement(_PRELUDE, targets, own, texts, shared), made.last)
         for k, (target, start) in enumerate(zip(targets, found.trees, strict=True)):
-            writer.trees.grouped[(0, *start)] = target
+            for whole in _whole_parts(part_at(writer.results, start), found.leaves):
+                writer.trees.grouped[(0, *start, *whole)] = field_path(target, whole)
             for call, end in zip(found.calls, found.leaves, strict=True):
                 writer.texts[writer.items[call][k]] = Expression(field_path(target, end), PRIMARY)
         for call in found.calls:
             writer.bound(*writer.items[call].values())
             writer.allocation.has_read(writer.reads.of(call))
+
+
+def _whole_parts(tree: Any, leaves: Sequence[Path]) -> Iterator[Path]:
+    """Yield the ways to the largest parts of a tree that have these leaves alone."""
+    if pruned(tree, leaves) == tree:
+        yield ()
+        return
+    for key, part in tree.items():
+        inside = [tuple(rest) for first, *rest in leaves if first == key]
+        if inside:
+            yield from ((key, *way) for way in _whole_parts(part, inside))
 
 
 def _around(leaf: Leaf | None, end: Path) -> str:

@@ -15,15 +15,15 @@ from ..array.node import Node
 from ..array.result_trees import Path, leaves_of, parts_of
 from ..hlo.ir import Built
 
-_LEAST_CALLS = 4
+_LEAST_CALLS = 3
 
 Items = Mapping[Node, Mapping[int, Node]]  # by call, the results that somebody reads by their numbers
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LeafCalls:
-    """Calls that give all of some trees: ``trees`` are the places of these in what is returned, one for each result of
-    a call, and ``leaves`` the places of each call's results in them, which are the same in all of them.
+    """Calls that give leaves of some trees, or all: ``trees`` are the places of these in what is returned, one for each
+    result of a call, and ``leaves`` the places of each call's results in them, which are the same in all of them.
     """
 
     calls: tuple[Node, ...]
@@ -34,8 +34,8 @@ class LeafCalls:
 def leaf_calls(tree: Any, items: Items, uses: Mapping[Node, int]) -> list[LeafCalls]:
     """Return those among the calls of ``items`` whose several results are only returned, in that tree of results.
 
-    The trees that they give are dicts, lists and tuples, in which is nothing else. ``uses`` says how often a value is
-    used.
+    The trees that they give are dicts, lists and tuples; only in dicts may be something else, too. ``uses`` says how
+    often a value is used.
     """
     leaves = list(leaves_of(tree))
     counts = Counter(node for _, node in leaves)
@@ -52,12 +52,27 @@ def leaf_calls(tree: Any, items: Items, uses: Mapping[Node, int]) -> list[LeafCa
         LeafCalls(tuple(call for call, _ in own), tuple(end for _, end in own), starts)
         for (_, starts), own in found.items()
     ]
-    return [each for each in made if len(each.calls) >= _LEAST_CALLS and _are_whole(tree, each)]
+    return [each for each in made if len(each.calls) >= _LEAST_CALLS and _are_parts(tree, each)]
 
 
-def _are_whole(tree: Any, found: LeafCalls) -> bool:
-    """Tell whether the calls give all of the trees."""
-    return all(found.leaves) and all(_count(part_at(tree, start)) == len(found.calls) for start in found.trees)
+def _are_parts(tree: Any, found: LeafCalls) -> bool:
+    """Tell whether the calls give what trees are left of when keys of dicts are left out."""
+    return all(found.leaves) and all(pruned(part_at(tree, start), found.leaves) is not None for start in found.trees)
+
+
+def pruned(tree: Any, leaves: Sequence[Path]) -> Any:
+    """Return what is left of a tree with these leaves alone; None where more than keys of dicts would be left out."""
+    if leaves == [()] or leaves == ((),):
+        return tree
+    by_key: dict[Any, list[Path]] = {}
+    for key, *rest in leaves:
+        by_key.setdefault(key, []).append(tuple(rest))
+    parts = {key: pruned(part, by_key[key]) for key, part in parts_of(tree) if key in by_key}
+    if None in parts.values():
+        return None
+    if isinstance(tree, dict):
+        return parts
+    return type(tree)(parts.values()) if len(parts) == len(tree) else None
 
 
 def part_at(tree: Any, path: Path) -> Any:
@@ -65,12 +80,6 @@ def part_at(tree: Any, path: Path) -> Any:
     for key in path:
         tree = dict(parts_of(tree))[key]
     return tree
-
-
-def _count(tree: Any) -> int:
-    """The number of arrays, as which also counts what has none in it: nothing could tell its place."""
-    parts = [part for _, part in parts_of(tree)]
-    return sum(map(_count, parts)) if parts else 1
 
 
 def _shared_keys(paths: Sequence[Path]) -> int:

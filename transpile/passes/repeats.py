@@ -57,7 +57,7 @@ def _groups(function: Function, of_one_shape: bool) -> list[list[Part]]:
     connected = [nodes for nodes in _connected(function, order) if len(nodes) >= _LEAST_WORK]
     lengths = Counter(map(len, connected))
     for nodes in connected:
-        part = _part(nodes, live) if lengths[len(nodes)] >= _LEAST_COPIES else None
+        part = _part(_by_use(nodes), live) if lengths[len(nodes)] >= _LEAST_COPIES else None
         if part is not None:
             found.setdefault((part.form, nodes[0].shape if of_one_shape else None), []).append(part)
     place = {node: k for k, node in enumerate(order)}
@@ -66,7 +66,7 @@ def _groups(function: Function, of_one_shape: bool) -> list[list[Part]]:
     groups = [parts for parts in groups if _is_worth_it(parts)]
     while groups and (entangled := in_a_circle(function, groups)) is not None:
         groups = [parts for parts in groups if entangled not in parts]
-    return [_in_order(parts) for parts in groups]
+    return [_in_order(_as_written(parts)) for parts in groups]
 
 
 def _is_worth_it(parts: list[Part]) -> bool:
@@ -126,6 +126,44 @@ def _connected(function: Function, order: list[Node]) -> list[list[Node]]:
     for node in sorted(members, key=lambda node: node.number):
         together.setdefault(leader(node), []).append(node)
     return list(together.values())
+
+
+def _by_use(nodes: list[Node]) -> list[Node]:
+    """Order the nodes of a part by what needs them, whenever they were made: each behind its operands, from those that
+    none of the others needs.
+    """
+    inside = set(nodes)
+    needed = {operand for node in nodes for operand in node.operands}
+    found: dict[Node, None] = {}
+    for last in (node for node in nodes if node not in needed):
+        waiting = [(last, iter(last.operands))]
+        while waiting:
+            node, operands = waiting[-1]
+            following = next((each for each in operands if each in inside and each not in found), None)
+            if following is None:
+                found[node] = None
+                waiting.pop()
+            else:
+                waiting.append((following, iter(following.operands)))
+    return list(found)
+
+
+def _as_written(parts: list[Part]) -> list[Part]:
+    """Return the parts with their nodes in the order in which those of the first one were made."""
+    first = parts[0].nodes
+    order = sorted(range(len(first)), key=lambda k: first[k].number)
+    places = {k: place for place, k in enumerate(order)}
+    inputs = dict.fromkeys(operand for k in order for operand in first[k].operands if operand in parts[0].inputs)
+    numbers = [parts[0].inputs.index(operand) for operand in inputs]
+    return [
+        replace(
+            part,
+            nodes=[part.nodes[k] for k in order],
+            inputs=[part.inputs[k] for k in numbers],
+            outputs=sorted(places[k] for k in part.outputs),
+        )
+        for part in parts
+    ]
 
 
 def _part(nodes: list[Node], live: LiveNodes) -> Part | None:
