@@ -84,7 +84,7 @@ class Weights(NamedTuple):
 
 def of_leaves(p, g):
     """Six operations and two results."""
-    return p - 0.1 * g / (jnp.sqrt(g * g + 1e-3) + 1), g * g * jnp.tanh(p)
+    return p - 0.1 * g / (jax.lax.sqrt(g * g + 1e-3) + 1), g * g * jax.lax.tanh(p)
 
 
 def on_leaves(params, grads):
@@ -101,10 +101,10 @@ TREES = {
 
 @pytest.mark.parametrize("tree", TREES.values(), ids=TREES)
 def test_trees_of_any_kind(tree):
-    def run(params, x):
+    def changed(params, x):
         return on_leaves(params, jax.tree.map(lambda p: jnp.cumsum(p * x, -1), params))
 
-    text = emitted(run, tree, np.float32(2))
+    text = emitted(changed, tree, np.float32(2))
     assert "leaves_1, leaves_2 = map_leaves(of_leaves, params, params_values)" in main_of(text)
 
 
@@ -136,7 +136,7 @@ def test_near_misses(function):
 def test_leaves_of_two_kinds_are_two_calls():
     """Weights decay, and biases do not."""
 
-    def run(params, x):
+    def changed(params, x):
         values = jax.tree.map(lambda p: jnp.cumsum(p * x, -1), params)
         new = {
             name: {k: of_leaves(p - 0.01 * p if k == "w" else p, values[name][k]) for k, p in own.items()}
@@ -145,7 +145,7 @@ def test_leaves_of_two_kinds_are_two_calls():
         return jax.tree.transpose(jax.tree.structure(params), None, new)
 
     given = {name: {"w": X + k, "b": Y - k} for k, name in enumerate("efgh")}
-    body = main_of(emitted(run, given, np.float32(2)))
+    body = main_of(emitted(changed, given, np.float32(2)))
     assert body.count("map_leaves(") == 2
     assert '"e": {"b": leaves_1["e"]["b"], "w": leaves_1_2["e"]["w"]}' in body
 
@@ -162,11 +162,11 @@ def test_flat_arguments_stay_with_their_layers():
 def test_keys_that_are_keywords_are_no_names():
     tree = {"class": {"def": X, "lambda": Y}, "None": X * 2, "import": Y * 3}
 
-    def run(state, x):
+    def changed(state, x):
         values = jax.tree.map(lambda p: jnp.cumsum(p * x, -1), state["class"])
         return on_leaves(state["class"], values)
 
-    assert "map_leaves(" in main_of(emitted(run, {"class": tree}, np.float32(2)))
+    assert "map_leaves(" in main_of(emitted(changed, {"class": tree}, np.float32(2)))
 
 
 def test_cupy_has_the_same_text():
