@@ -1,6 +1,6 @@
 """Trees of arrays, and objects among the results of a function."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from operator import attrgetter
 from typing import Any
@@ -38,18 +38,19 @@ def class_or_tuple(module: str, name: str, constants: Any = None) -> Callable[..
     return make
 
 
-def map_leaves(function: Callable[..., Any], *trees: Any) -> tuple[Any, ...]:
-    """Call a function for each leaf of the last tree, with what the others have there;
-    return a tree for each of its results.
+def map_leaves(
+    function: Callable[..., Any], trees: Sequence[Any], *shared: Any
+) -> tuple[Any, ...]:
+    """Call a function for each leaf of the last tree, with what the others have there
+    and what all calls share; return a tree for each of its results.
     """
     last = trees[-1]
     if not isinstance(last, dict | list | tuple):
-        results: tuple[Any, ...] = function(*trees)
+        results: tuple[Any, ...] = function(*trees, *shared)
         return results
     keys = list(last) if isinstance(last, dict) else range(len(last))
-    parts = [map_leaves(function, *(tree[key] for tree in trees)) for key in keys]
+    found = [map_leaves(function, [each[k] for each in trees], *shared) for k in keys]
+    several = zip(*found, strict=True)
     if isinstance(last, dict):
-        return tuple(
-            dict(zip(keys, part, strict=True)) for part in zip(*parts, strict=True)
-        )
-    return tuple(map(type(last), zip(*parts, strict=True)))
+        return tuple(dict(zip(keys, parts, strict=True)) for parts in several)
+    return tuple(map(type(last), several))
