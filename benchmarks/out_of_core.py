@@ -4,10 +4,10 @@
 
 Each run is a process of its own, whose anonymous memory is looked up every 5 ms (/proc/self/status): one that has more
 than the limit, or takes longer than its time, is ended. Mapped pages of files are not counted: the system takes them
-back when it needs them. All cases read the same file of random numbers, which is deleted at the end. Printed are the
-time, that of all CPUs together (which other load disturbs less), the number of tasks that dask runs, and the peak of
-memory, for xla2py also the planned one. The results of both must agree. Modules are emitted before, in another process:
-what that takes is no part of a run.
+back when it needs them. All cases read the same file of random numbers, which is deleted at the end. Printed are, as a
+table in Markdown, the peak of memory, for xla2py also the planned one, the time, that of all CPUs together (which other
+load disturbs less), and the number of tasks that dask runs. Where the results of both differ, that is said. Modules are
+emitted before, in another process: what that takes is no part of a run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -328,6 +328,14 @@ def read_once(path: Path) -> None:
             pass
 
 
+def columns(figures: Sequence[float] | str) -> str:
+    """The peak, times and tasks of a run as columns of the table, or why there are none."""
+    if isinstance(figures, str):
+        return f"{figures} | | | "
+    wall, busy, peak, tasks, _ = figures
+    return f"{peak / 2**20:.0f} | {wall:.1f} | {busy:.1f} | {tasks:.0f}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", nargs="*", help=", ".join(BENCHMARKS))
@@ -340,12 +348,14 @@ def main() -> None:
     if unknown := set(options.cases) - set(BENCHMARKS):
         parser.error(f"no case is called {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
     size = size_in_bytes(options.data)
-    print(f"data {options.data}, limit {options.memory}, {THREADS} threads, by hand in chunks of {options.chunks}")
+    print(f"data {options.data}, limit {options.memory}, {THREADS} threads, by hand in chunks of {options.chunks}\n")
+    print("| program | planned MiB | MiB | wall s | CPU s | tasks | by hand: MiB | wall s | CPU s | tasks |")
+    print(f"|{'---|' * 10}", flush=True)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         path = Path(folder, "numbers")
         write_numbers(path, size)
         for name in options.cases or BENCHMARKS:
-            values = []
+            runs = []
             rows = BENCHMARKS[name].rows(size)
             text = BENCHMARKS[name].text(rows)
             emitted = xla2py.emit(text, "dask", memory=options.memory)
@@ -354,17 +364,12 @@ def main() -> None:
             for variant in ("xla2py", "by hand"):
                 read_once(path)
                 given = [name, variant, str(path), options.memory, options.chunks, str(rows)]
-                figures = measured([sys.executable, __file__, "--child", *given], options.time)
-                if isinstance(figures, str):
-                    print(f"{name:26} {variant:8} ended: {figures}", flush=True)
-                    continue
-                wall, busy, peak, tasks, value = figures
-                values.append(value)
-                planned = emitted.plan.file_peak_bytes >> 20
-                plan = f"  (planned {planned})" if variant == "xla2py" else ""
-                times = f"{wall:7.1f} s {busy:7.1f} s of CPU"
-                print(f"{name:26} {variant:8} {times} {tasks:6.0f} tasks {peak / 2**20:6.0f} MiB{plan}", flush=True)
-            assert not values or np.allclose(values, values[0], rtol=1e-3, atol=1e-6), values
+                runs.append(measured([sys.executable, __file__, "--child", *given], options.time))
+            planned = emitted.plan.file_peak_bytes >> 20
+            print(f"| {name} | {planned} | {' | '.join(map(columns, runs))} |", flush=True)
+            values = [figures[-1] for figures in runs if not isinstance(figures, str)]
+            if values and not np.allclose(values, values[0], rtol=1e-3, atol=1e-6):
+                print(f"\n{name}: the results differ: {values}\n", flush=True)
 
 
 if __name__ == "__main__":
