@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .arrays_in_files import MAPPED_BYTES
+
 # Of one argument in a call: little enough to stay in the cache, and enough that threads
 # seldom wait for the interpreter. Windows read rows of their neighbours again.
 TILE_BYTES = 1 << 20
@@ -37,12 +39,12 @@ class Tiled:
 
     def __call__(self, *arguments: Any) -> Any:
         given = zip(arguments, self.cut, strict=True)
-        pairs = [
-            (block_of(x) if axis is None else left_in_file(x), axis)
+        whole_or_rows = [
+            block_of(x) if axis is None else Rows(left_in_file(x), axis)
             for x, axis in given
         ]
-        count = next(x.shape[axis] for x, axis in pairs if axis is not None)
-        most = max(x.nbytes for x, axis in pairs if axis is not None)
+        in_rows = [x for x in whole_or_rows if isinstance(x, Rows)]
+        count, most = in_rows[0].count, max(x.block.nbytes for x in in_rows)
         ways = self.joined if isinstance(self.joined, tuple) else (self.joined,)
         results: list[Any] = []
         start, tile_bytes = 0, TILE_BYTES
@@ -50,8 +52,8 @@ class Tiled:
             step = max(1, count * tile_bytes // max(1, most))
             stop = min(start + min(step, self.rows or count), count)
             tile = slice(start, stop)
-            rows = [x if axis is None else rows_of(x, axis, tile) for x, axis in pairs]
-            made = self.function(*rows)
+            parts = (x.take(tile) if isinstance(x, Rows) else x for x in whole_or_rows)
+            made = self.function(*parts)
             several = made if isinstance(self.joined, tuple) else (made,)
             for k, (part, way) in enumerate(zip(several, ways, strict=True)):
                 if start == 0:
@@ -146,7 +148,7 @@ class Memory:
     """
 
     def __init__(self) -> None:
-        self.free: deque[np.ndarray] = deque(maxlen=2)
+        self.free: deque[np.ndarray] = deque(maxlen=8)
         np.empty(31 << 20, np.uint8)  # comes and goes; the most that glibc keeps
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -169,6 +171,39 @@ class Memory:
 
 
 MEMORY = Memory()
+
+
+class Rows:
+    """A block from which rows are taken, some after the other. One that is a piece of a
+    file is mapped MAPPED_BYTES at a time: it takes as long to map as to add up 1 MiB.
+    """
+
+    def __init__(self, block: Any, axis: int) -> None:
+        self.block, self.axis, self.count = block, axis, block.shape[axis]
+        self.at_once = 0
+        if is_one_piece(block, axis):
+            self.at_once = MAPPED_BYTES * self.count // max(1, block.nbytes)
+        self.part, self.start, self.stop = block, 0, 0
+
+    def take(self, rows: slice) -> Any:
+        """Rows that are not before the last ones."""
+        if rows.stop > self.stop:
+            self.start, self.stop = rows.start, rows.start + self.at_once
+            self.stop = min(max(rows.stop, self.stop), self.count)
+            self.part = rows_of(self.block, self.axis, slice(self.start, self.stop))
+        inner = slice(rows.start - self.start, rows.stop - self.start)
+        return self.part[(slice(None),) * self.axis + (inner,)]
+
+
+def is_one_piece(block: Any, axis: int) -> bool:
+    """Tell whether the rows of what ``left_in_file`` gave lie one behind the other in a
+    file.
+    """
+    whole = getattr(block, "array", None)
+    if whole is None:
+        return False
+    is_first = prod(block.shape[:axis]) == 1
+    return is_first and tuple(block.shape[axis + 1 :]) == tuple(whole.shape[axis + 1 :])
 
 
 def room_for(part: np.ndarray, way: Any, count: int) -> np.ndarray:

@@ -9,6 +9,7 @@ import pytest
 
 import xla2py
 from xla2py.templates.prelude import tiles
+from xla2py.templates.prelude.arrays_in_files import FileArray
 from xla2py.templates.prelude.tiles import Tiled
 from xla2py.templates.prelude.tiles_in_files import Stored
 from xla2py.tests.targets.chunked import plan_of
@@ -148,6 +149,12 @@ def test_products_with_what_is_small_are_cut_along_their_longest_axis(rows, summ
     assert [(name, sizes) for name, sizes in plan.chunks] == chunks
 
 
+def test_within_little_memory_too_each_file_is_read_once():
+    text = program("f32[724,370688] f32[370688,724]", f"r = f32[724,724] dot(x, y), {MATRICES}")
+    (x, (rows, _)), (y, (_, columns)) = plan_of(text, memory="512MiB").chunks
+    assert (x, y, rows, columns) == ("x", "y", -1, -1)
+
+
 BATCHES = program(
     "f32[256,1000,1000] f32[256,1000,1000]",
     "r = f32[256,1000,1000] dot(x, y), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, "
@@ -238,6 +245,29 @@ def test_tiles_are_as_large_as_what_they_are_added_to(monkeypatch):
     (total,) = Tiled(block, (1, 0), np.add)(x, y)
     assert sizes == [128, 256, 256, 256, 104]  # 256 KiB of x, then 512 KiB as the result has
     np.testing.assert_array_equal(total, np.full((256, 256), 1000.0))
+
+
+def test_some_tiles_of_a_file_are_mapped_at_once(monkeypatch, tmp_path):
+    monkeypatch.setattr(tiles, "TILE_BYTES", 1 << 10)
+    monkeypatch.setattr(tiles, "MAPPED_BYTES", 1 << 12)
+    x = np.arange(25_000, dtype=np.float32).reshape(100, 250)
+    x.tofile(tmp_path / "x")
+    read, sizes = [], []
+
+    class Counted(FileArray):
+        def __getitem__(self, index):
+            read.append(index[0])
+            return super().__getitem__(index)
+
+    def block(x):
+        sizes.append(len(x))
+        return x * 2
+
+    file = Counted(str(tmp_path / "x"), x.dtype, x.shape)
+    rows = slice(10, 90), slice(0, 250)
+    result = Tiled(block, (0,), 0)(tiles.Unread(file, rows))
+    np.testing.assert_array_equal(result, x[10:90] * 2)
+    assert set(sizes) == {1} and read == [slice(start, start + 4, 1) for start in range(10, 90, 4)]
 
 
 def test_what_tiles_are_added_to_is_no_part_of_an_argument(monkeypatch):

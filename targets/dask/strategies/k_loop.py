@@ -35,7 +35,7 @@ class KLoop(ProductStrategy):
         step = classes.find(node.operands[0], product.summed[0])
         if longest * summed * width <= target:
             return {}
-        if rows * columns * width <= target // 8:
+        if rows * columns * width <= target // 4:
             if summed > longest and not product.batch:
                 return {step: lengths.get(step, max(1, target // (width * longest)))}
             return {}
