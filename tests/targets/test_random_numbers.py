@@ -89,7 +89,7 @@ def test_a_task_draws_a_few_rows_at_a_time():
     assert ", rows=" in generated.source
     peak = peak_of_a_run(module, [KEY], chunks="4MiB")
     assert peak <= plan.peak_bytes - PROCESS_BYTES + (4 << 20)
-    assert plan.peak_bytes - PROCESS_BYTES <= 6 * peak  # threads seldom all hold the most at once
+    assert plan.peak_bytes - PROCESS_BYTES <= 10 * peak  # threads seldom all hold the most at once
 
 
 @pytest.mark.parametrize(

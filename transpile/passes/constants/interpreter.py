@@ -35,7 +35,6 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 _LIBRARY: dict[str, Callable[..., Any]] = {
     name: getattr(np, name) for name in ("nextafter", "nan_to_num", "trunc", "copysign", "signbit")
 }
-_UFUNCS = {"add": np.add, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum}
 _FOLDS: dict[str, Callable[..., Any]] = {
     "sum": np.sum,
     "prod": np.prod,
@@ -104,7 +103,7 @@ def _argument(item: Any, operands: Sequence[Array]) -> Any:
     if isinstance(item, ElementType):
         return item.dtype
     if isinstance(item, Ufunc):
-        return _UFUNCS.get(item.opcode)
+        return getattr(np, item.opcode, None)
     return item.array if isinstance(item, Constant) else item
 
 
@@ -134,8 +133,8 @@ def _changed(node: Node, *operands: Array) -> Array:
 
 def _updated(node: Node, *operands: Array) -> Array | None:
     """Return sums and the like at places; of floats they are left to run time."""
-    ufunc = _UFUNCS.get(node.parameters["ufunc"].opcode)
-    if ufunc is None or node.type.is_floating:
+    ufunc = getattr(np, node.parameters["ufunc"].opcode, None)
+    if not isinstance(ufunc, np.ufunc) or node.type.is_floating:
         return None
     changed = operands[0].copy()
     ufunc.at(changed, _index(node, *operands), operands[1])
