@@ -52,7 +52,7 @@ class LeafMaps:
             count = sum(len(set(column)) > 1 for column in columns)
             given = [self._tree(column, found) for column in columns[:count]]
             if count and all(len(set(column)) == 1 for column in columns[count:]) and not isinstance(given[-1], str):
-                last = max(found.calls, key=writer.plan.nodes.index)
+                last = max(found.calls, key=writer.priority)
                 made = LeafMap(found, tuple(given), tuple(column[0] for column in columns[count:]), last)
                 self.by_call.update(dict.fromkeys(found.calls, made))
                 writer.trees.made += ((tree, self._word(tree, made)) for tree in given if not isinstance(tree, str))

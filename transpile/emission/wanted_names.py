@@ -232,7 +232,7 @@ class WantedNames:
 
     @cached_property
     def in_gradients(self) -> Mapping[Node, str]:
-        """What gradients are called after their places in trees of them."""
+        """Return the names that gradients get from their places in trees of gradients: ``d_dense_bias``."""
         return self.writer.trees.gradients()
 
     def _updated(self, node: Node) -> str:

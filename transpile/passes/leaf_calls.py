@@ -62,7 +62,7 @@ def _are_parts(tree: Any, found: LeafCalls) -> bool:
 
 def pruned(tree: Any, leaves: Sequence[Path]) -> Any:
     """Return what is left of a tree with these leaves alone; None where more than keys of dicts would be left out."""
-    if leaves == [()] or leaves == ((),):
+    if () in leaves:
         return tree
     by_key: dict[Any, list[Path]] = {}
     for key, *rest in leaves:

@@ -77,7 +77,7 @@ def function_of(function: Function, parts: list[Part]) -> Function:
 
 
 def label_of(function: Function, parts: Sequence[Part], chains: CallChains, own: Container[str]) -> str:
-    """What the parts of a function may be called: after the innermost function of the author's that all of them, or at
+    """Return a name for the parts of a function: that of the innermost function of the author's that all of them, or at
     least their results, come from; ``part_of_it`` where other arrays do, too.
 
     ``own`` are the names of the traced function, which all parts come from.

@@ -61,8 +61,8 @@ def _values(live: LiveNodes, *, sizes_are_fixed: bool, sizes_reach: int) -> dict
         is_free = node.opcode == "scalar" and not sizes_are_fixed  # such a number may be another
         is_free = is_free or (sizes_reach > 0 and node.operation.counts)  # there may be further ones
         is_free = is_free or (not sizes_are_fixed and is_rounded(node))  # of which nobody could tell that it is log(n)
-        is_changed = node.stands_alone and node.opcode not in ("setitem", "update_at")
-        if is_free or is_changed or any(operand not in values for operand in dependencies(node)):
+        is_kept = node.stands_alone and node.opcode not in ("setitem", "update_at")
+        if is_free or is_kept or any(operand not in values for operand in dependencies(node)):
             continue
         value = value_of(node, [values[operand] for operand in node.operands])
         work += 0 if value is None else value.size

@@ -164,7 +164,7 @@ def _vector(graph: Graph, node: Node, found: Bindings) -> Node | None:
 
 
 def _solutions(graph: Graph, node: Node, found: Bindings) -> Node | None:
-    """The same for each matrix of several."""
+    """Return one call for the equations of several matrices."""
     outer, inner = node.parameters["keywords"], found["half"].parameters["keywords"]
     (matrix,) = found["factored"].operands
     if outer or inner != {"lower": True, "unit_diagonal": True} or not _factors(found, found["order"]):
@@ -200,7 +200,7 @@ RULES = (
     Rule("getitem(prelude.solve(a, (column := expand(b))))", _vector),
 )
 
-# Of many matrices; what works in chunks cuts the two halves between these.
+# These are for several matrices. A target that works in chunks cuts the two triangular solves instead.
 RULES_OF_MANY = tuple(
     Rule(
         f"prelude.triangular_solve((both := {_EACH_TRIANGLE}), (half := prelude.triangular_solve(both, {right})))",
