@@ -28,7 +28,7 @@ FUSED = (
 LOOPS = ("adaptive_ode", "attention", "cross_entropy", "lstm", "transformer_block", "viterbi")
 IN_CHUNKS = {  # for Dask: how large chunks are, for something of each kind to be seen
     "attention": "8KiB",  # rows at a time, products that are summed up
-    "cholesky_regression": "1KiB",  # tiles of matrices
+    "cholesky_regression": "512B",  # tiles of matrices
     "kalman_filter": "128B",  # steps of a loop
     "image_rotation": "8KiB",  # windows, elements by their places
     "sort_topk_segment_sum": "1KiB",  # sorts
