@@ -70,3 +70,40 @@ def test_rounds_that_are_counted_and_the_first_of_them_have_names():
     body = main(text)
     assert "count = count + 1" in body and "np.where(is_first, " in body, body
     assert_agrees(text, X, without="unread_carries")
+
+
+def test_branches_do_not_give_what_only_feeds_itself():
+    """A carry that a branch changes and nobody reads goes, with what only the branch computes for it."""
+
+    def function(x):
+        def body(state):
+            x, last, count = state
+            x, last = lax.cond(x.sum() > 2, lambda: (x / 2, jnp.sin(last)), lambda: (x + 1, last))
+            return x, last, count + 1
+
+        return lax.while_loop(lambda state: (state[0].sum() > 1) & (state[2] < 9), body, (x, x, 0))[0]
+
+    text = hlo(function, X)
+    body = main(text)
+    assert "np.sin" not in body and "last" not in body, body
+    assert_agrees(text, X, without="unread_carries")
+
+
+def test_branches_give_what_one_of_them_reads():
+    """What is read in the other branch, or behind the loop, stays."""
+
+    def function(x):
+        def body(state):
+            x, last, rest, count = state
+            x, last, rest = lax.cond(
+                x.sum() > 2, lambda: (x - last, jnp.sin(last), jnp.cos(rest)), lambda: (x + 1, last, rest)
+            )
+            return x, last, rest, count + 1
+
+        state = lax.while_loop(lambda state: (state[0].sum() > 1) & (state[3] < 9), body, (x, x, x, 0))
+        return state[0], state[2]
+
+    text = hlo(function, X)
+    body = main(text)
+    assert "np.sin" in body and "np.cos" in body, body
+    assert_agrees(text, X, without="unread_carries")
