@@ -223,7 +223,7 @@ TABLES = {
     "transpile/passes/reductions/stretches.py RULES": "an analysis of one pass: what is combined of an axis",
     "transpile/passes/to_array/elementwise.py _IN_BYTES": "lowering: what integers narrower than a byte do in one",
     "transpile/passes/to_array/simplifications.py _SIMPLER": "lowering: rules that simplify an opcode of HLO",
-    "transpile/passes/to_array/folding.py _EXACT": "lowering: how constants are computed",
+    "transpile/passes/constants/folding.py _EXACT": "lowering: how constants are computed",
     "transpile/passes/to_array/reduction.py _LOGIC": "lowering: what arithmetic of truth values is",
 }
 # These modules may have such tables: they read HLO, whose opcodes the tables have, or say what a target supports.

@@ -105,3 +105,36 @@ def test_the_bits_of_a_number_are_no_flag():
     text = hlo(program, np.int32(0), X)
     for k in (0, 1, 2):
         assert_agrees(text, np.int32(k), X)
+
+
+@pytest.mark.parametrize(
+    ("points", "expected"),
+    [
+        (lambda x: jnp.linspace(0, 5, 11), "x * 2"),
+        (lambda x: jnp.linspace(5, 0, 11), "x + 3"),
+        (lambda x: jnp.linspace(0, 5, 11) + x[0], "if "),  # depends on an argument
+        (lambda x: jnp.sin(jnp.arange(5000.0)), "if "),  # too many to work out
+    ],
+)
+def test_of_what_depends_on_no_argument(points, expected):
+    """A check of points that are known, such as a solver's, is made when the module is written."""
+
+    def program(x):
+        ts = points(x)
+        rises = ~(ts[1:] < ts[:-1]).any()
+        return jax.lax.cond(rises, lambda x: x * 2, lambda x: x + 3, x)
+
+    text = hlo(program, X)
+    body = main(text)
+    assert expected in body and ("if " in body) == (expected == "if "), body
+    assert_agrees(text, X)
+
+
+def test_a_branch_of_several_that_depends_on_no_argument():
+    def program(x):
+        number = jnp.arange(5).sum() - 8
+        return jax.lax.switch(number, [lambda x: x * 2, lambda x: x + 3, jnp.sin], x)
+
+    text = hlo(program, X)
+    assert "sin" in main(text) and "if " not in main(text)
+    assert_agrees(text, X)

@@ -75,3 +75,25 @@ def test_stacks_of_masks(function, expected):
         text = hlo(function, np.bool_(a), np.bool_(False))
         assert expected in main(text)
         assert_agrees(text, np.bool_(a), np.bool_(False), without="known_choices")
+
+
+PLACES = np.int32([2, -3, 0, 7])
+
+
+@pytest.mark.parametrize(
+    ("function", "argument", "expected"),
+    [
+        (lambda i: jnp.where(i == 2, 2, i), PLACES, "return i"),
+        (lambda i: jnp.where(i != 2, i, 2), PLACES, "return i"),
+        (lambda i: jnp.where(i == 2, 3, i), PLACES, "return np.where(i == 2, 3, i)"),
+        (lambda i: jnp.where(i != 2, 2, i), PLACES, "return np.where(i != 2, 2, i)"),
+        (lambda x: jnp.where(x == 0, 0, x), X, "return np.where(x == 0, 0, x)"),  # -0 becomes 0
+        (lambda i: ~(~i), PLACES, "return i"),
+        (lambda x: (x > 0) == False, X, "return ~(x > 0)"),  # noqa: E712
+        (lambda x: ((x > 0) == False) == False, X, "return x > 0"),  # noqa: E712
+    ],
+)
+def test_choices_of_what_is_there_and_double_negations(function, argument, expected):
+    text = hlo(function, argument)
+    assert main(text) == expected
+    assert_agrees(text, argument, without="known_choices")

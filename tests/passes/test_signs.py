@@ -38,6 +38,7 @@ def assert_same_bits(text):
         (lambda x, y: x + -y * x, "return x - y * x"),
         (lambda x, y: 1 + y * np.float32(-2), "return 1 - y * 2"),
         (lambda x, y: x * np.float32(-1) * y, "return -x * y"),
+        (lambda x, y: (-(x - y)) * np.float32(-1), "return x - y"),
         (lambda x, y: x + (y + 2) * np.float32(-1), "return x - (y + 2)"),
     ],
 )

@@ -1,8 +1,9 @@
 """Choices that are known where they are read: by the same mask once more, or by a comparison that tells them apart.
 
-``where(m, x, where(m, y, z))`` never takes ``y``, and ``m & ~m`` holds nowhere. ``where(isnan(x), 0, x) == inf`` holds
-where ``x == inf`` does, since neither NaN nor 0 is inf: the gradient of ``nan_to_num`` asks so.
-``where(m, a, where(n, a, x))`` is ``where(m | n, a, x)``. And ``stack([a, b, False]).any()`` is ``a | b``.
+``where(m, x, where(m, y, z))`` never takes ``y``, and ``m & ~m`` holds nowhere. ``where(i == 2, 2, i)`` is ``i``, an
+integer. ``where(isnan(x), 0, x) == inf`` holds where ``x == inf`` does, since neither NaN nor 0 is inf: the gradient of
+``nan_to_num`` asks so. ``where(m, a, where(n, a, x))`` is ``where(m | n, a, x)``. And ``stack([a, b, False]).any()`` is
+``a | b``.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ...array.node import Node, literal_value
 from ...array.program import Function
 from ...array.rewriting import rewrite
 from ...array.support import Support
-from ...hlo.element_types import PRED
+from ...hlo.element_types import PRED, ElementType
 from ..matching import Bindings, pattern
 from ..rules import Rule, apply_rules
 
@@ -79,6 +80,11 @@ def _one_and_other(graph: Graph, node: Node, found: Bindings) -> Node:
     return graph.add("select", (graph.add("and", (found["m"], found["n"])), found["x"], found["a"]))
 
 
+def _is_integral(element_type: ElementType) -> bool:
+    """Tell whether numbers are the same where they are equal: 0 and -0 are not, of floats."""
+    return element_type.is_integral
+
+
 def _joined_masks(mask: Node) -> Iterator[Node]:
     """The masks that are joined to one by ``|``."""
     if mask.opcode == "or":
@@ -115,6 +121,9 @@ RULES = (
     Rule("select(m, select(m, x, y), z)", "select(m, x, z)"),
     Rule("select(m, x, select(not_(m), y, z))", "select(m, x, y)"),
     Rule("select(m, select(not_(m), x, y), z)", "select(m, y, z)"),
+    Rule("not_(not_(m))", "m"),
+    Rule("select(compare(x, C, direction='EQ'), C, x)", "x", when=_is_integral),
+    Rule("select(compare(x, C, direction='NE'), x, C)", "x", when=_is_integral),
     Rule("and_(m, not_(m))", _decided, when=PRED.__eq__),
     Rule("or_(m, not_(m))", _decided, when=PRED.__eq__),
     Rule("select(m, a, (inner := select(n, a, x)))", _one_or_other, once=("inner",)),

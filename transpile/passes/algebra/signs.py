@@ -52,6 +52,7 @@ def _compared(graph: Graph, node: Node, found: Bindings) -> Node | None:
 RULES = (
     Rule("compare(prelude.sign(x), ZERO)", _compared),
     Rule("multiply(x, -1)", "negate(x)", when=_is_float),
+    Rule("negate(negate(x))", "x"),
     Rule("add(x, (minus := negate(y)))", "subtract(x, y)", once=("minus",), when=_is_float),
     Rule("subtract(x, (minus := negate(y)))", "add(x, y)", once=("minus",), when=_is_float),
     Rule("add(x, NUMBER)", _opposite(), when=_is_float),

@@ -19,11 +19,12 @@ from ...array.node import Constant, Node, Slot, Ufunc
 from ...array.value import FULL
 from ...hlo.element_types import ElementType
 from ...kernels.scalars import OF_INTEGERS
-from ..to_array.folding import fold
+from .folding import fold
 from .rounded import is_rounded, rounded_value
 
 Array = np.ndarray[Any, np.dtype[Any]]
 LARGEST = 4096  # elements of a value
+_MOST_STEPS = 256  # operations of a value that is asked for by itself
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     **OF_INTEGERS,
@@ -71,6 +72,24 @@ def value_of(node: Node, operands: Sequence[Array]) -> Array | None:
     if found is None or found.dtype != element_type.dtype or found.shape != node.shape:
         return None
     return np.asarray(found)
+
+
+def known_value(node: Node) -> Array | None:
+    """Return the value of a node that depends on nothing but a few constants, or None."""
+    values: dict[Node, Array] = {}
+    waiting = [node]
+    while waiting:
+        one = waiting[-1]
+        missing = [operand for operand in one.operands if operand not in values]
+        if missing:
+            waiting.append(missing[0])
+            continue
+        is_kept = one.stands_alone and not one.operation.changes
+        value = None if is_kept else value_of(one, [values[operand] for operand in one.operands])
+        if value is None or len(values) == _MOST_STEPS:
+            return None
+        values[waiting.pop()] = value
+    return values[node]
 
 
 def _constant(node: Node) -> Array:

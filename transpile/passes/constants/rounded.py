@@ -14,7 +14,7 @@ import numpy as np
 
 from ...array.node import Node
 from ...kernels.scalars import SCALARS
-from ..to_array.folding import is_exact
+from .folding import is_exact
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -13,6 +13,7 @@ from ...array.value import Value
 from ...hlo.element_types import PRED
 from ...hlo.ir import Computation, Instruction
 from ...hlo.shapes import ArrayShape, Shape, TupleShape
+from ..constants.interpreter import known_value
 from .known_branches import taken_by
 from .lowering import FunctionLowering, Lowered, lowers
 
@@ -165,10 +166,12 @@ def placed(graph: Graph, opcode: str, operands: tuple[Node, ...], has_effect: bo
 
 
 def _known_branch(lowering: FunctionLowering, which: Node, count: int) -> int | None:
-    """The branch taken where there is no choice, or it is a constant, or was made around."""
+    """The branch taken where there is no choice, or it depends on no argument, or was made around."""
     if count == 1:
         return 0
-    if not which.is_literal:
-        return taken_by(which, count, lowering.taken)
-    value = int(which.parameters["constant"].array)
-    return value if 0 <= value < count else count - 1
+    taken = taken_by(which, count, lowering.taken)
+    sizes_are_fixed = lowering.module.options.support.features.sizes_are_fixed and not lowering.graph.sizes_reach
+    known = known_value(which) if taken is None and (which.is_literal or sizes_are_fixed) else None
+    if known is None:
+        return taken
+    return int(known) if 0 <= int(known) < count else count - 1

@@ -12,7 +12,7 @@ from ...array.value import Value
 from ...hlo.element_types import ELEMENT_TYPES, F32, PRED, S8, U8, ElementType
 from ...hlo.ir import Instruction
 from ...hlo.shapes import ArrayShape
-from .folding import fold
+from ..constants.folding import fold
 from .lowering import FunctionLowering, lowers
 from .variants import Site, prelude_function
 

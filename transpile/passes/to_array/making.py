@@ -11,8 +11,8 @@ from ...array.node import Node, Slot, literal_value
 from ...array.value import Value, arranged, common_order, materialise, strong
 from ...hlo.element_types import ElementType
 from ...hlo.shapes import ArrayShape, Shape
+from ..constants.folding import fold
 from .counters import counted
-from .folding import fold
 
 
 class ValueMaker:

@@ -15,9 +15,9 @@ from ...array.value import Value
 from ...hlo.element_types import PRED
 from ...hlo.ir import Instruction
 from ...hlo.opcodes import ELEMENTWISE
+from ..constants.folding import compared
 from .elementwise import apply, literal_of
 from .flooring import floored
-from .folding import compared
 from .known_branches import taken_by
 from .lowering import FunctionLowering, lowers
 
@@ -203,10 +203,10 @@ def _simpler_and(lowering: FunctionLowering, instruction: Instruction, a: Value,
     return _neutral(lambda constant: constant.dtype.kind == "b" and bool(constant))(lowering, instruction, a, b)
 
 
-def _simpler_negate(lowering: FunctionLowering, instruction: Instruction, operand: Value) -> Value | None:
-    """``--x`` is ``x``, also where it wraps."""
+def _simpler_opposite(lowering: FunctionLowering, instruction: Instruction, operand: Value) -> Value | None:
+    """``--x`` is ``x``, also where it wraps, and so is ``~~x``."""
     node = operand.node
-    return Value(node.operands[0], operand.axes, operand.shape) if node.opcode == "negate" else None
+    return Value(node.operands[0], operand.axes, operand.shape) if node.opcode == instruction.opcode else None
 
 
 def _simpler_remainder(lowering: FunctionLowering, instruction: Instruction, a: Value, b: Value) -> Value | None:
@@ -249,7 +249,7 @@ _SIMPLER: dict[str, Callable[..., Value | None]] = {
     "maximum": _further(True, _neutral(lambda constant: constant.dtype.kind == "f" and constant == -np.inf)),
     "minimum": _further(False, _neutral(lambda constant: constant.dtype.kind == "f" and constant == np.inf)),
     "and": _absorbing(operator.not_, _simpler_and),
-    "negate": _simpler_negate,
+    **dict.fromkeys(("negate", "not"), _simpler_opposite),
     "or": _absorbing(bool, _neutral(lambda constant: constant.dtype.kind == "b" and not constant)),
     "remainder": _simpler_remainder,
     **dict.fromkeys(("shift-left", "shift-right-logical"), _simpler_shift),
