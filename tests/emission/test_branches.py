@@ -41,3 +41,56 @@ def test_a_branch_that_does_nothing_is_left_out(choose, expected):
     module = xla2py.from_jax(loop(choose), X)
     assert main(module).endswith(expected)
     np.testing.assert_array_equal(xla2py.emit(module).load().main(X), jax.jit(loop(choose))(X))
+
+
+def rounds(choose):
+    """Five rounds of a solver, whose state a branch changes."""
+
+    def program(x):
+        return jax.lax.fori_loop(0, 5, lambda i, state: choose(i, *state), (x, x + 1, x * 2))
+
+    return program
+
+
+def step(i, x, y, z):
+    def accept():
+        change = jax.numpy.sin(y) * x
+        return change, change + z, y
+
+    return jax.lax.cond(x[0] > i, accept, lambda: (x, y, z - x))
+
+
+def rotation(i, x, y, z):
+    def accept():
+        new = y * 2 + jax.numpy.exp(z)
+        return new, x, new * x
+
+    return jax.lax.cond(x[0] > i, accept, lambda: (z, x, y))
+
+
+def nested(i, x, y, z):
+    def accept():
+        new = jax.lax.fori_loop(0, 3, lambda k, new: new * y + z[k], x)
+        other = jax.lax.cond(y[1] > 0, lambda: new - x, lambda: jax.numpy.cos(new) * y)
+        return new, other, z.at[0].set(x[0])
+
+    return jax.lax.cond(x[0] < i, accept, lambda: (x, y.at[1].add(z[0]), z))
+
+
+@pytest.mark.parametrize("choose", [step, rotation, nested])
+@pytest.mark.parametrize("x", [X, np.float32([3, 0.5, -1])])
+def test_a_branch_writes_what_it_gives_under_the_name_of_the_result(choose, x):
+    """What it computes has no name of its own first, and old values are read before they are gone."""
+    program = rounds(choose)
+    generated = xla2py.emit(xla2py.from_jax(program, x))
+    given = x.copy()
+    with np.errstate(all="ignore"):
+        found = generated.load().main(given)
+    for one, other in zip(found, jax.jit(program)(x), strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-5)
+    np.testing.assert_array_equal(given, x)
+
+
+def test_no_copies_of_names_at_the_end_of_branches():
+    body = main(xla2py.from_jax(rounds(step), X))
+    assert "        change = np.sin(state) * change\n" in body and "change_2" not in body, body

@@ -8,7 +8,7 @@ from functools import partial
 
 from ..array.in_place import may_change_in_place
 from ..array.node import Node, Region, literal_value
-from ..array.program import Function, Loop, Store, Tree, tree_nodes
+from ..array.program import Carry, Function, Loop, Store, Tree, tree_nodes
 from .arguments import ArgumentWriter
 from .chain_writer import ChainWriter
 from .chains import Chain, chains
@@ -162,15 +162,23 @@ class FunctionWriter:
         """Source order; what one rewrite made of a node has the same number."""
         return node.number, self.positions[node]
 
-    def region(self, region: Region, loop: Loop | None = None, written: frozenset[Node] = frozenset()) -> Body:
-        """Write the statements of a region but those that are ``written``, and say how they were arranged."""
+    def region(
+        self,
+        region: Region,
+        loop: Loop | None = None,
+        written: frozenset[Node] = frozenset(),
+        given: Sequence[Carry] = (),
+    ) -> Body:
+        """Write the statements of a region but those that are ``written``, and say how they were arranged. A branch
+        has ``given`` its results to what is carried so.
+        """
         together = {call: chain.last for call, chain in self.chains.items()}
         together.update((call, made.last) for call, made in self.leaf_maps.by_call.items())
-        body = schedule(region, self.plan.named - written, self.reads, self.priority, loop, together)
+        body = schedule(region, self.plan.named - written, self.reads, self.priority, loop, together, given)
         for following, carry in body.in_place.items():
             self.texts[following] = self.texts[carry.parameter]
-        self.kept.update(body.in_place)
         if loop is not None:
+            self.kept.update(body.in_place)
             self.allocation.hold_carries(body, loop, self.texts)
             self.changed_in_place.update(self._changed_in_place(body, loop))
         for statement in body.statements:

@@ -278,7 +278,7 @@ class ControlFlowWriter:
                 self.writer.line(self.writer.renderer.statement("elif" if position else "if", head), node)
                 if not position:
                     self.writer.bound(*self.writer.items.get(node, {}).values())
-            self._branch(branches[k], targets)
+            self._branch(node, branches[k], targets)
         if len(branches) > 1:
             self._leave_out_empty(heads, predicate if boolean else None)
 
@@ -291,14 +291,30 @@ class ControlFlowWriter:
             lines[heads[0]].text = self.writer.renderer.statement("unless", predicate)
             del lines[heads[0] + 1 : heads[1] + 1]
 
-    def _branch(self, branch: Branch, targets: list[str]) -> None:
+    def _branch(self, node: Node, branch: Branch, targets: list[str]) -> None:
         self.writer.indent += 1
         before = len(self.writer.lines)
-        self.writer.region(branch.region)
-        self.result_of_branch([(t, r) for t, r in zip(targets, branch.results, strict=True) if t != "_"])
+        pairs = [(t, r) for t, r in zip(targets, branch.results, strict=True) if t != "_"]
+        self.writer.region(branch.region, given=self._given(node, branch, pairs))
+        self.result_of_branch(pairs)
         if len(self.writer.lines) == before:
             self.writer.line(self.writer.renderer.statement("nothing"))
         self.writer.indent -= 1
+
+    def _given(self, node: Node, branch: Branch, pairs: Sequence[tuple[str, Node]]) -> list[Carry]:
+        """Return the results as carries, so that their own statements may give the targets their values. What has a
+        target's name before is what the target is carried from.
+        """
+        writer = self.writer
+        outside = [(read, writer.texts[read]) for read in writer.reads.of(node) if read in writer.texts]
+        given = []
+        for target, result in pairs:
+            before = [read for read, text in outside if mentions(text, {target})]
+            if len(before) > 1 or any(writer.texts[read] != target for read in before):
+                return []
+            (old,) = before or [item for item in writer.items[node].values() if writer.texts[item] == target]
+            given.append(Carry(old, old, result))
+        return given
 
     def result_of_branch(self, pairs: Sequence[tuple[str, Node]]) -> None:
         """Give the targets of a branch what it gives."""

@@ -8,7 +8,7 @@ move at the end of the body (:mod:`.assignments`).
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ Statement = Node | Store
 
 @dataclass(slots=True)
 class Body:
-    """The statements of one region in order, and what happens to the carries of its loop."""
+    """The statements of one region in order, and what happens to the carries of its loop, or to what a branch gives."""
 
     statements: list[Statement] = field(default_factory=list)
     in_place: dict[Node, Carry] = field(default_factory=dict)  # next value: the carry whose name it takes
@@ -91,8 +91,11 @@ def schedule(
     priority: Callable[[Node], tuple[int, ...]],
     loop: Loop | None = None,
     together: Mapping[Node, Node] | None = None,
+    given: Sequence[Carry] = (),
 ) -> Body:
-    """Order the named nodes of a region. What is made ``together`` is there for others when the last of it is."""
+    """Order the named nodes of a region. What is made ``together`` is there for others when the last of it is. What a
+    branch has ``given`` are like carries: a name gets a new value, which the statement of that may write.
+    """
     members: list[Statement] = [
         node for node in named if node.region is region and node.opcode not in ("parameter", "item")
     ]
@@ -112,26 +115,29 @@ def schedule(
         if member is not last and member in edges and last in edges:
             edges[last].add(member)
     body = Body()
-    if loop is not None:
-        _place_carries(loop, region, edges, reading, reads, body)
+    carries = [*(loop.carries if loop is not None else ()), *given]
+    if carries:
+        _place_carries(carries, region, edges, reading, reads, body, is_loop=loop is not None)
     body.statements = _ordered(members, edges, priority)
     return body
 
 
 def _place_carries(
-    loop: Loop,
+    carries: list[Carry],
     region: Region,
     edges: dict[Statement, set[Statement]],
     reading: dict[Statement, set[Node]],
     reads: Reads,
     body: Body,
+    *,
+    is_loop: bool,
 ) -> None:
     """Decide in place or move, for all carries jointly; add the ordering edges of those in place."""
-    carries = [c for c in loop.carries if c.following is not None and c.following is not c.parameter]
+    carries = [c for c in carries if c.following is not None and c.following is not c.parameter]
     moved: set[int] = set()
     while True:
         trial = {member: set(before) for member, before in edges.items()}
-        failed = _try(carries, moved, trial, reading, reads, region, body)
+        failed = _try(carries, moved, trial, reading, reads, region, body, is_loop=is_loop)
         if failed is None:
             break
         moved.add(failed)
@@ -147,6 +153,8 @@ def _try(
     reads: Reads,
     region: Region,
     body: Body,
+    *,
+    is_loop: bool,
 ) -> int | None:
     """Place every carry that is not moved; the number of the first that cannot be, or None."""
     body.in_place = {}
@@ -163,6 +171,7 @@ def _try(
         statement = statement_of(following)
         if (
             following not in reads.named
+            or (following.operation.changes and not is_loop)  # of an array that others may look at
             or following.region is not region
             or statement not in edges
             or following in body.in_place
