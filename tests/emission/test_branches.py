@@ -94,3 +94,41 @@ def test_a_branch_writes_what_it_gives_under_the_name_of_the_result(choose, x):
 def test_no_copies_of_names_at_the_end_of_branches():
     body = main(xla2py.from_jax(rounds(step), X))
     assert "        change = np.sin(state) * change\n" in body and "change_2" not in body, body
+
+
+def solver(x):
+    """Rounds within rounds, each with a flag, which the outer ones go on with."""
+
+    def inner(state):
+        x, _, rounds = state
+        return x * 0.5, x.sum() < 1, rounds + 1
+
+    def outer(state):
+        x, small, rounds = state
+        x, small, _ = jax.lax.while_loop(lambda s: ~s[1] & (s[2] < 9), inner, (x + 1, False, 0))
+        return x, small, rounds + 1
+
+    return jax.lax.while_loop(lambda s: ~s[1] & (s[2] < 5), outer, (x, False, 0))
+
+
+def checked(holds, value, otherwise):
+    result = jax.lax.cond(holds, lambda: otherwise, lambda: value)
+    return result
+
+
+def errors(x):
+    """Branches that give an array and then a number, as a solver's checks of its results do."""
+    values = checked(x[0] > 0, jax.numpy.zeros(3), jax.numpy.full(3, jax.numpy.nan))
+    scaled = values * x
+    return scaled, scaled + 1, checked(x[1] > 0, 3, 2147483647) + 1
+
+
+@pytest.mark.parametrize("program", [solver, errors])
+def test_types_of_flags_and_of_what_branches_give(program, tmp_path, wrong_types):
+    x = np.float32([0.5, 2, -1])
+    module = xla2py.from_jax(program, x)
+    generated = xla2py.emit(module)
+    generated.save(tmp_path / "module.py")
+    assert wrong_types(tmp_path, "module.py") == ""
+    for one, other in zip(generated.load().main(x), jax.jit(program)(x), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)

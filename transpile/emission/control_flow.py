@@ -26,6 +26,7 @@ class ControlFlowWriter:
 
     def __init__(self, writer: Writing) -> None:
         self.writer = writer
+        self.declared: set[str] = set()  # names of flags, whose types are written once
 
     def loop(self, node: Node) -> None:
         """The lines of a loop, or the call of the function that has them."""
@@ -131,8 +132,10 @@ class ControlFlowWriter:
         for carry in loop.carries:
             name = self.writer.texts[carry.parameter]
             value = self.beginning(node, carry)
-            declared = self.writer.renderer.statement("flag", name) if is_flag(carry.initial) else name
+            is_declared = not is_flag(carry.initial) or name in self.declared
+            declared = name if is_declared else self.writer.renderer.statement("flag", name)
             if declared != name:
+                self.declared.add(name)
                 self.writer.assign([declared], value, node)
             elif value != name:
                 pairs.append((name, value))

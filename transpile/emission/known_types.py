@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from ..array.node import Node
-from ..array.program import Loop
+from ..array.program import Branch, Loop
 from ..hlo.element_types import F64, PRED, ElementType
 
 IsOperator = Callable[[Node], bool]  # whether a value is written by an operator of Python's
@@ -87,11 +87,13 @@ def _known_type(node: Node, known: Mapping[Node, KnownType], is_operator: IsOper
     if node.opcode == "item" and node.operands[0].opcode == "loop":
         loop: Loop = node.operands[0].parameters["loop"]
         return known.get(loop.carries[node.parameters["index"]].parameter)
+    if node.opcode == "item" and node.operands[0].opcode == "conditional":
+        branches: tuple[Branch, ...] = node.operands[0].parameters["branches"]
+        return _of_one([branch.results[node.parameters["index"]] for branch in branches], known)
     if node.is_literal:
         return KnownType(True, node.type, 0)
     if not node.ndim and node.opcode == "select":
-        values = [known[value] for value in node.operands[1:] if value in known]
-        return max(values, key=lambda value: value.is_alone, default=None)
+        return _of_one(node.operands[1:], known)
     if node.operation.is_elementwise and node.opcode != "select":
         return _of_elementwise(node, known, is_operator)
     if node.operation.is_reduction and not node.ndim:
@@ -111,6 +113,12 @@ def _known_type(node: Node, known: Mapping[Node, KnownType], is_operator: IsOper
     is_whole = node.operation.changes or node.opcode == "copy"
     given = known.get(node.operands[0]) if is_whole or node.operation.is_view else None
     return given and KnownType(False, node.type, node.ndim if is_whole else None)
+
+
+def _of_one(values: Sequence[Node], known: Mapping[Node, KnownType]) -> KnownType | None:
+    """Return the type of one of several values, as far as that is known of some."""
+    found = [known[value]._replace(is_made=False) for value in values if value in known]
+    return max(found, key=lambda value: value.is_alone, default=None)
 
 
 def _of_elementwise(node: Node, known: Mapping[Node, KnownType], is_operator: IsOperator) -> KnownType | None:
